@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_long_stands_before_a_short_field() {
+    fn nothing_long_precedes_a_short_field() {
         let long = "x".repeat(2 * SHORT);
         let input = json!({"command": long, "zone": long, "sandbox": false});
         let wanted = format!("sandbox: false\n{long}\nzone: \"{long}\"");

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_stands_between_three_equal_lines() {
+    fn a_change_has_three_equal_lines_around_it() {
         let old = numbered(10);
         let shown = " line 3\n line 4\n line 5\n-line 6\n line 7\n line 8\n line 9\n";
         assert_eq!(between(&old, &old.replace("line 6\n", "")), shown);
@@ -201,7 +201,7 @@ mod tests {
 
     /// In quadratic time this would take minutes.
     #[test]
-    fn long_texts_take_time_by_their_length() {
+    fn long_texts_take_linear_time() {
         let old: String = (0..50_000).map(|n| format!("{}\n", n % 1000)).collect();
         let new: String = (0..50_000).map(|n| format!("{}\n", n % 1001)).collect();
         assert!(between(&old, &new).starts_with(" 997\n 998\n 999\n-0\n"));

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_can_be_given_up_from_both_sides() {
+    fn a_call_can_be_abandoned_by_both_sides() {
         let mut server = Server::new("ask_user");
         call(&mut server, json!(1), json!(null));
         call(&mut server, json!(2), json!(null));

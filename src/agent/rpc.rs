@@ -96,7 +96,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn foreign_ids_go_back_as_they_came() {
+    fn foreign_ids_are_returned_unchanged() {
         for id in ["0", "\"a-1\"", "1e3", "12345678901234567890123"] {
             let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"m\"}}");
             let Some(Incoming::Request { id: read, .. }) = read(&Object::parse(&text).unwrap()) else { panic!("{id}") };

@@ -249,7 +249,7 @@ mod tests {
     use super::{Player, Recording, Replay};
 
     #[test]
-    fn an_answer_has_the_id_of_the_request_of_now() {
+    fn an_answer_has_the_id_of_the_current_request() {
         let replay = Replay { strict: true, ..Replay::default() };
         let mut player = Player::new(Recording::default(), &replay);
         let mut host = vec![r#"{"id":7,"method":"m"}"#.to_owned()].into_iter();

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_stands_twice_goes_twice() {
+    fn a_repeated_key_is_removed_each_time() {
         assert_eq!(unset("{\"a\":1,\"b\":\"}\",\"a\":{\"a\":2}}", &["a"]).unwrap(), "{\"b\":\"}\"}");
     }
 }

@@ -87,7 +87,7 @@ mod tests {
     use std::path::PathBuf;
 
     #[test]
-    fn the_program_is_found_as_it_was_called() {
+    fn the_program_is_found_by_the_name_of_the_call() {
         let found = |name: &str, path: Option<&str>| by_name(name.into(), path.map(Into::into));
         let sh = Some(PathBuf::from("/bin/sh"));
         assert_eq!(found("/bin/sh", None), sh);

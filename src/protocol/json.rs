@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn every_character_is_escaped_alike_wherever_it_stands() {
+    fn every_character_is_escaped_alike_at_every_position() {
         let all: Vec<char> =
             (0..0x2100).chain([0xfeff, 0xffff, 0x1f600, 0x10ffff]).filter_map(char::from_u32).collect();
         for (at, c) in all.into_iter().enumerate() {

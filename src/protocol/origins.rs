@@ -53,7 +53,7 @@ mod tests {
     use super::{FieldOrigin, Options, Origins};
 
     #[test]
-    fn a_message_goes_over_every_other_origin() {
+    fn a_message_overrides_every_other_origin() {
         let mut origins = Origins::default();
         origins.put("agent", FieldOrigin::Variable("SPEKTACULAR_AGENT".into()));
         origins.put("agent", FieldOrigin::Flag("--agent".into()));

@@ -382,7 +382,7 @@ mod tests {
 
     /// In quadratic time this would take hours.
     #[test]
-    fn a_long_message_in_small_pieces_takes_time_by_its_length() {
+    fn a_long_message_in_small_pieces_takes_linear_time() {
         assert_eq!(lengths("0123456789", 500_000, 64 << 20), [5_000_000]);
     }
 

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn links_show_their_words_where_the_terminal_has_links() {
+    fn links_show_their_words_if_the_terminal_supports_links() {
         let linked = |text: &str| {
             let shown = shown_on(Page::new(true), &format!("{text}\n"), 40);
             let ids = regex_lite::Regex::new("\u{1b}]8;id=[0-9]+;([^\u{1b}]+)\u{1b}.").unwrap();

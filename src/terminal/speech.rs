@@ -85,7 +85,7 @@ mod tests {
     use crate::protocol::ids::MessageId::Said;
 
     #[test]
-    fn words_come_whole_and_messages_end_their_line() {
+    fn words_appear_whole_and_messages_end_their_line() {
         let mut speech = Speech::default();
         let mut said = |id, piece: &str, done| speech.text(Said(id), piece, done, false);
         assert_eq!(said(1, "Hel", false), "");

@@ -10,7 +10,7 @@ use crate::support::options;
 rows!(old: permission_allow permission_deny);
 rows!(permission_allow_always permission_by_policy);
 rows!(old: permission_always_is_no_wider_than_it_says);
-rows!(permission_denied_for_want_of_an_answer);
+rows!(permission_denied_without_an_answer);
 rows!(of permission_that_nobody_can_give: claude Claude);
 
 fn ask(agent: Agent, scenario: &str, rules: Vec<Rule>) -> Run {
@@ -72,7 +72,7 @@ fn permission_always_is_no_wider_than_it_says(agent: Agent) {
 }
 
 /// With fail_on_denied, a run fails if nobody was present to allow a request.
-fn permission_denied_for_want_of_an_answer(agent: Agent) {
+fn permission_denied_without_an_answer(agent: Agent) {
     let payload = json!({"interactive": false, "fail_on_denied": true});
     let run = run(Lab::new(agent, "permission"), payload, Vec::new());
     run.outcome.failed("denied");

@@ -12,7 +12,7 @@ use crate::support::{SLACK, procs};
 
 rows!(old: cancel_in_a_tool kill_in_a_tool);
 rows!(cancel_in_a_text cancel_at_a_question timeout_in_a_tool);
-rows!(of cancel_in_silence: claude Claude);
+rows!(of cancel_while_the_agent_is_silent: claude Claude);
 rows!(of signal_in_a_tool: claude Claude);
 
 /// The maximum time from the first stop to the end of the program.
@@ -67,7 +67,7 @@ fn cancel_in_a_text(agent: Agent) {
     assert!(!run.outcome.said().contains("ten"), "it was not stopped");
 }
 
-fn cancel_in_silence(agent: Agent) {
+fn cancel_while_the_agent_is_silent(agent: Agent) {
     let mut client = Client::start(Lab::new(agent, "silence"), json!({"progress": "full"}), Vec::new());
     client.until("the first words", |f| f.is_progress("text"));
     client.session.cancel();

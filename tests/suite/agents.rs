@@ -340,7 +340,7 @@ fn a_dry_run_warns_of_options_without_effect_and_cuts_long_texts() {
 }
 
 #[test]
-fn a_dry_run_is_refused_as_a_run_is() {
+fn a_dry_run_is_refused_like_a_run() {
     let plain = Case::new();
     let args = ["adhoc", "--dry-run", "-C", "/nowhere/at/all"];
     assert!(plain.run(&args).refused(2).contains("invalid_request"));
@@ -352,7 +352,7 @@ fn a_dry_run_is_refused_as_a_run_is() {
 }
 
 #[test]
-fn a_program_that_hangs_is_given_up_and_ended() {
+fn a_program_that_hangs_is_abandoned_and_killed() {
     let plain = Case::new()
         .script("bin/claude", "trap '' TERM\necho 1.2.3\necho $$ >\"$HOME/pid\"\nwhile :; do sleep 1000; done");
     let whole = plain.run(&["agents", "check", "claude", "--output", "json"]).json(4);

@@ -278,7 +278,7 @@ fn the_agent_learns_of_a_declined_question_and_continues() {
 }
 
 #[test]
-fn a_call_that_is_given_up_withdraws_its_questions() {
+fn an_abandoned_call_withdraws_its_questions() {
     type GiveUp = fn(&mut Server);
     let ways: [(&str, GiveUp); 3] = [
         ("cancelled", |server| {
@@ -400,7 +400,7 @@ fn without_a_run_the_server_explains_its_purpose() {
 }
 
 #[test]
-fn a_caller_that_wants_it_hears_that_it_is_still_waited_for() {
+fn a_caller_gets_progress_on_request_while_a_question_waits() {
     let mut run = Run::begin(json!({"heartbeat_s": 0}));
     let mut server = run.server();
     let arguments = json!({"questions": [question("text")]});

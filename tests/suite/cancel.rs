@@ -258,7 +258,7 @@ fn an_agent_that_falls_silent_is_an_idle_timeout() {
 }
 
 #[test]
-fn the_idle_clock_stands_still_while_an_answer_is_awaited() {
+fn the_idle_clock_stops_while_a_question_waits() {
     let mut session = Case::with(Script::asks_bash()).spawn();
     session.start(json!({"idle_timeout_s": 0.4, "heartbeat_s": 0.25}));
     let asked = session.until("run.question");
@@ -270,7 +270,7 @@ fn the_idle_clock_stands_still_while_an_answer_is_awaited() {
 }
 
 #[test]
-fn the_idle_clock_stands_still_while_a_tool_runs() {
+fn the_idle_clock_stops_while_a_tool_runs() {
     let script = Script::new()
         .tool_use("toolu_1", "Bash", &bash("sleep 1"))
         .sh(r#"while ! [ -e "$D/go" ]; do sleep 0.02; done"#)
@@ -288,7 +288,7 @@ fn the_idle_clock_stands_still_while_a_tool_runs() {
 }
 
 #[test]
-fn the_idle_clock_stands_still_for_no_longer_than_the_tools_limit() {
+fn the_idle_clock_stops_no_longer_than_the_tools_limit() {
     let script = Script::new().tool_use("toolu_1", "Bash", &bash("sleep 1")).sh("listen");
     let mut session = Case::with(script).spawn();
     session.start(json!({"idle_timeout_s": 0.3, "tool_timeout_s": 0.6}));

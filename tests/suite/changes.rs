@@ -78,7 +78,7 @@ fn a_slow_git_has_two_seconds_after_the_end() {
 }
 
 #[test]
-fn a_git_that_takes_longer_is_given_up_with_a_warning() {
+fn a_slow_git_is_abandoned_with_a_warning() {
     for script in [HANGS, "test $N = 1 || { echo $$ >\"$D/git.pid\"; exec sleep 1000; }"] {
         let outcome = run(with_git(makes_a_file(), script), json!({}));
         assert_eq!(paths(&outcome), Vec::<&str>::new());
@@ -91,7 +91,7 @@ fn a_git_that_takes_longer_is_given_up_with_a_warning() {
 }
 
 #[test]
-fn a_repository_that_git_cannot_read_is_told_apart() {
+fn a_repository_that_git_cannot_read_has_its_own_message() {
     let case = with_git(makes_a_file(), ":");
     fs::write(case.path("work/.git/config"), "[broken\n").unwrap();
     let outcome = run(case, json!({}));

@@ -292,7 +292,7 @@ fn a_projects_file_that_is_a_link_is_neither_trusted_nor_written_to() {
 }
 
 #[test]
-fn a_file_of_many_faults_is_read_in_time_and_told_of_in_short() {
+fn a_file_with_many_faults_is_read_in_linear_time_and_reported_briefly() {
     let keys: Vec<String> = (0..60_000).map(|n| format!("\"nothing_{n}\": 1")).collect();
     let case = Case::new().file(USER, &format!("{{\n{}\n}}", keys.join(",\n")));
     let done = config(&case, &["get", "output"]);
@@ -495,7 +495,7 @@ fn a_projects_file_needs_trust_for_harmful_keys() {
 }
 
 #[test]
-fn a_file_of_ones_own_making_is_trusted() {
+fn a_file_that_the_user_created_is_trusted() {
     let case = Case::new();
     ok(&case, &["set", "permissions", "deny"]);
     assert_eq!(ok(&case, &["get", "permissions"]), "deny\n");
@@ -583,7 +583,7 @@ fn a_full_list_of_trusted_files_makes_room_and_loses_no_trust() {
 }
 
 #[test]
-fn a_link_that_leads_nowhere_stays_a_link() {
+fn a_dangling_link_stays_a_link() {
     let case = Case::new().file("home/.config/spektacular/x", "").link(USER, "home/dotfiles.json");
     let done = config(&case, &["set", "--global", "model", "m"]);
     assert!(done.code == 2 && done.err.contains("is a symbolic link without a target"), "{}", done.err);

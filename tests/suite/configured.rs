@@ -58,7 +58,7 @@ fn trust(case: Case) -> Case {
 }
 
 #[test]
-fn each_layer_goes_over_the_one_before() {
+fn each_layer_overrides_the_one_before() {
     let user = (USER, json!({"model": "user"}));
     let project = (PROJECT, json!({"model": "project"}));
     let own = (USER, json!({"model": "user", "agents": {"claude": {"model": "own"}}}));
@@ -74,7 +74,7 @@ fn each_layer_goes_over_the_one_before() {
 }
 
 #[test]
-fn an_agents_own_completion_marker_goes_over_the_files() {
+fn an_agents_own_completion_marker_overrides_the_files() {
     let files = json!({"completion_marker": "x", "agents": {"claude-code": {"completion_marker": "own"}}});
     let outcome = run(hello(&[(USER, files)]), json!({}));
     assert_eq!(outcome.frames[0]["payload"]["config"]["completion_marker"], "own");
@@ -360,7 +360,7 @@ fn a_built_in_agent_can_be_changed_in_part() {
 }
 
 #[test]
-fn an_agent_that_is_not_whole_is_told_of_and_cannot_be_named() {
+fn an_incomplete_agent_causes_a_warning_and_cannot_be_named() {
     let case = || hello(&[(USER, json!({"agents": {"half": {"driver": "acp"}}}))]);
     let outcome = run(case(), json!({}));
     outcome.completed();

@@ -134,7 +134,7 @@ fn without_an_id_the_last_session_here_is_printed() {
 }
 
 #[test]
-fn a_file_is_written_as_a_whole_and_replaced_only_by_force() {
+fn a_file_is_written_atomically_and_replaced_only_by_force() {
     let (path, content) = kept("claude");
     let plain = Case::new().file(&path, &content).file("work/there", "mine");
     let read = |name: &str| fs::read_to_string(plain.path(name)).unwrap();

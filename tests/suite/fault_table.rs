@@ -22,13 +22,13 @@ const FAULTS: &[(&str, &[&str])] = &[
     (
         "stdout that nobody reads, and a cancel",
         &[
-            "a_cancel_is_served_though_nobody_reads_stdout_and_ends_in_74",
-            "a_deadline_is_served_though_nobody_reads_stdout",
+            "a_cancel_is_served_while_nobody_reads_stdout_and_exits_with_74",
+            "a_deadline_is_served_while_nobody_reads_stdout",
         ],
     ),
     ("a slow reader", &["a_slow_reader_holds_up_the_agent_and_gets_every_line"]),
     ("a closed stdout", &["a_closed_stdout_stops_a_silent_and_a_talking_agent"]),
-    ("a full disk at stdout", &["a_full_disk_at_stdout_is_74_with_a_word_on_stderr"]),
+    ("a full disk at stdout", &["a_full_disk_at_stdout_exits_with_74_and_a_message_on_stderr"]),
     ("descriptors that are closed at the start", &["descriptors_that_are_closed_at_the_start_are_noticed"]),
     ("pipes in non-blocking mode", &["non_blocking_pipes_tear_no_frame"]),
     (
@@ -78,7 +78,7 @@ const FAULTS: &[(&str, &[&str])] = &[
     ),
     (
         "an agent that cannot be started",
-        &["a_start_that_the_system_refuses_is_told_by_code", "a_missing_agent_is_told_after_run_started"],
+        &["a_start_that_the_system_refuses_has_a_failure_code", "a_missing_agent_is_reported_after_run_started"],
     ),
     ("few descriptors", &["few_descriptors_end_the_run_in_order_or_not_at_all"]),
     ("few processes, little memory", &["a_machine_without_processes_or_memory_ends_the_run_in_order"]),

@@ -50,7 +50,7 @@ fn assert_74(mut session: Session, since: Instant, limit: Duration) {
 }
 
 #[test]
-fn a_cancel_is_served_though_nobody_reads_stdout_and_ends_in_74() {
+fn a_cancel_is_served_while_nobody_reads_stdout_and_exits_with_74() {
     let mut session = Case::with(flood(0)).unread().spawn();
     session.start(json!({}));
     wait_held_up(&session);
@@ -59,7 +59,7 @@ fn a_cancel_is_served_though_nobody_reads_stdout_and_ends_in_74() {
 }
 
 #[test]
-fn a_deadline_is_served_though_nobody_reads_stdout() {
+fn a_deadline_is_served_while_nobody_reads_stdout() {
     let mut session = Case::with(flood(0)).unread().spawn();
     session.start(json!({"timeout_s": 2}));
     wait_held_up(&session);
@@ -124,7 +124,7 @@ fn a_closed_stdout_is_noticed_with_a_question_open() {
 }
 
 #[test]
-fn a_full_disk_at_stdout_is_74_with_a_word_on_stderr() {
+fn a_full_disk_at_stdout_exits_with_74_and_a_message_on_stderr() {
     let mut session = Case::with(Script::hello()).stdout_to("/dev/full").spawn();
     session.start(json!({}));
     let outcome = session.finish_unchecked();
@@ -157,7 +157,7 @@ fn a_stdout_that_takes_nothing_is_74_for_a_person_too() {
 }
 
 #[test]
-fn a_reader_that_takes_a_few_lines_ends_the_run_of_a_person_in_silence() {
+fn a_reader_that_stops_after_a_few_lines_ends_a_persons_run_silently() {
     let script = Script::new().say("m1", "first\nsecond\n").sh("listen");
     let case = Case::with(script).shell("{ \"$@\" 2>../said; echo $? >../code; } | head -n 1");
     let out = case.cli(&["hi"]).stdout;
@@ -428,7 +428,7 @@ fn a_death_with_a_question_open_resolves_it() {
 }
 
 #[test]
-fn a_start_that_the_system_refuses_is_told_by_code() {
+fn a_start_that_the_system_refuses_has_a_failure_code() {
     let elf = [b"\x7fELF".as_slice(), &[0; 20]].concat();
     let rows: [(&str, Vec<u8>, u32, &str); 7] = [
         ("not executable", b"#!/bin/sh\nexit 0\n".to_vec(), 0o644, "agent_start_failed"),
@@ -448,7 +448,7 @@ fn a_start_that_the_system_refuses_is_told_by_code() {
 }
 
 #[test]
-fn a_missing_agent_is_told_after_run_started() {
+fn a_missing_agent_is_reported_after_run_started() {
     let outcome = run(Case::new(), json!({}));
     let payload = outcome.failed("agent_not_found");
     assert!(payload["agent_exit"].is_null());
@@ -553,7 +553,7 @@ fn api(status: u16, text: &str) -> Value {
 }
 
 #[test]
-fn the_agents_error_is_told_by_code() {
+fn the_agents_error_has_a_failure_code() {
     let limit = |subtype: &str, reason: &str| json!({"subtype": subtype, "terminal_reason": reason, "errors": ["x"]});
     let too_long =
         json!({"api_error_status": 400, "result": "Prompt is too long", "terminal_reason": "prompt_too_long"});
@@ -636,7 +636,7 @@ fn a_person_reads_the_agents_own_words_below_the_sentence() {
 }
 
 #[test]
-fn the_model_that_is_not_there_is_named_where_it_is_a_name() {
+fn a_missing_model_is_named_if_it_has_the_form_of_a_name() {
     let message = |payload: Value| {
         let script = provider_error("model_not_found", api(404, "There's an issue with the selected model"));
         let outcome = run(Case::with(script), payload);

@@ -350,7 +350,7 @@ fn escaped_keys_and_an_id_of_128_characters_are_fine() {
 }
 
 #[test]
-fn a_long_text_goes_out_in_several_frames_and_joins_again() {
+fn a_long_text_is_split_into_several_frames_that_join_again() {
     let text: String = (0..9000).map(|n| format!("{n} ä\"\n")).collect();
     let script = Script::new().say("msg_1", &text).done(&text);
     let outcome = run(Case::with(script), json!({"max_frame_bytes": 16384}));

@@ -380,7 +380,7 @@ fn modes_links_and_folders() {
 }
 
 #[test]
-fn nested_repositories_and_submodules_are_left_out() {
+fn nested_repositories_and_submodules_are_excluded() {
     let repo = Repo::new();
     let other = Repo::new();
     repo.git(&["submodule", "-q", "add", other.root().to_str().unwrap(), "module"]).commit();
@@ -571,7 +571,7 @@ fn a_comparison_that_hangs_is_killed_at_the_limit() {
 }
 
 #[test]
-fn a_git_that_is_given_up_is_killed_at_once() {
+fn an_abandoned_git_is_killed_at_once() {
     let repo = Repo::new();
     let (path, gone) = fake(&repo, "sleep 1000 & sleep 1000");
     // git may be killed before it opens the pipe itself.

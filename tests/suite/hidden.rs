@@ -152,7 +152,7 @@ fn a_text_of_any_agent_is_hidden_where_it_is_a_secret() {
 
 /// The options in the recordings of these two are too short to be secrets.
 #[test]
-fn an_option_that_is_a_secret_is_hidden_and_the_agent_is_told_its_true_label() {
+fn a_secret_option_is_hidden_and_the_agent_gets_its_true_label() {
     let secret = "Blue-hunter2-7731";
     for name in ["gemini/question_marker", "opencode/question_marker"] {
         let case = Case::renamed(name, "Blue", secret);

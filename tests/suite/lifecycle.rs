@@ -38,7 +38,7 @@ fn the_prompt_goes_by_stdin_and_never_by_argv() {
 }
 
 #[test]
-fn run_started_tells_agent_config_protocol_and_capabilities() {
+fn run_started_reports_agent_config_protocol_and_capabilities() {
     let outcome = hello(json!({}));
     let started = &outcome.frames[0];
     assert_eq!(started.kind(), "run.started");
@@ -183,7 +183,7 @@ fn everything() -> Script {
 }
 
 #[test]
-fn the_progress_level_governs_which_kinds_are_told() {
+fn the_progress_level_decides_which_kinds_are_reported() {
     for (level, text, reasoning) in [("minimal", false, false), ("normal", true, false), ("full", true, true)] {
         let outcome = run(Case::with(everything()), json!({"progress": level}));
         outcome.completed();
@@ -212,7 +212,7 @@ fn a_message_in_pieces_joins_to_the_whole_and_ends_once() {
 }
 
 #[test]
-fn a_tool_is_told_from_its_start_to_its_end() {
+fn a_tool_is_reported_from_its_start_to_its_end() {
     let input = json!({"file_path": "/etc/hostname"});
     let script = Script::new().tool("toolu_1", "Read", &input, "x").say("msg_1", "ok").done("ok");
     let outcome = run(Case::with(script), json!({}));
@@ -286,7 +286,7 @@ fn usage_counts_cached_tokens_in() {
 }
 
 #[test]
-fn the_session_is_told_as_soon_as_it_is_known() {
+fn the_session_is_reported_as_soon_as_it_is_known() {
     // The agent waits until it is told to continue.
     let script = Script::new().sh(r#"while ! [ -e "$D/go" ]; do sleep 0.02; done"#).say("msg_1", "Hello").done("Hello");
     let mut session = Case::with(script).spawn();

@@ -180,7 +180,7 @@ fn the_second_process_is_stopped_like_the_first() {
 }
 
 #[test]
-fn the_limit_of_the_run_goes_over_both_processes() {
+fn the_limit_of_the_run_covers_both_processes() {
     let mut session = two("true", "echo up; exec sleep 60").spawn();
     session.start(json!({"timeout_s": 2}));
     let question = session.until("run.question");
@@ -257,7 +257,7 @@ fn a_session_is_resumed_by_its_own_command_line() {
 
 /// In a recording, and on stderr where a person wants to know everything.
 #[test]
-fn each_attempt_to_find_a_session_is_told_to_who_looks_for_faults() {
+fn verbose_output_shows_each_attempt_to_find_a_session() {
     let patterns = ["run ([0-9]+)", "session=(.*)", "chat: (\\S+)"];
     let say = "echo hello; echo session=--no; echo 'chat: c-7'; echo session=later";
     let entry = json!({"command": "sh", "args": ["-c", say], "session_patterns": patterns});

@@ -48,7 +48,7 @@ fn the_last_session_of_adhoc_opens_again() {
 }
 
 #[test]
-fn an_interrupt_is_the_agents_alone() {
+fn an_interrupt_reaches_only_the_agent() {
     let body = "trap 'echo interrupted' INT\necho ready\nread -r line || read -r line\necho \"got $line\"\nexit 5";
     let mut person = opens(agent(body), &[]);
     person.waits_for("ready");
@@ -71,7 +71,7 @@ fn an_agent_that_a_signal_ends_gives_128_and_the_signal() {
 }
 
 #[test]
-fn a_crash_leaves_the_terminal_as_it_was() {
+fn a_crash_restores_the_terminal() {
     let mut person = opens(agent("stty raw -echo\nprintf '\\033[?1049hready'\nread -r line\nkill -KILL $$"), &[]);
     person.waits_for("ready");
     assert!(!tcgetattr(&person.keyboard).unwrap().local_modes.contains(LocalModes::ECHO));

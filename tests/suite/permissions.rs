@@ -458,7 +458,7 @@ fn the_option_says_its_scope_in_the_same_words_for_every_agent() {
 
 /// Requests that were open when "always" was answered are answered by it, if they are covered.
 #[test]
-fn always_also_answers_open_questions() {
+fn an_answer_always_also_resolves_open_questions() {
     for speaker in speakers() {
         let shown = speaker.agent;
         let mut talk = Talk::begin(speaker, json!({}));
@@ -512,7 +512,7 @@ fn a_lasting_option_of_the_agents_is_never_chosen() {
 
 /// A denial says why, where the agent takes words; "always" and "once" carry none.
 #[test]
-fn words_go_with_a_denial_alone() {
+fn only_a_denial_carries_a_message() {
     for value in ANSWERS {
         let mut talk = Talk::begin(speakers().remove(0), json!({}));
         let question = talk.asks(Wish { category: Category::Edit, tool: "one", input: "a" }).unwrap();

@@ -92,7 +92,7 @@ fn a_file_is_read_from_where_it_stands() {
 }
 
 #[test]
-fn a_dash_says_where_it_goes() {
+fn a_dash_marks_the_place_of_stdin() {
     let said = prompt(&["Explain this:", "-", "in one line"], holding("x = 1\n"));
     assert_eq!(said, "Explain this:\n\n```stdin\nx = 1\n```\n\nin one line");
     assert_eq!(prompt(&["-"], holding("the whole prompt\n")), "the whole prompt");
@@ -129,7 +129,7 @@ fn a_closed_stdin_is_not_read() {
 }
 
 #[test]
-fn a_pipe_that_stays_silent_is_given_up_and_one_that_a_dash_names_is_waited_for() {
+fn a_silent_pipe_is_abandoned_unless_a_dash_asks_to_wait_for_it() {
     let (stdin, mut late) = silent();
     let waiting = hello();
     let waits = adhoc(&waiting, &["Explain this:", "-"], stdin);

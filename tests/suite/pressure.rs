@@ -47,7 +47,7 @@ fn a_full_stderr_holds_neither_a_frame_nor_the_end() {
 }
 
 #[test]
-fn a_last_frame_that_nobody_reads_is_given_up_after_a_stop() {
+fn an_unread_last_frame_is_dropped_after_a_stop() {
     let text = "x".repeat(300_000);
     let result = json!({"type": "result", "is_error": false, "result": text, "stop_reason": "end_turn"});
     let case = agent("cat result; cat >/dev/null").file("work/result", &format!("{result}\n"));

@@ -404,7 +404,7 @@ fn leaving_the_plan_mode_is_a_permission_of_category_mode() {
 }
 
 #[test]
-fn a_request_of_the_agents_that_nobody_knows_is_answered_with_an_error() {
+fn an_unknown_request_of_the_agent_is_answered_with_an_error() {
     let request = json!({"type": "control_request", "request_id": "req-9", "request": {"subtype": "hook_callback"}});
     let script = Script::new().out(&request).sh("answer").say("msg_1", "ok").done("ok");
     let outcome = support::run(Case::with(script), json!({}));

@@ -202,7 +202,7 @@ fn assert_config(outcome: &Outcome, expected: &Map<String, Value>) {
 }
 
 #[test]
-fn the_defaults_are_told_in_run_started() {
+fn run_started_shows_the_defaults() {
     let outcome = start_with(json!({"system_prompt": "s", "env": {"A": "b"}, "secrets": ["a-long-secret"]}));
     outcome.completed();
     let expected = json!({
@@ -345,7 +345,7 @@ fn unknown_fields_are_ignored_with_one_warning_that_names_them() {
 }
 
 #[test]
-fn unknown_fields_elsewhere_are_ignored_in_silence() {
+fn unknown_fields_elsewhere_are_ignored_silently() {
     let mut session = Case::with(Script::hello()).spawn();
     session.send_line(
         r#"{"v":"1","id":"start","type":"run.start","extra":1,"payload":{"prompt":"hi","mcp_servers":[{"name":"a","command":"b","extra":1}]}}"#,
@@ -355,7 +355,7 @@ fn unknown_fields_elsewhere_are_ignored_in_silence() {
 }
 
 #[test]
-fn an_unknown_field_of_a_refused_start_is_told_on_stderr() {
+fn an_unknown_field_of_a_refused_start_is_reported_on_stderr() {
     let outcome = start_with(json!({"modle": BAD, "timeout_s": -1}));
     outcome.failed("invalid_request");
     assert_eq!(outcome.frames.len(), 1);

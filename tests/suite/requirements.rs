@@ -155,7 +155,7 @@ const PROTOCOL: &[Requirement] = &[
         "What is configured is there again, and its layers go over each other: files, environment, flags.",
         &[
             ("tests/suite/config.rs", "set_adds_a_value_and_unset_removes_it"),
-            ("tests/suite/configured.rs", "each_layer_goes_over_the_one_before"),
+            ("tests/suite/configured.rs", "each_layer_overrides_the_one_before"),
         ],
     ),
 ];
@@ -192,7 +192,7 @@ const AGENTS: &[Requirement] = &[
         &[
             ("tests/suite/agents.rs", "a_program_that_is_asked_leaves_no_file_and_no_process"),
             ("tests/suite/agents.rs", "a_log_in_is_seen_and_never_shown"),
-            ("tests/suite/faults.rs", "a_missing_agent_is_told_after_run_started"),
+            ("tests/suite/faults.rs", "a_missing_agent_is_reported_after_run_started"),
         ],
     ),
     held(
@@ -205,7 +205,7 @@ const AGENTS: &[Requirement] = &[
     held(
         "What goes wrong with an agent is a result of the run, and never a crash.",
         &[
-            ("tests/suite/faults.rs", "a_start_that_the_system_refuses_is_told_by_code"),
+            ("tests/suite/faults.rs", "a_start_that_the_system_refuses_has_a_failure_code"),
             ("tests/suite/anomalies.rs", "agent_cannot_be_started"),
             ("tests/suite/anomalies.rs", "garbage_from_the_agent"),
         ],
@@ -230,12 +230,12 @@ const AGENTS: &[Requirement] = &[
     ),
     held(
         "Each attempt to find a session's id is logged: which pattern, and whether it matched.",
-        &[("tests/suite/lines.rs", "each_attempt_to_find_a_session_is_told_to_who_looks_for_faults")],
+        &[("tests/suite/lines.rs", "verbose_output_shows_each_attempt_to_find_a_session")],
     ),
     held(
         "An agent may have a sign of its own that the task is done; without it the answer is no.",
         &[
-            ("tests/suite/configured.rs", "an_agents_own_completion_marker_goes_over_the_files"),
+            ("tests/suite/configured.rs", "an_agents_own_completion_marker_overrides_the_files"),
             ("tests/suite/lifecycle.rs", "the_completion_marker_is_detected"),
         ],
     ),
@@ -316,7 +316,7 @@ const STREAM: &[Requirement] = &[
     held(
         "Events come while the agent works, not at its end.",
         &[
-            ("tests/suite/lifecycle.rs", "the_session_is_told_as_soon_as_it_is_known"),
+            ("tests/suite/lifecycle.rs", "the_session_is_reported_as_soon_as_it_is_known"),
             ("tests/suite/lifecycle.rs", "a_message_in_pieces_joins_to_the_whole_and_ends_once"),
         ],
     ),
@@ -349,7 +349,7 @@ const STREAM: &[Requirement] = &[
         "The time limit counts from the agent's start, also while nobody reads.",
         &[
             ("tests/suite/cancel.rs", "the_time_limit_of_the_run_ends_it"),
-            ("tests/suite/faults.rs", "a_deadline_is_served_though_nobody_reads_stdout"),
+            ("tests/suite/faults.rs", "a_deadline_is_served_while_nobody_reads_stdout"),
             ("tests/suite/anomalies.rs", "deadline"),
         ],
     ),
@@ -378,22 +378,22 @@ const STREAM: &[Requirement] = &[
     held(
         "Texts, reasoning, tool calls with their ends, and errors are events of their own kinds.",
         &[
-            ("tests/suite/lifecycle.rs", "a_tool_is_told_from_its_start_to_its_end"),
-            ("tests/suite/lifecycle.rs", "the_progress_level_governs_which_kinds_are_told"),
+            ("tests/suite/lifecycle.rs", "a_tool_is_reported_from_its_start_to_its_end"),
+            ("tests/suite/lifecycle.rs", "the_progress_level_decides_which_kinds_are_reported"),
             ("tests/suite/reference.rs", "every_type_and_every_kind_has_an_example"),
         ],
     ),
     held(
         "A result that says it is an error is one, whatever its name.",
         &[
-            ("tests/suite/faults.rs", "the_agents_error_is_told_by_code"),
+            ("tests/suite/faults.rs", "the_agents_error_has_a_failure_code"),
             ("tests/suite/faults.rs", "the_agents_own_word_decides_over_its_exit_status"),
         ],
     ),
     held(
         "A model that does not exist and a session that is not there have codes of their own.",
         &[
-            ("tests/suite/faults.rs", "the_agents_error_is_told_by_code"),
+            ("tests/suite/faults.rs", "the_agents_error_has_a_failure_code"),
             ("tests/suite/faults.rs", "a_session_that_the_agent_does_not_know_is_session_not_found"),
         ],
     ),
@@ -419,7 +419,7 @@ const PEOPLE: &[Requirement] = &[
     held(
         "Without a terminal the text comes as it is said, and nothing is asked.",
         &[
-            ("tests/suite/terminal/showing.rs", "stdout_has_the_agents_text_alone"),
+            ("tests/suite/terminal/showing.rs", "stdout_has_only_the_agents_text"),
             ("tests/suite/oneshot.rs", "without_the_flag_stdin_is_not_read_and_nothing_is_asked"),
         ],
     ),
@@ -532,7 +532,7 @@ const WORKFLOWS: &[Requirement] = &[
         "A plan is made from a specification; an old one is kept, and a missing specification is an error.",
         &[
             ("tests/suite/workflow_plan.rs", "three_files_that_pass_their_check_become_the_plan"),
-            ("tests/suite/workflow_plan.rs", "the_plans_of_a_project_are_replaced_as_a_whole"),
+            ("tests/suite/workflow_plan.rs", "the_plans_of_a_project_are_replaced_together"),
             ("tests/suite/workflow_plan.rs", "a_specification_is_found_by_name_or_path_and_must_be_there"),
         ],
     ),
@@ -600,7 +600,7 @@ fn every_requirement_is_one_sentence_of_its_own() {
 }
 
 #[test]
-fn a_test_that_is_not_there_is_missed() {
+fn a_missing_test_is_noticed() {
     let none = [
         ("tests/suite/requirements.rs", "has_test"),
         ("tests/suite/anomalies.rs", "everywhere"),

@@ -475,7 +475,7 @@ fn titles(agent: &str, command: &str, secret: &str, hidden: &[&str]) -> Vec<Stri
 const DIALECTS: [&str; 4] = ["claude", "codex", "gemini", "opencode"];
 
 #[test]
-fn a_secret_where_a_title_is_cut_is_hidden_as_a_whole() {
+fn a_secret_at_the_cut_of_a_title_is_hidden_entirely() {
     for agent in DIALECTS {
         for pad in (84..=114).step_by(5) {
             let command = format!("{}{SECRET} {}", "x".repeat(pad), "y".repeat(200));

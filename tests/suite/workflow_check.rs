@@ -161,7 +161,7 @@ fn init_works_in_the_nearest_project_up_to_the_root_of_git() {
 }
 
 #[test]
-fn init_makes_nothing_where_a_path_is_a_link_or_of_the_wrong_kind() {
+fn init_creates_nothing_where_a_path_is_a_link_or_of_the_wrong_kind() {
     let elsewhere = TempDir::new().unwrap();
     let link = |place: &Place, path: &str| {
         fs::create_dir_all(place.path().join(path).parent().unwrap()).unwrap();
@@ -297,7 +297,7 @@ fn limits_of_size_hold() {
 }
 
 #[test]
-fn a_plan_is_checked_as_a_whole_or_by_its_file_alone() {
+fn a_plan_is_checked_completely_or_only_its_main_file() {
     let place = Place::new();
     place.write(".spektacular/specs/greeting.md", SPEC);
     place.write(".spektacular/plans/greeting/plan.md", PLAN);

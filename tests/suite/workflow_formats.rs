@@ -328,7 +328,7 @@ fn a_plan_names_its_specification() {
 }
 
 #[test]
-fn every_rule_has_an_example_and_can_be_left_out() {
+fn every_rule_has_an_example_and_can_be_ignored() {
     let names: BTreeSet<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
     assert_eq!(names.len(), Rule::ALL.len());
     let source = include_str!("workflow_formats.rs");
@@ -550,7 +550,7 @@ proptest! {
 
     /// Ticks change one character of lines that are tasks, and nothing else.
     #[test]
-    fn ticks_change_boxes_alone(text in lines(), number in 1u16..3, tick in any::<bool>()) {
+    fn ticks_change_only_boxes(text in lines(), number in 1u16..3, tick in any::<bool>()) {
         let change = if tick { PlanChange::Tick(number) } else { PlanChange::Untick(number) };
         let before = plan::read(text.as_bytes()).plan;
         let Some(new) = edited(&text, std::slice::from_ref(&change)) else {

@@ -82,7 +82,7 @@ fn a_policy_decides_about_consent_without_a_question() {
 }
 
 #[test]
-fn a_plan_that_breaks_a_rule_or_is_not_there_is_refused() {
+fn a_plan_that_breaks_a_rule_or_is_missing_is_refused() {
     let text = one(&["true"]).replace("T1.1", "T2.1");
     let outcome = run(project(&text, "touch a"), allowed(json!({})));
     let failed = outcome.failed("invalid_request");
@@ -268,7 +268,7 @@ fn a_dirty_work_tree_needs_consent_and_its_changes_stay_out() {
 }
 
 #[test]
-fn a_commit_that_a_hook_refuses_ends_the_run_and_the_phase_has_passed() {
+fn a_commit_that_a_hook_refuses_ends_the_run_although_the_phase_passed() {
     let text = plan(&[phase(1, &["true"], ""), phase(2, &["true"], "")]);
     let case = repository(&text, "touch a").script("work/.git/hooks/pre-commit", "echo not today >&2; exit 1");
     let outcome = run(case, allowed(json!({"commit": true})));

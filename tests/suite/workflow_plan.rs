@@ -70,7 +70,7 @@ fn a_specification_is_found_by_name_or_path_and_must_be_there() {
 }
 
 #[test]
-fn the_plans_of_a_project_are_replaced_as_a_whole() {
+fn the_plans_of_a_project_are_replaced_together() {
     let again =
         || case(PLAN).file(&format!("work/{FOLDER}/plan.md"), "# Old\n").file(&format!("work/{FOLDER}/x.md"), "");
     let outcome = run(again(), json!({"prompt": "login"}));
@@ -85,7 +85,7 @@ fn the_plans_of_a_project_are_replaced_as_a_whole() {
 }
 
 #[test]
-fn a_specification_with_violations_is_only_warned_of() {
+fn a_specification_with_violations_only_causes_a_warning() {
     let bad = GOOD.replace("People log in.", "TBD");
     let outcome = run(case(PLAN).file(&format!("work/{SPEC}"), &bad), json!({"prompt": "login"}));
     outcome.completed();

@@ -27,7 +27,7 @@ fn path(text: &str) -> &Path {
 }
 
 #[test]
-fn a_file_is_written_as_a_whole_and_read_back() {
+fn a_file_is_written_atomically_and_read_back() {
     let (inside, _outside, project) = project();
     let file = path(".spektacular/specs/a.md");
     assert_eq!(project.read(file, 10), Ok(None));

@@ -142,7 +142,7 @@ fn a_draft_is_continued_in_the_last_session_with_its_violations() {
 }
 
 #[test]
-fn an_ignored_rule_is_left_out() {
+fn an_ignored_rule_is_not_reported() {
     run(spec(writes(DRAFT, BAD)), login(json!({"ignore": ["open-question"]}))).completed();
     let outcome = run(spec(writes(DRAFT, BAD)), login(json!({"ignore": ["open-questions"]})));
     let failed = outcome.failed("invalid_request");
@@ -279,7 +279,7 @@ fn the_agents_own_list_is_a_todo_at_level_full_only() {
 }
 
 #[test]
-fn files_beside_the_draft_are_warned_of() {
+fn files_beside_the_draft_cause_a_warning() {
     let script = Script::new().sh(&write(DRAFT, GOOD)).sh("echo x > other.txt").done("Done");
     let outcome = run(spec(script).git(), login(json!({})));
     outcome.completed();

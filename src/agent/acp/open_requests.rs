@@ -57,7 +57,7 @@ mod tests {
     use super::{AcpRequest, AskKey, OpenRequests};
 
     #[test]
-    fn a_call_takes_its_own_requests_alone() {
+    fn a_call_takes_only_its_own_requests() {
         let key = |name: &str| AskKey(name.into());
         let about = |call: &str| AcpRequest::Permission { call: call.into(), once: None, reject: None };
         let mut pending = OpenRequests::default();

@@ -312,7 +312,7 @@ fn only_our_own_tool_gets_leave_without_a_question() {
 }
 
 #[test]
-fn a_call_of_our_own_tool_is_told_of_by_its_questions_alone() {
+fn a_call_of_our_own_tool_shows_only_as_its_questions() {
     let mut driver = asking(&OPENCODE);
     for status in ["pending", "in_progress", "completed"] {
         let content = json!([{"type": "content", "content": {"type": "text", "text": "1234"}}]);
@@ -362,7 +362,7 @@ fn only_known_messages_without_a_required_field_cause_a_warning() {
 }
 
 #[test]
-fn a_long_title_is_told_whole_and_once_and_kept_until_its_call_is_over() {
+fn a_long_title_is_reported_once_in_full_and_kept_until_its_call_ends() {
     let long = format!("echo {}", "x".repeat(10 << 20));
     let update = |fields: Value| {
         let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1"});

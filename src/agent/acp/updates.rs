@@ -342,7 +342,7 @@ mod tests {
     use super::is_mode_note;
 
     #[test]
-    fn only_a_whole_note_of_the_mode_is_left_out() {
+    fn only_a_complete_mode_note_is_dropped() {
         assert!(is_mode_note("[MODE_UPDATE] yolo") && is_mode_note("[MODE_UPDATE] auto_edit"));
         for text in ["[MODE_UPDATE]", "[MODE_UPDATE] ", "[MODE_UPDATE] a b", "x [MODE_UPDATE] yolo", "yolo"] {
             assert!(!is_mode_note(text), "{text}");

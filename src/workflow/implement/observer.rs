@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_completed_tool_that_changes_something_is_a_deed() {
+    fn only_a_completed_tool_that_changes_something_counts_as_an_action() {
         for (category, state, acted) in [
             (Category::Edit, ToolState::Completed, true),
             (Category::Execute, ToolState::Completed, true),

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_counts_as_a_link_wherever_it_stands() {
+    fn a_link_counts_as_a_link_anywhere() {
         let swap_folder = |at: &Path| {
             fs::rename(at.join("tests"), at.join("moved")).unwrap();
             symlink("moved", at.join("tests")).unwrap();

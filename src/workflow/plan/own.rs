@@ -92,7 +92,7 @@ mod tests {
     use crate::workflow::plan::Digest;
 
     #[test]
-    fn a_state_line_reads_as_it_was_written() {
+    fn a_state_line_is_read_back_unchanged() {
         for state in State::ALL {
             let line = StateLine { state, attempts: 2, at: "2026-02-20T10:00:00.000Z".into() };
             assert_eq!(StateLine::parse(&line.to_string()), Some(line));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_line_reads_as_it_was_written() {
+    fn a_digest_line_is_read_back_unchanged() {
         let known = Digest::of(b"x");
         assert_eq!(digest(&digest_line(&known)), Some(known));
         assert_eq!(digest("<!-- spektacular: spec=123 -->"), None);

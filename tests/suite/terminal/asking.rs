@@ -206,7 +206,7 @@ fn input_typed_before_a_question_does_not_answer_it() {
 }
 
 #[test]
-fn the_time_is_counted_down_when_it_is_short_and_its_end_speaks_of_flags() {
+fn a_short_time_is_counted_down_and_its_end_names_flags() {
     let codex = Codex::new().asks("text", "What name?", json!({})).says("Done.");
     let mut person = at(codex).at_terminal(&["adhoc", "--agent", "codex", "--question-timeout", "2", "go"]);
     person.waits_for("Answer within 2s with text");

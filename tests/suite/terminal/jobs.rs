@@ -248,7 +248,7 @@ fn a_terminal_that_stops_background_output_is_waited_for() {
 }
 
 #[test]
-fn a_prompt_that_is_to_be_typed_waits_for_the_foreground() {
+fn a_prompt_from_the_terminal_waits_for_the_foreground() {
     let mut person = at_a_shell(Codex::new().says("Thank you."));
     person.types("\"$B\" adhoc --agent codex - &\n");
     person.waits_for("bring the run to the foreground with fg");

@@ -38,7 +38,7 @@ fn working() -> Script {
 }
 
 #[test]
-fn a_run_is_told_in_short_lines_and_its_status_line_leaves_no_trace() {
+fn a_run_shows_short_lines_and_its_status_line_leaves_no_trace() {
     for columns in [80, 40] {
         let mut person = Case::with(working()).columns(columns).at_terminal(RUN);
         person.waits_for("s] Run cargo test");
@@ -105,7 +105,7 @@ fn no_escape_sequence_goes_where_it_is_not_wanted() {
 }
 
 #[test]
-fn stdout_has_the_agents_text_alone() {
+fn stdout_has_only_the_agents_text() {
     let mut person = Case::with(working()).stdout_to("stdout").at_terminal(RUN);
     person.waits_for("s] Run cargo test");
     lets_it_go_on(&person);
@@ -123,7 +123,7 @@ fn stdout_has_the_agents_text_alone() {
 }
 
 #[test]
-fn quiet_is_the_final_text_and_verbose_is_everything() {
+fn quiet_shows_the_final_text_and_verbose_shows_everything() {
     let script = || {
         let script = Script::new().say("m0", "First words.").think("m1", "Let me think.\nTwice.");
         script.tool("c1", "Bash", &bash("ls"), "a.txt\nb.txt").say("m2", "The last word.").done("The last word.")
@@ -168,7 +168,7 @@ fn an_answer_for_always_covers_queued_requests() {
 }
 
 #[test]
-fn quiet_still_asks_and_still_tells_of_a_failure() {
+fn quiet_still_asks_and_still_reports_a_failure() {
     let mut person = Case::with(Script::asks_bash()).at_terminal(&["adhoc", "-q", "go"]);
     person.answers("Allow this command?", "n");
     let (code, seen) = person.ends();
@@ -313,7 +313,7 @@ fn colours_are_a_choice() {
 }
 
 #[test]
-fn errors_speak_of_flags() {
+fn errors_name_flags() {
     for (args, told) in [
         (&["adhoc", "--cwd", "/nowhere/at/all", "go"][..], "--cwd must be the path of an existing directory."),
         (&["adhoc", "--agent", "nobody", "go"][..], "Unknown agent nobody (from --agent). The agents are: auggie, "),

@@ -196,7 +196,7 @@ fn after_the_last_attempt_the_phase_has_failed_and_no_later_phase_begins() {
 }
 
 #[test]
-fn without_a_deed_no_command_runs_and_the_second_such_attempt_in_a_row_ends_the_run() {
+fn without_an_action_no_command_runs_and_the_second_such_attempt_in_a_row_ends_the_run() {
     let phases = [phase(&["a"])];
     let mut world = Fake::default().turning([IDLE, IDLE]);
     let (ending, _) = run(&phases, &mut world);
@@ -206,7 +206,7 @@ fn without_a_deed_no_command_runs_and_the_second_such_attempt_in_a_row_ends_the_
 }
 
 #[test]
-fn a_deed_between_two_idle_attempts_counts() {
+fn an_action_between_two_idle_attempts_counts() {
     let phases = [phase(&["a"])];
     let mut world = Fake::default().turning([IDLE, ACTED, IDLE]).with("a", &[false]);
     let (ending, _) = run(&phases, &mut world);
