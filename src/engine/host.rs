@@ -19,7 +19,7 @@ use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::Action;
 use crate::run::{Method, Unseen};
 use crossbeam_channel::{Receiver, never};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -350,6 +350,14 @@ impl Machine for Host {
         let mut text = String::new();
         open_regular(path).ok()?.take(VALUE_BYTES + 1).read_to_string(&mut text).ok()?;
         (text.len() as u64 <= VALUE_BYTES).then_some(text)
+    }
+
+    fn image(&self, path: &Path, bytes: u64) -> io::Result<(u64, Vec<u8>)> {
+        let file = open_regular(path)?;
+        let size = file.metadata()?.len();
+        let mut first = Vec::new();
+        file.take(bytes).read_to_end(&mut first)?;
+        Ok((size, first))
     }
 
     fn size(&self, path: &Path) -> Option<u64> {

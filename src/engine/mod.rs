@@ -22,6 +22,7 @@ mod conductor;
 mod debug_log;
 pub mod dry_run;
 mod host;
+mod images;
 mod job;
 mod machine;
 mod opening;

@@ -119,6 +119,7 @@ impl Driver for VerifyStep {
             env: std::mem::take(&mut self.env),
             env_remove: Vec::new(),
             send: Vec::new(),
+            images: Vec::new(),
             close_input: true,
             start_timeout: None,
             driver: "command",
