@@ -24,7 +24,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub(crate) const RANDOM: &str = "golden";
 
 /// The content of every image.
-const IMAGE: &[u8] = b"GIF89a\x01\0\x01\0";
+const IMAGE: &[u8] = include_bytes!("../../../testdata/dots.png");
 
 /// More parts than any line of a test has.
 const PARTS: usize = 1_000_000;
