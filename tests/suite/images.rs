@@ -1,5 +1,6 @@
 //! Images of a prompt: how each dialect gets them, which files are refused, and what a recording keeps.
 
+use crate::playback::world::{DATA, DOTS, LABEL};
 use crate::support;
 
 use serde_json::{Value, json};
@@ -7,13 +8,6 @@ use std::fs::{self, File};
 use std::process::Command;
 use support::agent::{Script, init};
 use support::{Case, Outcome};
-
-const DOTS: &[u8] = include_bytes!("../../testdata/dots.png");
-/// The same as base64.
-const DATA: &str =
-    "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAAAAAA6mKC9AAAAFElEQVR42mOQO4EKGdD4cgwjSgUAHKNzAVt7+nkAAAAASUVORK5CYII=";
-/// The text in place of the data.
-const LABEL: &str = "[image/png, 77 bytes]";
 
 /// With an image in the agent's directory and one elsewhere.
 fn with_dots(case: Case) -> Case {
