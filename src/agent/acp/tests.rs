@@ -405,6 +405,38 @@ fn a_long_title_is_told_whole_and_once_and_kept_until_its_call_is_over() {
 }
 
 #[test]
+fn an_agent_is_told_of_20_denied_calls_and_to_continue_20_times() {
+    let denied = |driver: &mut Acp, call: &str| {
+        let options = json!([{"optionId": "once", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}]);
+        let call = json!({"toolCallId": call, "title": format!("Do {call}."), "kind": "execute"});
+        let params = json!({"sessionId": "s", "toolCall": call, "options": options});
+        let ask = json!({"jsonrpc": "2.0", "id": "p", "method": "session/request_permission", "params": params});
+        let (_, events) = hear(driver, &ask);
+        let key = events.iter().find_map(|event| match event {
+            AgentEvent::Ask { key, .. } => Some(key.clone()),
+            _ => None,
+        });
+        driver.answer(&key.unwrap(), &[Reply::Denied(None)], &mut Turn::default());
+    };
+    let end = |driver: &mut Acp, id: u64| {
+        hear(driver, &json!({"jsonrpc": "2.0", "id": id, "result": {"stopReason": "end_turn"}}))
+    };
+    for calls in [20, 21] {
+        let mut driver = in_a_turn(&OPENCODE);
+        (0..calls).for_each(|call| denied(&mut driver, &format!("c{call}")));
+        let (sent, _) = end(&mut driver, 3);
+        let text = sent[0]["params"]["prompt"][0]["text"].as_str().unwrap();
+        assert_eq!(text.matches("The user denied permission for: ").count(), 20, "{text}");
+    }
+    let mut driver = in_a_turn(&OPENCODE);
+    for turn in 0..=20 {
+        denied(&mut driver, &format!("t{turn}"));
+        let (sent, events) = end(&mut driver, 3 + turn);
+        assert_eq!((sent.len(), failure(&events).is_some()), if turn < 20 { (1, false) } else { (0, true) }, "{turn}");
+    }
+}
+
+#[test]
 fn lists_have_a_limit() {
     let labels: Vec<String> = (0..1500).map(|n| n.to_string()).collect();
     let properties: serde_json::Map<String, Value> =
