@@ -80,7 +80,7 @@ fn tools_not_allowed(agent: Agent) {
 /// Waits for the next minute of the clock.
 pub(crate) fn another_minute() {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("clock");
-    // No event marks the beginning of a minute.
+    // No event: nothing marks the beginning of a minute.
     std::thread::sleep(Duration::from_secs(61 - now.as_secs() % 60));
 }
 

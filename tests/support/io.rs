@@ -155,7 +155,7 @@ pub(crate) fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) -> bool 
         if Instant::now() > until {
             return false;
         }
-        // No event exists: a condition may depend on anything, such as the contents of /proc.
+        // No event: a condition may depend on anything, such as the contents of /proc.
         thread::sleep(Duration::from_millis(3));
     }
 }
