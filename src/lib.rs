@@ -31,6 +31,7 @@
 //! | [`redact`] | the search for secrets, also across the pieces of a message |
 //! | [`recording`] | the format of recorded dialogues |
 //! | [`suggest`] | names that may be shown, and did-you-mean |
+//! | `base64` | the encoding of images, and of secrets to find |
 //! | [`clean`] | agent text without escape sequences |
 //!
 //! Dependencies point one way: `main → cmd → {config, workflow, json_lines, terminal → engine → {process → io, run}} →
@@ -64,6 +65,7 @@
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 pub mod agent;
+mod base64;
 pub mod clean;
 pub mod cli;
 pub mod cmd;

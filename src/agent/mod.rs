@@ -47,6 +47,7 @@ pub mod text;
 
 pub use self::reply::{NO_USER_PROMPT, Reply};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::image::Image;
 use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, Text, ToolFacts, Usage};
 use crate::protocol::question::Asks;
@@ -92,6 +93,7 @@ impl Base {
             env: env.into_iter().chain(own).collect(),
             env_remove: Vec::new(),
             send: Vec::new(),
+            images: Vec::new(),
             close_input: false,
             start_timeout: Some(DEFAULT_START_TIMEOUT),
             driver,
@@ -113,6 +115,8 @@ pub struct Launch {
     pub env_remove: Vec<String>,
     /// Lines to write to its stdin once it runs, each without its LF.
     pub send: Vec<String>,
+    /// The images whose labels are in one of its lines, now or later; see [`Image::label`].
+    pub images: Vec<Image>,
     /// Whether to close its stdin after these lines.
     pub close_input: bool,
     /// The time limit for its first line if run.start sets none. `None`: no limit.
@@ -324,6 +328,12 @@ fn no_such_mode(names: impl IntoIterator<Item = String>) -> Failure {
     Failure::new(Code::InvalidRequest, format!("The agent does not have this mode: check `mode`.{choice}"))
 }
 
+/// The failure for images that the agent cannot take.
+pub(crate) fn takes_no_images(agent: &str) -> Failure {
+    let message = format!("run.start: `images` cannot be given: the agent {agent} takes no images.");
+    Failure::new(Code::InvalidRequest, message)
+}
+
 /// A setting that some agents ignore: its name, and whether it is set.
 type Wish = (&'static str, fn(&Settings) -> bool);
 const WISHES: [Wish; 11] = [
@@ -358,6 +368,11 @@ pub trait Driver: Send {
     /// How to start the agent with these settings. Adds a warning to `turn` for each option that has no effect. Error: a
     /// setting that cannot work, such as a value too long for a command line.
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure>;
+
+    /// Whether the agent takes the images of a prompt. Some agents tell only once they run.
+    fn takes_images(&self) -> bool {
+        false
+    }
 
     /// Whether the driver needs a process. Without one, the launch is only checked, and the run begins with the events
     /// that `launch` adds to its turn: a question, or the end of the turn.

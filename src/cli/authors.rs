@@ -5,7 +5,7 @@ use super::command::{FlagForm, Row, own, own_switch};
 use super::flags::ADHOC;
 
 /// The flags of `adhoc` that no workflow has.
-const LEFT_OUT: [&str; 4] = ["session", "raw-prompt", "output-schema", "continue"];
+const LEFT_OUT: [&str; 5] = ["session", "image", "raw-prompt", "output-schema", "continue"];
 
 const fn force() -> Row<Adhoc> {
     own_switch("force", "replace the finished file; the old one is kept", |to: &mut Adhoc| to.fields.force = Some(true))

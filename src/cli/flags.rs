@@ -32,6 +32,10 @@ const ANSWERS_HELP: &str = "\
 The file holds {\"KEY\": ANSWER}, with the keys of --answer, which takes precedence.
 ANSWER is a value, {\"declined\":true}, {\"value_from\":{\"env\":\"NAME\"}} or {\"value_from\":{\"file\":\"PATH\"}}.";
 
+const IMAGE_HELP: &str = "\
+A relative FILE is relative to --cwd. At most 20 images, of 5 MiB each and 20 MiB in total.
+Most agents take images, but not every model of theirs does: see spektacular help agents.";
+
 const CONTINUE_HELP: &str = "\
 A run with a prompt on the command line stores its session in .spektacular/local, which git ignores.
 Without a .spektacular, it uses the user's state folder; with --output json, it then stores nothing.";
@@ -55,6 +59,7 @@ pub const ADHOC: &[Row<Adhoc>] = &[
         },
     )
     .short('f'),
+    field("images", "FILE", "an image that belongs to the task: PNG, JPEG, GIF or WebP").more(IMAGE_HELP),
     field("cwd", "DIR", "the agent's working directory").short('C'),
     field("add_dirs", "DIR", "another directory that the agent may use"),
     field("session_id", "ID", "resume this session of the agent").also_named(&["resume"]),
@@ -177,7 +182,6 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("dangerously-bypass-approvals-and-sandbox", "Use --yes to allow every request."),
     ("dangerously-skip-permissions", "Use --yes to allow every request."),
     ("full-auto", "Use --permissions."),
-    ("image", "Name the file in the prompt: agents read images with their own tools."),
     ("include-directories", "Use --add-dir."),
     ("last", "Use --continue."),
     ("mcp-config", "Use --mcp-servers."),

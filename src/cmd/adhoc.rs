@@ -81,13 +81,13 @@ fn crashed(mut adhoc: Adhoc, engine: Option<Engine>) -> u8 {
 
 /// Reports a run that cannot begin; an orchestrator gets a terminal frame. `output`: the choice on the command line.
 pub fn refuse(workflow: Option<WorkflowKind>, output: Option<Output>, failure: Failure) -> u8 {
-    let loaded = config::load();
+    // The engine starts first, as for a run.
+    let engine = Some(Engine::start(Source::Nothing));
+    let mut adhoc = Adhoc::default();
+    (adhoc.workflow, adhoc.output) = (workflow, output);
+    let Ok(loaded) = catch_unwind(load) else { return crashed(adhoc, engine) };
     match output.unwrap_or_else(|| loaded.config.output()) {
-        Output::Json => {
-            let mut adhoc = Adhoc::default();
-            adhoc.workflow = workflow;
-            refuse_with(adhoc, loaded, failure, None)
-        }
+        Output::Json => refuse_with(adhoc, loaded, failure, engine),
         Output::Cli => complain(&failure),
     }
 }

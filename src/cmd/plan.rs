@@ -25,6 +25,7 @@ pub(super) fn object(plan: &Plan) -> Value {
             "command": plan.command,
             "path": plan.path.as_ref().map(|path| path.to_string_lossy()),
             "cwd": plan.cwd.to_string_lossy(),
+            "images": plan.images,
             "env_set": plan.env_set,
             "env_removed": plan.env_removed,
             "warnings": plan.warnings,
@@ -42,6 +43,7 @@ pub(super) fn for_people(plan: &Plan) -> String {
         format!("directory    {}", plan.cwd.display()),
         format!("environment  {}", in_words(&plan.env_set, &plan.env_removed)),
     ];
+    lines.extend(plan.images.iter().map(|path| format!("image        {path}")));
     lines.extend(plan.warnings.iter().map(|text| format!("warning      {text}")));
     let lines: Vec<_> = lines.iter().map(|line| crate::clean::whole(line)).collect();
     lines.join("\n")

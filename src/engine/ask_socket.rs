@@ -2,10 +2,9 @@
 //!
 //! The socket is in a new folder that only the user can enter. The kernel must confirm that a client belongs to the
 //! same user, and the client must first send the nonce from the server's configuration. The threads here move lines;
-//! [`Server`] interprets them, and the loop owns all state.
+//! [`Callers`] interprets them, and the loop owns all state.
 
-use crate::agent::Reply;
-use crate::agent::mcp::{Out, RequestId, Server};
+use super::callers::{AskEvent, Callers};
 use crate::io::lines::{Framed, LineReader};
 use crate::io::output::write_whole;
 use crate::io::spawn_thread;
@@ -13,16 +12,15 @@ use crate::process::myself;
 use crate::process::scratch::{SOCKET, remove_socket, socket_folder};
 use crate::process::tree;
 use crate::protocol::limits::TOOL_LINE_BYTES;
-use crate::protocol::question::Ask;
 use crate::protocol::request::McpServer;
 pub(super) use crate::protocol::variables::ASK as ADDRESS;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The first argument that makes this program the ask-server.
 const COMMAND: &str = "ask-server";
@@ -32,54 +30,18 @@ const CONNECTIONS: usize = 8;
 const NONCE_LIMIT: Duration = Duration::from_secs(5);
 /// The maximum number of lines queued for a connection that does not read.
 const LINES_WAITING: usize = 64;
-/// The interval of progress messages to a waiting caller. The shortest time limit of a known host is 30 s.
-const PROGRESS: Duration = Duration::from_secs(10);
-
-/// An event on the socket. The number identifies the connection.
-#[derive(Debug)]
-pub(crate) enum AskEvent {
-    /// A connection sent the nonce. Lines for the connection go to this sender.
-    Came(u64, Sender<String>),
-    /// A line from the connection.
-    Line(u64, String),
-    /// A line that was too long.
-    TooLong(u64),
-    /// The connection ended.
-    Gone(u64),
-}
-
-/// The meaning of an event for the run. The number identifies the call.
-#[derive(Debug)]
-pub(crate) enum AskOutcome {
-    /// The model asks these questions.
-    Asked(u64, Vec<Ask>),
-    /// The caller no longer waits for the answers.
-    Withdrawn(u64),
-}
-
 /// The open socket. Dropping it removes its folder.
 pub(crate) struct AskSocket {
     folder: PathBuf,
     nonce: String,
-    /// The name of the tool that is offered.
-    tool: &'static str,
     /// Events on the socket.
     pub(crate) heard: Receiver<AskEvent>,
     /// Keeps the channel open even if all threads have ended.
     _kept: Sender<AskEvent>,
     /// Dropped first, so that the listening thread accepts no further connection.
     open: Option<Sender<()>>,
-    peers: HashMap<u64, Peer>,
-    /// The waiting calls, with their connections.
-    calls: BTreeMap<u64, (u64, RequestId)>,
-    /// The number of calls so far.
-    count: u64,
-    progress_at: Option<Instant>,
-}
-
-struct Peer {
-    lines: Sender<String>,
-    server: Server,
+    /// The callers, which the loop asks for the meaning of each event.
+    pub(crate) callers: Callers,
 }
 
 impl AskSocket {
@@ -92,18 +54,8 @@ impl AskSocket {
         let folder = socket_folder(&name[..12.min(name.len())])?;
         let (heard_in, heard) = bounded(32);
         let (open, closed) = bounded(0);
-        let socket = AskSocket {
-            folder,
-            nonce,
-            tool,
-            heard,
-            _kept: heard_in.clone(),
-            open: Some(open),
-            peers: HashMap::new(),
-            calls: BTreeMap::new(),
-            count: 0,
-            progress_at: None,
-        };
+        let socket =
+            AskSocket { folder, nonce, heard, _kept: heard_in.clone(), open: Some(open), callers: Callers::new(tool) };
         // From here on dropping the value removes the folder, also after an error.
         let listener = UnixListener::bind(socket.folder.join(SOCKET))?;
         let nonce = socket.nonce.clone();
@@ -127,97 +79,6 @@ impl AskSocket {
     /// The folder, which the guard removes if this process is killed.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
-    }
-
-    /// Handles an event. Returns its meaning for the run.
-    pub(crate) fn hear(&mut self, heard: AskEvent) -> Vec<AskOutcome> {
-        match heard {
-            AskEvent::Came(from, lines) => {
-                self.peers.insert(from, Peer { lines, server: Server::new(self.tool) });
-                Vec::new()
-            }
-            AskEvent::Line(from, line) => {
-                let out = self.peers.get_mut(&from).map_or(Out::Nothing, |peer| peer.server.message(&line));
-                self.happened(from, out)
-            }
-            AskEvent::TooLong(from) => {
-                let line = self.peers.get(&from).map(|peer| peer.server.too_long());
-                line.map_or_else(Vec::new, |line| self.send(from, line))
-            }
-            AskEvent::Gone(from) => self.gone(from),
-        }
-    }
-
-    fn happened(&mut self, from: u64, out: Out) -> Vec<AskOutcome> {
-        match out {
-            Out::Nothing => Vec::new(),
-            Out::Send(line) => self.send(from, line),
-            Out::Ask(id, asks) => {
-                self.count += 1;
-                self.calls.insert(self.count, (from, id));
-                if self.calls.len() == 1 {
-                    self.progress_at = Some(Instant::now() + PROGRESS);
-                }
-                vec![AskOutcome::Asked(self.count, asks)]
-            }
-            Out::Withdrawn(id) => self.over(|(peer, of)| *peer == from && *of == id),
-        }
-    }
-
-    /// Ends the calls for which `is` returns true.
-    fn over(&mut self, is: impl Fn(&(u64, RequestId)) -> bool) -> Vec<AskOutcome> {
-        let gone: Vec<u64> = self.calls.iter().filter(|(_, call)| is(call)).map(|(call, _)| *call).collect();
-        gone.iter().for_each(|call| drop(self.calls.remove(call)));
-        gone.into_iter().map(AskOutcome::Withdrawn).collect()
-    }
-
-    fn gone(&mut self, from: u64) -> Vec<AskOutcome> {
-        self.peers.remove(&from);
-        self.over(|(peer, _)| *peer == from)
-    }
-
-    /// Sends a line. Drops a connection that does not read.
-    fn send(&mut self, to: u64, line: String) -> Vec<AskOutcome> {
-        let taken = self.peers.get(&to).is_some_and(|peer| peer.lines.try_send(line).is_ok());
-        if taken { Vec::new() } else { self.gone(to) }
-    }
-
-    /// Sends the answer to a call.
-    pub(crate) fn reply(&mut self, call: u64, replies: &[Reply]) {
-        self.end(call, |server, id| server.answer(id, replies));
-    }
-
-    /// Ends a call that nobody answers.
-    pub(crate) fn withdraw(&mut self, call: u64) {
-        self.end(call, Server::withdraw);
-    }
-
-    fn end(&mut self, call: u64, response: impl FnOnce(&mut Server, &str) -> Option<String>) {
-        let Some((from, id)) = self.calls.remove(&call) else { return };
-        let line = self.peers.get_mut(&from).and_then(|peer| response(&mut peer.server, &id));
-        if let Some(line) = line {
-            // If the connection is gone, its thread reports that, and its other calls end then.
-            let _ = self.peers.get(&from).map(|peer| peer.lines.try_send(line));
-        }
-    }
-
-    /// The time at which the next progress messages are due.
-    pub(crate) fn progress_at(&self) -> Option<Instant> {
-        self.progress_at.filter(|_| !self.calls.is_empty())
-    }
-
-    /// Sends progress messages, if they are due.
-    pub(crate) fn progress(&mut self) {
-        let now = Instant::now();
-        if self.progress_at().is_none_or(|at| at > now) {
-            return;
-        }
-        for peer in self.peers.values_mut() {
-            for line in peer.server.progress() {
-                let _ = peer.lines.try_send(line);
-            }
-        }
-        self.progress_at = Some(now + PROGRESS);
     }
 }
 

@@ -5,7 +5,7 @@
 mod effects;
 
 use super::answers::Script;
-use super::ask_socket::AskOutcome;
+use super::callers::AskOutcome;
 use super::job::{Carried, Job, Next, Over, Prepared};
 use super::machine::{Departed, Machine};
 use super::opening::Opening;
@@ -20,6 +20,7 @@ use crate::io::faults::point;
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::image::Image;
 use crate::protocol::inbound::{Inbound, Message, is_run_id};
 use crate::protocol::limits;
 use crate::protocol::outbound::{Body, Json, Terminal};
@@ -59,8 +60,10 @@ pub struct Conductor<P, M> {
     granted: Granted,
     /// The time when the first process started.
     spawned_at: Option<Duration>,
-    /// Whether a line for the agent was dropped because the agent does not read its stdin.
-    stuck: bool,
+    /// The images whose labels are in a later line for the agent.
+    images: Vec<Image>,
+    /// The reason why a line could not be sent to the agent.
+    unsent: Option<Failure>,
 }
 
 /// The frames on their way to the peer.
@@ -115,7 +118,8 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             opens,
             granted,
             spawned_at: None,
-            stuck: false,
+            images: Vec::new(),
+            unsent: None,
         };
         for (warning, text) in warnings {
             conductor.step(Event::Warn(Origin::default(), warning, text));
@@ -141,11 +145,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             self.run.step(self.machine.now(), event, &mut effects);
             effects.drain(..).for_each(|effect| self.carry_out(effect));
             self.effects = effects;
-            if std::mem::take(&mut self.stuck) {
-                let message =
-                    "The agent does not read its input, and more than 32 MiB are waiting: start the run again.";
-                self.step(Event::Refused(Failure::new(Code::ResourceExhausted, message)));
-            }
+            self.refuse_unsent();
         }));
         if taken.is_err() {
             self.crash(Failure::of_our_own());

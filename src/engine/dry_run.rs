@@ -31,6 +31,8 @@ pub struct Plan {
     pub path: Option<PathBuf>,
     /// The agent's working directory.
     pub cwd: PathBuf,
+    /// The images that belong to the prompt.
+    pub images: Vec<String>,
     /// Variables that the agent gets and this process lacks, or has with another value.
     pub env_set: Vec<String>,
     /// Variables of this process that the agent does not get.
@@ -85,6 +87,7 @@ pub fn plan_with(
         command: words.map(|word| shown(&redactor, word)).collect(),
         path: path.filter(|path| path.is_file()),
         cwd: settings.cwd,
+        images: settings.attached.iter().map(|image| shown(&redactor, &image.path.to_string_lossy())).collect(),
         env_set: names(&theirs, &|name| ours.get(name) != theirs.get(name)),
         env_removed: names(&ours, &|name| !theirs.contains_key(name)),
         warnings: warnings

@@ -1,6 +1,7 @@
 //! The real machine: the agent's process, its pipes and its tree; the guard; git; the socket of the ask-server.
 
-use super::ask_socket::{AskEvent, AskSocket};
+use super::ask_socket::AskSocket;
+use super::callers::{AskEvent, Callers};
 use super::changes::{Waiting, Watch};
 use super::machine::{Departed, Machine};
 use crate::agent::{Launch, Reply};
@@ -18,7 +19,7 @@ use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::Action;
 use crate::run::{Method, Unseen};
 use crossbeam_channel::{Receiver, never};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -128,14 +129,14 @@ impl Host {
         self.asking.as_ref().map_or_else(never, |socket| socket.heard.clone())
     }
 
-    /// The socket of the ask-server.
-    pub(super) fn asking(&mut self) -> Option<&mut AskSocket> {
-        self.asking.as_mut()
+    /// The callers of the ask-server.
+    pub(super) fn asking(&mut self) -> Option<&mut Callers> {
+        self.asking.as_mut().map(|socket| &mut socket.callers)
     }
 
     /// The time at which the tool's callers get the next progress message.
     pub(super) fn progress_at(&self) -> Option<Instant> {
-        self.asking.as_ref().and_then(AskSocket::progress_at)
+        self.asking.as_ref().and_then(|socket| socket.callers.progress_at())
     }
 
     /// Reads the clocks, after the loop has waited or a process was started. `stopped`: whether this process was
@@ -351,6 +352,14 @@ impl Machine for Host {
         (text.len() as u64 <= VALUE_BYTES).then_some(text)
     }
 
+    fn image(&self, path: &Path, bytes: u64) -> io::Result<(u64, Vec<u8>)> {
+        let file = open_regular(path)?;
+        let size = file.metadata()?.len();
+        let mut first = Vec::new();
+        file.take(bytes).read_to_end(&mut first)?;
+        Ok((size, first))
+    }
+
     fn size(&self, path: &Path) -> Option<u64> {
         path.metadata().ok().filter(|meta| meta.is_file()).map(|meta| meta.len())
     }
@@ -366,11 +375,11 @@ impl Machine for Host {
     }
 
     fn reply(&mut self, call: u64, replies: &[Reply]) {
-        self.asking.iter_mut().for_each(|socket| socket.reply(call, replies));
+        self.asking.iter_mut().for_each(|socket| socket.callers.reply(call, replies));
     }
 
     fn withdraw(&mut self, call: u64) {
-        self.asking.iter_mut().for_each(|socket| socket.withdraw(call));
+        self.asking.iter_mut().for_each(|socket| socket.callers.withdraw(call));
     }
 
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure> {

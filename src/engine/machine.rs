@@ -6,6 +6,7 @@ use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::PathFact;
 use crate::protocol::request::{McpServer, Settings};
 use crate::run::Method;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -35,6 +36,11 @@ pub trait Machine {
     fn look(&self, path: &Path) -> PathFact;
     /// The text of a regular file. `None`: it cannot be read, or is too long.
     fn read(&self, path: &Path) -> Option<String>;
+    /// The size of a regular file, and at most this many of its first bytes.
+    ///
+    /// # Errors
+    /// The system's; `InvalidInput` if it is not a regular file.
+    fn image(&self, path: &Path, bytes: u64) -> io::Result<(u64, Vec<u8>)>;
     /// The size of a file, in bytes. `None`: it does not exist.
     fn size(&self, path: &Path) -> Option<u64>;
     /// A random text that no other process can know. Empty: names get no random part.

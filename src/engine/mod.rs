@@ -16,11 +16,13 @@
 
 mod answers;
 mod ask_socket;
+mod callers;
 mod changes;
 mod conductor;
 mod debug_log;
 pub mod dry_run;
 mod host;
+mod images;
 mod job;
 mod machine;
 mod opening;
@@ -33,6 +35,7 @@ mod stderr;
 mod tape;
 
 pub use answers::Script;
+pub use callers::{AskEvent, AskOutcome, Callers};
 pub use conductor::Conductor;
 pub use debug_log::DebugLog;
 pub use job::{Awaited, Begin, Carried, Job, Next, Over, Prepared, Report};

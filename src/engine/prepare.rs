@@ -3,6 +3,7 @@
 //! not.
 
 use super::host::Host;
+use super::images;
 use super::machine::Machine;
 use crate::agent::registry::{Agent, Agents};
 use crate::agent::{Driver, ask_user};
@@ -74,7 +75,9 @@ pub(crate) fn settings(
     let cwd = machine.directory(options.cwd.as_ref().map(Path::new));
     let cwd =
         cwd.ok_or_else(|| bad(format!("{} must be the path of an existing directory.", origins.subject("cwd"))))?;
-    Ok(Ready { settings: options.resolve(prompt, agent.name.clone(), cwd), agent: agent.clone() })
+    let mut settings = options.resolve(prompt, agent.name.clone(), cwd);
+    settings.attached = images::check(&settings, agent, origins, machine)?;
+    Ok(Ready { settings, agent: agent.clone() })
 }
 
 /// Builds the redactor for a run, and counts the `secrets` that are too short to redact. `screen`: whether everything

@@ -2,7 +2,7 @@
 
 mod farewell;
 
-use super::ask_socket::AskEvent;
+use super::callers::AskEvent;
 use super::conductor::{Conductor, RunSummary};
 use super::host::{Host, Looked};
 use super::job::{Begin, Prepared, start_of};
@@ -358,7 +358,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             }
             Wake::Input(Arrival::Closed) => self.engine.inbox.closed = true,
             Wake::Ask(event) => {
-                let outcomes = self.conductor.machine().asking().map(|socket| socket.hear(event));
+                let outcomes = self.conductor.machine().asking().map(|callers| callers.hear(event, Instant::now()));
                 outcomes.into_iter().flatten().for_each(|outcome| self.conductor.asked(outcome));
             }
             Wake::Git(told) => {
@@ -475,8 +475,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             // The agent is not silent: its output waits because nobody reads stdout.
             self.conductor.step(Event::NotRead);
         }
-        if let Some(socket) = self.conductor.machine().asking() {
-            socket.progress();
+        if let Some(callers) = self.conductor.machine().asking() {
+            callers.progress(Instant::now());
         }
         self.conductor.tick();
         let stopped = self.is_stopping();

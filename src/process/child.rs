@@ -267,7 +267,7 @@ pub(crate) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> 
 }
 
 /// Where programs are searched if the environment has no PATH.
-const DEFAULT_PATH: &str = "/usr/bin:/bin";
+pub(super) const DEFAULT_PATH: &str = "/usr/bin:/bin";
 
 /// The program as an absolute path, found on the PATH that the agent will have. A relative path is relative to `cwd`;
 /// entries of the PATH that are relative or empty are skipped, since they would run what an untrusted folder holds.

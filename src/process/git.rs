@@ -13,6 +13,7 @@ mod query;
 pub use self::query::Incomplete;
 
 use self::query::{Blob, Content, FileState, Git, Status, in_time};
+use super::child::DEFAULT_PATH;
 use super::errand::Errand;
 use super::query::Until;
 use crate::protocol::words::Action;
@@ -101,6 +102,11 @@ impl Baseline {
     /// The root of the work tree.
     pub fn root(&self) -> &Path {
         self.git.root()
+    }
+
+    /// The git program.
+    pub fn program(&self) -> &Path {
+        self.git.program()
     }
 
     /// The commit of HEAD. `None`: there is none yet.
@@ -214,11 +220,12 @@ impl Baseline {
     }
 }
 
-/// The PATH on which to find git, and the folder that holds the user's ignore file.
+/// The PATH on which to find git, by the rule for agents, and the folder that holds the user's ignore file.
 fn surroundings() -> (OsString, Option<OsString>) {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
     let home = || set("HOME").map(|home| Path::new(&home).join(".config").into_os_string());
-    (set("PATH").unwrap_or_default(), set("XDG_CONFIG_HOME").or_else(home))
+    (path, set("XDG_CONFIG_HOME").or_else(home))
 }
 
 impl Pending {

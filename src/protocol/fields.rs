@@ -5,11 +5,12 @@
 //! [`Options`] is one layer of the fields (a run.start, the flags, a configuration file), each of which may be absent.
 //! Layers stack, and [`Options::resolve`] turns the stack into [`Settings`], with every default filled in.
 
+use super::image::Image;
 use super::limits;
 use super::mcp_server::{McpServer, mcp_servers};
 use super::question::Judge;
 use super::read::{
-    Permissions, Seconds, any_string, arguments, boolean, cost, count, environment, frame_bytes, layer, level,
+    Permissions, Seconds, any_string, arguments, boolean, cost, count, environment, frame_bytes, images, layer, level,
     metadata, names, non_empty, object, on_question_timeout, path, paths, permissions, positive, secrets, session_id,
     strings, zero_or_more,
 };
@@ -219,6 +220,8 @@ macro_rules! run_start {
         #[derive(Clone, Debug)]
         pub struct Settings {
             $($(#[$doc])* pub $name: setting!($kind $(($($extra)*))?, $type),)*
+            /// The files of `images`, checked. Not a field of run.start.
+            pub attached: Vec<Image>,
             /// The server that offers the tool `ask_user`, which the agent starts in addition to `mcp_servers`. Not a
             /// field of run.start.
             pub ask_server: Option<McpServer>,
@@ -240,6 +243,7 @@ macro_rules! run_start {
             fn settle(self, required: Required) -> Settings {
                 Settings {
                     $($name: settle!($kind $(($($extra)*))?, self.$name, required.$name),)*
+                    attached: Vec::new(),
                     ask_server: None,
                     nonce: String::new(),
                     judge: None,
@@ -297,6 +301,8 @@ run_start! {
     cwd: String = path, required(PathBuf), Shape::Text, Some(Trusted), "cwd", as_text;
     /// Further directories that the agent may use.
     add_dirs: Vec<String> = paths, default(Vec::new()), Shape::List, Some(Trusted), "add-dir", shown;
+    /// The paths of images that belong to the prompt.
+    images: Vec<String> = images, default(Vec::new()), Shape::List, None, "image", shown;
     /// The agent's session to resume.
     session_id: String = session_id, optional, Shape::Text, None, "session", shown;
     /// Whether the run may ask questions.
@@ -380,6 +386,7 @@ mod tests {
         for (name, limit) in [
             ("session_id", limits::SESSION_ID_BYTES),
             ("agent_args", limits::ARGUMENT_BYTES),
+            ("images", limits::IMAGES),
             ("max_frame_bytes", limits::FRAME_BYTES_MIN),
             ("max_frame_bytes", limits::FRAME_BYTES_MAX),
             ("metadata", limits::METADATA_BYTES),

@@ -55,6 +55,12 @@ pub const REMEMBERED_BYTES: usize = 64 << 10;
 pub const REMEMBERED: usize = 1000;
 /// The longest single argument of a command line, in bytes without its NUL (Linux MAX_ARG_STRLEN).
 pub const ARGUMENT_BYTES: usize = 131_071;
+/// The maximum number of images of a prompt: from the 21st on, Anthropic's API takes only small ones.
+pub const IMAGES: usize = 20;
+/// The largest image, in bytes, as Anthropic's API documents it. OpenAI's and Google's take larger ones.
+pub const IMAGE_BYTES: usize = 5 << 20;
+/// The maximum size of all images, in bytes. As base64, they fit into the 32 MB of a request to Anthropic's API.
+pub const IMAGES_BYTES: usize = 20 << 20;
 /// The maximum number of further turns for question markers.
 pub const MARKER_TURNS: u32 = 20;
 /// The longest message of a server that offers `ask_user`, in bytes.

@@ -5,6 +5,7 @@ pub mod failure;
 pub mod fields;
 pub mod frame;
 pub mod ids;
+pub mod image;
 pub mod inbound;
 pub mod json;
 pub mod limited;

@@ -148,6 +148,7 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         effort,
         mode,
         add_dirs,
+        images,
         allowed_tools,
         disallowed_tools,
         env_allow,
@@ -182,6 +183,7 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         env: _,
         secrets: _,
         output_schema: _,
+        attached: _,
         ask_server: _,
         nonce: _,
         judge: _,
@@ -189,7 +191,8 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         tool_facts: _,
         session_cost_usd: _,
     } = settings;
-    for list in [Some(add_dirs), allowed_tools.as_mut(), disallowed_tools.as_mut()].into_iter().flatten() {
+    let tools = [allowed_tools, disallowed_tools].into_iter().flatten();
+    for list in [add_dirs, images].into_iter().chain(tools) {
         list.iter_mut().for_each(|item| visit(Rank::List, BodyPart::Own(item)));
         visit(Rank::List, BodyPart::List(list));
     }

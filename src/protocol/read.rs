@@ -256,6 +256,11 @@ pub(super) fn paths(raw: &RawValue) -> Read<Vec<String>> {
     strings_where(raw, |s| !s.is_empty() && !s.contains('\0'), "a list of paths")
 }
 
+pub(super) fn images(raw: &RawValue) -> Read<Vec<String>> {
+    let expected = Some("a list of at most 20 paths");
+    paths(raw).ok().filter(|all| all.len() <= limits::IMAGES).ok_or(expected)
+}
+
 pub(crate) fn arguments(raw: &RawValue) -> Read<Vec<String>> {
     let fits = |s: &String| !s.contains('\0') && s.len() <= limits::ARGUMENT_BYTES;
     strings_where(raw, fits, "a list of strings without NUL, each at most 131071 bytes long")

@@ -1,5 +1,6 @@
 //! The forms in which a value can appear in a text.
 
+use crate::base64::{STANDARD, URL_SAFE, unpadded};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -207,16 +208,13 @@ fn push_hex(out: &mut String, byte: u8, upper: bool) {
     let _ = if upper { write!(out, "{byte:02X}") } else { write!(out, "{byte:02x}") };
 }
 
-const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
 /// Adds the base64 forms of a value inside a longer text, in which the value starts at one of three places in a group
 /// of three bytes. Only the first and last characters then contain bits of the neighbours.
 fn base64(bytes: &[u8], alphabet: &[u8; 64], forms: &mut BTreeSet<String>) {
     for (lead, skip) in [(0, 0), (1, 2), (2, 3)] {
         let mut data = vec![0; lead];
         data.extend_from_slice(bytes);
-        let chars = base64_chars(&data, alphabet);
+        let chars = unpadded(&data, alphabet);
         let stable = data.len() * 8 / 6;
         let Some(middle) = chars.get(skip..stable) else {
             continue;
@@ -234,17 +232,4 @@ fn base64(bytes: &[u8], alphabet: &[u8; 64], forms: &mut BTreeSet<String>) {
             forms.insert(format!("{tail}{padding}"));
         }
     }
-}
-
-/// Encodes data as base64 without padding.
-fn base64_chars(data: &[u8], alphabet: &[u8; 64]) -> String {
-    let mut out = String::with_capacity(data.len() * 4 / 3 + 4);
-    for group in data.chunks(3) {
-        let byte = |n: usize| u32::from(group.get(n).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for shift in [18, 12, 6, 0].into_iter().take(group.len() + 1) {
-            out.push(char::from(alphabet[(bits >> shift & 63) as usize]));
-        }
-    }
-    out
 }

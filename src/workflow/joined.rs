@@ -282,7 +282,8 @@ impl Peer for Joined<'_> {
         if let Some(wrong) = read.wrong {
             return Err(super::invalid(wrong));
         }
-        let refused = ["session_id", "output_schema", "raw_prompt"].into_iter().filter(|field| said.contains(field));
+        let refused =
+            ["session_id", "images", "output_schema", "raw_prompt"].into_iter().filter(|field| said.contains(field));
         if let Some(field) = refused.into_iter().find(|field| *field != "raw_prompt" || settings.raw_prompt) {
             let message = format!(
                 "run.start: `{field}` cannot be used with a workflow, which makes its own sessions and prompts: leave it out."

@@ -38,6 +38,7 @@ impl Driver for QuietStep {
             env: Vec::new(),
             env_remove: Vec::new(),
             send: Vec::new(),
+            images: Vec::new(),
             close_input: true,
             start_timeout: None,
             driver: "quiet",

@@ -16,6 +16,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod callers;
 mod drivers;
 mod formats;
 mod input;

@@ -6,7 +6,7 @@ use super::json::Node;
 use super::playback::case::{self, agents_of};
 use super::playback::world::{Notebook, exited};
 use super::rng::Rng;
-use super::round::{Checked, settings};
+use super::round::{Checked, settings, share};
 use super::stage::of_case;
 use serde_json::{Value, json};
 use spektacular::agent::registry::Layers;
@@ -20,7 +20,7 @@ use spektacular::terminal::{Detail, Look, TerminalFront};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const SECRETS: [&str; 4] =
     ["hunter2-Zq7731xyAbc", "pa\"ss\\w0rd/7731+#<x>", "geheim-ß€-ü42-Zq", "first-Line-77\nsecond-Line-88"];
@@ -437,7 +437,7 @@ fn no_output_of_any_run_shows_a_secret() {
     let record = folder.path().join("recording.jsonl");
     let inputs: Vec<Input> = case::all().iter().map(of_case).collect();
     let (seed, seconds) = settings();
-    let (began, time) = (Instant::now(), seconds.map(|seconds| Duration::from_secs(seconds) / 12));
+    let (began, time) = (Instant::now(), seconds.map(share));
     let mut number = 0;
     while time.map_or(number < RUNS, |time| began.elapsed() < time) {
         let mut rng = Rng::new(seed.wrapping_mul(31).wrapping_add(number));

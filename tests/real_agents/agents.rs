@@ -124,7 +124,10 @@ fn gemini(case: Case, url: &str) -> Case {
 }
 
 fn opencode(case: Case, url: &str) -> Case {
-    let model = json!({"name": "Stub", "tool_call": true, "limit": {"context": 100_000, "output": 8_000}});
+    // By itself it drops the images for a model that is not known to take them.
+    let modalities = json!({"input": ["text", "image"], "output": ["text"]});
+    let limit = json!({"context": 100_000, "output": 8_000});
+    let model = json!({"name": "Stub", "tool_call": true, "limit": limit, "modalities": modalities});
     let config = json!({
         "autoupdate": false,
         "share": "disabled",

@@ -19,6 +19,7 @@ mod lab;
 #[macro_use]
 mod rows;
 mod errors;
+mod images;
 mod permissions;
 mod questions;
 mod scenario;

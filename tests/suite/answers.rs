@@ -147,13 +147,14 @@ impl Driver for Asker {
 
     fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Launch, Failure> {
         let program = Program::Command("asker".into());
-        let (args, env, env_remove, send) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (args, env, env_remove) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Launch {
             program,
             args,
             env,
             env_remove,
-            send,
+            send: Vec::new(),
+            images: Vec::new(),
             close_input: false,
             start_timeout: None,
             driver: "asker",

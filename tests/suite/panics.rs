@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// Makes a debug build panic at the point that it names.
 const PANIC_AT: &str = "TEST_PANIC_AT";
+/// Makes a debug build send itself a SIGTERM at the point that it names.
+const SIGNAL_AT: &str = "TEST_SIGNAL_AT";
 
 /// The setup that makes a run reach a point.
 #[derive(Clone, Copy, PartialEq)]
@@ -174,6 +176,29 @@ fn a_panic_of_another_command_is_reported() {
     let stderr = String::from_utf8(said.stderr).unwrap();
     assert_eq!(said.status.code(), Some(70), "{stderr}");
     assert!(stderr.starts_with("spektacular: internal_error: "), "{stderr}");
+}
+
+/// The handlers stand before the configuration is read, also for a command line that is refused.
+#[test]
+fn a_signal_while_the_configuration_is_read_ends_in_a_frame() {
+    if !has_points("a_signal_while_the_configuration_is_read_ends_in_a_frame") {
+        return;
+    }
+    for (flags, kind) in [(&[][..], "run.cancelled"), (&["--no-such-flag"][..], "run.failed")] {
+        for command in ["adhoc", "spec", "plan", "implement"] {
+            let case = Case::new().env(SIGNAL_AT, "configuration");
+            let words = [&[command, "--output", "json"], flags].concat();
+            let mut command = case.other("work", &words);
+            let mut run = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+            let stdin = run.stdin.take();
+            let done = run.wait_with_output().unwrap();
+            drop(stdin);
+            let out = String::from_utf8(done.stdout).unwrap();
+            let last: Value = serde_json::from_str(out.lines().last().unwrap_or_default())
+                .unwrap_or_else(|_| panic!("{words:?}: no frame, {}", done.status));
+            assert_eq!(last["type"], kind, "{words:?}");
+        }
+    }
 }
 
 #[test]

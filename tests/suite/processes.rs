@@ -267,10 +267,13 @@ fn no_relative_entry_of_the_path_runs_a_program_of_the_folder() {
 
 #[test]
 fn without_a_path_the_systems_programs_are_found() {
-    let config = json!({"agents": {"plain": {"driver": "lines", "command": "echo", "args": ["hello"]}}});
-    let case = Case::new().file("home/.config/spektacular/config.json", &config.to_string());
+    let agent = json!({"driver": "lines", "command": "sh", "args": ["-c", "echo >new; echo hello"]});
+    let config = json!({"agents": {"plain": agent}});
+    let case = Case::new().file("home/.config/spektacular/config.json", &config.to_string()).git();
     let outcome = run(case.shell("unset PATH; exec \"$@\""), json!({"agent": "plain"}));
-    assert_eq!(outcome.completed()["text"], "hello");
+    let end = outcome.completed();
+    assert_eq!(end["text"], "hello");
+    assert_eq!(end["artifacts"], json!([{"path": "new", "action": "created"}]), "git was not found");
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn capabilities(most: bool) -> Capabilities {
 }
 
 /// A run.start in which every field that run.started shows has a value.
-const START: &str = r#"{"model":"m","effort":"e","mode":"m","add_dirs":["d"],"session_id":"s","permissions":{"*":"ask"},
+const START: &str = r#"{"model":"m","effort":"e","mode":"m","add_dirs":["d"],"images":["i"],"session_id":"s","permissions":{"*":"ask"},
     "allowed_tools":["t"],"disallowed_tools":["t"],"timeout_s":1,"start_timeout_s":1,"max_turns":1,"max_cost_usd":1.5,
     "env_allow":["E"],"metadata":{"a":1}}"#;
 
@@ -729,6 +729,9 @@ fn every_limit_is_listed() {
         ("`metadata`", size(limits::METADATA_BYTES)),
         ("a secret", size(limits::SECRET_BYTES)),
         ("all unfinished messages", size(limits::KEPT_BYTES)),
+        ("`images`", limits::IMAGES.to_string()),
+        ("one image", size(limits::IMAGE_BYTES)),
+        ("all images", size(limits::IMAGES_BYTES)),
         ("`output`", size(limits::TOOL_OUTPUT_BYTES)),
         ("`agent_message`", size(limits::AGENT_MESSAGE_BYTES)),
         ("`stderr_tail`", size(limits::STDERR_TAIL_BYTES)),
@@ -761,8 +764,7 @@ fn every_limit_is_listed() {
 fn the_newest_change_is_the_version_in_run_started() {
     let started = payload(started(false));
     let (minor, program) = (&started["protocol"]["minor"], started["protocol"]["spektacular"].as_str().unwrap());
-    let rows = section("Changes").lines().filter(|line| line.starts_with("| ")).skip(1);
-    let newest = rows.last().expect("a row");
+    let newest = section("Changes").lines().filter(|line| line.starts_with("| ")).skip(1).last().expect("a row");
     assert!(newest.starts_with(&format!("| {minor} | {program} |")), "{newest} is not {minor} since {program}");
 }
 

@@ -240,6 +240,18 @@ fn each_phase_that_passes_becomes_a_commit() {
 }
 
 #[test]
+fn a_git_in_a_relative_folder_of_the_path_is_not_run() {
+    let case = project(&one(&["test -e 1"]), "touch 1").script("work/git", "touch ../ran; exec /usr/bin/git \"$@\"");
+    let names = ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"];
+    let case = names.iter().fold(case.git(), |case, name| case.env(name, "t@example.org"));
+    let path = format!(":.:{}:/usr/bin:/bin", case.path("bin").display());
+    let outcome = run(case.env("PATH", &path), allowed(json!({"commit": true})));
+    outcome.completed();
+    assert_eq!(git(outcome.case(), &["log", "--format=%s", "-1"]), "Phase 1: Part 1\n");
+    assert!(!outcome.case().path("ran").exists(), "a program of the project was run in place of git");
+}
+
+#[test]
 fn a_dirty_work_tree_needs_consent_and_its_changes_stay_out() {
     let agent = "touch new; echo agent >>old.txt";
     let dirty = || repository(&one(&["true"]), agent).file("work/old.txt", "mine\n");

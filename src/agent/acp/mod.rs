@@ -224,6 +224,11 @@ impl Driver for Acp {
         }
     }
 
+    /// Whether the agent really does is known after the handshake.
+    fn takes_images(&self) -> bool {
+        true
+    }
+
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         // ACP does not support the other settings.
         let mut follows = vec!["model", "system_prompt", "mcp_servers"];
@@ -245,7 +250,8 @@ impl Driver for Acp {
         let asking = self.profile.asking_env.iter().filter(|_| self.offers_asking);
         let env = self.profile.env.iter().chain(asking);
         let env = env.map(|(name, value)| ((*name).to_owned(), value.replace(profile::SERVER, &self.ask_server)));
-        Ok(Launch { send: first.send, ..self.base.launch("acp", args, env.collect()) })
+        let images = settings.attached.clone();
+        Ok(Launch { send: first.send, images, ..self.base.launch("acp", args, env.collect()) })
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
@@ -282,7 +288,7 @@ impl Driver for Acp {
     }
 
     fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
-        self.prompt(prompt, turn);
+        self.prompt(prompt, &[], turn);
     }
 
     fn interrupt(&mut self, turn: &mut Turn) {

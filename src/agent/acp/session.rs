@@ -7,8 +7,9 @@ use crate::agent::json::Object;
 use crate::agent::reply::NO_USER;
 use crate::agent::rpc::{self, Error};
 use crate::agent::text::FinalAnswer;
-use crate::agent::{AgentEvent, Turn, TurnOver, no_such_mode};
+use crate::agent::{AgentEvent, Turn, TurnOver, no_such_mode, takes_no_images};
 use crate::protocol::failure::Failure;
+use crate::protocol::image::Image;
 use crate::protocol::outbound::{Text, Usage};
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::{StopReason, Warning};
@@ -39,6 +40,9 @@ pub(super) enum Phase {
 #[derive(Debug, Default)]
 pub(super) struct SessionSetup {
     prompt: String,
+    images: Vec<Image>,
+    /// The agent's name, for a message about the images.
+    agent: String,
     cwd: String,
     resume: Option<String>,
     /// The mode to set.
@@ -65,6 +69,8 @@ impl SessionSetup {
                 Some(system) => format!("{system}\n\n{}", settings.prompt),
                 None => settings.prompt.clone(),
             },
+            images: settings.attached.clone(),
+            agent: settings.agent.clone(),
             cwd: settings.cwd.to_string_lossy().into_owned(),
             resume: settings.session_id.clone(),
             mode: settings.mode.clone().filter(|_| profile.has_modes),
@@ -148,6 +154,10 @@ impl Acp {
         let sessions = abilities.as_ref().and_then(|a| a.object("sessionCapabilities"));
         let resumes = sessions.is_some_and(|sessions| sessions.raw("resume").is_some());
         self.resumes = Some(loads || resumes);
+        let prompts = abilities.as_ref().and_then(|a| a.object("promptCapabilities"));
+        if !self.start.images.is_empty() && prompts.and_then(|prompts| prompts.bool("image")) != Some(true) {
+            return self.fail(takes_no_images(&self.start.agent), turn);
+        }
         let mut params = json!({"cwd": self.start.cwd, "mcpServers": self.start.servers});
         self.phase = Phase::Opening;
         let Some(id) = self.start.resume.clone() else { return self.request("session/new", &params, turn) };
@@ -230,11 +240,12 @@ impl Acp {
 
     fn first_prompt(&mut self, turn: &mut Turn) {
         let prompt = std::mem::take(&mut self.start.prompt);
-        self.prompt(&prompt, turn);
+        let images = std::mem::take(&mut self.start.images);
+        self.prompt(&prompt, &images, turn);
     }
 
     /// Starts a turn.
-    pub(super) fn prompt(&mut self, text: &str, turn: &mut Turn) {
+    pub(super) fn prompt(&mut self, text: &str, images: &[Image], turn: &mut Turn) {
         self.phase = Phase::Prompting;
         self.answer = FinalAnswer::default();
         self.called = false;
@@ -242,7 +253,9 @@ impl Acp {
         // in ACP.
         let command = text.trim_start().starts_with('/') && !self.raw_prompt;
         let guard = if command { "The task:\n" } else { "" };
-        let prompt = json!([{"type": "text", "text": format!("{guard}{text}")}]);
+        let block = |image: &Image| json!({"type": "image", "mimeType": image.media_type, "data": image.label()});
+        let text = json!({"type": "text", "text": format!("{guard}{text}")});
+        let prompt: Value = images.iter().map(block).chain([text]).collect();
         self.request("session/prompt", &json!({"sessionId": self.session, "prompt": prompt}), turn);
     }
 
@@ -306,7 +319,7 @@ impl Acp {
             };
         }
         text.push_str("Do not try it again. Continue the task without it.");
-        self.prompt(&text, turn);
+        self.prompt(&text, &[], turn);
     }
 
     fn count(&mut self, result: &Object<'_>, turn: &mut Turn) {

@@ -3,6 +3,7 @@
 use super::{Claude, ask};
 use crate::agent::json::Object;
 use crate::agent::{AgentEvent, AskKey, Reply, Turn};
+use crate::protocol::image::Image;
 use crate::protocol::json::to_line;
 use serde_json::json;
 
@@ -57,9 +58,15 @@ impl Claude {
     }
 }
 
-/// The line with the user's text.
-pub(super) fn user_line(prompt: &str) -> String {
-    to_line(&json!({"type": "user", "message": {"role": "user", "content": prompt}}))
+/// The line with the user's text and the labels of images.
+pub(super) fn user_line(prompt: &str, images: &[Image]) -> String {
+    let source = |image: &Image| json!({"type": "base64", "media_type": image.media_type, "data": image.label()});
+    let blocks = images.iter().map(|image| json!({"type": "image", "source": source(image)}));
+    let content = match images {
+        [] => json!(prompt),
+        _ => blocks.chain([json!({"type": "text", "text": prompt})]).collect(),
+    };
+    to_line(&json!({"type": "user", "message": {"role": "user", "content": content}}))
 }
 
 /// Our response to Claude's request `id`; `response` is JSON.

@@ -183,6 +183,10 @@ impl Driver for Claude {
         }
     }
 
+    fn takes_images(&self) -> bool {
+        !self.is_recording()
+    }
+
     fn takes_turns(&self) -> bool {
         !self.is_recording()
     }
@@ -212,7 +216,8 @@ impl Driver for Claude {
         let args = launch::arguments(settings, settings.progress == Level::Full, server)?;
         Ok(Launch {
             env_remove: vec!["CLAUDECODE".into()],
-            send: vec![control::user_line(&launch::guarded(&settings.prompt, settings.raw_prompt))],
+            send: vec![control::user_line(&launch::guarded(&settings.prompt, settings.raw_prompt), &settings.attached)],
+            images: settings.attached.clone(),
             ..self.base.launch("claude", args, launch::environment(settings))
         })
     }
@@ -250,7 +255,7 @@ impl Driver for Claude {
 
     fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
         self.api_error = None;
-        turn.send.push(control::user_line(&launch::guarded(prompt, self.raw_prompt)));
+        turn.send.push(control::user_line(&launch::guarded(prompt, self.raw_prompt), &[]));
     }
 
     fn interrupt(&mut self, turn: &mut Turn) {

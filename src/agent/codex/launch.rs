@@ -2,6 +2,7 @@
 
 use crate::agent::{ask_user, fitting};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::image::Image;
 use crate::protocol::json::to_line;
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::Level;
@@ -122,9 +123,10 @@ fn ask_user() -> Value {
     })
 }
 
-/// The input of a turn.
-pub(super) fn input(text: &str) -> Value {
-    json!([{"type": "text", "text": text, "text_elements": []}])
+/// The input of a turn. Codex reads the images itself.
+pub(super) fn input(text: &str, images: &[Image]) -> Value {
+    let images = images.iter().map(|image| json!({"type": "localImage", "path": image.path.to_string_lossy()}));
+    images.chain([json!({"type": "text", "text": text, "text_elements": []})]).collect()
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, Reply, Turn, TurnOver, without_effect};
 use crate::protocol::failure::Failure;
+use crate::protocol::image::Image;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::question::Asks;
@@ -96,8 +97,8 @@ impl Codex {
     }
 
     /// Sends the user's message: as a new turn, or into the running one.
-    fn say(&mut self, text: &str, turn: &mut Turn) {
-        let mut params = json!({"threadId": self.thread, "input": launch::input(text)});
+    fn say(&mut self, text: &str, images: &[Image], turn: &mut Turn) {
+        let mut params = json!({"threadId": self.thread, "input": launch::input(text, images)});
         let schema = self.settings.as_ref().and_then(|settings| settings.output_schema.as_ref());
         if let Some(schema) = schema.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) {
             params["outputSchema"] = schema;
@@ -186,8 +187,11 @@ impl Codex {
                 .map(Text::from),
             model: result.and_then(|result| result.string("model")).map(Text::from),
         });
-        let prompt = self.settings.as_mut().map(|settings| std::mem::take(&mut settings.prompt)).unwrap_or_default();
-        self.say(&prompt, turn);
+        let take = |settings: &mut Box<Settings>| {
+            (std::mem::take(&mut settings.prompt), std::mem::take(&mut settings.attached))
+        };
+        let (prompt, images) = self.settings.as_mut().map(take).unwrap_or_default();
+        self.say(&prompt, &images, turn);
     }
 
     /// Handles a turn's id: of a new turn, of the running one, or of the one whose end is held back.
@@ -405,6 +409,10 @@ impl Driver for Codex {
         }
     }
 
+    fn takes_images(&self) -> bool {
+        true
+    }
+
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         without_effect(settings, launch::FOLLOWS, turn);
         let full = settings.progress == Level::Full;
@@ -445,7 +453,7 @@ impl Driver for Codex {
         let Some((_, pending)) = self.pending.remove(key) else { return };
         if let CodexRequest::Async(_) = pending {
             if let Some(text) = pending.message(replies).filter(|_| !self.leaving) {
-                self.say(&text, turn);
+                self.say(&text, &[], turn);
             }
             return;
         }
@@ -454,7 +462,7 @@ impl Driver for Codex {
     }
 
     fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
-        self.say(prompt, turn);
+        self.say(prompt, &[], turn);
     }
 
     fn interrupt(&mut self, turn: &mut Turn) {

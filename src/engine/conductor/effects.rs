@@ -3,9 +3,11 @@
 use super::Conductor;
 use crate::agent::{Launch, Program};
 use crate::clean::one_line;
+use crate::engine::images;
 use crate::engine::machine::Machine;
 use crate::engine::peer::{InAdvance, Outgoing, Peer};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::image::with_data;
 use crate::protocol::limits::KEPT_BYTES;
 use crate::protocol::outbound::Body;
 use crate::protocol::redacted::Redacted;
@@ -47,11 +49,30 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
 
     fn send(&mut self, line: String) {
         if self.machine.unsent() > KEPT_BYTES {
-            self.stuck = true;
+            let message = "The agent does not read its input, and more than 32 MiB are waiting: start the run again.";
+            self.unsent = Some(Failure::new(Code::ResourceExhausted, message));
             return;
         }
-        self.record(|| Moment::Host(line.clone()));
-        self.machine.send(line);
+        match with_data(&line, &self.images, |image| images::content(image, &self.machine)) {
+            Ok(None) => {
+                self.record(|| Moment::Host(line.clone()));
+                self.machine.send(line);
+            }
+            Ok(Some(whole)) => {
+                self.images.clear();
+                // A recording has no use for the data.
+                self.record(|| Moment::Host(line));
+                self.machine.send(whole);
+            }
+            Err(failure) => self.unsent = Some(failure),
+        }
+    }
+
+    /// Stops the run if a line could not be sent.
+    pub(super) fn refuse_unsent(&mut self) {
+        if let Some(failure) = self.unsent.take() {
+            self.step(Event::Refused(failure));
+        }
     }
 
     fn close_input(&mut self) {
@@ -142,7 +163,9 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             self.tape.header(&Header { driver: launch.driver.into(), agent_version: None, argv, cwd });
         }
         self.step(Event::Spawned);
+        self.images.clone_from(&launch.images);
         launch.send.iter().for_each(|line| self.send(line.clone()));
+        self.refuse_unsent();
         if launch.close_input {
             self.close_input();
         }

@@ -185,6 +185,11 @@ impl Git {
     }
 
     /// Runs git and returns its exit code (`None` if a signal ended it) and its stdout, interleaved with its stderr
+    /// The git program.
+    pub(super) fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// if `errors` is set. Kills git when the time is up.
     fn run(&self, command: &mut Command, errors: bool, until: &Until) -> Result<(Option<i32>, Vec<u8>), Incomplete> {
         in_time(until)?;

@@ -61,16 +61,17 @@ impl VerifyStep {
         }
     }
 
-    /// A script of spektacular's own, which no frame shows, with its arguments. The first is the working directory.
+    /// A script of spektacular's own, which no frame shows, with its arguments. `folder`: the working directory.
     pub(crate) fn hidden(
         script: &str,
-        [folder, first, second]: [String; 3],
+        folder: String,
+        arguments: [String; 3],
         redactor: Redactor,
         output: Sender<String>,
     ) -> VerifyStep {
         let script = format!("cd \"$1\" || exit\nshift\n{script}");
-        let args = vec!["-c".to_owned(), script, "sh".to_owned(), folder, first, second];
-        VerifyStep { args, title: None, ..VerifyStep::new("", Vec::new(), redactor, output) }
+        let args = ["-c".to_owned(), script, "sh".to_owned(), folder].into_iter().chain(arguments);
+        VerifyStep { args: args.collect(), title: None, ..VerifyStep::new("", Vec::new(), redactor, output) }
     }
 
     fn keep(&mut self, text: &str) {
@@ -118,6 +119,7 @@ impl Driver for VerifyStep {
             env: std::mem::take(&mut self.env),
             env_remove: Vec::new(),
             send: Vec::new(),
+            images: Vec::new(),
             close_input: true,
             start_timeout: None,
             driver: "command",

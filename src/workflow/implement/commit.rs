@@ -14,13 +14,15 @@ const SUBJECT: usize = 72;
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Adds the files that a list names and commits them alone: what else is staged stays so. A commit that git refuses
-/// leaves nothing of these files staged. `$1`: the list, with NULs; `$2`: the message.
+/// leaves nothing of these files staged. `$1`: the list, with NULs; `$2`: the message; `$3`: git, found by the rule for
+/// agents, since the shell would also search folders of the project.
 pub(super) const SCRIPT: &str = r#"exec 2>&1
+git=$3
 set -- --pathspec-from-file="$1" --pathspec-file-nul "$2"
-git --literal-pathspecs add -A "$1" "$2" || exit
-git --literal-pathspecs commit --quiet --cleanup=whitespace -m "$3" --only "$1" "$2" && exit
+"$git" --literal-pathspecs add -A "$1" "$2" || exit
+"$git" --literal-pathspecs commit --quiet --cleanup=whitespace -m "$3" --only "$1" "$2" && exit
 status=$?
-git --literal-pathspecs reset --quiet "$1" "$2"
+"$git" --literal-pathspecs reset --quiet "$1" "$2"
 exit $status
 "#;
 
@@ -93,6 +95,11 @@ impl Commits {
         self.before.root()
     }
 
+    /// The git program.
+    pub(crate) fn git(&self) -> &Path {
+        self.before.program()
+    }
+
     /// The share of a phase. `now`: the work tree; `last`: the one after the phase before, which `now` replaces; `plan`:
     /// the path of plan.md, relative to the project's folder.
     pub(crate) fn share(
@@ -163,7 +170,8 @@ mod tests {
         let at = commits.root().join(".git/list");
         fs::write(&at, list(files)).unwrap();
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", SCRIPT, "sh"]).arg(&at).arg(message(1, "It", "p", ["T1.1"])).current_dir(commits.root());
+        command.args(["-c", SCRIPT, "sh"]).arg(&at).arg(message(1, "It", "p", ["T1.1"])).arg(commits.git());
+        command.current_dir(commits.root());
         let names = [("GIT_AUTHOR_NAME", "A"), ("GIT_AUTHOR_EMAIL", "a@b.c")];
         command.envs(names).envs([("GIT_COMMITTER_NAME", "A"), ("GIT_COMMITTER_EMAIL", "a@b.c")]);
         command.status().unwrap().success()

@@ -375,9 +375,9 @@ impl Site<'_, '_, '_> {
         let tasks = tasks.iter().map(String::as_str);
         let text = message(phase.number, &phase.title, &self.ready.target, tasks);
         let at = self.ready.project.folder().join(&names).to_string_lossy().into_owned();
-        let root = commits.root().to_string_lossy().into_owned();
+        let [root, git] = [commits.root(), commits.git()].map(|path| path.to_string_lossy().into_owned());
         let (sender, output) = bounded(1);
-        let driver = VerifyStep::hidden(SCRIPT, [root, at, text], self.outer.redactor(), sender);
+        let driver = VerifyStep::hidden(SCRIPT, root, [at, text, git], self.outer.redactor(), sender);
         let end = self.step(Step { driver: Box::new(driver), limit: None, phase: None, judge: None })?;
         if end.exit.is_none_or(|exit| exit.code != Some(0)) {
             let mut failure = refused("see its output");

@@ -85,6 +85,7 @@ impl Driver for Puppet {
             env: Vec::new(),
             env_remove: Vec::new(),
             send: Vec::new(),
+            images: Vec::new(),
             close_input: false,
             start_timeout: None,
             driver: "puppet",

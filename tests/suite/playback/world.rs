@@ -16,11 +16,15 @@ use spektacular::protocol::question::PathFact;
 use spektacular::protocol::request::{McpServer, Options, Settings};
 use spektacular::run::{Event, Ids, Method, Run};
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The random part of every id in a simulated run.
 pub(crate) const RANDOM: &str = "golden";
+
+/// The content of every image.
+const IMAGE: &[u8] = b"GIF89a\x01\0\x01\0";
 
 /// More parts than any line of a test has.
 const PARTS: usize = 1_000_000;
@@ -103,6 +107,12 @@ impl Machine for Notebook {
 
     fn read(&self, _: &Path) -> Option<String> {
         None
+    }
+
+    /// Every image is the same.
+    fn image(&self, _: &Path, bytes: u64) -> io::Result<(u64, Vec<u8>)> {
+        let first = &IMAGE[..IMAGE.len().min(usize::try_from(bytes).unwrap())];
+        Ok((IMAGE.len() as u64, first.to_vec()))
     }
 
     /// A file that is not there has no size.

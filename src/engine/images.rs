@@ -1,0 +1,77 @@
+//! The files of a prompt's images: checked before the agent starts, and read when they are sent.
+
+use super::machine::Machine;
+use crate::agent::registry::Agent;
+use crate::agent::takes_no_images;
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::image::{Image, MAGIC_BYTES, media_type};
+use crate::protocol::limits::{IMAGE_BYTES, IMAGES_BYTES};
+use crate::protocol::origins::Origins;
+use crate::protocol::request::Settings;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Checks the images of a run.
+pub(super) fn check(
+    settings: &Settings,
+    agent: &Agent,
+    origins: &Origins,
+    machine: &impl Machine,
+) -> Result<Vec<Image>, Failure> {
+    if settings.images.is_empty() {
+        return Ok(Vec::new());
+    }
+    if !agent.driver().takes_images() {
+        return Err(takes_no_images(&agent.name));
+    }
+    let subject = origins.subject("images");
+    let one = |(at, path): (usize, &String)| {
+        let (subject, path) = (format!("{subject}: number {}", at + 1), settings.cwd.join(path));
+        let (media_type, bytes, _) = read(&subject, &path, MAGIC_BYTES, machine)?;
+        Ok(Image { subject, path, media_type, bytes })
+    };
+    let images: Vec<Image> = settings.images.iter().enumerate().map(one).collect::<Result<_, Failure>>()?;
+    let bytes: u64 = images.iter().map(|image| image.bytes).sum();
+    if bytes > IMAGES_BYTES as u64 {
+        return Err(invalid(format!("{subject} must total at most {} MiB.", IMAGES_BYTES >> 20)));
+    }
+    Ok(images)
+}
+
+/// The content of an image, which may have changed since its check.
+pub(super) fn content(image: &Image, machine: &impl Machine) -> Result<Vec<u8>, Failure> {
+    let (media_type, bytes, content) = read(&image.subject, &image.path, image.bytes, machine)?;
+    if (media_type, bytes) != (image.media_type, image.bytes) || content.len() as u64 != bytes {
+        return Err(invalid(format!("{} changed while the agent started: start the run again.", image.subject)));
+    }
+    Ok(content)
+}
+
+/// The media type, the size and at most `first` bytes of an image.
+fn read(
+    subject: &str,
+    path: &Path,
+    first: u64,
+    machine: &impl Machine,
+) -> Result<(&'static str, u64, Vec<u8>), Failure> {
+    let wrong = |why: &str| invalid(format!("{subject} {why}."));
+    let (bytes, content) = machine.image(path, first).map_err(|error| {
+        wrong(if error.kind() == ErrorKind::InvalidInput {
+            "is not a regular file"
+        } else {
+            "cannot be read: name an existing file, by its absolute path or relative to `cwd`"
+        })
+    })?;
+    if bytes == 0 {
+        return Err(wrong("is an empty file"));
+    }
+    if bytes > IMAGE_BYTES as u64 {
+        return Err(wrong(&format!("is larger than {} MiB", IMAGE_BYTES >> 20)));
+    }
+    let media_type = media_type(&content).ok_or_else(|| wrong("is not a PNG, JPEG, GIF or WebP image"))?;
+    Ok((media_type, bytes, content))
+}
+
+fn invalid(message: String) -> Failure {
+    Failure::new(Code::InvalidRequest, message)
+}
