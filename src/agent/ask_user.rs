@@ -8,6 +8,7 @@ use super::reply::{DECLINED, NO_USER, Reply};
 use super::{AgentEvent, Turn};
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::request::{McpServer, Settings};
+use crate::protocol::text::Text;
 use crate::protocol::words::{Purpose, Warning};
 use serde_json::{Map, Value, json};
 
@@ -185,7 +186,7 @@ pub(crate) fn result(asks: &[Ask], replies: &[Reply]) -> String {
             Reply::Allowed => ("answered", Some(("answer", json!(true)))),
             Reply::NoUser => ("no_user", Some(("note", json!(NO_USER)))),
             Reply::Declined(said) | Reply::Denied(said) => {
-                ("declined", Some(("note", json!(said.as_deref().unwrap_or(DECLINED)))))
+                ("declined", Some(("note", json!(said.as_ref().map_or(DECLINED, Text::unredacted)))))
             }
         };
         let mut entry = Map::new();

@@ -45,14 +45,15 @@ mod rpc;
 mod said;
 pub mod text;
 
+use self::json::Object;
 pub use self::reply::{NO_USER_PROMPT, Reply};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::Image;
 use crate::protocol::limits::ARGUMENT_BYTES;
-use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, Text, ToolFacts, Usage};
+use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, PlanEntry, Text, ToolFacts, Usage};
 use crate::protocol::question::Asks;
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
-use crate::protocol::words::{Action, Category, StopReason, ToolState, Warning};
+use crate::protocol::words::{Action, Category, PlanStatus, StopReason, ToolState, Warning};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -291,6 +292,16 @@ pub struct Turn {
     pub more: bool,
     /// The process for the further turn, if the agent has one process per turn. See [`Driver::follow_up`].
     pub relaunch: Option<Box<Launch>>,
+}
+
+/// Reads an entry of a plan. `text`: the field with its text.
+fn plan_entry(entry: &Object<'_>, text: &str) -> PlanEntry {
+    let status = match entry.str("status").as_deref() {
+        Some("in_progress" | "inProgress") => PlanStatus::InProgress,
+        Some("completed") => PlanStatus::Completed,
+        _ => PlanStatus::Pending,
+    };
+    PlanEntry { text: entry.string(text).unwrap_or_default().into(), status }
 }
 
 /// The title of a call: the tool and its subject. Drivers never cut a text, not even after its first line, because half

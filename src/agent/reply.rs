@@ -12,9 +12,9 @@ pub enum Reply {
     /// Permission for this one request. The run remembers "always"; drivers never see it.
     Allowed,
     /// The user declined, with the user's message.
-    Declined(Option<String>),
+    Declined(Option<Text>),
     /// Permission denied, with the message of whoever denied it.
-    Denied(Option<String>),
+    Denied(Option<Text>),
     /// No user is present: the agent must use its best judgement. A permission is denied.
     NoUser,
 }

@@ -7,6 +7,7 @@ use crate::clean::one_line;
 use crate::io::files::OpenFolder;
 use crate::protocol::limits;
 use crate::protocol::request::Options;
+use crate::protocol::workflow::HOME;
 use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::{DirBuilder, Metadata};
@@ -19,8 +20,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub(super) const NO_SESSION: &str =
     "--continue: the agent has no earlier session in this directory. Start one without --continue.";
 
-/// The folder of a project.
-const FOLDER: &str = ".spektacular";
 /// The subfolder for data of this machine.
 const LOCAL: &str = "local";
 /// The folder of session files in the local folder, and in the user's state folder.
@@ -112,7 +111,7 @@ impl Last {
     /// not name a home directory.
     fn place(&self) -> Option<(PathBuf, Vec<OsString>)> {
         if self.has_folder() {
-            return Some((self.cwd.clone(), [FOLDER, LOCAL, SESSIONS].map(OsString::from).to_vec()));
+            return Some((self.cwd.clone(), [HOME, LOCAL, SESSIONS].map(OsString::from).to_vec()));
         }
         let names = self.cwd.components().filter_map(|part| match part {
             Component::Normal(name) => Some(name.to_owned()),
@@ -123,7 +122,7 @@ impl Last {
 
     /// Whether the directory contains a file or folder named `.spektacular`.
     pub(super) fn has_folder(&self) -> bool {
-        self.cwd.join(FOLDER).symlink_metadata().is_ok()
+        self.cwd.join(HOME).symlink_metadata().is_ok()
     }
 
     /// Stores a session atomically, ahead of the earlier ones. Does nothing without a project and a home directory.

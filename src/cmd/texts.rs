@@ -4,6 +4,7 @@ use crate::cli::Adhoc;
 use crate::io::files::read_text;
 use crate::io::stdin::{self, StdinKind, StdinProblem, Wish};
 use crate::protocol::{limits, typed};
+use crate::workflow::markdown::fenced;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use std::io::ErrorKind;
@@ -108,9 +109,7 @@ fn around(before: &str, input: &str, after: &str) -> String {
     if input.is_empty() {
         return before.to_owned();
     }
-    let longest = input.split(|c| c != '`').map(str::len).max().unwrap_or_default();
-    let fence = "`".repeat(longest.max(2) + 1);
-    let block = format!("{fence}stdin\n{input}\n{fence}");
+    let block = fenced("stdin", input);
     let parts = [before, &block, after].into_iter().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("\n\n")
 }

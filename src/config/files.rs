@@ -2,11 +2,14 @@
 
 use crate::io::files::OpenFolder;
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::workflow::HOME;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+/// The name of the project's file, and of the user's.
+const FILE: &str = "config.json";
 /// The maximum size of a file, in bytes.
 const FILE_BYTES: u64 = 4 << 20;
 
@@ -31,7 +34,7 @@ impl Places {
         let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
         let config = config.map(|dir| dir.join("spektacular"));
-        let user = config.as_ref().map(|dir| dir.join("config.json"));
+        let user = config.as_ref().map(|dir| dir.join(FILE));
         let trusted = config.map(|dir| dir.join("trusted.json"));
         match std::env::current_dir() {
             Ok(cwd) => Places { user, trusted, ..Places::around(&cwd) },
@@ -44,17 +47,17 @@ impl Places {
     fn around(cwd: &Path) -> Places {
         let root = cwd.ancestors().find(|dir| is_work_tree(dir));
         let within = |dir: &&Path| root.map_or(*dir == cwd, |root| dir.starts_with(root));
-        let file = |dir: &Path, name: &str| Some(dir.join(".spektacular").join(name)).filter(|file| file.exists());
+        let file = |dir: &Path, name: &str| Some(dir.join(HOME).join(name)).filter(|file| file.exists());
         let mut old = None;
         for dir in cwd.ancestors().take_while(within) {
-            let found = file(dir, "config.json");
+            let found = file(dir, FILE);
             if found.is_some() {
                 return Places { project: found, folder: dir.into(), old, ..Places::default() };
             }
             old = old.or_else(|| file(dir, "config.yaml"));
         }
         let folder = root.unwrap_or(cwd).to_owned();
-        Places { project: Some(folder.join(".spektacular/config.json")), folder, old, ..Places::default() }
+        Places { project: Some(folder.join(HOME).join(FILE)), folder, old, ..Places::default() }
     }
 }
 

@@ -203,7 +203,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             }
             Message::Start(start) => self.start(origin, *start),
             Message::Input(input) => {
-                let cwd = input.question_id.as_deref().and_then(|id| self.run.path_question(id));
+                let cwd = input.question_id.as_ref().and_then(|id| self.run.path_question(id));
                 let answered: Option<Answered> =
                     input.given.map(|given| prepare::answer(given, cwd.as_deref(), &self.machine));
                 Event::Input(origin, ReadInput { question_id: input.question_id, answered, message: input.message })
@@ -275,7 +275,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     fn is_noise(&self, message: &Message) -> bool {
         match message {
             Message::Malformed(_) | Message::UnknownType => true,
-            Message::Input(input) => !input.question_id.as_deref().is_some_and(|id| self.run.is_open(id)),
+            Message::Input(input) => !input.question_id.as_ref().is_some_and(|id| self.run.is_open(id)),
             Message::Start(_) => !self.run.is_waiting(),
             Message::Unsupported | Message::Cancel { .. } => false,
         }

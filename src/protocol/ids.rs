@@ -1,6 +1,44 @@
-//! The ids of messages and tool calls in frames. They hold numbers, so that an id takes no memory of its own.
+//! The ids in messages and frames, a type each. Those of the agent's messages and tool calls hold numbers, so that an id
+//! takes no memory of its own.
 
 use super::json::put_number;
+use serde::Serialize;
+use std::ops::Deref;
+
+macro_rules! text_ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+        pub struct $name(String);
+
+        impl From<String> for $name {
+            fn from(id: String) -> $name {
+                $name(id)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(id: &str) -> $name {
+                $name(id.to_owned())
+            }
+        }
+
+        impl Deref for $name {
+            type Target = str;
+
+            fn deref(&self) -> &str {
+                &self.0
+            }
+        }
+    )*};
+}
+
+text_ids! {
+    /// The id of a question, as an answer names it.
+    QuestionId;
+    /// The id of an inbound message, which `reply_to` returns.
+    InboundId;
+}
 
 /// The id of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,10 +2,12 @@
 //!
 //! The order of the checks is the protocol's: malformed, v, type, run_id, payload.
 
+use super::ids::InboundId;
 use super::json::{Fields, deeper_than, string};
 use super::limits;
 use super::question::Input;
 use super::request::{Options, Payload, Problem};
+use super::text::Text;
 
 /// The kinds of inbound lines.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ pub enum Message {
     /// run.cancel.
     Cancel {
         /// The reason, if the message states one.
-        reason: Option<String>,
+        reason: Option<Text>,
     },
 }
 
@@ -68,7 +70,7 @@ impl Flaw {
 #[derive(Debug)]
 pub struct Inbound {
     /// The message's id, for `reply_to`.
-    pub id: Option<String>,
+    pub id: Option<InboundId>,
     /// The run that the message names.
     pub run_id: Option<String>,
     /// The message.
@@ -103,7 +105,7 @@ pub fn parse(line: &[u8]) -> Option<Inbound> {
     let id = fields.get("id").and_then(string).filter(|id| id.chars().count() <= limits::ID_CHARS);
     let run_id = fields.get("run_id").and_then(string);
     let message = read(&fields, &id, &run_id).unwrap_or_else(Message::Malformed);
-    Some(Inbound { id, run_id, message })
+    Some(Inbound { id: id.map(InboundId::from), run_id, message })
 }
 
 /// Parses the message.
@@ -132,7 +134,7 @@ fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Re
             if fields.as_ref().is_some_and(|f| f.repeats_one_of(&["reason"])) {
                 return Err(Flaw::Repeated);
             }
-            Message::Cancel { reason: fields.and_then(|f| f.get("reason").and_then(string)) }
+            Message::Cancel { reason: fields.and_then(|f| f.get("reason").and_then(string).map(Text::from)) }
         }
         _ => Message::UnknownType,
     };

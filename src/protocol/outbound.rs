@@ -3,6 +3,7 @@
 
 use super::failure::Failure;
 use super::fields::Settings;
+use super::ids::QuestionId;
 use super::limited::Limited;
 use super::limits::{LEFT_LISTED, PLAN_ENTRIES};
 use super::question::{Ask, Subject};
@@ -160,7 +161,7 @@ pub enum About {
     },
     Warning(Warning),
     Resolved {
-        question_id: String,
+        question_id: QuestionId,
         resolution: Resolution,
         used_default: bool,
         permission: Option<(Subject, Option<&'static str>)>,
@@ -225,7 +226,7 @@ impl About {
 #[derive(Clone, Debug)]
 pub struct Question {
     /// The question's id.
-    pub question_id: String,
+    pub question_id: QuestionId,
     /// The group's id.
     pub group_id: String,
     /// The number of questions in the group.

@@ -1,5 +1,6 @@
 //! Questions, and the check of their answers. Drivers and the protocol share these types.
 
+use super::ids::QuestionId;
 use super::json::{Fields, number, string};
 use super::limited::{Limited, unique};
 use super::limits::{OPTIONS, QUESTIONS};
@@ -448,11 +449,11 @@ fn path_fits(path: Option<PathFact>, rules: &Validation) -> Result<(), BadAnswer
 #[derive(Debug)]
 pub struct Input {
     /// The question that is answered. `None`: the field is missing or not a string.
-    pub question_id: Option<String>,
+    pub question_id: Option<QuestionId>,
     /// The answer. `None`: the message has not exactly one of value, declined and value_from, or a malformed one.
     pub given: Option<Given>,
     /// Free text for the agent, to go with a denial.
-    pub message: Option<String>,
+    pub message: Option<Text>,
 }
 
 /// The content of a run.input.
@@ -478,8 +479,8 @@ impl Input {
         if fields.repeats_one_of(&["question_id", "value", "declined", "value_from", "message"]) {
             return None;
         }
-        input.question_id = fields.get("question_id").and_then(string);
-        input.message = fields.get("message").and_then(string);
+        input.question_id = fields.get("question_id").and_then(string).map(QuestionId::from);
+        input.message = fields.get("message").and_then(string).map(Text::from);
         let value = fields.get("value").map(|raw| Some(Given::Value(raw.to_owned())));
         let declined = fields.get("declined").map(|raw| (raw.get() == "true").then_some(Given::Declined));
         let from = match fields.get("value_from") {

@@ -12,6 +12,9 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
+/// The program's folder in a project.
+pub const HOME: &str = ".spektacular";
+
 /// The type of a setting, from the kind of its default.
 macro_rules! setting {
     (optional, $type:ty) => { Option<$type> };

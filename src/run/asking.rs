@@ -6,6 +6,7 @@ use super::live::Live;
 use super::work::places;
 use crate::agent::{Reply, Turn};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::{InboundId, QuestionId};
 use crate::protocol::outbound::{About, Body, Outcome, Question, Text};
 use crate::protocol::question::{Ask, Asks, Kind, Subject};
 use crate::protocol::request::Seconds;
@@ -47,7 +48,7 @@ impl Live {
         }
     }
 
-    pub(super) fn ask(&mut self, id: &str, error: Option<String>, reply_to: Option<String>) {
+    pub(super) fn ask(&mut self, id: &QuestionId, error: Option<String>, reply_to: Option<InboundId>) {
         let Some((group, member)) = self.questions.book.find(id) else { return };
         let mut left = self.questions.book.left(group, self.now);
         if let Some(end) = self.clocks.run {
@@ -111,7 +112,7 @@ impl Live {
         resolved: Vec<Resolved>,
         fails: bool,
         absence: Absence,
-        reply_to: Option<String>,
+        reply_to: Option<InboundId>,
     ) {
         let some = !resolved.is_empty();
         for one in resolved {

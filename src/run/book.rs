@@ -5,6 +5,7 @@
 use super::granted::Granted;
 use super::shown::{both, shown};
 use crate::agent::{AskKey, Reply};
+use crate::protocol::ids::QuestionId;
 use crate::protocol::limits::{BAD_ANSWERS, SECRET_BYTES};
 use crate::protocol::question::{
     ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Asks, BadAnswer, DENY, Kind, PathFact, Subject, check,
@@ -58,7 +59,7 @@ pub(crate) struct Group {
 /// A question in a group, and its resolution.
 #[derive(Debug)]
 pub(crate) struct Member {
-    pub(crate) id: String,
+    pub(crate) id: QuestionId,
     /// The question as the agent asked it.
     ask: Ask,
     /// The question as a frame shows it: redacted.
@@ -70,7 +71,7 @@ pub(crate) struct Member {
 /// A resolved question.
 #[derive(Debug)]
 pub(crate) struct Resolved {
-    pub(crate) question_id: String,
+    pub(crate) question_id: QuestionId,
     pub(crate) resolution: Resolution,
     pub(crate) used_default: bool,
     /// The question as a frame showed it.
@@ -113,7 +114,7 @@ pub(crate) enum Taken {
     /// No open question has this id.
     Unknown,
     /// The answer does not fit: repeat the question.
-    Again(String, BadAnswer),
+    Again(QuestionId, BadAnswer),
     /// The question is resolved, together with those that the same answer covers.
     Resolved(Vec<Resolved>),
 }
@@ -166,13 +167,13 @@ impl Book {
     }
 
     /// The question with this id, if it is open.
-    pub(crate) fn find(&self, id: &str) -> Option<(&Group, &Member)> {
+    pub(crate) fn find(&self, id: &QuestionId) -> Option<(&Group, &Member)> {
         let group = self.groups.get(&self.group_of(id)?)?;
-        group.open().find(|member| member.id == id).map(|member| (group, member))
+        group.open().find(|member| member.id == *id).map(|member| (group, member))
     }
 
     /// The ids of a group's open questions.
-    pub(crate) fn waiting(&self, group: u64) -> Vec<String> {
+    pub(crate) fn waiting(&self, group: u64) -> Vec<QuestionId> {
         self.groups.get(&group).into_iter().flat_map(Group::open).map(|member| member.id.clone()).collect()
     }
 
@@ -181,9 +182,9 @@ impl Book {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    fn next_id(&mut self) -> String {
+    fn next_id(&mut self) -> QuestionId {
         self.questions += 1;
-        format!("q_{}_{}", self.prefix, self.questions)
+        format!("q_{}_{}", self.prefix, self.questions).into()
     }
 
     /// Adds a group of at least one question. Returns the group's number.
@@ -282,14 +283,14 @@ impl Book {
     pub(crate) fn take(
         &mut self,
         now: Duration,
-        id: &str,
+        id: &QuestionId,
         answered: &Answered,
-        message: Option<String>,
+        message: Option<Text>,
         settings: &Settings,
     ) -> Taken {
         let Some(number) = self.group_of(id) else { return Taken::Unknown };
         let Some(group) = self.groups.get_mut(&number) else { return Taken::Unknown };
-        let Some(member) = group.open_mut().find(|member| member.id == id) else { return Taken::Unknown };
+        let Some(member) = group.open_mut().find(|member| member.id == *id) else { return Taken::Unknown };
         let checked = match answered {
             Answered::Declined => Ok(None),
             Answered::Unreadable => Err("Cannot read the value that value_from names.".into()),
@@ -415,7 +416,7 @@ impl Member {
     }
 
     /// Converts an answer to the shown question into a reply with the agent's own values.
-    fn reply_for(&self, answer: Answer, message: Option<String>) -> Reply {
+    fn reply_for(&self, answer: Answer, message: Option<Text>) -> Reply {
         if self.ask.purpose == Purpose::Permission {
             return if answer == Answer::One(ALLOW_ONCE.into()) { Reply::Allowed } else { Reply::Denied(message) };
         }

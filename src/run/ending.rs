@@ -6,6 +6,7 @@ use super::stop::{Ending, Stage};
 use super::{Effect, Method};
 use crate::agent::{Turn, TurnOver};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::InboundId;
 use crate::protocol::limits::AGENT_MESSAGE_BYTES;
 use crate::protocol::outbound::{Json, Outcome, Terminal, Text};
 use crate::protocol::question::Asks;
@@ -70,7 +71,7 @@ impl Live {
     }
 
     /// Stops the agent and ends the run. An earlier outcome stands.
-    pub(super) fn stop(&mut self, outcome: Outcome, reply_to: Option<String>) {
+    pub(super) fn stop(&mut self, outcome: Outcome, reply_to: Option<InboundId>) {
         if self.end.ending.is_some() {
             return;
         }

@@ -3,6 +3,7 @@
 use super::{Answered, Granted};
 use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
 use crate::protocol::failure::Failure;
+use crate::protocol::ids::{InboundId, QuestionId};
 use crate::protocol::inbound::Flaw;
 use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text};
 use crate::protocol::question::Ask;
@@ -51,7 +52,7 @@ impl Refusal {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The message's id.
-    pub id: Option<String>,
+    pub id: Option<InboundId>,
     /// The run that the message names.
     pub run_id: Option<String>,
 }
@@ -63,7 +64,7 @@ pub enum Event<'a> {
     /// A run.input, with its value read.
     Input(Origin, ReadInput),
     /// A run.cancel, a signal, or a person at the terminal.
-    Cancel(Origin, Option<String>, Source),
+    Cancel(Origin, Option<Text>, Source),
     /// A line that is not a message.
     Malformed(Origin, Flaw),
     /// A message of another major version.
@@ -141,11 +142,11 @@ pub enum Unseen {
 #[derive(Debug)]
 pub struct ReadInput {
     /// The question. `None`: missing or not a string.
-    pub question_id: Option<String>,
+    pub question_id: Option<QuestionId>,
     /// The answer. `None`: missing, or given in two ways at once.
     pub answered: Option<Answered>,
     /// Text for the agent, to go with a denial.
-    pub message: Option<String>,
+    pub message: Option<Text>,
 }
 
 /// An action that a run requests.
@@ -160,7 +161,7 @@ pub enum Effect {
         /// The content.
         body: Body,
         /// The id of the message that caused the frame.
-        reply_to: Option<String>,
+        reply_to: Option<InboundId>,
         /// The file whose size completes an artifact.
         measure: Option<PathBuf>,
     },

@@ -2,6 +2,7 @@
 
 use super::Effect;
 use super::live::Live;
+use crate::protocol::ids::InboundId;
 use crate::protocol::outbound::{About, Body, Progress, Text};
 use crate::protocol::words::{Status, Warning};
 use std::borrow::Cow;
@@ -10,27 +11,27 @@ use std::borrow::Cow;
 const TITLE_CHARS: usize = 120;
 
 impl Live {
-    pub(super) fn emit(&mut self, body: Body, reply_to: Option<String>) {
+    pub(super) fn emit(&mut self, body: Body, reply_to: Option<InboundId>) {
         self.clocks.frame = self.now;
         self.out.push(effect(body, reply_to));
     }
 
-    pub(super) fn progress(&mut self, progress: Progress, reply_to: Option<String>) {
+    pub(super) fn progress(&mut self, progress: Progress, reply_to: Option<InboundId>) {
         if self.settings.progress >= progress.about.level() {
             let body = boxed(&mut self.spare, progress);
             self.emit(body, reply_to);
         }
     }
 
-    pub(super) fn tell(&mut self, about: About, text: impl Into<Text>, reply_to: Option<String>) {
+    pub(super) fn tell(&mut self, about: About, text: impl Into<Text>, reply_to: Option<InboundId>) {
         self.progress(Progress { text: text.into(), parent_call_id: None, about, truncated: false }, reply_to);
     }
 
-    pub(super) fn warn(&mut self, warning: Warning, text: impl Into<Text>, reply_to: Option<String>) {
+    pub(super) fn warn(&mut self, warning: Warning, text: impl Into<Text>, reply_to: Option<InboundId>) {
         self.tell(About::Warning(warning), text, reply_to);
     }
 
-    pub(super) fn status(&mut self, status: Status, text: &str, reply_to: Option<String>) {
+    pub(super) fn status(&mut self, status: Status, text: &str, reply_to: Option<InboundId>) {
         if self.status != Some(status) {
             self.status = Some(status);
             self.tell(About::Status(status), text, reply_to);
@@ -73,7 +74,7 @@ pub(super) fn boxed(spare: &mut Option<Box<Progress>>, progress: Progress) -> Bo
 }
 
 /// The effect that emits a frame.
-pub(super) fn effect(body: Body, reply_to: Option<String>) -> Effect {
+pub(super) fn effect(body: Body, reply_to: Option<InboundId>) -> Effect {
     Effect::Emit { body, reply_to, measure: None }
 }
 

@@ -30,6 +30,7 @@ pub use granted::Granted;
 pub(crate) use markers::Fences;
 
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::{InboundId, QuestionId};
 use crate::protocol::inbound::{Flaw, is_run_id};
 use crate::protocol::limits::HELD_WARNINGS;
 use crate::protocol::outbound::{About, Body, Outcome, Progress, Terminal, Text, Unattended, Usage};
@@ -53,7 +54,7 @@ enum Phase {
 
 /// A warning that waits for run.started.
 struct Held {
-    reply_to: Option<String>,
+    reply_to: Option<InboundId>,
     warning: Warning,
     text: Cow<'static, str>,
     /// The number of further ignored messages, for which no warning is held.
@@ -83,7 +84,7 @@ pub struct Run {
 #[derive(Clone, Debug)]
 pub struct Late {
     /// The reason that the canceller stated.
-    pub reason: Option<String>,
+    pub reason: Option<Text>,
     /// The source of the cancel.
     pub source: Source,
 }
@@ -178,12 +179,12 @@ impl Run {
     }
 
     /// Whether the question with this id is open.
-    pub fn is_open(&self, question_id: &str) -> bool {
+    pub fn is_open(&self, question_id: &QuestionId) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.questions.book.find(question_id).is_some())
     }
 
     /// The working directory, if the answer to this question is a path to check.
-    pub fn path_question(&self, question_id: &str) -> Option<PathBuf> {
+    pub fn path_question(&self, question_id: &QuestionId) -> Option<PathBuf> {
         let Phase::Live(live) = &self.phase else { return None };
         let ask: &Ask = &live.questions.book.find(question_id)?.1.shown;
         matches!(ask.kind, Kind::FilePath).then(|| live.settings.cwd.clone())
@@ -265,7 +266,7 @@ impl Run {
     }
 
     /// The only place that emits a terminal body.
-    fn end(&mut self, terminal: Terminal, reply_to: Option<String>) -> Effect {
+    fn end(&mut self, terminal: Terminal, reply_to: Option<InboundId>) -> Effect {
         self.exit_code = Some(match &terminal.outcome {
             Outcome::Failed(failure) => failure.code.exit_code(),
             Outcome::Completed { .. } | Outcome::Cancelled { .. } => 0,
@@ -283,9 +284,7 @@ impl Run {
                 self.redactor = refusal.redactor.unwrap_or_else(|| std::mem::take(&mut self.redactor));
                 (origin, Outcome::Failed(refusal.failure))
             }
-            Event::Cancel(origin, reason, source) => {
-                (origin, Outcome::Cancelled { reason: reason.map(Text::from), source })
-            }
+            Event::Cancel(origin, reason, source) => (origin, Outcome::Cancelled { reason, source }),
             Event::Over(origin, terminal) => {
                 effects.push(Effect::RunId(self.run_id(&origin)));
                 effects.push(self.end(*terminal, None));
@@ -336,7 +335,7 @@ impl Run {
     }
 
     /// Keeps a warning until run.started.
-    fn hold(&mut self, mut held: Vec<Held>, reply_to: Option<String>, warning: Warning, text: Cow<'static, str>) {
+    fn hold(&mut self, mut held: Vec<Held>, reply_to: Option<InboundId>, warning: Warning, text: Cow<'static, str>) {
         let is_full = held.len() >= HELD_WARNINGS;
         match held.last_mut().filter(|_| is_full) {
             Some(last) => last.more += 1,
@@ -373,7 +372,7 @@ impl Run {
     }
 }
 
-fn progress_warning(warning: Warning, text: &str, reply_to: Option<String>) -> Effect {
+fn progress_warning(warning: Warning, text: &str, reply_to: Option<InboundId>) -> Effect {
     let progress =
         Progress { text: text.into(), parent_call_id: None, about: About::Warning(warning), truncated: false };
     Effect::Emit { body: Body::Progress(Box::new(progress)), reply_to, measure: None }

@@ -4,6 +4,7 @@ use super::book::{Absence, Answered, Taken};
 use super::live::Live;
 use super::{Effect, Late, OnEof, Origin, ReadInput};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::InboundId;
 use crate::protocol::limits::SECRET_BYTES;
 use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::question::Kind;
@@ -22,7 +23,7 @@ impl Live {
         ours
     }
 
-    pub(super) fn input(&mut self, reply_to: Option<String>, input: ReadInput) {
+    pub(super) fn input(&mut self, reply_to: Option<InboundId>, input: ReadInput) {
         let Some(id) = input.question_id else {
             let text = "An answer was ignored: `question_id` must be a string";
             return self.warn(Warning::InvalidAnswer, text, reply_to);
@@ -42,7 +43,7 @@ impl Live {
     }
 
     /// Registers a secret answer with the redactor before it is used.
-    fn keep_secret(&mut self, answered: Answered, reply_to: &Option<String>) -> Answered {
+    fn keep_secret(&mut self, answered: Answered, reply_to: &Option<InboundId>) -> Answered {
         let (Answered::Value(raw, _) | Answered::Kept(raw, _)) = &answered else { return answered };
         let Some(text) = crate::protocol::json::string(raw) else { return answered };
         if text.len() > SECRET_BYTES {
@@ -57,7 +58,7 @@ impl Live {
         answered
     }
 
-    pub(super) fn cancel(&mut self, reply_to: Option<String>, reason: Option<String>, source: Source) {
+    pub(super) fn cancel(&mut self, reply_to: Option<InboundId>, reason: Option<Text>, source: Source) {
         self.out.push(Effect::Hurry);
         if self.end.ending.as_ref().is_some_and(|ending| !ending.stopped) {
             self.end.late.get_or_insert_with(|| Late { reason: reason.clone(), source });
@@ -69,7 +70,7 @@ impl Live {
             // The outcome stands. The cancel only makes the run end sooner.
             return self.advance();
         }
-        self.stop(Outcome::Cancelled { reason: reason.map(Text::from), source }, reply_to);
+        self.stop(Outcome::Cancelled { reason, source }, reply_to);
     }
 
     pub(super) fn input_ended(&mut self) {
@@ -84,7 +85,7 @@ impl Live {
     }
 
     /// Fails the run because of a message of another major version, even after a result.
-    pub(super) fn unsupported(&mut self, reply_to: Option<String>) {
+    pub(super) fn unsupported(&mut self, reply_to: Option<InboundId>) {
         let failed = Outcome::Failed(unsupported());
         match &mut self.end.ending {
             Some(ending) if matches!(ending.outcome, Outcome::Completed { .. }) => ending.outcome = failed,

@@ -313,8 +313,21 @@ impl Artifacts {
 
 #[cfg(test)]
 mod tests {
-    use super::relative;
+    use super::{Artifacts, relative};
+    use crate::protocol::limits::REPORTED;
+    use crate::protocol::words::Action;
     use std::path::Path;
+
+    #[test]
+    fn a_million_changes_are_reported_and_no_more() {
+        let mut artifacts = Artifacts::default();
+        for file in 0..REPORTED {
+            assert!(!artifacts.is_full() && artifacts.add(&file.to_string().into(), Action::Created).is_some());
+        }
+        assert!(artifacts.is_full());
+        assert_eq!(artifacts.add(&"one more".to_owned().into(), Action::Created), None);
+        assert_eq!(artifacts.count(), REPORTED as u64);
+    }
 
     #[test]
     fn paths_are_relative_only_inside() {

@@ -6,9 +6,11 @@ use super::screen::{Look, Shown};
 use crate::engine::InAdvance;
 use crate::io::inbox::RawLine;
 use crate::io::tty::{Hidden, Keyboard};
+use crate::protocol::ids::QuestionId;
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::outbound::Question;
 use crate::protocol::question::{Given, Input, Kind};
+use crate::protocol::text::Text;
 use crate::protocol::words::Resolution;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -22,7 +24,7 @@ pub(super) struct Asking {
     look: Look,
     waiting: VecDeque<Waiting>,
     /// The lines of questions whose answers were given in advance, by id.
-    in_advance: HashMap<String, String>,
+    in_advance: HashMap<QuestionId, String>,
     /// The answer typed last, where the screen does not show it yet: the label of an option, or the meaning of Enter.
     chosen: Option<String>,
     /// A text that is nearly an option, typed for the open question: typed again, it is meant.
@@ -112,11 +114,11 @@ impl Asking {
     }
 
     /// Takes the end of a question. Returns the text to show now.
-    pub(super) fn resolved(&mut self, id: &str, resolution: Resolution, now: Instant) -> Shown {
+    pub(super) fn resolved(&mut self, id: &QuestionId, resolution: Resolution, now: Instant) -> Shown {
         if let Some(line) = self.in_advance.remove(id) {
             return if resolution == Resolution::Answered { Shown::lines(line) } else { Shown::default() };
         }
-        let Some(at) = self.waiting.iter().position(|waiting| waiting.question.question_id == id) else {
+        let Some(at) = self.waiting.iter().position(|waiting| waiting.question.question_id == *id) else {
             return Shown::default();
         };
         let over = self.waiting.remove(at).map(|waiting| waiting.question.group_id);
@@ -246,8 +248,8 @@ impl Asking {
         };
         let lines = match meaning {
             Meaning::Answer(given, message) => {
-                let input =
-                    Input { question_id: Some(first.question.question_id.clone()), given: Some(given), message };
+                let question_id = Some(first.question.question_id.clone());
+                let input = Input { question_id, given: Some(given), message: message.map(Text::from) };
                 self.since = None;
                 let alone = || prompt::enter(&first.question).filter(|_| is_enter_alone(line));
                 self.chosen = prompt::chosen(&first.question, input.given.as_ref()).or_else(alone);

@@ -89,6 +89,13 @@ pub fn lines<'a>(text: &'a str, found: &mut Violations) -> Vec<TextLine<'a>> {
     lines
 }
 
+/// A block with this text, in a fence that the text cannot close.
+pub fn fenced(info: &str, text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(3.max(longest + 1));
+    format!("{fence}{info}\n{}\n{fence}", text.trim_end_matches('\n'))
+}
+
 /// Decodes a file. Adds a violation for each line that is not UTF-8.
 pub fn decoded<'a>(bytes: &'a [u8], found: &mut Violations) -> Cow<'a, str> {
     let text = String::from_utf8_lossy(bytes);

@@ -5,6 +5,10 @@ use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::words::Source;
 use crate::run::Late;
 
+/// The message about a phase that exceeded `phase_timeout_s`.
+pub(super) const PHASE_IS_LATE: &str =
+    "The phase took longer than phase_timeout_s: raise it or split the phase, then run the same command to continue.";
+
 /// The reason why a workflow stops.
 #[derive(Clone, Debug)]
 pub enum Stop {
@@ -32,7 +36,7 @@ impl Stop {
         match outcome {
             Outcome::Failed(mut failure) => {
                 if own && failure.code == Code::Timeout {
-                    failure.message = "The phase took longer than phase_timeout_s: raise it or split the phase.".into();
+                    failure.message = PHASE_IS_LATE.into();
                 }
                 Stop::Failed(Box::new(failure))
             }
@@ -50,6 +54,6 @@ impl From<Failure> for Stop {
 
 impl From<Late> for Stop {
     fn from(late: Late) -> Stop {
-        Stop::Cancelled { reason: late.reason.map(Text::from), source: late.source }
+        Stop::Cancelled { reason: late.reason, source: late.source }
     }
 }

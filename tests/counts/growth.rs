@@ -108,7 +108,7 @@ fn variables(count: usize) -> String {
 fn written(number: usize) -> String {
     format!(
         r#"{{"type":"assistant","message":{{"id":"m{number}","role":"assistant","content":[{{"type":"tool_use","id":"c{number}","name":"Write","input":{{"file_path":"/home/user/project/{number}.txt","content":"x"}}}}]}},"parent_tool_use_id":null,"session_id":"s"}}
-{{"type":"user","message":{{"role":"user","content":[{{"tool_use_id":"c{number}","type":"tool_result","content":"ok"}}]}},"parent_tool_use_id":null,"session_id":"s"}}
+{{"type":"user","message":{{"role":"user","content":[{{"tool_use_id":"c{number}","type":"tool_result","content":"ok"}}]}},"tool_use_result":{{"type":"create","filePath":"/home/user/project/{number}.txt"}},"parent_tool_use_id":null,"session_id":"s"}}
 "#
     )
 }

@@ -236,7 +236,8 @@ impl Case {
     }
 
     fn answer(&mut self, number: usize, answered: Answered) {
-        let input = ReadInput { question_id: Some(format!("q_t_{number}")), answered: Some(answered), message: None };
+        let input =
+            ReadInput { question_id: Some(format!("q_t_{number}").into()), answered: Some(answered), message: None };
         self.step(1, Event::Input(Origin::default(), input));
     }
 

@@ -21,6 +21,7 @@ mod alone;
 mod anomalies;
 mod answers;
 mod ask_server;
+mod boundaries;
 mod cancel;
 mod changes;
 mod clock;

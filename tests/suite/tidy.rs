@@ -91,7 +91,9 @@ fn few_files_open_a_text_with_its_secrets() {
         // What an agent said, in the words of another question of its own, and answers on their way to the agent.
         "src/agent/acp/ask.rs",
         "src/agent/acp/call.rs",
+        "src/agent/acp/session.rs",
         "src/agent/ask_user.rs",
+        "src/agent/claude/ask.rs",
         "src/agent/codex/items.rs",
         "src/agent/form.rs",
         "src/agent/reply.rs",

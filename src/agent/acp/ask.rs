@@ -8,6 +8,7 @@ use crate::agent::json::{Object, Raw};
 use crate::agent::{AgentEvent, Reply, Turn};
 use crate::protocol::question::{Ask, Asks, Subject, one};
 use crate::protocol::scope::Scope;
+use crate::protocol::text::Text;
 use crate::protocol::words::{Category, Warning};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -165,7 +166,7 @@ pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Denial {
     /// By somebody, with a message.
-    ByUser(Option<String>),
+    ByUser(Option<Text>),
     /// For want of a user.
     NoUser,
 }

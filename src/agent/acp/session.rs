@@ -314,7 +314,7 @@ impl Acp {
                 Denial::NoUser => format!("Permission denied for: {title}\n{NO_USER}\n"),
                 Denial::ByUser(None) => format!("The user denied permission for: {title}\n"),
                 Denial::ByUser(Some(message)) => {
-                    format!("The user denied permission for: {title}\nThe user says: {message}\n")
+                    format!("The user denied permission for: {title}\nThe user says: {}\n", message.unredacted())
                 }
             };
         }

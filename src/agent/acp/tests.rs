@@ -1,10 +1,12 @@
 //! The driver with an agent that says what no recording has.
 
+mod limits;
+
 use super::Acp;
 use super::profile::{GEMINI, OPENCODE, Profile};
 use crate::agent::{AgentEvent, AskKey, Base, Driver, Line, Reply, Turn, TurnOver};
 use crate::protocol::failure::Code;
-use crate::protocol::question::{Answer, Kind, check};
+use crate::protocol::question::{Answer, check};
 use crate::protocol::request::Options;
 use crate::protocol::text::Text;
 use serde_json::value::to_raw_value;
@@ -402,32 +404,6 @@ fn a_long_title_is_told_whole_and_once_and_kept_until_its_call_is_over() {
     let mut driver = begun();
     hear(&mut driver, &json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}}));
     assert_eq!(kept(&driver), 0);
-}
-
-#[test]
-fn lists_have_a_limit() {
-    let labels: Vec<String> = (0..1500).map(|n| n.to_string()).collect();
-    let properties: serde_json::Map<String, Value> =
-        (0..101).map(|n| (format!("p{n}"), json!({"type": "string", "enum": labels}))).collect();
-    let form = |required: Value| {
-        let schema = json!({"properties": properties, "required": required});
-        let params = json!({"sessionId": "s", "mode": "form", "message": "M", "requestedSchema": schema});
-        json!({"jsonrpc": "2.0", "id": 0, "method": "elicitation/create", "params": params})
-    };
-    let (_, events) = hear(&mut in_a_turn(&GEMINI), &form(json!(["p0"])));
-    let [AgentEvent::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
-    assert_eq!((asks.len(), asks.dropped()), (100, 1));
-    let Kind::Select { choices, .. } = &asks[0].kind else { panic!("{:?}", asks[0]) };
-    assert_eq!(choices.warning("Q").as_deref(), Some("Dropped 500 options of Q: the limit is 1000"));
-    // The user would fill in 100 fields, and the form would be declined for the last one.
-    let (sent, events) = hear(&mut in_a_turn(&GEMINI), &form(json!(["p99"])));
-    assert!(sent[0]["error"].is_object() && matches!(events[..], [AgentEvent::Unparsed]), "{events:?}");
-    let entries = vec![json!({"content": "c", "status": "pending"}); 1001];
-    let update = json!({"sessionId": "s", "update": {"sessionUpdate": "plan", "entries": entries}});
-    let plan = json!({"jsonrpc": "2.0", "method": "session/update", "params": update});
-    let (_, events) = hear(&mut in_a_turn(&GEMINI), &plan);
-    let [AgentEvent::Plan(entries)] = &events[..] else { panic!("{events:?}") };
-    assert_eq!((entries.len(), entries.dropped()), (1000, 1));
 }
 
 #[test]

@@ -4,9 +4,9 @@ use super::Acp;
 use super::call::{Call, Diff, INPUT_BYTES, LABEL_BYTES, texts};
 use super::session::Phase;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits};
-use crate::protocol::outbound::{FileEdit, Place, PlanEntry, Text, ToolFacts};
-use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
+use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, plan_entry};
+use crate::protocol::outbound::{FileEdit, Place, Text, ToolFacts};
+use crate::protocol::words::{Action, Category, ToolState};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -333,16 +333,8 @@ fn changed(update: &Object<'_>, detail: Option<&Object<'_>>, category: Category,
 }
 
 fn plan(update: &Object<'_>) -> Option<AgentEvent> {
-    let entry = |entry: Object<'_>| {
-        let status = match entry.str("status").as_deref() {
-            Some("in_progress") => PlanStatus::InProgress,
-            Some("completed") => PlanStatus::Completed,
-            _ => PlanStatus::Pending,
-        };
-        PlanEntry { text: entry.string("content").unwrap_or_default().into(), status }
-    };
     update.list("entries")?;
-    Some(AgentEvent::Plan(update.objects("entries").map(entry).collect()))
+    Some(AgentEvent::Plan(update.objects("entries").map(|entry| plan_entry(&entry, "content")).collect()))
 }
 
 #[cfg(test)]

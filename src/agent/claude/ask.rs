@@ -90,7 +90,9 @@ impl ClaudeRequest {
             What::Permission => match replies.first() {
                 Some(Reply::Allowed) => (allow(input), None),
                 Some(Reply::NoUser) => (deny(NO_USER), self.call),
-                Some(Reply::Denied(Some(message)) | Reply::Declined(Some(message))) => (deny(message), self.call),
+                Some(Reply::Denied(Some(message)) | Reply::Declined(Some(message))) => {
+                    (deny(message.unredacted()), self.call)
+                }
                 _ => (deny("The user denied this."), self.call),
             },
         }

@@ -3,9 +3,9 @@
 use super::tools::{self, CallKind};
 use super::{Claude, errors};
 use crate::agent::json::{Object, Raw};
-use crate::agent::{AgentEvent, CallKey, Turn};
-use crate::protocol::outbound::{PlanEntry, ToolFacts};
-use crate::protocol::words::{Action, PlanStatus, ToolState};
+use crate::agent::{AgentEvent, CallKey, Turn, plan_entry};
+use crate::protocol::outbound::ToolFacts;
+use crate::protocol::words::{Action, ToolState};
 
 impl Claude {
     pub(super) fn assistant(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
@@ -119,15 +119,7 @@ fn facts(state: ToolState, block: &Object<'_>, line: &Object<'_>) -> ToolFacts {
 }
 
 fn plan(input: &Object<'_>) -> AgentEvent {
-    let entry = |todo: Object<'_>| {
-        let status = match todo.str("status").as_deref() {
-            Some("in_progress") => PlanStatus::InProgress,
-            Some("completed") => PlanStatus::Completed,
-            _ => PlanStatus::Pending,
-        };
-        PlanEntry { text: todo.string("content").unwrap_or_default().into(), status }
-    };
-    AgentEvent::Plan(input.objects("todos").map(entry).collect())
+    AgentEvent::Plan(input.objects("todos").map(|todo| plan_entry(&todo, "content")).collect())
 }
 
 /// The file that a call changed, as its result reports it.

@@ -4,9 +4,9 @@ use crate::agent::hash::hash;
 use crate::agent::json::Object;
 use crate::agent::recent::{OpenMap, Recent, RecentMap};
 use crate::agent::text::{FinalAnswer, Fingerprint};
-use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, title};
-use crate::protocol::outbound::{FileEdit, Place, PlanEntry, Text, ToolFacts};
-use crate::protocol::words::{Action, Category, PlanStatus, ToolState};
+use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, plan_entry, title};
+use crate::protocol::outbound::{FileEdit, Place, Text, ToolFacts};
+use crate::protocol::words::{Action, Category, ToolState};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
@@ -424,14 +424,6 @@ fn output(kind: &str, item: &Object<'_>) -> Option<Text> {
 
 /// Handles `turn/plan/updated`. `None`: a required field is missing.
 pub(super) fn plan(params: &Object<'_>) -> Option<AgentEvent> {
-    let entry = |step: Object<'_>| {
-        let status = match step.str("status").as_deref() {
-            Some("inProgress") => PlanStatus::InProgress,
-            Some("completed") => PlanStatus::Completed,
-            _ => PlanStatus::Pending,
-        };
-        PlanEntry { text: step.string("step").unwrap_or_default().into(), status }
-    };
     params.list("plan")?;
-    Some(AgentEvent::Plan(params.objects("plan").map(entry).collect()))
+    Some(AgentEvent::Plan(params.objects("plan").map(|step| plan_entry(&step, "step")).collect()))
 }

@@ -6,6 +6,7 @@ use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::{Answer, Kind};
 use crate::protocol::request::Options;
 use crate::protocol::text::Text;
+use crate::protocol::words::ToolState;
 
 fn told(codex: &mut Codex, line: &str) -> Turn {
     let mut turn = Turn::default();
@@ -88,6 +89,30 @@ fn lists_have_a_limit() {
     let events = told(&mut running(), &plan).events;
     let [AgentEvent::Plan(entries)] = &events[..] else { panic!("{events:?}") };
     assert_eq!((entries.len(), entries.dropped()), (1000, 1));
+}
+
+#[test]
+fn the_servers_of_the_last_256_denied_calls_are_remembered() {
+    let ask = |id: usize| {
+        format!(
+            r#"{{"id":{id},"method":"mcpServer/elicitation/request","params":{{"threadId":"t","turnId":"u","serverName":"s{id}",
+            "_meta":{{"codex_approval_kind":"mcp_tool_call","tool_name":"x"}},"message":"M","requestedSchema":{{"type":"object","properties":{{}}}}}}}}"#
+        )
+    };
+    let mut codex = running();
+    for id in 0..257 {
+        let events = told(&mut codex, &ask(id)).events;
+        let [AgentEvent::Ask { key, .. }] = &events[..] else { panic!("{events:?}") };
+        codex.answer(key, &[Reply::Denied(None)], &mut Turn::default());
+    }
+    for (server, state) in [(0, ToolState::Failed), (1, ToolState::Denied), (256, ToolState::Denied)] {
+        let call = format!(
+            r#"{{"method":"item/completed","params":{{"threadId":"t","turnId":"u","item":{{"type":"mcpToolCall","id":"c{server}","server":"s{server}","tool":"x","status":"failed"}}}}}}"#
+        );
+        let events = told(&mut codex, &call).events;
+        let Some(AgentEvent::ToolOver { state: seen, .. }) = events.last() else { panic!("{events:?}") };
+        assert_eq!(*seen, state, "{server}");
+    }
 }
 
 #[test]

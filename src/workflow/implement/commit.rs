@@ -4,6 +4,7 @@
 use crate::io::signals;
 use crate::process::errand::Errand;
 use crate::process::git::{Baseline, BaselineResult, Incomplete};
+use crate::workflow::project::{HOME, LOCAL};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,7 +110,7 @@ impl Commits {
         plan: &Path,
     ) -> Result<Share, NoCommits> {
         let now = now.ok_or(NoCommits::Failed)??.ok_or(NoCommits::NoGit)?;
-        let (plan, local) = (self.project.join(plan), self.project.join(".spektacular/local"));
+        let (plan, local) = (self.project.join(plan), self.project.join(LOCAL));
         let mut share = Share::default();
         let then = last.as_ref().unwrap_or(&self.before);
         for path in now.changed().filter(|path| !path.starts_with(&local)) {
@@ -125,7 +126,7 @@ impl Commits {
     }
 
     fn is_own(&self, path: &Path) -> bool {
-        path.starts_with(self.project.join(".spektacular"))
+        path.starts_with(self.project.join(HOME))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The values for the prompts of a phase: its description, and the last failure.
 
 use super::machine::{Failing, Fault};
+use crate::workflow::markdown::fenced;
 use crate::workflow::plan::PlanPhase;
 use std::fmt::Write;
 
@@ -67,13 +68,6 @@ fn command(failing: &Failing) -> String {
     text
 }
 
-/// The text in a fence that the text cannot close.
-fn fenced(info: &str, text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
-    let fence = "`".repeat(3.max(longest + 1));
-    format!("{fence}{info}\n{}\n{fence}", text.trim_end_matches('\n'))
-}
-
 /// The end of a text, from the beginning of a line if possible.
 pub(super) fn last(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
@@ -94,8 +88,9 @@ pub(super) fn short(text: &str, chars: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{OUTPUT, failure, fenced, last, phase};
+    use super::{OUTPUT, failure, last, phase};
     use crate::workflow::implement::machine::{Failing, Fault};
+    use crate::workflow::markdown::fenced;
     use crate::workflow::plan;
 
     fn failing(output: &str) -> Failing {

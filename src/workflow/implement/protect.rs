@@ -7,6 +7,7 @@ use crate::process::query::Until;
 use crate::protocol::failure::Failure;
 use crate::protocol::words::RefusalReason;
 use crate::workflow::plan::PlanPhase;
+use crate::workflow::project::HOME;
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -21,7 +22,7 @@ const FILES: usize = 10_000;
 const BYTES: u64 = 64 << 20;
 
 /// The folders that change during normal work, relative to the project's folder.
-const OWN: [&str; 2] = [".spektacular", ".git"];
+const OWN: [&str; 2] = [HOME, ".git"];
 
 /// The reason why the protected paths were not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +36,10 @@ pub(crate) enum Unread {
 /// The refusal of a phase that protects too much.
 pub(crate) fn too_large(phase: &PlanPhase) -> Failure {
     let message = format!(
-        "{} protects more than 10,000 files or 64 MiB: name fewer under `### Protect` in the plan.",
-        phase.id()
+        "{} protects more than {},000 files or {} MiB: name fewer under `### Protect` in the plan.",
+        phase.id(),
+        FILES / 1000,
+        BYTES >> 20
     );
     Failure::refused_for(RefusalReason::TooLarge, message)
 }

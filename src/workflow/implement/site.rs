@@ -25,7 +25,7 @@ use crate::workflow::plan::PlanPhase;
 use crate::workflow::project::{HOME, LOCAL};
 use crate::workflow::prompts::SessionPrompt;
 use crate::workflow::quiet::QuietStep;
-use crate::workflow::stop::Stop;
+use crate::workflow::stop::{PHASE_IS_LATE, Stop};
 use crossbeam_channel::bounded;
 use std::path::Path;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
     fn left(&self) -> Result<Option<Duration>, Stop> {
         let (Some(limit), Some(began)) = (self.ready.options.phase_timeout_s, self.began) else { return Ok(None) };
         match limit.duration().saturating_sub(self.outer.elapsed().saturating_sub(began)) {
-            Duration::ZERO => Err(phase_is_late()),
+            Duration::ZERO => Err(Stop::failed(Code::Timeout, PHASE_IS_LATE)),
             left => Ok(Some(left)),
         }
     }
@@ -119,7 +119,7 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
         let limit = [step.limit, own].into_iter().flatten().min();
         let end = self.outer.step(Step { limit, ..step })?;
         if end.timed_out && own.is_some() && limit == own {
-            return Err(phase_is_late());
+            return Err(Stop::failed(Code::Timeout, PHASE_IS_LATE));
         }
         match &end.outcome {
             // Other failures are those of the machine or the run, about which the command decides nothing.
@@ -177,15 +177,9 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
     }
 }
 
-fn phase_is_late() -> Stop {
-    let message = "The phase took longer than phase_timeout_s: raise it or split the phase, then run the same command to \
-                   continue.";
-    Stop::failed(Code::Timeout, message)
-}
-
 /// A path of spektacular's own in the project.
 pub(super) fn is_own(path: &str) -> bool {
-    path == ".spektacular" || path.starts_with(".spektacular/")
+    Path::new(path).starts_with(HOME)
 }
 
 /// The step of the workflow that a phase is.

@@ -2,6 +2,7 @@
 
 use super::phase::{Manual, PlanPhase, Protected, VerifyCommand, task};
 use super::{COMMAND_BYTES_MAX, COMMANDS_MAX, PROTECTED_MAX};
+use crate::protocol::workflow::HOME;
 use crate::workflow::markdown::{FencePlace, TextLine};
 use crate::workflow::violation::{Rule, Violations};
 
@@ -95,7 +96,7 @@ fn protected(line: &TextLine<'_>, found: &mut Violations) -> Option<Protected> {
             Rule::Protect,
             "Name a file or folder of the project by its path from the project's folder.",
         );
-    } else if parts.iter().any(|part| matches!(*part, ".spektacular" | ".git")) {
+    } else if parts.iter().any(|part| *part == HOME || *part == ".git") {
         found.at(line.number, Rule::Protect, "Remove this entry: spektacular protects this folder itself.");
     } else if parts.is_empty() {
         found.at(line.number, Rule::Protect, "Name a file or a folder inside the project.");

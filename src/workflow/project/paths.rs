@@ -1,11 +1,10 @@
 //! The paths in a project, relative to its folder.
 
 use crate::clean::one_line;
+pub use crate::protocol::workflow::HOME;
 use crate::workflow::name::Slug;
 use std::path::{Path, PathBuf};
 
-/// The program's folder in a project.
-pub const HOME: &str = ".spektacular";
 /// The project's configuration.
 pub const CONFIG: &str = ".spektacular/config.json";
 /// The specifications.

@@ -85,7 +85,7 @@ impl Pair {
 
     fn input(&self, back: usize, answer: Answer) -> Event<'static> {
         let number = self.model.asked.checked_sub(back as u64);
-        let question_id = number.map(|number| format!("q_m_{number}"));
+        let question_id = number.map(|number| format!("q_m_{number}").into());
         // Every option list here has a first option; "always" is one of a permission alone.
         let value = match answer {
             Answer::Good => "1",
