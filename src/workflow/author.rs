@@ -169,17 +169,26 @@ impl Author {
             return Ok(());
         }
         let untouched = paths.snapshot(project, &paths.draft) == *draft;
-        if untouched {
-            outer.end.kept.extend(project.give_way(&paths.draft)?);
-            if project.entry(&paths.finished)?.is_some() {
-                project.rename(&paths.finished, &paths.draft)?;
-            }
-        } else {
-            outer.end.kept.extend(project.give_way(&paths.finished)?);
-        }
+        let moved = self.set_aside(outer, untouched);
+        // Even if the agent blocked the folder for its version.
         paths.restore(project, &paths.finished, finished)?;
+        moved?;
         let text = format!("The agent changed {}; the file was restored.", shown(&paths.target));
         outer.warn(Warning::UnexpectedChange, text);
+        Ok(())
+    }
+
+    /// Moves the agent's version of the finished file out of the way: to the draft if the agent did not touch that.
+    fn set_aside(&self, outer: &mut Outer<'_>, untouched: bool) -> Result<(), FileProblem> {
+        let (project, paths) = (&self.project, &self.paths);
+        if !untouched {
+            outer.end.kept.extend(project.give_way(&paths.finished)?);
+            return Ok(());
+        }
+        outer.end.kept.extend(project.give_way(&paths.draft)?);
+        if project.entry(&paths.finished)?.is_some() {
+            project.rename(&paths.finished, &paths.draft)?;
+        }
         Ok(())
     }
 

@@ -127,7 +127,9 @@ fn opencode(case: Case, url: &str) -> Case {
     // By itself it drops the images for a model that is not known to take them.
     let modalities = json!({"input": ["text", "image"], "output": ["text"]});
     let limit = json!({"context": 100_000, "output": 8_000});
-    let model = json!({"name": "Stub", "tool_call": true, "limit": limit, "modalities": modalities});
+    let blind = json!({"name": "Stub", "tool_call": true, "limit": limit});
+    let mut model = blind.clone();
+    model["modalities"] = modalities;
     let config = json!({
         "autoupdate": false,
         "share": "disabled",
@@ -137,7 +139,7 @@ fn opencode(case: Case, url: &str) -> Case {
             "npm": "@ai-sdk/openai-compatible",
             "name": "Stub",
             "options": {"baseURL": format!("{url}/v1"), "apiKey": KEY},
-            "models": {"stub-model": model, "other-model": model},
+            "models": {"stub-model": model, "other-model": model, "blind-model": blind},
         }},
     });
     let home = case.path("home/.config/opencode");

@@ -38,6 +38,7 @@ mod git;
 mod golden;
 mod help;
 mod hidden;
+mod images;
 mod kept;
 mod leaks;
 mod lifecycle;

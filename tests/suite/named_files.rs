@@ -48,7 +48,7 @@ fn a_pipe_that_nobody_writes_to_is_an_error() {
     let sessions: Vec<Session> = FILES.iter().map(|flags| with_pipe(flags).0).collect();
     for (session, flags) in sessions.into_iter().zip(FILES) {
         let message = session.finish().failed("usage")["message"].as_str().unwrap().to_owned();
-        assert!(message.contains(flags[0]) && message.contains("nobody writes"), "{message}");
+        assert!(message.contains(flags[0]) && message.contains("nothing writes"), "{message}");
     }
 }
 

@@ -288,6 +288,19 @@ fn files_beside_the_draft_are_warned_of() {
     assert_eq!(paths, ["other.txt", TARGET]);
 }
 
+#[test]
+fn a_finished_file_is_restored_where_the_agent_blocks_the_folder_of_replaced_files() {
+    let block = "rm -rf .spektacular/local/old; touch .spektacular/local/old";
+    for (draft, text) in [(true, GOOD), (false, BAD)] {
+        let script = Script::new().sh(block).sh(&write(TARGET, BAD));
+        let script = if draft { script.sh(&write(DRAFT, text)) } else { script };
+        let case = spec(script.done("Done")).file(&format!("work/{TARGET}"), GOOD).file(&format!("work/{DRAFT}"), BAD);
+        let outcome = run(case, login(json!({"continue": true})));
+        assert_eq!(outcome.failed("invalid_request")["detail"]["reason"], "outside");
+        assert_eq!(read(&outcome.case().path(&format!("work/{TARGET}"))), GOOD, "the agent's version is left");
+    }
+}
+
 fn asking() -> Session {
     let mut session = spec(Script::asks_bash()).spawn();
     session.start(login(json!({})));

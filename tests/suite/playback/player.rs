@@ -1,7 +1,7 @@
 //! Plays a recording against a run: the agent's lines in order, the orchestrator's as late as they can come.
 
 use super::case::{Case, Directive, fits, with_ids};
-use super::world::{Sent, World, exited, killed};
+use super::world::{DATA, LABEL, Sent, World, exited, killed};
 use serde_json::Value;
 use spektacular::protocol::request::Options;
 use spektacular::recording::Moment;
@@ -225,8 +225,9 @@ impl<'a> Player<'a> {
     }
 }
 
-/// A line for the agent without the id of a request of our own: any will do.
+/// A line for the agent without the id of a request of our own, which may be any, and with labels instead of images.
 fn without_id(line: &str) -> Value {
+    let line = &line.replace(DATA, LABEL);
     let mut value: Value = serde_json::from_str(line).unwrap_or_else(|_| Value::String(line.to_owned()));
     if value["request"].is_object() {
         value["request_id"] = Value::Null;

@@ -1,7 +1,7 @@
 //! The same cases through the program itself: the recording is replayed by a process in the agent's place.
 
 use super::case::{Case, Directive, fits, with_ids};
-use super::world::Frame;
+use super::world::{DOTS, Frame};
 use crate::support::{self, limit};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -59,6 +59,8 @@ fn sandbox(case: &Case) -> support::Case {
     let recording = case.recording_path();
     let script = format!("{trap}exec '{BINARY}' replay --strict '{}' -- \"$@\"", recording.display());
     let sandbox = support::Case::new().script(&format!("bin/{}", case.recording.header.argv[0]), &script);
+    // The image of the cases that have one.
+    std::fs::write(sandbox.path("work/dots.png"), DOTS).expect("an image");
     match case.config() {
         Some(config) => sandbox.file("home/.config/spektacular/config.json", &config),
         None => sandbox,

@@ -24,7 +24,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub(crate) const RANDOM: &str = "golden";
 
 /// The content of every image.
-const IMAGE: &[u8] = b"GIF89a\x01\0\x01\0";
+pub(crate) const DOTS: &[u8] = include_bytes!("../../../testdata/dots.png");
+/// The same as base64.
+pub(crate) const DATA: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAAAAAA6mKC9AAAAFElEQVR42mOQO4EKGdD4cgwjSgUAHKNzAVt7+nkAAAAASUVORK5CYII=";
+/// The text that replaces the data in a recording.
+pub(crate) const LABEL: &str = "[image/png, 77 bytes]";
 
 /// More parts than any line of a test has.
 const PARTS: usize = 1_000_000;
@@ -111,8 +116,8 @@ impl Machine for Notebook {
 
     /// Every image is the same.
     fn image(&self, _: &Path, bytes: u64) -> io::Result<(u64, Vec<u8>)> {
-        let first = &IMAGE[..IMAGE.len().min(usize::try_from(bytes).unwrap())];
-        Ok((IMAGE.len() as u64, first.to_vec()))
+        let first = &DOTS[..DOTS.len().min(usize::try_from(bytes).unwrap())];
+        Ok((DOTS.len() as u64, first.to_vec()))
     }
 
     /// A file that is not there has no size.
