@@ -135,6 +135,9 @@ fn what_exactly(subject: &Subject, text: &str, look: &Look) -> String {
     let (first, rest) = detail.split_once('\n').unwrap_or((detail, ""));
     let is_repeated = subject.category != Category::Execute && text.ends_with(&format!(" {first}?"));
     let detail = if is_repeated { rest } else { detail };
+    let asked = subject.locations.iter().map(|place| one_line(place.path.shown()));
+    let asked = asked.filter(|path| text.ends_with(&format!(" {path}?"))).collect::<Vec<_>>();
+    let detail = without_header(detail, &asked);
     let mut out = String::new();
     for place in &subject.locations {
         let path = one_line(place.path.shown());
@@ -161,6 +164,21 @@ fn what_exactly(subject: &Subject, text: &str, look: &Look) -> String {
         }
     }
     out
+}
+
+/// A diff without the header that names its file, if that is the file in the question.
+fn without_header<'a>(detail: &'a str, asked: &[String]) -> &'a str {
+    let rest = || {
+        let (path, rest) = detail.strip_prefix("Index: ")?.split_once('\n')?;
+        let (rule, rest) = rest.split_once('\n')?;
+        let (old, rest) = rest.strip_prefix("--- ")?.split_once('\n')?;
+        let (new, rest) = rest.strip_prefix("+++ ")?.split_once('\n')?;
+        let is_rule = rule.bytes().all(|byte| byte == b'=');
+        let is_one = [old, new].iter().all(|name| name.trim_end() == path);
+        let is_asked = asked.iter().any(|file| path == file || path.ends_with(&format!("/{file}")));
+        (is_rule && is_one && is_asked).then_some(rest)
+    };
+    rest().unwrap_or(detail)
 }
 
 /// A line, with the middle of a very long one omitted.
@@ -292,4 +310,24 @@ fn rules(rules: &Validation) -> Vec<String> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_header;
+
+    #[test]
+    fn a_diff_of_the_file_in_the_question_needs_no_header() {
+        let diff = |old: &str, new: &str| format!("Index: /w/a/b.md\n====\n--- {old}\n+++ {new}\n@@ -0,0 +1 @@\n+x");
+        let asked = ["a/b.md".to_owned()];
+        assert_eq!(without_header(&diff("/w/a/b.md", "/w/a/b.md\t"), &asked), "@@ -0,0 +1 @@\n+x");
+        for (detail, asked) in [
+            (diff("/w/a/b.md", "/w/a/c.md"), &asked[..]),
+            (diff("/w/a/b.md", "/w/a/b.md"), &[]),
+            (diff("/w/a/b.md", "/w/a/b.md"), &["/b.md".to_owned()]),
+            ("--- /w/a/b.md\n+++ /w/a/b.md\n+x".to_owned(), &asked[..]),
+        ] {
+            assert_eq!(without_header(&detail, asked), detail);
+        }
+    }
 }
