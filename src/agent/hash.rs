@@ -21,6 +21,7 @@ pub(super) struct TextHash {
 }
 
 impl TextHash {
+    #[inline]
     pub(super) fn push(&mut self, piece: &str) {
         let mut bytes = piece.as_bytes();
         let missing = self.bytes.wrapping_neg() % 8;

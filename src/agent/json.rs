@@ -49,6 +49,7 @@ impl<'a> Raw<'a> {
     }
 
     /// A string's text. Half a surrogate pair becomes U+FFFD. Borrowed unless it has escapes.
+    #[inline]
     pub fn str(self) -> Option<Cow<'a, str>> {
         let inner = self.is_string().then(|| self.place.inside().of(self.line))?;
         Some(if self.escapes { unescape(inner) } else { Cow::Borrowed(inner) })
@@ -86,6 +87,7 @@ pub struct Elements<'a>(Children<'a>);
 impl<'a> Iterator for Elements<'a> {
     type Item = Raw<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Raw<'a>> {
         self.0.next().map(|child| child.value)
     }
@@ -195,6 +197,26 @@ impl<'a> Object<'a> {
         (value.first() != Some(b'n')).then_some(value)
     }
 
+    /// Like [`Object::raw`] for several fields, found in one walk.
+    #[inline]
+    pub fn raws<const N: usize>(&self, names: [&str; N]) -> [Option<Raw<'a>>; N] {
+        let Raw { line, below: Some(nodes), escapes: false, .. } = self.0 else { return names.map(|n| self.raw(n)) };
+        let wanted = names.map(|name| (name, Beginning::of(name)));
+        let (mut rest, mut found) = (nodes, [None; N]);
+        while let Some((node, after)) = rest.split_first() {
+            for ((name, beginning), found) in wanted.iter().zip(&mut found) {
+                if node.has_key(line, name, *beginning) {
+                    *found = Some(rest);
+                }
+            }
+            rest = after.get(node.below()..).unwrap_or_default();
+        }
+        found.map(|nodes| {
+            let value = Children { line, nodes: Some(nodes?), at: 0, object: true }.next()?.value;
+            (value.first() != Some(b'n')).then_some(value)
+        })
+    }
+
     /// Like [`Object::raw`], for an object without an index or whose keys have escapes.
     #[cold]
     fn walked(&self, name: &str) -> Option<Raw<'a>> {
@@ -293,7 +315,7 @@ fn without_controls(line: Cow<'_, str>) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Object, Raw, without_controls};
+    use super::{Index, Object, Raw, without_controls};
 
     #[test]
     fn lone_surrogates_are_replaced_and_pairs_kept() {
@@ -320,7 +342,12 @@ mod tests {
             (r#"{"a":0,"1":1,"2":2,"3":3,"4":4,"5":5,"6":6,"7":7,"a":8,"9":9}"#, Some("8")),
             ("{}", None),
         ] {
-            assert_eq!(Object::parse(text).unwrap().raw("a").map(Raw::get), value, "{text}");
+            let object = Object::parse(text).unwrap();
+            assert_eq!(object.raw("a").map(Raw::get), value, "{text}");
+            let mut line = text.into();
+            let mut index = Index::default();
+            let object = index.read(&mut line).unwrap();
+            assert_eq!(object.raws(["z", "a"]).map(|raw| raw.map(Raw::get)), [None, value], "{text}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Lines of a pipe, with a limit applied while reading, so that a line of any length takes no more memory than the
 //! limit.
 
+use memchr::memchr;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::borrow::Cow;
@@ -90,7 +91,7 @@ impl<R: Read + AsFd> LineReader<R> {
     /// Whether [`LineReader::next`] returns a line without another read.
     pub(crate) fn has_line(&mut self) -> bool {
         if self.first.is_none() {
-            self.first = first_line(&self.buffer[self.start..self.end]);
+            self.first = memchr(b'\n', &self.buffer[self.start..self.end]).map(|at| at + 1);
         }
         self.first.is_some()
     }
@@ -110,15 +111,6 @@ impl<R: Read + AsFd> LineReader<R> {
             }
         }
     }
-}
-
-/// The length of the first line, with its LF.
-fn first_line(bytes: &[u8]) -> Option<usize> {
-    let (blocks, _) = bytes.as_chunks::<32>();
-    // Without a branch per byte, so that a block is one computation.
-    let without = |block: &&[u8; 32]| !block.iter().fold(false, |found, byte| found | (*byte == b'\n'));
-    let start = 32 * blocks.iter().take_while(without).count();
-    bytes[start..].iter().position(|byte| *byte == b'\n').map(|at| start + at + 1)
 }
 
 /// Waits until a descriptor is ready for `what`, or broken. Retries after a signal.

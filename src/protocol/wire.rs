@@ -141,6 +141,7 @@ impl<T: Put> Put for [T] {
 struct Word(&'static str);
 
 impl Put for Word {
+    #[inline]
     fn put(&self, out: &mut Vec<u8>) {
         out.push(b'"');
         out.extend_from_slice(self.0.as_bytes());

@@ -2,23 +2,24 @@
 
 use super::tools::{self, CallKind};
 use super::{Claude, errors};
-use crate::agent::json::Object;
+use crate::agent::json::{Object, Raw};
 use crate::agent::{AgentEvent, CallKey, Turn, plan_entry};
 use crate::protocol::outbound::ToolFacts;
 use crate::protocol::words::{Action, ToolState};
 
 impl Claude {
     pub(super) fn assistant(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
-        if let Some(error) = errors::api_error(line) {
+        let [error, message, parent] = line.raws(["error", "message", "parent_tool_use_id"]);
+        if let Some(error) = error.and_then(|_| errors::api_error(line)) {
             // Claude Code writes this message itself. The result that follows usually repeats it.
             self.api_error = Some(error);
             return Some(());
         }
-        let message = line.object("message")?;
-        let parent = line.str("parent_tool_use_id").map(|call| CallKey::of(&call));
-        let id = message.str("id").unwrap_or_default();
+        let parent = parent.and_then(Raw::str).map(|call| CallKey::of(&call));
+        let [id, content] = message.and_then(Raw::object)?.raws(["id", "content"]);
+        let id = id.and_then(Raw::str).unwrap_or_default();
         let mut read = Some(());
-        for block in message.list("content")? {
+        for block in content.and_then(Raw::elements)? {
             let block = block.object();
             read = read.and(block.and_then(|block| self.block(&id, parent, &block, turn)));
         }
@@ -26,21 +27,23 @@ impl Claude {
     }
 
     fn block(&mut self, id: &str, parent: Option<CallKey>, block: &Object<'_>, turn: &mut Turn) -> Option<()> {
-        match &*block.str("type")? {
-            kind @ ("text" | "thinking") => {
-                let whole = block.raw(kind).filter(|raw| raw.is_string())?;
-                self.speech.whole_block(id, parent, kind == "thinking", whole, turn);
-                Some(())
-            }
-            "tool_use" => self.tool_use(block, parent, turn),
-            _ => Some(()),
-        }
+        let [kind, text, thinking] = block.raws(["type", "text", "thinking"]);
+        let (whole, thought) = match &*kind.and_then(Raw::str)? {
+            "text" => (text, false),
+            "thinking" => (thinking, true),
+            "tool_use" => return self.tool_use(block, parent, turn),
+            _ => return Some(()),
+        };
+        let whole = whole.filter(|raw| raw.is_string())?;
+        self.speech.whole_block(id, parent, thought, whole, turn);
+        Some(())
     }
 
     fn tool_use(&mut self, block: &Object<'_>, parent: Option<CallKey>, turn: &mut Turn) -> Option<()> {
-        let (call, name) = (block.str("id")?, block.str("name")?);
+        let [call, name, input] = block.raws(["id", "name", "input"]);
+        let (call, name) = (call.and_then(Raw::str)?, name.and_then(Raw::str)?);
         self.calls.begin(&call, &name, self.names.is_tool(&name));
-        let input = block.object("input");
+        let input = input.and_then(Raw::object);
         match &*name {
             // These calls appear as questions, and as the result of the run.
             "AskUserQuestion" | "StructuredOutput" => return Some(()),

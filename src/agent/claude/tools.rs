@@ -95,7 +95,8 @@ pub(super) fn title(name: &str, input: Option<&Object<'_>>) -> String {
 /// The file that a call works on.
 pub(super) fn locations(input: Option<&Object<'_>>) -> Vec<Place> {
     let Some(input) = input else { return Vec::new() };
-    let path = ["file_path", "notebook_path", "path"].iter().find_map(|name| input.string(name));
+    let paths = input.raws(["file_path", "notebook_path", "path"]);
+    let path = paths.into_iter().find_map(|path| path.and_then(Raw::string));
     let line = || input.count("offset").filter(|line| *line > 0);
     path.map(|path| Place { path: path.into(), line: line() }).into_iter().collect()
 }

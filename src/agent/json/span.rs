@@ -13,6 +13,7 @@ impl Span {
         Span { from: from as u32, to: to as u32 }
     }
 
+    #[inline]
     pub(super) fn of(self, line: &str) -> &str {
         line.get(self.from as usize..self.to as usize).unwrap_or_default()
     }
