@@ -282,7 +282,7 @@ pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsStri
     let path = environment.get(&OsString::from("PATH")).cloned().unwrap_or_else(|| DEFAULT_PATH.into());
     let folders = || std::env::split_paths(&path).filter(|folder| folder.is_absolute());
     let candidates = || folders().map(|folder| folder.join(name)).filter(|file| file.is_file());
-    // Like a shell: the first executable file, else the first file at all, so that starting it gives the right error.
+    // Like a shell: the first executable file, or else the first file, whose start then gives the right error.
     let executable = |file: &PathBuf| {
         use std::os::unix::fs::PermissionsExt;
         file.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)

@@ -52,7 +52,7 @@ pub fn become_subreaper() -> bool {
     return false;
 }
 
-/// Whether processes can be found at all beyond the agent's process group.
+/// Whether processes beyond the agent's process group can be found.
 pub fn sees_processes() -> bool {
     super::info::proc_is_ours()
 }

@@ -19,11 +19,11 @@ use spektacular::protocol::question::Answer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-/// Lines that wait for a connection. Fewer than in a run, so that a full queue is common.
+/// The length of a connection's queue: shorter than in a run, so that queues fill often.
 const WAITING: usize = 20;
-/// The largest line for a caller beside the texts that it sent itself.
+/// The maximum length of a line for a caller, apart from the texts that the caller sent.
 const OWN_BYTES: usize = 32 << 10;
-/// The most bytes that one byte of a caller's can become: as an escape in a JSON string inside a JSON string.
+/// The maximum number of bytes that one byte of a caller can become, as an escape in a JSON string inside a JSON string.
 const FACTOR: usize = 16;
 
 const WORDS: &[&str] = &["c 1", "c 2", "t 1", "g 1", "g 2", "a", "d", "n", "w", "p", "< 1 {}", "< 1 []", "< 2 x"];
@@ -124,7 +124,7 @@ impl Play {
         }
     }
 
-    /// Reads what the callers get. Each third step they do not read.
+    /// Reads and checks the lines for the callers. Sometimes the callers do not read, so that their queues fill.
     fn read(&mut self) -> Checked {
         if self.sent.len() % 3 == 2 && self.open.values().all(|lines| lines.len() < WAITING / 2) {
             return Ok(());

@@ -38,7 +38,7 @@ pub(crate) fn corpus(target: &str) -> Vec<(String, Input)> {
     paths.into_iter().map(read).collect()
 }
 
-/// The text of every file with this name, or this end of a name, below testdata.
+/// The text of every file below testdata whose path ends with this name.
 pub(crate) fn texts(name: &str) -> Vec<String> {
     let (mut found, mut todo) = (Vec::new(), vec![root()]);
     while let Some(folder) = todo.pop() {

@@ -1,4 +1,4 @@
-//! JSON as it is written: numbers of any size, repeated keys and half surrogate pairs stay.
+//! JSON as written: keeps numbers of any size, repeated keys and lone surrogates.
 
 /// A value. A scalar is kept as its text, a string with its quotes.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ impl Parser<'_> {
 }
 
 impl Node {
-    /// Reads a text that is JSON, or nearly.
+    /// Parses JSON, leniently.
     pub(crate) fn parse(text: &str) -> Option<Node> {
         let mut parser = Parser { text, at: 0 };
         let node = parser.value(200)?;

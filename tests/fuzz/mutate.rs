@@ -1,4 +1,4 @@
-//! Changes to inputs, made at random: to the order of lines, to the JSON in a line, to its bytes.
+//! Random changes to inputs: to the order of lines, to the JSON in a line, to its bytes.
 
 use super::input::Input;
 use super::json::Node;

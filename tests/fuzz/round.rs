@@ -1,8 +1,8 @@
-//! A round of one target: its corpus, then inputs made from it at random, each held to the target's properties. A
-//! failure is made as small as can be and told with all that repeats it.
+//! One round of a target: first the corpus, then random mutations of it, each checked against the target's properties. A
+//! failing input is minimized and printed with everything needed to reproduce it.
 //!
-//! Without a variable a round is short and always the same. `FUZZ_SECONDS` is the time of all targets together, and
-//! `FUZZ_SEED` the seed of a long round, which is otherwise taken from the clock.
+//! By default a round is short and deterministic. `FUZZ_SECONDS` sets the total time of all targets, and `FUZZ_SEED` the
+//! seed of a long round, which otherwise comes from the clock.
 
 use super::input::{self, Input};
 use super::mutate::{Pump, mutate};
@@ -14,15 +14,16 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The seed of a short round.
 const SEED: u64 = 1;
-/// The number of targets, which share the time of a long round: those with a round here, and the search for secrets.
+/// The number of targets that share the time of a long round: the callers of [`Target::round`], and the search for
+/// secrets.
 const TARGETS: u32 = 15;
-/// One input in this many is also enlarged, to measure the growth of its cost.
+/// One in this many inputs is also grown, to measure how its cost grows.
 const GROWN: usize = 50;
-/// The bytes that an input is grown by first.
+/// The growth of an input in the first of three measurements, in bytes.
 const GROWTH: usize = 16 << 10;
-/// How much more twice the growth may cost.
+/// The maximum factor by which the cost may rise when the growth doubles.
 const LIMIT: u64 = 3;
-/// How often the smaller forms of a failing input are tried.
+/// The maximum number of attempts to make a failing input smaller.
 const TRIES: usize = 3000;
 
 #[test]
@@ -36,19 +37,19 @@ fn the_time_is_shared_by_all_targets() {
 
 pub(crate) type Checked = Result<(), String>;
 
-/// The subject of the fuzzing.
+/// A subject of the fuzzing.
 pub(crate) struct Target {
     /// The name of its folder in the corpus.
     pub(crate) name: &'static str,
     /// Random inputs in a short round.
     pub(crate) cases: u64,
-    /// Inputs beside the corpus.
+    /// Inputs in addition to the corpus.
     pub(crate) seeds: fn() -> Vec<Input>,
     /// Whole lines to insert.
     pub(crate) words: &'static [&'static str],
-    /// The properties. What it does at random depends on the input alone.
+    /// Checks the properties. Its random choices depend on the input alone.
     pub(crate) check: fn(&Input) -> Checked,
-    /// Whether the first line tells how to read the others, and is left as it is.
+    /// Whether the first line says how to read the others, so that mutations leave it alone.
     pub(crate) headed: bool,
 }
 
@@ -127,7 +128,7 @@ impl Target {
         head.into_iter().chain(mutate(&input, inputs, self.words, rng)).collect()
     }
 
-    /// The properties, of which the first is that nothing panics.
+    /// Checks the properties, and that nothing panics.
     fn holds(&self, input: &Input) -> Checked {
         catch_unwind(AssertUnwindSafe(|| (self.check)(input))).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().cloned();
@@ -136,8 +137,8 @@ impl Target {
         })
     }
 
-    /// Compares what inputs of twice and four times the growth cost. An input may cross one limit, where its cost
-    /// jumps, but not two in a row.
+    /// Compares the costs of once, twice and four times the growth. An input may cross one limit, where its cost jumps,
+    /// but not two in a row.
     fn grows_linearly(&self, input: &Input, pump: &Pump) -> Checked {
         let mut costs = Vec::new();
         for times in [1, 2, 4] {
@@ -156,7 +157,7 @@ impl Target {
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{what}-{}", self.name))
     }
 
-    /// Keeps an input that may abort this process or never end.
+    /// Saves an input before its check, which may abort this process or never end.
     fn keep(&self, input: &Input) {
         std::fs::write(self.file("last"), input::bytes(input)).expect("a file for the last input");
     }
@@ -179,7 +180,7 @@ impl Target {
         );
     }
 
-    /// A smaller input that fails too, and how: without some of its lines, then without parts of lines.
+    /// Minimizes a failing input: removes lines, then parts of lines. Returns the input and its failure.
     fn smaller(&self, input: &Input, why: String) -> (Input, String) {
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));

@@ -1,11 +1,11 @@
-//! A whole run in one input: what the orchestrator and the agent do, one step a line.
+//! A whole run as one input: each line is a step of the orchestrator or the agent.
 //!
 //! | line | step |
 //! |---|---|
 //! | `= {…}` | the first line: the configuration of the agents |
 //! | `> …` | a line on stdin; `$q1` stands for the id of the first question |
 //! | `< …` | a line of the agent's stdout |
-//! | `+ 500` | so many milliseconds pass |
+//! | `+ 500` | this many milliseconds pass |
 //! | `x 0` | the agent's process exits with this code |
 //! | `e`, `k`, `t`, `o` | stdin ends, SIGTERM comes, a line of the agent's is too long, stdout is closed |
 
@@ -24,10 +24,10 @@ use spektacular::recording::Moment;
 use spektacular::run::Event;
 use std::time::{Duration, Instant};
 
-/// Deadlines that may pass in one step. Beyond them time stands still.
+/// The maximum number of deadlines in one step. After that, time stops.
 const DEADLINES: usize = 50;
 
-/// The input that a recorded case is.
+/// Converts a recorded case to an input.
 pub(crate) fn of_case(case: &Case) -> Input {
     let mut player = Player::new(case, Options::default());
     let mut lines = vec![format!("= {}", case.config().unwrap_or("{}".into()).replace('\n', " "))];
@@ -70,7 +70,7 @@ pub(crate) fn of_case(case: &Case) -> Input {
 struct Play {
     world: World,
     ids: Vec<String>,
-    /// Frames whose questions are in `ids`.
+    /// The number of frames that were searched for questions.
     seen: usize,
     sent: Vec<Sent>,
     /// Whether the agent speaks JSON.
@@ -122,7 +122,7 @@ impl Play {
         Ok(())
     }
 
-    /// Lets time pass, with all that is due.
+    /// Advances the time, and handles every deadline on the way.
     fn pass(&mut self, until: Duration) -> Checked {
         let mut idle = 0;
         for _ in 0..DEADLINES {
@@ -141,7 +141,7 @@ impl Play {
         Ok(())
     }
 
-    /// The work after every step: the agent starts and reads, and questions get their numbers.
+    /// Follows every step: starts the agent, reads what it was sent, and numbers the questions.
     fn after(&mut self) -> Checked {
         self.world.spawn();
         for sent in std::mem::take(&mut self.world.machine().sent) {

@@ -1,4 +1,4 @@
-//! Texts: cleaned, redacted, searched for markers; answers, configuration files and recordings.
+//! The cleaner, the redactor and the search for markers; answers, configuration files and recordings.
 
 use super::input::{Input, from_text, text, texts};
 use super::playback::case;
@@ -55,7 +55,7 @@ fn cleaner() {
     .round();
 }
 
-/// Secrets, a blank line, and a text in which they stand in several forms.
+/// Secrets, a blank line, and a text that contains them in several forms.
 fn hidden() -> Vec<Input> {
     let secrets = ["hunter2-Zq7731/x+y", "pa\"ss\\w0rd/77", "abcdabcd"];
     let forms = |text: &str| {
@@ -107,7 +107,7 @@ fn redactor() {
 
 const MARKER: &str = "<!--QUESTION:{\"questions\":[{\"question\":\"Which?\",\"options\":[{\"label\":\"A\"}]}]}-->";
 
-/// Everything that a run makes of one message in these pieces.
+/// The visible effects of one message in these pieces.
 fn said(pieces: &[&str]) -> Result<(String, Vec<Value>, bool), String> {
     let options = Options { progress: Some(Level::Full), ..Options::default() };
     let mut world = World::new("/home/user/project", options, Agents::built_in());

@@ -90,7 +90,7 @@ pub(crate) enum Act {
     Gone,
     /// Time advances to the next deadline.
     Due,
-    /// Time advances by so many milliseconds.
+    /// Time advances by this many milliseconds.
     Later(u64),
 }
 

@@ -1,4 +1,4 @@
-//! A run against a model of its lifecycle: whatever happens to it in whatever order, it does what the protocol says.
+//! Compares a run with a model of its lifecycle: any events in any order lead to what the protocol says.
 
 mod acts;
 mod puppet;
@@ -27,7 +27,7 @@ struct Pair {
     model: Reference,
     rules: Rules,
     say: Sender<Said>,
-    /// The driver of the run that is to be started.
+    /// The driver that the run starts next.
     puppet: Option<Puppet>,
     effects: Vec<Effect>,
     terminal: bool,
@@ -130,7 +130,7 @@ impl Pair {
         }
     }
 
-    /// Lets an act happen to both, and compares what they do.
+    /// Applies an act to both, and compares the effects.
     fn act(&mut self, act: &Act) -> Result<(), String> {
         if !self.model.fits(act) {
             return Ok(());
@@ -141,7 +141,7 @@ impl Pair {
                 None => return Ok(()),
             },
             Act::Later(ms) => self.model.now += Duration::from_millis(*ms),
-            // No two events share a time of zero with the start.
+            // Only the start happens at time zero.
             _ => self.model.now += Duration::from_millis(1),
         }
         let event = self.event(act);

@@ -21,7 +21,7 @@ pub(crate) enum Said {
     /// A tool call begins, or ends.
     Tool(u64),
     ToolOver(u64),
-    /// Asks a group of questions. A number tells the groups apart.
+    /// Asks a group of questions. The number identifies the group.
     Ask(u64, Vec<Asked>),
     Withdraw(u64),
     Result,

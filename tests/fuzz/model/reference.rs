@@ -1,4 +1,4 @@
-//! The lifecycle of a run as the protocol tells it, without texts, agents and frames.
+//! The lifecycle of a run as the protocol defines it, without texts, agents and frames.
 
 use super::acts::{Act, Answer, Asked, IDLE_TIMEOUT, QUESTION_TIMEOUT, Rules, START_TIMEOUT, Seen, TOOL_TIMEOUT};
 use super::puppet::Said;
@@ -138,7 +138,7 @@ impl Reference {
             Act::NotRead | Act::Drained => self.is_running(),
             Act::Gone => started && matches!(self.process, Process::Running | Process::Drained),
             Act::Refused | Act::Due => started,
-            // Without stdout nothing is told of a run that has not begun.
+            // Without stdout, a run that has not begun reports nothing.
             Act::OutputLost => self.started,
             _ => true,
         }
@@ -500,7 +500,7 @@ impl Reference {
         if self.input_closed { first.map(|_| Duration::ZERO) } else { first }
     }
 
-    /// When time matters next.
+    /// The next deadline.
     pub(crate) fn due(&self) -> Option<Duration> {
         if !self.started || self.ended || matches!(self.process, Process::Drained) {
             return None;
