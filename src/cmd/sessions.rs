@@ -35,7 +35,7 @@ fn entry((agent, stored): &(&str, Stored)) -> Value {
 
 fn line(agent: &str, stored: &Stored, now: u64) -> String {
     let Stored { id, at, words } = stored;
-    format!("{id}  {agent}  {}  {words}", age(now.saturating_sub(*at), *at)).trim_end().to_owned() + "\n"
+    format!("{}  {agent}  {}  {words}", &**id, age(now.saturating_sub(*at), *at)).trim_end().to_owned() + "\n"
 }
 
 /// The time since `at`, in the largest fitting unit.
