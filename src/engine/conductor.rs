@@ -309,9 +309,9 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.settle();
     }
 
-    /// Handles a line of the agent's stderr.
-    pub fn stderr_line(&mut self, line: &str) {
-        let clean = self.stderr.push(self.run.redactor(), line);
+    /// Handles text of the agent's stderr: a line with its LF, or a part of one.
+    pub fn stderr_text(&mut self, text: &str) {
+        let clean = self.stderr.push(self.run.redactor(), text);
         self.said_on_stderr(clean);
     }
 

@@ -44,7 +44,7 @@ pub(crate) enum AgentOutput {
     TooLong,
     /// The end of stdout.
     End,
-    /// A line of stderr, sent only if stderr is mirrored.
+    /// Text of stderr, sent only if stderr is mirrored: a line with its LF, or a part of a long line.
     Stderr(String),
     /// The end of stderr, with the last part of its text.
     StderrEnd(String),
@@ -459,37 +459,68 @@ impl Drop for SendEnd<'_> {
     }
 }
 
-/// Replaces bytes that are not valid UTF-8 with U+FFFD.
-fn into_text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
 /// The minimum size of kept stderr, in bytes: more than is ever shown, so that secrets are redacted before the text is
 /// cut.
 const TAIL_BYTES: usize = 8 * STDERR_TAIL_BYTES;
 
-/// Reads stderr as fast as it arrives and keeps its last part.
+/// Reads stderr as fast as it arrives and keeps its last part. A line of any length is passed on, in parts.
 fn read_stderr(pipe: PipeReader, end: &str, mirror: bool, data: &Sender<AgentOutput>) {
-    let mut lines = LineReader::new(pipe, TAIL_BYTES);
-    let mut tail = String::new();
-    while let Some(framed) = lines.next() {
-        let line = match framed {
-            Framed::Line(line) if *line == *end.as_bytes() => break,
-            Framed::Line(line) => into_text(&line),
-            Framed::Rest(line) => into_text(&line),
-            Framed::TooLong => continue,
-        };
-        if line.is_empty() {
-            continue;
+    let mut source = LineReader::new(pipe, TAIL_BYTES);
+    let (mut line, mut tail) = (PartialLine::default(), String::new());
+    loop {
+        let read = source.next_part();
+        let at_end = read.is_none();
+        let (part, ended) = read.unwrap_or((b"", true));
+        line.bytes.extend_from_slice(part);
+        if ended && line.bytes == end.as_bytes() {
+            break;
         }
-        tail.push_str(&line);
-        tail.push('\n');
-        if tail.len() > 2 * TAIL_BYTES {
-            tail.drain(..tail.ceil_char_boundary(tail.len() - TAIL_BYTES));
+        if let Some(text) = line.take(ended) {
+            tail.push_str(&text);
+            if tail.len() > 2 * TAIL_BYTES {
+                tail.drain(..tail.ceil_char_boundary(tail.len() - TAIL_BYTES));
+            }
+            if mirror && data.send(AgentOutput::Stderr(text)).is_err() {
+                return;
+            }
         }
-        if mirror && data.send(AgentOutput::Stderr(line)).is_err() {
-            return;
+        if at_end {
+            break;
         }
     }
     let _ = data.send(AgentOutput::StderrEnd(tail));
+}
+
+/// A line of stderr while it is read.
+#[derive(Default)]
+struct PartialLine {
+    /// The bytes that were not passed on yet.
+    bytes: Vec<u8>,
+    /// Whether a part of the line was passed on.
+    begun: bool,
+}
+
+impl PartialLine {
+    /// The text to pass on: the line with its LF, or a part of it once that is long. `None`: more must be read first, or
+    /// the line is blank. `ended`: the line has ended.
+    fn take(&mut self, ended: bool) -> Option<String> {
+        let is_blank = self.bytes.is_empty() && !self.begun;
+        if (ended && is_blank) || (!ended && self.bytes.len() < TAIL_BYTES) {
+            return None;
+        }
+        let rest = self.bytes.split_off(self.bytes.len() - if ended { 0 } else { unfinished_char(&self.bytes) });
+        if ended {
+            self.bytes.push(b'\n');
+        }
+        let bytes = std::mem::replace(&mut self.bytes, rest);
+        self.begun = !ended;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// The length of the character at the end of `bytes` that needs further bytes. 0: there is none.
+fn unfinished_char(bytes: &[u8]) -> usize {
+    let last = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
+    let needs_more = std::str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
+    if needs_more { last.len() } else { 0 }
 }

@@ -64,7 +64,8 @@ fn stderr(lines: Vec<String>) -> Box<dyn FnOnce()> {
     let mut world = World::new("/home/user/project", Options::default(), Agents::built_in());
     world.hear(r#"{"v":"1","type":"run.start","payload":{"prompt":"Go on"}}"#);
     world.spawn();
-    Box::new(move || lines.iter().for_each(|line| world.conductor().stderr_line(line)))
+    let lines: Vec<String> = lines.into_iter().map(|line| line + "\n").collect();
+    Box::new(move || lines.iter().for_each(|line| world.conductor().stderr_text(line)))
 }
 
 fn answers_of_file(count: usize) -> Box<dyn FnOnce()> {

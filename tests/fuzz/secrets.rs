@@ -278,7 +278,7 @@ fn play<P: Peer>(peer: P, lines: &[String], secret: &str, record: &Path) -> Out 
             "< " if conductor.machine().has_process => {
                 conductor.line(rest.to_owned());
                 take(&mut conductor, &mut ids);
-                conductor.stderr_line(&format!("stderr {secret} {}", escaped(secret)));
+                conductor.stderr_text(&format!("stderr {secret} {}\n", escaped(secret)));
             }
             "e" => conductor.step(Event::InputEnded),
             "k" => conductor.signalled(15),

@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use spektacular::protocol::limits;
 use support::agent::quote;
 use support::{Case, Outcome, Session, limit, read};
 
@@ -183,6 +184,25 @@ fn every_kind_is_asked_and_its_answer_goes_back() {
     assert_eq!(outcome.frames[0].payload()["capabilities"]["questions"].as_array().unwrap().len(), 5);
     outcome.never_shows("hush hush 1234");
     assert_eq!(outcome.progress("tool").len(), 0);
+}
+
+#[test]
+fn a_message_of_1_mib_is_read_and_a_longer_one_is_refused() {
+    let run = Run::begin(json!({}));
+    let mut server = run.server();
+    let ping = |fill: usize| {
+        json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "x".repeat(fill)}}).to_string()
+    };
+    let longest = limits::TOOL_LINE_BYTES - ping(0).len();
+    server.say(&ping(longest));
+    assert_eq!(server.hear(), json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
+    server.say(&ping(longest + 1));
+    let error = json!({"code": -32600, "message": "A message must not be longer than 1 MiB."});
+    assert_eq!(server.hear(), json!({"jsonrpc": "2.0", "id": null, "error": error}));
+    server.say(&ping(0));
+    assert_eq!(server.hear()["id"], 1, "the connection goes on");
+    drop(server);
+    run.finish().completed();
 }
 
 #[test]

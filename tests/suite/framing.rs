@@ -3,6 +3,7 @@
 use crate::support;
 
 use serde_json::{Value, json};
+use spektacular::protocol::limits;
 use support::agent::{Script, bash};
 use support::{Case, Outcome, RUN, Session, run, start_line};
 
@@ -128,23 +129,28 @@ fn a_malformed_line_after_the_start_is_a_warning_in_its_place() {
 }
 
 #[test]
-fn a_line_of_17_mib_is_malformed_and_the_next_one_is_read() {
-    let long = format!(r#"{{"v":"1","type":"run.other","payload":{{"x":"{ECHO}{}"}}}}"#, "x".repeat(17 << 20));
-    let outcome = first_line(long.as_bytes());
+fn a_line_of_16_mib_is_read_and_a_longer_one_is_malformed() {
+    let of_length = |length: usize, line: &dyn Fn(&str) -> String| {
+        let line = line(&"x".repeat(length - line("").len()));
+        assert_eq!(line.len(), length);
+        line
+    };
+    let start = |fill: &str| start_line(&format!(r#"{{"prompt":"hi","unknown":"{fill}"}}"#));
+    let mut session = Case::with(Script::hello()).spawn();
+    session.send_line(&of_length(limits::INBOUND_LINE_BYTES, &start));
+    session.finish().completed();
+    let outcome = first_line(of_length(limits::INBOUND_LINE_BYTES + 1, &start).as_bytes());
     assert_eq!(outcome.terminal().text("code"), "invalid_message");
     assert!(outcome.terminal().text("message").contains("it is longer than 16 MiB"), "{}", outcome.terminal().raw);
+
+    let other = |fill: &str| format!(r#"{{"v":"1","type":"run.other","payload":{{"x":"{ECHO}{fill}"}}}}"#);
     let (mut session, question) = waiting();
-    session.send_line(&long);
+    session.send_line(&of_length(limits::INBOUND_LINE_BYTES, &other));
+    session.until_warning("unknown_type");
+    session.send_line(&of_length(limits::INBOUND_LINE_BYTES + 1, &other));
     let warning = session.until_warning("malformed_message");
     assert_eq!(warning.text("text"), "A line on stdin was ignored: it is longer than 16 MiB");
     end(session, &question).never_shows(ECHO);
-}
-
-#[test]
-fn a_line_of_15_mib_is_read() {
-    let mut session = Case::with(Script::hello()).spawn();
-    session.send_line(&start_line(&format!(r#"{{"prompt":"hi","unknown":"{}"}}"#, "x".repeat(15 << 20))));
-    session.finish().completed();
 }
 
 #[test]

@@ -245,13 +245,13 @@ fn assert_bounded(count: usize, bytes: usize) {
 
 #[test]
 fn an_agent_cannot_make_the_program_hold_more_than_its_budget() {
-    assert_bounded(20, 2 << 20);
+    assert_bounded(5, 8 << 20);
 }
 
-/// The limit is meant for a release build.
+/// The numbers with which the budget was found to be missing. Meant for a release build.
 #[test]
 #[ignore = "takes minutes"]
-fn an_agent_cannot_make_the_program_hold_more_than_its_budget_by_long_lines() {
+fn many_longer_lines_stay_within_the_budget_too() {
     assert_bounded(100, 5 << 20);
     assert_bounded(40, 20 << 20);
 }

@@ -68,6 +68,25 @@ fn the_agents_stderr_is_mirrored_only_if_asked_for_and_redacted() {
 }
 
 #[test]
+fn a_line_of_stderr_of_any_length_is_mirrored_in_parts() {
+    // A character and a secret lie over the ends of reads and parts.
+    let secret = "hunter2-Zq7731";
+    let line = |fill: &str| format!("{}{secret}{}é{secret}", fill.repeat(65_530), fill.repeat(65_529));
+    let text = ["a", "é"].map(|fill| line(fill) + "\n").concat() + "short\n";
+    let script = Script::new().sh(r#"cat "$SHOWN" >&2"#).say("msg_1", "ok").done("ok");
+    let case = Case::with(script).args(&["--mirror-stderr"]);
+    let file = case.path("shown");
+    std::fs::write(&file, &text).unwrap();
+    let mut session = case.env("SHOWN", file.to_str().unwrap()).spawn();
+    session.start(json!({"secrets": [secret]}));
+    let outcome = session.finish_unchecked();
+    let said = &outcome.stderr;
+    let joined = |text: &str| text.replace('\n', "");
+    assert!(joined(said) == joined(&text.replace(secret, "[redacted]")), "{} bytes", said.len());
+    assert!(said.lines().count() > 4 && said.ends_with("\nshort\n"));
+}
+
+#[test]
 fn a_run_inside_a_run_ends_without_the_outer_one() {
     // The agent of the outer run runs spektacular itself, with an agent that leaves a process behind.
     let inner = r#"mkdir -p inner/bin && printf '#!/bin/sh\nread -r line\nsetsid sleep 300 &\necho $! >"%s/inner-child"\necho "{\"type\":\"result\",\"is_error\":false,\"result\":\"inner\"}"\ncat >/dev/null\n' "$D" >inner/bin/claude
