@@ -34,8 +34,8 @@ fn entry((agent, stored): &(&str, Stored)) -> Value {
 }
 
 fn line(agent: &str, stored: &Stored, now: u64) -> String {
-    let Stored { id, at, words } = stored;
-    format!("{}  {agent}  {}  {words}", &**id, age(now.saturating_sub(*at), *at)).trim_end().to_owned() + "\n"
+    let (Stored { at, words, .. }, id) = (stored, &*stored.id);
+    format!("{id}  {agent}  {}  {words}", age(now.saturating_sub(*at), *at)).trim_end().to_owned() + "\n"
 }
 
 /// The time since `at`, in the largest fitting unit.

@@ -85,8 +85,7 @@ fn a_slow_reader_gets_the_terminal_frame_after_a_cancel() {
             writeln!(stdin, r#"{{"v":"1","type":"run.cancel","payload":{{}}}}"#).unwrap();
         }
         if cancelled {
-            // No event: the test reads slowly. For the rest it takes several times as long as a run waits for a reader
-            // that takes nothing.
+            // No event: the test reads slowly, so that the rest takes longer than a run waits for a stalled reader.
             std::thread::sleep(Duration::from_millis(50));
         }
     }

@@ -6,8 +6,6 @@
 
 use crate::reference_workflow::{about_phase, about_resolved, phase_failure, workflow_end, workflow_started};
 use crate::support;
-use spektacular::protocol::ids::{RunId, SessionId};
-
 use serde_json::Value;
 use serde_json::value::RawValue;
 use spektacular::agent::registry::Agents;
@@ -16,6 +14,7 @@ use spektacular::cmd;
 use spektacular::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use spektacular::protocol::fields::FIELDS;
 use spektacular::protocol::frame::Stamper;
+use spektacular::protocol::ids::{RunId, SessionId};
 use spektacular::protocol::inbound::{self, Message};
 use spektacular::protocol::json::{Fields, string};
 use spektacular::protocol::limits;
@@ -41,8 +40,7 @@ const FREE: [&str; 3] = ["payload.metadata", "payload.config.permissions", "payl
 
 /// The lines inside all blocks with this tag.
 fn inside(tag: &str) -> Vec<&'static str> {
-    let mut found = Vec::new();
-    let mut open: Option<&str> = None;
+    let (mut found, mut open) = (Vec::new(), None);
     for line in PAGE.lines() {
         match (open, line.strip_prefix("```")) {
             (None, Some(info)) => open = Some(info),
@@ -411,10 +409,8 @@ fn real() -> Vec<(String, String)> {
 /// A body as a frame.
 fn line(body: Body, reply_to: Option<&str>) -> String {
     let (mut body, mut out) = (Redacted::new(body, &Redactor::new()), Vec::new());
-    Stamper::default()
-        .stamp(SystemTime::now(), &RunId::generated("r"), reply_to, &mut body)
-        .unwrap()
-        .write(1 << 20, &mut out);
+    let (mut stamper, run_id) = (Stamper::default(), RunId::generated("r"));
+    stamper.stamp(SystemTime::now(), &run_id, reply_to, &mut body).unwrap().write(1 << 20, &mut out);
     String::from_utf8(out).unwrap()
 }
 
