@@ -1,10 +1,10 @@
 //! Commands and flags as rows. The parser, the help texts, the completions, the manual page and the tests all read them.
 
-use super::Wrong;
 use super::action::{Action, Offers};
+use super::{Adhoc, Wrong};
 use crate::agent::registry::DEFAULT;
 use crate::protocol::fields::{self, Fallback, Field, Shape};
-use crate::protocol::words::Policy;
+use crate::protocol::words::{Policy, WorkflowKind};
 use serde_json::Value as Json;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -137,8 +137,19 @@ pub struct Command {
     pub below: &'static [Command],
     /// Reads the flags and words of a command line.
     pub read: ReadCommand,
-    /// Reports an error in the command line.
-    pub refuse: Refuse,
+    /// The runs that the command starts.
+    pub runs: Runs,
+}
+
+/// The runs that a command starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// None.
+    Nothing,
+    /// Runs of `adhoc`.
+    Adhoc,
+    /// Runs of a workflow.
+    Workflow(WorkflowKind),
 }
 
 /// Reads the flags and words of a command line.
@@ -245,21 +256,18 @@ pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<GivenFlag>) -> Resu
     Ok(read)
 }
 
-/// A function that reports an error in a command line with these arguments, and returns the exit code.
-pub type Refuse = fn(&[OsString], Wrong) -> u8;
-
 /// A parsed command, ready to run.
-pub struct Runnable(Box<dyn FnOnce() -> u8>);
+pub enum Runnable {
+    /// A run of `adhoc` or of a workflow.
+    Run(Box<Adhoc>),
+    /// Any other command. Returns the exit code.
+    Other(Box<dyn FnOnce() -> u8>),
+}
 
 impl Runnable {
     /// Creates a command that calls `run` with the parsed command line `read`. `run` returns the exit code.
     pub fn new<T: 'static>(read: T, run: fn(T) -> u8) -> Runnable {
-        Runnable(Box::new(move || run(read)))
-    }
-
-    /// Runs the command; returns the exit code.
-    pub fn run(self) -> u8 {
-        (self.0)()
+        Runnable::Other(Box::new(move || run(read)))
     }
 }
 
