@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// The maximum bytes of one read. A line that fits is not copied.
 pub(crate) const READ_BYTES: usize = 64 << 10;
-/// The same for a source that seldom carries much. Each page of the buffer is touched at the start.
+/// The maximum bytes of one read of a source that seldom carries much. The start touches each page of the buffer.
 const SMALL_READ_BYTES: usize = 16 << 10;
 
 /// One line as read, without its LF. It lies in the reader's buffer, unless it came in several reads.
