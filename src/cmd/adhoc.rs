@@ -249,10 +249,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     if !keep(last, &ended, &first_lines) {
         diagnose("spektacular: warning: the session could not be stored for --continue");
     }
-    if let Some(keys) = ended.unused_answers.as_ref().filter(|_| ended.code != EXIT_UNDELIVERED) {
-        let text = format!("No question matched {keys}. `spektacular help adhoc` explains the keys of --answer.");
-        super::warn([text].iter());
-    }
+    super::warn(ended.unused_answers.iter().filter(|_| ended.code != EXIT_UNDELIVERED));
     let Ended { code, signal, .. } = ended;
     // Shells expect this exit code after a signal.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)

@@ -216,9 +216,18 @@ fn a_person_hears_of_answers_that_fitted_no_question() {
     let done = Case::with(Script::asks_bash()).cli(&["--answer", "permission=deny", "--answer", "Greeing=a", "go"]);
     let told = String::from_utf8(done.stderr).unwrap();
     assert!(
-        told.contains("warning: No question matched the answer key Greeing. `spektacular help adhoc` explains"),
+        told.contains(
+            "warning: No question matched the answer key Greeing. `spektacular help adhoc` explains the keys"
+        ),
         "{told}"
     );
+    for (key, meant) in [("Greting", "Greeting"), ("permision", "permission")] {
+        let did = Case::new().run(&["adhoc", "--agent", "demo", "--answer", &format!("{key}=Short"), "go"]);
+        assert!(
+            did.err.contains(&format!("No question matched the answer key {key}. Did you mean {meant}?\n")),
+            "{did:?}"
+        );
+    }
     let keys: Vec<String> = (0..30).map(|n| format!("Key-{n:02}=zq-bad-7731")).collect();
     let mut args = vec!["--answer", "permission=deny", "--answer", "What color?=zq-bad-7731"];
     args.extend(keys.iter().flat_map(|key| ["--answer", key]));
