@@ -37,10 +37,7 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
         Some(one_line(ask.header.shown())).filter(|header| !header.is_empty() && ask.purpose != Purpose::Permission);
     let header = header.map(|header| format!("[{header}] ")).unwrap_or_default();
     let of = if question.group_size > 1 { format!(" ({place} of {})", question.group_size) } else { String::new() };
-    let text = match &ask.subject {
-        Some(subject) if is_below(subject) && asks_about(subject, &ask.text) => "Allow this command?".to_owned(),
-        _ => titled(ask),
-    };
+    let text = titled(ask, Some("this command"));
     let line = format!("? {header}{}{of}", text.trim_end().replace('\n', "\n  "));
     let _ = writeln!(out, "{}", look.paint(Ink::Bold, &line));
     if let Some(subject) = &ask.subject {
@@ -69,7 +66,7 @@ pub(super) fn in_advance(question: &Question, answer: &InAdvance) -> String {
     let ask = &question.ask;
     let header = one_line(ask.header.shown());
     let name = match (header.as_str(), ask.purpose) {
-        ("", _) | (_, Purpose::Permission) => one_line(&titled(ask)),
+        ("", _) | (_, Purpose::Permission) => one_line(&titled(ask, None)),
         (_, Purpose::Clarification | Purpose::Input) => format!("{header}:"),
     };
     let answer = match answer {
@@ -116,20 +113,16 @@ pub(super) fn refusal(why: &str, look: &Look) -> String {
 }
 
 /// The question. One about a permission has the words of the tool's own line, unless the agent asks in its own words.
-fn titled(ask: &Ask) -> String {
+/// `command`: the words for a command that the detail shows.
+fn titled(ask: &Ask, command: Option<&str>) -> String {
     let text = whole(ask.text.shown());
-    match &ask.subject {
-        Some(subject) if asks_about(subject, &ask.text) => {
-            format!("Allow {}?", tool_title(subject.category, &whole(subject.title.shown())))
-        }
-        _ => text.into_owned(),
-    }
-}
-
-/// Whether a question about a permission consists of its title.
-fn asks_about(subject: &Subject, text: &Text) -> bool {
-    let text = text.shown().strip_prefix("Allow ").and_then(|rest| rest.strip_suffix('?'));
-    text == Some(subject.title.shown())
+    let asks = |subject: &Subject| {
+        let reason = text.strip_suffix(&format!("Allow {}?", whole(subject.title.shown())))?;
+        let title = || tool_title(subject.category, &whole(subject.title.shown()));
+        let what = command.filter(|_| is_below(subject)).map_or_else(title, str::to_owned);
+        (reason.is_empty() || reason.ends_with('\n')).then(|| format!("{reason}Allow {what}?"))
+    };
+    ask.subject.as_ref().and_then(asks).unwrap_or_else(|| text.into_owned())
 }
 
 /// Whether the detail shows the command of the title.
@@ -337,7 +330,30 @@ fn rules(rules: &Validation) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::without_header;
+    use super::{titled, without_header};
+    use crate::protocol::question::{Ask, Subject};
+    use crate::protocol::words::Category;
+
+    #[test]
+    fn a_question_about_a_permission_keeps_the_agents_reason() {
+        let asked = |text: &str| {
+            let (title, detail) = ("Shell: touch a".into(), "touch a".into());
+            let subject = Subject { category: Category::Execute, title, locations: Vec::new(), detail };
+            Ask::permission(subject, text, None)
+        };
+        for (text, shown, in_one_line) in [
+            ("Allow Shell: touch a?", "Allow this command?", "Allow Run touch a?"),
+            ("I need a.\nAllow Shell: touch a?", "I need a.\nAllow this command?", "I need a.\nAllow Run touch a?"),
+            ("May I? Allow Shell: touch a?", "May I? Allow Shell: touch a?", "May I? Allow Shell: touch a?"),
+            ("Allow it?", "Allow it?", "Allow it?"),
+        ] {
+            let ask = asked(text);
+            assert_eq!(
+                (titled(&ask, Some("this command")).as_str(), titled(&ask, None).as_str()),
+                (shown, in_one_line)
+            );
+        }
+    }
 
     #[test]
     fn a_diff_of_the_file_in_the_question_needs_no_header() {
