@@ -140,7 +140,7 @@ pub fn named(commands: Commands, args: &[OsString]) -> Option<&'static Command> 
 const FOREIGN: &[(&str, &str)] = &[
     ("chat", "Use open for the agent's own interface."),
     ("doctor", "Use agents check."),
-    ("login", "Log in with the agent's own program: agents check shows how."),
+    ("login", "Log in with the agent's own program. agents check shows who is logged in."),
     ("resume", "Use adhoc --continue, or adhoc --resume ID."),
     ("version", "Use --version."),
 ];

@@ -2,7 +2,7 @@
 
 use super::carrier::Carrier;
 use super::complain;
-use super::last::{Last, NO_SESSION, Stored};
+use super::last::{Last, Stored, continued};
 use super::texts::{self, Prompt};
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::{Adhoc, Color, DiffSize, Output};
@@ -311,8 +311,7 @@ fn keyboard(reads_stdin: bool) -> Option<Keyboard> {
 /// Sets the session that `--continue` resumes. Fails if this directory has no earlier session.
 fn go_on(adhoc: &mut Adhoc, config: &Config) -> Result<(), String> {
     if adhoc.go_on {
-        let id = Last::of(&config.layers().0, adhoc.options.clone()).and_then(|last| last.id());
-        adhoc.options.session_id = Some(id.ok_or(NO_SESSION)?);
+        adhoc.options.session_id = Some(continued(&config.layers().0, adhoc.options.clone())?);
     }
     Ok(())
 }

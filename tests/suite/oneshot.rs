@@ -279,7 +279,7 @@ fn flags_that_contradict_each_other_are_refused() {
         (&["--input", "jsonl", "--prompt-file", "-"], "stdin cannot hold both"),
         (&["--continue"], "needs a prompt"),
         (&["--prompt", "a", "--prompt-file", "b"], "prompt once"),
-        (&["--prompt", "a", "--continue"], "the agent has no earlier session"),
+        (&["--prompt", "a", "--continue"], "--continue: claude has no earlier session in this directory. Start one"),
     ];
     for (args, says) in rows {
         let message = refused(args);
@@ -441,6 +441,14 @@ fn the_last_session_is_continued_and_git_sees_no_change() {
     assert_eq!(second.status.code(), Some(0));
     assert_eq!(resumed(&case).as_deref(), Some(SESSION));
     assert!(!String::from_utf8_lossy(&second.stderr).contains(".spektacular"), "it shows up as an artifact");
+    let other = case.cli(&["--continue", "--agent", "codex", "three"]);
+    let told = String::from_utf8_lossy(&other.stderr);
+    assert!(
+        told.contains(
+            "--continue: codex has no earlier session in this directory. The last one is of claude: add --agent claude."
+        ),
+        "{told}"
+    );
     // From elsewhere, by the directory that is named.
     fs::create_dir(case.path("work/sub")).unwrap();
     assert_eq!(case.cli(&["-C", "sub", "--continue", "three"]).status.code(), Some(2));
