@@ -416,7 +416,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 self.take_lines();
             }
             AgentOutput::TooLong => self.conductor.step(Event::Line(Line::TooLong)),
-            AgentOutput::Stderr(line) => self.conductor.stderr_line(&line),
+            AgentOutput::Stderr(text) => self.conductor.stderr_text(&text),
             AgentOutput::End => {
                 let departed = self.conductor.machine().stdout_ended();
                 self.gone(departed);

@@ -7,7 +7,8 @@ use crate::redact::{Redactor, Stream};
 /// The length, in bytes, from which a line is returned before its end: the longest line that is read.
 const LINE_BYTES: usize = 8 * STDERR_TAIL_BYTES;
 
-/// Cleans and redacts lines. A line may be held back, because a secret can span line ends.
+/// Cleans and redacts text, and returns it in lines. A line may be held back, because a secret can span line ends. A long
+/// line is returned in several.
 #[derive(Default)]
 pub(crate) struct StderrLines {
     cleaner: Cleaner,
@@ -16,10 +17,9 @@ pub(crate) struct StderrLines {
 }
 
 impl StderrLines {
-    /// Takes a line and returns the lines that are now complete.
-    pub(crate) fn push(&mut self, redactor: &Redactor, line: &str) -> Vec<String> {
-        let line = format!("{line}\n");
-        let clean = self.cleaner.push(&line);
+    /// Takes a line with its LF, or a part of one, and returns the lines that are now complete.
+    pub(crate) fn push(&mut self, redactor: &Redactor, text: &str) -> Vec<String> {
+        let clean = self.cleaner.push(text);
         let seen = self.stream.push(redactor, &clean);
         let start = self.rest.len();
         self.rest.push_str(&seen);
@@ -71,15 +71,15 @@ mod tests {
     fn a_key_over_many_lines_is_redacted() {
         let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA1234567890\nabcdefghijklmnop\n-----END RSA PRIVATE KEY-----";
         let (mut lines, redactor) = (StderrLines::default(), Redactor::new());
-        let mut seen: Vec<String> = key.lines().flat_map(|line| lines.push(&redactor, line)).collect();
-        seen.extend(lines.push(&redactor, "\u{1b}[31mafter\u{1b}[0m"));
+        let mut seen: Vec<String> = key.split_inclusive('\n').flat_map(|line| lines.push(&redactor, line)).collect();
+        seen.extend(lines.push(&redactor, "\n\u{1b}[31mafter\u{1b}[0m\n"));
         seen.extend(lines.finish(&redactor));
         assert_eq!(seen, ["[redacted]", "after"]);
     }
 
     #[test]
     fn lines_that_all_end_inside_a_secret_are_returned_in_parts() {
-        let line = "-----END RSA PRIVATE KEY----------BEGIN RSA PRIVATE KEY-----";
+        let line = "-----END RSA PRIVATE KEY----------BEGIN RSA PRIVATE KEY-----\n";
         let (mut lines, redactor) = (StderrLines::default(), Redactor::new());
         let seen: Vec<String> = (0..20_000).flat_map(|_| lines.push(&redactor, line)).collect();
         assert!(seen.len() > 1 && seen.iter().all(|line| line.len() < LINE_BYTES + 100), "{} lines", seen.len());

@@ -6,6 +6,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, IoSliceMut, Read};
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -69,10 +70,7 @@ impl<R: Read + AsFd> LineReader<R> {
             if self.start == self.end && !self.fill() {
                 return (skipping || !line.is_empty()).then_some(Framed::Rest(line));
             }
-            let ended = self.has_line();
-            let length = self.first.take().unwrap_or(self.end - self.start);
-            let part = self.start..self.start + length - usize::from(ended);
-            self.start += length;
+            let (part, ended) = self.part();
             if line.len() + part.len() > self.limit {
                 (line, skipping) = (Vec::new(), true);
             }
@@ -86,6 +84,25 @@ impl<R: Read + AsFd> LineReader<R> {
                 return Some(Framed::Line(line.into()));
             }
         }
+    }
+
+    /// The next part of a line, without its LF, and whether the line ends with it. `None`: the source ended, or a read
+    /// error ended the reading the same way. The limit does not apply: a part is at most as long as a read.
+    pub(crate) fn next_part(&mut self) -> Option<(&[u8], bool)> {
+        if self.start == self.end && !self.fill() {
+            return None;
+        }
+        let (part, ended) = self.part();
+        Some((&self.buffer[part], ended))
+    }
+
+    /// Takes from the buffer the first line, without its LF, or all there is. Returns whether the line ends there.
+    fn part(&mut self) -> (Range<usize>, bool) {
+        let ended = self.has_line();
+        let length = self.first.take().unwrap_or(self.end - self.start);
+        let part = self.start..self.start + length - usize::from(ended);
+        self.start += length;
+        (part, ended)
     }
 
     /// Whether [`LineReader::next`] returns a line without another read.

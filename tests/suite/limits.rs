@@ -1,4 +1,4 @@
-//! Long lines, long prompts, and a run inside a run.
+//! Tests of long lines, long prompts, and a run inside a run.
 
 use crate::support;
 
@@ -6,10 +6,10 @@ use serde_json::json;
 use support::agent::{Script, quote, success, text};
 use support::{Case, procs, run};
 
-/// Bytes of the agent's long text.
+/// The size of the agent's long text, in bytes.
 const LONG: usize = 10_000_000;
 
-/// An agent that says a line of [`LONG`] bytes and then waits.
+/// An agent that writes a line of [`LONG`] bytes and then waits.
 fn long_winded() -> Script {
     let line = text("msg_1", "@@").to_string();
     let (head, tail) = line.split_once("@@").unwrap();
@@ -65,6 +65,25 @@ fn the_agents_stderr_is_mirrored_only_if_asked_for_and_redacted() {
     let mut session = Case::with(script()).args(&["--mirror-stderr"]).spawn();
     session.start(payload);
     assert_eq!(session.finish_unchecked().stderr, "to the log: [redacted]\n");
+}
+
+#[test]
+fn a_line_of_stderr_of_any_length_is_mirrored_in_parts() {
+    // A character and a secret lie over the ends of reads and parts.
+    let secret = "hunter2-Zq7731";
+    let line = |fill: &str| format!("{}{secret}{}é{secret}", fill.repeat(65_530), fill.repeat(65_529));
+    let text = ["a", "é"].map(|fill| line(fill) + "\n").concat() + "short\n";
+    let script = Script::new().sh(r#"cat "$SHOWN" >&2"#).say("msg_1", "ok").done("ok");
+    let case = Case::with(script).args(&["--mirror-stderr"]);
+    let file = case.path("shown");
+    std::fs::write(&file, &text).unwrap();
+    let mut session = case.env("SHOWN", file.to_str().unwrap()).spawn();
+    session.start(json!({"secrets": [secret]}));
+    let outcome = session.finish_unchecked();
+    let said = &outcome.stderr;
+    let joined = |text: &str| text.replace('\n', "");
+    assert!(joined(said) == joined(&text.replace(secret, "[redacted]")), "{} bytes", said.len());
+    assert!(said.lines().count() > 4 && said.ends_with("\nshort\n"));
 }
 
 #[test]
