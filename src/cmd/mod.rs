@@ -29,8 +29,9 @@ use crate::cli::command::{Command, Runnable, Runs};
 use crate::cli::{self, Request};
 use crate::config::load;
 use crate::engine::secrets_here;
+use crate::help::overview;
 use crate::io::faults::point;
-use crate::io::output::diagnose;
+use crate::io::output::{diagnose, explain};
 use crate::io::signals::{self, SignalChannels};
 use crate::process::query::find;
 use crate::protocol::failure::{Code, Failure};
@@ -41,7 +42,7 @@ use std::panic::catch_unwind;
 /// Runs a command line, without the program's name; returns the exit code.
 pub fn run(args: Vec<OsString>) -> u8 {
     let workflow = match cli::named(COMMANDS, &args).map_or(Runs::Nothing, |command| command.runs) {
-        Runs::Nothing => return without_run(args),
+        Runs::Nothing => return without_run(&args),
         Runs::Adhoc => None,
         Runs::Workflow(kind) => Some(kind),
     };
@@ -64,11 +65,17 @@ pub fn run(args: Vec<OsString>) -> u8 {
 }
 
 /// Runs a command that starts no run.
-fn without_run(args: Vec<OsString>) -> u8 {
+fn without_run(args: &[OsString]) -> u8 {
     let _ = signals::outlive_file_limits();
-    match cli::parse(COMMANDS, args) {
+    match cli::parse(COMMANDS, args.iter().cloned()) {
         Ok(request) => start(request),
-        Err(wrong) => complain(&Failure::new(Code::Usage, wrong)),
+        Err(wrong) => {
+            let code = complain(&Failure::new(Code::Usage, wrong));
+            if args.is_empty() {
+                explain(&overview(COMMANDS));
+            }
+            code
+        }
     }
 }
 
