@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use support::{Case, list, options, read, run};
+use support::{Case, list, options, run};
 
 fn one(commands: &[&str]) -> String {
     plan(&[phase(1, commands, "")])
@@ -326,7 +326,7 @@ fn a_plan_behind_a_link_is_neither_read_nor_written() {
         let message = end["message"].as_str().unwrap();
         assert!(message.contains(PLAN) && message.contains("restore the file"), "{block}: {message}");
         assert_eq!(end["workflow"]["complete"], false, "{block}");
-        let forged = read(&outcome.case().path("work/elsewhere/plan.md"));
+        let forged = support::read(&outcome.case().path("work/elsewhere/plan.md"));
         assert!(forged.contains("- [x] T1.1") && forged.contains("\ntrue\n"), "{block}: {forged}");
     }
 }
