@@ -4,9 +4,10 @@ use super::{agents, ask_server, config, export, init, manual, open, prompts, rep
 use crate::cli::action::{Offers, actions};
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
 use crate::cli::authors::{IMPLEMENT, PLAN, SPEC};
-use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Runs, Words, flags};
+use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Runs, Words};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
 use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INIT, OPEN, REPLAY, SESSIONS};
+use crate::cli::row::flags;
 use crate::cli::{self, no_words};
 use crate::help::complete::Shell;
 use crate::help::texts;
