@@ -375,7 +375,9 @@ impl Site<'_, '_, '_> {
         let end = self.step(Step { driver: Box::new(driver), limit: None, phase: None, judge: None })?;
         if end.exit.is_none_or(|exit| exit.code != Some(0)) {
             let mut failure = refused("see its output");
-            failure.agent_message = Some(prompt::last(&output.try_recv().unwrap_or_default(), 4 << 10).into());
+            let output = output.try_recv().unwrap_or_default();
+            failure.agent_message =
+                Some(prompt::last(&output, 4 << 10)).filter(|said| !said.is_empty()).map(Into::into);
             return Err(failure.into());
         }
         self.accounts[index].commit = commit::head(self.outer.errand(None, commit::look(commits.root()))?);
