@@ -4,7 +4,7 @@ use crate::engine::{Outbox, Outgoing, Peer, Understood};
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::frame::{Stamper, stderr_line};
-use crate::protocol::inbound::{Flaw, Inbound, parse};
+use crate::protocol::inbound::{Flaw, Inbound, Message, parse};
 use std::time::Instant;
 
 /// The byte order mark that some systems put before the first line.
@@ -23,7 +23,7 @@ impl Peer for JsonLines {
         let first = !std::mem::replace(&mut self.begun, true);
         let message = match line {
             RawLine::Whole(line) => parse(line.strip_prefix(BOM).filter(|_| first).unwrap_or(line)),
-            RawLine::TooLong => Some(Inbound::malformed(Flaw::Length)),
+            RawLine::TooLong => Some(Inbound::bare(Message::Malformed(Flaw::Length))),
             // A last line without LF is incomplete, and is dropped.
             RawLine::Unended(_) | RawLine::CtrlD => None,
         };
@@ -50,6 +50,7 @@ impl Peer for JsonLines {
 mod tests {
     use super::JsonLines;
     use crate::engine::{Outbox, Outgoing, Peer};
+    use crate::protocol::ids::RunId;
     use crate::protocol::outbound::{About, Body, Progress};
     use crate::protocol::redacted::Redacted;
     use crate::protocol::words::Status;
@@ -67,7 +68,7 @@ mod tests {
                 Outgoing {
                     body: &mut body,
                     reply_to: None,
-                    run_id: "r",
+                    run_id: &RunId::generated("r"),
                     max_bytes: 1000,
                     at: UNIX_EPOCH,
                     in_advance: None,

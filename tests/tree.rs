@@ -1,6 +1,7 @@
-//! The process tree: which processes belong to it, that none of them survives, and that no other process is touched.
+//! Tests of the process tree: which processes belong to it, that the sweep leaves none of them, and that it touches no
+//! other process.
 //!
-//! Each test runs in a process of its own, since the tree includes every descendant of the whole process.
+//! Each test runs in a process of its own, because the tree includes every descendant of the whole process.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
@@ -191,7 +192,7 @@ fn no_process_of_any_kind_survives() {
         let mut expected = pids.clone();
         expected.sort_unstable();
         assert_eq!(members, expected);
-        // The group signal reaches half of them; all of them ignore it.
+        // The signal to the group reaches half of them. All of them ignore it.
         assert_eq!(tree.signal_all(Some(child.id()), Signal::TERM), 10);
         let start = Instant::now();
         let swept = tree.sweep(Some(child.id()), 3 * SECOND);
@@ -230,7 +231,7 @@ fn after_a_polite_exit_the_daemon_is_found_and_the_status_stays() {
         let mut child = agent(&tree_nonce(&tree), &script);
         let daemon = written("daemon");
         wait_without_reaping(child.id());
-        // Both the leader and the orphan have ended: only the daemon is left to kill.
+        // Both the leader and the orphan have ended, so only the daemon is left to kill.
         assert!(eventually(limit(), || zombie_children() == 2));
         let swept = tree.sweep(Some(child.id()), SECOND);
         assert_eq!(swept, Swept { killed: 1, left: 0 });
@@ -238,7 +239,7 @@ fn after_a_polite_exit_the_daemon_is_found_and_the_status_stays() {
         // Only the leader may still be a zombie.
         assert_eq!(zombie_children(), 1);
         assert_eq!(child.wait().unwrap().code(), Some(3));
-        // The leader is reaped: its pid means nothing any more, so nothing may be signalled by it.
+        // The leader is reaped and its pid may be reused, so no signal may be sent to it.
         assert_eq!(tree.signal_all(Some(child.id()), Signal::KILL), 0);
         wait_without_reaping(child.id());
         assert_eq!(tree.sweep(None, SECOND), Swept::default());
@@ -272,7 +273,7 @@ fn earlier_and_spared_processes_survive() {
         let mut before = busy("before");
         let before_child = written("before-child");
         let mut tree = Tree::before_spawn(nonce());
-        // This process leads a group, but since it is not our child, its pid is not reserved.
+        // This process leads a group, but it is not our child, so its pid is not reserved.
         assert_eq!(tree.signal_all(Some(before_child), Signal::KILL), 0);
         let mut spared = busy("spared");
         tree.spare(spared.0.id());
@@ -288,10 +289,10 @@ fn earlier_and_spared_processes_survive() {
         tree.sweep(Some(child.id()), SECOND);
         child.wait().unwrap();
         assert!(kept.iter().all(|pid| is_alive(*pid)) && is_alive(spared_child));
-        // Neither spared nor older than the tree: it is ours by descent.
+        // It is neither spared nor older than the tree, so it belongs to the tree by descent.
         assert!(!is_alive(late.id()));
         assert!(late.wait().is_err(), "the sweep reaps what is its own");
-        // Children that others reap are still there for them.
+        // A sweep must not reap the children that others wait for.
         assert!(early.wait().unwrap().success());
         for other in [&mut before.0, &mut spared.0] {
             other.kill().unwrap();
@@ -299,7 +300,7 @@ fn earlier_and_spared_processes_survive() {
             tree.reap_orphans(None);
             assert_eq!(other.wait().unwrap().signal(), Some(9));
         }
-        // Their children passed to us when they ended. One is known from before; nothing marks the other as spared.
+        // Their children passed to us when they ended. One was known before; no marker distinguishes the other one.
         assert!(is_alive(kept[1]) && parent(kept[1]) == std::process::id());
         assert!(works(&["kill", "-9", &kept[1].to_string()]));
         assert_eq!(tree.sweep(None, SECOND), Swept { killed: 1, left: 0 });
@@ -334,7 +335,7 @@ fn an_inner_run_leaves_the_outer_one_alone() {
             let script = format!("(setsid {} &)", stubborn(name));
             let mut command = quiet("sh");
             command.args(["-c", &script]).env(MARKER, marker);
-            // Without a subreaper only the marker decides.
+            // Without a subreaper, only the marker decides.
             assert!(command.status().unwrap().success());
             written(name)
         };
@@ -381,7 +382,7 @@ fn a_name_full_of_parentheses() {
 #[test]
 fn a_process_whose_first_thread_ended_is_not_a_zombie() {
     let name = "a_process_whose_first_thread_ended_is_not_a_zombie";
-    // The bare system call ends only the first thread; its number is that of x86-64.
+    // The raw system call ends only the first thread. Its number is that of x86-64.
     let script = "use threads; threads->create(sub { sleep 60 }); open F, '>', 'half'; \
                   print F \"$$\\n\"; close F; syscall(60, 0)";
     if !cfg!(target_arch = "x86_64") || !works(&["perl", "-e", "use threads"]) {
@@ -449,7 +450,7 @@ fn nothing_is_found_where_nothing_is() {
         assert_eq!(tree.sweep(None, SECOND), Swept::default());
         println!("sweep on nothing: {:?}", start.elapsed());
         assert_eq!(tree.signal_all(None, Signal::KILL), 0);
-        // Pids that must never be signalled: ours, init's, and the one that means every process.
+        // Pids that must never be signalled: our own, that of init, and the one that stands for every process.
         for pid in [0, 1, std::process::id(), u32::MAX] {
             assert_eq!(tree.signal_all(Some(pid), Signal::KILL), 0);
             wait_without_reaping(pid);
@@ -458,8 +459,8 @@ fn nothing_is_found_where_nothing_is() {
     });
 }
 
-/// Each process starts three more in sessions of their own, four levels deep, and exits: the tree grows while it is
-/// being killed. At most 1 + 3 + 9 + 27 + 81 processes.
+/// Each process starts three more in sessions of their own, four levels deep, and exits, so the tree grows while it is
+/// killed. There are at most 1 + 3 + 9 + 27 + 81 processes.
 const BOMB: &str = "[ $1 -gt 3 ] && exec sleep 60
 [ $1 -gt 1 ] && echo $$ > growing
 for i in 1 2 3; do setsid env -i PATH=$PATH sh bomb $(($1 + 1)) & done
@@ -492,7 +493,7 @@ fn as_a_plain_user() {
     if std::env::var_os(BODY).is_none() && !works(&[&user[..], &["true"]].concat()) {
         return not_checked(name, "setpriv cannot change the user here");
     }
-    // The program is root's and not readable: the kernel hides the environment of a process that executes it.
+    // The program belongs to root and is not readable, so the kernel hides the environment of the process that runs it.
     alone(
         name,
         &[
@@ -537,7 +538,7 @@ fn as_pid_1() {
         );
         let mut child = agent(&tree_nonce(&tree), &script);
         let pids = ["daemon", "bare", "leader"].map(written);
-        // The loop's orphans passed to us; nobody else can reap them.
+        // The orphans of the loop passed to us, and nobody else can reap them.
         assert!(eventually(limit(), || zombie_children() >= 100));
         println!("as PID 1: {} orphans reaped", tree.reap_orphans(Some(child.id())));
         let start = Instant::now();

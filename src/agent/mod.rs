@@ -48,6 +48,7 @@ pub mod text;
 use self::json::Object;
 pub use self::reply::{NO_USER_PROMPT, Reply};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, PlanEntry, Text, ToolFacts, Usage};
@@ -163,7 +164,7 @@ pub enum AgentEvent {
     /// The agent reported its session.
     Session {
         /// The session's id, for a later resume.
-        id: Option<String>,
+        id: Option<SessionId>,
         /// The agent's version.
         version: Option<Text>,
         /// The model in use.

@@ -39,7 +39,7 @@ pub fn run(typed: &Export) -> u8 {
         (None, None, Ok(layers)) => layers.default_agent(),
         (None, None, Err(_)) => "",
     };
-    let session = typed.session.as_deref().or_else(|| last.as_ref().map(|(_, stored)| stored.id.as_str()));
+    let session = typed.session.as_deref().or_else(|| last.as_ref().map(|(_, stored)| &*stored.id));
     let data = layers.as_ref().map_err(Failure::clone).and_then(|layers| {
         let wanted = typed.agent.as_deref().or(last.as_ref().map(|(agent, _)| *agent));
         let agent = named(layers, wanted, " (from --agent)")?;

@@ -5,6 +5,7 @@
 use crate::agent::registry::Layers;
 use crate::clean::one_line;
 use crate::io::files::OpenFolder;
+use crate::protocol::ids::SessionId;
 use crate::protocol::limits;
 use crate::protocol::request::Options;
 use crate::protocol::workflow::HOME;
@@ -35,7 +36,7 @@ const FILE_BYTES: u64 = (KEPT * (limits::SESSION_ID_BYTES + 4 * WORDS + 32)) as 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stored {
     /// The agent's id of the session.
-    pub(super) id: String,
+    pub(super) id: SessionId,
     /// The time when its last run ended, in seconds since 1970. 0: unknown.
     pub(super) at: u64,
     /// The first words of that run's prompt, redacted. May be empty.
@@ -44,26 +45,23 @@ pub(super) struct Stored {
 
 impl Stored {
     /// A session whose run ends now. `words`: the first words of the prompt, redacted.
-    pub(super) fn now(id: &str, words: &str) -> Stored {
+    pub(super) fn now(id: &SessionId, words: &str) -> Stored {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
         let words = one_line(words).replace('\t', " ").trim().chars().take(WORDS).collect();
-        Stored { id: id.to_owned(), at, words }
+        Stored { id: id.clone(), at, words }
     }
 
     /// Parses a line of a file: the id, the time and the words, separated by tabs. `None`: the line is invalid.
     fn read(line: &str) -> Option<Stored> {
         let mut parts = line.splitn(3, '\t');
-        // The directory may come from a stranger: an id must not look like a flag or a path.
-        let plain = |id: &&str| id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
-        let fits = |id: &&str| (1..=limits::SESSION_ID_BYTES).contains(&id.len()) && !id.starts_with(['-', '.']);
-        let id = parts.next().filter(plain).filter(fits)?.to_owned();
+        let id = SessionId::stored(parts.next()?)?;
         let at = parts.next().and_then(|at| at.parse().ok()).unwrap_or_default();
         let words = one_line(parts.next().unwrap_or_default()).chars().take(WORDS).collect();
         Some(Stored { id, at, words })
     }
 
     fn line(&self) -> String {
-        format!("{}\t{}\t{}\n", self.id, self.at, self.words)
+        format!("{}\t{}\t{}\n", &*self.id, self.at, self.words)
     }
 }
 
@@ -85,7 +83,7 @@ impl Last {
     }
 
     /// The id of the last session.
-    pub(super) fn id(&self) -> Option<String> {
+    pub(super) fn id(&self) -> Option<SessionId> {
         self.all().into_iter().next().map(|stored| stored.id)
     }
 
@@ -170,13 +168,14 @@ fn state() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::Stored;
+    use crate::protocol::ids::SessionId;
 
     #[test]
     fn a_line_is_an_id_a_time_and_words() {
-        let stored = Stored::now("a-1", " fix\tthe \u{1b}[31mtest\nand more");
+        let stored = Stored::now(&SessionId::stored("a-1").unwrap(), " fix\tthe \u{1b}[31mtest\nand more");
         assert_eq!(Stored::read(stored.line().trim_end_matches('\n')), Some(stored.clone()));
         assert!(stored.words.starts_with("fix the test"), "{stored:?}");
-        let old = Stored { id: "a".into(), at: 0, words: String::new() };
+        let old = Stored { id: SessionId::stored("a").unwrap(), at: 0, words: String::new() };
         assert_eq!(Stored::read("a"), Some(old), "a file of an earlier version");
         for line in ["", "\t1\tx", "--yes\t1\tx", "../x", "a b", &"x".repeat(2000)] {
             assert_eq!(Stored::read(line), None, "{line:?}");

@@ -7,6 +7,7 @@ use crate::agent::registry::{Agent, Layers};
 use crate::cli::Open;
 use crate::process::handover::{Handover, hand_over, has_terminal};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::SessionId;
 use crate::protocol::request::{Options, Permissions};
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,7 @@ fn open(typed: &Open) -> Result<u8, Failure> {
         return Err(Failure::new(Code::Usage, message));
     }
     let cwd = directory(typed)?;
-    let resumed = if typed.go_on { Some(last(&layers, agent, &cwd)?) } else { typed.session.clone() };
+    let resumed = if typed.go_on { Some(last(&layers, agent, &cwd)?.to_string()) } else { typed.session.clone() };
     let session = InterfaceOptions {
         prompt: typed.prompt.as_deref(),
         model: options.model.as_deref(),
@@ -59,7 +60,7 @@ fn open(typed: &Open) -> Result<u8, Failure> {
 }
 
 /// The id of the agent's last session in the directory.
-fn last(layers: &Layers, agent: &Agent, cwd: &Path) -> Result<String, Failure> {
+fn last(layers: &Layers, agent: &Agent, cwd: &Path) -> Result<SessionId, Failure> {
     let cwd = Some(cwd.to_string_lossy().into_owned());
     let place = Options { agent: Some(agent.name.clone()), cwd, ..Options::default() };
     let id = Last::of(layers, place).and_then(|last| last.id());

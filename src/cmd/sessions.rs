@@ -34,7 +34,7 @@ fn entry((agent, stored): &(&str, Stored)) -> Value {
 }
 
 fn line(agent: &str, stored: &Stored, now: u64) -> String {
-    let Stored { id, at, words } = stored;
+    let (Stored { at, words, .. }, id) = (stored, &*stored.id);
     format!("{id}  {agent}  {}  {words}", age(now.saturating_sub(*at), *at)).trim_end().to_owned() + "\n"
 }
 

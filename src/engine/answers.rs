@@ -122,7 +122,7 @@ impl Script {
         };
         let question_id = Some(question.question_id.clone());
         let message = Message::Input(Input { question_id, ..input });
-        self.due.push_back(Inbound { id: None, run_id: None, message });
+        self.due.push_back(Inbound::bare(message));
         Some(shown)
     }
 

@@ -20,8 +20,9 @@ use crate::io::faults::point;
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::RunId;
 use crate::protocol::image::Image;
-use crate::protocol::inbound::{Inbound, Message, is_run_id};
+use crate::protocol::inbound::{Addressee, Inbound, Message};
 use crate::protocol::limits;
 use crate::protocol::outbound::{Body, Json, Terminal};
 use crate::protocol::request::{Options, Payload, Settings};
@@ -69,7 +70,7 @@ pub struct Conductor<P, M> {
 /// The frames on their way to the peer.
 struct Door {
     outbox: Outbox,
-    run_id: String,
+    run_id: RunId,
     frame_limit: usize,
     /// The number of messages ignored because nobody reads stdout.
     ignored: u64,
@@ -101,7 +102,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             layers,
             door: Door {
                 outbox: Outbox::default(),
-                run_id: String::new(),
+                run_id: RunId::generated(random),
                 frame_limit: limits::FRAME_BYTES,
                 ignored: 0,
                 finished: false,
@@ -176,7 +177,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         self.answers = answers;
         if let Some(options) = start {
             let payload = Payload { options, ..Payload::default() };
-            self.inbound(Inbound { id: None, run_id: None, message: Message::Start(Box::new(payload)) });
+            self.inbound(Inbound::bare(Message::Start(Box::new(payload))));
         }
     }
 
@@ -190,7 +191,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             let ignored = std::mem::take(&mut self.door.ignored);
             self.step(Event::Ignored(ignored));
         }
-        let origin = Origin { id: inbound.id, run_id: inbound.run_id };
+        let origin = Origin { id: inbound.id, run: inbound.run };
         let event = match inbound.message {
             Message::Malformed(flaw) => Event::Malformed(origin, flaw),
             Message::Unsupported => Event::Unsupported(origin),
@@ -222,8 +223,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         // Read before the checks, because a refusal returns the metadata.
         let (redactor, short_secrets) = prepare::redactor_for(&options, agent, &self.machine, self.peer.is_screen());
         let metadata = options.metadata.clone().map(Json::from);
-        let bad_id = origin.run_id.as_ref().is_some_and(|id| !is_run_id(id));
-        let checked = if bad_id {
+        let checked = if origin.run == Addressee::Invalid {
             let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
             Err(Failure::new(Code::InvalidRequest, message))
         } else {
@@ -259,14 +259,14 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let redactor = self.run.take_redactor();
         let mut start = prepare::start((settings, display_name, driver), redactor, 0, &mut self.machine);
         start.granted = std::mem::take(&mut self.granted);
-        let origin = Origin { id: None, run_id: Some(run_id) };
+        let origin = Origin { id: None, run: Addressee::Run(run_id) };
         self.step(Event::Start(origin, Ok(Box::new(start))));
     }
 
     /// Ends a run of several parts.
     pub(super) fn close(&mut self, over: Over) {
         self.door.frame_limit = over.max_frame_bytes;
-        let origin = Origin { id: None, run_id: Some(over.run_id) };
+        let origin = Origin { id: None, run: Addressee::Run(over.run_id) };
         self.step(Event::Over(origin, Box::new(over.terminal)));
     }
 

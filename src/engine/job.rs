@@ -7,6 +7,7 @@ use crate::agent::Driver;
 use crate::agent::registry::Layers;
 use crate::io::spawn_thread;
 use crate::protocol::failure::Failure;
+use crate::protocol::ids::{RunId, SessionId};
 use crate::protocol::outbound::{Body, Terminal};
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::{Source as CancelSource, Warning};
@@ -92,7 +93,7 @@ pub enum Begin {
 /// A further part of a run.
 pub struct Next {
     /// The id of the whole run.
-    pub run_id: String,
+    pub run_id: RunId,
     /// The settings of the part.
     pub settings: Settings,
     /// The agent's name for people.
@@ -104,7 +105,7 @@ pub struct Next {
 /// The end of a run of several parts.
 pub struct Over {
     /// The id of the whole run.
-    pub run_id: String,
+    pub run_id: RunId,
     /// The maximum size of the run's frames, in bytes.
     pub max_frame_bytes: usize,
     /// The terminal body.
@@ -182,7 +183,7 @@ impl Report {
     }
 
     /// The id of the agent's session.
-    pub fn session_id(&self) -> Option<&str> {
-        self.terminal.as_ref()?.session_id.as_deref()
+    pub fn session_id(&self) -> Option<&SessionId> {
+        self.terminal.as_ref()?.session_id.as_ref()
     }
 }

@@ -5,6 +5,7 @@ use crate::agent::registry::Agent;
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::failure::Failure;
+use crate::protocol::ids::RunId;
 use crate::protocol::inbound::Inbound;
 use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
@@ -20,7 +21,7 @@ pub struct Outgoing<'a> {
     /// The id of the message that caused the frame.
     pub reply_to: Option<&'a str>,
     /// The id of the run.
-    pub run_id: &'a str,
+    pub run_id: &'a RunId,
     /// The limit of a frame, in bytes.
     pub max_bytes: usize,
     /// The time of the frame.

@@ -1,19 +1,19 @@
-//! Lines of the agent that were read together. They pass from the reader to the loop as one text, and the text's memory
-//! goes back for the next ones.
+//! Batches: lines of the agent that were read together. A batch passes from the reader to the loop as one text, and the
+//! text's memory is reused for a later batch.
 
 use crate::io::lines::READ_BYTES;
 use std::borrow::Cow;
 
-/// The most lines in a batch, which is also how many may wait for the loop.
+/// The maximum number of lines in a batch. Also the maximum number of lines that may wait for the loop.
 pub(super) const BATCH_LINES: usize = 256;
-/// The bytes at which a batch takes no further line. A single line may be longer.
+/// The size in bytes at which a batch accepts no further line. A single line may be longer.
 const BATCH_BYTES: usize = READ_BYTES;
 
-/// Lines being gathered, not yet known to be UTF-8.
+/// The lines of the next batch, not yet checked for UTF-8.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     bytes: Vec<u8>,
-    /// Where each line ends in `bytes`.
+    /// The end of each line in `bytes`.
     ends: Vec<usize>,
 }
 
@@ -22,10 +22,10 @@ pub(super) struct Gathered {
 pub(crate) struct Lines {
     text: String,
     ends: Vec<usize>,
-    /// How many lines were taken, and where the next one begins.
+    /// The number of taken lines, and the beginning of the next one.
     taken: usize,
     start: usize,
-    /// How many bytes were read.
+    /// The number of bytes that were read.
     size: usize,
 }
 
@@ -38,7 +38,7 @@ impl Gathered {
         self.ends.len() >= BATCH_LINES || self.bytes.len() >= BATCH_BYTES
     }
 
-    /// Adds a line. A long one that comes alone is not copied.
+    /// Adds a line. Does not copy a long line that is the only one in its batch.
     pub(super) fn push(&mut self, line: Cow<'_, [u8]>) {
         match line {
             Cow::Owned(line) if line.len() >= BATCH_BYTES && self.bytes.is_empty() => self.bytes = line,
@@ -69,12 +69,12 @@ impl Lines {
         self.taken == self.ends.len()
     }
 
-    /// How many bytes were read for this batch.
+    /// The number of bytes that were read for this batch.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// Takes the next line. A long line is owned: whoever keeps it needs no copy.
+    /// Takes the next line. A long line is owned, so that keeping it needs no copy.
     pub(crate) fn next(&mut self) -> Option<Cow<'_, str>> {
         let end = *self.ends.get(self.taken)?;
         self.taken += 1;
@@ -85,7 +85,7 @@ impl Lines {
         Some(Cow::Borrowed(&self.text[start..end]))
     }
 
-    /// The memory of a batch whose lines were taken, for the next one.
+    /// Returns the memory of a batch whose lines were taken, for the next batch.
     pub(super) fn reuse(self) -> Gathered {
         let Lines { text, mut ends, .. } = self;
         let mut bytes = text.into_bytes();

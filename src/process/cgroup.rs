@@ -1,19 +1,19 @@
-//! A control group of the run's own (cgroup v2), where the system lets us make one: a service manager delegates a part
-//! of the tree to its user, and root may use all of it. The agent joins it before it starts, so each of its processes is
-//! in it, whatever environment and parent it has, and the kernel kills all of them at once.
+//! A control group for the run (cgroup v2), where the system allows one: a service manager delegates a part of the tree
+//! to its user, and root may use all of it. The agent joins the group before it starts. So each of its processes is in
+//! the group, with any environment and any parent, and the kernel kills all of them at once.
 //!
-//! A process with the right to do so can still move itself out of the group, so the sweep of the tree stays.
+//! A process with the right to do so can still leave the group, so the sweep of the tree remains necessary.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Where systems mount version 2 of control groups. The second place is for a system that uses version 1 too.
+/// The mount points of version 2 of control groups. The second one is for a system that also uses version 1.
 const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
-/// Digits of the run's nonce in the name of its group.
+/// The number of digits of the run's nonce in the name of its group.
 const NAME_DIGITS: usize = 12;
-/// First and longest pause between two looks whether the killed processes are gone.
+/// The first and the longest pause between two checks for the killed processes.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(10));
 
 /// A control group, by its folder.
@@ -21,7 +21,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_micros(200), Duration::from
 pub struct ControlGroup(PathBuf);
 
 impl ControlGroup {
-    /// Makes a group below our own. `None`: that is not possible here, or this kernel cannot kill a group.
+    /// Creates a group below our own. `None`: the system does not allow it, or the kernel cannot kill a group.
     pub fn create(nonce: &str) -> Option<ControlGroup> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -46,7 +46,7 @@ impl ControlGroup {
         &self.0
     }
 
-    /// Moves the calling process into the group. Without the right to do so it stays where it is.
+    /// Moves the calling process into the group. Without the right to do so, the process stays in its group.
     pub(super) fn join(&self) {
         let _ = fs::write(self.0.join("cgroup.procs"), "0");
     }
@@ -54,12 +54,12 @@ impl ControlGroup {
     /// The pids of the living processes in the group.
     pub(super) fn members(&self) -> Vec<u32> {
         let list = fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default();
-        // A process of another PID namespace is listed as 0.
+        // The kernel lists a process of another PID namespace as 0.
         list.lines().filter_map(|pid| pid.parse().ok()).filter(|pid| *pid > 0).collect()
     }
 
     /// Kills every process in the group and in the groups below it, and waits for at most `limit` until they are gone.
-    /// Returns how many there were, at least.
+    /// Returns a lower bound of their number.
     pub(super) fn kill(&self, limit: Duration) -> usize {
         if !self.is_populated() {
             return 0;
@@ -84,7 +84,7 @@ impl ControlGroup {
     }
 }
 
-/// Removes a group and those that its processes have made below it.
+/// Removes a group and the groups that its processes created below it.
 fn remove(folder: &Path) {
     if fs::remove_dir(folder).is_ok() {
         return;

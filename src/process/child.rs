@@ -1,9 +1,9 @@
-//! The agent's process: this module is the only place that starts one for a run. Each of its pipes has a thread.
+//! The agent's process. This module is the only place that starts one for a run. Each of its pipes has a thread.
 //!
-//! A sentinel marks the end of the output: once the agent has exited and every process that outlived it is gone (or
-//! the limit of the sweep has passed), we write a line with a nonce into our own clone of each pipe's write end.
-//! Pipes keep their order, so a reader that meets the sentinel has read everything before it. Waiting for end of file
-//! instead would wait for every process that still holds the pipe.
+//! A sentinel marks the end of the output: once the agent has exited and every process that outlived it is gone (or the
+//! limit of the sweep has passed), we write a line with a nonce into our own clone of each pipe's write end. Pipes keep
+//! their order, so a reader that meets the sentinel has read everything before it. Waiting for the end of file instead
+//! would wait for every process that still holds the pipe.
 
 use super::batch::{Gathered, Lines};
 use super::launch;
@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// The bytes of agent output that may be read and not yet dealt with; a single line may exceed it.
+/// The maximum size of agent output that is read but not yet handled, in bytes. A single line may exceed it.
 const BYTES_WAITING: usize = 256 << 10;
 
 /// One piece of the agent's output.
@@ -64,9 +64,9 @@ pub(crate) struct AgentProcess {
     child: Child,
     tree: Arc<Tree>,
     input: Option<Sender<String>>,
-    /// The bytes that were queued for the agent's stdin and not written yet.
+    /// The number of bytes that are queued for the agent's stdin and not yet written.
     unsent: Arc<AtomicUsize>,
-    /// Lets the sweep begin, which ends the reaper first: each of them relies on nobody else reaping an orphan.
+    /// Starts the sweep, which first ends the reaper: only one of them may reap orphans at a time.
     sweep: Sender<(Duration, Option<Reaper>)>,
     emptied: Sender<Lines>,
     reaper: Option<Reaper>,
@@ -77,10 +77,11 @@ pub(crate) struct AgentProcess {
 }
 
 impl AgentProcess {
-    /// Starts the agent in a session of its own. `nonce` marks its environment; `mirror`: also send each line of stderr.
+    /// Starts the agent in its own session. `nonce` marks its environment. `mirror`: sends each line of stderr too.
     ///
     /// # Errors
-    /// Anything that keeps the agent from running, in words that say what to do.
+    ///
+    /// The agent cannot be started. The failure states the remedy.
     pub(crate) fn spawn(
         launch: &Launch,
         settings: &Settings,
@@ -101,7 +102,7 @@ impl AgentProcess {
             Ok(())
         };
         let child = spawn(|| launch::spawn(&program, tree.cgroup(), &our_err, prepare), &program, &settings.cwd)?;
-        // The sentinel has a nonce of its own: the agent's processes know that of their environment.
+        // The sentinel has a different nonce, because the agent's processes know the one in their environment.
         AgentProcess::attach(child, tree, &tree::nonce(), mirror, (out, our_out), (err, our_err))
     }
 
@@ -158,7 +159,7 @@ impl AgentProcess {
         Ok(agent)
     }
 
-    /// Queues a line for the agent's stdin; never blocks.
+    /// Queues a line for the agent's stdin. Never blocks.
     pub(crate) fn send(&self, line: String) {
         if let Some(input) = &self.input {
             self.unsent.fetch_add(line.len(), Ordering::Relaxed);
@@ -166,7 +167,7 @@ impl AgentProcess {
         }
     }
 
-    /// How many bytes are queued for the agent's stdin and not written yet.
+    /// The number of bytes that are queued for the agent's stdin and not yet written.
     pub(crate) fn unsent(&self) -> usize {
         self.unsent.load(Ordering::Relaxed)
     }
@@ -176,7 +177,7 @@ impl AgentProcess {
         self.input = None;
     }
 
-    /// Tells the stdout reader that these lines are dealt with, which makes room for more.
+    /// Tells the reader of stdout that these lines are handled, which makes room for more.
     pub(crate) fn taken(&self, lines: Lines) {
         let _ = self.emptied.send(lines);
     }
@@ -191,24 +192,23 @@ impl AgentProcess {
         self.tree.signal_all(Some(self.child.id()), signal);
     }
 
-    /// Signals only the processes that surely belong to the tree. A child of ours that is not the agent's (git) is
-    /// spared.
+    /// Signals only the processes that certainly belong to the tree, so that another child of ours (git) is spared.
     pub(crate) fn signal_marked(&self, signal: rustix::process::Signal) {
         self.tree.signal_marked(Some(self.child.id()), signal);
     }
 
-    /// Lets the sweep begin once the exit was reported, and limits the time it may take.
+    /// Starts the sweep after the exit was reported. `limit`: the time that it may take.
     pub(crate) fn sweep(&mut self, limit: Duration) {
         let _ = self.sweep.send((limit, self.reaper.take()));
     }
 
-    /// Has exited orphans of the agent's tree reaped that we adopted; never blocks.
+    /// Requests that exited orphans of the agent's tree are reaped. Never blocks.
     pub(crate) fn reap_orphans(&self) {
         self.reaper.iter().for_each(Reaper::request);
     }
 
-    /// Whether orphans are reaped. The loop takes the end of every child, also while a look at the others still waits: an
-    /// end that stays in its channel would keep the next one from waking the loop.
+    /// Whether orphans are reaped. The loop must receive every notification about an ended child, even while a reaping
+    /// is still pending: an unreceived one would prevent the next from waking the loop.
     pub(crate) fn can_reap(&self) -> bool {
         self.reaper.is_some()
     }
@@ -243,8 +243,9 @@ pub(crate) fn environment_over(own: impl Iterator<Item = (OsString, OsString)>) 
     std::env::vars_os().chain(own).collect()
 }
 
-/// The agent's whole environment. Later sources win: our own variables (all, or those that `env_allow` and the fixed
-/// list admit) without those the driver removes, the driver's, the request's `env`, and the marker.
+/// The agent's whole environment. Later sources take precedence: our own variables (all of them, or those that
+/// `env_allow` and the fixed list admit) without those that the driver removes, the driver's variables, the request's
+/// `env`, and the marker.
 pub(crate) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> BTreeMap<OsString, OsString> {
     const ALWAYS: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "LC_*", "TERM", "TMPDIR"];
     let matches = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
@@ -266,11 +267,11 @@ pub(crate) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> 
     all
 }
 
-/// Where programs are searched if the environment has no PATH.
+/// The search path for programs if the environment has no PATH.
 pub(super) const DEFAULT_PATH: &str = "/usr/bin:/bin";
 
-/// The program as an absolute path, found on the PATH that the agent will have. A relative path is relative to `cwd`;
-/// entries of the PATH that are relative or empty are skipped, since they would run what an untrusted folder holds.
+/// The program as an absolute path, found on the PATH that the agent will have. A relative path is relative to `cwd`.
+/// Relative and empty entries of PATH are skipped, because they could run a program from an untrusted folder.
 pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Option<PathBuf> {
     let name = match program {
         Program::Myself => return myself::program(),
@@ -282,7 +283,7 @@ pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsStri
     let path = environment.get(&OsString::from("PATH")).cloned().unwrap_or_else(|| DEFAULT_PATH.into());
     let folders = || std::env::split_paths(&path).filter(|folder| folder.is_absolute());
     let candidates = || folders().map(|folder| folder.join(name)).filter(|file| file.is_file());
-    // Like a shell: the first executable file, or else the first file, whose start then gives the right error.
+    // As in a shell: the first executable file. Without one, the first file, because starting it gives the right error.
     let executable = |file: &PathBuf| {
         use std::os::unix::fs::PermissionsExt;
         file.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
@@ -301,13 +302,14 @@ pub fn not_found(install: Option<&str>) -> Failure {
     )
 }
 
-/// How often to retry a program that is still being written, and the pause between two tries.
+/// The number of retries for a program that is still being written, and the pause between them.
 const BUSY: (u32, Duration) = (3, Duration::from_millis(50));
 
-/// Starts a program, retrying a few times while its program is still being written.
+/// Starts a program, and retries a few times while its program file is still being written.
 ///
 /// # Errors
-/// Everything that keeps the program from running, with words for the user.
+///
+/// The program cannot be started. The failure is written for the user.
 pub(crate) fn spawn(
     mut start: impl FnMut() -> io::Result<Child>,
     program: &Path,
@@ -375,13 +377,13 @@ fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>, unsent: &Ato
 }
 
 fn read_stdout(pipe: PipeReader, end: &[u8], data: &Sender<AgentOutput>, returned: &Receiver<Lines>) {
-    // However this thread ends, the engine learns that no more output comes.
+    // However this thread ends, the engine learns that no more output follows.
     let _end = SendEnd(data);
     let mut source = StdoutReader { lines: LineReader::new(pipe, AGENT_LINE_BYTES), end, empty: false };
     let mut waiting = 0;
     let mut spare = Gathered::default();
     loop {
-        // Back-pressure: do not even read the next line before there is room for it.
+        // Back-pressure: the next line is not even read before there is room for it.
         while waiting >= BYTES_WAITING || !returned.is_empty() {
             let Ok(lines) = returned.recv() else { return };
             waiting -= lines.size();
@@ -408,23 +410,23 @@ struct StdoutReader<'a> {
     lines: LineReader<PipeReader>,
     /// The sentinel.
     end: &'a [u8],
-    /// Whether the last line was empty. The sentinel brings an LF of its own, so an empty line counts only if another
-    /// line follows it.
+    /// Whether the last line was empty. The sentinel begins with an LF, so an empty line counts only if another line
+    /// follows it.
     empty: bool,
 }
 
-/// Why a batch takes no further line.
+/// The reason why a batch accepts no further line.
 enum Stopped {
-    /// It is full, or the next line needs another read.
+    /// The batch is full, or the next line needs another read.
     NoLine,
     /// The next line was too long.
     TooLong,
-    /// The output is at its end.
+    /// The output has ended.
     End,
 }
 
 impl StdoutReader<'_> {
-    /// Waits for a line, then gathers those that came with it.
+    /// Waits for a line, then adds the lines that were read with it.
     fn gather(&mut self, batch: &mut Gathered) -> Stopped {
         while batch.is_empty() || (!batch.is_full() && self.lines.has_line()) {
             let line = match self.lines.next() {
@@ -457,8 +459,8 @@ impl Drop for SendEnd<'_> {
     }
 }
 
-/// How many bytes of stderr are kept at least: more than is ever shown, so that secrets are redacted before the text
-/// is cut.
+/// The minimum size of kept stderr, in bytes: more than is ever shown, so that secrets are redacted before the text is
+/// cut.
 const TAIL_BYTES: usize = 8 * STDERR_TAIL_BYTES;
 
 /// Reads stderr as fast as it arrives and keeps its last part. A line of any length is passed on, in parts.

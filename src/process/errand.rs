@@ -1,4 +1,4 @@
-//! Work in a thread of its own, for a loop that must not wait for it.
+//! Work in a separate thread, for a loop that must not wait for it.
 
 use super::query::Until;
 use crate::io::spawn_thread;
@@ -6,13 +6,13 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
-/// Work in a thread of its own, with one result. The work stops soon after it is given up or dropped.
+/// Work in a separate thread, with one result. The work stops soon after it is cancelled or dropped.
 #[derive(Debug)]
 pub struct Errand<T> {
     result: Receiver<T>,
     /// Disconnected once the thread is over.
     over: Receiver<Infallible>,
-    /// Dropping it gives the work up. `None`: given up.
+    /// Dropping the sender cancels the work. `None`: the work was cancelled.
     wanted: Option<Sender<Infallible>>,
 }
 
@@ -26,12 +26,12 @@ impl<T: Send + 'static> Errand<T> {
             let _ = result_in.send(work(&until));
             drop(over_in);
         };
-        // If no thread starts, both senders are dropped, which ends the errand without a result.
+        // If the thread cannot be started, both senders are dropped, which ends the errand without a result.
         let _ = spawn_thread(name, work);
         Errand { result, over, wanted: Some(wanted) }
     }
 
-    /// Ready with the result; a receive error means that there will be none.
+    /// Ready with the result. A receive error: there will be no result.
     pub fn result(&self) -> Receiver<T> {
         self.result.clone()
     }
@@ -41,17 +41,17 @@ impl<T: Send + 'static> Errand<T> {
         self.over.clone()
     }
 
-    /// Whether the work was given up.
+    /// Whether the work was cancelled.
     pub fn is_given_up(&self) -> bool {
         self.wanted.is_none()
     }
 
-    /// Gives the work up: it ends its processes, and its result no longer counts.
+    /// Cancels the work: it ends its processes, and its result no longer counts.
     pub fn give_up(&mut self) {
         self.wanted = None;
     }
 
-    /// Waits for the result, for at most `limit`. `None`: there is none.
+    /// Waits for the result, for at most `limit`. `None`: the work has no result.
     pub fn settle(&self, limit: Duration) -> Option<T> {
         self.result.recv_timeout(limit).ok()
     }

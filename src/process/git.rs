@@ -1,12 +1,12 @@
-//! Finds files that changed while the agent ran, to add those that the agent does not report itself: compares git's
-//! view before the spawn with its view after the end.
+//! Finds files that changed while the agent ran, in addition to those that the agent reports itself: compares git's
+//! view before the spawn with its view after the exit.
 //!
-//! The repository may be hostile, so nothing it configures may run. git gets an environment of its own, and dangerous
-//! settings are overridden on the command line, which wins over every file. Only the names of filters are arbitrary:
-//! we query them first and make each filter empty. Nothing is written either, not even the index.
+//! The repository may be hostile, so no program that it configures may run. git gets an environment of its own, and the
+//! command line overrides dangerous settings, because it takes precedence over every file. Only filters may have any
+//! name: we query the names first and make each filter empty. git writes nothing, not even the index.
 //!
-//! This module ends the processes it starts, by their own handle and group. Like the agent's processes they descend
-//! from us, so while [`Pending::is_busy`] nothing may be killed or reaped merely because it descends from us.
+//! This module ends its processes by their handle and group. Like the agent's processes, they descend from us. So while
+//! [`Pending::is_busy`], nothing may be killed or reaped only because it descends from us.
 
 mod query;
 
@@ -27,17 +27,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How far a file system's clock may lag behind ours.
+/// The maximum lag of a file system's clock behind ours.
 const CLOCK_SLACK: Duration = Duration::from_millis(20);
 
 /// The files that the agent changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changes {
-    /// Not a git work tree, or git is not installed. Not worth a warning.
+    /// The folder is not in a git work tree, or git is not installed. This needs no warning.
     NotARepository,
-    /// The list would be incomplete, so there is none.
+    /// The list would be incomplete, so it is not reported.
     Incomplete(Incomplete),
-    /// The changed files of the whole work tree, by absolute path, each once, sorted.
+    /// The changed files of the whole work tree: absolute paths, sorted, without duplicates.
     Files(Vec<(PathBuf, Action)>),
 }
 
@@ -54,15 +54,15 @@ pub struct Baseline {
     dirty: BTreeMap<Vec<u8>, Option<State>>,
 }
 
-/// The queries to git for one run: first the baseline, then the changes. They run in a thread, so no method waits for
-/// git except [`Pending::settle`].
+/// The queries to git for one run: first the baseline, then the changes. They run in a separate thread, so no method
+/// waits for git except [`Pending::settle`].
 #[derive(Debug)]
 pub struct Pending {
     baseline: Result<Option<Arc<Baseline>>, Incomplete>,
     job: Option<Errand<Told>>,
 }
 
-/// The one answer of such a thread.
+/// The result of such a thread.
 #[derive(Debug)]
 pub struct Told(Found);
 
@@ -81,8 +81,8 @@ struct State {
 }
 
 impl Baseline {
-    /// Starts taking the baseline in a thread of its own, in parallel with the spawn. Never blocks. `cwd` is the
-    /// agent's: absolute and without symbolic links, or the paths found do not compare with the agent's. `limit`: the
+    /// Starts taking the baseline in a separate thread, in parallel with the spawn. Never blocks. `cwd`: the agent's
+    /// working directory, absolute and without symbolic links, so that the found paths equal the agent's. `limit`: the
     /// time that git may take.
     pub fn begin(cwd: &Path, limit: Duration) -> Pending {
         let (path, config) = surroundings();
@@ -109,7 +109,7 @@ impl Baseline {
         self.git.program()
     }
 
-    /// The commit of HEAD. `None`: there is none yet.
+    /// The commit of HEAD. `None`: HEAD has no commit yet.
     pub fn head(&self) -> Option<&str> {
         self.head.as_deref()
     }
@@ -124,7 +124,7 @@ impl Baseline {
         self.dirty.contains_key(path.as_os_str().as_bytes())
     }
 
-    /// Whether a file is not as it was at another time.
+    /// Whether a file differs from its state in `then`.
     pub fn differs(&self, then: &Baseline, path: &Path) -> bool {
         let of = |tree: &Baseline| tree.dirty.get(path.as_os_str().as_bytes()).copied();
         of(self) != of(then)
@@ -148,7 +148,7 @@ impl Baseline {
             let metadata = git.look(&name, Some(&seen));
             let folder = || git.folder_of(&name).is_some_and(|folder| since(&folder, begun));
             if metadata.is_none() && seen.in_head.is_some() && folder() {
-                // A fast agent may have deleted it already, so it counts as unchanged before.
+                // A fast agent may have deleted the file already, so it counts as unchanged before.
                 continue;
             }
             let state = metadata.and_then(|metadata| State::before(&metadata, begun, seen.in_head.is_some()));
@@ -181,8 +181,8 @@ impl Baseline {
         Ok(changed)
     }
 
-    /// The change of one file, if there is one. `moved`: the file in the old and the new HEAD, if HEAD moved and the
-    /// file differs between them.
+    /// The change of one file. `None`: the file did not change. `moved`: the file in the old and the new HEAD, if HEAD
+    /// moved and the file differs between them.
     fn action(&self, name: &[u8], seen: Option<&FileState>, moved: Option<&[Option<Blob>; 2]>) -> Option<Action> {
         let now = self.git.look(name, seen);
         if let Some(before) = self.dirty.get(name) {
@@ -193,7 +193,7 @@ impl Baseline {
                 (Some(before), Some(now)) => (*before != now).then_some(Action::Modified),
             };
         }
-        // The file was not in the status before: on disk it was as in the old HEAD, or it did not exist.
+        // The file was not in the status before: its content equalled the old HEAD, or it did not exist.
         let old = match moved {
             Some([old, _]) => old.as_ref(),
             None => seen.and_then(|seen| seen.in_head.as_ref()),
@@ -206,7 +206,7 @@ impl Baseline {
                 let differs = match (seen.map(|seen| &seen.content), moved) {
                     (Some(Content::Is(content)), _) | (None, Some([_, Some(content)])) => content != old,
                     (Some(Content::IsNot(content)), _) if content == old => true,
-                    // git compared the file with something else (a reset does that).
+                    // git compared the file with another version, as a reset does.
                     _ => self.was_touched(&now),
                 };
                 differs.then_some(Action::Modified)
@@ -214,13 +214,13 @@ impl Baseline {
         }
     }
 
-    /// Decided by the inode's change time, which no program can set.
+    /// Decides by the inode's change time, which no program can set.
     fn was_touched(&self, now: &Metadata) -> bool {
         since(now, self.begun - CLOCK_SLACK)
     }
 }
 
-/// The PATH on which to find git, by the rule for agents, and the folder that holds the user's ignore file.
+/// The PATH for finding git, by the rule for agents, and the folder of the user's ignore file.
 fn surroundings() -> (OsString, Option<OsString>) {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
@@ -234,18 +234,19 @@ impl Pending {
         self.job.is_some()
     }
 
-    /// Whether the running job was given up.
+    /// Whether the running job was cancelled.
     pub fn is_given_up(&self) -> bool {
         self.job.as_ref().is_some_and(Errand::is_given_up)
     }
 
-    /// A channel that becomes ready when the thread has an answer; a receive error means that no answer will come.
-    /// Pass either to [`Pending::hear`].
+    /// A channel that is ready once the thread has an answer. A receive error: there will be no answer. Both belong
+    /// into [`Pending::hear`].
     pub fn told(&self) -> Receiver<Told> {
         self.job.as_ref().map_or_else(never, Errand::result)
     }
 
-    /// Takes the answer; `None`: none will come. Returns the changes, if the answer was about those.
+    /// Handles the answer of the thread. `None`: there will be no answer. Returns the changes if the job was the
+    /// comparison.
     pub fn hear(&mut self, told: Option<Told>) -> Option<Changes> {
         self.job = None;
         match told?.0 {
@@ -257,20 +258,20 @@ impl Pending {
         }
     }
 
-    /// Gives the job up: the thread kills its git, and its answer no longer counts.
+    /// Cancels the job: the thread kills its git, and its answer no longer counts.
     pub fn give_up(&mut self) {
         self.job.iter_mut().for_each(Errand::give_up);
     }
 
-    /// Waits, for at most `limit`, until no git of ours is left. Returns the changes, if the job was looking for
-    /// those.
+    /// Waits, for at most `limit`, until no git process of ours is left. Returns the changes if the job was the
+    /// comparison.
     pub fn settle(&mut self, limit: Duration) -> Option<Changes> {
         let told = self.job.as_ref()?.settle(limit);
         self.hear(told)
     }
 
-    /// Starts comparing with the baseline; `limit` is the time that git may take. Call this after a process of the
-    /// agent's has ended, once nothing is busy. Returns the changes at once if there is no baseline to compare with.
+    /// Starts the comparison with the baseline. `limit`: the time that git may take. To be called after a process of
+    /// the agent has ended and while no job is busy. Returns the changes at once if there is no baseline.
     pub fn compare(&mut self, limit: Duration) -> Option<Changes> {
         match &self.baseline {
             Ok(Some(baseline)) => {
@@ -289,14 +290,14 @@ impl Pending {
 }
 
 impl State {
-    /// The state of a file at the time `begun`, although we look at the file later: a fast agent may already have
-    /// changed it. `tracked`: the file is in HEAD. `None`: the file did not exist.
+    /// The state of a file at the time `begun`, derived from a later look: a fast agent may already have changed it.
+    /// `tracked`: the file is in HEAD. `None`: the file did not exist.
     fn before(metadata: &Metadata, begun: SystemTime, tracked: bool) -> Option<State> {
         if !tracked && metadata.created().is_ok_and(|born| born >= begun) {
             return None;
         }
         let state = State::of(metadata);
-        // The earlier state is unknown, but it differs from the present one.
+        // The earlier state is unknown, but differs from the present one.
         Some(if since(metadata, begun) { State { modified: (i64::MIN, 0), ..state } } else { state })
     }
 

@@ -1,9 +1,9 @@
 //! The guard: a second process of this program that ends the agent's tree if the host is killed.
 //!
-//! The guard blocks in a read of its stdin, a pipe whose other end only the host holds; the kernel closes that pipe
-//! however the host ends. The guard cannot find the tree by descent from the host, since the orphans have new parents
-//! by then. It uses the nonce in the environment, the agent's process group, and descent from the processes found
-//! that way, and kills the run's control group. Without such a group it misses a process that cleared its environment
+//! The guard blocks in a read of its stdin, a pipe whose other end only the host holds. The kernel closes that pipe
+//! however the host ends. The guard cannot find the tree by descent from the host, because the orphans have new parents
+//! by then. It uses the nonce in the environment, the agent's process group, and descent from the processes found that
+//! way, and it kills the run's control group. Without a control group, it misses a process that cleared its environment
 //! and whose ancestors were all gone before the first look.
 
 use std::collections::HashSet;
@@ -25,15 +25,15 @@ use crate::protocol::variables::{GUARD, GUARD_CGROUP, GUARD_FOLDER};
 /// The hidden first argument that makes this program run as the guard.
 pub const GUARD_ARGUMENT: &str = "__guard";
 
-/// Time from SIGTERM to SIGKILL. The whole tree must be gone one second after the host.
+/// The time from SIGTERM to SIGKILL. The whole tree must be gone one second after the host.
 const TERM_WAIT: Duration = Duration::from_millis(200);
 const TERM_POLL: Duration = Duration::from_millis(10);
-/// How long the guard keeps killing before it gives up.
+/// The maximum time for which the guard keeps killing.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
-/// Most bytes of a line sent to the guard; the rest of a longer line is ignored.
+/// The maximum size of a line to the guard, in bytes. The guard ignores the rest of a longer line.
 const LINE_BYTES_MAX: usize = 80;
 
-/// The running guard. Dropping it without [`Guard::dismiss`] (in a panic) makes it end the agent's tree.
+/// The running guard. Dropping it without [`Guard::dismiss`], as in a panic, makes it end the agent's tree.
 #[derive(Debug)]
 pub struct Guard {
     child: Child,
@@ -41,11 +41,12 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard for the tree with this nonce and in this control group. `folder`: a socket's folder, which the
-    /// guard removes if the host is killed. Call this before spawning the agent.
+    /// Starts the guard for the tree with this nonce and in this control group. `folder`: the folder of a socket, which
+    /// the guard removes if the host is killed. To be called before the agent is spawned.
     ///
     /// # Errors
-    /// A text for a diagnostic; the run can go on without a guard.
+    ///
+    /// A text for a diagnostic. The run can continue without a guard.
     pub fn start(nonce: &str, cgroup: Option<&ControlGroup>, folder: Option<&Path>) -> Result<Guard, String> {
         if !proc_is_ours() {
             return Err("no guard: /proc is not mounted, or it shows another PID namespace".into());
@@ -54,29 +55,29 @@ impl Guard {
         spawn(&program, nonce, cgroup, folder).map_err(|error| format!("no guard: {error}"))
     }
 
-    /// Whether the guard has ended, which it never does by itself.
+    /// Whether the guard has ended, for example because somebody killed it.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// The guard's own pid, for the sweep to spare.
+    /// The guard's own pid, which the sweep must spare.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Tells the guard the agent's pid, so that it also ends that process group. Call it right after the spawn,
+    /// Tells the guard the agent's pid, so that it also ends that process group. To be called right after the spawn,
     /// before the agent is reaped.
     pub fn leader(&mut self, pid: u32) {
         if let Some(start) = start_time(pid) {
-            // The guard may have exited, and then there is nobody to tell.
+            // The guard may have exited.
             let _ = self.stdin.write_all(format!("leader {pid} {start}\n").as_bytes());
         }
     }
 
-    /// Ends and reaps the guard without ending the tree. Call it once the tree is gone.
+    /// Ends and reaps the guard without ending the tree. To be called once the tree is gone.
     pub fn dismiss(mut self) {
         let _ = self.stdin.write_all(b"done\n");
-        // Kill the guard instead of waiting for it: a stopped guard would never exit by itself. Its pipe closes only
+        // Kills the guard instead of waiting for it, because a stopped guard would never exit. Its pipe closes only
         // afterwards.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -92,7 +93,7 @@ fn spawn(program: &Path, nonce: &str, cgroup: Option<&ControlGroup>, folder: Opt
         .envs(folder.map(|folder| (GUARD_FOLDER, folder)))
         .envs(cgroup.map(|cgroup| (GUARD_CGROUP, cgroup.folder())))
         .current_dir("/")
-        // A group of its own keeps Ctrl-C, and a shell that ends our group, from reaching the guard.
+        // A separate group keeps Ctrl-C, and a shell that ends our group, from reaching the guard.
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -127,7 +128,7 @@ pub fn run_guard(stdin: impl Read) -> i32 {
     }
 }
 
-/// How the host's messages ended.
+/// The last message of the host.
 #[derive(Debug, PartialEq, Eq)]
 enum Farewell {
     Done,
@@ -141,7 +142,7 @@ fn listen(mut stdin: impl Read) -> Farewell {
     loop {
         let count = match stdin.read(&mut bytes) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            // An unreadable pipe says as little about a living host as an ended one.
+            // An unreadable pipe counts like one that has ended.
             Err(_) | Ok(0) => return Farewell::End { leader },
             Ok(count) => count,
         };
@@ -170,7 +171,7 @@ fn end_tree(nonce: String, leader: Option<Id>) -> i32 {
     let cgroup = env::var_os(GUARD_CGROUP).map(|folder| ControlGroup::at(folder.into()));
     let tree = Tree::of_the_dead(nonce, leader).within(cgroup);
     let leader = leader.map(|(pid, _)| pid);
-    // Kept from look to look, so that a process that loses its parent or its marker stays in the tree.
+    // Kept across the looks, so that a process that loses its parent or its marker stays in the tree.
     let mut known = HashSet::new();
     tree.signal_known(leader, Signal::TERM, &mut known);
     let start = Instant::now();

@@ -1,13 +1,12 @@
-//! Hands the terminal over to an agent's own interface and waits for its end.
+//! Hands the terminal over to an agent's own interface and waits for its exit.
 //!
-//! The agent stays in our process group, which is the terminal's foreground group as long as a shell wants it to be.
+//! The agent stays in our process group, which is the terminal's foreground group as long as the shell keeps it there.
 //! So Ctrl-C, Ctrl-Z, a resize and the shell's fg and bg reach the agent as if the shell had started it, and we need
-//! not take the terminal back. We catch the terminal's signals and do nothing about them: the agent alone decides
-//! what they mean. (With a group of its own for the agent, we would have to ignore SIGTTOU to take the terminal back,
-//! and the agent would inherit that.) When the agent stops, we stop; we pass on SIGTERM and SIGHUP, which may be sent
-//! to us alone.
+//! not take the terminal back. We catch the terminal's signals and ignore them, because the agent alone handles them.
+//! (With a separate group for the agent, we would have to ignore SIGTTOU to take the terminal back, and the agent would
+//! inherit that.) When the agent stops, we stop. We pass on SIGTERM and SIGHUP, which may be sent to us alone.
 //!
-//! Processes that the agent leaves running are left alone: the person may have started them on purpose.
+//! Processes that the agent leaves running are left alone, because the person may have started them on purpose.
 
 use super::child::{environment_over, not_found, resolve, spawn};
 use super::info::to_pid;
@@ -24,11 +23,11 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::Command;
 
-/// Undoes what a full-screen program may have done to a terminal: alternate screen, hidden cursor, reports of mouse,
-/// focus and paste, other keyboard modes, colours.
+/// Resets everything that a full-screen program may have changed in a terminal: alternate screen, hidden cursor,
+/// reports of mouse, focus and paste, other keyboard modes, colours.
 const CALM: &str = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[<u\x1b[>4;0m\x1b[0m\r\n";
 
-/// How to start an agent's own interface.
+/// The parameters for starting an agent's own interface.
 #[derive(Debug)]
 pub struct Handover<'a> {
     /// The agent's program and the environment of its entry.
@@ -43,16 +42,17 @@ pub struct Handover<'a> {
     pub cwd: &'a Path,
 }
 
-/// Whether there is a terminal to hand over: both stdin and stdout are one.
+/// Whether both stdin and stdout are a terminal.
 pub fn has_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Starts the agent on our terminal and waits for its end. Returns its exit code, or 128 plus the number of the
-/// signal that ended it.
+/// Starts the agent on our terminal and waits for its exit. Returns its exit code, or 128 plus the number of the signal
+/// that ended it.
 ///
 /// # Errors
-/// Anything that keeps the agent from running.
+///
+/// The agent cannot be started.
 pub fn hand_over(handover: &Handover<'_>) -> Result<u8, Failure> {
     let own = handover.base.env.iter().chain(handover.env.iter().map(|(name, value)| (name, value)));
     let own: Vec<(OsString, OsString)> = own.map(|(name, value)| (name.into(), value.into())).collect();
@@ -89,14 +89,14 @@ fn ours() -> Vec<i32> {
     wanted.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0).chain([SIGCHLD]).collect()
 }
 
-/// Waits for the agent's end; stops when the agent stops. The agent is reaped only here, so its pid stays its own as
-/// long as we signal it.
+/// Waits for the agent's exit, and stops when the agent stops. The agent is reaped only here, so its pid cannot be
+/// reused while we signal it.
 fn wait(pid: Pid, signals: &mut Signals) -> Option<WaitStatus> {
     loop {
-        // The first look catches an agent that ended before the handlers were installed.
+        // The first check catches an agent that exited before the handlers were installed.
         match waitpid(Some(pid), WaitOptions::NOHANG | WaitOptions::UNTRACED) {
             Ok(Some((_, status))) if status.stopped() => {
-                // waitpid reports each stop once, so one stop of the agent makes one of ours. A shell continues the
+                // waitpid reports each stop once, so we stop once for each stop of the agent. A shell continues the
                 // whole group, so we do not continue the agent: that could undo a further Ctrl-Z.
                 stop_ourselves();
             }
@@ -115,7 +115,7 @@ fn wait(pid: Pid, signals: &mut Signals) -> Option<WaitStatus> {
     }
 }
 
-/// Restores the terminal's modes, but only if we are in the foreground: from the background that would stop us.
+/// Restores the terminal's modes, but only if we are in the foreground. In the background, that would stop us.
 fn restore(modes: Option<&Termios>, crashed: bool) {
     let ours = tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp());
     let Some(modes) = modes.filter(|_| ours) else { return };

@@ -1,4 +1,4 @@
-//! One process: reads its facts from `/proc`, and signals it without ever hitting another one.
+//! One process: reads its facts from `/proc`, and signals it without ever signalling another one.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -8,13 +8,14 @@ use rustix::process::{Pid, Signal};
 
 use crate::protocol::variables::RUN as MARKER;
 
-/// Most bytes read of one environment. The kernel allows 6 MiB for arguments and environment together.
+/// The maximum size of an environment that is read, in bytes. The kernel allows 6 MiB for arguments and environment
+/// together.
 const ENVIRON_BYTES_MAX: u64 = 8 << 20;
 
 /// Identifies a process even if its pid is reused: the pid, and the start time in clock ticks since boot.
 pub(crate) type Id = (u32, u64);
 
-/// More bytes than any `/proc/PID/stat` has: about 50 numbers and a short name.
+/// More than the size of any `/proc/PID/stat`, in bytes: about 50 numbers and a short name.
 const STAT_BYTES_MAX: usize = 2048;
 
 /// The fields of `/proc/PID/stat` that we use.
@@ -23,12 +24,12 @@ pub(crate) struct ProcessInfo {
     pub(crate) id: Id,
     pub(crate) parent: u32,
     pub(crate) group: u32,
-    /// Exited, but not reaped.
+    /// The process exited, but is not reaped.
     pub(crate) zombie: bool,
 }
 
-/// All processes. Empty if `/proc` is missing or shows another PID namespace than ours: to `kill`, its numbers would
-/// name other processes.
+/// All processes. Empty if `/proc` is missing or shows a PID namespace other than ours: `kill` would take its numbers
+/// for other processes.
 pub(crate) fn processes() -> Vec<ProcessInfo> {
     if !proc_is_ours() {
         return Vec::new();
@@ -38,8 +39,8 @@ pub(crate) fn processes() -> Vec<ProcessInfo> {
     pids.filter_map(read_process).collect()
 }
 
-/// The children of our main thread, which include every orphan that we adopt. Much faster than a look at all
-/// processes. `None`: this kernel does not list them.
+/// The children of our main thread, which include every orphan that we adopt. Much faster than reading all processes.
+/// `None`: this kernel does not list them.
 pub(crate) fn adopted() -> Option<Vec<u32>> {
     if !proc_is_ours() {
         return None;
@@ -49,7 +50,7 @@ pub(crate) fn adopted() -> Option<Vec<u32>> {
     Some(list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
 }
 
-/// The pid that the kernel gave out last. `None`: it cannot be read.
+/// The pid that the kernel assigned last. `None`: it cannot be read.
 pub(crate) fn newest_pid() -> Option<u32> {
     fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().next_back()?.parse().ok()
 }
@@ -67,14 +68,15 @@ pub(crate) fn start_time(pid: u32) -> Option<u64> {
 }
 
 pub(crate) fn read_process(pid: u32) -> Option<ProcessInfo> {
-    // One read, since a run reads this file of every process: `fs::read` would take five of these, and ask for the size.
+    // One read, because a run reads this file for every process. `fs::read` would need five reads, and ask for the
+    // size.
     let mut stat = [0; STAT_BYTES_MAX];
     let bytes = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut stat).ok()?;
     parse_stat(pid, &stat[..bytes])
 }
 
-/// Parses the fields after the command's name; the name itself may contain blanks and parentheses. Field numbers are
-/// those of proc(5), where the first of these fields (state) is 3.
+/// Parses the fields after the command's name, which may contain spaces and parentheses. Field numbers are those of
+/// proc(5), where the first of these fields (state) is 3.
 fn parse_stat(pid: u32, stat: &[u8]) -> Option<ProcessInfo> {
     let name_end = stat.iter().rposition(|&byte| byte == b')')?;
     let fields = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
@@ -122,7 +124,7 @@ pub(crate) fn signal_group(group: Option<Pid>, signal: Signal) -> bool {
 }
 
 /// Signals exactly this process: a pidfd pins it while its start time is compared. Without a pidfd (old kernel,
-/// seccomp, no descriptor left) the only gap is the time between the comparison and the kill. Returns whether the
+/// seccomp, no descriptor left), the only gap is the time between the comparison and the kill. Returns whether the
 /// signal was sent.
 pub(crate) fn send((pid, start): Id, signal: Signal) -> bool {
     let Some(target) = to_pid(pid).filter(|target| !target.is_init()) else {

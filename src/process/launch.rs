@@ -1,9 +1,9 @@
-//! The launcher: gives the agent a session of its own, and so no controlling terminal. An agent in our session could
-//! type an answer into the person's terminal, or write to it past us.
+//! The launcher: gives the agent its own session, and so no controlling terminal. An agent in our session could type an
+//! answer into the person's terminal, or write to the terminal directly.
 //!
-//! `Command` cannot make a session. So the child is this program with a hidden argument, which makes the session and
-//! then becomes the agent. Its stderr is a socket at first. It gets its real stderr through that socket, and says there
-//! why the agent cannot be started; a socket that closes without a word means that the agent runs.
+//! `Command` cannot create a session. So the child is this program with a hidden argument, which creates the session
+//! and then becomes the agent. Its stderr is a socket at first. Through that socket, it receives its real stderr and
+//! reports why the agent cannot be started. If the socket closes without a report, the agent is running.
 
 use super::cgroup::ControlGroup;
 use super::myself;
@@ -26,13 +26,14 @@ use std::time::Duration;
 /// The hidden first argument that makes this program run as the launcher.
 pub(super) const LAUNCH_ARGUMENT: &str = "__launch";
 
-/// How long the launcher may take. It does nothing that waits, but somebody may stop it.
+/// The maximum time of the launcher. It never waits, but it may be stopped from outside.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Starts a program in a session of its own, and in the control group if there is one. `prepare` sets everything but
+/// Starts a program in its own session, and in the control group if there is one. `prepare` sets everything except
 /// stderr.
 ///
 /// # Errors
+///
 /// The system's error, as from [`Command::spawn`].
 pub(super) fn spawn(
     program: &Path,
@@ -41,7 +42,7 @@ pub(super) fn spawn(
     prepare: impl Fn(&mut Command) -> io::Result<()>,
 ) -> io::Result<Child> {
     let Some(launcher) = myself::program() else {
-        // A group of its own is what can be had without the launcher.
+        // Without the launcher, the agent gets at least its own group.
         let mut command = Command::new(program);
         prepare(&mut command)?;
         return command.stderr(stderr.try_clone()?).process_group(0).spawn();
@@ -65,7 +66,8 @@ pub(super) fn spawn(
     Err(error)
 }
 
-/// The launcher's main function: `args` are the folder of the control group, the program and its arguments. Returns only if it cannot be started.
+/// The launcher's main function. `args`: the folder of the control group, the program and its arguments. Returns only
+/// if the program cannot be started.
 pub(super) fn run(args: impl IntoIterator<Item = OsString>) -> i32 {
     let Ok(status) = fcntl_dupfd_cloexec(io::stderr(), 3) else { return 1 };
     let mut status = UnixStream::from(status);
@@ -83,7 +85,7 @@ fn become_program(status: &UnixStream, args: impl IntoIterator<Item = OsString>)
     if !cgroup.is_empty() {
         ControlGroup::at(cgroup.into()).join();
     }
-    // It fails only for the leader of a group, which a new child is not.
+    // This fails only for the leader of a group, and a new child is not one.
     let _ = rustix::process::setsid();
     if !is_executable_format(Path::new(&program)) {
         return io::Error::from_raw_os_error(rustix::io::Errno::NOEXEC.raw_os_error());
@@ -91,12 +93,12 @@ fn become_program(status: &UnixStream, args: impl IntoIterator<Item = OsString>)
     Command::new(program).args(args).exec()
 }
 
-/// Whether the system itself runs such a file. `exec` would give any other text to a shell.
+/// Whether the kernel itself can run the file. `exec` would pass any other text to a shell.
 fn is_executable_format(program: &Path) -> bool {
     let mut start = [0; 2];
     let read = std::fs::File::open(program).and_then(|mut file| file.read_exact(&mut start));
     match read {
-        // MZ: some systems run programs of Windows.
+        // MZ: some systems run Windows programs.
         Ok(()) => [*b"#!", *b"MZ"].contains(&start) || !start.iter().all(|byte| matches!(byte, b'\t'..=b'~')),
         Err(error) => error.kind() != ErrorKind::UnexpectedEof,
     }

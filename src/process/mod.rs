@@ -20,8 +20,8 @@ mod reaper;
 pub mod scratch;
 pub mod tree;
 
-/// Runs this program as one of its own helpers, if the first argument says so. Returns the exit code. A program that
-/// starts runs must call this before anything else.
+/// Runs this program as one of its own helpers if the first argument names one, and returns the exit code. A program
+/// that starts runs must call this first.
 pub fn run_helper(args: &[OsString]) -> Option<i32> {
     let (first, rest) = args.split_first()?;
     match first.to_str()? {

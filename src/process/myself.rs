@@ -1,8 +1,7 @@
-//! Finds this program's own file: the demo agent, the guard and the ask-server are this program, started again.
+//! Finds this program's own file, because the demo agent, the guard and the ask-server are this program, started again.
 //!
-//! `/proc` is the best source. In a bare container image `/proc` may be missing, so `argv[0]` is the second source,
-//! as a path or as a name on the PATH. The program never changes its working directory, so a relative path stays
-//! valid.
+//! `/proc` is the best source. In a bare container image, `/proc` may be missing, so `argv[0]` is the second source, as
+//! a path or as a name on PATH. The program never changes its working directory, so a relative path stays valid.
 
 use crate::protocol::failure::{Code, Failure};
 use std::env;
@@ -11,26 +10,27 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf, absolute};
 
-/// The link to the file that this process runs. It still works if the file was replaced or removed, but only in a
-/// child of ours: in any other process it names that process's own file.
+/// The link to the file that this process runs. It works even if the file was replaced or removed, but only in a child
+/// of ours: in any other process, it names that process's own file.
 const LINK: &str = "/proc/self/exe";
 
 /// The path for starting this program again as our child. `None`: the file was not found.
 ///
-/// The file's own name goes first, because the link names an emulator or a debugging tool that runs this program.
+/// The file's own name takes precedence, because the link may name an emulator or a debugging tool that runs this
+/// program.
 pub(crate) fn program() -> Option<PathBuf> {
     let link = || fs::read_link(LINK).is_ok().then(|| LINK.into());
     env::current_exe().ok().filter(|path| is_program(path)).or_else(link).or_else(called)
 }
 
-/// The file itself, for a process that is not our child, or to show to a person. `None`: it was not found.
+/// The file itself, for a process that is not our child, or for display to a person. `None`: the file was not found.
 pub(crate) fn file() -> Option<PathBuf> {
     env::current_exe().ok().filter(|path| is_program(path)).or_else(called)
 }
 
-/// Keeps secrets in this process's memory and environment from other processes of the user, such as the agent's tools:
-/// they may not read its `/proc` entries, and it leaves no core dump. A run inside a run stays readable, because the
-/// outer one finds it by its environment.
+/// Protects the secrets in this process's memory and environment from other processes of the user, such as the agent's
+/// tools: they may not read its `/proc` entries, and it writes no core dump. A run inside a run stays readable, because
+/// the outer run finds it by its environment.
 pub fn keep_private() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let core = getrlimit(Resource::Core);
@@ -42,8 +42,8 @@ pub fn keep_private() {
     }
 }
 
-/// The least address space for a run, in bytes. Its threads' stacks alone take half of that, and a process that comes to
-/// the limit in an allocation aborts.
+/// The minimum address space for a run, in bytes. The stacks of its threads alone take half of it, and a process that
+/// reaches the limit in an allocation aborts.
 const ADDRESS_SPACE: u64 = 64 << 20;
 
 /// Whether the limit of this process's address space leaves room for a run.
@@ -63,7 +63,7 @@ fn called() -> Option<PathBuf> {
     by_name(env::args_os().next()?, env::var_os("PATH"))
 }
 
-/// Returns an absolute path, since a process started by it may be in another directory.
+/// Returns an absolute path, because a process started with it may be in another directory.
 fn by_name(name: OsString, path: Option<OsString>) -> Option<PathBuf> {
     if name.as_encoded_bytes().contains(&b'/') {
         return absolute(name).ok().filter(|file| is_program(file));
@@ -72,7 +72,7 @@ fn by_name(name: OsString, path: Option<OsString>) -> Option<PathBuf> {
 }
 
 fn on_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
-    // An empty name would match the folder itself, and a relative folder may be anybody's.
+    // An empty name would match the folder itself, and anybody may be able to write to a relative folder.
     let folders = env::split_paths(path).filter(|folder| !name.is_empty() && folder.is_absolute());
     folders.map(|folder| folder.join(name)).find(|file| is_program(file))
 }

@@ -1,5 +1,5 @@
-//! A short query to a program: starts it, reads its output, and ends it by a deadline. Used for git, and for agents
-//! outside of a run.
+//! A short query to a program: starts it, reads its output, and ends it by a deadline. For git, and for agents outside
+//! a run.
 
 use super::child::{environment_over, resolve};
 use super::guard::Guard;
@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the sweep of an agent's remaining processes may take.
+/// The maximum time of the sweep of an agent's remaining processes.
 const SWEEP_LIMIT: Duration = Duration::from_millis(500);
 
 /// The destination of the program's stderr.
@@ -44,7 +44,7 @@ pub struct QueryOutput {
     pub errors: Vec<u8>,
 }
 
-/// Why a program gave no answer.
+/// The reason why a program gave no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
     /// The program does not exist.
@@ -57,9 +57,9 @@ pub enum NoAnswer {
     TooLong,
 }
 
-/// Runs a command to its end, with an empty stdin, in a process group of its own. `bytes`: the most that it may write
-/// to each pipe. `end` runs before the command is reaped, to end its processes; it gets the pid and whether the
-/// command ended in time.
+/// Runs a command until it exits, with an empty stdin, in its own process group. `bytes`: the maximum output to each
+/// pipe. `end` runs before the command is reaped, to end its processes. It receives the pid and whether the command
+/// exited in time.
 pub(super) fn run(
     command: &mut Command,
     errors: Errors,
@@ -87,18 +87,18 @@ pub(super) fn run(
     let pid = child.id();
     let said = [Some(out), apart].map(|pipe| pipe.map(|pipe| read(pipe, bytes, pid)));
     let said = said.map(|said| said.map_or(Some(Some(Vec::new())), |said| until.wait_for(&said)));
-    // The child is not reaped yet, so its pid is still its own.
+    // The child is not reaped yet, so its pid cannot be reused.
     end(pid, said.iter().all(Option::is_some));
     let code = child.wait().map_err(|_| NoAnswer::Late)?.code();
     let [output, errors] = said.map(|said| said.ok_or(NoAnswer::Late)?.ok_or(NoAnswer::TooLong));
     Ok(QueryOutput { code, output: output?, errors: errors? })
 }
 
-/// How long to wait: until a deadline, or until nobody wants the result any more.
+/// The end of a wait: a deadline, or the moment at which the result is no longer wanted.
 #[derive(Clone, Debug)]
 pub struct Until {
     deadline: Instant,
-    /// Disconnected once nobody wants the result any more.
+    /// Disconnected once the result is no longer wanted.
     wanted: Receiver<Infallible>,
 }
 
@@ -119,7 +119,7 @@ impl Until {
         self.deadline <= Instant::now() || self.wanted.try_recv() == Err(TryRecvError::Disconnected)
     }
 
-    /// `None`: nothing came in time, or nothing will ever come.
+    /// `None`: nothing arrived in time, or nothing can arrive any more.
     fn wait_for<T>(&self, what: &Receiver<T>) -> Option<T> {
         select_biased! {
             recv(what) -> what => what.ok(),
@@ -129,8 +129,8 @@ impl Until {
     }
 }
 
-/// Reads a pipe to its end and then waits for the process to exit, in a thread that nobody joins. The result is
-/// `None` after a read error or more than `bytes` bytes.
+/// Reads a pipe to its end and then waits for the process to exit, in a detached thread. The result is `None` after a
+/// read error or more than `bytes` bytes.
 fn read(pipe: PipeReader, bytes: u64, pid: u32) -> Receiver<Option<Vec<u8>>> {
     let (sender, receiver) = bounded(1);
     let work = move || {
@@ -146,22 +146,21 @@ fn read(pipe: PipeReader, bytes: u64, pid: u32) -> Receiver<Option<Vec<u8>>> {
 /// A query to an agent without a run.
 #[derive(Clone, Debug)]
 pub struct Asked<'a> {
-    /// The agent's working directory; `None`: ours.
+    /// The agent's working directory. `None`: our own.
     pub cwd: Option<&'a Path>,
     /// The agent's program and the environment of its entry.
     pub base: &'a Base,
     /// The agent's arguments.
     pub args: Vec<String>,
-    /// Variables to add to the agent's environment; they override those of its entry.
+    /// Variables to add to the agent's environment. They override those of its entry.
     pub env: Vec<(String, OsString)>,
     /// The time limit for the answer.
     pub limit: Duration,
-    /// The most bytes that the agent may write to each of stdout and stderr.
+    /// The maximum number of bytes that the agent may write to each of stdout and stderr.
     pub bytes: u64,
 }
 
-/// Finds an agent's program as a run started from our working directory would. Returns an absolute path; `None`: not
-/// found.
+/// Finds an agent's program as a run in our working directory would. Returns an absolute path. `None`: not found.
 pub fn find(base: &Base) -> Option<PathBuf> {
     let cwd = std::env::current_dir().ok()?;
     match &base.program {
@@ -179,8 +178,8 @@ fn environment_of(base: &Base) -> std::collections::BTreeMap<OsString, OsString>
     environment_over(base.env.iter().map(|(name, value)| (name.into(), value.into())))
 }
 
-/// Queries several agents at the same time. When this is dropped, none of their processes is left; a signal that ends
-/// this process ends them first, and the guard sees to the same if this process is killed.
+/// Queries several agents in parallel. Dropping this ends all their processes. A signal that ends this process ends
+/// them first, and the guard does the same if this process is killed.
 #[derive(Debug)]
 pub struct Queries {
     nonce: String,
@@ -189,7 +188,7 @@ pub struct Queries {
 }
 
 impl Queries {
-    /// Starts. The calling process must have no unreaped children of its own.
+    /// Prepares the queries. The calling process must have no unreaped children.
     pub fn begin() -> Queries {
         let inherited = Inherited::find();
         tree::become_subreaper();
@@ -200,7 +199,7 @@ impl Queries {
         guard.iter().for_each(|guard| tree.spare(guard.pid()));
         let tree = Arc::new(tree);
         let swept = Arc::clone(&tree);
-        // Without the handlers a signal ends this process at once, and the guard does what it can.
+        // Without the handlers, a signal ends this process at once, and only the guard ends the others.
         let _ = signals::before_the_end(move || {
             swept.sweep(None, SWEEP_LIMIT);
         });
@@ -210,12 +209,13 @@ impl Queries {
     /// Queries an agent and waits for its answer. When this returns, no process with this query's marker is left.
     ///
     /// # Errors
-    /// [`NoAnswer`] says why the agent gave no answer.
+    ///
+    /// [`NoAnswer`] states the reason.
     pub fn ask(&self, asked: &Asked<'_>) -> Result<QueryOutput, NoAnswer> {
         let until = Until::deadline(Instant::now() + asked.limit);
         let program = find(asked.base).ok_or(NoAnswer::Missing)?;
         let own = tree::nonce();
-        // Other queries run at the same time: the marker tells their processes apart; descent from us would not.
+        // Other queries run in parallel. The marker distinguishes their processes, and descent from us would not.
         let tree = Tree::by_marker(own.clone());
         let mut command = Command::new(program);
         if let Some(cwd) = asked.cwd {
@@ -240,7 +240,7 @@ impl Drop for Queries {
     }
 }
 
-/// Kills the program's group if it did not end in time. Only for a program whose children stay in its group.
+/// Kills the program's group if it did not exit in time. Only for a program whose children stay in its group.
 pub(super) fn kill_late(pid: u32, in_time: bool) {
     if !in_time {
         super::info::signal_group(to_pid(pid), Signal::KILL);

@@ -1,5 +1,5 @@
-//! Reaps the orphans that this process adopts while an agent runs, on a thread of its own: a look at thousands of
-//! children takes time that the loop does not have.
+//! Reaps the orphans that this process adopts while an agent runs, in a separate thread: checking thousands of children
+//! takes more time than the loop has.
 
 use super::tree::Tree;
 use crate::io::spawn_thread;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The pause after a look. Orphans that end meanwhile are reaped together.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The running thread. Dropping it ends the thread, without a wait.
+/// The running thread. Dropping this ends the thread without waiting for it.
 pub(super) struct Reaper {
     requests: Sender<()>,
     /// Disconnected once the thread has ended.
@@ -41,12 +41,12 @@ impl Reaper {
         Ok(Reaper { requests, ended, _stop: stop })
     }
 
-    /// Asks for a look, unless one that has not begun will do; never blocks.
+    /// Requests a look, unless one is pending. Never blocks.
     pub(super) fn request(&self) {
         let _ = self.requests.try_send(());
     }
 
-    /// Ends the thread and waits for it, so that no child started from now on can be taken for an orphan.
+    /// Ends the thread and waits for it, so that it cannot take a child that is started later for an orphan.
     pub(super) fn finish(self) {
         let Reaper { requests, ended, _stop } = self;
         drop((requests, _stop));

@@ -1,4 +1,4 @@
-//! Temporary folders of our own: only the user can enter them, and they are removed after use.
+//! Temporary folders that only the user can enter, and that are removed after use.
 
 use super::tree;
 use std::env;
@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 
 /// The name of the socket in its folder.
 pub(crate) const SOCKET: &str = "s";
-/// Most bytes of a socket's path, without the NUL (Linux allows 108 with it).
+/// The maximum size of a socket's path, in bytes, without the NUL. Linux allows 108 with it.
 const PATH_BYTES: usize = 103;
 
-/// An empty folder for a query; dropping this removes the folder with its contents.
+/// An empty folder for a query. Dropping this removes the folder with its contents.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Creates a folder in the system's folder for temporary files. `None`: that failed.
+    /// Creates a folder in the system's folder for temporary files. `None`: the folder could not be created.
     pub fn new() -> Option<Scratch> {
         let path = env::temp_dir().join(format!("spektacular-{}", tree::nonce()));
         DirBuilder::new().mode(0o700).create(&path).ok()?;
@@ -37,10 +37,11 @@ impl Drop for Scratch {
 }
 
 /// Creates a folder for a socket that only the user can enter, and returns its path. Tries the user's runtime folder
-/// first, then the folders for temporary files; skips one below which the socket's path would exceed 103 bytes or
-/// would not be UTF-8.
+/// first, then the folders for temporary files. Skips one in which the socket's path would exceed 103 bytes or would
+/// not be UTF-8.
 ///
 /// # Errors
+///
 /// The system's last error, if none of these folders can be used.
 pub(crate) fn socket_folder(name: &str) -> io::Result<PathBuf> {
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -51,7 +52,7 @@ pub(crate) fn socket_folder(name: &str) -> io::Result<PathBuf> {
         if folder.join(SOCKET).as_os_str().len() > PATH_BYTES || folder.to_str().is_none() {
             continue;
         }
-        // Fails if anything exists there already, so nobody else can have prepared the folder.
+        // Fails if the path exists, so nobody else can have prepared the folder.
         match DirBuilder::new().mode(0o700).create(&folder) {
             Ok(()) => return Ok(folder),
             Err(error) => last = error,

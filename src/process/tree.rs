@@ -1,10 +1,10 @@
-//! The processes of one agent: which ones belong to it, how to signal all of them, and how to end them.
+//! The processes of one agent: how to find them, how to signal all of them, and how to end them.
 //!
-//! Agents run their tools in sessions of their own, so the agent's process group holds only some of the processes it
+//! Agents run their tools in separate sessions, so the agent's process group holds only some of the processes that it
 //! starts. The rest are found in two ways: by a random nonce in the environment, which every process of the run
-//! inherits; and by descent from us, which also finds a process that cleared its environment or whose environment we
-//! may not read. [`become_subreaper`] makes descent work for daemons too. Where the run has a control group of its own,
-//! that holds all of them.
+//! inherits, and by descent from us, which also finds a process that cleared its environment or whose environment we
+//! may not read. [`become_subreaper`] makes descent work for daemons too. If the run has a control group, that group
+//! holds all of them.
 //!
 //! All facts come from `/proc/PID/stat` and `/proc/PID/environ`. Without a `/proc` of our own PID namespace, and on
 //! systems other than Linux, only the agent's process group is signalled.
@@ -28,19 +28,19 @@ use super::info::{
 pub use crate::protocol::variables::RUN as MARKER;
 pub use rustix::process::Signal;
 
-/// Most nonces in one marker, our own included. A run nested deeper keeps the outermost ones.
+/// The maximum number of nonces in one marker, including our own. A run nested deeper keeps the outermost ones.
 const MARKER_NONCES_MAX: usize = 32;
-/// Most bytes of one inherited nonce; a longer one is not ours and is dropped.
+/// The maximum size of one inherited nonce, in bytes. A longer one is not ours and is dropped.
 const NONCE_BYTES_MAX: usize = 64;
-/// How many looks in a row must find nothing before the tree counts as gone. One is not enough: `/proc` is not read
-/// at one moment, and a process in the middle of exec shows an empty environment.
+/// The number of consecutive looks that must find nothing before the tree counts as gone. One is not enough: reading
+/// `/proc` takes time, and a process in the middle of exec shows an empty environment.
 const CLEAN_LOOKS: u32 = 2;
-/// First and longest pause between two checks whether the killed processes are gone.
+/// The first and the longest pause between two checks for the killed processes.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(10);
-/// How long one round of the sweep waits for the processes it killed before it looks again.
+/// The maximum time for which one round of the sweep waits for the processes that it killed, before it looks again.
 const ROUND_WAIT: Duration = Duration::from_millis(100);
-/// Longest chase before the next look at all processes.
+/// The maximum time of a chase before the next look at all processes.
 const CHASE_LIMIT: Duration = Duration::from_millis(200);
 
 /// Makes this process the parent of every orphan among its descendants, so that a daemon stays our descendant. Best
@@ -70,7 +70,7 @@ pub fn nonce() -> String {
     format!("{high:016x}{low:016x}")
 }
 
-/// The value of [`MARKER`] for the processes we spawn: the nonces we inherited, then `own`, at most 32 in all. Each
+/// The value of [`MARKER`] for the processes that we spawn: the inherited nonces, then `own`, at most 32 in all. Each
 /// run's sweep finds its own nonce in the list, so an outer run also ends inner ones.
 pub fn marker_value(own: &str) -> String {
     let inherited = std::env::var(MARKER).unwrap_or_default();
@@ -81,21 +81,20 @@ pub fn marker_value(own: &str) -> String {
     outer.chain([own]).collect::<Vec<_>>().join(":")
 }
 
-/// Blocks until the process has exited, without reaping it: its pid and group id stay taken until the caller reaps
-/// it. Returns at once if `pid` is not an unreaped child of ours.
+/// Blocks until the process has exited, without reaping it, so that its pid and group id stay taken until the caller
+/// reaps it. Returns at once if `pid` is not an unreaped child of ours.
 pub fn wait_without_reaping(pid: u32) {
     let Some(pid) = to_pid(pid) else { return };
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while rustix::process::waitid(WaitId::Pid(pid), options).err() == Some(Errno::INTR) {}
 }
 
-/// The children that this process had before it started any of its own: whoever replaced itself by this program left
-/// them to it.
+/// The children that this process had before it started any: a process that replaced itself by this program left them.
 #[derive(Clone, Debug, Default)]
 pub struct Inherited(Vec<Id>);
 
 impl Inherited {
-    /// Looks for them. Call this before the first process is started.
+    /// Finds them. To be called before the first process is started.
     pub fn find() -> Inherited {
         let me = std::process::id();
         let children = adopted().map_or_else(processes, |pids| pids.into_iter().filter_map(read_process).collect());
@@ -108,8 +107,8 @@ impl Inherited {
     }
 }
 
-/// One agent's process tree: a snapshot of the processes before the spawn, and the means to find those that came
-/// after.
+/// One agent's process tree: a snapshot of the processes before the spawn, and the means to find those that were
+/// started later.
 ///
 /// A process belongs to the tree if its environment carries the nonce; if it is in the agent's process group; if it
 /// descends from such a process; or if it descends from us and did not exist before the spawn. Descent from us proves
@@ -118,14 +117,14 @@ impl Inherited {
 pub struct Tree {
     nonce: String,
     me: u32,
-    /// Latest start time before the spawn, in clock ticks since boot. An older process is not checked for the marker,
-    /// unless it is in `before`.
+    /// The latest start time before the spawn, in clock ticks since boot. An older process is not checked for the
+    /// marker, unless it is in `before`.
     since: u64,
     /// Whether descent from us makes a process part of the tree.
     by_descent: bool,
-    /// Our descendants before the spawn; never killed unless they carry the nonce.
+    /// Our descendants before the spawn. They are never killed unless they carry the nonce.
     before: HashSet<Id>,
-    /// Our direct children before the spawn: another part of this program reaps them.
+    /// Our direct children before the spawn. Another part of this program reaps them.
     children_before: HashSet<Id>,
     spared: HashSet<Id>,
     /// An agent that is not our child (the guard's case), identified by its start time.
@@ -134,29 +133,29 @@ pub struct Tree {
     reaps: bool,
     /// Whether the host is gone, so that the tree's orphans pass to a process other than ours.
     orphaned: bool,
-    /// Holds all processes of the tree that did not leave it.
+    /// Contains all processes of the tree that did not leave it.
     cgroup: Option<ControlGroup>,
 }
 
 /// The result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// How many living processes got SIGKILL, including the agent itself if it was alive.
+    /// The number of living processes that received SIGKILL, including the agent itself if it was alive.
     pub killed: usize,
-    /// How many processes were still alive at the limit: stuck in the kernel, or another user's, which we may not
-    /// signal.
+    /// The number of processes that were still alive at the limit: stuck in the kernel, or of another user, whom we may
+    /// not signal.
     pub left: usize,
 }
 
 /// The result of one look at all processes.
 struct Look {
     living: Vec<ProcessInfo>,
-    /// Children of ours that exited and that nobody else reaps.
+    /// Children of ours that exited and that no other part reaps.
     orphans: Vec<u32>,
 }
 
 impl Tree {
-    /// Records our present descendants. Call it right before spawning the agent; `nonce` is the one in the agent's
+    /// Records our present descendants. To be called right before the agent is spawned. `nonce`: the one in the agent's
     /// [`MARKER`].
     pub fn before_spawn(nonce: String) -> Tree {
         let mut tree = Tree::new(nonce);
@@ -173,7 +172,7 @@ impl Tree {
         tree
     }
 
-    /// Takes descent from us for no proof while an inherited child lives: its daemons become our children too.
+    /// Ignores descent from us while an inherited child lives, because its daemons become our children too.
     #[must_use]
     pub fn beside(mut self, inherited: &Inherited) -> Tree {
         self.by_descent &= !inherited.any_is_alive();
@@ -191,8 +190,8 @@ impl Tree {
         self.cgroup.as_ref()
     }
 
-    /// A tree found by the nonce alone, for several agents that run at once and all descend from us. It reaps
-    /// nothing, since an exited child may be another agent's.
+    /// A tree found by the nonce alone, for several agents that run in parallel and all descend from us. It reaps
+    /// nothing, because an exited child may belong to another agent.
     pub(super) fn by_marker(nonce: String) -> Tree {
         Tree::new(nonce)
     }
@@ -219,15 +218,15 @@ impl Tree {
         }
     }
 
-    /// Excludes the process `pid` (such as the guard) from killing and reaping, and its descendants unless they carry
-    /// the nonce. If the spared process exits and its children pass to us, they are no longer recognised as its own.
+    /// Excludes the process `pid`, such as the guard, from killing and reaping, and its descendants unless they carry
+    /// the nonce. If the spared process exits and its children pass to us, they are no longer recognized as its own.
     pub fn spare(&mut self, pid: u32) {
         self.spared.extend(read_process(pid).map(|process| process.id));
     }
 
-    /// Sends the signal to the agent's group and to every other living process of the tree, once each. `leader` is
-    /// the agent's pid as long as it has not been reaped; its group has the same number. Returns how many processes
-    /// got the signal.
+    /// Sends the signal to the agent's group and to every other living process of the tree, once each. `leader`: the
+    /// agent's pid as long as it has not been reaped; its group has the same number. Returns the number of processes
+    /// that received the signal.
     pub fn signal_all(&self, leader: Option<u32>, signal: Signal) -> usize {
         self.signal_known(leader, signal, &mut HashSet::new())
     }
@@ -253,7 +252,7 @@ impl Tree {
         done.count().max(usize::from(group_done))
     }
 
-    /// The pids of the tree's living processes, the agent included; zombies are not alive.
+    /// The pids of the tree's living processes, including the agent. Zombies are not alive.
     pub fn members(&self) -> Vec<u32> {
         let living = self.look(None, &mut HashSet::new()).living;
         living.iter().map(|process| process.id.0).collect()
@@ -264,7 +263,7 @@ impl Tree {
     }
 
     /// Reaps adopted orphans that have exited. Does not reap `leader` (the agent, which the caller reaps) or a spared
-    /// process. Returns how many it reaped.
+    /// process. Returns the number of reaped orphans.
     pub fn reap_orphans(&self, leader: Option<u32>) -> usize {
         let children = adopted().map_or_else(processes, |pids| pids.into_iter().filter_map(read_process).collect());
         reap(&self.orphans(&children, leader))
@@ -290,9 +289,9 @@ impl Tree {
             let Look { mut living, orphans } = self.look(leader, known);
             let reaped = reap(&orphans);
             if living.is_empty() {
-                // The group may hold a process that `/proc` does not show.
+                // The group may contain a process that `/proc` does not show.
                 signal_group(self.group(leader), Signal::KILL);
-                // An orphan may have left a child that this look was too early for.
+                // An orphan may have left a child that started after this look.
                 clean = if met || reaped > 0 { 0 } else { clean + 1 };
                 if clean == CLEAN_LOOKS {
                     return Swept { killed: grouped + killed.len(), left: 0 };
@@ -319,8 +318,8 @@ impl Tree {
         }
     }
 
-    /// Stops the whole tree: sends SIGSTOP until a look finds no process that has not got it, or `limit` has passed.
-    /// Returns the tree's living processes.
+    /// Stops the whole tree: sends SIGSTOP until a look finds no unstopped process, or `limit` has passed. Returns the
+    /// tree's living processes.
     fn freeze(&self, leader: Option<u32>, known: &mut HashSet<Id>, limit: Duration) -> Vec<ProcessInfo> {
         let start = Instant::now();
         let mut stopped = HashSet::new();
@@ -336,7 +335,7 @@ impl Tree {
         }
     }
 
-    /// Looks once at all processes. `known` holds those that earlier looks found: they stay in the tree even if their
+    /// Looks once at all processes. `known` holds those that earlier looks found. They stay in the tree even if their
     /// environment or their parent changes.
     fn look(&self, leader: Option<u32>, known: &mut HashSet<Id>) -> Look {
         self.look_by(self.by_descent, leader, known)
@@ -370,8 +369,7 @@ impl Tree {
         Look { living, orphans }
     }
 
-    /// Adds the descendants of `root` to `inside`, but does not descend through processes that belong to somebody
-    /// else.
+    /// Adds the descendants of `root` to `inside`, but does not descend through processes that belong to others.
     fn descend(&self, root: u32, children: &HashMap<u32, Vec<&ProcessInfo>>, inside: &mut HashSet<u32>) {
         let mut open = vec![root];
         while let Some(parent) = open.pop() {

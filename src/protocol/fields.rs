@@ -5,6 +5,7 @@
 //! [`Options`] is one layer of the fields (a run.start, the flags, a configuration file), each of which may be absent.
 //! Layers stack, and [`Options::resolve`] turns the stack into [`Settings`], with every default filled in.
 
+use super::ids::SessionId;
 use super::image::Image;
 use super::limits;
 use super::mcp_server::{McpServer, mcp_servers};
@@ -304,7 +305,7 @@ run_start! {
     /// The paths of images that belong to the prompt.
     images: Vec<String> = images, default(Vec::new()), Shape::List, None, "image", shown;
     /// The agent's session to resume.
-    session_id: String = session_id, optional, Shape::Text, None, "session", shown;
+    session_id: SessionId = session_id, optional, Shape::Text, None, "session", shown;
     /// Whether the run may ask questions.
     interactive: bool = boolean, default(true), Shape::Bool, Some(Free), "headless", shown;
     /// The answers to the agent's requests for permission.

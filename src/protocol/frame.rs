@@ -1,5 +1,6 @@
 //! Writes a redacted body as a frame: one line, with its id and time, within the frame limit.
 
+use super::ids::RunId;
 use super::json::{put_number, put_string, unsafe_on_a_line};
 use super::limits;
 use super::outbound::{Body, Outcome};
@@ -14,7 +15,7 @@ use time::macros::format_description;
 pub struct Frame<'a> {
     number: u64,
     timestamp: &'a Timestamp,
-    run_id: &'a str,
+    run_id: &'a RunId,
     reply_to: Option<&'a str>,
     body: &'a mut Redacted,
 }
@@ -33,7 +34,7 @@ impl Stamper {
     pub fn stamp<'a>(
         &'a mut self,
         now: SystemTime,
-        run_id: &'a str,
+        run_id: &'a RunId,
         reply_to: Option<&'a str>,
         body: &'a mut Redacted,
     ) -> Option<Frame<'a>> {
@@ -111,7 +112,6 @@ impl Frame<'_> {
         out.extend_from_slice(b"\",\"type\":\"");
         out.extend_from_slice(self.body.kind().as_bytes());
         out.extend_from_slice(b"\",\"run_id\":\"");
-        // No character of a run_id needs an escape.
         out.extend_from_slice(self.run_id.as_bytes());
         out.push(b'"');
         if let Some(reply_to) = self.reply_to {
@@ -156,6 +156,7 @@ fn visible(c: char) -> char {
 #[cfg(test)]
 mod tests {
     use super::{Clock, Stamper};
+    use crate::protocol::ids::RunId;
     use crate::protocol::outbound::{About, Body, PlanEntry, Progress};
     use crate::protocol::parts::Rank;
     use crate::protocol::redacted::Redacted;
@@ -186,7 +187,10 @@ mod tests {
         for (count, length) in [(1000, 10), (1000, 300), (300, 10_000), (3, 1_000_000), (20_000, 1)] {
             let mut body = plan((0..count).map(|n| format!("{n}\u{1}").repeat(length)));
             let mut line = Vec::new();
-            Stamper::default().stamp(UNIX_EPOCH, "r", None, &mut body).unwrap().write(16 << 10, &mut line);
+            Stamper::default()
+                .stamp(UNIX_EPOCH, &RunId::generated("r"), None, &mut body)
+                .unwrap()
+                .write(16 << 10, &mut line);
             assert!((8 << 10..=16 << 10).contains(&line.len()), "{} bytes of {count} of {length}", line.len());
             let frame: serde_json::Value = serde_json::from_slice(&line).unwrap();
             assert_eq!(frame["payload"]["truncated"], true);

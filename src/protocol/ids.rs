@@ -2,7 +2,10 @@
 //! takes no memory of its own.
 
 use super::json::put_number;
+use super::limits::SESSION_ID_BYTES;
+use crate::redact::Redactor;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::ops::Deref;
 
 macro_rules! text_ids {
@@ -10,18 +13,6 @@ macro_rules! text_ids {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
         pub struct $name(String);
-
-        impl From<String> for $name {
-            fn from(id: String) -> $name {
-                $name(id)
-            }
-        }
-
-        impl From<&str> for $name {
-            fn from(id: &str) -> $name {
-                $name(id.to_owned())
-            }
-        }
 
         impl Deref for $name {
             type Target = str;
@@ -38,6 +29,63 @@ text_ids! {
     QuestionId;
     /// The id of an inbound message, which `reply_to` returns.
     InboundId;
+    /// The id of a run: `^[A-Za-z0-9._:-]{1,128}$`. No character of it needs an escape in JSON.
+    RunId;
+    /// The id of an agent's session: 1 to [`SESSION_ID_BYTES`] bytes, so that a run.start can name it.
+    SessionId;
+}
+
+/// Ids that may be any text.
+macro_rules! any_text {
+    ($($name:ident)*) => {$(
+        impl From<String> for $name {
+            fn from(id: String) -> $name {
+                $name(id)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(id: &str) -> $name {
+                $name(id.to_owned())
+            }
+        }
+    )*};
+}
+
+any_text!(QuestionId InboundId);
+
+impl RunId {
+    /// The id, if an orchestrator may choose it.
+    pub fn new(id: &str) -> Option<RunId> {
+        let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-');
+        ((1..=128).contains(&id.len()) && id.bytes().all(legal)).then(|| RunId(id.to_owned()))
+    }
+
+    /// The id of a run for which the orchestrator chose none. `random`: letters and digits.
+    pub fn generated(random: &str) -> RunId {
+        RunId(format!("run_{random}"))
+    }
+}
+
+impl SessionId {
+    /// The id, if it has a valid length.
+    pub fn new(id: impl Into<String>) -> Option<SessionId> {
+        let id = id.into();
+        (1..=SESSION_ID_BYTES).contains(&id.len()).then_some(SessionId(id))
+    }
+
+    /// The id from a file. A stranger may have written the file, so the id must not look like a flag or a path.
+    pub fn stored(id: &str) -> Option<SessionId> {
+        let plain = id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+        SessionId::new(id).filter(|_| plain && !id.starts_with(['-', '.']))
+    }
+
+    /// Redacts the id. It can no longer be used to resume the session.
+    pub(super) fn redact(&mut self, redactor: &Redactor) {
+        if let Cow::Owned(clean) = redactor.redact(&self.0) {
+            self.0 = clean;
+        }
+    }
 }
 
 /// The id of a message.

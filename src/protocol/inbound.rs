@@ -2,7 +2,7 @@
 //!
 //! The order of the checks is the protocol's: malformed, v, type, run_id, payload.
 
-use super::ids::InboundId;
+use super::ids::{InboundId, RunId};
 use super::json::{Fields, deeper_than, string};
 use super::limits;
 use super::question::Input;
@@ -66,28 +66,34 @@ impl Flaw {
     }
 }
 
+/// The run that a message names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Addressee {
+    /// The message names no run.
+    #[default]
+    Unnamed,
+    /// The run with this id.
+    Run(RunId),
+    /// The message names a text that cannot be the id of a run.
+    Invalid,
+}
+
 /// A message and the fields of its envelope.
 #[derive(Debug)]
 pub struct Inbound {
     /// The message's id, for `reply_to`.
     pub id: Option<InboundId>,
     /// The run that the message names.
-    pub run_id: Option<String>,
+    pub run: Addressee,
     /// The message.
     pub message: Message,
 }
 
 impl Inbound {
-    /// A line that is not a message, and shows no envelope.
-    pub fn malformed(flaw: Flaw) -> Inbound {
-        Inbound { id: None, run_id: None, message: Message::Malformed(flaw) }
+    /// A message without an envelope.
+    pub fn bare(message: Message) -> Inbound {
+        Inbound { id: None, run: Addressee::Unnamed, message }
     }
-}
-
-/// Whether an orchestrator may choose this run id: `^[A-Za-z0-9._:-]{1,128}$`.
-pub fn is_run_id(text: &str) -> bool {
-    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-');
-    (1..=128).contains(&text.len()) && text.bytes().all(legal)
 }
 
 /// Reads one line, without its LF. `None`: a blank line.
@@ -97,15 +103,16 @@ pub fn parse(line: &[u8]) -> Option<Inbound> {
         return None;
     }
     if deeper_than(line, limits::DEPTH) {
-        return Some(Inbound::malformed(Flaw::Depth));
+        return Some(Inbound::bare(Message::Malformed(Flaw::Depth)));
     }
     let text = std::str::from_utf8(line).ok();
-    let Some(fields) = text.and_then(Fields::parse) else { return Some(Inbound::malformed(Flaw::Form)) };
+    let Some(fields) = text.and_then(Fields::parse) else { return Some(Inbound::bare(Message::Malformed(Flaw::Form))) };
     // A malformed message may have these too.
     let id = fields.get("id").and_then(string).filter(|id| id.chars().count() <= limits::ID_CHARS);
     let run_id = fields.get("run_id").and_then(string);
     let message = read(&fields, &id, &run_id).unwrap_or_else(Message::Malformed);
-    Some(Inbound { id: id.map(InboundId::from), run_id, message })
+    let run = run_id.map_or(Addressee::Unnamed, |id| RunId::new(&id).map_or(Addressee::Invalid, Addressee::Run));
+    Some(Inbound { id: id.map(InboundId::from), run, message })
 }
 
 /// Parses the message.

@@ -3,7 +3,7 @@
 
 use super::failure::Failure;
 use super::fields::Settings;
-use super::ids::QuestionId;
+use super::ids::{QuestionId, SessionId};
 use super::limited::Limited;
 use super::limits::{LEFT_LISTED, PLAN_ENTRIES};
 use super::question::{Ask, Subject};
@@ -154,7 +154,7 @@ impl FileEdit {
 pub enum About {
     Status(Status),
     Session {
-        session_id: Option<String>,
+        session_id: Option<SessionId>,
         agent_version: Option<Text>,
         model: Option<Text>,
         capabilities: Option<Capabilities>,
@@ -296,7 +296,7 @@ pub struct Terminal {
     /// The outcome of the run.
     pub outcome: Outcome,
     /// The agent's session.
-    pub session_id: Option<String>,
+    pub session_id: Option<SessionId>,
     /// The files that the run created, modified and deleted.
     pub artifacts: Vec<ArtifactRef>,
     /// The usage of this run.

@@ -1,6 +1,7 @@
 //! Readers of the values of fields: one function per type and range, which the rows of [`super::fields`] and
 //! [`super::workflow`] name.
 
+use super::ids::SessionId;
 use super::json::{Fields, number, string};
 use super::limits;
 use super::words::{Category, Level, OnQuestionTimeout, Policy};
@@ -201,9 +202,8 @@ pub(crate) fn non_empty(raw: &RawValue) -> Read<String> {
     string(raw).filter(|s| !s.is_empty()).ok_or(Some("a non-empty string"))
 }
 
-pub(super) fn session_id(raw: &RawValue) -> Read<String> {
-    let fits = |s: &String| !s.is_empty() && s.len() <= limits::SESSION_ID_BYTES;
-    string(raw).filter(fits).ok_or(Some("a non-empty string of at most 1024 bytes"))
+pub(super) fn session_id(raw: &RawValue) -> Read<SessionId> {
+    string(raw).and_then(SessionId::new).ok_or(Some("a non-empty string of at most 1024 bytes"))
 }
 
 pub(crate) fn path(raw: &RawValue) -> Read<String> {

@@ -43,7 +43,7 @@ impl Redacted {
             Body::Started(_) | Body::Question(_) | Body::Artifact(_) => return,
         };
         if let Some(id) = id {
-            *id = redactor.redact(id).into_owned();
+            id.redact(redactor);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::failure::{Code, Failure, PhaseFailure};
 use super::fields::ShownText;
-use super::ids::{CallId, MessageId};
+use super::ids::{CallId, MessageId, SessionId};
 use super::json::{encode, put_number, put_string};
 use super::outbound::{
     About, Artifact, ArtifactRef, Body, Breach, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry, Progress,
@@ -51,6 +51,12 @@ impl Put for Json {
 }
 
 impl Put for str {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_string(self, out);
+    }
+}
+
+impl Put for SessionId {
     fn put(&self, out: &mut Vec<u8>) {
         put_string(self, out);
     }

@@ -7,7 +7,8 @@ use super::live::Live;
 use super::messages::{Marks, Messages, Piece, Rules};
 use super::work::{Described, ToolEnd, absolute, path, places, relative};
 use crate::agent::{self, Turn};
-use crate::protocol::limits::{REPORTED, SESSION_ID_BYTES};
+use crate::protocol::ids::SessionId;
+use crate::protocol::limits::REPORTED;
 use crate::protocol::outbound::{About, Artifact, Body, Entries, PlanEntry, Progress, Text, Usage};
 use crate::protocol::words::{Action, Level, PlanStatus, Status, Warning};
 use std::path::Path;
@@ -129,9 +130,7 @@ impl Live {
         self.tell(about, "The plan changed", None);
     }
 
-    fn session(&mut self, id: Option<String>, version: Option<Text>, model: Option<Text>) {
-        // A longer id exceeds the limit of run.start, so it could not be used to resume.
-        let id = id.filter(|id| id.len() <= SESSION_ID_BYTES);
+    fn session(&mut self, id: Option<SessionId>, version: Option<Text>, model: Option<Text>) {
         self.work.session_id.clone_from(&id);
         self.work.model.clone_from(&model);
         let about = About::Session {

@@ -3,8 +3,8 @@
 use super::{Answered, Granted};
 use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
 use crate::protocol::failure::Failure;
-use crate::protocol::ids::{InboundId, QuestionId};
-use crate::protocol::inbound::Flaw;
+use crate::protocol::ids::{InboundId, QuestionId, RunId};
+use crate::protocol::inbound::{Addressee, Flaw};
 use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text};
 use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
@@ -54,7 +54,7 @@ pub struct Origin {
     /// The message's id.
     pub id: Option<InboundId>,
     /// The run that the message names.
-    pub run_id: Option<String>,
+    pub run: Addressee,
 }
 
 /// Everything that can happen to a run.
@@ -153,7 +153,7 @@ pub struct ReadInput {
 #[derive(Debug)]
 pub enum Effect {
     /// Sets the run_id of all further frames.
-    RunId(String),
+    RunId(RunId),
     /// Sets the maximum size of all further frames, in bytes.
     FrameLimit(usize),
     /// Emits a frame.

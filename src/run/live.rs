@@ -6,6 +6,7 @@ use super::stop::Ending;
 use super::work::{Artifacts, Tools};
 use super::{Effect, Late, OnEof};
 use crate::agent::{AgentEvent, AskKey, Driver};
+use crate::protocol::ids::{RunId, SessionId};
 use crate::protocol::outbound::{AgentExit, Progress, Text, Unattended, Usage};
 use crate::protocol::question::Asks;
 use crate::protocol::request::Settings;
@@ -25,7 +26,7 @@ pub(super) struct Live {
     /// The working directory with a final slash, which is removed from paths in texts.
     pub(super) folder: String,
     pub(super) redactor: Redactor,
-    pub(super) run_id: String,
+    pub(super) run_id: RunId,
     pub(super) on_eof: OnEof,
     pub(super) status: Option<Status>,
     pub(super) clocks: Clocks,
@@ -100,7 +101,7 @@ pub(super) struct Work {
     /// Whether the agent wrote the completion marker.
     pub(super) completion: bool,
     pub(super) usage: Usage,
-    pub(super) session_id: Option<String>,
+    pub(super) session_id: Option<SessionId>,
     /// The model that the agent reports.
     pub(super) model: Option<Text>,
 }

@@ -30,8 +30,8 @@ pub use granted::Granted;
 pub(crate) use markers::Fences;
 
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::ids::{InboundId, QuestionId};
-use crate::protocol::inbound::{Flaw, is_run_id};
+use crate::protocol::ids::{InboundId, QuestionId, RunId};
+use crate::protocol::inbound::{Addressee, Flaw};
 use crate::protocol::limits::HELD_WARNINGS;
 use crate::protocol::outbound::{About, Body, Outcome, Progress, Terminal, Text, Unattended, Usage};
 use crate::protocol::question::{Ask, Kind};
@@ -344,9 +344,11 @@ impl Run {
         self.phase = Phase::Waiting(held);
     }
 
-    fn run_id(&self, origin: &Origin) -> String {
-        let chosen = origin.run_id.clone().filter(|id| is_run_id(id));
-        chosen.unwrap_or_else(|| format!("run_{}", self.random))
+    fn run_id(&self, origin: &Origin) -> RunId {
+        match &origin.run {
+            Addressee::Run(id) => id.clone(),
+            Addressee::Unnamed | Addressee::Invalid => RunId::generated(&self.random),
+        }
     }
 
     fn begin(&mut self, now: Duration, held: Vec<Held>, origin: Origin, start: Start, effects: &mut Vec<Effect>) {

@@ -5,6 +5,7 @@ use super::live::Live;
 use super::{Effect, Late, OnEof, Origin, ReadInput};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
+use crate::protocol::inbound::Addressee;
 use crate::protocol::limits::SECRET_BYTES;
 use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::question::Kind;
@@ -15,7 +16,11 @@ pub(super) const UNKNOWN_TYPE: &str = "A message was ignored: version 1 has no s
 
 impl Live {
     pub(super) fn is_for_us(&mut self, origin: &Origin) -> bool {
-        let ours = origin.run_id.as_ref().is_none_or(|id| *id == self.run_id);
+        let ours = match &origin.run {
+            Addressee::Unnamed => true,
+            Addressee::Run(id) => *id == self.run_id,
+            Addressee::Invalid => false,
+        };
         if !ours {
             let text = "A message was ignored: it names another run";
             self.warn(Warning::UnknownRun, text, origin.id.clone());

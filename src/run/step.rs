@@ -10,7 +10,7 @@ use super::work::{Artifacts, Tools};
 use super::{Event, Ids, OnEof, Refusal, Start};
 use crate::agent::{Driver, Turn};
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::ids::InboundId;
+use crate::protocol::ids::{InboundId, RunId};
 use crate::protocol::outbound::{AgentExit, Body, Json, Outcome, Started, Text, Unattended, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Status, Warning};
@@ -22,7 +22,7 @@ impl Live {
         now: Duration,
         (random, ids): (&str, Ids),
         on_eof: OnEof,
-        run_id: String,
+        run_id: RunId,
         reply_to: Option<InboundId>,
         start: Start,
     ) -> Result<Box<Live>, Box<Refusal>> {

@@ -253,7 +253,7 @@ impl Asking {
                 self.since = None;
                 let alone = || prompt::enter(&first.question).filter(|_| is_enter_alone(line));
                 self.chosen = prompt::chosen(&first.question, input.given.as_ref()).or_else(alone);
-                return (Shown::default(), Some(Inbound { id: None, run_id: None, message: Message::Input(input) }));
+                return (Shown::default(), Some(Inbound::bare(Message::Input(input))));
             }
             Meaning::Explain => prompt::help(&first.question),
             Meaning::Refused(why) => prompt::refusal(&why, &self.look),

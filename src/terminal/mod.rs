@@ -456,6 +456,7 @@ impl Peer for TerminalFront {
 mod tests {
     use super::{Chunk, Look, TerminalFront};
     use crate::engine::{Outbox, Outgoing, Peer};
+    use crate::protocol::ids::RunId;
     use crate::protocol::outbound::{About, Body, MessageId, Progress};
     use crate::protocol::redacted::Redacted;
     use crate::redact::Redactor;
@@ -468,7 +469,14 @@ mod tests {
         let mut out = Outbox::default();
         let at = SystemTime::now();
         front.show(
-            Outgoing { body: &mut body, reply_to: None, run_id: "r", max_bytes: 0, at, in_advance: None },
+            Outgoing {
+                body: &mut body,
+                reply_to: None,
+                run_id: &RunId::generated("r"),
+                max_bytes: 0,
+                at,
+                in_advance: None,
+            },
             &mut out,
         );
         out.pop()

@@ -6,6 +6,7 @@ use crate::engine::{Outbox, Outgoing, Peer, Understood};
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::failure::Failure;
+use crate::protocol::ids::RunId;
 use crate::protocol::limits::ARTIFACTS;
 use crate::protocol::outbound::{
     About, ArtifactRef, Body, MessageId, Outcome, Progress, Terminal, Text, Usage, WorkflowEnd, WorkflowStarted,
@@ -28,7 +29,7 @@ pub(super) type Admit<'p> =
 
 /// An open run.
 pub(super) struct Opened {
-    pub(super) run_id: String,
+    pub(super) run_id: RunId,
     pub(super) settings: Settings,
     pub(super) agent: Agent,
 }
@@ -117,7 +118,7 @@ impl<'p> Joined<'p> {
 
     fn started(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let Some((settings, agent, workflow)) = self.admitted.take() else { return };
-        self.opened = Some(Opened { run_id: outgoing.run_id.to_owned(), settings, agent });
+        self.opened = Some(Opened { run_id: outgoing.run_id.clone(), settings, agent });
         self.change(outgoing, out, |body| {
             if let Body::Started(started) = body {
                 started.workflow = Some(Box::new(workflow));

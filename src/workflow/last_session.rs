@@ -2,6 +2,7 @@
 
 use super::name::Slug;
 use super::project::{LOCAL, Project};
+use crate::protocol::ids::SessionId;
 use crate::protocol::limits::SESSION_ID_BYTES;
 use crate::protocol::words::WorkflowKind;
 use std::path::{Path, PathBuf};
@@ -19,13 +20,10 @@ impl LastSession {
     }
 
     /// The id.
-    pub fn id(&self, project: &Project) -> Option<String> {
+    pub fn id(&self, project: &Project) -> Option<SessionId> {
         let bytes = project.read(&self.0, SESSION_ID_BYTES as u64 + 1).ok()??;
         let text = String::from_utf8(bytes).ok()?;
-        let id = text.strip_suffix('\n')?;
-        // The folder may come from a stranger: an id must not look like a flag or a path.
-        let plain = id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
-        (plain && !id.is_empty() && !id.starts_with(['-', '.'])).then(|| id.to_owned())
+        SessionId::stored(text.strip_suffix('\n')?)
     }
 
     /// Stores the id. Without it, the next run begins a new session.

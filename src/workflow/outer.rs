@@ -10,6 +10,7 @@ use crate::agent::registry::{Agent, Layers};
 use crate::engine::{Begin, Carried, DebugLog, Engine, Job, Next, Over, Peer, Report};
 use crate::process::errand::Errand;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::protocol::ids::{RunId, SessionId};
 use crate::protocol::outbound::{
     About, AgentExit, Body, Outcome, PlanEntry, Progress, Terminal, Text, Unattended, Usage, WorkflowEnd,
     WorkflowStarted,
@@ -36,7 +37,7 @@ pub struct Outer<'p> {
     engine: Engine,
     peer: Joined<'p>,
     parts: Parts,
-    run_id: String,
+    run_id: RunId,
     settings: Settings,
     agent: Agent,
     carried: Option<Carried>,
@@ -78,7 +79,7 @@ struct Spent {
 /// The fields of the terminal frame that come from the sessions.
 #[derive(Default)]
 struct Last {
-    session_id: Option<String>,
+    session_id: Option<SessionId>,
     /// The total cost of that session in this run, in US dollars.
     cost_usd: Option<f64>,
     exit: Option<AgentExit>,
@@ -91,7 +92,7 @@ pub struct Session {
     /// The prompt.
     pub prompt: SessionPrompt,
     /// The session to resume.
-    pub resume: Option<String>,
+    pub resume: Option<SessionId>,
     /// Decides about the permissions that the prompt needs.
     pub judge: Option<Arc<dyn Judge>>,
     /// The time limit. The limit of the whole run applies too.
@@ -214,7 +215,7 @@ impl<'p> Outer<'p> {
     }
 
     /// The agent's last session, if it can be resumed.
-    pub fn resumable(&self) -> Option<&str> {
+    pub fn resumable(&self) -> Option<&SessionId> {
         self.session_id().filter(|_| self.can_resume())
     }
 
@@ -224,8 +225,8 @@ impl<'p> Outer<'p> {
     }
 
     /// The agent's last session, even one that failed.
-    pub fn session_id(&self) -> Option<&str> {
-        self.last.session_id.as_deref()
+    pub fn session_id(&self) -> Option<&SessionId> {
+        self.last.session_id.as_ref()
     }
 
     /// A sentence for a failure's message about the number of denied permissions. Empty: none were denied.
@@ -287,7 +288,7 @@ impl<'p> Outer<'p> {
     ///
     /// # Errors
     /// The session failed, or the run is over.
-    pub fn session(&mut self, session: Session) -> Result<Option<String>, Stop> {
+    pub fn session(&mut self, session: Session) -> Result<Option<SessionId>, Stop> {
         let Session { prompt: SessionPrompt { text, raw }, resume, judge, limit, wrap } = session;
         let mut settings =
             Settings { prompt: text, raw_prompt: raw, session_id: resume, judge, ..self.settings.clone() };

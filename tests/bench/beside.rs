@@ -1,4 +1,4 @@
-//! The limits to compare with: programs that do a part of the work and nothing more.
+//! Reference programs, which do a part of the work and nothing more. Their measurements are the limits to compare with.
 
 use crate::measured::{Cost, run};
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// The argument that makes the benchmark's own program the bare loop.
+/// The argument that makes the benchmark program run the bare loop.
 pub(crate) const BARE_LOOP: &str = "--bare-loop";
 
-/// Reads each line of stdin, parses it, writes it to stdout and flushes.
+/// Reads lines from stdin, parses each one, writes it to stdout and flushes.
 pub(crate) fn bare_loop() {
     let (mut stdin, mut stdout) = (std::io::stdin().lock(), std::io::stdout().lock());
     let mut line = Vec::new();
@@ -23,17 +23,17 @@ pub(crate) fn bare_loop() {
     }
 }
 
-/// The bare loop on the lines of a file, which come through a pipe.
+/// Measures the bare loop on the lines of a file, which come through a pipe.
 pub(crate) fn by_bare_loop(file: &Path) -> Cost {
     through(file, Command::new(std::env::current_exe().unwrap()).arg(BARE_LOOP))
 }
 
-/// cat on the same bytes through the same two pipes.
+/// Measures cat on the same bytes through the same two pipes.
 pub(crate) fn by_cat(file: &Path) -> Cost {
     through(file, &mut Command::new("cat"))
 }
 
-/// `cat file | command`. Only its time counts: its processor time would be the shell's.
+/// Runs `cat file | command`. Only the time counts, because the processor time would be that of the shell.
 fn through(file: &Path, command: &mut Command) -> Cost {
     let mut piped = Command::new("sh");
     piped.args(["-c", r#"cat "$0" | "$@""#]).arg(file).arg(command.get_program()).args(command.get_args());

@@ -1,4 +1,4 @@
-//! The time from a cause to its effect, in a run that is otherwise idle.
+//! Measures the time from a cause to its effect in a run that is otherwise idle.
 
 use crate::beside::Hello;
 use crate::measured::{median, peak_of, program};
@@ -34,7 +34,7 @@ fn compare(table: &Table, name: &str, pairs: Vec<(f64, f64)>) {
     table.row(name, &[of(|pair| pair.0) * 1e6, of(|pair| pair.1) * 1e6, of(|pair| pair.0 / pair.1)]);
 }
 
-/// From exec to the first line.
+/// Measures the time from exec to the first line.
 fn start(table: &Table, times: usize) {
     let agent = Scripted::new(Dialect::Claude, &Dialect::Claude.script(""));
     let hello = Hello::build();
@@ -50,7 +50,7 @@ fn start(table: &Table, times: usize) {
 fn first_line(command: &mut Command, input: &str) -> f64 {
     let began = Instant::now();
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    // A program that reads nothing may have exited by now.
+    // A program that reads nothing may have exited already.
     let _ = child.stdin.as_mut().unwrap().write_all(input.as_bytes());
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -61,7 +61,7 @@ fn first_line(command: &mut Command, input: &str) -> f64 {
     took
 }
 
-/// A run whose agent only holds its pipes: the benchmark writes and reads at their far ends.
+/// A run whose agent only holds its pipes. The benchmark reads and writes at their far ends.
 pub(crate) struct Live {
     child: Child,
     stdin: ChildStdin,
@@ -81,7 +81,7 @@ impl Live {
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(agent.start("").as_bytes()).unwrap();
         let mut frames = BufReader::new(child.stdout.take().unwrap());
-        // The agent names its process in the session's id.
+        // The session id is the pid of the agent.
         let session = until(&mut frames, "\"kind\":\"session\"");
         let id = session.split("\"session_id\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
         let agent_out = File::options().append(true).open(format!("/proc/{id}/fd/1")).unwrap();
@@ -89,16 +89,16 @@ impl Live {
         Live { child, stdin, frames, agent_out, agent_in, _agent: agent }
     }
 
-    /// The most memory that it had, in KiB. Ends the run.
+    /// Ends the run and returns the peak memory in KiB.
     pub(crate) fn peak(mut self) -> f64 {
         let peak = peak_of(&format!("/proc/{}/status", self.child.id())).unwrap();
-        // Its guard ends the agent.
+        // The guard ends the agent.
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         peak
     }
 
-    /// From a line of the agent's to the frame.
+    /// Measures the time from an agent's line to its frame.
     fn event(&mut self, number: usize) -> f64 {
         let line = Dialect::Claude.lines(Events::Messages(60), 1).replace("msg_0", &format!("msg_{number}"));
         let began = Instant::now();
@@ -107,7 +107,8 @@ impl Live {
         began.elapsed().as_secs_f64()
     }
 
-    /// From the agent's request, over the question and its answer, to the line that the agent gets.
+    /// Measures the time from the agent's request, through the question and its answer, to the line that the agent
+    /// receives.
     fn question(&mut self) -> f64 {
         let began = Instant::now();
         writeln!(self.agent_out, "{PERMISSION}").unwrap();
@@ -119,7 +120,8 @@ impl Live {
         began.elapsed().as_secs_f64()
     }
 
-    /// From run.cancel to the line that tells the agent to stop, while the agent writes as fast as it can.
+    /// Measures the time from run.cancel to the line that tells the agent to stop, while the agent writes as fast as it
+    /// can.
     fn cancel_in_a_stream(mut self) -> f64 {
         let mut out = self.agent_out.try_clone().unwrap();
         let lines = Dialect::Claude.lines(Events::Mix, 30_000);
@@ -135,7 +137,7 @@ impl Live {
         writeln!(self.stdin, r#"{{"v":"1","type":"run.cancel"}}"#).unwrap();
         until(&mut self.agent_in, "\"interrupt\"");
         let took = began.elapsed().as_secs_f64();
-        // Its guard ends the agent.
+        // The guard ends the agent.
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         drop((self.agent_out, self.agent_in));
@@ -145,7 +147,7 @@ impl Live {
     }
 }
 
-/// The first line that contains the word.
+/// Returns the first line that contains the word.
 fn until(lines: &mut impl BufRead, word: &str) -> String {
     let mut line = String::new();
     while !line.contains(word) {

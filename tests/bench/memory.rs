@@ -1,4 +1,4 @@
-//! The most memory of runs that wait: for their agent, or for somebody who reads them.
+//! Measures the peak memory of runs that wait: for their agent, or for a reader.
 
 use crate::latency::Live;
 use crate::table::Table;
@@ -6,7 +6,7 @@ use crate::workload::{Dialect, Events};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{ErrorKind, Write};
 
-/// How long a run must take nothing to count as full.
+/// The time for which a run must accept nothing to count as full.
 const FULL: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 /// Measures everything.
@@ -16,7 +16,7 @@ pub(crate) fn measure(table: &Table) {
     table.row("a reader that stops", &[full().peak()]);
 }
 
-/// A run whose frames nobody reads, and whose agent writes until nothing more is taken.
+/// A run whose frames nobody reads, and whose agent writes until nothing more is accepted.
 fn full() -> Live {
     let mut run = Live::start();
     rustix::io::ioctl_fionbio(&run.agent_out, true).unwrap();

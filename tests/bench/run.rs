@@ -1,6 +1,6 @@
-//! The cost of a run, beside limits that the same minutes measured on the same machine: the machine's speed, and that
-//! of its neighbours, is in both. `cargo bench`; `--quick` for fewer and shorter runs, `--json` for one object a line.
-//! It asserts nothing.
+//! Measures the cost of a run, beside reference programs that run in the same minutes on the same machine, so that both
+//! measurements contain the speed and the load of that machine. `cargo bench`; `--quick` makes fewer and shorter runs,
+//! `--json` prints one object per line. The benchmark asserts nothing.
 
 #![expect(
     clippy::unwrap_used,
@@ -26,7 +26,7 @@ fn main() {
     if has(beside::BARE_LOOP) {
         return beside::bare_loop();
     }
-    // `cargo test --all-targets` runs benchmarks too, without this flag: there is nothing to test here.
+    // `cargo test --all-targets` also runs benchmarks, without this flag. There is nothing to test here.
     if !has("--bench") {
         return;
     }

@@ -32,7 +32,7 @@ impl Scripted {
         Scripted::with(dialect, folder, &program)
     }
 
-    /// An agent of Claude's dialect that opens a session with its process id for a name, and then only holds its pipes.
+    /// An agent of Claude's dialect that opens a session named after its process id, and then only holds its pipes.
     pub(crate) fn holding() -> Scripted {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let init = r#"{"type":"system","subtype":"init","session_id":"'$$'","claude_code_version":"1","model":"m"}"#;
@@ -44,7 +44,7 @@ impl Scripted {
         let file = folder.path().join(dialect.agent());
         fs::write(&file, program).expect("the agent's program");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("chmod");
-        // Neither a git work tree nor anything else that takes time to search.
+        // The folder is not a git work tree and holds nothing that takes time to search.
         fs::create_dir(folder.path().join("work")).expect("mkdir");
         Scripted { folder, dialect }
     }
@@ -59,7 +59,7 @@ impl Scripted {
         self.folder.path()
     }
 
-    /// The run.start that names it. `options`: further fields, each after a comma.
+    /// The run.start that names the agent. `options`: further fields, each after a comma.
     pub(crate) fn start(&self, options: &str) -> String {
         let agent = self.dialect.agent();
         format!(
@@ -67,7 +67,7 @@ impl Scripted {
         )
     }
 
-    /// A command in the agent's surroundings. All three streams are still to be set.
+    /// A command in the environment of the agent. The caller sets all three streams.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.folder.path().join("work")).env_clear();

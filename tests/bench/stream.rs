@@ -1,4 +1,4 @@
-//! Runs in which the agent writes as fast as it can.
+//! Measures runs in which the agent writes as fast as it can.
 
 use crate::beside::{by_bare_loop, by_cat};
 use crate::measured::{Cost, median, program, run};
@@ -8,11 +8,11 @@ use crate::workload::{Dialect, Events};
 use std::fs::File;
 use std::process::Stdio;
 
-/// How the run goes out.
+/// The output of the run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Json,
-    /// JSON, and a recording.
+    /// JSON with a recording.
     Record,
     /// Terminal mode, with both streams in files.
     Terminal,
@@ -31,7 +31,7 @@ struct Workload {
 
 const MILLION: usize = 1_000_000;
 
-/// Everything that is measured.
+/// All measurements.
 fn workloads(quick: bool) -> Vec<Workload> {
     let (some, times) = if quick { (20_000, 3) } else { (100_000, 5) };
     let usual = || Workload {
@@ -66,13 +66,13 @@ fn workloads(quick: bool) -> Vec<Workload> {
     all
 }
 
-/// This many secrets, none of which the agent says.
+/// This number of secrets, none of which the agent says.
 fn secrets(count: usize) -> String {
     let all: Vec<String> = (0..count).map(|number| format!("\"secret-number-{number}-{}\"", number * 7919)).collect();
     format!(r#","secrets":[{}]"#, all.join(","))
 }
 
-/// Measures all of them. A ratio is of a run and its neighbours in time, and the median of those is shown.
+/// Measures every workload, each run next to the reference programs. The table shows medians.
 pub(crate) fn measure(table: &Table, quick: bool) {
     let columns = ["events", "us/event", "CPU us/event", "bare loop us", "cat us", "% of bare", "peak KiB"];
     table.heading("streams", &columns);

@@ -1,4 +1,4 @@
-//! Results as a table for people, or as JSON Lines.
+//! Prints results as a table for people, or as JSON Lines.
 
 use serde_json::{Map, Value};
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ pub(crate) struct Table {
 }
 
 thread_local! {
-    /// The part that rows belong to, and its columns.
+    /// The current part of the table, and its columns.
     static PART: RefCell<(String, Vec<String>)> = RefCell::default();
 }
 
@@ -23,7 +23,7 @@ impl Table {
         }
     }
 
-    /// Prints a row, with a number for each column. Not a number: the column does not apply.
+    /// Prints a row with one number per column. NaN: the column does not apply.
     pub(crate) fn row(&self, name: &str, numbers: &[f64]) {
         if !self.json {
             let text = |number: &f64| match number {

@@ -1,9 +1,9 @@
 //! Scripted agents: the lines that an agent of each dialect writes, and the points at which it waits for the host. The
-//! lines have the fields of the real agents' lines that the drivers read, and a few that they skip.
+//! lines have the fields that the drivers read from the lines of real agents, and a few that the drivers skip.
 
 use std::fmt::Write as _;
 
-/// The dialect that a script speaks.
+/// The dialect of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Claude,
@@ -14,20 +14,20 @@ pub(crate) enum Dialect {
 /// The events of a script.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Events {
-    /// In turn: a message, a command that starts, and its end.
+    /// Repeats a message, a command that starts, and the end of the command.
     Mix,
     /// Pieces of one message.
     Deltas,
-    /// In turn: a command that starts, and its end.
+    /// Repeats a command that starts, and its end.
     Tools,
-    /// Messages of this many bytes.
+    /// Messages of this size in bytes.
     Messages(usize),
 }
 
 /// A step of a script.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    /// Waits for one line of the host.
+    /// Waits for one line from the host.
     Hear,
     /// Writes these lines.
     Say(String),
@@ -37,7 +37,7 @@ const CLAUDE_INIT: &str = r#"{"type":"system","subtype":"init","cwd":"/home/user
 "#;
 const CLAUDE_RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"duration_ms":1,"num_turns":1,"result":"Done.","session_id":"s","usage":{"input_tokens":100,"output_tokens":10}}
 "#;
-/// The shape of the end of each line of Claude's.
+/// The fields that end each line of Claude's.
 const CLAUDE_TAIL: &str = r#""parent_tool_use_id":null,"session_id":"s","uuid":"00000000-0000-4000-8000-000000000003"}
 "#;
 const CODEX_INITIALIZED: &str = r#"{"id":1,"result":{"userAgent":"spektacular/0.169.0 (Debian 12.0.0; x86_64)","codexHome":"/home/user/.codex"}}
@@ -60,7 +60,7 @@ const ACP_PROMPTED: &str = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"en
 "#;
 
 impl Dialect {
-    /// An agent that speaks the dialect.
+    /// An agent that speaks this dialect.
     pub(crate) fn agent(self) -> &'static str {
         match self {
             Dialect::Claude => "claude",
@@ -96,7 +96,7 @@ impl Dialect {
         }
     }
 
-    /// This many lines of the agent's.
+    /// This number of lines from the agent.
     pub(crate) fn lines(self, events: Events, count: usize) -> String {
         let mut out = String::new();
         if let (Events::Deltas, Some(first)) = (events, self.first_delta()) {

@@ -4,11 +4,12 @@ use crate::expected::compare;
 use crate::inside::play;
 use crate::workload::{Dialect, Events};
 
-/// Events of a replay.
+/// The number of events in a replay.
 const EVENTS: usize = 3000;
 const DIALECTS: [Dialect; 3] = [Dialect::Claude, Dialect::Codex, Dialect::Acp];
 
-/// Counts what one run allocates beyond a run of a tenth of the events, so that its beginning and end do not count.
+/// Counts the allocations of one run beyond those of a run with a tenth of the events, so that the beginning and the
+/// end do not count.
 fn allocations(dialect: Dialect, events: Events, options: &str) -> f64 {
     let of = |count| play(dialect, &dialect.script(&dialect.lines(events, count)), options, false).count;
     let (few, many) = (of(EVENTS / 10), of(EVENTS));

@@ -4,15 +4,15 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/counts/expected.txt");
-/// How far a count may be from the committed one, either way.
+/// The maximum relative difference between a count and the committed one.
 const ROOM: f64 = 0.03;
 
-/// Compares a count with the committed one, or writes it with `UPDATE_COUNTS=1`.
+/// Compares a count with the committed one, or writes it if `UPDATE_COUNTS=1` is set.
 #[track_caller]
 pub(crate) fn compare(name: &str, counted: f64) {
     println!("{name} {counted:.1}");
     let mut file = File::options().read(true).write(true).open(FILE).unwrap();
-    // Tests run at the same time, in threads and in processes.
+    // Tests run in parallel, in threads and in processes.
     file.lock().unwrap();
     let mut text = String::new();
     file.read_to_string(&mut text).unwrap();

@@ -1,4 +1,4 @@
-//! Each kind of input of a run costs linear time: twice the input, twice the work.
+//! Each kind of input to a run costs linear time: twice the input takes twice the work.
 
 use crate::inside::play;
 use crate::instructions::{count, secrets};
@@ -6,16 +6,16 @@ use crate::workload::{Dialect, Events, Step};
 use spektacular::protocol::limits;
 use std::fmt::Write as _;
 
-/// How much more the second doubling may cost than the first. Linear work gives 2, quadratic work 4.
+/// The maximum ratio between the costs of the second and of the first doubling. Linear work gives 2, quadratic work 4.
 const LIMIT: f64 = 2.5;
 
 /// A kind of input.
 struct Kind {
     name: &'static str,
     dialect: Dialect,
-    /// How much of it the first of three runs has; the others have twice and four times as much, up to a limit.
+    /// The amount for the first of three runs. The others have twice and four times as much, up to a limit.
     first: usize,
-    /// For this much of it: further fields of run.start, and the agent's lines.
+    /// Returns, for an amount, further fields of run.start and the agent's lines.
     make: fn(usize) -> (String, String),
 }
 
@@ -24,7 +24,7 @@ const CODEX: Dialect = Dialect::Codex;
 const ACP: Dialect = Dialect::Acp;
 
 const KINDS: &[Kind] = &[
-    // Longer than what is handled in one piece, so that all three take the same way.
+    // Longer than the part that is handled at once, so that all three runs take the same path.
     claude("the length of a line", 300_000, |n| say(CLAUDE.lines(Events::Messages(n), 1))),
     claude("the length of a line of commands", 20_000, |n| say(commands(n))),
     claude("pieces of a message", 2000, |n| say(CLAUDE.lines(Events::Deltas, n))),
@@ -62,7 +62,7 @@ fn say(lines: String) -> (String, String) {
     (String::new(), lines)
 }
 
-/// A command of this many words.
+/// A command with this number of words.
 fn commands(words: usize) -> String {
     let command = "echo 'a b' && ".repeat(words / 4);
     format!(
@@ -113,7 +113,7 @@ fn written(number: usize) -> String {
     )
 }
 
-/// Tools that all start before the first ends.
+/// Tools that all start before the first one ends.
 fn open_tools(tools: usize) -> String {
     let lines = CLAUDE.lines(Events::Tools, 2 * tools);
     let (starts, ends): (Vec<_>, Vec<_>) = lines.lines().partition(|line| line.contains("tool_use\","));
@@ -130,7 +130,7 @@ fn plan(entries: usize) -> String {
     )
 }
 
-/// An edit of this many lines, of which each second one stays.
+/// An edit of this many lines, which leaves every second line unchanged.
 fn edit(lines: usize) -> String {
     let text = |changed: &str| {
         (0..lines).fold(String::new(), |mut text, number| {
@@ -171,7 +171,7 @@ fn message(text: &str) -> String {
     )
 }
 
-/// A call, and a permission question that gives it another input.
+/// A call, and a permission question that gives the call another input.
 fn acp_permission(fields: usize, places: usize) -> String {
     let places: Vec<String> = (0..places).map(|number| format!(r#"{{"path":"/place/{number}"}}"#)).collect();
     let call = format!(
@@ -228,7 +228,8 @@ fn approval(fields: &str) -> String {
     )
 }
 
-/// Whether the second doubling of an input costs too much. `counted`: the work for once, twice and four times the input.
+/// Whether the second doubling of an input costs too much. `counted`: the work for the amount, twice the amount, and
+/// four times the amount.
 pub(crate) fn is_steep(name: &str, counted: [u64; 3]) -> bool {
     let [one, two, four] = counted.map(|work| work as f64);
     let growth = (four - two) / (two - one);
@@ -257,6 +258,6 @@ fn allocated_memory_grows_as_the_input_does() {
 #[test]
 #[ignore = "needs valgrind and a static release build: .ci/run"]
 fn instructions_grow_as_the_input_does() {
-    // The least of some runs: one that waits long for its agent's processes looks at them more often.
+    // The minimum of several runs. A run that waits long for the agent's processes checks them more often.
     check(|dialect, options, steps| (0..3).map(|_| count(dialect, steps, options).0).min().unwrap());
 }

@@ -5,14 +5,16 @@ use crate::world::{Sent, World};
 use spektacular::agent::registry::Agents;
 use spektacular::protocol::request::Options;
 
-/// Allocations, and the bytes allocated by them. A buffer that grows counts again as a whole: it may be copied.
+/// The number of allocations and their total size in bytes. A buffer that grows counts again as a whole, because it may
+/// be copied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allocated {
     pub(crate) count: u64,
     pub(crate) bytes: u64,
 }
 
-/// Plays the steps after this run.start. Counts what the last step and `then` allocate, or with `whole` everything.
+/// Plays the steps after this run.start. Counts the allocations of the last step and of `then`, or of everything if
+/// `whole` is set.
 pub(crate) fn play(dialect: Dialect, steps: &[Step], options: &str, whole: bool) -> Allocated {
     let mut world = World::new("/home/user/project", Options::default(), Agents::built_in());
     let agent = dialect.agent();
@@ -49,7 +51,7 @@ pub(crate) fn play(dialect: Dialect, steps: &[Step], options: &str, whole: bool)
 }
 
 impl Allocated {
-    /// Both as one number. An allocation takes about as long as a copy of this many bytes.
+    /// Both counts as one number. One allocation takes about as long as copying this many bytes.
     pub(crate) fn work(self) -> u64 {
         self.count * 64 + self.bytes
     }
@@ -60,7 +62,7 @@ impl Allocated {
     }
 }
 
-/// Empties the outbox without reading the frames: the number of bytes that were in it.
+/// Empties the outbox without reading the frames. Returns the number of bytes that were in it.
 fn discard(world: &mut World) -> usize {
     let mut bytes = 0;
     loop {

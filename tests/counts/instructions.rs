@@ -1,6 +1,6 @@
-//! Instructions per event, of the whole program but not of its agent. valgrind runs one thread at a time, far slower
-//! than the agent writes. A thread that spins for a moment before it waits still makes a run differ from the next by up
-//! to a per cent or two, so that the least of some runs counts.
+//! Counts the instructions per event, of the whole program without its agent. valgrind runs one thread at a time, far
+//! slower than the agent writes. Two runs still differ by up to one or two per cent, because threads may spin for a
+//! moment before they wait. So the minimum of several runs counts.
 
 use crate::expected::compare;
 use crate::scripted::Scripted;
@@ -10,14 +10,15 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-/// Names the program that is counted: a static release build, since those of two machines are alike.
+/// The environment variable that names the program to count: a static release build, because such builds are alike on
+/// all machines.
 const PROGRAM: &str = "COUNT_INSTRUCTIONS_OF";
-/// Names its target, for which counts are committed.
+/// The environment variable that names its target. Counts are committed per target.
 const TARGET: &str = "COUNT_TARGET";
 const EVENTS: usize = 6000;
 const RUNS: usize = 3;
 
-/// Runs the program with a scripted agent: its instructions, and what it wrote to stdout.
+/// Runs the program with a scripted agent. Returns the number of instructions and the output on stdout.
 pub(crate) fn count(dialect: Dialect, steps: &[Step], options: &str) -> (u64, String) {
     let program = PathBuf::from(std::env::var_os(PROGRAM).unwrap_or_else(|| panic!("{PROGRAM} names no program")));
     let agent = Scripted::new(dialect, steps);
@@ -36,14 +37,14 @@ pub(crate) fn count(dialect: Dialect, steps: &[Step], options: &str) -> (u64, St
     (collected(&log), String::from_utf8(out.stdout).unwrap())
 }
 
-/// The number of instructions in a log of valgrind's.
+/// The number of instructions in a log of valgrind.
 pub(crate) fn collected(log: &str) -> u64 {
     let collected = log.lines().find_map(|line| line.split("Collected : ").nth(1));
     collected.unwrap_or_else(|| panic!("valgrind counted nothing: {log}")).trim().parse().unwrap()
 }
 
-/// Counts what a run takes beyond one of a tenth of its events. Its beginning and its end do not count: they take longer
-/// where more processes run.
+/// Counts the instructions of a run beyond those of a run with a tenth of the events. The beginning and the end do not
+/// count, because they take longer on a machine with more processes.
 fn per_event(name: &str, dialect: Dialect, events: Events, options: &str) {
     let target = std::env::var(TARGET).unwrap_or_else(|_| panic!("{TARGET} names no target"));
     let least = |events_in_all| {
@@ -69,7 +70,7 @@ fn events_take_as_many_instructions_as_committed() {
     per_event("claude mix with 5 secrets", Dialect::Claude, Events::Mix, &secrets(5));
 }
 
-/// This many secrets, none of which the agent says.
+/// This number of secrets, none of which the agent says.
 pub(crate) fn secrets(count: usize) -> String {
     let all: Vec<String> = (0..count).map(|number| format!("\"secret-number-{number}-{}\"", number * 7919)).collect();
     format!(r#","secrets":[{}]"#, all.join(","))

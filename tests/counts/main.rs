@@ -1,6 +1,6 @@
-//! Guards of the cost of a run. They count work, which no noise of the machine can change: allocations of a run inside
-//! this process, and instructions of the program under valgrind. Each count stands in `expected.txt` beside this file,
-//! and may differ by 3 % either way. `UPDATE_COUNTS=1` writes the counts of the tests that run.
+//! Guards the cost of a run. The tests count work, which does not depend on the load of the machine: allocations of a
+//! run inside this process, and instructions of the program under valgrind. Each count is in `expected.txt` beside this
+//! file, and may differ by 3 %. `UPDATE_COUNTS=1` writes the counts of the tests that run.
 
 #![expect(
     clippy::unwrap_used,

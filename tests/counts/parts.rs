@@ -21,9 +21,9 @@ use std::process::Command;
 /// A kind of input.
 struct Part {
     name: &'static str,
-    /// How much of it the first of three calls gets; the others get twice and four times as much.
+    /// The amount for the first of three calls. The others get twice and four times as much.
     first: usize,
-    /// Makes this much of it, and returns the work to count.
+    /// Prepares this amount, and returns the work to count.
     make: fn(usize) -> Box<dyn FnOnce()>,
 }
 
@@ -52,7 +52,7 @@ const PARTS: &[Part] = &[
     Part { name: "tasks of a plan", first: 200, make: planned },
 ];
 
-/// The end of one secret and the beginning of the next, so that no line end is ever shown.
+/// The end of one secret and the beginning of the next, so that the end of a line is never shown.
 const ENDLESS: &str = "-----END RSA PRIVATE KEY----------BEGIN RSA PRIVATE KEY-----";
 
 fn unfinished(lines: usize) -> Vec<String> {
@@ -85,7 +85,7 @@ fn agents(count: usize) -> String {
     format!(r#"{{"agents":{{{}}}}}"#, all.join(","))
 }
 
-/// The same agent, many times over.
+/// The same agent, many times.
 fn models(count: usize) -> String {
     format!(r#"{{"agents":{{{}}}}}"#, vec![r#""claude":{"model":"m"}"#; count].join(","))
 }
@@ -185,10 +185,10 @@ fn allocated_memory_of_other_input_grows_as_the_input_does() {
     });
 }
 
-/// In a process under valgrind: the kind of input and its size, with a blank between them.
+/// For a process under valgrind: the kind of input and its size, separated by a space.
 const CHILD: &str = "COUNT_PART";
 
-/// Allocations do not show that each part of an input is compared with each other one, but instructions do.
+/// Allocations do not show that each part of an input is compared with all others. Instructions do.
 #[test]
 #[ignore = "needs valgrind: .ci/run"]
 fn instructions_of_other_input_grow_as_the_input_does() {

@@ -1,8 +1,9 @@
-//! A peer that makes one run of several: one run.started, one terminal frame, ids without a gap, usage summed.
+//! A peer that joins several runs into one: one run.started, one terminal frame, ids without a gap, usage summed.
 
 use spektacular::engine::{Outbox, Outgoing, Peer, Understood};
 use spektacular::io::inbox::RawLine;
 use spektacular::json_lines::JsonLines;
+use spektacular::protocol::ids::RunId;
 use spektacular::protocol::outbound::{Body, Terminal};
 use spektacular::protocol::redacted::Redacted;
 use spektacular::redact::Redactor;
@@ -11,9 +12,9 @@ use std::time::Instant;
 
 pub(crate) struct Joined {
     peer: JsonLines,
-    /// Runs that are still to come; the last one's terminal frame is the outside one's.
+    /// The number of remaining runs. The terminal frame of the last one becomes that of the joined run.
     pub(crate) left: usize,
-    run_id: Option<String>,
+    run_id: Option<RunId>,
     ended: Vec<Terminal>,
     files: BTreeSet<String>,
 }
@@ -31,7 +32,7 @@ impl Peer for Joined {
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let first = self.run_id.is_none();
-        let run_id = self.run_id.get_or_insert_with(|| outgoing.run_id.to_owned()).clone();
+        let run_id = self.run_id.get_or_insert_with(|| outgoing.run_id.clone()).clone();
         match &**outgoing.body {
             Body::Started(_) if !first => return,
             Body::Artifact(artifact) => {
@@ -52,7 +53,7 @@ impl Peer for Joined {
                 }
                 let mut seen = HashSet::new();
                 end.artifacts.retain(|artifact| seen.insert((artifact.path.clone(), artifact.action)));
-                // Every text in it is redacted already.
+                // All its texts are redacted already.
                 let mut body = Redacted::new(Body::Terminal(Box::new(end)), &Redactor::new());
                 return self.peer.show(Outgoing { run_id: &run_id, body: &mut body, ..outgoing }, out);
             }

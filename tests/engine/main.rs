@@ -1,5 +1,5 @@
-//! Several runs in one process. The engine owns stdin, stdout and the signals of its process, so this suite has no
-//! harness: it starts itself again, and that second process is the one under test.
+//! Tests of several runs in one process. The engine owns the stdin, the stdout and the signals of its process, so this
+//! suite has no harness: it starts its own binary again, and that second process is under test.
 
 #![expect(
     clippy::unwrap_used,
@@ -27,7 +27,7 @@ const UNDER_TEST: &str = "under-test";
 const TEST: &str = "several_runs_are_one_outside";
 
 fn main() {
-    // The helpers of a run are the program that runs it, with an argument.
+    // A run starts its helpers as its own program with an argument.
     let helper: Vec<_> = std::env::args_os().skip(1).collect();
     if let Some(code) = process::run_helper(&helper) {
         std::process::exit(code);
@@ -35,7 +35,7 @@ fn main() {
     let mut args = std::env::args().skip(1);
     match args.next().as_deref() {
         Some(UNDER_TEST) => scenario::carry(&args.next().unwrap()),
-        // Like the harness: a filter that matches nothing here runs nothing.
+        // As in the harness, a filter that matches no test runs nothing.
         filter if filter.is_some_and(|word| !word.starts_with('-') && !TEST.contains(word)) => {}
         _ => {
             several_runs_are_one_outside();
@@ -119,7 +119,7 @@ fn several_runs_are_one_outside() {
     under.send(&json!({"v": "1", "id": "start", "type": "run.start", "run_id": "outside",
         "payload": {"prompt": "Say hello.", "agent": "recorded"}}));
 
-    // The process waits between the first two runs: a line that comes now is for the second.
+    // The process waits between the first two runs, so a line that arrives now is for the second.
     let between = under.until_said("after 1: ");
     under.send(&json!({"v": "1", "id": "again", "type": "run.start", "payload": {"prompt": "No"}}));
     under.go_on();
@@ -129,7 +129,7 @@ fn several_runs_are_one_outside() {
     assert_eq!(under.until_said("after 2: "), between, "threads or descriptors are left over");
     under.go_on();
 
-    // A signal between two runs ends the next one.
+    // A signal between two runs ends the next run.
     assert_eq!(under.until_said("after 3: "), between, "threads or descriptors are left over");
     under.terminate();
     under.go_on();
@@ -159,7 +159,7 @@ fn several_runs_are_one_outside() {
     let reported = frames.iter().filter(|frame| frame["type"] == "run.artifact").count();
     assert_eq!((files.len(), reported), (1, 1), "the same file of two runs is one artifact: {frames:#?}");
 
-    // No id comes twice, whichever run it is from.
+    // Every id is unique across the runs.
     for key in ["message_id", "call_id"] {
         let ids = frames
             .iter()

@@ -1,4 +1,4 @@
-//! The process under test: four runs, one after the other, and what they leave behind.
+//! The process under test: four runs in sequence, and the resources that they leave behind.
 
 use super::joined::Joined;
 use super::machine::limit;
@@ -33,7 +33,7 @@ fn agents() -> Agents {
 
 fn job(begin: Begin) -> Job {
     let permissions = Some(Permissions::All(Policy::Allow));
-    // Text is seen while the agent still speaks.
+    // Requests deltas, so that text arrives while the agent still speaks.
     let above = Options { permissions, progress: Some(Level::Full), ..Options::default() };
     let layers =
         Layers { agents: agents(), above, below: Options::default(), guest_model: None, origins: Origins::default() };
@@ -49,9 +49,8 @@ fn count(folder: &str) -> usize {
     fs::read_dir(folder).expect("/proc").count()
 }
 
-/// Waits until the process has as many threads as between two runs, and as many open files as after the first, or
-/// until it is clear that something stays. The first number of files counts as soon as the threads that close files
-/// have ended.
+/// Waits until the process has as many threads as between two runs and as many open files as after the first, or until
+/// the limit passes. The first count of files is taken after the threads that close files have ended.
 fn left(threads: usize, files: Option<usize>) -> (usize, usize) {
     let deadline = Instant::now() + limit();
     loop {
@@ -64,7 +63,7 @@ fn left(threads: usize, files: Option<usize>) -> (usize, usize) {
     }
 }
 
-/// Waits until the other side takes the connection and closes it.
+/// Waits until the other side accepts the connection and closes it.
 fn wait_at(gate: &str) {
     let mut nothing = [0];
     let read = UnixStream::connect(gate).expect("the gate").read(&mut nothing);

@@ -5,7 +5,7 @@ use super::playback::case;
 use super::round::Target;
 use super::stage::{check, of_case};
 
-/// Steps that fit everywhere.
+/// Steps that fit every target.
 const STEPS: &[&str] = &[
     "e",
     "k",

@@ -1,6 +1,6 @@
-//! JSON as written: keeps numbers of any size, repeated keys and lone surrogates.
+//! JSON as written. Keeps numbers of any size, repeated keys and lone surrogates.
 
-/// A value. A scalar is kept as its text, a string with its quotes.
+/// A value. A scalar is kept as its source text, a string with its quotes.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     Scalar(String),
@@ -109,7 +109,7 @@ impl Node {
         }
     }
 
-    /// The number of values in it, itself included.
+    /// The number of values in this value, including itself.
     pub(crate) fn count(&self) -> usize {
         1 + match self {
             Node::Scalar(_) => 0,
@@ -118,7 +118,7 @@ impl Node {
         }
     }
 
-    /// The value with this number, counted from 0 for itself.
+    /// The value with this number. 0 is the value itself.
     pub(crate) fn at(&mut self, mut number: usize) -> Option<&mut Node> {
         if number == 0 {
             return Some(self);
@@ -145,7 +145,7 @@ impl Node {
         text.strip_prefix('"')?.strip_suffix('"')
     }
 
-    /// A string with this text, which is escaped already.
+    /// A string with this text, which is already escaped.
     pub(crate) fn string(inside: &str) -> Node {
         Node::Scalar(format!("\"{inside}\""))
     }

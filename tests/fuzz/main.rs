@@ -1,12 +1,9 @@
 //! Fuzzing on stable Rust, in this process and from a seed, and the model of a run.
 //!
-//! `cargo test --test fuzz` runs a short round of every target, always the same one. For an hour of new inputs:
+//! `cargo test --test fuzz` runs a short round of every target, always the same one. `FUZZ_SECONDS=3600 cargo test
+//! --test fuzz -- --nocapture` runs new inputs for an hour.
 //!
-//! ```text
-//! FUZZ_SECONDS=3600 cargo test --test fuzz -- --nocapture
-//! ```
-//!
-//! A failure prints the target, the seed, and the input as small as it gets, and says how to keep that in the corpus.
+//! A failure prints the target, the seed and the minimized input, and explains how to keep that input in the corpus.
 
 #![expect(
     clippy::unwrap_used,

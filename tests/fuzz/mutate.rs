@@ -66,8 +66,8 @@ const VALUES: &[&str] = &[
     "",
 ];
 
-/// Changes an input, once or a few times. `others`: inputs of the same target, to take parts from. `words`: whole lines
-/// to insert.
+/// Changes an input, once or a few times. `others`: inputs of the same target, as a source of parts. `words`: whole
+/// lines to insert.
 pub(crate) fn mutate(input: &Input, others: &[Input], words: &[&str], rng: &mut Rng) -> Input {
     let mut input = input.clone();
     for _ in 0..1 + rng.below(3) * rng.below(4) {
@@ -194,7 +194,7 @@ fn fields(all: &mut Vec<(String, Node)>, rng: &mut Rng) {
         0 | 1 => drop(all.remove(at)),
         2 => all.insert(other, all[at].clone()),
         3 => {
-            // The values of two keys, exchanged.
+            // Exchanges the values of two keys.
             let node = all[at].1.clone();
             all[at].1 = std::mem::replace(&mut all[other].1, node);
         }
@@ -209,7 +209,7 @@ fn replace(node: &mut Node, other: Option<Node>, rng: &mut Rng) {
         let inside = inside.to_owned();
         let cut = inside.char_indices().map(|(at, _)| at).nth(rng.below(inside.len().max(1))).unwrap_or_default();
         let new = match choice {
-            // A cut may break an escape, which makes the line no JSON: seldom wanted.
+            // A cut may break an escape, and then the line is no longer JSON. That is rarely wanted.
             0 if !inside.contains('\\') || rng.once_in(8) => inside[..cut].to_owned(),
             1 => format!("{inside}{}", rng.pick(STRINGS)),
             2 => format!("{}{inside}", rng.pick(STRINGS)),
@@ -242,7 +242,7 @@ fn replace(node: &mut Node, other: Option<Node>, rng: &mut Rng) {
     };
 }
 
-/// A place of an input that can be made as large as wanted.
+/// A place of an input that can grow to any size.
 #[derive(Clone, Debug)]
 pub(crate) struct Pump {
     line: usize,
@@ -266,7 +266,7 @@ impl Pump {
         Pump { line, kind }
     }
 
-    /// The input with this many bytes more, or about as many.
+    /// The input with about this many additional bytes.
     pub(crate) fn grown(&self, input: &Input, bytes: usize) -> Input {
         let mut input = input.clone();
         let Some(line) = input.get(self.line).cloned() else { return input };
@@ -288,7 +288,7 @@ impl Pump {
     }
 }
 
-/// Repeats the elements of a value. The copies get numbers, so that no two are equal.
+/// Repeats the elements of a value. The copies get numbers, so that they all differ.
 fn grow(node: &mut Node, bytes: usize) {
     match node {
         Node::Scalar(_) => {
@@ -317,7 +317,7 @@ fn numbered(node: &Node, number: usize) -> Node {
         },
         Node::Array(all) => Node::Array(all.iter().map(|node| numbered(node, number)).collect()),
         Node::Object(all) => {
-            // The words of a dialect stay.
+            // The words of a dialect stay unchanged.
             let change = |(key, node): &(String, Node)| {
                 let word = ["\"type\"", "\"status\"", "\"kind\"", "\"subtype\""].contains(&key.as_str());
                 (key.clone(), if word { node.clone() } else { numbered(node, number) })

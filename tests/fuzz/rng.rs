@@ -8,7 +8,7 @@ impl Rng {
         Rng(seed)
     }
 
-    /// Numbers that depend on these bytes alone.
+    /// Numbers that depend only on these bytes.
     pub(crate) fn of(bytes: &[u8]) -> Rng {
         let mut rng = Rng(bytes.len() as u64);
         for chunk in bytes.chunks(8) {
@@ -31,7 +31,7 @@ impl Rng {
         usize::try_from(self.next() % limit.max(1) as u64).unwrap_or_default()
     }
 
-    /// True once in `times`.
+    /// True once in `times` calls.
     pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -40,7 +40,7 @@ impl Rng {
         &all[self.below(all.len())]
     }
 
-    /// The text in random pieces, some of them empty.
+    /// Splits the text into random pieces, some of them empty.
     pub(crate) fn pieces<'a>(&mut self, text: &'a str) -> Vec<&'a str> {
         let (mut pieces, mut rest) = (Vec::new(), text);
         while !rest.is_empty() {

@@ -37,11 +37,11 @@ fn the_time_is_shared_by_all_targets() {
 
 pub(crate) type Checked = Result<(), String>;
 
-/// A subject of the fuzzing.
+/// The subject of fuzzing.
 pub(crate) struct Target {
-    /// The name of its folder in the corpus.
+    /// The name of the target's folder in the corpus.
     pub(crate) name: &'static str,
-    /// Random inputs in a short round.
+    /// The number of random inputs in a short round.
     pub(crate) cases: u64,
     /// Inputs in addition to the corpus.
     pub(crate) seeds: fn() -> Vec<Input>,
@@ -49,7 +49,7 @@ pub(crate) struct Target {
     pub(crate) words: &'static [&'static str],
     /// Checks the properties. Its random choices depend on the input alone.
     pub(crate) check: fn(&Input) -> Checked,
-    /// Whether the first line says how to read the others, so that mutations leave it alone.
+    /// Whether the first line determines how the others are read. Mutations leave such a line unchanged.
     pub(crate) headed: bool,
 }
 

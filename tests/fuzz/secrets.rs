@@ -1,5 +1,4 @@
-//! Secrets in recorded runs, in every form and place: neither a frame, nor a diagnostic, nor a recording, nor a byte on
-//! a terminal shows one.
+//! Secrets in recorded runs, in every form and place: no frame, no diagnostic, no recording and no terminal shows one.
 
 use super::input::Input;
 use super::json::Node;
@@ -25,7 +24,7 @@ use std::time::Instant;
 const SECRETS: [&str; 4] =
     ["hunter2-Zq7731xyAbc", "pa\"ss\\w0rd/7731+#<x>", "geheim-ß€-ü42-Zq", "first-Line-77\nsecond-Line-88"];
 
-/// Random runs of a short round.
+/// The number of random runs in a short round.
 const RUNS: u64 = 120;
 
 fn base64(bytes: &[u8]) -> String {
@@ -59,7 +58,7 @@ fn escaped(text: &str) -> String {
     json[1..json.len() - 1].to_owned()
 }
 
-/// The middle of what base64 makes of the secret with this many bytes before it: the same whatever is around it.
+/// The middle of the secret in base64 with this many bytes before it. It does not depend on the surrounding bytes.
 fn base64_middle(secret: &str, before: usize) -> String {
     let data = [&vec![b'x'; before][..], secret.as_bytes()].concat();
     let skip = (before * 8).div_ceil(6);
@@ -82,14 +81,15 @@ fn forms(secret: &str) -> Vec<String> {
     all
 }
 
-/// A text with the secret in it.
+/// A text that contains the secret.
 fn text_with(secret: &str, screen: bool, rng: &mut Rng) -> String {
     let before = ["", "it is ", "a=", "\"", "x\n", "é"][rng.below(6)];
     let after = ["", " and more", "\"", "\n", "'", "\u{200b}"][rng.below(6)];
     let at = secret.floor_char_boundary(1 + rng.below(secret.len() - 1));
     let form = match rng.below(12) {
         0..=3 => secret.to_owned(),
-        // Only a terminal's output is cleaned, and then what an escape sequence or an invisible character split.
+        // Only the output of a terminal is cleaned, and only there a secret split by an escape sequence or an invisible
+        // character becomes visible.
         4 if screen => format!("{}\u{1b}[3{}m{}", &secret[..at], rng.below(8), &secret[at..]),
         5 if screen => format!("{}\u{feff}{}", &secret[..at], &secret[at..]),
         6 => base64(format!("user{}:{secret}", "x".repeat(rng.below(3))).as_bytes()),
@@ -98,7 +98,7 @@ fn text_with(secret: &str, screen: bool, rng: &mut Rng) -> String {
         9 => secret.repeat(2),
         _ => rng.pick(&forms(secret)).clone(),
     };
-    // Long enough for a cut of a title, an option, an output or a frame to go through it.
+    // Long enough that the limit of a title, an option, an output or a frame cuts through it.
     let fill = [0, 0, 0, 0, 100, 112, 1010, 16_000, 65_520][rng.below(9)];
     format!("{}{before}{form}{after}", "w ".repeat(fill / 2))
 }
@@ -130,7 +130,7 @@ const WORDS: &[&str] = &[
     "tool_name",
 ];
 
-/// Puts a text into one of the strings of a line. False: there is none.
+/// Puts a text into one of the strings of a line. Returns false if the line has none.
 fn put(node: &mut Node, text: &str, rng: &mut Rng) -> bool {
     let count = node.count();
     for _ in 0..40 {
@@ -176,7 +176,7 @@ fn is_piece(line: &str) -> bool {
     ["text_delta", "thinking_delta", "/delta", "_chunk"].iter().any(|word| line.contains(word))
 }
 
-/// The recorded run with the secret in some of its lines, and whether a secret was split.
+/// The recorded run with the secret in some of its lines. Also returns whether a secret was split.
 fn with_secret(input: &Input, secret: &str, screen: bool, rng: &mut Rng) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let every = 1 + rng.below(4);
@@ -206,7 +206,7 @@ fn with_secret(input: &Input, secret: &str, screen: bool, rng: &mut Rng) -> Vec<
     lines
 }
 
-/// Puts a piece into the field of a line that holds pieces.
+/// Puts a piece into the field of the line that holds pieces.
 fn put_piece(node: &mut Node, piece: &str) {
     match node {
         Node::Object(all) => {
@@ -316,7 +316,7 @@ fn started(line: &str, secret: &str) -> String {
     message.to_string()
 }
 
-/// All strings of a value, except for the ids of sessions; with `keys`, its keys too.
+/// All strings of a value, except for the ids of sessions. `keys`: includes its keys.
 fn strings(value: &Value, keys: bool, found: &mut Vec<String>) {
     match value {
         Value::String(text) => found.push(text.clone()),
@@ -420,7 +420,7 @@ fn check(lines: &[String], secret: &str, screen: bool, look: Look, record: &Path
     recording_hides(forms, &out.recording)
 }
 
-/// Lines that can be left out without the leak.
+/// Drops lines that the leak does not need.
 fn fewer(lines: Vec<String>, leaks: impl Fn(&[String]) -> bool) -> Vec<String> {
     let (mut lines, mut at) = (lines, 1);
     while at < lines.len() {

@@ -70,7 +70,7 @@ pub(crate) fn of_case(case: &Case) -> Input {
 struct Play {
     world: World,
     ids: Vec<String>,
-    /// The number of frames that were searched for questions.
+    /// The number of frames that were already searched for questions.
     seen: usize,
     sent: Vec<Sent>,
     /// Whether the agent speaks JSON.
@@ -141,7 +141,7 @@ impl Play {
         Ok(())
     }
 
-    /// Follows every step: starts the agent, reads what it was sent, and numbers the questions.
+    /// Follows every step: starts the agent, reads the lines for it, and numbers the questions.
     fn after(&mut self) -> Checked {
         self.world.spawn();
         for sent in std::mem::take(&mut self.world.machine().sent) {
@@ -163,7 +163,7 @@ impl Play {
         Ok(())
     }
 
-    /// The agent leaves; if the run does not end with that, a person kills it.
+    /// The agent exits. If that does not end the run, a person kills it.
     fn end(&mut self) -> Checked {
         if self.world.run().is_waiting() {
             self.world.step(Event::InputEnded);
@@ -181,7 +181,7 @@ impl Play {
     }
 }
 
-/// The run ends, its frames are those of a run, and a second run of the same input gives the same bytes.
+/// The run ends, its frames follow the protocol, and a second run of the same input gives the same bytes.
 pub(crate) fn check(input: &Input) -> Checked {
     let mut play = Play::new(input);
     play.run(input)?;

@@ -107,7 +107,7 @@ fn redactor() {
 
 const MARKER: &str = "<!--QUESTION:{\"questions\":[{\"question\":\"Which?\",\"options\":[{\"label\":\"A\"}]}]}-->";
 
-/// The visible effects of one message in these pieces.
+/// The visible effects of one message that arrives in these pieces.
 fn said(pieces: &[&str]) -> Result<(String, Vec<Value>, bool), String> {
     let options = Options { progress: Some(Level::Full), ..Options::default() };
     let mut world = World::new("/home/user/project", options, Agents::built_in());
@@ -164,7 +164,7 @@ fn markers() {
     .round();
 }
 
-/// A question from an object: its kind, its options and its rules.
+/// A question from an object: its kind, its options and its validation.
 fn ask(text: &str) -> Ask {
     let from: Value = serde_json::from_str(text).unwrap_or_default();
     let label = |option: &Value| option.as_str().map(str::to_owned);
@@ -196,7 +196,7 @@ fn ask(text: &str) -> Ask {
     Ask { validation, required: from["required"] != false, ..ask }
 }
 
-/// Whether an accepted answer is one that the question allows.
+/// Whether the question allows the accepted answer.
 fn allowed(ask: &Ask, answer: &Answer) -> bool {
     let rules = &ask.validation;
     let one = |value: &Text| match &ask.kind {
@@ -226,7 +226,7 @@ fn allowed(ask: &Ask, answer: &Answer) -> bool {
     }
 }
 
-/// The first line is a question, each further one an answer to it; all together may be a file of answers.
+/// The first line is a question. Each further line is an answer to it, and all together may be a file of answers.
 #[test]
 fn answers() {
     let seeds = || {

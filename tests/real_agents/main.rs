@@ -1,8 +1,8 @@
-//! The program with real coding agents, each against a model that is a script on loopback: no account, no key, no
-//! network but for the installation by npm. Only the agent is real here that the black-box tests imitate.
+//! Tests of the program with real coding agents, each against a scripted model on loopback: no account, no key, no
+//! network except for the installation by npm. Only the agent differs from the black-box tests, which imitate it.
 //!
-//! The rows are functions that take an agent and run it with the one client, which knows none of them. What an agent
-//! does in its own way is data: `ways.rs`.
+//! The rows are functions that take an agent and run it with the one client, which knows no agent. `ways.rs` holds the
+//! differences between the agents as data.
 
 #![expect(
     clippy::unwrap_used,

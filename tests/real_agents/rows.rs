@@ -23,8 +23,8 @@ macro_rules! rows {
     };
 }
 
-/// Runs a test a second time if it fails, and says so: the agents, their tools and the machine are not ours, and a
-/// moment without a processor is no mistake of the program's. A mistake that is always there fails twice.
+/// Repeats a failed test once, and reports that. The agents, their tools and the machine are not under our control, and
+/// a moment without a processor is not a fault of the program. A real fault fails twice.
 pub(crate) fn twice(name: &str, test: impl Fn()) {
     let Err(cause) = catch_unwind(AssertUnwindSafe(&test)) else { return };
     let text = cause.downcast_ref::<String>().map(String::as_str).or(cause.downcast_ref::<&str>().copied());

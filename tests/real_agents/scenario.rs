@@ -1,5 +1,5 @@
-//! The scenario files: what the model says, request by request. One file serves every agent; its dialect puts it into
-//! the words of the agent's API and tools.
+//! The scenario files, which define the model's reply to each request. One file serves every agent: the dialect
+//! translates it into the terms of the agent's API and tools.
 
 use std::fs;
 use std::path::Path;
@@ -53,8 +53,8 @@ pub(crate) struct Usage {
     pub(crate) output: u64,
 }
 
-/// A tool call; `Tool` is one in the agent's own words, `Offered` one of the tool by which spektacular lets its model
-/// ask, whatever the agent calls that.
+/// A tool call. `Tool` uses the agent's own terms. `Offered` calls the tool by which spektacular lets the model ask,
+/// whatever its name for this agent.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Call {
@@ -77,7 +77,7 @@ pub(crate) struct Question {
 }
 
 impl Call {
-    /// Replaces `Offered` by the name that this request gives the tool for questions.
+    /// Replaces `Offered` by the name under which this request offers the tool for questions.
     pub(crate) fn named_as_in(self, request: &Value) -> Call {
         let Call::Offered(input) = self else { return self };
         let name = asking_tool(&request["tools"]).expect("no tool for questions is offered").to_owned();

@@ -1,4 +1,5 @@
-//! `agents list`, `agents check` and `adhoc --dry-run`: the installed agents, and the command that a run would start.
+//! Tests of `agents list`, `agents check` and `adhoc --dry-run`: the installed agents, and the command that a run would
+//! start.
 
 use crate::support;
 
@@ -132,7 +133,7 @@ fn a_check_reports_the_same_capabilities_as_run_started() {
     }
     let whole = plain.run(&["agents", "check", "--output", "json"]).json(0);
     for name in names.into_iter().chain(["demo"]) {
-        // An answer in advance makes a run that asks.
+        // With a scripted answer, the run may ask.
         let args = ["adhoc", "--output", "json", "--agent", name, "--answer", "permission=deny", "hi"];
         let run = plain.run(&args);
         let started: Value = serde_json::from_str(run.out.lines().next().unwrap()).unwrap();
@@ -245,7 +246,7 @@ fn an_agent_whose_version_query_fails_is_not_available() {
     assert!(done.success());
     let whole = plain.run(&["agents", "check", "claude", "--output", "json"]).json(4);
     assert_eq!(of(&whole, "claude")["problem"], "claude cannot be started: check its permissions and its interpreter");
-    // A program that works and tells no version is available.
+    // A program that runs but does not report a version is available.
     let plain = Case::new().script("bin/claude", "echo hello");
     let whole = plain.run(&["agents", "check", "claude", "--output", "json"]).json(0);
     assert_eq!((&of(&whole, "claude")["available"], &of(&whole, "claude")["version"]), (&json!(true), &json!(null)));
@@ -254,7 +255,7 @@ fn an_agent_whose_version_query_fails_is_not_available() {
 #[test]
 fn a_log_in_is_seen_and_never_shown() {
     let check = |plain: &Case, name: &str| {
-        // No agent is installed, which does not change its log-in.
+        // If no agent is installed, the login is unaffected.
         let did = plain.run(&["agents", "check", name, "--output", "json"]);
         assert!(!did.out.contains("hunter2"), "{}", did.out);
         of(&did.json(4), name)["logged_in"].as_str().unwrap().to_owned()
@@ -265,7 +266,7 @@ fn a_log_in_is_seen_and_never_shown() {
     assert_eq!(check(&Case::new(), "opencode"), "unknown");
     assert_eq!(check(&Case::new().env("ANTHROPIC_API_KEY", "hunter2"), "claude"), "yes");
     assert_eq!(check(&Case::new().env("GEMINI_API_KEY", "hunter2"), "gemini"), "yes");
-    // Codex does not use it.
+    // Codex does not use this variable.
     assert_eq!(check(&Case::new().env("OPENAI_API_KEY", "hunter2"), "codex"), "no");
     let stored = [
         ("claude", "home/.claude/.credentials.json", r#"{"claudeAiOauth":{"accessToken":"hunter2"}}"#, "yes"),
@@ -360,7 +361,7 @@ fn a_program_that_hangs_is_abandoned_and_killed() {
     assert!(!lives(&plain, "pid"), "it is still there");
 }
 
-/// Whether the process lives whose id a program has left in this file.
+/// Whether the process whose id a program wrote into this file is alive.
 fn lives(plain: &Case, file: &str) -> bool {
     let pid = fs::read_to_string(plain.path("home").join(file)).unwrap();
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();

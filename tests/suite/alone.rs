@@ -1,4 +1,4 @@
-//! The program as PID 1, in an empty root, and with a wall clock that steps back.
+//! Tests of the program as PID 1, in an empty root, and with a wall clock that is set back.
 
 use crate::playback::world::World;
 use crate::support::agent::Script;
@@ -57,7 +57,7 @@ fn in_an_empty_root_the_agent_is_not_found() {
     let root = case.path("root");
     fs::create_dir(&root).unwrap();
     let program = env!("CARGO_BIN_EXE_spektacular");
-    // The program with the libraries that it is linked with, and nothing else: no /proc, no /dev, no /tmp.
+    // The program with the libraries that it is linked to, and nothing else: no /proc, no /dev, no /tmp.
     let listed = Command::new("ldd").arg(program).output().map(|output| output.stdout).unwrap_or_default();
     let listed = String::from_utf8(listed).unwrap();
     let libraries = listed.split_whitespace().filter(|word| word.starts_with('/'));

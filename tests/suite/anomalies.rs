@@ -1,5 +1,5 @@
-//! Every recording of a real agent again, with something going wrong before each of its moments. Each run is driven
-//! to its end in simulated time; what holds for every run holds here too, and the outcome is what the protocol says.
+//! Replays every recording of a real agent with a fault before each of its moments. Each run is driven to its end in
+//! simulated time. The invariants of every run hold, and the outcome follows the protocol.
 
 use crate::playback;
 
@@ -9,7 +9,7 @@ use playback::normal::difference;
 use playback::player::{Obeys, Player};
 use playback::world::{Frame, exited, killed};
 use spektacular::protocol::failure::EXIT_UNDELIVERED;
-use spektacular::protocol::inbound::Flaw;
+use spektacular::protocol::inbound::{Addressee, Flaw};
 use spektacular::protocol::request::{Options, Seconds};
 use spektacular::protocol::words::Source;
 use spektacular::recording::Moment;
@@ -17,44 +17,44 @@ use spektacular::run::{Event, Method, Origin};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-/// The anomaly.
+/// The fault to inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Anomaly {
-    /// A cancel; the agent says nothing more.
+    /// A cancel. The agent then writes nothing more.
     Cancel(Obeys),
-    /// A cancel; the agent continues with its recorded lines.
+    /// A cancel. The agent continues with its recorded lines.
     CancelIgnored,
-    /// The agent ends, with this code or by this signal.
+    /// The agent exits with this code or by this signal.
     Death { code: Option<i32>, signal: Option<i32> },
-    /// The agent says nothing more.
+    /// The agent writes nothing more.
     Silence(Obeys),
-    /// timeout_s is over; the agent says nothing more.
+    /// timeout_s passes, and the agent writes nothing more.
     Deadline,
-    /// stdout is closed; the agent says nothing more.
+    /// stdout is closed, and the agent writes nothing more.
     OutputLost,
-    /// A signal; the agent says nothing more.
+    /// A signal arrives, and the agent writes nothing more.
     Signal,
-    /// Two signals; the agent says nothing more.
+    /// Two signals arrive, and the agent writes nothing more.
     TwoSignals,
-    /// A message of another version; the agent says nothing more.
+    /// A message of another version arrives, and the agent writes nothing more.
     OtherVersion,
     /// The agent cannot be started.
     SpawnFails,
-    /// stdin ends; the recording continues.
+    /// stdin ends, and the recording continues.
     InputEnds,
-    /// An invalid line from the agent; the recording continues.
+    /// The agent writes an invalid line, and the recording continues.
     Garbage,
-    /// A line of the agent's that is too long; the recording continues.
+    /// The agent writes a line that is too long, and the recording continues.
     TooLong,
-    /// A blank line of the agent's; the recording continues.
+    /// The agent writes a blank line, and the recording continues.
     Blank,
-    /// An invalid line on stdin; the recording continues.
+    /// An invalid line arrives on stdin, and the recording continues.
     Malformed,
-    /// A message of an unknown type; the recording continues.
+    /// A message of an unknown type arrives, and the recording continues.
     UnknownType,
 }
 
-/// When it goes wrong.
+/// The time of the fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     BeforeStart,
@@ -66,23 +66,23 @@ enum When {
 /// One run with an anomaly.
 struct Trial<'a> {
     case: &'a Case,
-    /// The frames without one.
+    /// The frames of the recording without the fault.
     golden: &'a [Frame],
     anomaly: Anomaly,
     when: When,
 }
 
-/// The known facts at the time of the anomaly.
+/// The known facts at the time of the fault.
 struct Before {
     frames: usize,
     decided: bool,
     alive: bool,
-    /// Whether a question was declined: whoever ends without a result after that may have needed the answer.
+    /// Whether a question was declined. An agent that exits without a result after that may have needed the answer.
     declined: bool,
 }
 
 impl Anomaly {
-    /// Whether it can happen then.
+    /// Whether the fault can happen at that time.
     fn fits(self, when: When) -> bool {
         match self {
             Anomaly::SpawnFails => when == When::BeforeSpawn,
@@ -98,7 +98,7 @@ impl Anomaly {
         }
     }
 
-    /// The code of the one warning by which such a run differs from one without an anomaly.
+    /// The code of the one warning that such a run has in addition to the recorded frames.
     fn warning(self) -> Option<&'static str> {
         match self {
             Anomaly::Garbage | Anomaly::TooLong => Some("agent_output_unparsed"),
@@ -108,13 +108,13 @@ impl Anomaly {
         }
     }
 
-    /// How a run ends of which the outcome was not known before: the type or failure codes that fit.
+    /// The type or the failure codes that fit the end of a run whose outcome was not known before.
     fn ends(self, when: When, alive: bool, plain: bool) -> &'static [&'static str] {
         match self {
-            // The exit code decides; a turn that ended well may have asked.
+            // The exit code decides, and a turn that ended well may have asked.
             Anomaly::Death { code: Some(0), .. } if plain => &[],
             Anomaly::Death { code: Some(_), .. } if plain => &["agent_error"],
-            // No first sign of life is waited for.
+            // The run waits for no first line.
             Anomaly::Silence(_) if plain => &["idle_timeout", "question_timeout"],
             Anomaly::Cancel(_) | Anomaly::CancelIgnored | Anomaly::Signal | Anomaly::TwoSignals => &["run.cancelled"],
             Anomaly::Death { .. } if alive => &["agent_exited"],
@@ -127,22 +127,22 @@ impl Anomaly {
             Anomaly::SpawnFails => &["agent_start_failed"],
             Anomaly::InputEnds if when == When::BeforeStart => &["no_start"],
             Anomaly::Malformed if when == When::BeforeStart => &["invalid_message"],
-            // Whatever the recording makes of it.
+            // The outcome depends on the recording.
             _ => &[],
         }
     }
 
-    /// Whether it happens to a process.
+    /// Whether the fault happens to a process.
     fn is_of_process(self) -> bool {
         matches!(self, Anomaly::Death { .. } | Anomaly::Garbage | Anomaly::TooLong | Anomaly::Blank)
     }
 
-    /// Whether this is text like any other where the agent is a command.
+    /// Whether an agent that is a command treats the line as normal text.
     fn is_text_of_a_command(self) -> bool {
         matches!(self, Anomaly::Garbage | Anomaly::Blank)
     }
 
-    /// Whether nobody is asked any more.
+    /// Whether the run asks nobody any more.
     fn stops(self) -> bool {
         !matches!(self.ends(When::BeforeSpawn, true, false), [] | ["idle_timeout", ..])
     }
@@ -159,13 +159,13 @@ impl Trial<'_> {
             (0..index).try_for_each(|index| player.moment(index))?;
         }
         if self.anomaly.is_of_process() && self.when != When::BeforeStart && !player.world.machine().has_process {
-            // Between two processes there is none to which it could happen.
+            // Between two processes there is no process to which the fault could happen.
             return Ok(());
         }
         let before = Before {
             frames: player.world.frames.len(),
             decided: player.world.is_decided(),
-            // Warnings about options, and that the agent is being started, come before it runs.
+            // Warnings about options, and the status `starting`, come before the process runs.
             alive: matches!(self.when, When::Moment(_))
                 && player.world.frames.iter().skip(1).any(|frame| {
                     let payload = &frame.value["payload"];
@@ -197,19 +197,19 @@ impl Trial<'_> {
     fn options(&self) -> Options {
         let moments = &self.case.recording.moments;
         match (self.anomaly, self.when) {
-            // Just after the moment, so that those before it are played as they are.
+            // Just after the moment, so that the earlier moments play unchanged.
             (Anomaly::Deadline, When::Moment(index)) => {
                 let limit = (moments[index].0 - moments[0].0).as_secs_f64() + 0.0005;
                 Options { timeout_s: Some(Seconds(limit)), ..Options::default() }
             }
-            // A long silence needs few heartbeats.
+            // A long silence needs only a few heartbeats.
             (Anomaly::Silence(_), _) => Options { heartbeat_s: Some(Seconds(120.0)), ..Options::default() },
             _ => Options::default(),
         }
     }
 
     fn inject(&self, player: &mut Player<'_>) {
-        let origin = || Origin { id: Some("anomaly".into()), run_id: None };
+        let origin = || Origin { id: Some("anomaly".into()), run: Addressee::Unnamed };
         let world = &mut player.world;
         match self.anomaly {
             Anomaly::Cancel(_) | Anomaly::CancelIgnored => {
@@ -237,7 +237,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Drives the run to its end. `true`: nothing but a warning may differ from the recording.
+    /// Drives the run to its end. Returns true if it may differ from the recording only by a warning.
     fn go_on(&self, player: &mut Player<'_>) -> Result<bool, String> {
         let exact = match self.anomaly {
             Anomaly::Cancel(obeys) | Anomaly::Silence(obeys) => {
@@ -251,7 +251,7 @@ impl Trial<'_> {
                 let waits = |frame: &Frame| frame.value["payload"]["resolution"] == "timeout";
                 !acts && !self.golden.iter().any(waits)
             }
-            // These are a sign of life, perhaps of an agent that gave no other.
+            // These lines count as the agent's first line, perhaps for an agent that wrote no other.
             Anomaly::TooLong | Anomaly::Blank => {
                 self.case.recording.moments.iter().any(|(_, m)| matches!(m, Moment::Agent(_)))
             }
@@ -292,7 +292,7 @@ impl Trial<'_> {
         player.agent_is_silent(obeys);
     }
 
-    /// The terminal frame fits; and once a run is being stopped, nobody is asked any more.
+    /// The terminal frame fits, and once the run is being stopped it asks nobody.
     fn check_end(&self, player: &Player<'_>, before: &Before) -> Result<(), String> {
         let frames = &player.world.frames;
         let terminal = &frames[frames.len() - 1].value;
@@ -318,7 +318,7 @@ impl Trial<'_> {
         if fits { Ok(()) } else { Err(format!("the run should end with one of {ends:?}, not {terminal}")) }
     }
 
-    /// The frames are those of the recording, and the warning that belongs to the anomaly.
+    /// The frames are those of the recording plus the warning of the fault.
     fn check_frames(&self, frames: &[Frame]) -> Result<(), String> {
         let (mut got, golden) = (unnumbered(frames), unnumbered(self.golden));
         if let Some(code) = self.anomaly.warning() {
@@ -330,7 +330,8 @@ impl Trial<'_> {
     }
 }
 
-/// The frames without their ids and times, sorted: a further frame changes the ids, and an early sign of life a time.
+/// The frames without their ids and times, sorted. A further frame changes the ids, and an early first line changes a
+/// time.
 fn unnumbered(frames: &[Frame]) -> Vec<String> {
     let without = |line: &str| match (line.find(",\"id\""), line.find(",\"type\"")) {
         (Some(from), Some(to)) if from < to => format!("{}{}", &line[..from], &line[to..]),
@@ -341,7 +342,7 @@ fn unnumbered(frames: &[Frame]) -> Vec<String> {
     all
 }
 
-/// Runs an anomaly at every place of every recording.
+/// Runs a fault at every place of every recording.
 fn everywhere(anomaly: Anomaly) {
     let (began, cases) = (Instant::now(), case::all());
     let (mut runs, mut places, mut wrong) = (0, 0, Vec::new());

@@ -1,11 +1,12 @@
-//! The tables of the protocol's chapter on questions: which values are answers, and what happens when nobody gives one.
-//! An agent of the test's own asks every kind, also those that no real agent here raises.
+//! The tables of the reference's chapter on questions: which values are answers, and what happens if nobody answers. A
+//! test agent asks every kind of question, including kinds that no real agent here asks.
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use spektacular::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::frame::Stamper;
+use spektacular::protocol::ids::RunId;
 use spektacular::protocol::outbound::{AgentExit, Capabilities, Text};
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, PathFact, Subject, Validation, check};
 use spektacular::protocol::redacted::Redacted;
@@ -65,7 +66,7 @@ fn each_kind_accepts_its_own_values() {
         (ask(select(false, false)), json!("POSTGRES"), one("pg")),
         (ask(select(false, false)), json!(1), one("pg")),
         (ask(select(false, false)), json!("1"), one("pg")),
-        // A value goes before a number.
+        // A value takes precedence over a number.
         (ask(select(false, false)), json!("2"), one("2")),
         (ask(select(false, false)), json!(2), one("lite")),
         (ask(select(false, false)), json!(0), None),
@@ -134,7 +135,7 @@ fn answers_fulfil_their_validation() {
     }
 }
 
-/// An agent that asks once, and tells the test how it was answered.
+/// An agent that asks once and reports the answer to the test.
 struct Asker {
     asks: Vec<Ask>,
     heard: Sender<Vec<Reply>>,
@@ -182,7 +183,7 @@ impl Driver for Asker {
 
 const FRAME_BYTES: usize = 1 << 18;
 
-/// A run in which `asks` are open, and what came of it so far.
+/// A run in which `asks` are open, and its results so far.
 struct Case {
     run: Run,
     heard: Receiver<Vec<Reply>>,
@@ -226,7 +227,8 @@ impl Case {
         for effect in effects {
             if let Effect::Emit { body, .. } = effect {
                 let mut body = Redacted::new(body, self.run.redactor());
-                let mut frame = self.stamper.stamp(SystemTime::now(), "r", None, &mut body).unwrap();
+                let run_id = RunId::generated("r");
+                let mut frame = self.stamper.stamp(SystemTime::now(), &run_id, None, &mut body).unwrap();
                 let mut line = Vec::new();
                 frame.write(FRAME_BYTES, &mut line);
                 assert!(line.len() <= FRAME_BYTES, "a frame has {} bytes", line.len());
@@ -249,7 +251,7 @@ impl Case {
         self.frames.iter().filter(|f| f["type"] == "run.question").map(|f| &f["payload"]).collect()
     }
 
-    /// The code with which the run is to fail, if it is.
+    /// The expected failure code. `None`: the run does not fail.
     fn failure(mut self) -> Option<String> {
         self.run.stopping()?;
         let exit = AgentExit { code: Some(0), signal: None };
@@ -260,7 +262,7 @@ impl Case {
     }
 }
 
-/// With a default, not required, required.
+/// The columns: with a default, not required, required.
 fn three() -> [Ask; 3] {
     [
         Ask { default: Some(Answer::Text("by default".into())), ..ask(Kind::Text) },
@@ -384,7 +386,7 @@ fn a_secret_answer_is_never_seen_again() {
 
 const HIDDEN: &str = "hunter2-Zq7731";
 
-/// A select whose options hold the secret in their value, label and description.
+/// A select whose options contain the secret in their value, label and description.
 fn secret_select(multiple: bool, allow_other: bool) -> Kind {
     let choice = |value: &str| {
         let label = format!("Label {value}");
@@ -402,7 +404,7 @@ fn no_text_of_a_question_shows_a_secret() {
         Ask::new(Purpose::Input, secret_select(false, false), &*said, &*said),
         Ask { default: one(HIDDEN), ..ask(secret_select(false, false)) },
         Ask { default: many(&["plain", HIDDEN]), ..ask(secret_select(true, false)) },
-        // The default is free text and not an option.
+        // The default is free text, not an option.
         Ask { default: one(&said), ..ask(secret_select(false, true)) },
         Ask { default: many(&[&said]), ..ask(secret_select(true, true)) },
         Ask { default: text(&said), ..ask(Kind::Text) },
@@ -433,7 +435,7 @@ fn a_default_that_names_options_with_a_secret_still_names_them() {
     assert_eq!(Some(answer.clone()), many(&["plain", HIDDEN]), "the agent gets its own values");
 }
 
-/// An answer may turn out to be a secret while another question that quotes it is still open.
+/// An answer can reveal a secret that another open question quotes.
 #[test]
 fn a_repeated_question_hides_a_secret_learned_meanwhile() {
     let mut case = Case::new(vec![ask(Kind::Secret), ask(secret_select(false, false))], &json!({}));
@@ -467,7 +469,7 @@ fn a_question_with_a_long_pattern_or_default_fits_its_frame() {
     }
 }
 
-/// Without a limit one of these answers keeps the run busy for longer than half a minute.
+/// Without a limit, one of these answers would keep the run busy for more than half a minute.
 #[test]
 fn a_pattern_that_is_too_large_is_not_checked_and_the_question_says_so() {
     for (pattern, checked) in [("^(?:a?){100000}b$", false), ("(?<=a)b", false), ("^a*$", true)] {

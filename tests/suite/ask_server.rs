@@ -1,5 +1,5 @@
-//! Questions of a model that has no other way to ask: the server that an agent starts, its conversation with the
-//! agent, and what becomes of its calls.
+//! Questions of a model that has no other way to ask: the server that an agent starts, its conversation with the agent,
+//! and the results of its calls.
 
 use crate::support;
 
@@ -17,7 +17,7 @@ use spektacular::protocol::limits;
 use support::agent::quote;
 use support::{Case, Outcome, Session, limit, read};
 
-/// An ACP agent that opens a session, notes how the ask-server is to be started, and waits to be told to end its turn.
+/// An ACP agent that opens a session, records how to start the ask-server, and waits until it is told to end its turn.
 const AGENT: &str = r#"
 recv() { IFS= read -r line || exit 0; printf '%s\n' "$line" >>"$D/stdin"; }
 recv; printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}'
@@ -28,7 +28,7 @@ printf '%s\n' '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
 while recv; do :; done
 "#;
 
-/// The session that the agent was asked to open.
+/// The parameters of the session that the agent was asked to open.
 struct Run {
     session: Session,
     new: Value,
@@ -54,14 +54,14 @@ impl Run {
         self.new["params"]["mcpServers"].as_array().unwrap().clone()
     }
 
-    /// The nonce, and the path of the socket.
+    /// The nonce and the path of the socket.
     fn address(&self) -> (String, PathBuf) {
         let address = self.servers()[0]["env"][0]["value"].as_str().unwrap().to_owned();
         let (nonce, path) = address.split_once(':').unwrap();
         (nonce.into(), path.into())
     }
 
-    /// The server as the agent would start it.
+    /// Starts the server as the agent would.
     fn server(&self) -> Server {
         let (nonce, path) = self.address();
         Server::start(&format!("{nonce}:{}", path.display()))
@@ -106,7 +106,7 @@ impl Server {
     }
 
     fn say(&mut self, line: &str) {
-        // A server that has ended says so by its output.
+        // The end of its output proves that the server has ended.
         let _ = self.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes());
     }
 
@@ -211,7 +211,7 @@ fn the_ways_in_which_a_question_stays_unanswered() {
     let with_default = json!({"question": "What?", "kind": "confirm", "default": "no"});
     let optional = json!({"question": "What?", "kind": "text", "required": false});
     let go_on = json!({"question_timeout_s": 0.2, "on_question_timeout": "continue"});
-    // The question, run.start, whether stdin ends, and the status and answer that the model reads.
+    // The columns: the question, run.start, whether stdin ends, and the status and answer that the model reads.
     let rows = [
         (&plain, &go_on, false, "timeout", "declined", Value::Null),
         (&with_default, &go_on, false, "timeout", "answered", json!(false)),
@@ -259,7 +259,7 @@ fn a_model_can_give_rules_for_its_answers() {
     run.session.answer(&again, json!("here"));
     assert_eq!(server.answers(2)[0]["answer"], "here");
 
-    // The model learns of the fault, and the user gets no question.
+    // The model receives the error, and the user gets no question.
     server.call(3, json!([question("text"), {"question": "?", "kind": "text", "validation": {"min": 2, "max": 1}}]));
     let line = server.hear();
     let why = line["result"]["content"][0]["text"].as_str().unwrap();
@@ -379,7 +379,7 @@ fn only_who_knows_the_nonce_is_heard() {
     let end = |mut stream: UnixStream| {
         stream.set_read_timeout(Some(limit())).unwrap();
         let mut rest = Vec::new();
-        // Reset where bytes were left unread.
+        // The connection is reset if unread bytes were left.
         let _ = stream.read_to_end(&mut rest);
         rest
     };
@@ -390,7 +390,8 @@ fn only_who_knows_the_nonce_is_heard() {
         let _ = stream.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
         assert_eq!(end(stream), b"", "{first:?} was let in");
     }
-    // Who says nothing takes no place forever, and who comes when all are taken is sent away.
+    // A silent connection does not keep its place forever. A connection that arrives while all places are taken is
+    // refused.
     let silent: Vec<UnixStream> = (0..8).map(|_| UnixStream::connect(&path).unwrap()).collect();
     let mut ninth = UnixStream::connect(&path).unwrap();
     let _ = ninth.write_all(format!("{nonce}\n{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}}\n").as_bytes());

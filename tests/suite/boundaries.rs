@@ -1,4 +1,5 @@
-//! Each limit of the protocol at its boundary: the largest input that it accepts, and the smallest that it does not.
+//! Tests each limit of the protocol at its boundary: the largest input that is accepted, and the smallest that is
+//! refused.
 
 use crate::playback::world::{World, exited};
 use serde_json::value::RawValue;
@@ -83,7 +84,7 @@ impl Run {
         self.line(&json!({"type": "assistant", "message": message, "parent_tool_use_id": null, "session_id": "s"}))
     }
 
-    /// A call from its beginning to its end. `result`: what Claude Code reports beside the output.
+    /// A call from start to end. `result`: the fields that Claude Code reports beside the output.
     fn tool(&mut self, call: &str, name: &str, input: &Value, output: &str, result: &Value) -> &mut Run {
         self.assistant(&json!({"type": "tool_use", "id": call, "name": name, "input": input}));
         let block = json!({"tool_use_id": call, "type": "tool_result", "content": output});
@@ -103,7 +104,7 @@ impl Run {
         )
     }
 
-    /// The agent completes its work and leaves. Returns the last frame's payload.
+    /// The agent completes its work and exits. Returns the payload of the last frame.
     fn completed(&mut self, text: &str) -> Value {
         self.result(text);
         self.0.gone(exited(0), "");
@@ -245,7 +246,7 @@ fn the_final_answer() {
     };
     let (rest, _) = end(0);
     let (length, whole) = end(limits::COMPLETED_FACTOR * frame - rest);
-    // The answer itself changes a few bytes of the rest.
+    // The answer itself changes the size of the rest by a few bytes.
     assert!(length + 100 > limits::COMPLETED_FACTOR * frame && length <= limits::COMPLETED_FACTOR * frame, "{length}");
     assert!(whole.get("truncated").is_none(), "{length}");
     let (length, cut) = end(limits::COMPLETED_FACTOR * frame);

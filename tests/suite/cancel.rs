@@ -1,4 +1,4 @@
-//! Every way to stop a run: run.cancel, signals, deadlines, the end of stdin; and agents that do not want to go.
+//! Tests every way to stop a run: run.cancel, signals, deadlines, the end of stdin. Some agents resist.
 
 use crate::support;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use support::agent::{Script, bash, can_use, init};
 use support::{Case, Outcome, SLACK, Session, start_line};
 
-/// The longest from the first stop to the end of the process.
+/// The maximum time from the first stop to the exit of the program.
 const STOP: Duration = Duration::from_secs(4);
 
 /// An agent that talks and then listens.
@@ -18,7 +18,7 @@ fn talker() -> Script {
     Script::new().say("msg_1", "working on it").sh("listen")
 }
 
-/// An agent that hears neither its interrupt nor the end of stdin nor SIGTERM.
+/// An agent that ignores the interrupt, the end of stdin and SIGTERM.
 fn stubborn() -> Script {
     Script::bare()
         .sh("trap '' TERM INT HUP\naborted() { :; }\nleave() { while :; do sleep 1; done; }")
@@ -103,7 +103,7 @@ fn after_a_cancel_no_question_is_asked() {
 
 #[test]
 fn a_cancel_after_the_result_only_hurries_the_end() {
-    // The session's end proves that the result was read.
+    // The end of the session proves that the agent's result was read.
     let script = Script::new()
         .say("msg_1", "ok")
         .sh("leave() { note told_to_go; trap '' TERM; while :; do sleep 1; done; }")

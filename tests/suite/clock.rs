@@ -31,7 +31,7 @@ fn stopped_by(signal: Signal, limit: &str, limit_s: u64) -> Option<Session> {
     if began.elapsed() >= Duration::from_secs(limit_s) / 2 {
         return None;
     }
-    // The time itself is what the clocks must not count.
+    // No event: the elapsed time itself is what the clocks must not count.
     io::wait_for(stop_of(limit_s), || false);
     session.signal(Signal::CONT);
     Some(session)
@@ -49,7 +49,7 @@ fn no_limit_passes_while_the_program_is_stopped() {
     for signal in [Signal::STOP, Signal::TSTP] {
         for limit in ["idle_timeout_s", "timeout_s"] {
             let (mut session, limit_s) = stopped_in_time(signal, limit);
-            // A heartbeat after the stop: the loop runs, and has found no limit due.
+            // A heartbeat after the stop shows that the loop runs and found no limit due.
             session.until_where("a heartbeat after the stop", |frame| frame.is_progress("heartbeat"));
             session.cancel();
             let outcome = session.finish();

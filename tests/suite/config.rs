@@ -1,4 +1,4 @@
-//! The configuration: its layers, its files, and the command that shows and changes it.
+//! Tests of the configuration: its layers, its files, and the command that shows and changes it.
 
 use crate::support;
 
@@ -53,7 +53,7 @@ fn read(case: &Case, name: &str) -> String {
     fs::read_to_string(case.path(name)).unwrap()
 }
 
-/// A value for each key, another one for each layer.
+/// A value for each key, different for each layer.
 fn sample(key: &str, layer: usize) -> Value {
     let one = |values: [Value; 3]| values[layer].clone();
     match key {
@@ -66,7 +66,7 @@ fn sample(key: &str, layer: usize) -> Value {
         "progress" => one([json!("minimal"), json!("normal"), json!("full")]),
         "add_dirs" | "allowed_tools" | "disallowed_tools" | "agent_args" => json!([format!("x{layer}")]),
         "env_allow" => json!([format!("X{layer}_*")]),
-        // Lists mask secrets, but these are too short.
+        // Lists mask secrets, but these are too short to be masked.
         "secrets" => json!([format!("{layer}")]),
         "env" => json!({"PLAIN": layer.to_string()}),
         "mcp_servers" => json!([{"name": "x", "command": layer.to_string()}]),
@@ -203,13 +203,13 @@ fn the_users_file_is_meant_by_global_and_xdg_moves_it() {
 fn the_projects_file_is_the_nearest_up_to_the_root_of_the_work_tree() {
     let model = |case: &Case, folder: &str| spektacular_in(case, folder, &["config", "get", "model"]).out;
     let case = Case::new().file("work/a/b/x", "").file(PROJECT, r#"{"model":"root"}"#);
-    // Outside of a repository only the directory itself counts.
+    // Outside a repository, only the directory itself counts.
     assert_eq!((model(&case, "work").as_str(), model(&case, "work/a").as_str()), ("root\n", ""));
     let case = case.git();
     assert_eq!(model(&case, "work/a/b"), "root\n");
     let case = case.file("work/a/.spektacular/config.json", r#"{"model":"near"}"#);
     assert_eq!((model(&case, "work/a/b").as_str(), model(&case, "work").as_str()), ("near\n", "root\n"));
-    // A repository inside: what is above its root is not its own.
+    // In a nested repository, the folders above its root do not count.
     let case = case.file("work/a/b/.git", "gitdir: elsewhere\n");
     assert_eq!(model(&case, "work/a/b"), "");
     assert_eq!(spektacular_in(&case, "work/a/b", &["config", "set", "model", "own"]).code, 0);
@@ -315,7 +315,7 @@ fn changes_at_the_same_time_are_all_kept() {
 
 #[test]
 fn a_folder_that_may_not_be_written_is_named() {
-    // Root may write everywhere, but no file can be made in a file.
+    // Root may write everywhere, but even root cannot create a file inside a file.
     let case = Case::new().file("home/.config/spektacular", "");
     let done = config(&case, &["set", "--global", "model", "m"]);
     assert_eq!(done.code, 2);
@@ -406,12 +406,12 @@ fn set_refuses_an_agent_that_no_run_could_find() {
     ok(&case, &["set", "agent", "claude-code"]);
     ok(&case, &["set", "--global", "agents.mine", r#"{"driver":"acp","command":"x"}"#]);
     ok(&case, &["set", "agent", "mine"]);
-    // An agent in an untrusted file is not an agent yet, and the warning gives the reason.
+    // An untrusted file cannot define an agent. The warning gives the reason.
     let theirs = r#"{"agents":{"theirs":{"driver":"acp","command":"x"}}}"#;
     let done = config(&Case::new().file(PROJECT, theirs), &["set", "agent", "theirs"]);
     assert_eq!(done.code, 2);
     assert!(done.err.contains("is not trusted") && done.err.contains("Unknown agent theirs."), "{}", done.err);
-    // A file that cannot be read is the first thing to correct.
+    // A file that cannot be read must be corrected first.
     let done = config(&Case::new().file(USER, "{"), &["set", "agent", "theirs"]);
     assert!(done.err.starts_with("spektacular: invalid_config: "), "{}", done.err);
 }
@@ -484,7 +484,7 @@ fn a_projects_file_needs_trust_for_harmful_keys() {
         fs::metadata(case.path("home/.config/spektacular/trusted.json")).unwrap().permissions().mode() & 0o777,
         0o600
     );
-    // A change by `set` keeps the trust, any other change takes it back.
+    // A change by `set` keeps the trust. Any other change revokes it.
     ok(&case, &["set", "model", "other"]);
     assert_eq!(config(&case, &["list"]).err, "");
     let case = case.file(PROJECT, &text.replace("c1", "c9"));
@@ -532,7 +532,7 @@ fn ok_despite(case: &Case, args: &[&str]) {
     assert_eq!(config(case, args).code, 0);
 }
 
-/// A section of the page on the configuration.
+/// A section of the configuration reference.
 fn part(heading: &str) -> &'static str {
     let (_, rest) = cmd::command("config").unwrap().text.page.split_once(&format!("\n## {heading}\n")).unwrap();
     rest.split("\n## ").next().unwrap()

@@ -1,4 +1,4 @@
-//! Runs under a configuration: what counts over what, agents of one's own, and the debug log.
+//! Tests of runs under a configuration: precedence, the user's own agents, and the debug log.
 
 use crate::support;
 
@@ -126,7 +126,7 @@ fn output_json_makes_adhoc_speak_json_and_the_flag_wins() {
     assert_eq!(frames(&said).last().unwrap()["type"], "run.completed");
     assert!(said.stderr.is_empty());
     assert_eq!(adhoc(&["--output", "cli", "Go"]).stdout, b"Hello\n");
-    // A bad command line is a frame too, unless the flag says otherwise.
+    // The error of a bad command line is also a frame, unless the flag selects another output.
     let wrong = adhoc(&["--no-such-flag"]);
     assert_eq!(frames(&wrong).last().unwrap()["payload"]["code"], "usage");
     assert_eq!(wrong.status.code(), Some(2));
@@ -149,7 +149,7 @@ fn a_broken_file_ends_the_run_with_a_frame() {
     let cli = outcome.case().other("work", &["adhoc", "--output", "cli", "Go"]).output().unwrap();
     assert_eq!(cli.status.code(), Some(2));
     assert!(String::from_utf8(cli.stderr).unwrap().starts_with("spektacular: invalid_config: "));
-    // The other files decide the output mode.
+    // The remaining files decide the output mode.
     let case = Case::new().file(USER, r#"{"output":"json"}"#).file(PROJECT, "{");
     let done = case.other("work", &["adhoc", "Go"]).output().unwrap();
     let frame: Value = serde_json::from_slice(&done.stdout).unwrap();
@@ -240,7 +240,7 @@ fn an_invalid_value_is_named_with_its_source() {
     );
     let message = failed(hello(&[]).args(&["--agent", "private thing"]), json!({}));
     assert!(message.starts_with("Unknown agent (from --agent). The agents are: auggie, "), "{message}");
-    // A message's own value is not shown, whatever a flag says.
+    // An error never shows a value from a message, even if a flag sets the same field.
     let message = failed(hello(&[]).args(&["--agent", "claud"]), json!({"agent": "private"}));
     assert!(message.starts_with("run.start: `agent` must be one of: auggie, "), "{message}");
 
@@ -331,7 +331,7 @@ fn an_agent_of_ones_own_runs() {
     assert_eq!(started["agent"]["display_name"], "Mine");
     assert_eq!(started["config"]["model"], "m1");
     assert_eq!(outcome.log().argv(), ["serve", "--acp"]);
-    // What an agent's own settings name passes env_allow, and its secrets are secrets.
+    // Variables that an agent's own settings name pass env_allow, and their secrets are redacted.
     assert_eq!(outcome.log().env("PLAIN").as_deref(), Some("yes"));
     assert_eq!(outcome.log().env("MY_TOKEN").as_deref(), Some(secret));
     outcome.never_shows(secret);
@@ -352,7 +352,7 @@ fn a_built_in_agent_can_be_changed_in_part() {
     let started = &outcome.frames[0]["payload"];
     assert_eq!(started["agent"]["display_name"], "Claude Code");
 
-    // If it is missing, the error does not suggest another program.
+    // If the program is missing, the error does not suggest another one.
     let case = Case::new().file(USER, r#"{"agents":{"claude":{"command":"no-such-program"}}}"#);
     let outcome = run(case, json!({}));
     let message = outcome.failed("agent_not_found")["message"].as_str().unwrap().to_owned();
@@ -430,7 +430,7 @@ fn the_debug_log_is_a_redacted_recording_that_changes_nothing() {
     let text = fs::read_to_string(&files[0]).unwrap();
     assert!(text.starts_with("{\"") && text.contains("\"recording\":1") && text.contains("\"exit\":0"), "{text}");
     assert!(text.contains("Hello ") && !text.contains(secret), "{text}");
-    // It can be played again.
+    // The log can be replayed.
     let replay = outcome.case().other("work", &["replay", files[0].to_str().unwrap()]).output().unwrap();
     assert_eq!(replay.status.code(), Some(0));
 }
@@ -445,7 +445,7 @@ fn two_logs_of_one_second_have_two_names_and_a_record_is_made_beside() {
     first.completed();
     let files = logs(first.case(), "work/my logs");
     assert_eq!(fs::read(&files[0]).unwrap(), fs::read(first.case().path("work/one.jsonl")).unwrap());
-    // Takes the names of all coming seconds.
+    // Occupies the names of all coming seconds.
     let now = std::time::SystemTime::now();
     let mut case = Case::with(Script::hello());
     for second in 0..20 {

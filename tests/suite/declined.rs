@@ -1,4 +1,5 @@
-//! A question that the user declines: the agent is told and continues, and where it cannot, the run says so.
+//! Tests of a question that the user declines: the agent is told and continues. If it cannot continue, the run reports
+//! that.
 
 use crate::support;
 
@@ -26,13 +27,13 @@ fn ends(reason: &str) -> String {
     format!("out '{{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{{\"stopReason\":\"{reason}\"}}}}'")
 }
 
-/// A Claude that asks one question and then runs `then`.
+/// A Claude agent that asks one question and then runs `then`.
 fn claude(then: &str) -> Case {
     let ask = json!({"questions": [question("Which?", false)]});
     Case::with(Script::new().ask("req-1", "toolu_1", "AskUserQuestion", ask).sh(then))
 }
 
-/// A command whose first process asks by a marker, and whose second one runs `then`.
+/// A command whose first process asks through a marker, and whose second process runs `then`.
 fn lines(then: &str) -> Case {
     let marker = r#"<!--QUESTION:{"questions":[{"question":"Which?"}]}-->"#;
     let config = json!({"agents": {"cmd": {"driver": "lines", "command": "sh", "args": ["-c", "printf '%s\\n' \"$0\"", marker],
@@ -40,7 +41,7 @@ fn lines(then: &str) -> Case {
     Case::new().file("home/.config/spektacular/config.json", &config.to_string())
 }
 
-/// Runs it, declines or answers its question, and lets it end.
+/// Runs the agent, declines or answers its question, and lets it end.
 fn after(case: Case, agent: &str, said: Value) -> Outcome {
     let mut session = case.spawn();
     session.start(json!({"agent": agent}));
@@ -95,14 +96,14 @@ fn another_reason_for_the_end_counts_more() {
     // A signal killed the agent.
     declined(claude("kill -KILL $$"), "claude").failed("agent_exited");
     declined(lines("kill -KILL $$"), "cmd").failed("agent_exited");
-    // It was answered.
+    // The question was answered.
     after(claude("exit 1"), "claude", json!({"value": "Auth"})).failed("agent_exited");
     after(acp("word", &ends("cancelled")), "opencode", json!({"value": "x"})).failed("agent_error");
-    // It needed no answer.
+    // The question needed no answer.
     declined(acp("", &ends("cancelled")), "opencode").failed("agent_error");
-    // A permission has a default: to deny. The agent is told of a denial and not of a question left open.
+    // A permission has a default: to deny. The agent is told about a denial, not about an open question.
     let bash = Script::new().ask("req-1", "toolu_1", "Bash", json!({"command": "ls"})).sh("exit 1");
     declined(Case::with(bash), "claude").failed("agent_exited");
-    // The agent has its own word.
+    // The agent reports the failure itself.
     declined(acp("word", &ends("refusal")), "opencode").failed("refused");
 }

@@ -1,4 +1,4 @@
-//! Lists beyond their limits: the first elements count, and a warning names the rest.
+//! Tests of lists beyond their limits: the first elements count, and a warning names the rest.
 
 use crate::support;
 

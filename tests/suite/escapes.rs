@@ -1,4 +1,4 @@
-//! Escape sequences in the names of folders and agents: none reaches a terminal.
+//! Escape sequences in the names of folders and agents never reach a terminal.
 
 use crate::support;
 
@@ -40,7 +40,7 @@ fn no_folder_sends_escapes_to_a_terminal() {
         is_plain(&did);
         assert!(format!("{}{}", did.out, did.err).contains("weird") || args[1] == "get", "{did:?}");
     }
-    // Exactly as it is, escaped, for a program.
+    // A program gets the name unchanged, escaped as JSON.
     let did = in_folder(&case, &["config", "path", "--output", "json"]);
     is_plain(&did);
     let paths: Value = serde_json::from_str(&did.out).unwrap();

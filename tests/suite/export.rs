@@ -1,4 +1,4 @@
-//! `export`: a session as the agent keeps it.
+//! Tests of `export`: a session in the agent's own format.
 
 use crate::support;
 
@@ -107,7 +107,7 @@ fn an_agent_that_prints_its_sessions_is_asked() {
          *) printf 'Error: Unexpected error\\n\\nExpected a string starting with \"ses\", got \"%s\"\\n' \"$2\" >&2; exit 1;;\nesac",
     );
     assert_eq!(plain.run(&["export", "-a", "opencode", "ses_a"]).out, "{\"info\":1}");
-    // An id of another agent's is unknown to it too.
+    // An id from another agent is also unknown.
     for (id, code) in [
         ("ses_b", "session_not_found"),
         (ID, "session_not_found"),
@@ -127,7 +127,7 @@ fn without_an_id_the_last_session_here_is_printed() {
     assert_eq!(plain.run(&["export"]).out, content);
     assert_eq!(plain.run(&["export", "--output", "json"]).json(0)["session_id"], ID);
     assert!(plain.run(&["export", "-a", "codex"]).refused(2).contains("Missing SESSION: no session"));
-    // The newest counts, whichever agent it has.
+    // The newest session counts, whichever agent it belongs to.
     let plain = plain.file(&sessions("codex"), "unknown\t30\tgo\n");
     assert!(plain.run(&["export"]).refused(1).contains("codex has no session with this id"));
     assert_eq!(plain.run(&["export", "-a", "claude"]).out, content);

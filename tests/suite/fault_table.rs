@@ -1,5 +1,5 @@
-//! The fault table: every fault that was thought of, and the tests that inject it into the program. A row without a test
-//! is a promise that nobody keeps.
+//! The fault table: every known fault, and the tests that inject it into the program. A row without a test would be an
+//! unverified promise.
 
 use crate::tidy::rust_files;
 

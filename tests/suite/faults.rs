@@ -1,4 +1,4 @@
-//! Pipes that close, fill up or tear; agents that die, talk nonsense or cannot be started.
+//! Tests of pipes that close, fill up or tear, and of agents that die, write nonsense or cannot be started.
 
 use crate::support;
 
@@ -11,7 +11,7 @@ use support::agent::{MODEL, SESSION, Script, bash, error_result, init, quote, su
 use support::machine::not_checked;
 use support::{Case, Outcome, SLACK, Session, io, procs, run};
 
-/// Prints this many texts of 10 KB, counting in `$D/count`; forever when it is zero.
+/// Prints this many texts of 10 KB and counts them in `$D/count`. Zero: prints forever.
 fn flood(count: usize) -> Script {
     flood_of(count, 10_000)
 }
@@ -32,7 +32,7 @@ fn flooded(session: &Session) -> usize {
     session.log().text("count").trim().parse().unwrap_or(0)
 }
 
-/// Waits until the agent is held up: it has printed something, and prints no more.
+/// Waits until the agent is blocked: it has printed something, and prints nothing more.
 fn wait_held_up(session: &Session) {
     session.wait_until("the flood to be held up", || {
         let before = flooded(session);
@@ -68,7 +68,7 @@ fn a_deadline_is_served_while_nobody_reads_stdout() {
 
 #[test]
 fn a_reader_that_comes_back_after_a_cancel_gets_every_frame() {
-    // Short lines: all that waits must come through within the second that an unread stdout has after a stop.
+    // Short lines, so that all waiting frames pass within the second that an unread stdout has after a stop.
     let mut session = Case::with(flood_of(0, 2_000)).unread().spawn();
     session.start(json!({}));
     wait_held_up(&session);
@@ -204,7 +204,7 @@ fn non_blocking_pipes_tear_no_frame() {
 
 #[test]
 fn an_endless_line_of_the_agents_is_skipped_in_bounded_memory() {
-    // Twice what a line may have: a program that keeps the whole of it needs more than this.
+    // Twice the maximum length of a line: a program that holds the whole line needs more memory than this.
     let line = 2 * AGENT_LINE_BYTES + (16 << 20);
     let flood = format!(r"head -c {line} /dev/zero | tr '\0' x; echo");
     let script = Script::new().sh(&flood).say("msg_1", "after it").sh("listen");
@@ -258,7 +258,7 @@ fn noise_of_the_agents_is_a_warning_in_its_place_without_its_content() {
     outcome.never_shows("zq-noise-7731");
 }
 
-/// The texts and the warnings of a run, in their order.
+/// The texts and the warnings of a run, in order.
 fn texts_and_warnings(outcome: &Outcome) -> Vec<&str> {
     let shown = outcome.frames.iter().filter(|f| f.is_progress("text") || f.is_progress("warning"));
     shown.map(|f| if f.is_progress("text") { f.text("text") } else { f.text("code") }).collect()
@@ -363,7 +363,7 @@ fn a_session_id_in_the_other_spelling_is_one() {
     assert_eq!(outcome.completed()["session_id"], SESSION);
     assert!(outcome.progress("warning").is_empty());
 
-    // Without any, the session is not known; a later line may still tell.
+    // Without any of them the session is not known. A later line may still name it.
     line.as_object_mut().unwrap().remove("sessionId");
     let script = Script::bare().sh("prompt").out(&line).out(&init()).say("msg_1", "ok").done("ok");
     let outcome = run(Case::with(script), json!({}));
@@ -374,7 +374,7 @@ fn a_session_id_in_the_other_spelling_is_one() {
 #[test]
 fn blank_lines_and_carriage_returns_of_the_agents_change_nothing() {
     let plain = run(Case::with(Script::hello()), json!({}));
-    // Every line of the agent ends with CRLF, and has blank lines before and after it.
+    // Every line from the agent ends with CRLF and has blank lines before and after it.
     let crlf = r#"out() { printf '\n\r\n \t\n%s\r\n\n' "$1"; }"#;
     let blank = run(Case::with(Script::bare().sh(crlf).sh(&Script::hello().body())), json!({}));
     let told = |outcome: &Outcome| -> Vec<(String, String)> {
@@ -510,7 +510,7 @@ fn a_flood_on_stderr_blocks_nothing_and_its_tail_is_short() {
 
 fn assert_idle(session: &Session, state: &str) {
     let before = procs::cpu_ticks(session.pid());
-    // Two idle seconds: the test measures the time itself.
+    // No event: the test measures two idle seconds.
     io::wait_for(Duration::from_secs(2), || false);
     let used = procs::cpu_ticks(session.pid()) - before;
     assert!(used <= 2, "{state}: {used} ticks of 10 ms in two seconds");
@@ -610,7 +610,7 @@ fn the_agents_own_words_are_clean_redacted_and_then_cut() {
     assert_eq!(said(&format!("With {}\u{1b}[1m{}.", &secret[..5], &secret[5..])).0, "With [redacted].");
     let body = json!({"type": "error", "error": {"type": "invalid_request_error", "message": "Too \"large\"."}});
     assert_eq!(said(&body.to_string()).0, "Too \"large\".");
-    // It is cut at a character, and no place of the cut shows a part of the secret.
+    // The text is cut at a character, and no possible place of the cut shows a part of the secret.
     for before in 4096 - 40..4096 + 2 {
         let text = format!("{}{secret}{}", "x".repeat(before), "\u{e4}".repeat(100));
         let (words, truncated) = said(&text);
@@ -650,7 +650,7 @@ fn a_missing_model_is_named_if_it_has_the_form_of_a_name() {
     assert_eq!(message(json!({"model": "two words"})), nameless);
     assert_eq!(message(json!({"model": "m".repeat(65)})), nameless);
     assert_eq!(message(json!({"model": "my-secret-model", "secrets": ["my-secret-model"]})), named("[redacted]"));
-    // If run.start names none, the agent's own choice counts.
+    // If run.start names no model, the agent's own choice counts.
     assert_eq!(message(json!({})), named(MODEL));
 }
 

@@ -1,4 +1,4 @@
-//! Lines in and frames out: malformed and ignored lines, the order of checks, the length of frames.
+//! Tests of the lines in and the frames out: malformed and ignored lines, the order of checks, the length of frames.
 
 use crate::support;
 
@@ -7,18 +7,18 @@ use spektacular::protocol::limits;
 use support::agent::{Script, bash};
 use support::{Case, Outcome, RUN, Session, run, start_line};
 
-/// Stands in every malformed line, and must never come back.
+/// A value in every malformed line, which no output may contain.
 const ECHO: &str = "zq-echo-7731";
 
 fn depth(levels: usize) -> String {
-    // The message is one level, its payload the second.
+    // The message is one level, and its payload is the second.
     let inner = levels - 2;
     let deep =
         format!("{}{}{}", r#"{"a":"#.repeat(inner - 1), format_args!("{{\"b\":\"{ECHO}\"}}"), "}".repeat(inner - 1));
     format!(r#"{{"v":"1","type":"run.other","payload":{{"x":{deep}}}}}"#)
 }
 
-/// Every kind of malformed line, as the protocol counts them.
+/// Every kind of malformed line, in the protocol's order.
 fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     let head = r#"{"v":"1","type":"run.other""#;
     let mut rows: Vec<(&'static str, Vec<u8>)> = [
@@ -65,7 +65,7 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     rows
 }
 
-/// The reason that a message gives for refusing such a line.
+/// The reason by which an error refuses such a line.
 fn reason(name: &str) -> &'static str {
     match name {
         "a known key twice" | "type twice" | "a known key twice in the payload" => "it has a key twice in one object",
@@ -84,7 +84,7 @@ fn first_line(line: &[u8]) -> Outcome {
     session.finish()
 }
 
-/// A run that waits for an answer, and what ends it.
+/// A run that waits for an answer, and the message that ends it.
 fn waiting() -> (Session, support::Frame) {
     let mut session = Case::with(Script::asks_bash()).spawn();
     session.start(json!({}));
@@ -338,7 +338,7 @@ fn unknown_fields_are_ignored_whatever_they_hold() {
         session.send_line(&start.replacen('{', &format!(r#"{{"extra":{odd},"extra":1,"#), 1));
         let outcome = session.finish();
         outcome.completed();
-        // That of the payload is named; those of the envelope are not even that.
+        // The warning names unknown fields of the payload. Unknown fields of the envelope are ignored.
         let warnings: Vec<&str> = outcome.progress("warning").iter().map(|frame| frame.text("text")).collect();
         assert_eq!(warnings, ["Ignored an unknown field of run.start: unknown"], "{odd}");
     }
@@ -368,7 +368,7 @@ fn a_long_text_is_split_into_several_frames_that_join_again() {
 
 #[test]
 fn the_pieces_of_a_long_message_fill_their_frames() {
-    // Plain text, and text that grows when it is escaped: a control character takes six bytes on the line.
+    // Plain text, and text that grows when it is escaped: a control character takes six bytes as JSON.
     for unit in ["plain words, ", "\u{1b}\"\\\n", "\u{e4}\u{1}"] {
         let text = unit.repeat((1 << 20) / unit.len());
         for max in [16 << 10, 256 << 10] {

@@ -1,4 +1,4 @@
-//! The changed files of a git work tree; and a hostile repository never gets a program of its own to run.
+//! Tests of the changed files of a git work tree. A hostile repository cannot run a program of its own.
 
 use crate::support::{SLACK, limit};
 use spektacular::process::git::{Baseline, Changes, Incomplete, Pending};
@@ -300,7 +300,7 @@ fn no_commit_yet() {
         repo.check(|repo| repo.write("added", "22").write("c", ""), &[("added", Modified), ("c", Created)]);
         repo.check(|repo| repo.write("d", "").commit().remove("c"), &[("c", Deleted), ("d", Created)]);
         repo.check(|repo| repo.write("d", "dd").commit(), &[("d", Modified)]);
-        // Then HEAD has no commit any more.
+        // After that, HEAD has no commit.
         repo.check(|repo| repo.git(&["update-ref", "-d", "HEAD"]).remove("d"), &[("d", Deleted)]);
     }
 }
@@ -395,7 +395,7 @@ fn nested_repositories_and_submodules_are_excluded() {
         repo.git(&["commit", "-qam", "outside"]);
     };
     repo.check_with(commit_inside, &[]);
-    // Seen from inside, the module is a repository like any other.
+    // From the inside, the submodule is a normal repository.
     let mut pending = begin(&repo.root().join("module"));
     repo.write("module/a", "third").write("a", "outside");
     assert_eq!(relative(&repo.root(), pending.changes(limit())), [("module/a".to_string(), Modified)]);
@@ -420,7 +420,7 @@ fn a_linked_work_tree() {
 fn no_repository() {
     let folder = TempDir::new().unwrap();
     let path = std::env::var_os("PATH").unwrap();
-    // Outside of a repository no process may start: the git on this path would claim that there is one.
+    // No process may start outside a repository: the git on this PATH would claim that there is one.
     script(&folder.path().join("git"), "touch started; printf 'true\\n/\\n/\\n'");
     let plain = folder.path().join("plain");
     fs::create_dir(&plain).unwrap();
@@ -474,7 +474,7 @@ fn an_error_of_git_makes_the_changes_incomplete() {
     fs::remove_dir_all(repo.root().join(".git")).unwrap();
     repo.git(&["init", "-q"]).write("other", "").commit();
     assert_eq!(pending.changes(limit()), FAILED);
-    // The repository was removed; the one around it must not be queried instead.
+    // The repository was removed. The repository around it must not be queried instead.
     let outer = Repo::new();
     outer.write("inner/x", "").git(&["init", "-q", "inner"]);
     let mut pending = begin(&outer.root().join("inner"));
@@ -664,7 +664,7 @@ fn filters_do_not_run() {
         let attribute = name.replace('\\', "").replace(['"', ' '], "");
         trap(|repo, program| {
             repo.config(&format!("[Filter \"{name}\"]\n\t{kind} = {program}\n\trequired = true\n"));
-            // Besides a filter name that no attribute can have, configure one that an attribute has.
+            // Besides a filter whose name no attribute can have, configures one that an attribute has.
             repo.config(&format!("[filter \"{attribute}\"]\n\t{kind} = {program}\n\trequired\n"));
             repo.write(".git/info/attributes", &format!("a filter={attribute}\n"));
         });

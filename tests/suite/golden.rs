@@ -1,5 +1,5 @@
-//! Every recording of a real agent against the frames that are expected of it: through the library, where time and
-//! order are exact, and again through the program with a replay in the agent's place.
+//! Compares every recording of a real agent with its expected frames: through the library, where time and order are
+//! exact, and again through the program with a replay as the agent.
 
 use crate::playback;
 
@@ -19,7 +19,7 @@ fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Fails with everything that is wrong, not only with the first.
+/// Reports all differences, not only the first.
 pub(crate) fn report(wrong: &[String]) {
     assert!(wrong.is_empty(), "\n{}\n{} wrong. {HINT}", wrong.join("\n"), wrong.len());
 }
@@ -91,7 +91,7 @@ fn check_program(case: &Case) -> Result<(), String> {
     if played.stderr == line { Ok(()) } else { Err(format!("stderr is {:?}, not {line:?}", played.stderr)) }
 }
 
-/// Every key of version 1. A new one belongs into the protocol's page first.
+/// Every key of version 1. A new key must first be added to the reference.
 const KEYS: &str = "\
     action add_dirs agent agent_args agent_exit agent_message agent_version allow_other allowed_tools artifact_id artifacts \
     attempt cached_input_tokens call_id capabilities category code completion_detected completion_marker config \
@@ -105,7 +105,7 @@ const KEYS: &str = "\
     state status stderr_tail stop_reason structured_output subject supported text timeout_s title tool_timeout_s \
     truncated ts type unanswered usage used_default v validation value version waiting_on withdrawn";
 
-/// Every key in the frames is one of the protocol, whichever the agent.
+/// Every key in the frames belongs to the protocol, for every agent.
 #[test]
 fn frames_hold_only_keys_of_the_protocol() {
     let mut seen = BTreeSet::new();
@@ -120,7 +120,7 @@ fn frames_hold_only_keys_of_the_protocol() {
     assert!(seen.len() > known.len() / 2, "the recordings show only {} keys", seen.len());
 }
 
-/// All keys, except those inside values of the orchestrator.
+/// All keys, except for those inside values from the orchestrator.
 fn collect(value: &Value, seen: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! Help, completions and the manual page say what the parser takes: all come from one table.
+//! Help, completions and the manual page agree with the parser, because all of them come from one table.
 
 use crate::support::Case;
 use crate::support::machine::not_checked;
@@ -22,7 +22,7 @@ fn printed(args: &[&str]) -> String {
     did.out
 }
 
-/// The fault of a command line.
+/// The error for a command line.
 #[track_caller]
 fn wrong(args: &[&str]) -> String {
     let did = Case::new().run(args);
@@ -34,7 +34,7 @@ fn parse(args: &[&str]) -> Result<Request, String> {
     cli::parse(COMMANDS, args.iter().map(OsString::from))
 }
 
-/// The long names of a text's flags.
+/// The long flags that a text mentions.
 fn flags_in(text: &str) -> BTreeSet<String> {
     let name = |part: &str| part.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect::<String>();
     text.split("--").skip(1).map(name).filter(|name| name.len() > 1 && !name.starts_with('-')).collect()
@@ -108,7 +108,7 @@ fn the_overview_names_every_command() {
     }
 }
 
-/// The words of an example, as a shell would part them, from the program's name to the next sign of the shell's.
+/// The words of an example, split as by a shell, from the program's name to the next shell operator.
 fn words(line: &str) -> Vec<String> {
     let line = &line[line.find("spektacular ").unwrap()..];
     let (mut words, mut word, mut inside) = (Vec::new(), String::new(), false);
@@ -245,7 +245,7 @@ fn every_flag_is_in_every_script_and_in_the_manual_page() {
     }
 }
 
-/// The output of a program that checks a text. `None`: the machine lacks the program.
+/// The output of a program that checks a text. `None`: the program is not installed.
 fn checked_by(program: &str, args: &[&str], text: &str) -> Option<Output> {
     let child = Command::new(program)
         .args(args)
@@ -259,7 +259,7 @@ fn checked_by(program: &str, args: &[&str], text: &str) -> Option<Output> {
         return None;
     };
     let (mut stdin, text) = (child.stdin.take().unwrap(), text.to_owned());
-    // Whoever writes more than a pipe holds must not wait for whoever reads.
+    // A writer of more than a pipe holds must not wait for a reader.
     let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap().unwrap();
@@ -273,7 +273,7 @@ fn the_manual_page_is_roff() {
     for code in spektacular::protocol::failure::Code::ALL {
         assert!(page.contains(code.name()), "{}", code.name());
     }
-    // A line that begins with a dot is a request, and all of ours are these.
+    // A line that begins with a dot is a request. These are all the requests that the page uses.
     for line in page.lines().filter(|line| line.starts_with(['.', '\''])) {
         let known = [".TH", ".nh", ".ad", ".SH", ".SS", ".TP", ".IP", ".PP", ".RS", ".RE", ".nf", ".fi", ".br", ".B"];
         assert!(known.contains(&line.split(' ').next().unwrap()), "{line}");

@@ -1,4 +1,4 @@
-//! Every text of every recording is a secret once: no frame shows it, and the agent still receives the same lines.
+//! Each text of each recording is a secret once: no frame shows it, and the agent still receives the same lines.
 
 use crate::playback::case::{self, Case};
 use crate::playback::player::Player;
@@ -8,7 +8,7 @@ use spektacular::protocol::request::Options;
 use spektacular::protocol::words::Level;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A kind of text, and one of this kind.
+/// A kind of text, and an example.
 type Told = (&'static str, String);
 
 fn play(case: &Case, progress: Option<Level>, secrets: &[&str]) -> Result<Vec<Frame>, String> {
@@ -17,8 +17,7 @@ fn play(case: &Case, progress: Option<Level>, secrets: &[&str]) -> Result<Vec<Fr
     Ok(Player::play_with(case, over)?.world.frames)
 }
 
-/// The frames without a secret, and the level that gives them: the highest, unless the agent is sent something else
-/// then.
+/// The frames without a secret, and their level: the highest, unless that changes the lines for the agent.
 fn whole(case: &Case) -> (Option<Level>, Vec<Frame>) {
     match play(case, Some(Level::Full), &[]) {
         Ok(frames) => (Some(Level::Full), frames),
@@ -78,7 +77,7 @@ fn told(frame: &Frame) -> Vec<Told> {
     all.into_iter().filter_map(|(kind, value)| Some((kind, string(value)?))).collect()
 }
 
-/// The texts that can be secrets: one line, long enough.
+/// The texts that can be secrets: one line that is long enough.
 fn candidates(frames: &[Frame]) -> BTreeSet<Told> {
     let all = messages(frames).into_iter().chain(frames.iter().flat_map(told));
     let lines = all.filter_map(|(kind, text)| {
@@ -89,7 +88,7 @@ fn candidates(frames: &[Frame]) -> BTreeSet<Told> {
     lines.filter(|(_, line)| line.len() >= 8 && probe.add(line)).collect()
 }
 
-/// The strings in which a secret may not stand: all but ids and the protocol's own words.
+/// The strings that must not contain a secret: all except ids and the protocol's own words.
 fn strings<'a>(key: &str, value: &'a Value, found: &mut Vec<&'a str>) {
     match value {
         Value::String(_) if key.ends_with("_id") || matches!(key, "type" | "code" | "kind" | "resolution") => {}
@@ -116,7 +115,7 @@ fn leak(case: &Case, progress: Option<Level>, secret: &str) -> Option<String> {
     messages(&frames).into_iter().map(|(_, text)| text).find(|text| text.contains(secret))
 }
 
-/// The kinds of text that the recordings of each dialect must have, so that the test looks at them.
+/// The kinds of text that the recordings of each dialect must contain, so that the test examines them.
 const COVERED: &[(&str, &[&str])] = &[
     ("claude", &["a question's header", "an option"]),
     ("codex", &["a question's header", "an option"]),
@@ -150,7 +149,7 @@ fn a_text_of_any_agent_is_hidden_where_it_is_a_secret() {
     }
 }
 
-/// The options in the recordings of these two are too short to be secrets.
+/// The options in the recordings of these two agents are too short to be secrets.
 #[test]
 fn a_secret_option_is_hidden_and_the_agent_gets_its_true_label() {
     let secret = "Blue-hunter2-7731";

@@ -1,4 +1,4 @@
-//! Images of a prompt: how each dialect gets them, which files are refused, and what a recording keeps.
+//! Images of a prompt: how each dialect passes them on, which files are refused, and how recordings store them.
 
 use crate::playback::world::{DATA, DOTS, LABEL};
 use crate::support;
@@ -9,7 +9,7 @@ use std::process::Command;
 use support::agent::{Script, init};
 use support::{Case, Outcome};
 
-/// With an image in the agent's directory and one elsewhere.
+/// Names one image in the agent's directory and one elsewhere.
 fn with_dots(case: Case) -> Case {
     fs::write(case.path("work/dots.png"), DOTS).unwrap();
     fs::write(case.path("home/other"), DOTS).unwrap();
@@ -28,7 +28,7 @@ fn run(case: Case, agent: &str) -> Outcome {
     outcome
 }
 
-/// A shell script that answers each line with the next of these, and writes the lines to `lines`.
+/// A shell script that answers each line with the next of these responses, and writes the lines to `lines`.
 fn answers(case: Case, name: &str, all: &[Value]) -> Case {
     let heard = case.path("lines");
     let mut script = format!(
@@ -120,7 +120,7 @@ fn agents_without_images_are_named_before_they_start() {
     }
 }
 
-/// Files that are refused, and the reason.
+/// Files that are refused, each with the reason.
 const REFUSED: [(&str, &str); 8] = [
     ("zzmissing", "cannot be read"),
     ("zzlocked/dots", "cannot be read"),
@@ -132,7 +132,7 @@ const REFUSED: [(&str, &str); 8] = [
     ("zzlarge", "is larger than 5 MiB"),
 ];
 
-/// A case with these files. The sizes of the large ones take no room on a disk.
+/// A case with these files. The large ones are sparse.
 fn with_refused() -> Case {
     let case = with_dots(Case::with(Script::hello()));
     let path = |name: &str| case.path("work").join(name);
@@ -174,7 +174,7 @@ fn the_number_and_the_size_of_all_images_are_limited() {
 
 #[test]
 fn the_largest_images_fit_into_one_line() {
-    // The shell's own `read` takes a system call per byte.
+    // The `read` of the shell takes one system call per byte.
     let script = Script::bare().sh("head -n 1 >\"$D/line\"").out(&init()).say("msg_1", "Hello").done("Hello");
     let mut session = with_refused().agent(script).spawn();
     session.start(json!({"images": ["fits", "fits", "fits", "fits"]}));

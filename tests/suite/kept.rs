@@ -1,4 +1,4 @@
-//! The budget for everything that is kept for an agent.
+//! Tests of the budget for everything that is kept for an agent.
 
 use crate::playback::world::{World, killed};
 use crate::support::agent::{self, Script, quote};
@@ -39,7 +39,7 @@ fn deny(world: &mut World, id: &str) {
     world.hear(&json!({"v": "1", "type": "run.input", "payload": payload}).to_string());
 }
 
-/// The code with which the run fails; it must be decided.
+/// The failure code of the run, which must be decided.
 fn failure(mut world: World) -> Value {
     assert!(world.is_decided(), "the run goes on");
     world.gone(killed(9), "");
@@ -133,7 +133,7 @@ fn gemini() -> World {
     )
 }
 
-/// Says these messages until the run fails. Returns how many it took.
+/// Says these messages until the run fails. Returns the number of messages that it took.
 fn until_exhausted(mut world: World, most: usize, message: impl Fn(usize) -> Value) -> usize {
     for number in 0..most {
         say(&mut world, &message(number));
@@ -177,7 +177,7 @@ fn the_memory_of_a_driver_has_a_budget() {
     assert!((60_000..135_000).contains(&sub_agents), "{sub_agents} sub-agents");
 }
 
-/// A hostile line of an agent's, how often it comes, and whether that ends the run.
+/// A hostile line from an agent, the number of times it is sent, and whether that ends the run.
 struct Hostile {
     what: &'static str,
     /// Replaces `@N` by the number and `@X` by the long text.
@@ -204,8 +204,8 @@ fn hostile() -> [Hostile; 4] {
     ]
 }
 
-/// Runs an agent that prints the line `count` times, with a text of `bytes` bytes, and never reads its input. Returns
-/// the most memory that the program held, in KiB.
+/// Runs an agent that prints the line `count` times with a text of `bytes` bytes, and never reads its input. Returns
+/// the program's peak memory in KiB.
 fn peak(hostile: &Hostile, count: usize, bytes: usize) -> u64 {
     let line = hostile.line.to_string();
     let (head, tail) = line.split_once("@X").expect("a place for the text");
@@ -231,9 +231,9 @@ fn peak(hostile: &Hostile, count: usize, bytes: usize) -> u64 {
     peak
 }
 
-/// The most memory that the program may hold, in KiB. Beside the budget it needs room for the line that it deals with,
-/// some copies of that, and memory that the allocator does not give back. Without a budget each case took twice this
-/// and more.
+/// The limit of the program's memory, in KiB. Besides the budget, the program needs room for the current line, for some
+/// copies of it, and for memory that the allocator does not return. Without a budget, each case took more than twice
+/// this limit.
 const PEAK_KIB: u64 = 256 << 10;
 
 fn assert_bounded(count: usize, bytes: usize) {

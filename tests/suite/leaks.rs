@@ -1,5 +1,5 @@
-//! Processes that the agent leaves behind: tools in sessions of their own, daemons, holders of its stdout. Every run
-//! in every test file is checked for leftover processes; the agents here try hardest to leave some.
+//! Tests of processes that the agent leaves behind: tools in sessions of their own, daemons, holders of its stdout.
+//! Every test file checks its runs for leftover processes. The agents here try hardest to leave some.
 
 use crate::support;
 
@@ -108,7 +108,7 @@ fn every_line_before_the_agents_death_is_delivered() {
 
 #[test]
 fn when_the_program_is_killed_the_whole_tree_ends_within_a_second() {
-    // After the program's end, nothing distinguishes an orphan without our environment from any other process.
+    // After the program exits, an orphan without our environment cannot be distinguished from other processes.
     for (name, escape) in ESCAPES.into_iter().filter(|(name, _)| *name != "no environment") {
         let script = Script::bare()
             .sh("trap '' TERM INT HUP\nleave() { while :; do sleep 1; done; }")

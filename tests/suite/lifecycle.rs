@@ -1,4 +1,4 @@
-//! The life of a successful run: its start, its frames, its end.
+//! Tests of a successful run: its start, its frames, its end.
 
 use crate::support;
 
@@ -53,7 +53,7 @@ fn run_started_reports_agent_config_protocol_and_capabilities() {
     assert_eq!(version.split('.').count(), 3, "{version}");
     let capabilities = &payload["capabilities"];
     let kinds: Vec<&str> = capabilities["questions"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-    // By the tool that its model is offered; by its own it asks for a choice alone.
+    // These are the kinds of the tool that the model is offered. Its own tool asks only for a choice.
     assert_eq!(kinds, ["confirm", "select", "text", "secret", "file_path"]);
     for key in ["resume", "deltas", "structured_output", "usage"] {
         let value = capabilities.get(key).unwrap_or_else(|| panic!("capability {key}"));
@@ -62,8 +62,8 @@ fn run_started_reports_agent_config_protocol_and_capabilities() {
     assert_eq!(payload["metadata"], json!({}));
 }
 
-/// The agent does nothing, not even read, until the test lets it; and the test lets it once it has run.started.
-/// `cargo bench` measures how long run.started takes, as a ratio to `--version`.
+/// The agent does nothing, not even read, until the test allows it, and the test allows it only after run.started.
+/// `cargo bench` measures the time until run.started, as a ratio to `--version`.
 #[test]
 fn run_started_does_not_wait_for_the_agent() {
     let gate = "mkfifo \"$D/gate\"\nnote waiting\nread -r go <\"$D/gate\"";
@@ -261,7 +261,7 @@ fn paths_are_relative_inside_cwd_and_absolute_outside() {
     assert_eq!((path(0), path(2)), (json!("src/a.txt"), json!("/etc/hostname")));
 }
 
-/// Every line break of the agent's is one: the invariants of every run look at the texts.
+/// Every kind of line break from the agent counts as one line break. The invariants of every run check the texts.
 #[test]
 fn titles_are_one_line() {
     let script = Script::new()
@@ -316,7 +316,7 @@ fn the_start_of_the_agent_is_reported() {
     let missing = run(Case::new(), json!({}));
     missing.failed("agent_not_found");
     assert_eq!(missing.progress("status").len(), 1);
-    // A run that cannot try to start its agent never shows the status `starting`.
+    // A run that cannot try to start its agent never has the status `starting`.
     assert!(run(Case::new(), json!({"agent": "nobody"})).progress("status").is_empty());
 }
 
@@ -393,7 +393,7 @@ fn a_change_that_the_agent_reports_is_an_artifact_once() {
 
 #[test]
 fn files_that_a_command_changed_are_found_in_a_git_work_tree() {
-    // The baseline is taken within 0.2 s of the start; a real agent takes longer to its first change.
+    // The baseline is taken within 0.2 s of the start. A real agent takes longer to make its first change.
     let work = "sleep 0.4; echo more >>old.txt; echo x >new.txt; echo secret >ignored.log; echo '*.log' >.gitignore";
     let script = Script::new().sh(work).say("msg_1", "ok").done("ok");
     let outcome = run(Case::new().git().agent(script), json!({}));

@@ -1,4 +1,4 @@
-//! Long lines, long prompts, and a run inside a run.
+//! Tests of long lines, long prompts, and a run inside a run.
 
 use crate::support;
 
@@ -6,10 +6,10 @@ use serde_json::json;
 use support::agent::{Script, quote, success, text};
 use support::{Case, procs, run};
 
-/// Bytes of the agent's long text.
+/// The size of the agent's long text, in bytes.
 const LONG: usize = 10_000_000;
 
-/// An agent that says a line of [`LONG`] bytes and then waits.
+/// An agent that writes a line of [`LONG`] bytes and then waits.
 fn long_winded() -> Script {
     let line = text("msg_1", "@@").to_string();
     let (head, tail) = line.split_once("@@").unwrap();

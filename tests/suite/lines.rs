@@ -1,5 +1,6 @@
-//! Any command as an agent: the prompt in, lines of text out, the exit code decides, and a further turn is a further
-//! process of the same run. The commands here are real ones; the recordings below testdata/lines hold the frames.
+//! Tests of any command as an agent: it reads the prompt and prints lines of text, its exit code decides, and a further
+//! turn is a further process of the same run. The commands here are real ones. The recordings below testdata/lines hold
+//! the frames.
 
 use crate::support;
 
@@ -189,7 +190,7 @@ fn the_limit_of_the_run_covers_both_processes() {
     outcome.failed("timeout");
     let took = outcome.took();
     assert!(took > Duration::from_secs(2) && took < Duration::from_secs(4) + SLACK, "{took:?}");
-    // While nothing runs the clock of the run continues.
+    // The clock of the run continues while no process runs.
     let mut session = two("true", "echo never").spawn();
     session.start(json!({"timeout_s": 1}));
     session.until("run.question");
@@ -255,7 +256,7 @@ fn a_session_is_resumed_by_its_own_command_line() {
     assert!(outcome.failed("invalid_request")["message"].as_str().unwrap().contains("`session_id`"));
 }
 
-/// In a recording, and on stderr where a person wants to know everything.
+/// In a recording, and on stderr in verbose mode.
 #[test]
 fn verbose_output_shows_each_attempt_to_find_a_session() {
     let patterns = ["run ([0-9]+)", "session=(.*)", "chat: (\\S+)"];
@@ -282,7 +283,7 @@ fn verbose_output_shows_each_attempt_to_find_a_session() {
     assert!(told.iter().all(|line| verbose.contains(&format!("spektacular: {line}\n"))), "{verbose}");
     assert!(!said(&["hi"]).contains("session_patterns"));
 
-    // Without configured patterns nothing is searched.
+    // Without configured patterns, nothing is searched.
     let plain = command(json!({"command": "echo", "args": ["hi"]})).cli(&["--verbose", "hi"]);
     assert!(!String::from_utf8(plain.stderr).unwrap().contains("session_patterns"));
 }

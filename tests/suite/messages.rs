@@ -1,4 +1,5 @@
-//! Every message that the program can print, collected from its source, and the rules that hold for all of them.
+//! Every message that the program can print, collected from its source, and the rules that all messages follow.
+//!
 //! `LIST_MESSAGES=1 cargo test --test suite messages` writes the list to target/messages.txt.
 
 use crate::tidy::{code, root, rust_files};
@@ -7,12 +8,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 
-/// A string literal of at least two words, as the program prints it but for its placeholders.
+/// A string literal of at least two words, as the program prints it except for its placeholders.
 struct Message {
     file: String,
     line: usize,
     text: String,
-    /// The calls around it, outermost first: `Failure::new`, `format!`. A variable that it is bound to comes before.
+    /// The calls around it, outermost first: `Failure::new`, `format!`. A variable that it is bound to comes first.
     calls: Vec<String>,
 }
 
@@ -46,7 +47,7 @@ impl<'a> Lexer<'a> {
         skipped
     }
 
-    /// The length of a character literal here. A lifetime has no second quote.
+    /// The length of a character literal here. A lifetime has no closing quote.
     fn character(&self) -> Option<usize> {
         let inside = self.rest.strip_prefix('\'')?;
         let length = match inside.strip_prefix('\\') {
@@ -197,7 +198,7 @@ fn the_lexer_reads_literals_and_their_calls() {
     assert_eq!((found[0].0, found[1].0), (3, 5));
 }
 
-/// Phrases that read like a translation, and the usual ones.
+/// Phrases that read like a translation, with the usual ones.
 const WORN: &[(&str, &str)] = &[
     ("There is no ", "name the subject: Unknown X, X does not exist, X has no Y"),
     ("There are no ", "name the subject"),
@@ -243,7 +244,7 @@ fn messages_have_single_spaces_between_words() {
     none("have two spaces in a row", wrong.map(|message| message.place()).collect());
 }
 
-/// The words of a text with this property.
+/// The words of a text that meet a condition.
 fn words(text: &str, is_of_word: impl Fn(char) -> bool) -> BTreeSet<String> {
     text.split(|c| !is_of_word(c)).map(str::to_owned).collect()
 }
@@ -255,9 +256,9 @@ fn flags_in_messages_exist() {
         of_commands.flat_map(|flag| flag.other_names.iter().copied().chain([flag.long])).collect();
     known.extend(["version", "help"]);
     let wrong = messages().into_iter().filter(|message| {
-        // The flags of agents and of git are their own.
+        // Agents and git have flags of their own.
         let own = !message.file.starts_with("src/agent") && !message.file.ends_with("commit.rs");
-        // An HTML comment, and a rule of Markdown, have dashes too.
+        // HTML comments and Markdown rules contain dashes too.
         let text = message.text.replace("<!--", "").replace("-->", "");
         let flags = text
             .split("--")
@@ -280,14 +281,14 @@ fn commands_in_messages_exist() {
     none("name a command that does not exist", wrong.map(|message| message.place()).collect());
 }
 
-/// Fields, keys, failure codes, words of the protocol: all of them are in the reference.
+/// Fields, keys, failure codes and words of the protocol: the reference contains all of them.
 #[test]
 fn names_in_messages_are_in_the_reference() {
     let is_of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let pages = ["protocol", "config", "agent", "workflow"]
         .map(|page| fs::read_to_string(root().join(format!("src/{page}/reference.md"))).unwrap());
     let mut known = words(&pages.concat(), is_of_name);
-    // The only key of a document that is not a frame.
+    // The only key in a document that is not a frame.
     known.insert("export_data".to_owned());
     known.extend(spektacular::protocol::failure::Code::ALL.iter().map(|code| code.name().to_owned()));
     let mut seen = 0;
@@ -308,7 +309,7 @@ fn names_in_messages_are_in_the_reference() {
     assert!(seen > 50, "only {seen} names in messages");
 }
 
-/// A failure is one sentence, or two, that names the fault and says what to do. It ends with a full stop.
+/// A failure consists of one or two sentences that name the fault and the remedy. It ends with a full stop.
 #[test]
 fn failures_are_sentences_that_say_what_to_do() {
     let failures = messages().into_iter().filter(|message| {

@@ -1,4 +1,4 @@
-//! Files that a command line names and that are pipes or terminals: nothing keeps a signal from being served, and what
+//! Tests of files that a command line names and that are pipes or terminals: signals are always served, and a file that
 //! nobody writes or reads is an error.
 
 use crate::support;

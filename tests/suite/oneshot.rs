@@ -1,4 +1,4 @@
-//! Runs from a command line: answers given in advance, the last session, prompts in files, several policies.
+//! Tests of runs from a command line: scripted answers, the last session, prompts in files, several policies.
 
 use crate::support;
 
@@ -13,7 +13,7 @@ use support::agent::{SESSION, Script, question};
 use support::{Case, Outcome, Session};
 
 const PROMPT: [&str; 2] = ["--prompt", "go"];
-/// Stands in refused values, and must never come back.
+/// A part of refused values, which no output may contain.
 const BAD: &str = "zq-bad-7731";
 
 fn begin(script: Script, args: &[&str]) -> Session {
@@ -24,7 +24,7 @@ fn run(script: Script, args: &[&str]) -> Outcome {
     begin(script, args).finish()
 }
 
-/// A run that its command line keeps from beginning.
+/// The error of a run whose command line prevents it from starting.
 fn refused(args: &[&str]) -> String {
     let outcome = Case::with(Script::hello()).args(args).spawn().finish();
     let payload = outcome.failed("usage");
@@ -40,7 +40,7 @@ fn titled(header: &str, text: &str, multiple: bool) -> Value {
     question
 }
 
-/// The answers that the agent got to its one request, by the question's text.
+/// The answers to the agent's one request, by the question's text.
 fn told(outcome: &Outcome) -> Value {
     let answer = outcome.log().answer();
     assert_eq!(answer["behavior"], "allow", "{answer}");
@@ -87,7 +87,7 @@ fn the_most_specific_key_wins_and_a_comma_separates_options() {
     let told = told(&outcome);
     assert_eq!(told["Which color?"], "Search");
     assert_eq!(told["Which features?"], "Auth, Export");
-    // No options: the free text stays as it was typed.
+    // The question has no options, so the free text stays as it was typed.
     assert_eq!(told["Which extras?"], "tea, coffee");
     assert_eq!(told["Anything else?"], "Export");
 }
@@ -314,7 +314,7 @@ fn a_schema_and_servers_come_from_files_too() {
         outcome.completed();
         assert!(argv(&outcome).contains("rare-server") && argv(&outcome).contains("rare-schema"), "{}", argv(&outcome));
     }
-    // The last one counts.
+    // The last flag counts.
     let twice = ["--output-schema", "@schema.json", "--output-schema", r#"{"title":"the-last"}"#];
     let outcome = case(&twice).spawn().finish();
     assert!(argv(&outcome).contains("the-last") && !argv(&outcome).contains("rare-schema"), "{}", argv(&outcome));
@@ -329,7 +329,7 @@ fn a_schema_and_servers_come_from_files_too() {
         assert!(message.starts_with(says), "{args:?}: {message}");
         outcome.never_shows(BAD);
     }
-    // A dry run and a run for messages read them too.
+    // A dry run and a run with messages on stdin read the files too.
     let done = case(&[]).cli(&["--dry-run", "--mcp-servers", "@servers.json"]);
     assert!(String::from_utf8_lossy(&done.stdout).contains("rare-server"));
     let mut session = Case::with(Script::hello()).args(&["--output-schema", "@schema.json"]).spawn();
@@ -356,7 +356,7 @@ fn the_error_for_an_unreadable_file_gives_the_reason() {
             outcome.never_shows(BAD);
         }
     }
-    // Whoever may read everything is not refused.
+    // Root may read every file and is not refused.
     let case = Case::with(Script::hello()).args(&["--prompt-file", "mine"]);
     let path = case.path("work/mine");
     fs::write(&path, "go").unwrap();
@@ -432,7 +432,7 @@ fn the_last_session_is_continued_and_git_sees_no_change() {
     assert_eq!(second.status.code(), Some(0));
     assert_eq!(resumed(&case).as_deref(), Some(SESSION));
     assert!(!String::from_utf8_lossy(&second.stderr).contains(".spektacular"), "it shows up as an artifact");
-    // From elsewhere, by the directory that is named.
+    // From another directory, the session is found by the directory that the flag names.
     fs::create_dir(case.path("work/sub")).unwrap();
     assert_eq!(case.cli(&["-C", "sub", "--continue", "three"]).status.code(), Some(2));
     assert_eq!(case.cli(&["-C", "../work", "--continue", "three"]).status.code(), Some(0));
@@ -463,7 +463,7 @@ fn the_last_sessions_are_listed_with_their_first_words() {
     let words: Vec<&str> = listed.out.split_whitespace().collect();
     assert_eq!(words[..2], [SESSION, "claude"], "{}", listed.out);
     assert_eq!(words[3..].join(" "), "Fix the test with [redacted] now", "{}", listed.out);
-    // A run that continues it takes its place.
+    // A run that continues the session replaces it in the list.
     assert_eq!(case.cli(&["--continue", "two"]).status.code(), Some(0));
     let json = case.run(&["sessions", "--output", "json"]).json(0);
     let all = json["sessions"].as_array().unwrap();

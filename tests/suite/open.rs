@@ -1,4 +1,4 @@
-//! `open`: an agent's own interface on a terminal, with a shell's job control around it.
+//! Tests of `open`: an agent's own interface on a terminal, under a shell's job control.
 
 use crate::support::Case;
 use crate::support::person::{CTRL_BACKSLASH, CTRL_C, CTRL_D, CTRL_Z, Person};
@@ -9,7 +9,7 @@ fn opens(case: Case, args: &[&str]) -> Person {
     case.at_terminal(&[&["open"], args].concat())
 }
 
-/// An agent that says `ready` once it runs.
+/// An agent that prints `ready` once it runs.
 fn agent(body: &str) -> Case {
     Case::new().script("bin/claude", &format!("{body}\n"))
 }
@@ -61,7 +61,7 @@ fn an_interrupt_reaches_only_the_agent() {
 
 #[test]
 fn an_agent_that_a_signal_ends_gives_128_and_the_signal() {
-    // The defaults: nothing that we do on signals is inherited.
+    // The defaults: the interface inherits none of our signal handling.
     for (key, code) in [(CTRL_C, 130), (CTRL_BACKSLASH, 131)] {
         let mut person = opens(agent("ulimit -c 0\necho ready\nexec cat"), &[]);
         person.waits_for("ready");
@@ -93,7 +93,7 @@ fn a_signal_to_us_alone_is_passed_on() {
     assert_eq!(person.ends().0, 9);
 }
 
-/// A shell with job control, which says `$ ` when it waits.
+/// A shell with job control, which prints `$ ` when it waits.
 fn shell(case: Case) -> Person {
     let mut person = case.env("PS1", "prompt> ").shell("export B=\"$1\"; exec /bin/sh -i").at_terminal(&[]);
     person.waits_for("prompt> ");
@@ -110,7 +110,7 @@ fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_gives_it_back() {
         person.waits_for("Stopped");
         person.waits_for("prompt> ");
         person.types("fg\n");
-        // The shell names what continues.
+        // The shell names the job that continues.
         person.waits_for("open");
         person.types(&format!("line {round}\n"));
         person.waits_for(&format!("got line {round}."));
@@ -180,7 +180,7 @@ fn the_policy_reaches_the_agents_own_interface() {
         ("gemini", "<--approval-mode=default>", "<--approval-mode=yolo>"),
         ("opencode", r#"[{"*":"ask","bash":"ask""#, "<--auto>"),
     ] {
-        // By a flag, by the configuration, and stricter than a person at the terminal can be.
+        // A policy can come from a flag or the configuration, and be stricter than a person can choose at the terminal.
         for policy in ["ask", "deny", "read=allow,*=ask"] {
             assert!(started(Case::new(), &["-a", agent, "--permissions", policy]).contains(ask), "{agent} {policy}");
         }
@@ -191,7 +191,7 @@ fn the_policy_reaches_the_agents_own_interface() {
         let plain = started(Case::new(), &["-a", agent]);
         assert!(!plain.contains(ask) && !plain.contains(allow), "{plain}");
     }
-    // Typed values override ours.
+    // Typed values take precedence over ours.
     let own = started(Case::new(), &["-a", "opencode", "--permissions", "ask", "--env", "OPENCODE_PERMISSION=mine"]);
     assert!(own.contains("[mine]"), "{own}");
 }
@@ -203,7 +203,7 @@ fn a_mode_reaches_the_agents_that_have_one() {
     }
     let shown = started(Case::new(), &["-a", "codex", "--mode", "owl"]);
     assert!(shown.contains("warning: --mode has no effect") && !shown.contains("owl"), "{shown}");
-    // The warning names the file that set the mode.
+    // The warning names the file that sets the mode.
     let configured = Case::new().file("home/.config/spektacular/config.json", r#"{"mode":"owl"}"#);
     let shown = started(configured, &["-a", "codex"]);
     assert!(shown.contains("warning: mode in ") && shown.contains("line 1, has no effect"), "{shown}");

@@ -1,4 +1,5 @@
-//! A panic of ours at any point: the run ends with `internal_error`, one terminal frame, and no process of the agent.
+//! Tests of a panic in our own code at any point: the run ends with `internal_error` and one terminal frame, and no
+//! process of the agent is left.
 
 use crate::support::agent::{Script, quote};
 use crate::support::machine::not_checked;
@@ -13,15 +14,15 @@ use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Makes a debug build panic at the point that it names.
+/// Makes a debug build panic at the named point.
 const PANIC_AT: &str = "TEST_PANIC_AT";
-/// Makes a debug build send itself a SIGTERM at the point that it names.
+/// Makes a debug build send itself SIGTERM at the named point.
 const SIGNAL_AT: &str = "TEST_SIGNAL_AT";
 
 /// The setup that makes a run reach a point.
 #[derive(Clone, Copy, PartialEq)]
 enum Reached {
-    /// Nothing: each run with an agent comes there.
+    /// Every run with an agent reaches the point.
     Always,
     ByCancel,
     /// The agent connects to the ask-server's socket.
@@ -62,7 +63,7 @@ const POINTS: &[(&str, Reached)] = &[
     ("step", Reached::Always),
 ];
 
-/// The points at which stdout is lost, if it is a file: a pipe needs the writer only while it is full.
+/// The points at which stdout is lost if it is a file. A pipe needs the writer only while it is full.
 const WRITER: &[&str] = &["stdout", "stdout chunk"];
 
 fn has_points(test: &str) -> bool {
@@ -72,8 +73,8 @@ fn has_points(test: &str) -> bool {
     cfg!(debug_assertions)
 }
 
-/// A run that panics at this point, with a tree that only a sweep ends: a tool that ignores SIGTERM in a session of its
-/// own.
+/// A run that panics at this point, with a process that only a sweep ends: a tool in a session of its own that ignores
+/// SIGTERM.
 fn case(point: &str, reached: Reached) -> Case {
     if reached == Reached::ByImplement {
         return project(&plan(&[phase(1, &["test -s a"], "")]), "echo 1 >a").git().env(PANIC_AT, point);
@@ -92,7 +93,7 @@ fn case(point: &str, reached: Reached) -> Case {
     }
 }
 
-/// An ACP agent that notes how it is to start the ask-server.
+/// An ACP agent that records how to start the ask-server.
 const ACP: &str = r#"
 recv() { IFS= read -r line || exit 0; }
 recv; printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}'
@@ -141,6 +142,11 @@ fn a_panic_at_any_point_ends_the_run_in_order() {
         let outcome = carry(point, *reached);
         let terminals = outcome.frames.iter().filter(|frame| frame.is_terminal()).count();
         assert_eq!(terminals, 1, "{point}: {}", outcome.stdout);
+        assert!(
+            outcome.frames.iter().all(|frame| !frame.raw.contains(r#""run_id":"""#)),
+            "{point}: {}",
+            outcome.stdout
+        );
         outcome.failed("internal_error");
         assert_eq!(outcome.exit_code, Some(70), "{point}");
         assert!(outcome.left.is_empty(), "{point}: {:?}", outcome.left);
@@ -178,7 +184,7 @@ fn a_panic_of_another_command_is_reported() {
     assert!(stderr.starts_with("spektacular: internal_error: "), "{stderr}");
 }
 
-/// The handlers stand before the configuration is read, also for a command line that is refused.
+/// The signal handlers are installed before the configuration is read, even if the command line is refused.
 #[test]
 fn a_signal_while_the_configuration_is_read_ends_in_a_frame() {
     if !has_points("a_signal_while_the_configuration_is_read_ends_in_a_frame") {

@@ -1,5 +1,5 @@
-//! Permissions in every dialect: each category under each policy with each answer, and what the answer means for later
-//! requests. The drivers are the real ones; the agents are the lines below.
+//! Tests of permissions in every dialect: each category under each policy with each answer, and the effect of the
+//! answer on later requests. The drivers are the real ones. The agents are the lines below.
 
 use crate::playback;
 use crate::support::options;
@@ -25,26 +25,26 @@ enum Told {
     Denied,
 }
 
-/// A request: its subject, and its variant.
+/// A request: its subject and its variant.
 #[derive(Clone, Copy, Debug)]
 struct Wish {
     category: Category,
-    /// Names the tool, where there are several.
+    /// Distinguishes tools.
     tool: &'static str,
-    /// Names the file, the command or the input.
+    /// Distinguishes files, commands or inputs.
     input: &'static str,
 }
 
 /// The requests of one agent.
 struct Speaker {
     agent: &'static str,
-    /// The lines before its turn runs.
+    /// The lines before the agent's turn.
     begin: &'static [&'static str],
-    /// The categories that it can ask for.
+    /// The categories that the agent can request.
     categories: Vec<Category>,
     /// The lines of a request with this number.
     asks: fn(Wish, usize) -> Vec<Value>,
-    /// The decision in an answer of ours. A lasting permission is a defect.
+    /// The decision in an answer of ours. A lasting permission would be a defect.
     hears: fn(&Value) -> Told,
 }
 
@@ -171,7 +171,7 @@ fn codex_hears(line: &Value) -> Told {
     }
 }
 
-/// The ACP kind of a tool call. Agents have their own names for categories that ACP lacks.
+/// The ACP kind of a tool call. For categories that ACP lacks, agents have their own names.
 fn kind(category: Category) -> &'static str {
     match category {
         Category::Agent | Category::Mcp | Category::Other => "other",
@@ -201,11 +201,11 @@ fn acp_request(number: usize, call: &Value) -> Value {
         "params": {"sessionId": "s", "options": options, "toolCall": call}})
 }
 
-/// No input: the title says all, and the id names the tool.
+/// There is no input: the title describes the call, and the id names the tool.
 fn gemini_asks(wish: Wish, number: usize) -> Vec<Value> {
     let name = name(wish);
     let title = if wish.category == Category::Execute { wish.input.to_owned() } else { format!("Use {}", wish.input) };
-    // It has no sub-agents: `task` is how the driver knows any.
+    // The agent has no sub-agents. The driver recognizes them by `task`.
     let name = if wish.category == Category::Agent { name } else { format!("{name}__{name}_17953_{number}") };
     vec![acp_request(
         number,
@@ -214,7 +214,7 @@ fn gemini_asks(wish: Wish, number: usize) -> Vec<Value> {
     )]
 }
 
-/// A call is announced under the name of its tool; the request has its input.
+/// A call is announced under the name of its tool. The request has its input.
 fn opencode_asks(wish: Wish, number: usize) -> Vec<Value> {
     let (id, kind) = (format!("call_{number}"), kind(wish.category));
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": name(wish), "kind": kind,
@@ -225,7 +225,7 @@ fn opencode_asks(wish: Wish, number: usize) -> Vec<Value> {
     vec![began, acp_request(number, &call)]
 }
 
-/// An agent of which nothing is known: neither its ids nor its titles name a tool.
+/// An unknown agent: neither its ids nor its titles name a tool.
 fn generic_asks(wish: Wish, number: usize) -> Vec<Value> {
     let id = match wish.category {
         Category::Agent => "task".to_owned(),
@@ -247,7 +247,7 @@ fn acp_hears(line: &Value) -> Told {
     }
 }
 
-/// A run whose turn continues, and what became of each request.
+/// A run in the middle of its turn, and the outcome of each request.
 struct Talk {
     world: World,
     speaker: Speaker,
@@ -290,7 +290,7 @@ impl Talk {
         self.world.step(Event::Line(Line::Text(line.to_string().into())));
     }
 
-    /// The agent asks. Gives the question, if there is one.
+    /// Lets the agent make the request. Returns the question, if the run asks one.
     fn asks(&mut self, wish: Wish) -> Option<Value> {
         self.requests += 1;
         let seen = self.world.frames.len();
@@ -320,7 +320,7 @@ impl Talk {
         progress.filter(|payload| payload["kind"] == "question_resolved").collect()
     }
 
-    /// Makes one request and answers it: with `answer` if that is offered, otherwise with a denial.
+    /// Makes one request and answers it: with `answer` if that option is offered, otherwise with a denial.
     fn request(&mut self, wish: Wish, answer: &str) -> Outcome {
         let question = self.asks(wish);
         if let Some(question) = &question {
@@ -340,7 +340,7 @@ impl Talk {
     }
 }
 
-/// Whether "always" covers the whole category; of mcp and other it covers the tool.
+/// Whether "always" covers the whole category. For mcp and other, it covers the tool.
 fn is_whole(category: Category) -> bool {
     !matches!(category, Category::Execute | Category::Mcp | Category::Other | Category::Mode)
 }
@@ -355,7 +355,7 @@ fn expected(policy: &str, answer: &str) -> Outcome {
     }
 }
 
-/// One row: a request, the same kind of request again, the same request again, and one of every other category.
+/// One row: a request, the same kind of request again, the same request again, and one request of every other category.
 fn row(speaker: Speaker, category: Category, policies: &Value, word: &str, rest: &str, answer: &str) {
     let shown = format!("{} {} {policies} {answer}", speaker.agent, category.word());
     let (others, names_tools) = (speaker.categories.clone(), speaker.agent != "mine");
@@ -375,7 +375,7 @@ fn row(speaker: Speaker, category: Category, policies: &Value, word: &str, rest:
         let wanted = if always && covered { by_policy(Told::Once) } else { expected(word, "deny") };
         assert_eq!(talk.request(wish, "deny"), wanted, "{shown}: {wish:?}");
     }
-    // All of them after "always", otherwise one.
+    // All of them after "always", otherwise one of them.
     let others = others.into_iter().cycle().skip_while(|other| *other != category).skip(1);
     for other in others.take_while(|other| *other != category).take(if always { 12 } else { 1 }) {
         let wish = Wish { category: other, tool: "one", input: "a" };
@@ -399,7 +399,7 @@ fn matrix(agent: &str) {
     }
 }
 
-/// An answer covers the scope of its option, and the policy covers the rest.
+/// An answer covers the scope of its option. The policy covers the rest.
 mod answers_and_policies {
     use super::matrix;
 
@@ -429,7 +429,7 @@ mod answers_and_policies {
     }
 }
 
-/// "Always" says how far it reaches, in words that do not depend on the agent.
+/// The option "always" states its scope in words that do not depend on the agent.
 #[test]
 fn the_option_says_its_scope_in_the_same_words_for_every_agent() {
     let mut words: BTreeMap<Category, BTreeSet<String>> = BTreeMap::new();
@@ -456,7 +456,7 @@ fn the_option_says_its_scope_in_the_same_words_for_every_agent() {
     assert!(words[&Category::Execute].first().unwrap().starts_with("\"Allow this exact command for this run\""));
 }
 
-/// Requests that were open when "always" was answered are answered by it, if they are covered.
+/// An answer "always" also resolves open requests that it covers.
 #[test]
 fn an_answer_always_also_resolves_open_questions() {
     for speaker in speakers() {
@@ -486,7 +486,7 @@ fn an_answer_always_also_resolves_open_questions() {
     }
 }
 
-/// An agent that offers nothing but lasting permissions gets none: how far they reach is not known.
+/// If an agent offers only lasting permissions, none is given, because their scope is unknown.
 #[test]
 fn a_lasting_option_of_the_agents_is_never_chosen() {
     for (policy, asked) in [("ask", true), ("allow", false)] {
@@ -510,7 +510,7 @@ fn a_lasting_option_of_the_agents_is_never_chosen() {
     }
 }
 
-/// A denial says why, where the agent takes words; "always" and "once" carry none.
+/// A denial states the reason if the agent accepts one. "Always" and "once" carry no text.
 #[test]
 fn only_a_denial_carries_a_message() {
     for value in ANSWERS {

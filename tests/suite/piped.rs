@@ -1,4 +1,4 @@
-//! Piped input beside a prompt, and every other kind of stdin, in a person's run.
+//! Tests of a person's run with piped input besides a prompt, and with every other kind of stdin.
 
 use crate::support;
 
@@ -26,7 +26,7 @@ fn log(case: &Case) -> AgentLog {
     AgentLog::new(&case.path("log"))
 }
 
-/// A pipe that holds this and is at its end.
+/// A pipe with this content whose writer is closed.
 fn holding(text: &str) -> Stdio {
     let (reader, mut writer) = pipe().unwrap();
     let text = text.to_owned();
@@ -34,7 +34,7 @@ fn holding(text: &str) -> Stdio {
     reader.into()
 }
 
-/// A pipe that stays open and says nothing.
+/// A pipe that stays open and empty.
 fn silent() -> (Stdio, PipeWriter) {
     let (reader, writer) = pipe().unwrap();
     (reader.into(), writer)
@@ -44,7 +44,7 @@ fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
-/// The prompt that the agent got.
+/// The prompt that the agent received.
 fn prompt(args: &[&str], stdin: impl Into<Stdio>) -> String {
     let case = hello();
     let output = adhoc(&case, args, stdin).wait_with_output().unwrap();
@@ -141,7 +141,7 @@ fn a_silent_pipe_is_abandoned_unless_a_dash_asks_to_wait_for_it() {
     assert!(took.as_secs() >= 5 && took.as_secs() < 10, "{took:?}");
     let (stdin, _kept) = silent();
     assert_eq!(refused(&[], stdin), "stdin sent nothing for 5 s: give the prompt as words, or - to wait for it.");
-    // By now the other one has been silent for twice as long.
+    // By now, the other run has been silent for twice as long.
     late.write_all(b"late\n").unwrap();
     drop(late);
     let output = waits.wait_with_output().unwrap();

@@ -1,5 +1,5 @@
-//! Pressure from outside: floods on stdin, a stderr that is full, a last frame that nobody reads, secrets where texts
-//! are cut.
+//! Tests of pressure from outside: floods on stdin, a full stderr, a last frame that nobody reads, secrets at the
+//! places where texts are cut.
 
 use crate::support::{Case, io, limit, run, start_line};
 use rustix::process::{Pid, Signal, kill_process};
@@ -55,7 +55,7 @@ fn an_unread_last_frame_is_dropped_after_a_stop() {
     let mut stdin = child.stdin.take().unwrap();
     let start = start_line(r#"{"prompt": "hi", "progress": "minimal"}"#);
     writeln!(stdin, "{start}").unwrap();
-    // The frame is longer than a pipe: once it is full, the last frame is being written.
+    // The frame is longer than a pipe holds. Once the pipe is full, the last frame is being written.
     let out = child.stdout.take().unwrap();
     let full = || rustix::io::ioctl_fionread(&out).unwrap() > 60_000;
     assert!(io::wait_for(limit(), full), "the last frame did not come");
@@ -85,7 +85,7 @@ fn a_slow_reader_gets_the_terminal_frame_after_a_cancel() {
             writeln!(stdin, r#"{{"v":"1","type":"run.cancel","payload":{{}}}}"#).unwrap();
         }
         if cancelled {
-            // No event: it takes such a reader several times as long to read what is left as one that takes nothing may.
+            // No event: the test reads slowly, so that the rest takes longer than a run waits for a stalled reader.
             std::thread::sleep(Duration::from_millis(50));
         }
     }

@@ -1,5 +1,5 @@
-//! Processes around a run: storms of orphans, chains of forks, inherited children, a guard that is killed, and what a
-//! hostile environment or a starved machine does to a start.
+//! Tests of processes around a run: storms of orphans, chains of forks, inherited children, a killed guard, and the
+//! effects of a hostile environment or a starved machine on a start.
 
 use crate::support::agent::Script;
 use crate::support::machine::{limit, not_checked};
@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Forks on and on: each process makes a session of its own, starts the next one and exits. Ends by itself after a
-/// while, so that a failed test leaves nothing on the machine.
+/// Forks repeatedly: each process creates a session of its own, starts the next one and exits. The chain ends by itself
+/// after a while, so that a failed test leaves nothing on the machine.
 const CHAIN: &str = "perl -MPOSIX -e '$end = time + 15; while (time < $end) { setsid(); exit if fork }'";
 
 fn has_perl(test: &str) -> bool {
@@ -37,7 +37,7 @@ fn kill(pid: i32) {
     let _ = kill_process(Pid::from_raw(pid).expect("a pid"), Signal::KILL);
 }
 
-/// The pid that a process has written into a file of the case.
+/// The pid that a process wrote into a file of the case.
 fn pid_in(case: &Case, file: &str) -> Option<i32> {
     read(&case.path(file)).strip_suffix('\n')?.parse().ok()
 }
@@ -56,7 +56,7 @@ fn a_storm_of_orphans_keeps_no_cancel_waiting() {
     session.finish().cancelled();
 }
 
-/// The same with an environment that tells nobody which run the process belongs to.
+/// The same with an environment that does not show which run the process belongs to.
 fn nameless_chain() -> String {
     format!("env -i PATH=\"$PATH\" TEST_CASE=\"$TEST_CASE\" {CHAIN}")
 }
@@ -156,7 +156,7 @@ fn no_chain_of_forks_survives_a_kill() {
 
 #[test]
 fn a_signal_to_a_check_stops_its_processes() {
-    // The daemon clears its environment and loses its parent, so only descent from the check gives it away.
+    // The daemon clears its environment and loses its parent, so only descent from the check identifies it.
     let daemon = "env -i setsid sh -c 'echo $$ >'\"$HOME\"'/daemon; exec sleep 1000' >/dev/null 2>&1";
     let script = &format!("({daemon} &)\nexec sleep 1000");
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
@@ -195,7 +195,7 @@ fn a_run_warns_when_its_guard_is_killed() {
 
 #[test]
 fn a_daemon_of_an_inherited_child_is_left_alone() {
-    // The shell leaves a child to the program that it becomes; that child's daemon becomes ours when the child ends.
+    // The shell leaves a child to the program that replaces it. That child's daemon becomes ours when the child exits.
     let case = Case::with(Script::new().say("msg_1", "up").sh("prompt").say("msg_2", "ok").done("ok"));
     let (go, daemon) = (case.path("go"), case.path("daemon"));
     let child = format!(
@@ -228,7 +228,7 @@ fn without_proc_the_run_warns_that_processes_may_outlive_it() {
     if !has_unshare(name) {
         return;
     }
-    // Everything that the script of the fake agent reads of /proc is missing too, so a plain command is the agent.
+    // The fake agent's script reads /proc, which is missing here too, so the agent is a plain command.
     let config = json!({"agents": {"plain": {"driver": "lines", "command": "/bin/echo", "args": ["hello"]}}});
     let case = Case::new()
         .file("home/.config/spektacular/config.json", &config.to_string())
@@ -283,7 +283,7 @@ fn a_deleted_directory_of_its_own_refuses_the_run() {
     let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
     assert!(message.contains("cwd"), "{message}");
     assert!(!outcome.log().ran());
-    // A directory that run.start names needs none of its own.
+    // If run.start names a directory, the program needs no working directory of its own.
     let case = Case::with(Script::hello()).shell(gone);
     let work = case.work();
     run(case, json!({"cwd": work})).completed();
@@ -302,7 +302,7 @@ fn a_command_that_cannot_be_run_is_a_failed_start() {
         outcome.failed("agent_start_failed");
         assert_eq!(outcome.exit_code, Some(4), "{script}");
     }
-    // After a first line it ran.
+    // A first line shows that the agent ran.
     ends("echo hello; exit 127").failed("agent_error");
     ends("exit 125").failed("agent_error");
 }
@@ -331,7 +331,7 @@ fn the_agent_can_read_neither_our_environment_nor_a_core_dump() {
 #[test]
 fn a_machine_without_processes_or_memory_ends_the_run_in_order() {
     let name = "a_machine_without_processes_or_memory_ends_the_run_in_order";
-    // Each with a user of its own: the limit counts all processes of a user.
+    // Each run has a user of its own, because the limit counts all processes of a user.
     let few = |count: usize| {
         let user = 64_000 + count;
         format!("prlimit --nproc={count} setpriv --reuid={user} --regid={user} --clear-groups")

@@ -1,4 +1,4 @@
-//! Questions and answers: the questions of an agent, the accepted answers, and the replies to the agent.
+//! Tests of questions and answers: the agent's questions, the accepted answers, and the replies to the agent.
 
 use crate::support;
 
@@ -29,7 +29,7 @@ fn features(multiple: bool) -> Script {
     Script::asks_user(json!([question("Which features?", multiple)]))
 }
 
-/// The answer that the agent got to a question of AskUserQuestion.
+/// The answer that the agent received to a question of AskUserQuestion.
 fn told(outcome: &Outcome, question: &str) -> String {
     let answer = outcome.log().answer();
     assert_eq!(answer["behavior"], "allow", "{answer}");
@@ -71,7 +71,7 @@ fn allow_once_lets_the_tool_run_with_its_own_input_and_nothing_more() {
     assert_eq!(resolved["reply_to"], "m1");
 }
 
-/// The agent is told of one call alone, and asks again: the run answers by itself, for this command and no other.
+/// The agent is told only about one call and asks again. The run answers by itself, for this command and no other.
 #[test]
 fn allow_always_is_kept_by_the_run_and_changes_nothing_of_the_agents() {
     let ask = |script: Script, number: usize, command: &str| {
@@ -267,7 +267,7 @@ fn an_answer_can_come_from_the_environment_or_a_file() {
     fs::write(case.path("work/answer.txt"), "from-the-file\n\n").unwrap();
     let home = case.path("home");
     let mut session = case.spawn();
-    // The file is looked for in the process's own folder, not in the agent's.
+    // The file is searched in the process's own folder, not in the agent's.
     session.start(json!({"cwd": home}));
     let asked = session.until("run.question");
     let id = asked.text("question_id");

@@ -1,5 +1,5 @@
-//! The README's session and its clients do what it says, its tables name what exists, and its links and
-//! those of the reference lead somewhere.
+//! The README's session and clients work as described, its tables name what exists, and its links and those of the
+//! reference resolve.
 
 use crate::support::Case;
 use crate::support::machine::not_checked;
@@ -28,7 +28,7 @@ fn section(heading: &str) -> String {
     rest.split("\n## ").next().unwrap().to_owned()
 }
 
-/// The cells of every row of the first table in a text, without its head.
+/// The cells of every row of the first table in a text, without its header.
 fn rows(text: &str) -> Vec<Vec<String>> {
     let table = text.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
     let cells = |row: &str| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
@@ -42,19 +42,19 @@ fn block(language: &str) -> String {
     block.to_owned()
 }
 
-/// A sandbox with this program on the PATH.
+/// A sandbox with this program on PATH.
 fn sandbox() -> Case {
     Case::new().link("bin/spektacular", PROGRAM)
 }
 
-/// A command in a sandbox, with nothing on stdin.
+/// Runs a command in a sandbox, with an empty stdin.
 fn command(program: &str, case: &Case) -> Command {
     let mut command = case.command(program);
     command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", case.path("bin").display())).stdin(Stdio::null());
     command
 }
 
-/// Runs a client of the README with an agent.
+/// Runs a client from the README with an agent.
 fn client(interpreter: &str, language: &str, agent: &str) -> (Case, Output) {
     let case = sandbox().file("client", &block(language));
     let done = command(interpreter, &case).arg(case.path("client")).args([agent, "say hello"]).output().unwrap();
@@ -78,7 +78,7 @@ fn the_session_at_the_top_is_a_real_one() {
     assert_eq!(fs::read_dir(case.work()).unwrap().count(), 0, "the session leaves a file where it was typed");
 }
 
-/// Times such as `(0.1s)`, which differ from run to run, all alike.
+/// Makes times such as `(0.1s)` equal, because they differ from run to run.
 fn without_times(text: &str) -> String {
     let time = regex_lite::Regex::new(r"\([0-9]+\.[0-9]s\)").unwrap();
     time.replace_all(text, "(0.0s)").into_owned()
@@ -99,7 +99,7 @@ fn the_session_of_the_workflows_is_a_real_one() {
     assert!(block.contains("  failed grep "), "no failure is noticed: {block}");
 }
 
-/// The words of a command line of the README, with the sandbox's tmp in place of /tmp.
+/// The words of a command line in the README, with the sandbox's tmp instead of /tmp.
 fn words(line: &str, case: &Case) -> Vec<String> {
     let (flags, prompt) = line.split_once(" \"").unwrap();
     let tmp = case.path("tmp").display().to_string();
@@ -120,7 +120,7 @@ fn the_first_command_leaves_nothing_in_the_checkout() {
 #[test]
 fn the_client_in_python_answers_questions() {
     if Command::new("python3").arg("--version").output().is_err() {
-        // A machine with the Rust toolchain alone has none, and the client is not for it.
+        // A machine with only the Rust toolchain lacks Python, and needs no such client.
         return not_checked("the README's client in Python", "python3 is not installed");
     }
     let (case, done) = client("python3", "python", "demo");
@@ -158,7 +158,7 @@ fn the_tested_versions_are_those_that_the_suite_installs() {
     let mut found = 0;
     for row in rows(&section("Agents")).iter().filter(|row| row[0] != "demo") {
         let of_agent = packages.iter().filter(|(package, _)| package.contains(&row[0]));
-        // An alias is written npm:PACKAGE@VERSION.
+        // An alias has the form npm:PACKAGE@VERSION.
         let versions = of_agent.map(|(_, version)| version.as_str().unwrap().rsplit('@').next().unwrap().to_owned());
         let versions: BTreeSet<String> = versions.collect();
         assert!(!versions.is_empty(), "the suite installs no {}", row[0]);
@@ -201,7 +201,7 @@ fn the_changelog_begins_with_this_version() {
     assert_eq!(newest, env!("CARGO_PKG_VERSION"));
 }
 
-/// How a link names a heading: in small letters, with a dash for a blank, without other signs.
+/// The anchor of a heading: lower case, with dashes for spaces and without punctuation.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()

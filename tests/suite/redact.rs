@@ -1,4 +1,4 @@
-//! Redaction: forms, shapes, what must stay, and texts in pieces.
+//! Tests of redaction: forms, shapes, texts that must stay, and texts in pieces.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ fn by_char(redactor: &Redactor, text: &str) -> String {
     in_pieces(redactor, text.char_indices().map(|(n, c)| &text[n..n + c.len_utf8()]))
 }
 
-/// Checks the result, that a second pass and every cut into two or into characters agree.
+/// Checks the result, and that a second pass and every split into two pieces or into characters give the same.
 #[track_caller]
 fn check(redactor: &Redactor, text: &str, expected: &str) {
     assert_eq!(redactor.redact(text), expected, "of {text:?}");
@@ -204,7 +204,7 @@ fn leftmost_then_longest() {
     check(&redactor, "abcdefghijklmnop", "[redacted]mnop");
     check(&redactor, "abcdefgefghijklmnop", "abcdefg[redacted]");
     check(&redactor, "abcdabcdefghABCDEFGH", "abcd[redacted][redacted]");
-    // A form that begins in a shape's beginning.
+    // A form that begins inside the beginning of a shape.
     let redactor = with(&["sk-abcdefghi and more"]);
     check(&redactor, "sk-abcdefghi and more", MASK);
     check(&redactor, "sk-abcdefghi and mor", "sk-abcdefghi and mor");
@@ -329,7 +329,7 @@ fn private_keys() {
     check(&redactor, &key.replace("RSA", "OPENSSH"), MASK);
     let pgp = "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQ\n-----END PGP PRIVATE KEY BLOCK-----\n";
     check(&redactor, pgp, "[redacted]\n");
-    // Line numbers, an end that never comes, an end of something else.
+    // Line numbers, a missing end, and an end of another kind.
     check(&redactor, "1 -----BEGIN PRIVATE KEY-----\n2 MIIE", "1 [redacted]");
     check(&redactor, "-----BEGIN PRIVATE KEY-----\nM\n-----END CERTIFICATE-----\n-----END PRIVATE KEY-", MASK);
     check(&redactor, "-----BEGIN PRIVATE KEY-----\nM[redacted]M\n-----END PRIVATE KEY----- x", "[redacted] x");
@@ -454,7 +454,7 @@ fn ordinary_text_stays() {
     ] {
         stays(&redactor, text);
     }
-    // Base64 of a big JSON object is no JWT, however it continues.
+    // The base64 of a large JSON object is not a JWT, however it continues.
     stays(&redactor, &format!("eyJ{}.eyJ{A36}.{A36}", "A".repeat(5000)));
 }
 
@@ -526,14 +526,14 @@ fn pieces_come_out_early() {
     assert_eq!(stream.push(&redactor, "correct horse batter"), "");
     assert_eq!(stream.push(&redactor, "y."), "[redacted].");
     assert_eq!(stream.held(), 0);
-    // The context is kept: this is the inside of a word.
+    // The context matters: this is the inside of a word.
     assert_eq!(stream.push(&redactor, "ta"), "ta");
     assert_eq!(stream.push(&redactor, "sk-abcdefghijklmnopqrstuvwxyz"), "sk-abcdefghijklmnopqrstuvwxyz");
     assert_eq!(stream.push(&redactor, " corr"), " ");
     assert_eq!(stream.finish(&redactor), "corr");
     assert_eq!(stream.held(), 0);
     assert_eq!(stream.finish(&redactor), "");
-    // A new text: the same piece now begins a word.
+    // In a new text, the same piece begins a word.
     assert_eq!(stream.push(&redactor, "sk-abcdefghijklmnopqrstuvwxyz"), MASK);
 }
 
@@ -671,7 +671,7 @@ fn any_secret() -> impl Strategy<Value = String> {
         3 => prop::sample::select(&SECRETS[..]).prop_map(str::to_owned),
         1 => "[a-f]{8,12}",
         1 => "[ -~\n]{8,20}",
-        // Parts of shapes, so that a mask cuts shapes anywhere.
+        // Parts of shapes, so that a mask can split shapes anywhere.
         3 => (prop::collection::vec(prop::sample::select(&FRAGMENTS[..]), 2..5), 0..20_usize, 8..24_usize)
             .prop_map(|(parts, start, length)| {
                 let text = parts.concat();

@@ -1,12 +1,11 @@
-//! The protocol reference tells the truth: its examples are what the library reads and writes, nothing that the
-//! library has is missing from it, and its dialogue is what the program really says.
+//! The protocol reference is correct: its examples are what the library reads and writes, it contains everything that
+//! the library has, and its dialogue is the program's real output.
 //!
-//! For every type of frame there is one body with all that can be in it, and one with as little as possible. Literals
-//! and matches name every field and variant: a new one does not compile before somebody has looked at the page.
+//! Every type of frame has one body with all possible fields and one with as few as possible. Literals and matches name
+//! every field and variant, so a new one does not compile until somebody has checked the page.
 
 use crate::reference_workflow::{about_phase, about_resolved, phase_failure, workflow_end, workflow_started};
 use crate::support;
-
 use serde_json::Value;
 use serde_json::value::RawValue;
 use spektacular::agent::registry::Agents;
@@ -15,6 +14,7 @@ use spektacular::cmd;
 use spektacular::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use spektacular::protocol::fields::FIELDS;
 use spektacular::protocol::frame::Stamper;
+use spektacular::protocol::ids::{RunId, SessionId};
 use spektacular::protocol::inbound::{self, Message};
 use spektacular::protocol::json::{Fields, string};
 use spektacular::protocol::limits;
@@ -35,13 +35,12 @@ use std::time::SystemTime;
 
 const PAGE: &str = include_str!("../../src/protocol/reference.md");
 const AGENTS: &str = include_str!("../../src/agent/reference.md");
-/// Objects whose keys are somebody else's.
+/// Objects whose keys do not belong to the protocol.
 const FREE: [&str; 3] = ["payload.metadata", "payload.config.permissions", "payload.structured_output"];
 
 /// The lines inside all blocks with this tag.
 fn inside(tag: &str) -> Vec<&'static str> {
-    let mut found = Vec::new();
-    let mut open: Option<&str> = None;
+    let (mut found, mut open) = (Vec::new(), None);
     for line in PAGE.lines() {
         match (open, line.strip_prefix("```")) {
             (None, Some(info)) => open = Some(info),
@@ -54,7 +53,7 @@ fn inside(tag: &str) -> Vec<&'static str> {
     found
 }
 
-/// JSON without the blanks between its parts: a sample as it stands on the wire.
+/// JSON without spaces between its parts: a sample as it is on the wire.
 fn compact(sample: &str) -> String {
     let (mut text, mut quoted, mut escaped) = (String::new(), false, false);
     for c in sample.chars() {
@@ -70,7 +69,7 @@ fn compact(sample: &str) -> String {
 }
 
 /// The samples of all blocks with this tag, each as one line. The page wraps them: a further line of a sample is
-/// indented, or closes it. In a dialogue the direction stays in front.
+/// indented, or closes it. In a dialogue, the direction stays in front.
 fn lines(tag: &str) -> Vec<String> {
     let mut samples: Vec<(&str, String)> = Vec::new();
     for line in inside(tag) {
@@ -101,7 +100,7 @@ fn part(page: &'static str, heading: &str) -> &'static str {
     &rest[..rest.find("\n#").unwrap_or(rest.len())]
 }
 
-/// The section that is about a type of frame.
+/// The section about a type of frame.
 fn home(kind: &str) -> &'static str {
     match kind {
         "run.completed" | "run.failed" | "run.cancelled" => section("run.completed, run.failed, run.cancelled"),
@@ -184,7 +183,7 @@ fn abouts() -> Vec<(About, About)> {
     let text = |withdrawn| About::Text { message_id, done: true, withdrawn };
     let reasoning = |withdrawn| About::Reasoning { message_id, done: true, withdrawn };
     let session = |most: bool| About::Session {
-        session_id: most.then(|| "s".into()),
+        session_id: SessionId::new("s").filter(|_| most),
         agent_version: most.then(|| "1".into()),
         model: most.then(|| "m".into()),
         capabilities: Some(capabilities(most)),
@@ -203,7 +202,7 @@ fn abouts() -> Vec<(About, About)> {
         same(about_phase()),
         (About::Usage(usage(true)), About::Usage(usage(false))),
     ];
-    // No wildcard: a new kind must be added above too.
+    // No wildcard: a new kind must also be added above.
     all.iter().for_each(|(most, _)| match most {
         About::Status(_) | About::Session { .. } | About::Warning(_) | About::Resolved { .. } => {}
         About::Heartbeat { .. } | About::Text { .. } | About::Reasoning { .. } | About::Tool { .. } => {}
@@ -252,7 +251,7 @@ fn terminal(outcome: Outcome, most: bool) -> Body {
     let agent_exit = (most || !matches!(outcome, Outcome::Failed(_))).then_some(exit);
     Body::Terminal(Box::new(Terminal {
         outcome,
-        session_id: most.then(|| "s".into()),
+        session_id: SessionId::new("s").filter(|_| most),
         artifacts: vec![ArtifactRef { path: "p".into(), action: Action::Created }],
         usage: usage(most),
         duration_ms: 1,
@@ -293,7 +292,7 @@ fn cancelled(most: bool) -> Outcome {
     Outcome::Cancelled { reason: most.then(|| "r".into()), source: Source::Signal }
 }
 
-/// Every frame: with as much, and with as little as can be in it.
+/// Every frame: with as many fields as possible, and with as few as possible.
 fn bodies() -> Vec<(Body, Body)> {
     let choice = |value: &str, description| Choice { value: value.into(), label: value.into(), description };
     let choices = Choices::new([choice("a", Some("d".into())), choice("b", None)]).unwrap();
@@ -395,14 +394,14 @@ fn closed(label: &str, at: &str) -> Vec<&'static str> {
     }
 }
 
-/// Type and kind, as a name for both.
+/// A name for the type and the kind.
 fn label(line: &str) -> String {
     let frame: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
     let kind = if frame["type"] == "run.progress" { frame["payload"]["kind"].as_str().unwrap() } else { "" };
     format!("{} {kind}", frame["type"].as_str().unwrap())
 }
 
-/// Every frame as a line: with as much, and with as little as can be in it.
+/// Every frame as a line: with as many fields as possible, and with as few as possible.
 fn real() -> Vec<(String, String)> {
     bodies().into_iter().map(|(most, least)| (line(most, Some("m")), line(least, None))).collect()
 }
@@ -410,7 +409,8 @@ fn real() -> Vec<(String, String)> {
 /// A body as a frame.
 fn line(body: Body, reply_to: Option<&str>) -> String {
     let (mut body, mut out) = (Redacted::new(body, &Redactor::new()), Vec::new());
-    Stamper::default().stamp(SystemTime::now(), "r", reply_to, &mut body).unwrap().write(1 << 20, &mut out);
+    let (mut stamper, run_id) = (Stamper::default(), RunId::generated("r"));
+    stamper.stamp(SystemTime::now(), &run_id, reply_to, &mut body).unwrap().write(1 << 20, &mut out);
     String::from_utf8(out).unwrap()
 }
 
@@ -448,7 +448,7 @@ fn outbound_examples_have_the_keys_of_real_frames_in_their_order() {
 
 #[test]
 fn outbound_examples_have_the_types_of_real_frames() {
-    // The last frames share what they have in common.
+    // The last frames share their common fields.
     let group = |line: &str| match label(line).split_once(' ').unwrap() {
         ("run.completed" | "run.failed" | "run.cancelled", _) => "last".to_owned(),
         (kind, progress) => format!("{kind} {progress}"),
@@ -463,7 +463,7 @@ fn outbound_examples_have_the_types_of_real_frames() {
     }
     for line in &frames() {
         values(&serde_json::from_str(line).unwrap(), "", &mut |at, value| {
-            // A whole number may stand where any number may.
+            // A whole number is allowed wherever any number is.
             let is = |kind| types.contains(&(group(line), at.to_owned(), kind));
             let fits = is(type_of(value)) || (type_of(value) == "whole number" && is("number"));
             assert!(fits, "{at} is a {}: {line}", type_of(value));
@@ -508,7 +508,7 @@ fn the_capabilities_in_the_examples_are_those_of_the_drivers() {
     assert!(compared >= 2, "no run.started of an agent");
 }
 
-/// The table of what each agent can do, against the warnings and the capabilities of their drivers.
+/// Compares the table of the agents' abilities with the warnings and the capabilities of their drivers.
 #[test]
 fn the_table_of_agents_matches_their_drivers() {
     let text = part(AGENTS, "What each agent can do");
@@ -577,7 +577,7 @@ fn every_key_of_every_frame_is_named_where_it_belongs() {
     for (label, (most, _)) in truth() {
         let (kind, progress) = label.split_once(' ').unwrap();
         for (at, keys) in most {
-            // Shared objects are told about once.
+            // The page describes shared objects once.
             let text = match at.rsplit('.').next().unwrap() {
                 _ if at.starts_with("payload.workflow") => section("Workflows"),
                 "" => section("Envelope"),
@@ -780,7 +780,7 @@ fn essence(line: &str) -> Value {
 #[test]
 fn the_dialogue_is_the_programs_real_output() {
     let mut session = support::Case::new().args(&["--agent", "demo"]).spawn();
-    // Question ids differ in each run: the id on the page, and the real one.
+    // Question ids differ between runs. Pairs the id on the page with the real one.
     let mut ids: Vec<(String, String)> = Vec::new();
     for line in &lines("json dialogue") {
         if let Some(sent) = line.strip_prefix("> ") {

@@ -1,4 +1,5 @@
-//! Parts of the bodies that the test of the reference compares with it: those of workflows, and a resolved question.
+//! Parts of the bodies that the test of the reference compares with the page: those of workflows, and a resolved
+//! question.
 
 use spektacular::protocol::failure::PhaseFailure;
 use spektacular::protocol::outbound::{About, ArtifactRef, Breach, GaveWay, PhaseReport, WorkflowEnd, WorkflowStarted};

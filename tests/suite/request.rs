@@ -1,4 +1,4 @@
-//! The fields of run.start: refusals, defaults, and their effect on the agent.
+//! Tests of the fields of run.start: refusals, defaults, and their effect on the agent.
 
 use crate::support;
 
@@ -7,7 +7,7 @@ use spektacular::protocol::request::Options;
 use support::agent::{SESSION, Script, init};
 use support::{Case, Outcome, RUN, run};
 
-/// Stands in every refused value, and must never come back.
+/// A part of every refused value, which no output may contain.
 const BAD: &str = "zq-bad-7731";
 
 fn start_with(payload: Value) -> Outcome {
@@ -119,7 +119,7 @@ fn of_several_wrong_fields_the_one_is_named_that_is_checked_first() {
     let mut wrong = json!({"cwd": "/nowhere/at/all", "agent": "nobody", "max_turns": 0, "timeout_s": -1,
         "system_prompt": long});
     assert_eq!(named("a b", wrong.clone()), "run_id");
-    // Of those with a wrong type or range the message's own order counts, and before all else.
+    // Among fields with a wrong type or range, the order in the message counts. They precede all other checks.
     assert_eq!(of_text("a", r#"{"agent":"nobody","timeout_s":-1,"max_turns":0}"#), "timeout_s");
     assert_eq!(of_text("a", r#"{"max_turns":0,"agent":"nobody","timeout_s":-1}"#), "max_turns");
     let fields = wrong.as_object_mut().unwrap();
@@ -182,7 +182,7 @@ fn run_ids_up_to_128_characters_are_used() {
     }
 }
 
-/// Equal, with 60 and 60.0 the same.
+/// Whether two values are equal. 60 equals 60.0.
 fn same(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => a == b,
@@ -289,7 +289,7 @@ fn an_unsupported_option_is_a_warning_and_never_dropped_silently() {
     }
 }
 
-/// Claude Code itself works on without a word where it does not know the one that is wanted.
+/// Claude Code itself silently continues with an unknown name.
 #[test]
 fn a_mode_that_the_agent_does_not_have_fails_the_run_and_names_those_it_has() {
     let mut session = init();
@@ -393,7 +393,7 @@ fn null_is_the_same_as_an_absent_field() {
     payload["prompt"] = json!("hi");
     let (null, absent) = (start_with(payload), start_with(json!({})));
     null.completed();
-    // The two work in folders of their own.
+    // The two agents work in folders of their own.
     let config = |outcome: &Outcome| {
         let mut config = outcome.frames[0]["payload"]["config"].clone();
         config["cwd"].take();
@@ -412,7 +412,7 @@ fn null_is_the_same_as_an_absent_field() {
         session.send_line(&support::start_line(payload));
         session.finish().failed("invalid_message");
     }
-    // A flag or a file is not overridden by it.
+    // Neither a flag nor a file overrides it.
     let outcome = run(Case::with(Script::hello()).args(&["--model", "m"]), json!({"model": null}));
     assert_eq!(outcome.frames[0]["payload"]["config"]["model"], "m");
 }

@@ -1,4 +1,4 @@
-//! The requirements that the program was made for, and the tests that hold each.
+//! The program's original requirements, and the tests that verify each.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,9 +6,9 @@ use std::path::Path;
 
 /// One requirement.
 struct Requirement {
-    /// In one sentence.
+    /// The requirement in one sentence.
     says: &'static str,
-    /// The tests that hold it: a file, and a function in it.
+    /// The tests that verify it: a file, and a function in the file.
     by: &'static [(&'static str, &'static str)],
 }
 
@@ -160,7 +160,7 @@ const PROTOCOL: &[Requirement] = &[
     ),
 ];
 
-/// One interface behind which every agent is one of several.
+/// One interface for every agent.
 const AGENTS: &[Requirement] = &[
     held(
         "Nothing outside an agent's own module knows its types or its name.",
@@ -406,7 +406,7 @@ const STREAM: &[Requirement] = &[
     ),
 ];
 
-/// A person at a terminal, and a run with nobody there.
+/// A person at a terminal, and a run without a user.
 const PEOPLE: &[Requirement] = &[
     held(
         "A person is asked at the terminal: a numbered list, several numbers with commas, or a text of their own.",
@@ -561,7 +561,7 @@ fn between<'a>(text: &'a str, begin: &'a str, end: &'a str) -> impl Iterator<Ite
     text.split(begin).skip(1).filter_map(move |part| part.split(end).next())
 }
 
-/// Whether a file has a test of this name: a function with the attribute, or one of those that a macro makes.
+/// Whether a file contains a test with this name: a function with the attribute, or one that a macro generates.
 fn has_test(file: &str, name: &str) -> bool {
     let text = read(file);
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
@@ -569,7 +569,7 @@ fn has_test(file: &str, name: &str) -> bool {
     let functions: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].starts_with(&head)).collect();
     let attributes = |at: usize| lines[..at].iter().rev().take_while(|line| line.starts_with("#["));
     let plain = functions.iter().any(|at| attributes(*at).any(|line| *line == "#[test]"));
-    // A row of real agents is a function, and a test of it for each of them.
+    // A row of the real agents is a function, for which a macro generates a test per agent.
     let word = |text: &str| text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).any(|word| word == name);
     let row = !functions.is_empty() && between(&text, "\nrows!(", ");").any(word);
     let entry = format!("    {name}: ");

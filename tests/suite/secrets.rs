@@ -21,7 +21,7 @@ fn strings<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
-/// Checks that neither the streams' bytes nor any decoded string contain this text.
+/// Checks that neither the streams nor any decoded string contain this text.
 fn assert_hidden(outcome: &Outcome, form: &str, what: &str) {
     assert!(!outcome.stdout.contains(form) && !outcome.stderr.contains(form), "{what}: {form} is shown");
     for frame in &outcome.frames {
@@ -301,7 +301,7 @@ fn a_secret_that_is_too_short_is_a_warning_and_stays() {
     }
 }
 
-/// An agent that asks, and repeats the answer that it got.
+/// An agent that asks, and repeats the answer that it received.
 fn echoing() -> Script {
     let line = support::agent::text("msg_1", "you said @@").to_string();
     let (head, tail) = line.split_once("@@").unwrap();
@@ -386,11 +386,11 @@ fn keys<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
-/// Claude Code names an answer by its question, so a question that quotes a secret makes it a key.
+/// Claude Code uses the question as the key of its answer, so a question that quotes a secret makes the secret a key.
 #[test]
 fn a_recording_holds_no_secret_in_a_key_and_can_be_replayed() {
     let kept = "kept-off-0451-x/y";
-    // The first two keys are the same once they are redacted.
+    // After redaction, the first two keys are the same.
     let longer = format!("{SECRET}-and-more");
     let quoting = [format!("Is {SECRET} right?"), format!("Is {longer} right?"), format!("And {kept}?")];
     let questions = json!({"questions": quoting.each_ref().map(|text| question(text, false))});
@@ -444,7 +444,7 @@ fn a_recording_holds_no_secret_in_a_key_and_can_be_replayed() {
     assert_eq!(session.finish().completed()["text"], "ok");
 }
 
-/// A recorded agent, of each dialect that has tools, whose shell command is another one.
+/// A recording of an agent with tools, for each dialect, with another shell command.
 fn replayed(agent: &str, command: &str) -> Session {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(agent);
     let recording = fs::read_to_string(folder.join("permission_allowed/recording.jsonl")).unwrap();
@@ -457,7 +457,7 @@ fn replayed(agent: &str, command: &str) -> Session {
     case.program(agent, &program).spawn()
 }
 
-/// The titles that are shown of the command, once it ran.
+/// The shown titles of the command, from its start on.
 fn titles(agent: &str, command: &str, secret: &str, hidden: &[&str]) -> Vec<String> {
     let mut session = replayed(agent, command);
     session.start(json!({"agent": agent, "secrets": [secret]}));
@@ -489,7 +489,7 @@ fn a_secret_at_the_cut_of_a_title_is_hidden_entirely() {
 
 #[test]
 fn a_secret_of_several_lines_is_hidden_where_only_the_first_is_shown() {
-    // A line that is too short to be hidden by itself.
+    // A line that is too short to be redacted by itself.
     let secret = "zq-one\nzq-two-and-more";
     for agent in DIALECTS {
         for title in titles(agent, &format!("echo {secret} >a"), secret, &["zq-one", "zq-two"]) {
@@ -516,7 +516,7 @@ fn a_secret_of_several_lines_is_hidden_in_a_change_of_a_file() {
 
 #[test]
 fn half_a_secret_at_the_cut_of_the_final_answer_is_hidden() {
-    // The long one makes room in the last frame, so that the answer is cut only where too much of it came.
+    // The long text makes room in the last frame, so that the answer is cut only if it is too long itself.
     let long = "0123456789abcdef".repeat(125);
     for before in [9, 1, 17] {
         let filler = "x".repeat((16 * 16384) - long.len() - before);

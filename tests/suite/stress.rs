@@ -1,4 +1,5 @@
-//! Many runs at once, many events, long silences. Each has a short form, and a long one for a quiet machine.
+//! Tests with many runs in parallel, many events, and long silences. Each test has a short form, and a long form for an
+//! idle machine.
 
 use crate::support::agent::{Script, text};
 use crate::support::{Case, Session, io, limit, procs, read, start_line};
@@ -29,10 +30,11 @@ fn a_hundred_runs_at_once_do_not_disturb_each_other() {
     runs_at_once(100);
 }
 
-/// Memory that the program may need for more events, in KiB: lists of what it has seen are short.
+/// The additional memory that the program may need for more events, in KiB. The lists of events that it has seen are
+/// short.
 const GROWTH_KIB: u64 = 4 << 10;
 
-/// An agent that says this many messages; the memory after a tenth of them is that after all.
+/// An agent that says this many messages. The test measures the memory after a tenth of them and after all of them.
 fn events_in_flat_memory(count: usize) {
     let line = text("msg_@N", "word").to_string().replace('\\', "\\\\").replace('"', "\\\"");
     let (head, tail) = line.split_once("@N").unwrap();
@@ -69,7 +71,7 @@ fn a_million_events_take_no_more_memory_than_a_hundred_thousand() {
     events_in_flat_memory(1_000_000);
 }
 
-/// The number of times that the threads of a process went to sleep.
+/// The number of times that the process's threads went to sleep.
 fn sleeps(pid: u32) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let count = |status: String| {
@@ -83,13 +85,13 @@ fn sleeps_through(silence: Duration) {
     let mut session = Case::with(Script::new().say("msg_1", "up").sh("listen")).spawn();
     session.start(json!({"heartbeat_s": 0}));
     session.until_text("up");
-    // The state of the work tree may still be taken: the silence begins when nothing moves any more.
+    // The baseline of the work tree may still be in progress: the silence begins when nothing changes any more.
     session.wait_until("the silence", || {
         let before = sleeps(session.pid());
         !io::wait_for(Duration::from_millis(300), || sleeps(session.pid()) != before)
     });
     let before = sleeps(session.pid());
-    // The test measures the silence itself.
+    // No event: the test measures the silence itself.
     io::wait_for(silence, || false);
     let woken = sleeps(session.pid()) - before;
     session.cancel();

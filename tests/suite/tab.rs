@@ -1,4 +1,5 @@
-//! Completions in real shells at a terminal: a real Tab completes the line, and a stub prints what the shell then runs.
+//! Completions in real shells at a terminal: a real Tab completes the line, and a stub prints the command that the
+//! shell then runs.
 
 use crate::support::Case;
 use crate::support::machine::not_checked;
@@ -20,7 +21,7 @@ const ROWS: [(&str, &str); 9] = [
     ("spektacular completions po", "[completions powershell]"),
 ];
 
-/// `start` runs the shell without the user's files; `setup` makes it ready to complete.
+/// `start` runs the shell without the user's files. `setup` prepares it to complete.
 #[track_caller]
 fn completes(shell: &str, start: &str, setup: &str) {
     if !["/usr/bin", "/bin"].iter().any(|folder| Path::new(folder).join(shell).exists()) {
@@ -31,7 +32,7 @@ fn completes(shell: &str, start: &str, setup: &str) {
         .script("bin/spektacular", "echo \"[$*]\"")
         .shell(&format!("\"$@\" >\"$HOME/script\" && exec {start}"))
         .at_terminal(&["completions", shell]);
-    // The shell's echo of this line differs from its output.
+    // The output differs from the shell's echo of this line.
     person.types(&format!("{setup}; echo re''ady\n"));
     person.waits_for("ready");
     for (line, wanted) in ROWS {

@@ -1,4 +1,4 @@
-//! The rules of the house that a script can see.
+//! Rules for the source code that a test can check.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,7 +33,7 @@ pub(crate) fn code(text: &str) -> &str {
 
 #[test]
 fn files_are_short() {
-    // Tests are tables, and may be longer.
+    // Tests are tables and may be longer.
     let limits = [("src", 550), ("tests", 800)];
     for ((path, text), limit) in
         limits.iter().flat_map(|(folder, limit)| rust_files(folder).into_iter().map(move |f| (f, *limit)))
@@ -84,11 +84,12 @@ fn only_readers_of_redacted_bodies_see_what_a_body_shows() {
     assert!(callers.len() > readers.len(), "the rule looks for a method of another name");
 }
 
-/// A text is opened with its secrets for these reasons alone. Everybody else gets it from a redactor.
+/// The only places that read a text together with its secrets, each with its reason. All others receive the text from a
+/// redactor.
 #[test]
 fn few_files_open_a_text_with_its_secrets() {
     let openers = [
-        // What an agent said, in the words of another question of its own, and answers on their way to the agent.
+        // The agent's words in another question of its own, and answers on their way to the agent.
         "src/agent/acp/ask.rs",
         "src/agent/acp/call.rs",
         "src/agent/acp/session.rs",
@@ -125,7 +126,7 @@ fn every_file_says_what_it_is() {
     }
 }
 
-/// The modules that a file of each may name, beside itself.
+/// The modules of which a file may name one each, in addition to itself.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("base64", &[]),
     ("redact", &["base64", "clean"]),
@@ -255,8 +256,8 @@ fn processes_start_in_few_places_and_output_has_two_doors() {
     }
 }
 
-/// A definition names its thing: "The options", not "What there is to choose from". A comment says which thing is
-/// meant, and begins with its subject.
+/// A definition names its subject: "The options", not "What there is to choose from". A comment begins with its
+/// subject.
 #[test]
 fn comments_begin_with_their_subject_and_avoid_worn_phrases() {
     let beginnings = ["What ", "The same for ", "Whether nothing ", "Else ", "As it came", "All of them."];
@@ -284,7 +285,7 @@ fn the_top_level_stays_small() {
 
 #[test]
 fn the_readme_has_every_command() {
-    // Flags are in the help, which is made from the table: a second list would only be another one to keep true.
+    // The help contains the flags and comes from the table. A second list would have to be maintained.
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     assert!(
         readme.contains(spektacular::help::overview(spektacular::cmd::COMMANDS).trim()),
@@ -317,7 +318,7 @@ fn the_readme_names_the_rust_that_cargo_asks_for() {
 fn the_readme_names_every_file_that_a_dialect_touches() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let section = readme.split("\n## Adding an agent\n").nth(1).unwrap().split("\n## ").next().unwrap();
-    // Outside its own folder. Words in texts, such as commands in examples, do not count.
+    // Outside the command's own folder. Words in texts, such as commands in examples, do not count.
     let touches = |text: &str| ["codex::", "Dialect::Codex", "mod codex;"].iter().any(|word| text.contains(word));
     let mut files: Vec<String> = rust_files("src")
         .into_iter()

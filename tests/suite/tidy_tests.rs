@@ -1,11 +1,11 @@
-//! The rules of the house for the tests, and those that keep names and paths true.
+//! Rules for the tests, and rules that keep names and paths correct.
 
 use crate::tidy::{code, root, rust_files};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// The targets of `cargo test` and `cargo bench`. A suite that changes its own process or its allocator needs one of its
-/// own, and so do the real agents, which need a feature. Everything else is a module of `suite`.
+/// The targets of `cargo test` and `cargo bench`. A suite that changes its own process or its allocator needs a target
+/// of its own, and so do the real agents, which need a feature. Everything else is a module of `suite`.
 const TARGETS: &[&str] = &["bench", "counts", "engine", "fuzz", "real_agents", "suite", "tree"];
 
 #[test]
@@ -83,7 +83,7 @@ fn a_test_that_may_lack_a_program_says_so() {
     }
 }
 
-/// Words that stand for a file or a target in texts for people.
+/// Words in texts for people that name a file or a target.
 fn named<'a>(text: &'a str, prefix: &'a str) -> impl Iterator<Item = String> + 'a {
     text.split(prefix).skip(1).map(|rest| {
         rest.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '/' | '.')).collect::<String>()

@@ -1,4 +1,4 @@
-//! When nobody answers: timeouts, the end of stdin, headless runs, policies, and question markers.
+//! Tests without a user: timeouts, the end of stdin, headless runs, policies, and question markers.
 
 use crate::support;
 

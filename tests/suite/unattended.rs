@@ -1,4 +1,4 @@
-//! Decisions without an answer: how a run counts and reports them, and fails because of them.
+//! Tests of decisions without an answer: how a run counts and reports them, and how they fail it.
 
 use crate::support;
 
@@ -12,7 +12,7 @@ fn begin(script: Script, payload: Value) -> Session {
     session
 }
 
-/// An agent that asks two questions and for leave to run two commands.
+/// An agent that asks two questions and requests permission for two commands.
 fn asks_all() -> Script {
     let questions = json!({"questions": [question("Which one?", false), question("Which others?", true)]});
     Script::new()
@@ -58,7 +58,7 @@ fn a_timeout_and_the_end_of_stdin_count_too() {
     assert_eq!(tallies(&late.finish()), [none(), unanswered]);
 }
 
-/// Somebody's word: a policy's, a person's. The run completes, whatever the word was.
+/// A decision by a policy or a person. The run completes, whatever the decision was.
 #[test]
 fn a_denial_that_somebody_meant_does_not_count() {
     let payload = json!({"interactive": false, "permissions": "deny", "fail_on_denied": true});
@@ -90,7 +90,7 @@ fn a_run_in_which_nobody_could_allow_anything_fails_where_that_is_wanted() {
     assert_eq!(outcome.completed()["denied"]["count"], 1, "run.start goes before the flag");
 }
 
-/// A question does not count as a permission, and a run with another outcome keeps it.
+/// A question does not count as a permission, and a run with another outcome keeps that outcome.
 #[test]
 fn only_a_denied_permission_in_a_run_that_would_complete_fails_it() {
     let payload = json!({"interactive": false, "fail_on_denied": true});

@@ -1,5 +1,5 @@
-//! A project that comes from a stranger: what its configuration may say, where its links lead, and what its servers may
-//! call themselves.
+//! Tests of a project from a stranger: the keys that its configuration may set, the targets of its links, and the names
+//! of its servers.
 
 use crate::support;
 
@@ -41,7 +41,7 @@ fn a_value_that_would_pass_for_a_flag_is_refused() {
         assert!(outcome.failed("invalid_request")["agent_exit"].is_null());
         outcome.never_shows("dangerously");
     }
-    // Inside a word, or after the end of the flags, it is not a flag.
+    // Inside a word or after the end of the flags, the text is not a flag.
     let payload = || json!({"prompt": "--help", "model": "-m"});
     let outcome = run(printing(json!(["--model={model}", "--", "{prompt}"])), payload());
     assert_eq!(outcome.completed()["text"], "<--model=-m><--><--help>");
@@ -59,7 +59,7 @@ fn an_untrusted_model_does_not_reach_the_command_line_of_any_command() {
     assert!(outcome.warnings("unsupported_option").is_empty());
     let outcome = run(trusted(case()), json!({}));
     assert_eq!(outcome.completed()["text"], "<-m><theirs>");
-    // An agent whose dialect keeps the model apart from its flags gets it.
+    // An agent whose dialect passes the model separately from its flags receives such a model.
     let outcome = run(Case::with(Script::hello()).file(PROJECT, r#"{"model":"theirs"}"#), json!({}));
     assert_eq!(outcome.frames[0]["payload"]["config"]["model"], "theirs");
 }
@@ -167,7 +167,7 @@ fn a_server_that_takes_the_name_of_ours_gets_no_leave() {
     let allowed = outcome.log().env("OPENCODE_PERMISSION").unwrap();
     assert!(allowed.contains(&format!("\"{name}_ask_user\":\"allow\"")), "{allowed}");
     assert!(!allowed.contains("\"spektacular_ask_user\""), "{allowed}");
-    // The agent's processes have the nonce of the tree in their environment; the name is another one.
+    // The environment of the agent's processes contains the nonce of the tree. The server's name contains another one.
     assert!(!outcome.log().env("SPEKTACULAR_RUN").unwrap().contains(&name["spektacular-".len()..]));
 }
 

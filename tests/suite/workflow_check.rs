@@ -1,4 +1,4 @@
-//! `init`, `spec check`, `plan check` and `prompts`, by the program itself.
+//! Tests of `init`, `spec check`, `plan check` and `prompts` through the program.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -32,7 +32,7 @@ test -s hello.txt
 - tests/
 ";
 
-/// An empty folder that is a project of its own, and a home without configuration.
+/// An empty folder that is a project of its own, and a home without a configuration.
 struct Place {
     folder: TempDir,
     home: TempDir,
@@ -154,7 +154,7 @@ fn init_works_in_the_nearest_project_up_to_the_root_of_git() {
     place.write("work/sub/.spektacular/x", "");
     assert_eq!(place.run_in("work/sub/deep", &["init"]).code, 0);
     assert!(place.path().join("work/sub/.spektacular/specs").is_dir());
-    // Outside of git, only the folder itself.
+    // Outside git, only the folder itself counts.
     fs::create_dir(place.path().join("plain")).unwrap();
     assert_eq!(place.run_in("plain", &["init"]).code, 0);
     assert!(place.path().join("plain/.spektacular/specs").is_dir());
@@ -266,7 +266,7 @@ fn a_file_that_cannot_be_read_does_not_keep_the_others_from_being_checked() {
 fn no_link_leads_a_check_out_of_the_project() {
     let (place, elsewhere) = (Place::new(), Place::new());
     elsewhere.write("specs/x.md", SPEC);
-    // A file outside that the user names is checked; one behind a link from .spektacular down is not.
+    // A file outside the project that the user names is checked. A file behind a link below .spektacular is not.
     let outside = elsewhere.path().join("specs/x.md");
     assert_eq!(place.run(&["spec", "check", outside.to_str().unwrap()]).code, 0);
     fs::create_dir(place.path().join(".spektacular")).unwrap();
@@ -275,7 +275,7 @@ fn no_link_leads_a_check_out_of_the_project() {
         let said = place.run(&["spec", "check", "--json", file]);
         assert_eq!((said.code, &lines(&said.out)[0]["error"]["reason"]), (2, &json!("outside")), "{file}");
     }
-    // A link above .spektacular that stays in the project is fine.
+    // A link above .spektacular that stays in the project is allowed.
     place.write("docs/y.md", SPEC);
     symlink("docs", place.path().join("texts")).unwrap();
     assert_eq!(place.run(&["spec", "check", "texts/y.md"]).code, 0);
@@ -331,7 +331,7 @@ fn a_plan_is_checked_completely_or_only_its_main_file() {
         lines(&said.out),
         [json!({"file": file, "valid": true, "tasks": 1, "violations": [], "phases": phases})]
     );
-    // Without plan.md, the folder is checked; without the folder, there is nothing to check.
+    // Without plan.md, the folder is checked. Without the folder, there is nothing to check.
     fs::remove_file(place.path().join(&file)).unwrap();
     let said = place.run(&["plan", "check", "greeting"]);
     assert!(said.code == 1 && said.out.starts_with(&format!("{file}:0: missing-file: ")), "{}", said.out);
@@ -345,7 +345,7 @@ fn the_requirements_of_a_plan_are_those_of_its_specification() {
     let place = Place::new();
     place.write(".spektacular/plans/greeting/plan.md", PLAN.replace("(R1, R2)", "(R1, R9)"));
     let check = |place: &Place| place.run(&["plan", "check", ".spektacular/plans/greeting/plan.md"]);
-    // A specification that cannot be read says nothing.
+    // A specification that cannot be read produces no further messages.
     assert_eq!(check(&place).code, 0);
     let outside = Place::new();
     outside.write("x.md", SPEC);
@@ -429,7 +429,7 @@ fn a_prompt_of_the_project_counts_once_it_is_trusted() {
     assert_eq!(sources(&place)[0].1, "project");
     let said = place.run(&["prompts", "spec"]);
     assert_eq!((said.out.as_str(), said.err.as_str()), ("project {{description}} {{file}}\n", ""));
-    // Only this text is trusted.
+    // Trust covers only this text.
     place.write(file, "changed {{description}} {{file}}\n");
     assert_eq!(sources(&place)[0].1, "user");
     let json = place.run(&["config", "trust", "--json"]);

@@ -1,4 +1,4 @@
-//! The demo agent carries an idea through spec, plan and implement in any folder, and a failure is noticed on the way.
+//! The demo agent carries an idea through spec, plan and implement in any folder, and a failure on the way is detected.
 
 use crate::support::check::{self, Seen};
 use crate::support::{Case, list, read};
@@ -13,7 +13,7 @@ const COMMANDS: [&[&str]; 3] = [
     &["implement", "--agent", "demo", "--yes", "greet-the-reader"],
 ];
 
-/// Runs a command to its end, and returns its frames, which hold every invariant.
+/// Runs a command to its end. Checks the invariants of its frames and returns the frames.
 fn frames(case: &Case, args: &[&str], more: &[&str]) -> Vec<Value> {
     let did = case.run(&[args, more, &["--output", "json"]].concat());
     let values: Vec<Value> = did.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -50,7 +50,7 @@ fn the_three_commands_end_complete_in_any_folder_and_phase_2_fails_once() {
         let tools = payloads(&done, "tool");
         let greps: Vec<&Value> = tools.iter().filter(|tool| tool["text"] == GREP).map(|tool| &tool["state"]).collect();
         assert_eq!(greps, ["started", "failed", "started", "completed"]);
-        // The third session is the second attempt at phase 2; each session has its own recording.
+        // The third session is the second attempt at phase 2. Each session has a recording of its own.
         let has_failure = |name: &str| read(&case.path(name)).contains("# Verification failed");
         assert!(!has_failure("tmp/run.jsonl") && !has_failure("tmp/run-2.jsonl") && has_failure("tmp/run-3.jsonl"));
         assert!(!case.path("tmp/run-4.jsonl").exists());
@@ -73,7 +73,7 @@ fn a_person_sees_the_failure_and_its_repair() {
     assert!(failed < again && again < at(&format!("  passed {GREP} (")), "{}", did.err);
     assert!(did.out.contains("There was a spelling mistake in spektacular-demo/goodbye.txt: I corrected it.\n"));
     assert!(did.out.ends_with(&format!("\n{PLAN}: 2 of 2 phases passed\n")), "{did:?}");
-    // The plan is done, but its files were removed: the final check notices.
+    // The plan is done, but its files were removed. The final check detects that.
     std::fs::remove_dir_all(case.work().join("spektacular-demo")).unwrap();
     let again = case.run(COMMANDS[2]);
     assert_eq!(again.code, Some(0), "{again:?}");

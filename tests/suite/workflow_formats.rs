@@ -1,5 +1,5 @@
-//! The formats of specifications and plans: one example that breaks each rule, with the line that breaks it; examples
-//! that break none; and the edits of a plan.
+//! Tests of the formats of specifications and plans: one example that breaks each rule, with the line at fault;
+//! examples that break none; and the edits of a plan.
 
 use proptest::prelude::*;
 use spektacular::workflow::plan::{self, Digest, PlanChange, State, StateLine, edited, without_own_lines};
@@ -64,7 +64,7 @@ fn of_plan(text: &str) -> Broken {
     pairs(&plan::read(text.as_bytes()).violations("p.md", &[]).1)
 }
 
-/// A text with one part replaced, which must be there.
+/// A text with one part replaced. The part must exist.
 fn with(text: &str, old: &str, new: &str) -> String {
     assert!(text.contains(old), "{old}");
     text.replacen(old, new, 1)
@@ -82,10 +82,10 @@ fn good_specifications_break_no_rule() {
     let without_ids = SPEC.replace("R1: ", "").replace("R2: ", "");
     assert_eq!(of_spec(&without_ids), []);
     assert_eq!(spec::check("", without_ids.as_bytes(), &[]).0.ids(), None);
-    // Trailing blanks, CR before LF and a BOM do not matter.
+    // Trailing spaces, CR before LF and a BOM do not matter.
     assert_eq!(of_spec(&format!("\u{feff}{}", SPEC.replace('\n', " \t\r\n"))), []);
     assert_eq!(of_spec(SPEC.trim_end()), []);
-    // Fences may contain anything; in the section for code they need no word above.
+    // Fences may contain anything. In the section for code, a fence needs no text before it.
     let code = "## Technical Approach\n\n~~~sh\nnpm install\nsee a.rs:1 TBD\n- git push\n# Not a title\n~~~\n";
     assert_eq!(of_spec(&format!("{SPEC}\n{code}")), []);
     for above in ["An example:", "**Bad**", "A GOOD one\n\n"] {
@@ -190,7 +190,7 @@ fn good_plans_break_no_rule() {
         first.text
     );
     assert!(second.is_done() && plan.first_open() == Some(first));
-    // Links, brackets around more, headings that only begin like the word.
+    // Links, brackets around more text, and headings that only begin with the word.
     let free = "- [x](y) [ab](c)\n- [abc] d\n- see [x]\n### Phases\n#### A Phase\nWhat this";
     assert_eq!(of_plan(&with(PLAN, "What this", free)), []);
     let own = with(PLAN, "Greeting\n", "Greeting\n<!-- spektacular: spec=0123456789abcdef -->\n");
@@ -404,7 +404,7 @@ fn at_most_a_hundred_violations_are_reported_in_the_order_of_lines() {
     let (_, violations) = spec::check("", text.as_bytes(), &[]);
     assert_eq!(violations.len(), VIOLATIONS_MAX);
     assert!(violations.is_sorted_by_key(|violation| violation.line));
-    // An ignored rule takes no place from the others.
+    // An ignored rule does not use up the limit of reported violations.
     let (_, violations) = spec::check("", text.as_bytes(), &[Rule::LineReference]);
     assert!(violations.len() == VIOLATIONS_MAX && violations.iter().all(|v| v.rule == Rule::OpenQuestion));
 }
@@ -500,17 +500,17 @@ fn an_edit_changes_its_line_and_no_other_byte() {
     }
     assert_eq!(edited(PLAN, &[PlanChange::Tick(3)]), None);
     assert_eq!(edited("no title\n", &[PlanChange::Spec(Digest::of(b""))]), None);
-    // A heading that is the last line has no end, and gets one; the new last line has none.
+    // A heading in a last line without a line end gets one. The new last line has none.
     let line = state(State::Failed, 3);
     let last = edited("# T\n## Phase 1: x", &[PlanChange::State(1, line.clone())]).unwrap();
     assert_eq!(last, format!("# T\n## Phase 1: x\n{line}"));
-    // Blanks after a state line stay.
+    // Spaces after a state line stay.
     let blanks = format!("# T\n## Phase 1: x\n{line}  \t\r\ny");
     let changed = edited(&blanks, &[PlanChange::State(1, state(State::Passed, 1))]).unwrap();
     assert_eq!(changed, with(&blanks, &line.to_string(), &state(State::Passed, 1).to_string()));
 }
 
-/// Lines of plans, good and bad, in any order.
+/// Lines of plans, valid and invalid, in any order.
 fn lines() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         Just("# T"),
@@ -540,7 +540,7 @@ fn lines() -> impl Strategy<Value = String> {
     })
 }
 
-/// The lines of a text with their ends.
+/// The lines of a text, including their ends.
 fn split(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
@@ -548,7 +548,7 @@ fn split(text: &str) -> Vec<&str> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Ticks change one character of lines that are tasks, and nothing else.
+    /// Ticks change one character in each line of a task, and nothing else.
     #[test]
     fn ticks_change_only_boxes(text in lines(), number in 1u16..3, tick in any::<bool>()) {
         let change = if tick { PlanChange::Tick(number) } else { PlanChange::Untick(number) };
@@ -572,7 +572,7 @@ proptest! {
         prop_assert_eq!(edited(&new, &[change]), Some(new.clone()));
     }
 
-    /// A state line is read back, and the text without it is unchanged.
+    /// A state line reads back as written, and the text without it is unchanged.
     #[test]
     fn a_state_line_is_the_only_change(text in lines(), number in 1u16..3, attempts in 0u32..100) {
         let line = state(State::Failed, attempts);
@@ -588,13 +588,13 @@ proptest! {
         let (old, new_lines) = (split(&text), split(&new));
         let extra = usize::from(phase.state.is_none());
         prop_assert_eq!(new_lines.len(), old.len() + extra);
-        // The lines above, but for the end of a last one, and those below are the same bytes.
+        // The lines above it, except for the end of a last line, and the lines below are the same bytes.
         prop_assert_eq!(&old[..phase.line - 1], &new_lines[..phase.line - 1]);
         prop_assert_eq!(&old[phase.line + 1 - extra..], &new_lines[phase.line + 1..]);
         prop_assert_eq!(new.ends_with('\n'), text.ends_with('\n'));
     }
 
-    /// The same for the digest.
+    /// The same holds for the digest.
     #[test]
     fn a_digest_is_the_only_change(text in lines()) {
         let digest = Digest::of(text.as_bytes());
@@ -606,7 +606,7 @@ proptest! {
         prop_assert!(own <= 1);
     }
 
-    /// Whatever a file holds: it is read, its violations are in order, and their texts quote nothing of it.
+    /// Any file can be read: the violations are in order, and their texts quote nothing from it.
     #[test]
     fn any_text_is_checked(text in "(zqzq|- \\[ \\] |## Phase |```|\\PC|\n|\r|#|-| ){0,300}") {
         for violations in [

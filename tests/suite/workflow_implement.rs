@@ -1,4 +1,5 @@
-//! `implement`: the loop, verification and what the agent's word is worth, through the program and a command as agent.
+//! Tests of `implement`: the loop, the verification, and the agent's claims, through the program with a command as the
+//! agent.
 
 use crate::support;
 
@@ -32,7 +33,7 @@ pub(crate) fn project(plan: &str, agent: &str) -> Case {
     case.env("D", &notes).file(&format!("work/{PLAN}"), plan)
 }
 
-/// The fields of a run that asks nothing.
+/// The fields of a run that asks no questions.
 pub(crate) fn allowed(workflow: Value) -> Value {
     let mut workflow = workflow;
     workflow["allow_verify"] = json!(true);
@@ -43,7 +44,7 @@ pub(crate) fn plan_of(outcome: &Outcome) -> String {
     support::read(&outcome.case().work().join(PLAN))
 }
 
-/// The prompts that the agent got.
+/// The prompts that the agent received.
 pub(crate) fn prompts(outcome: &Outcome) -> Vec<String> {
     let path = |n: usize| outcome.case().path(&format!("log/prompt-{n}"));
     (0..).map(path).take_while(|path| path.exists()).map(|path| support::read(&path)).collect()
@@ -176,7 +177,7 @@ fn an_agent_that_ticks_boxes_and_does_nothing_makes_no_progress() {
     assert_eq!((&failed["detail"]["attempt"], &failed["detail"]["command"]), (&json!(2), &Value::Null));
     let written = plan_of(&outcome);
     assert!(written.contains("- [ ] T1.1") && written.contains("<!-- spektacular: failed attempts=2"));
-    // Its version is kept, but does not count.
+    // The agent's version of the plan is kept, but does not count.
     assert_eq!(outcome.warnings("plan_changed").len(), 2);
     let kept = list(&failed["workflow"]["kept"]);
     assert_eq!(kept.len(), 2);
@@ -226,14 +227,14 @@ fn a_blocked_agent_ends_the_run_where_the_commands_fail() {
     assert_eq!((&failed["detail"]["phase"], &failed["detail"]["attempt"]), (&json!("P1"), &json!(1)));
     assert_eq!(outcome.said(), "I am stuck. ", "the marker is cut");
     assert!(plan_of(&outcome).contains("<!-- spektacular: failed attempts=1"));
-    // The commands decide all the same.
+    // The commands decide nevertheless.
     let outcome = run(project(&text, "echo \"<!--BLOCKED: no-->\"; touch a").git(), allowed(json!({})));
     outcome.completed();
 }
 
 #[test]
 fn the_final_check_reopens_a_phase_once() {
-    // Phase 2 breaks phase 1, which is mended.
+    // Phase 2 breaks phase 1, and the check reopens it.
     let text = plan(&[phase(1, &["test ! -e broken"], ""), phase(2, &["test -e b"], "")]);
     let agent =
         "case $P in *'# Implement Phase 2'*) touch b broken;; *'# Verification failed'*) rm broken;; *) touch a;; esac";
@@ -305,7 +306,7 @@ fn manual_checks_are_asked_and_a_no_fails_the_attempt() {
     assert!(prompts(&outcome)[1].contains("- It is short."));
     assert_eq!(outcome.warnings("unverified").len(), 1);
     assert_eq!(report(&outcome)[0]["unverified"], json!(["It is short."]));
-    // Headless nobody checks, and the phase passes.
+    // In a headless run nobody checks, and the phase passes.
     let mut start = allowed(json!({}));
     start["interactive"] = json!(false);
     let outcome = run(project(&text, "echo $N >a").git(), start);

@@ -1,4 +1,4 @@
-//! `implement`: consent, refusals, limits, commits, and continuing after a failure, a cancel or a kill.
+//! Tests of `implement`: consent, refusals, limits, commits, and continuing after a failure, a cancel or a kill.
 
 use super::workflow_implement::{PLAN, allowed, commands, phase, plan, plan_of, project, prompts, report, states};
 use crate::support;
@@ -141,7 +141,7 @@ fn a_command_that_takes_too_long_fails_and_its_processes_are_stopped() {
         (&detail["timed_out"], &detail["exit_code"], &detail["output_tail"]),
         (&json!(true), &Value::Null, &json!("begun\n"))
     );
-    // A command that is over leaves nothing behind.
+    // A command that has ended leaves no process behind.
     let outcome = run(project(&one(&["sleep 600 & echo $! >pid"]), "touch a").git(), allowed(json!({})));
     outcome.completed();
     let pid = support::read(&outcome.case().work().join("pid"));
@@ -218,7 +218,7 @@ fn git(case: &Case, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A project whose work tree is clean, but for spektacular's own folder.
+/// A project whose work tree is clean, except for spektacular's own folder.
 fn repository(text: &str, agent: &str) -> Case {
     let names = ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"];
     names.iter().fold(project(text, agent).git(), |case, name| case.env(name, "t@example.org"))

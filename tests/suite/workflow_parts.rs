@@ -1,4 +1,4 @@
-//! A workflow is one run of several parts: limits, stops, secrets, sessions and locks hold across all of them.
+//! A workflow is one run with several parts: limits, stops, secrets, sessions and locks apply to all of them together.
 
 use super::workflow_implement::{PLAN, allowed, commands, phase, plan, plan_of, project, prompts, report, states};
 use super::workflow_spec::GOOD;
@@ -87,11 +87,11 @@ fn the_limit_of_cost_is_for_all_sessions_together() {
     let failed = outcome.failed("limit_reached");
     assert_eq!((&failed["usage"]["cost_usd"], outcome.log().prompts().len()), (&json!(0.25), 1));
     assert!(failed["message"].as_str().unwrap().contains("max_cost_usd"), "{failed}");
-    // The run ends before the next attempt: nothing says that it began.
+    // The run ends before the next attempt, and no frame reports the beginning of one.
     assert_eq!(states(&outcome).last().unwrap(), "P1 passed 1");
     assert_eq!(report(&outcome)[1]["attempts"], 0);
     assert!(!plan_of(&outcome).contains("in_progress"));
-    // The sum that Claude Code tells for a resumed session includes the session's earlier turns.
+    // The sum that Claude Code reports for a resumed session includes the session's earlier turns.
     let sum = r#"T=$(cat "$D/sum" 2>/dev/null || echo 0); T=$((T + 25)); echo $T >"$D/sum""#;
     let told = Script::bare().sh(sum).sh(&works().body().replace("0.25", r#"'"0.$T"'"#));
     let outcome = run(claude(&one("false"), told), start(0.5));
@@ -110,13 +110,13 @@ fn the_limit_of_cost_is_for_all_sessions_together() {
 #[test]
 fn a_forged_plan_is_put_back_however_the_run_ends() {
     let forge = format!("sed -i 's/- \\[ \\]/- [x]/; s/in_progress/passed/' {PLAN}");
-    // The agent forges it and fails.
+    // The agent forges the file and fails.
     let outcome = run(project(&one("true"), &format!("{forge}; exit 3")).git(), allowed(json!({})));
     outcome.failed("agent_error");
     assert_eq!(outcome.warnings("plan_changed").len(), 1);
     let left = plan_of(&outcome);
     assert!(left.contains("- [ ] T1.1") && left.contains("<!-- spektacular: in_progress attempts=1"), "{left}");
-    // A command of the final check unticks it.
+    // A command of the final check removes the tick.
     let text = plan(&[phase(1, &[&format!("sed -i 's/- .x./- [ ]/' {PLAN}")], "")]).replace("- [ ]", "- [x]");
     let outcome = run(project(&text, "echo never").git(), allowed(json!({})));
     assert_eq!(outcome.completed()["workflow"]["complete"], true);
@@ -181,11 +181,11 @@ fn a_stop_between_two_parts_starts_no_further_one() {
         ),
     ];
     for (stop, source) in stops {
-        // Before each turn git lists the changes. Before that of phase 2 it waits until the stop has been sent.
+        // Before each turn, git lists the changes. Before the turn of phase 2, it waits until the stop has been sent.
         let text = plan(&[phase(1, &["touch ../log/hold"], ""), phase(2, &["true"], "")]);
         let case = project(&text, "echo $N >a").git();
         let log = case.path("log").display().to_string();
-        // These are only files of the plan; the agent's notes are in another folder.
+        // These files belong to the plan. The agent's notes are in another folder.
         let notes = case.path("tmp").display().to_string();
         let held = format!(
             "#!/bin/sh\nif [ -e {log}/hold ]; then touch {log}/held; while [ ! -e {log}/go ]; do sleep 0.02; done; fi\n\
@@ -210,7 +210,7 @@ fn a_secret_answer_of_one_part_is_hidden_in_all_later_ones() {
     let secret = "a-secret-of-mine-42";
     let marker = r#"<!--QUESTION:{"questions":[{"question":"Which key?"}]}-->"#;
     let text = plan(&[phase(1, &["cat a; false"], "")]);
-    // The first turn asks, the turn after it has the answer, and every later one tells it.
+    // The first turn asks, the second contains the answer, and every later one repeats it.
     let agent = format!("if [ $N = 0 ]; then echo '{marker}'; else echo {secret} $N >a; cat a; fi");
     let mut start = allowed(json!({"attempts": 2}));
     start["progress"] = json!("full");
@@ -253,7 +253,7 @@ fn a_name_and_a_project_are_locked_while_a_run_works_on_them() {
     locked(&["implement", "--allow-verify", "greeting"], PLAN);
     locked(&["implement", "--allow-verify", "other"], other);
     locked(&["spec", "--name", "greeting", "Greet"], ".spektacular/specs/greeting.md");
-    // A dry run takes no lock, and needs none.
+    // A dry run takes no lock and needs none.
     let shown = session.case.run(&["implement", "--dry-run", "--output", "json", "other"]).json(0);
     assert_eq!(shown["target"], other);
     session.cancel();
@@ -287,7 +287,7 @@ fn a_dry_run_starts_writes_and_asks_nothing() {
     for line in ["phase        P1 (done): Part 1", "phase        P2 (open): Part 2", "             touch ran"] {
         assert!(person.out.lines().any(|shown| shown == line), "no {line}: {}", person.out);
     }
-    // A dry run fails like a run.
+    // A dry run fails like a real run.
     for args in [&["implement", "absent"][..], &["plan", "absent"], &["spec", "--name", "login", "Log in"]] {
         assert_eq!(dry(args).code, Some(2), "{args:?}");
     }

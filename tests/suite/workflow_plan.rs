@@ -1,4 +1,4 @@
-//! `plan`: from a specification to a plan.
+//! Tests of `plan`: from a specification to a plan.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Files of a project: nothing outside of it is read or written, whatever lies in the way.
+//! Tests of a project's files: nothing outside the project is read or written, whatever is in the way.
 
 use spektacular::config::Places;
 use spektacular::protocol::words::RefusalReason;
@@ -41,7 +41,7 @@ fn a_file_is_written_atomically_and_read_back() {
     assert_eq!(fs::metadata(inside.path().join(file)).unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!(project.create(file, b"x"), Ok(false));
     assert_eq!(project.read(file, 9), Ok(Some(b"four".to_vec())));
-    // No temporary file is left, after a success or a failure.
+    // No temporary file remains, neither after a success nor after a failure.
     assert!(project.write(path(".spektacular/specs"), b"x").is_err(), "a folder is in its place");
     let names = project.list(path(".spektacular/specs"), 9).unwrap();
     assert_eq!(names, [("a.md".into(), Entry::File)]);

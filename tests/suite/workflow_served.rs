@@ -1,4 +1,4 @@
-//! A cancel or a signal is served while spektacular waits for git on behalf of `implement`.
+//! A cancel or a signal is served while spektacular waits for git in `implement`.
 
 use crate::support::{self, Case, Session, procs};
 use crate::workflow_implement::{allowed, commands, phase, plan, project, prompts};
@@ -18,12 +18,12 @@ fn case(agent: &str) -> Case {
     project(&plan(&[phase(1, &["test -s a"], "")]), agent).git().program("git", GIT)
 }
 
-/// The processes of git that hang or did.
+/// The git processes that hang or have hung.
 fn pids(session: &Session) -> Vec<i32> {
     support::read(&session.case.path("pids")).lines().map(|line| line.parse().unwrap()).collect()
 }
 
-/// Starts the run and waits until git has hung so often.
+/// Starts the run and waits until git has hung this many times.
 fn stuck(case: Case, workflow: Value, times: usize) -> Session {
     let mut session = case.spawn();
     session.start(allowed(workflow));
@@ -31,7 +31,7 @@ fn stuck(case: Case, workflow: Value, times: usize) -> Session {
     session
 }
 
-/// Ends the run this way, and checks that git was stopped too.
+/// Ends the run with this event, and checks that git was stopped too.
 fn stopped(mut session: Session, how: impl FnOnce(&mut Session)) -> support::Outcome {
     let pids = pids(&session);
     how(&mut session);
@@ -51,7 +51,7 @@ fn a_cancel_is_served_while_git_looks_before_a_turn() {
 
 #[test]
 fn a_cancel_is_served_while_git_looks_after_a_turn() {
-    // The search for changed files of the session itself is the first one that hangs.
+    // The first search that hangs is the session's search for changed files.
     let session = stuck(case("echo 1 >a; touch \"$D/../hang\""), json!({}), 2);
     let outcome = stopped(session, |session| drop(session.cancel()));
     assert_eq!(commands(&outcome), [""; 0], "a command was started after the cancel");
@@ -69,7 +69,7 @@ fn a_signal_is_served_while_git_looks_before_the_first_phase() {
 fn a_cancel_is_served_while_git_looks_for_the_files_of_a_commit() {
     let commands = ["touch ../hang; test -s a"];
     let case = project(&plan(&[phase(1, &commands, ""), phase(2, &["true"], "")]), "echo 1 >a").git();
-    // The search for changed files of the command itself is the first one that hangs.
+    // The first search that hangs is the command's search for changed files.
     let session = stuck(case.program("git", GIT), json!({"commit": true}), 2);
     let outcome = stopped(session, |session| drop(session.cancel()));
     assert_eq!(prompts(&outcome).len(), 1, "a second phase was begun after the cancel");
@@ -99,7 +99,7 @@ fn a_signal_that_ends_a_dry_run_ends_git_too() {
 
 #[test]
 fn a_cancel_is_served_while_protected_files_are_read() {
-    // Sparse, but hashing it takes time; before the first phase it is read once per phase.
+    // The file is sparse, but hashing it takes time. Before the first phase, it is read once per phase.
     let protects = "\n### Protect\n\n- large\n";
     let phases: Vec<String> = (1..=99).map(|number| phase(number, &["true"], protects)).collect();
     let case = project(&plan(&phases), "true");

@@ -1,4 +1,4 @@
-//! `spec` as an orchestrator and a person see it: frames, refusals, drafts, going on, permissions, cancels.
+//! Tests of `spec` for an orchestrator and a person: frames, refusals, drafts, continuing, permissions, cancels.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ pub(crate) const GOOD: &str = "# Login\n\n## Overview\n\nPeople log in.\n\n## Re
 const BAD: &str = "# Login\n\n## Overview\n\nTBD\n\n## Requirements\n\n- [ ] R1: A code is sent.\n\n\
     ## Acceptance Criteria\n\n- A code logs in.\n";
 
-/// A fake agent that writes a file and is done.
+/// A fake agent that writes a file and completes.
 pub(crate) fn writes(path: &str, text: &str) -> Script {
     Script::new().sh(&write(path, text)).done("Done")
 }
@@ -192,7 +192,7 @@ fn continue_needs_an_existing_draft() {
     refused(&run(spec(Script::hello()), login(json!({"continue": true}))), "not_found");
     let outcome = run(spec(Script::hello()), json!({"prompt": "x", "workflow": {"continue": true}}));
     refused(&outcome, "not_found");
-    // The finished file is where a draft begins that is not there.
+    // Without a draft, the new draft begins with the finished file.
     let case = spec(Script::hello()).file(&format!("work/{TARGET}"), GOOD);
     run(case, login(json!({"continue": true}))).completed();
 }

@@ -1,6 +1,7 @@
 //! The fake agent: a POSIX shell script that speaks Claude Code's stream-json, built step by step, and its log.
 //!
-//! A step prints a line or waits for one. While it waits it answers `interrupt` and `end_session` as the real one does.
+//! A step prints a line or waits for one. While it waits, it answers `interrupt` and `end_session` as the real agent
+//! does.
 
 use std::path::{Path, PathBuf};
 
@@ -98,7 +99,7 @@ impl Script {
         Script::asks("AskUserQuestion", json!({ "questions": questions }))
     }
 
-    /// Any shell text.
+    /// Runs any shell text.
     pub(crate) fn sh(mut self, text: &str) -> Script {
         self.body.push_str(text);
         self.body.push('\n');
@@ -120,7 +121,7 @@ impl Script {
         self.raw(&line.to_string())
     }
 
-    /// A complete text, and its pieces too if partial messages are on.
+    /// Prints a complete text, and first its pieces if partial messages are on.
     pub(crate) fn say(self, message: &str, text: &str) -> Script {
         self.say_pieces(message, &[text])
     }
@@ -174,17 +175,17 @@ impl Script {
         self.out(&tool_result(call, content, result))
     }
 
-    /// A completed tool call without a question.
+    /// Reports a completed tool call without a question.
     pub(crate) fn tool(self, call: &str, tool: &str, input: &Value, content: &str) -> Script {
         self.tool_use(call, tool, input).tool_result(call, content)
     }
 
-    /// The result of a successful turn.
+    /// Reports the result of a successful turn.
     pub(crate) fn result(self, text: &str) -> Script {
         self.out(&success(text))
     }
 
-    /// The result, and then the wait for the host to end the session.
+    /// Reports the result, and then waits until the host ends the session.
     pub(crate) fn done(self, text: &str) -> Script {
         self.result(text).sh("listen")
     }
@@ -376,7 +377,7 @@ impl AgentLog {
         answers.map(|r| (r["request_id"].as_str().unwrap_or("").to_owned(), r["response"].clone())).collect()
     }
 
-    /// The only answer.
+    /// The only answer that the agent received.
     #[track_caller]
     pub(crate) fn answer(&self) -> Value {
         let mut answers = self.answers();

@@ -1,5 +1,6 @@
-//! The sandbox of every test: a folder with bin/, work/, home/, tmp/ and log/, a clean environment, and how the program
-//! starts there. What drives it is beside this file: a `Session` by pipes, a `Person` at a terminal, `run` to its end.
+//! The sandbox of every test: a folder with bin/, work/, home/, tmp/ and log/, a clean environment, and the way to
+//! start the program there. The drivers are beside this file: a `Session` over pipes, a `Person` at a terminal, `run`
+//! for a whole run.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -31,8 +32,8 @@ pub(crate) struct Case {
     pub(crate) limit: Duration,
 }
 
-/// A shell starts its background jobs with SIGINT ignored, nohup does so with SIGHUP; the program keeps to that, so a
-/// test of signals must undo it.
+/// A shell starts its background jobs with SIGINT ignored, and nohup ignores SIGHUP. The program keeps such settings,
+/// so a test of signals must undo them.
 fn signals_are_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or_default();
@@ -238,7 +239,7 @@ impl Case {
         procs::marked(&self.marker)
     }
 
-    /// The processes that still carry the marker a second after the end.
+    /// The processes that still have the case's marker one second after the end.
     pub(crate) fn survivors(&self) -> Vec<String> {
         io::wait_for(Duration::from_secs(1) + SLACK, || self.processes().is_empty());
         self.processes().into_iter().map(|(pid, line)| format!("{pid} {line}")).collect()

@@ -117,7 +117,7 @@ impl Outcome {
         hold!(self.signal.is_none(), "the process died of signal {:?}", self.signal);
         hold!(self.left.is_empty(), "processes are left: {:?}", self.left);
         if terminal.kind() != "run.failed" {
-            // Without a start, the held warnings go to stderr.
+            // Without run.started, the held warnings go to stderr.
             hold!(stderr.is_empty() || !has_start, "stderr: {stderr}");
             return Ok(());
         }
@@ -177,7 +177,7 @@ fn sizes(frames: &[Seen<'_>]) -> Checked {
     let max = told.map_or(limits::FRAME_BYTES, |told| usize::try_from(told).unwrap_or(usize::MAX));
     for frame in frames {
         let limit = if frame.kind() == "run.completed" { max * limits::COMPLETED_FACTOR } else { max };
-        // The newline counts.
+        // The LF counts.
         hold!(frame.raw.len() < limit, "a frame of {} bytes, {limit} allowed", frame.raw.len() + 1);
     }
     Ok(())
@@ -201,7 +201,7 @@ fn replies(frames: &[Seen<'_>]) -> Checked {
     Ok(())
 }
 
-/// A message ends once, and all have ended when the run completes.
+/// A message ends once, and every message has ended when the run completes.
 fn messages(frames: &[Seen<'_>]) -> Checked {
     let mut done: BTreeMap<(&str, &str), bool> = BTreeMap::new();
     for frame in frames.iter().filter(|f| f.is_progress("text") || f.is_progress("reasoning")) {
@@ -214,7 +214,7 @@ fn messages(frames: &[Seen<'_>]) -> Checked {
     Ok(())
 }
 
-/// A tool call starts once and ends at most once, in this order.
+/// A tool call starts once and then ends at most once.
 fn calls(frames: &[Seen<'_>]) -> Checked {
     let mut calls = BTreeMap::new();
     for frame in frames.iter().filter(|f| f.is_progress("tool")) {
@@ -226,7 +226,7 @@ fn calls(frames: &[Seen<'_>]) -> Checked {
     Ok(())
 }
 
-/// Every question is resolved exactly once, before the end, and asked again only after a bad answer.
+/// Every question is resolved exactly once, before the end, and repeated only after an invalid answer.
 fn questions(frames: &[Seen<'_>]) -> Checked {
     let mut open: BTreeMap<&str, u64> = BTreeMap::new();
     let mut closed = BTreeSet::new();

@@ -43,7 +43,7 @@ impl Gate {
         self.0.1.notify_all();
     }
 
-    /// Waits while the gate is paused. Returns whether it is open then.
+    /// Waits while the gate is paused. Returns whether the gate is open then.
     fn passes(&self) -> bool {
         let position = self.0.0.lock().expect("lock");
         let position = self.0.1.wait_while(position, |position| *position == Position::Paused).expect("lock");

@@ -1,5 +1,6 @@
-//! The harness: a case is a folder with a fake agent in it; a session, a person or a plain call runs the program there;
-//! an outcome holds the frames and the exit code. Nothing here sleeps in place of an event, and every wait has a limit.
+//! The harness. A case is a folder with a fake agent. A session, a person or a plain call runs the program there. An
+//! outcome holds the frames and the exit code. No test sleeps in place of waiting for an event, and every wait has a
+//! limit.
 
 pub(crate) mod agent;
 pub(crate) mod case;

@@ -1,4 +1,4 @@
-//! A person at a terminal: the program's pseudo-terminal, keys, and the contents of its screen.
+//! A person at a terminal: the program's pseudo-terminal, keys, and the contents of the screen.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -38,7 +38,7 @@ impl Case {
         let keyboard = File::from(master);
         resize(&keyboard, self.columns);
         let shell = self.shell.as_deref().unwrap_or("exec \"$@\"");
-        // Keys are signals only to a session that owns the terminal. A test may itself be run with signals ignored.
+        // Keys send signals only to a session that owns the terminal. The test itself may run with signals ignored.
         let mut command = self.command("/usr/bin/setsid");
         command.args([
             "--ctty",
@@ -196,7 +196,7 @@ impl Drop for Person {
 struct Screen {
     columns: usize,
     rows: Vec<Vec<char>>,
-    /// The rows that were full before their text was over.
+    /// The rows that were full before their text ended.
     broken: BTreeSet<usize>,
     row: usize,
     column: usize,

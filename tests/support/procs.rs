@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::MARKER;
 
-/// The processes whose environment holds the case's marker, with their command lines. A zombie has none.
+/// The processes whose environment contains the case's marker, with their command lines. A zombie has no environment.
 #[track_caller]
 pub(crate) fn marked(marker: &str) -> Vec<(i32, String)> {
     let wanted = format!("{MARKER}={marker}");
@@ -51,7 +51,7 @@ pub(crate) fn peak_kib(pid: u32) -> u64 {
     status_kib(pid, "VmHWM:")
 }
 
-/// The pages of its program file that a process holds, in KiB. A debug build has many.
+/// The pages of its program file that a process holds, in KiB. A debug build has many of them.
 pub(crate) fn program_kib(pid: u32) -> u64 {
     status_kib(pid, "RssFile:")
 }

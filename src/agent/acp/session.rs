@@ -9,6 +9,7 @@ use crate::agent::rpc::{self, Error};
 use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, Turn, TurnOver, no_such_mode, takes_no_images};
 use crate::protocol::failure::Failure;
+use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{Text, Usage};
 use crate::protocol::request::{McpServer, Settings};
@@ -44,7 +45,7 @@ pub(super) struct SessionSetup {
     /// The agent's name, for a message about the images.
     agent: String,
     cwd: String,
-    resume: Option<String>,
+    resume: Option<SessionId>,
     /// The mode to set.
     mode: Option<String>,
     /// The modes that the session offers.
@@ -162,7 +163,7 @@ impl Acp {
         self.phase = Phase::Opening;
         let Some(id) = self.start.resume.clone() else { return self.request("session/new", &params, turn) };
         params["sessionId"] = json!(id);
-        self.session = id;
+        self.session = id.to_string();
         match (resumes, loads) {
             // `session/resume` does not replay the session.
             (true, _) => self.request("session/resume", &params, turn),
@@ -174,14 +175,14 @@ impl Acp {
 
     fn opened(&mut self, result: Option<&Object<'_>>, turn: &mut Turn) {
         if let Some(id) = result.and_then(|result| result.string("sessionId")) {
-            self.session = id;
+            self.session = id.to_string();
         }
         if self.session.is_empty() {
             return self.fail(errors::version(self.profile), turn);
         }
         let offered = result.map(model_choice).unwrap_or_default();
         turn.events.push(AgentEvent::Session {
-            id: Some(self.session.clone()),
+            id: SessionId::new(self.session.as_str()),
             version: self.version.clone().map(Text::from),
             model: self.start.model.clone().or(offered.current).map(Text::from),
         });

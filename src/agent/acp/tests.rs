@@ -7,6 +7,7 @@ use super::profile::{GEMINI, OPENCODE, Profile};
 use crate::agent::{AgentEvent, AskKey, Base, Driver, Line, Reply, Turn, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::outbound::AgentExit;
+use crate::protocol::ids::SessionId;
 use crate::protocol::question::{Answer, check};
 use crate::protocol::request::Options;
 use crate::protocol::text::Text;
@@ -64,7 +65,7 @@ fn another_version_is_refused() {
 
 #[test]
 fn a_session_is_resumed_as_the_agent_can() {
-    let resume = || Options { session_id: Some("s".into()), ..Options::default() };
+    let resume = || Options { session_id: SessionId::new("s"), ..Options::default() };
     let ways = [
         (json!({"loadSession": true, "sessionCapabilities": {"resume": {}}}), Some("session/resume")),
         (json!({"loadSession": true}), Some("session/load")),

@@ -39,7 +39,7 @@ pub(super) fn arguments(
         ("model", "--model", settings.model.clone()),
         ("effort", "--effort", settings.effort.clone()),
         ("mode", "--agent", settings.mode.clone()),
-        ("session_id", "--resume", settings.session_id.clone()),
+        ("session_id", "--resume", settings.session_id.as_deref().map(str::to_owned)),
         ("system_prompt", "--append-system-prompt", settings.system_prompt.clone()),
         ("max_turns", "--max-turns", settings.max_turns.map(|n| n.to_string())),
         ("max_cost_usd", "--max-budget-usd", settings.max_cost_usd.map(|n| n.to_string())),

@@ -30,6 +30,7 @@ use super::mcp;
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
 use super::{ask_user, no_such_mode, without_effect};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::SessionId;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
@@ -137,7 +138,7 @@ impl Claude {
                 let id = message.string("session_id").or_else(|| message.string("sessionId"))?;
                 self.session_known = true;
                 turn.events.push(AgentEvent::Session {
-                    id: Some(id),
+                    id: SessionId::new(id),
                     version: message.string("claude_code_version").map(Text::from),
                     model: message.string("model").map(Text::from),
                 });

@@ -25,6 +25,7 @@ use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, Reply, Turn, TurnOver, without_effect};
 use crate::protocol::failure::Failure;
+use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
@@ -179,7 +180,7 @@ impl Codex {
         };
         self.thread = Some(id.clone());
         turn.events.push(AgentEvent::Session {
-            id: Some(id),
+            id: SessionId::new(id),
             version: self
                 .version
                 .take()

@@ -16,7 +16,8 @@ use super::text::FinalAnswer;
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, without_effect};
 use crate::clean::Cleaner;
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::limits::{ARGUMENT_BYTES, COMPLETED_FACTOR, FRAME_BYTES, SESSION_ID_BYTES};
+use crate::protocol::ids::SessionId;
+use crate::protocol::limits::{ARGUMENT_BYTES, COMPLETED_FACTOR, FRAME_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::pattern::Pattern;
 use crate::protocol::request::Settings;
@@ -40,7 +41,7 @@ pub struct LinesDriver {
     agent_args: Vec<String>,
     /// The maximum size of a final answer in a frame, in bytes.
     answer_bytes: usize,
-    session: Option<String>,
+    session: Option<SessionId>,
     /// The number of turns so far, which names the current message.
     turns: u64,
     /// The output of this turn.
@@ -130,19 +131,19 @@ impl LinesDriver {
         for (at, pattern) in self.patterns.iter().enumerate() {
             let Some(id) = pattern.find(text) else { continue };
             let place = format!("number {} of session_patterns matched line {}", at + 1, self.sought);
-            if !is_id(id) {
+            let Some(id) = SessionId::new(id).filter(fits_argument) else {
                 // Once is enough: the pattern may match every line.
                 if !self.matched.contains(&at) {
                     self.matched.push(at);
                     turn.events.push(AgentEvent::Note(format!("{place}, but the match cannot be a session id").into()));
                 }
                 continue;
-            }
+            };
             self.matched.push(at);
             turn.events.push(AgentEvent::Note(format!("{place}: found the session id").into()));
             self.seeks = false;
-            if self.session.as_deref() != Some(id) {
-                self.session = Some(id.to_owned());
+            if self.session.as_ref() != Some(&id) {
+                self.session = Some(id);
                 turn.events.push(self.session());
             }
             return;
@@ -177,9 +178,9 @@ impl LinesDriver {
     }
 }
 
-/// Whether this can be a session's id. It goes into a command line, so it must not look like a flag.
-fn is_id(text: &str) -> bool {
-    (1..=SESSION_ID_BYTES).contains(&text.len()) && !text.starts_with('-') && !text.contains(char::is_control)
+/// Whether a session's id may be part of a command line, where it must not look like a flag.
+fn fits_argument(id: &SessionId) -> bool {
+    !id.starts_with('-') && !id.contains(char::is_control)
 }
 
 /// Compiles the patterns.
@@ -212,7 +213,7 @@ impl Driver for LinesDriver {
         self.patterns = compiled(&self.session_patterns)?;
         let template = match &settings.session_id {
             None => self.args.clone(),
-            Some(id) if self.resumes() && is_id(id) => self.resume_args.clone(),
+            Some(id) if self.resumes() && fits_argument(id) => self.resume_args.clone(),
             Some(_) if self.resumes() => {
                 let message = "run.start: `session_id` must not begin with `-` or contain control characters.";
                 return Err(Failure::new(Code::InvalidRequest, message));

@@ -3,6 +3,7 @@
 use super::LinesDriver;
 use crate::agent::{AgentEvent, Base, Driver, Launch, Line, Turn, TurnOver};
 use crate::protocol::failure::Code;
+use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::text::Text;
@@ -31,7 +32,7 @@ fn launched(
     let launch = lines.launch(&settings(options), &mut turn).unwrap();
     let warned = turn.events.into_iter().map(|event| match event {
         AgentEvent::Warning(_, text) => text.unredacted().to_owned(),
-        AgentEvent::Session { id, .. } => format!("session {}", id.unwrap_or_default()),
+        AgentEvent::Session { id, .. } => format!("session {}", id.as_deref().unwrap_or_default()),
         other => panic!("{other:?}"),
     });
     (lines, launch, warned.collect())
@@ -53,7 +54,7 @@ fn heard(lines: &mut LinesDriver, all: &[&str]) -> (String, Vec<String>) {
             for event in turn.events {
                 match event {
                     AgentEvent::Text { piece, done: false, parent: None, .. } => text.push_str(piece.unredacted()),
-                    AgentEvent::Session { id, .. } => sessions.push(id.unwrap()),
+                    AgentEvent::Session { id, .. } => sessions.push(id.unwrap().to_string()),
                     AgentEvent::Note(_) => {}
                     other => panic!("{other:?}"),
                 }
@@ -209,7 +210,7 @@ fn a_session_is_found_by_its_patterns() {
 #[test]
 fn a_session_is_resumed_by_its_own_command_line() {
     let resume = ["-r", "{session}", "{prompt}"];
-    let given = |id: &str| Options { session_id: Some(id.into()), ..Options::default() };
+    let given = |id: &str| Options { session_id: SessionId::new(id), ..Options::default() };
     let (_, launch, told) = launched(&["run"], &[], &resume, given("s1"));
     assert_eq!((launch.args, launch.send.len(), told), (strings(&["-r", "s1", "do it"]), 0, strings(&["session s1"])));
     for (id, resume_args) in [("s1", &[][..]), ("s1", &["--continue"]), ("-s", &resume)] {

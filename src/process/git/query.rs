@@ -1,4 +1,4 @@
-//! Runs git so that a hostile repository can do no harm, and parses its answers.
+//! Runs git so that a hostile repository can do no harm, and parses its output.
 
 use super::super::query::{self, Errors, Until};
 use std::collections::BTreeMap;
@@ -9,14 +9,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Most bytes of output of one git process.
+/// The maximum output of one git process, in bytes.
 const OUTPUT_BYTES_MAX: u64 = 32 << 20;
-/// Most files in one list.
+/// The maximum number of files in a list.
 const FILES_MAX: usize = 100_000;
-/// Most filters that are made empty; each takes four settings.
+/// The maximum number of filters that are made empty. Each takes four settings.
 const FILTERS_MAX: usize = 64;
-/// Overrides of the settings that run a program, reach the network or write. An old git takes `core.fsmonitor=false`
-/// for the name of a program, so its value is empty.
+/// Overrides of the settings that run a program, access the network or write. Old versions of git take
+/// `core.fsmonitor=false` for the name of a program, so its value is empty.
 const OVERRIDES: [&str; 14] = [
     "core.fsmonitor=",
     "core.untrackedCache=false",
@@ -34,8 +34,9 @@ const OVERRIDES: [&str; 14] = [
     "submodule.recurse=false",
 ];
 
-/// The rest of git's environment. `GIT_ALLOW_PROTOCOL` wins over `protocol.NAME.allow`; `protocol.allow` does not. It
-/// must win because a clone with missing objects must not fetch them: even a local fetch runs a configured program.
+/// The rest of git's environment. `GIT_ALLOW_PROTOCOL` takes precedence over `protocol.NAME.allow`, and
+/// `protocol.allow` does not. That matters because a clone with missing objects must not fetch them: even a local fetch
+/// runs a configured program.
 const ENVIRONMENT: [(&str, &str); 11] = [
     ("GIT_ALLOW_PROTOCOL", "none"),
     ("GIT_ATTR_NOSYSTEM", "1"),
@@ -50,17 +51,17 @@ const ENVIRONMENT: [(&str, &str); 11] = [
     ("LC_ALL", "C"),
 ];
 
-/// Why there is no list of changed files.
+/// The reason why the list of changed files is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Incomplete {
     /// git took too long.
     Late,
-    /// git failed, for instance because the repository is another user's and git does not trust it; or a limit on
+    /// git failed, for example because the repository belongs to another user and git does not trust it. Or a limit on
     /// output, files or filters was exceeded.
     Failed,
 }
 
-/// A git program and the repository it works on.
+/// A git program and its repository.
 #[derive(Debug)]
 pub(super) struct Git {
     program: PathBuf,
@@ -69,10 +70,10 @@ pub(super) struct Git {
     root: PathBuf,
 }
 
-/// Mode and object id of a blob, as git prints them.
+/// The mode and the object id of a blob, as git prints them.
 pub(super) type Blob = (Vec<u8>, Vec<u8>);
 
-/// git's knowledge of the content on disk.
+/// The content on disk according to git.
 #[derive(Debug)]
 pub(super) enum Content {
     Is(Blob),
@@ -95,8 +96,8 @@ pub(super) struct Status {
 }
 
 impl Git {
-    /// Finds git and the repository around `cwd`. `None`: no repository, no git, or no work tree here. Outside of any
-    /// repository, the usual case, this starts no process.
+    /// Finds git and the repository around `cwd`. `None`: git or a work tree is missing. Outside any repository, which
+    /// is the usual case, this starts no process.
     pub(super) fn open(
         cwd: &Path,
         path: OsString,
@@ -113,15 +114,15 @@ impl Git {
         let mut git = Git { program, environment, folder: PathBuf::new(), root: cwd.to_path_buf() };
         let query = ["rev-parse", "--is-inside-work-tree", "--absolute-git-dir", "--show-toplevel"];
         let (code, output) = git.run(git.command().args(query), true, until)?;
-        // Outside of the work tree; in a bare repository or inside `.git`; or the `.git` found is not a repository,
-        // or lies on another file system.
+        // The cases: outside the work tree, in a bare repository or inside `.git`; or the `.git` is not a repository,
+        // or is on another file system.
         let refusals: [&[u8]; 2] = [b"must be run in a work tree", b"not a git repository"];
         let refused = code != Some(0) && refusals.iter().any(|refusal| contains(&output, refusal));
         if refused || output.starts_with(b"false\n") {
             return Ok(None);
         }
         let lines: Vec<&[u8]> = output.split(|&byte| byte == b'\n').collect();
-        // A newline in a path makes more lines; that case is not worth a second query.
+        // A newline in a path produces more lines. That case does not justify a second query.
         let (Some(0), [b"true", folder, root, b""]) = (code, &lines[..]) else { return Err(Incomplete::Failed) };
         (git.folder, git.root) = (OsStr::from_bytes(folder).into(), OsStr::from_bytes(root).into());
         Ok(Some(git))
@@ -136,8 +137,8 @@ impl Git {
         command
     }
 
-    /// A command that names the repository: the agent may have created another one on the way there, or moved
-    /// `core.worktree`.
+    /// A command that names the repository, because the agent may have created another one closer to the folder, or
+    /// moved `core.worktree`.
     fn here(&self) -> Command {
         let mut command = self.command();
         command.arg("--git-dir").arg(&self.folder).arg("--work-tree").arg(&self.root);
@@ -184,13 +185,13 @@ impl Git {
         }
     }
 
-    /// Runs git and returns its exit code (`None` if a signal ended it) and its stdout, interleaved with its stderr
     /// The git program.
     pub(super) fn program(&self) -> &Path {
         &self.program
     }
 
-    /// if `errors` is set. Kills git when the time is up.
+    /// Runs git. Returns its exit code (`None`: a signal ended it) and its stdout, interleaved with its stderr if `errors`
+    /// is set. Kills git when the time is up.
     fn run(&self, command: &mut Command, errors: bool, until: &Until) -> Result<(Option<i32>, Vec<u8>), Incomplete> {
         in_time(until)?;
         command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
@@ -210,8 +211,8 @@ impl Git {
         self.root.join(OsStr::from_bytes(name))
     }
 
-    /// The file on disk; `None` for a folder. A file that git reports as deleted may still seem to exist, behind a
-    /// link that replaced a folder, so git's word counts.
+    /// The file on disk. `None`: a folder. If git reports a file as deleted, it counts as deleted, although it may seem
+    /// to exist behind a link that replaced a folder.
     pub(super) fn look(&self, name: &[u8], seen: Option<&FileState>) -> Option<Metadata> {
         let deleted = seen.is_some_and(|seen| seen.deleted);
         let metadata = if deleted { None } else { fs::symlink_metadata(self.absolute(name)).ok() };
@@ -232,7 +233,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// The first git on the path that does not lie in the work tree.
+/// The first git on the path that is not in the work tree.
 fn find(path: &OsStr, root: &Path) -> Option<PathBuf> {
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute() && !folder.starts_with(root));
     let runs = |file: &PathBuf| file.metadata().is_ok_and(|file| file.is_file() && file.mode() & 0o111 != 0);
@@ -245,7 +246,7 @@ fn without_filters(keys: &[u8]) -> Result<Vec<OsString>, Incomplete> {
     let mut filters: Vec<&[u8]> = keys.split(|&byte| byte == 0).filter_map(filter).collect();
     filters.sort_unstable();
     filters.dedup();
-    // A name with `=` in it would override another setting instead.
+    // A name with `=` in it would override another setting.
     if filters.len() > FILTERS_MAX || filters.iter().any(|filter| filter.contains(&b'=')) {
         return Err(Incomplete::Failed);
     }
@@ -257,7 +258,7 @@ fn without_filters(keys: &[u8]) -> Result<Vec<OsString>, Incomplete> {
     Ok(settings)
 }
 
-/// `filter.NAME` of `filter.NAME.KEY`; the name may have dots.
+/// `filter.NAME` of `filter.NAME.KEY`. The name may contain dots.
 fn filter(key: &[u8]) -> Option<&[u8]> {
     let end = key.iter().rposition(|&byte| byte == b'.')?;
     (end >= b"filter.".len()).then(|| &key[..end])
@@ -288,7 +289,7 @@ fn parse_status(output: &[u8]) -> Option<Status> {
                 (name, FileState { in_head: blob(in_head, head), content, deleted: states.get(1) == Some(&b'D') })
             }
             b'u' => {
-                // The second of the three sides is HEAD's.
+                // The second of the three sides is HEAD.
                 let [_, _, _, _, mode, _, _, _, id, _, name] = fields(11)[..] else { return None };
                 (name, FileState { in_head: blob(mode, id), content: Content::Unknown, deleted: false })
             }
@@ -320,7 +321,7 @@ fn parse_difference(output: &[u8]) -> Option<BTreeMap<Vec<u8>, [Option<Blob>; 2]
     Some(files)
 }
 
-/// `None` for the mode that stands for a missing file.
+/// `None`: the mode that stands for a missing file.
 fn blob(mode: &[u8], id: &[u8]) -> Option<Blob> {
     (mode != b"000000").then(|| (mode.to_vec(), id.to_vec()))
 }

@@ -1,5 +1,5 @@
 //! The chase: ends processes that fork and exit at once. Such a process is gone before a look at all processes reaches
-//! it, so the chase looks at the newest ones alone, as fast as it can.
+//! it, so the chase looks only at the newest ones, as fast as possible.
 
 use super::{Tree, reap};
 use crate::process::info::{Id, adopted, carries, newest_pid, read_process, to_pid};
@@ -7,16 +7,17 @@ use rustix::process::{Signal, kill_process};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// How many looks in a row at our own children must meet nobody before the chase ends. One can miss a child that
-/// starts or ends meanwhile.
+/// The number of consecutive looks at our own children that must find nothing before the chase ends. One look can miss
+/// a child that starts or ends meanwhile.
 const QUIET_LOOKS: u32 = 3;
-/// How long the chase of another's children continues without meeting one: each is seen only once it has forked.
+/// The time for which the chase of foreign children continues without finding one. Each is visible only once it has
+/// forked.
 const QUIET: Duration = Duration::from_millis(10);
-/// Most new pids that one look checks. More than that are left to the look at all processes.
+/// The maximum number of new pids that one look checks. The look at all processes handles the rest.
 const NEW_PIDS_MAX: usize = 256;
 
 impl Tree {
-    /// Kills until nobody new comes, or `limit` has passed. Returns whether it met anybody.
+    /// Kills until no new process appears, or `limit` has passed. Returns whether it found any.
     pub(super) fn chase(&self, leader: Option<u32>, killed: &mut HashSet<Id>, limit: Duration) -> bool {
         match (self.reaps, self.orphaned) {
             (true, _) => self.chase_adopted(leader, killed, limit),
@@ -25,7 +26,7 @@ impl Tree {
         }
     }
 
-    /// Every orphan of the tree becomes our child at once, so one look meets each chain of forks.
+    /// Every orphan of the tree becomes our child at once, so one look finds each chain of forks.
     fn chase_adopted(&self, leader: Option<u32>, killed: &mut HashSet<Id>, limit: Duration) -> bool {
         let start = Instant::now();
         let kept: HashSet<u32> = self.before.iter().chain(&self.spared).map(|id| id.0).chain(leader).collect();
@@ -42,8 +43,8 @@ impl Tree {
         met
     }
 
-    /// Reaps an adopted child that has exited, or kills one that lives and is ours. Nobody else reaps it, so its pid
-    /// stays its own. Returns false if it was killed before and still ends.
+    /// Reaps an adopted child that has exited, or kills one that is alive and belongs to the tree. No other part reaps
+    /// it, so its pid cannot be reused. Returns false if it was killed before and is still exiting.
     fn end_child(&self, pid: u32, killed: &mut HashSet<Id>) -> bool {
         let Some(target) = to_pid(pid) else { return false };
         if reap(&[pid]) == 1 {
@@ -51,11 +52,11 @@ impl Tree {
         }
         let ours = self.by_descent || carries(pid, &self.nonce);
         let sent = ours && kill_process(target, Signal::KILL).is_ok();
-        // Read after the kill, which must be fast; the zombie stays until it is reaped here.
+        // Read after the kill, which must be fast. The zombie stays until it is reaped here.
         sent && read_process(pid).is_some_and(|process| killed.insert(process.id))
     }
 
-    /// Looks at every pid that the kernel gives out.
+    /// Looks at every pid that the kernel assigns.
     fn chase_newest(&self, killed: &mut HashSet<Id>, limit: Duration) -> bool {
         let start = Instant::now();
         let (mut active, mut met) = (start, false);
@@ -63,13 +64,13 @@ impl Tree {
         while active.elapsed() < QUIET && start.elapsed() < limit {
             let Some(new) = newest_pid() else { break };
             for pid in (old + 1..=new).rev().take(NEW_PIDS_MAX) {
-                // A pid that was given out this moment is not given out again before the kill.
+                // A pid that was just assigned is not assigned again before the kill.
                 if carries(pid, &self.nonce) {
                     (active, met) = (Instant::now(), true);
                     let sent = to_pid(pid).is_some_and(|target| kill_process(target, Signal::KILL).is_ok());
                     killed.extend(read_process(pid).filter(|_| sent).map(|process| process.id));
                 } else if read_process(pid).is_none() {
-                    // Gone already: it may have been a link of the chain.
+                    // The process is gone already: it may have been a link of the chain.
                     active = Instant::now();
                 }
             }

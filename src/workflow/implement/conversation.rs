@@ -4,6 +4,7 @@ use super::observer::{Observation, Observer};
 use crate::agent::Driver;
 use crate::agent::registry::Dialect;
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::SessionId;
 use crate::protocol::question::Judge;
 use crate::workflow::outer::{Outer, Session, Wrap};
 use crate::workflow::prompts::SessionPrompt;
@@ -15,7 +16,7 @@ use std::time::Duration;
 /// The session of a phase.
 #[derive(Default)]
 pub(super) struct Conversation {
-    session_id: Option<String>,
+    session_id: Option<SessionId>,
     /// The driver of an agent that has one process per turn.
     driver: Option<Box<dyn Driver>>,
 }
@@ -56,7 +57,7 @@ impl Conversation {
         if let (Dialect::Lines, Some(driver)) = (outer.agent().dialect, driver) {
             return self.turn(outer, prompt, terms, How::Driver(driver));
         }
-        let resumable = outer.resumable().map(str::to_owned);
+        let resumable = outer.resumable().cloned();
         let Some(id) = self.session_id.clone().filter(|id| resumable.as_ref() == Some(id)) else {
             return self.begin(outer, whole(), terms);
         };
@@ -74,7 +75,7 @@ impl Conversation {
         how: How,
     ) -> Result<TurnSaid, Stop> {
         let (sender, over) = bounded(1);
-        let (resume, wrap): (Option<String>, Wrap) = match how {
+        let (resume, wrap): (Option<SessionId>, Wrap) = match how {
             How::Begin => (None, Box::new(move |inner| Box::new(Observer::new(inner, sender)))),
             How::Resume(id) => (Some(id), Box::new(move |inner| Box::new(Observer::new(inner, sender)))),
             How::Driver(driver) => (None, Box::new(move |_| Box::new(Observer::going_on(driver, sender)))),
@@ -98,7 +99,7 @@ impl Conversation {
 /// The way a turn begins.
 enum How {
     Begin,
-    Resume(String),
+    Resume(SessionId),
     Driver(Box<dyn Driver>),
 }
 

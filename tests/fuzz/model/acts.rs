@@ -4,7 +4,7 @@ use super::super::rng::Rng;
 use super::puppet::Said;
 use std::time::Duration;
 
-/// A sort of question.
+/// The form of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     Permission,
@@ -16,7 +16,7 @@ pub(crate) enum Asked {
     Required,
 }
 
-/// The agent's manners.
+/// The behavior of the agent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lives {
     pub(crate) listens: bool,
@@ -28,11 +28,11 @@ pub(crate) struct Lives {
 pub(crate) struct Rules {
     pub(crate) lives: Lives,
     pub(crate) interactive: bool,
-    /// `on_question_timeout` is `continue`.
+    /// Whether `on_question_timeout` is `continue`.
     pub(crate) continues: bool,
-    /// `--on-eof cancel`.
+    /// Whether `--on-eof cancel` is set.
     pub(crate) eof_cancels: bool,
-    /// `permissions`: ask, allow or deny.
+    /// The policy in `permissions`.
     pub(crate) policy: u8,
     pub(crate) timeout: Option<Duration>,
 }
@@ -58,15 +58,15 @@ impl Rules {
 /// How a question is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// With its first option: "allow once" for a permission.
+    /// The first option: "allow once" for a permission.
     Good,
-    /// With "allow always".
+    /// The option "allow always".
     Always,
     Bad,
     Declined,
 }
 
-/// An event. Events that do not fit the moment are skipped.
+/// An event. The model skips events that do not fit the moment.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
     Start,
@@ -75,7 +75,7 @@ pub(crate) enum Act {
     Said(Said),
     ToolAsk(u64, Vec<Asked>),
     ToolWithdrawn(u64),
-    /// An answer to the question with this number, counted from the last.
+    /// An answer to the question with this number, counted from the end.
     Input(usize, Answer),
     Cancel,
     Signal,
@@ -149,7 +149,7 @@ pub(crate) enum Seen {
     /// A question: its number and its attempt.
     Asked(u64, u32),
     Resolved(u64, &'static str),
-    /// A line for the agent.
+    /// A line to the agent.
     Sent(String),
     InputClosed,
     Terminate,

@@ -1,4 +1,4 @@
-//! Compares a run with a model of its lifecycle: any events in any order lead to what the protocol says.
+//! Compares a run with a model of its lifecycle: events in any order lead to the result that the protocol defines.
 
 mod acts;
 mod puppet;
@@ -86,7 +86,7 @@ impl Pair {
     fn input(&self, back: usize, answer: Answer) -> Event<'static> {
         let number = self.model.asked.checked_sub(back as u64);
         let question_id = number.map(|number| format!("q_m_{number}").into());
-        // Every option list here has a first option; "always" is one of a permission alone.
+        // Every list of options here has a first option. Only permissions offer "always".
         let value = match answer {
             Answer::Good => "1",
             Answer::Always => "\"allow_always\"",
@@ -130,7 +130,7 @@ impl Pair {
         }
     }
 
-    /// Applies an act to both, and compares the effects.
+    /// Applies an act to the run and to the model, and compares the effects.
     fn act(&mut self, act: &Act) -> Result<(), String> {
         if !self.model.fits(act) {
             return Ok(());
@@ -215,7 +215,7 @@ fn told(effect: Effect) -> Option<Seen> {
     })
 }
 
-/// Plays acts, and then whatever brings the run to its end: time alone must do that once the agent obeys the kill.
+/// Plays acts, and then brings the run to its end. Time alone must do that once the agent obeys the kill.
 fn play(rules: Rules, acts: &[Act]) -> Result<(), String> {
     let mut pair = Pair::new(rules);
     for act in acts {
@@ -230,14 +230,14 @@ fn play(rules: Rules, acts: &[Act]) -> Result<(), String> {
     if !pair.terminal || !pair.model.is_over() {
         return Err("the run does not end".into());
     }
-    // After the end nothing has an effect.
+    // After the end, no event has an effect.
     for act in [Act::Cancel, Act::Signal, Act::InputEnded, Act::Unsupported, Act::Later(1_000_000)] {
         pair.act(&act)?;
     }
     Ok(())
 }
 
-/// Removes acts as long as the rest fails too.
+/// Removes acts as long as the remaining ones still fail.
 fn smallest(rules: Rules, mut acts: Vec<Act>) -> Vec<Act> {
     let mut at = 0;
     while at < acts.len() {
@@ -252,7 +252,7 @@ fn smallest(rules: Rules, mut acts: Vec<Act>) -> Vec<Act> {
     acts
 }
 
-/// Runs of a short round and of a long one.
+/// The numbers of runs in a short and in a long round.
 const RUNS: (u64, u64) = (20_000, 100_000);
 
 /// Checks half of the runs, so that two tests use two processors.

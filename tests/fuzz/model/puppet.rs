@@ -12,13 +12,13 @@ use spektacular::protocol::request::Settings;
 use spektacular::protocol::scope::Scope;
 use spektacular::protocol::words::{Category, Purpose, StopReason, ToolState};
 
-/// A line of the puppet's.
+/// A line from the puppet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
     Text,
     /// A question marker.
     Marker,
-    /// A tool call begins, or ends.
+    /// The beginning or the end of a tool call.
     Tool(u64),
     ToolOver(u64),
     /// Asks a group of questions. The number identifies the group.
@@ -32,7 +32,7 @@ pub(crate) enum Said {
 
 pub(crate) struct Puppet {
     pub(crate) lives: Lives,
-    /// The next line means this.
+    /// The line that has this meaning.
     pub(crate) next: std::sync::mpsc::Receiver<Said>,
     messages: u64,
 }
@@ -51,7 +51,7 @@ impl Puppet {
     }
 }
 
-/// A question of this sort.
+/// A question of this form.
 pub(crate) fn ask(asked: Asked) -> Ask {
     let choice = |name: &str| Choice { value: name.into(), label: name.into(), description: None };
     let select = || Kind::Select {

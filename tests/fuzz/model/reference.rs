@@ -21,7 +21,7 @@ enum Rung {
     Killed,
 }
 
-/// Who asked.
+/// The asker of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Asker {
     Agent(u64),
@@ -35,7 +35,7 @@ struct Question {
     sort: Asked,
     attempts: u32,
     open: bool,
-    /// Resolved by a refusal, though an answer was required.
+    /// Whether the question was refused although it required an answer.
     missed: bool,
 }
 
@@ -67,12 +67,12 @@ pub(crate) struct Reference {
     input_closed: bool,
     signals: u32,
     decided: Option<Decided>,
-    /// An answer that was required was refused, and the agent has done nothing since.
+    /// Whether a required question was refused and the agent has done nothing since.
     refused: bool,
     markers: usize,
     turns: u32,
     active: Duration,
-    /// Every tool call so far, and those that run.
+    /// All tool calls so far, and the running ones.
     calls: BTreeSet<u64>,
     tools: Vec<(u64, Duration)>,
     run_due: Option<Duration>,
@@ -129,7 +129,7 @@ impl Reference {
         self.started && !self.ended && self.process == Process::Running
     }
 
-    /// Whether the act can happen now: a process that does not run says nothing, and does not end.
+    /// Whether the act can happen now. A process that does not run neither writes nor exits.
     pub(crate) fn fits(&self, act: &Act) -> bool {
         let started = self.started && !self.ended;
         match act {
@@ -138,7 +138,7 @@ impl Reference {
             Act::NotRead | Act::Drained => self.is_running(),
             Act::Gone => started && matches!(self.process, Process::Running | Process::Drained),
             Act::Refused | Act::Due => started,
-            // Without stdout, a run that has not begun reports nothing.
+            // If stdout is lost before the run has begun, the run reports nothing.
             Act::OutputLost => self.started,
             _ => true,
         }
@@ -268,7 +268,7 @@ impl Reference {
         }
     }
 
-    /// The end of a turn: the run's end, the reply to an interrupt, or the time for the questions of markers.
+    /// Handles the end of a turn: the end of the run, the reply to an interrupt, or the questions of markers.
     fn turn_over(&mut self, well: bool, outcome: &'static str) {
         if let Some(decided) = self.decided {
             if decided.rung == Rung::Interrupted {
@@ -335,7 +335,7 @@ impl Reference {
         });
     }
 
-    /// Gives the askers of complete groups their replies.
+    /// Gives the replies to the askers of complete groups.
     fn complete(&mut self) {
         let (done, rest): (VecDeque<Group>, VecDeque<Group>) =
             std::mem::take(&mut self.groups).into_iter().partition(|group| group.questions.iter().all(|q| !q.open));
@@ -373,7 +373,7 @@ impl Reference {
             Some((group, at))
         });
         let Some((group, at)) = found else { return };
-        // A question from a marker takes any text.
+        // A question from a marker accepts any text.
         let other = group.asker == Asker::Markers;
         let question = &mut group.questions[at];
         let always = answer == Answer::Always && question.sort == Asked::Permission;
@@ -406,13 +406,13 @@ impl Reference {
         self.complete();
     }
 
-    /// Nobody answers: stdin ended, or time ran out.
+    /// Resolves questions that nobody answers, because stdin ended or their time ran out.
     fn nobody(&mut self, how: &'static str) {
         let (mut fails, mut some) = (false, false);
-        // The groups whose clocks run out first come first.
+        // The groups with the earliest deadlines come first.
         let mut order: Vec<usize> = (0..self.groups.len()).collect();
         order.retain(|at| how == "input_closed" || self.groups[*at].deadline <= self.now);
-        // In the order in which they were asked.
+        // Keeps the order in which they were asked.
         for at in order {
             for question in self.groups[at].questions.iter_mut().filter(|question| question.open) {
                 question.open = false;
@@ -461,7 +461,7 @@ impl Reference {
         self.seen.push(Seen::Kill);
     }
 
-    /// The next rung of the ladder.
+    /// The next step of the ladder.
     fn climb(&mut self) {
         let Some(decided) = &mut self.decided else { return };
         let later = Some(self.now + Duration::from_millis(700));

@@ -38,7 +38,7 @@ pub(crate) fn world(world: &mut World) -> Checked {
     deaf(world)
 }
 
-/// From the first stop to the last kill at most 3 s pass. After a result, the agent first has 2 s to exit.
+/// From the first stop to the last kill, at most 3 s pass. After a result, the agent first has 2 s to exit.
 fn in_time(world: &mut World) -> Checked {
     let stopping = world.run().stopping();
     let machine = world.machine();

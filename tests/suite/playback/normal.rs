@@ -16,8 +16,8 @@ fn replaced(line: &str, before: &str, end: char, with: &str) -> String {
     format!("{}{with}{}", &line[..from], &line[to..])
 }
 
-/// A frame as it can be compared between a simulated run and one with processes: also without its own id, the random
-/// part of ids, the real working directory, and the time that a question has left.
+/// A frame in a form that compares a simulated run with a real one: also without its own id, the random part of ids,
+/// the real working directory, and the remaining time of a question.
 pub(crate) fn comparable(line: &str, cwd: &str, recorded_cwd: &str) -> String {
     let line = normal(line).replace(cwd, recorded_cwd);
     let mut frame: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("not JSON ({e}): {line}"));
@@ -45,8 +45,8 @@ fn without_random(id: &str) -> String {
     }
 }
 
-/// The lines of both, with `-` those that are only expected and with `+` those that came. Long lines are cut to where
-/// they differ.
+/// The differing lines of both lists: `-` for lines that are only expected, `+` for lines that are only actual. Cuts
+/// long lines to the part that differs.
 pub(crate) fn difference(expected: &[String], got: &[String]) -> String {
     let mut out = String::new();
     for (sign, line, other) in aligned(expected, got) {

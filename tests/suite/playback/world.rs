@@ -69,11 +69,11 @@ pub(crate) struct Notebook {
     pub(crate) stops: Vec<(Duration, Method)>,
     /// The time at which the agent's stdin was closed.
     pub(crate) closed: Option<Duration>,
-    /// Whether a process of the agent runs.
+    /// Whether a process of the agent is running.
     pub(crate) has_process: bool,
-    /// The date at which the run began, by the wall clock of this moment.
+    /// The date at which the run began, by the wall clock at the creation of the machine.
     pub(crate) today: Option<SystemTime>,
-    /// The bytes that the agent has not read.
+    /// The number of bytes that the agent has not read.
     pub(crate) unsent: usize,
     /// Whether no process can be started.
     broken: bool,

@@ -1,4 +1,4 @@
-//! Questions that a person answers: every kind, wrongly first; keys; secrets; time.
+//! Tests of questions that a person answers: every kind, with wrong answers first; keys; secrets; time.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -153,7 +153,7 @@ fn after_ctrl_z_the_prompt_is_repeated_and_the_echo_is_on_meanwhile() {
     person.waits_for("What key?");
     person.waits_for("> ");
     assert!(!person.echo(), "a secret is echoed");
-    // A key that would end the program without a word is only a letter here.
+    // A key that would otherwise end the program is only a letter here.
     person.types(CTRL_BACKSLASH);
     person.types("half a sec");
     person.types(CTRL_Z);
@@ -196,7 +196,7 @@ fn input_typed_before_a_question_does_not_answer_it() {
     let codex = Codex::new().waits_for_file("typed").asks_to_run("rm -r build").says("Done.");
     let mut person = at(codex).at_terminal(RUN);
     person.waits_for("Codex is working");
-    // A whole line, and the beginning of another.
+    // A whole line, and the beginning of another one.
     person.types("y\ny");
     person.waits_for("y\r\ny");
     std::fs::write(person.case.path("log/typed"), "").unwrap();

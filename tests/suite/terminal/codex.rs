@@ -1,4 +1,4 @@
-//! A fake Codex: a shell script that asks every kind of question, one after the other, and ends its turn.
+//! A fake Codex: a shell script that asks every kind of question in sequence, and ends its turn.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ impl Codex {
         self
     }
 
-    /// Asks one question by our own tool.
+    /// Asks one question through our own tool.
     pub(crate) fn asks(self, kind: &str, question: &str, more: Value) -> Codex {
         let mut arguments = json!({"kind": kind, "question": question});
         for (name, value) in more.as_object().unwrap() {
@@ -53,19 +53,19 @@ impl Codex {
         self.request("item/tool/requestUserInput", json!({"questions": questions}))
     }
 
-    /// Has a form filled in.
+    /// Asks the user to fill in a form.
     pub(crate) fn asks_form(self, schema: Value) -> Codex {
         let params = json!({"serverName": "deploy", "mode": "form", "message": "Settings", "requestedSchema": schema});
         self.request("mcpServer/elicitation/request", params)
     }
 
-    /// Wants to run a command.
+    /// Requests permission for a command.
     pub(crate) fn asks_to_run(self, command: &str) -> Codex {
         let params = json!({"kind": "command", "command": command, "reason": null});
         self.request("item/commandExecution/requestApproval", params)
     }
 
-    /// Reports that an item began and is over.
+    /// Reports the beginning and the end of an item.
     pub(crate) fn item(mut self, started: &Value, completed: &Value) -> Codex {
         for (method, item) in [("item/started", started), ("item/completed", completed)] {
             let line = json!({"method": method, "params": {"threadId": "t", "turnId": "u", "item": item}}).to_string();
@@ -74,13 +74,13 @@ impl Codex {
         self
     }
 
-    /// Goes on once the log folder has this file.
+    /// Continues once the log folder contains this file.
     pub(crate) fn waits_for_file(mut self, name: &str) -> Codex {
         self.body.push_str(&format!("until [ -e \"$D/{name}\" ]; do sleep 0.02; done\n"));
         self
     }
 
-    /// Says it, and is done.
+    /// Says a text and completes.
     pub(crate) fn says(mut self, text: &str) -> String {
         let message = json!({"type": "agentMessage", "id": "m", "text": text});
         let whole = json!({"method": "item/completed", "params": {"threadId": "t", "turnId": "u", "item": message}});

@@ -1,4 +1,4 @@
-//! Edits and failures as a person sees them: the diff, the exit code, and what a stop ended.
+//! Tests of edits and failures as a person sees them: the diff, the exit code, and the parts that a stop ended.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub(super) fn failed(call: &str, output: &str) -> Value {
     failed
 }
 
-/// An edit of one file, and a new file of so many lines.
+/// An edit of one file, and a new file with this number of lines.
 pub(super) fn edits(lines: usize) -> Script {
     let content: String = (1..=lines).map(|n| format!("line {n}\n")).collect();
     let created = json!({"type": "create", "filePath": "new.txt", "content": content, "structuredPatch": []});
@@ -38,7 +38,7 @@ pub(super) fn edits(lines: usize) -> Script {
 
 const CHANGED: &str = "    @@ -3,3 +3,4 @@\n     fn add() {\n    -    old\n    +    new\n    +    more\n     }\n";
 
-/// stderr of a run without a terminal, up to the line with the duration.
+/// The stderr of a run without a terminal, up to the line with the duration.
 fn logged(case: &Case, args: &[&str]) -> String {
     let done = case.cli(args);
     let log = String::from_utf8(done.stderr).unwrap();

@@ -1,4 +1,5 @@
-//! Job control: runs in a background process group, in shells that really have one, and what brings them back.
+//! Tests of job control: runs in a background process group, in shells that have job control, and the ways back to the
+//! foreground.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use crate::support::agent::Script;
 use crate::support::person::{CTRL_D, CTRL_Z, Person};
 use crate::support::{Case, io, limit, procs};
 
-/// A shell that a person types at. It runs the program by `"$B"`.
+/// A shell with a person at it. It runs the program as `"$B"`.
 const INTERACTIVE: &str = "export B=\"$1\"; exec bash --norc --noprofile --noediting -i";
 
 /// A script that has job control, and runs the program in the background.
@@ -31,7 +32,7 @@ fn leaves_the_shell(person: &mut Person) {
     assert_eq!(person.ends().0, 0);
 }
 
-/// Gives its process id.
+/// Prints its process id.
 fn starts_in_background(person: &mut Person, args: &str) -> u32 {
     person.types(&format!("\"$B\" adhoc {args} & echo \"pid=$!=\"\n"));
     person.waits_for("\npid=");
@@ -80,7 +81,7 @@ fn a_question_in_the_background_waits_for_fg() {
     person.waits_for("What name?");
     person.waits_for("! To answer, bring the run to the foreground: fg");
     the_shell_answers(&mut person);
-    // bash gives a job that runs the terminal, and no signal.
+    // bash gives the terminal to a job that is running, but sends no signal.
     person.types("fg\n");
     person.answers("What name?", "web");
     let seen = person.answers("What colour?", "red");
@@ -161,7 +162,7 @@ fn ctrl_z_gives_the_shell_a_terminal_that_it_can_use_when_messages_come_over_it(
     person.waits_for("Stopped");
     the_shell_answers(&mut person);
     assert!(person.echo());
-    // In the background it does not read, and does not run in circles either.
+    // In the background, the program does not read, and does not run in a busy loop either.
     person.types("bg\n");
     person.waits_for("% ");
     the_shell_answers(&mut person);
@@ -177,7 +178,7 @@ fn a_background_run_that_waits_costs_no_time_of_the_processor() {
     let mut person = at_a_shell(codex);
     let pid = starts_in_background(&mut person, "--agent codex go");
     person.waits_for("bring the run to the foreground: fg");
-    // Input for the shell makes the terminal readable again and again.
+    // Input for the shell repeatedly makes the terminal readable.
     let before = procs::cpu_ticks(pid);
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(2) {
@@ -210,7 +211,8 @@ fn a_background_run_draws_no_status_line() {
     let codex = Codex::new().waits_for_file("go").says("Thank you.");
     let mut person = at_a_shell(codex);
     person.types("\"$B\" adhoc --agent codex go &\n");
-    // The fake begins its log before the run could have drawn anything, and a second brings a new status line.
+    // The fake agent begins its log before the run can have drawn anything. One second later, a new status line
+    // appears.
     let asked = || person.file("log/stdin").contains("turn/start");
     assert!(io::wait_for(limit(), asked), "the agent was not asked");
     let began = Instant::now();

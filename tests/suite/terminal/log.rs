@@ -1,4 +1,4 @@
-//! The log of a run that nobody watches, as a CI system keeps it.
+//! Tests of the log of a run without a viewer, as a CI system keeps it.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::edits::failed;
 use crate::support::Case;
 use crate::support::agent::{Script, bash, question};
 
-/// stderr of a run without a terminal.
+/// The stderr of a run without a terminal.
 fn logged(script: Script, args: &[&str]) -> String {
     let done = Case::with(script).cli(args);
     let log = String::from_utf8(done.stderr).unwrap();

@@ -1,4 +1,4 @@
-//! A terminal in the place of pipes: JSON Lines over it, and a person at it.
+//! Tests with a terminal instead of pipes: JSON Lines over it, and a person at it.
 
 mod asking;
 mod codex;
@@ -16,7 +16,7 @@ use std::io::{BufRead, BufReader};
 #[test]
 fn json_lines_over_a_terminal_are_neither_cut_nor_echoed() {
     let mut person = Case::new().at_terminal(&["adhoc", "--output", "json"]);
-    // Longer than a terminal's line. Written once the terminal is switched: before that it would be cut.
+    // Longer than a line of a terminal. Written after the terminal is switched, because it would be cut before that.
     let switched = || !tcgetattr(&person.keyboard).unwrap().local_modes.contains(LocalModes::ICANON);
     assert!(io::wait_for(limit(), switched), "the terminal was not switched");
     let note = "x".repeat(6000);

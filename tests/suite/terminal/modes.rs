@@ -1,4 +1,4 @@
-//! The modes of a terminal: whatever ends or stops the program, the next reader of the terminal has line mode and echo.
+//! Tests of terminal modes: whatever ends or stops the program, the terminal then has line mode and echo.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ fn becomes(person: &Person, cooked: bool) {
     assert!(io::wait_for(limit(), || is_cooked(person) == cooked), "cooked: {}", !cooked);
 }
 
-/// A run of an orchestrator's over a terminal, with a question open.
+/// A run for an orchestrator over a terminal, with an open question.
 fn over_a_terminal() -> Person {
     let mut person = Case::with(Script::asks_bash()).at_terminal(&["adhoc", "--output", "json"]);
     becomes(&person, false);

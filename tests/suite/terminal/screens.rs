@@ -15,14 +15,14 @@ use crate::playback::normal::difference;
 use crate::support::Case;
 use crate::support::agent::{Script, bash, can_use, question};
 
-/// A screen, and how a person gets there.
+/// A screen, and the way in which a person reaches it.
 struct Form {
     name: &'static str,
     case: fn() -> Case,
     args: &'static [&'static str],
     /// A text to wait for, and the answer to the prompt after it.
     answers: &'static [(&'static str, &'static str)],
-    /// The text to wait for on a screen that shows a run in its middle.
+    /// The text to wait for on a screen that shows a run in progress.
     during: Option<&'static str>,
 }
 
@@ -66,7 +66,7 @@ const LOGS: &[Log] = &[
     ("failure", failure, &["go"]),
 ];
 
-/// Long enough to be wrapped everywhere.
+/// Long enough to be wrapped on every screen.
 const LONG: &str = "The release needs a database that keeps its data over a restart and that runs without a server, so the choice is not free.";
 
 fn diff() -> Case {
@@ -200,7 +200,7 @@ fn story() -> Case {
     Case::with(script.say("m5", said).done(said))
 }
 
-/// The screen without what differs from run to run.
+/// The screen without the parts that differ from run to run.
 fn normal(text: &str, case: &Case) -> String {
     let text = text.replace(&case.path("").display().to_string(), "/home/user/");
     let slow = regex_lite::Regex::new(r" \([0-9]+s\)|, [0-9]+s(\))").unwrap();

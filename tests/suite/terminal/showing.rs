@@ -1,4 +1,4 @@
-//! The output of a run for a person.
+//! Tests of the output of a run for a person.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::support::person::Person;
 
 const RUN: &[&str] = &["adhoc", "go"];
 
-/// Goes on when the test says so.
+/// Continues when the test allows it.
 pub(super) const WAITS: &str = "until [ -e \"$D/go\" ]; do sleep 0.02; done";
 
 pub(super) fn lets_it_go_on(person: &Person) {
@@ -60,7 +60,7 @@ fn a_run_shows_short_lines_and_its_status_line_leaves_no_trace() {
             "It is done: all tests pass.",
         ];
         assert_eq!(screen[..expected.len()], expected, "{seen:?}");
-        // Wrapped by the terminal, wherever that is.
+        // The terminal wraps the text at any place.
         let rest = screen[expected.len()..].concat().replace(' ', "");
         assert!(rest.starts_with("doneafter"), "{rest}");
         assert!(rest.contains("17tokensin(7cached),5out,$0.25session5f0c1a52-"), "{rest}");
@@ -160,7 +160,7 @@ fn an_answer_for_always_covers_queued_requests() {
         .done("All done.");
     let mut person = Case::with(script).at_terminal(RUN);
     person.waits_for("Allow Write a.txt?");
-    // Said after the second request, so that this one is open too.
+    // The text follows the second request, so that this request is open too.
     person.answers("Both at once.", "a");
     let (code, seen) = person.ends();
     assert_eq!(code, 0);
@@ -202,7 +202,7 @@ fn a_terminal_that_becomes_narrow_keeps_no_piece_of_the_status_line() {
     let mut person = Case::with(script).at_terminal(RUN);
     person.waits_for("s] Run a-command");
     person.resizes(30);
-    // 79 columns are three rows of 30: it goes up to the first of them.
+    // 79 columns are three rows of 30. The cursor goes up to the first of them.
     person.waits_for("\r\u{1b}[2A\u{1b}[J");
     let line = person.waits_for("…");
     let line = line.trim_start_matches("\u{1b}[2m");
@@ -321,7 +321,7 @@ fn errors_name_flags() {
     ] {
         let mut person = Case::with(Script::new().sh(&format!("sleep {}", quote("30")))).at_terminal(args);
         let (_, seen) = person.ends();
-        // Wrapped between words.
+        // The text is wrapped between words.
         let seen = seen.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(seen.contains(told.trim_end()), "{seen}");
         assert!(!seen.contains("run.start") && !seen.contains('`'), "{seen}");
