@@ -416,7 +416,7 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// The agent of a run that names none.
+    /// The agent for runs that name none.
     pub fn default_agent(&self) -> &str {
         self.above.agent.as_deref().or(self.below.agent.as_deref()).unwrap_or(DEFAULT)
     }

@@ -1,9 +1,9 @@
 //! Runs a task: `adhoc` directly on the engine, the other commands through a workflow.
 
+use super::dry_run as dry;
+use super::format_check;
 use super::last::Last;
-use super::plan;
 use super::texts::Prompt;
-use super::validate;
 use crate::cli::{Adhoc, Output};
 use crate::config::Places;
 use crate::engine::dry_run::{self, Plan};
@@ -179,7 +179,7 @@ impl DryWorkflow {
             lines.push_str(&format!("phase        {} ({state}): {}\n", phase.id(), phase.title));
             phase.verify.iter().for_each(|command| lines.push_str(&format!("             {}\n", command.text)));
         }
-        let phases = seen.plan.phases.iter().map(validate::phase);
+        let phases = seen.plan.phases.iter().map(format_check::phase);
         let workflow = DryWorkflow {
             kind: WorkflowKind::Implement,
             target: seen.target,
@@ -195,13 +195,13 @@ impl DryRun {
     /// Prints the result; returns the exit code.
     pub(super) fn show(&self, output: Output) -> u8 {
         let Some(DryWorkflow { kind, target, prompt, phases, lines }) = &self.workflow else {
-            return plan::show(&self.agent, output);
+            return dry::show(&self.agent, output);
         };
         let text = match output {
             Output::Json => to_line(&json!({
                 "workflow": kind.word(),
                 "target": target,
-                "agent": plan::object(&self.agent),
+                "agent": dry::object(&self.agent),
                 "prompt": prompt,
                 "phases": phases,
             })),
@@ -210,7 +210,7 @@ impl DryRun {
                 format!(
                     "workflow     {}\ntarget       {target}\n{}\n{lines}\n{prompt}",
                     kind.word(),
-                    plan::for_people(&self.agent)
+                    dry::for_people(&self.agent)
                 )
             }
         };
