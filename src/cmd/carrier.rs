@@ -14,7 +14,7 @@ use crate::protocol::failure::{EXIT_UNDELIVERED, Failure};
 use crate::protocol::json::{map_strings, to_line};
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::WorkflowKind;
-use crate::protocol::workflow::WorkflowOptions;
+use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::workflow::admission::Surroundings;
 use crate::workflow::author::Author;
 use crate::workflow::implement::{self, Preview};
@@ -43,20 +43,15 @@ impl Carrier {
     /// The prompt is missing.
     pub(super) fn prompt(&self, adhoc: &Adhoc) -> Result<Prompt, String> {
         let typed = Prompt::of(adhoc);
-        let resumes = self.fields.resume == Some(true);
-        let found = match self.workflow {
-            Some(WorkflowKind::Spec) if resumes && typed.is_none() => Some(Prompt::Nothing),
-            // The argument of these names a file, so piped input is ignored.
-            Some(WorkflowKind::Plan | WorkflowKind::Implement) => typed,
-            Some(WorkflowKind::Spec) | None if adhoc.dry_run => Some(typed.unwrap_or_else(Prompt::stand_in)),
-            Some(WorkflowKind::Spec) | None => Prompt::with_piped(typed, stdin::kind()),
+        let workflow = self.workflow.map(row);
+        let found = match workflow {
+            // The argument names a file, so piped input is ignored.
+            Some(row) if !row.takes_text => typed,
+            Some(_) if self.fields.resume == Some(true) && typed.is_none() => Some(Prompt::Nothing),
+            Some(_) | None if adhoc.dry_run => Some(typed.unwrap_or_else(Prompt::stand_in)),
+            Some(_) | None => Prompt::with_piped(typed, stdin::kind()),
         };
-        let missing = match self.workflow {
-            None => "Missing prompt: spektacular adhoc \"TASK\".",
-            Some(WorkflowKind::Spec) => "Missing description: spektacular spec \"DESCRIPTION\".",
-            Some(WorkflowKind::Plan) => "Missing SPEC: spektacular plan SPEC.",
-            Some(WorkflowKind::Implement) => "Missing PLAN: spektacular implement PLAN.",
-        };
+        let missing = workflow.map_or("Missing prompt: spektacular adhoc \"TASK\".", |row| row.missing);
         found.ok_or_else(|| missing.to_owned())
     }
 
@@ -73,41 +68,7 @@ impl Carrier {
     /// Carries the run to its end.
     pub(super) fn carry(self, mut engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
         let Some(kind) = self.workflow else { return engine.run(job, peer).into() };
-        let around = self.surroundings(false);
-        let flags = (kind, self.fields);
-        match kind {
-            WorkflowKind::Spec => {
-                let admit = |settings: &mut Settings, _: &_, options| spec_run::admit(settings, options, &around);
-                match Outer::open(engine, job, peer, flags, admit) {
-                    Ok((mut outer, author)) => {
-                        let text = author.write(&mut outer, &spec_run::check);
-                        outer.close(text)
-                    }
-                    Err(ended) => ended,
-                }
-            }
-            WorkflowKind::Implement => {
-                let from = around.typed_in.as_deref();
-                let admit = |settings: &mut Settings, _: &_, options| implement::admit(settings, options, from);
-                match Outer::open(engine, job, peer, flags, admit) {
-                    Ok((outer, target)) => implement::carry(outer, target, &around.places),
-                    Err(ended) => ended,
-                }
-            }
-            WorkflowKind::Plan => {
-                let admit = |settings: &mut Settings, _: &_, options| {
-                    let (author, spec, started) = plan_run::admit(settings, options, &around)?;
-                    Ok(((author, spec), started))
-                };
-                match Outer::open(engine, job, peer, flags, admit) {
-                    Ok((mut outer, (author, spec))) => {
-                        let text = author.write(&mut outer, &|author| plan_run::check(author, &spec));
-                        outer.close(text)
-                    }
-                    Err(ended) => ended,
-                }
-            }
-        }
+        (row(kind).carry)(engine, job, peer, self.fields.clone(), &self.surroundings(false))
     }
 
     /// Shows the process that the run would start, for `--dry-run`.
@@ -123,19 +84,82 @@ impl Carrier {
         let fields = self.fields.clone().resolved();
         let mut workflow = None;
         let agent = dry_run::plan_with(options, &job.layers, &job.warnings, |settings| {
-            let (shown, prompt) = match kind {
-                WorkflowKind::Spec => DryWorkflow::of(spec_run::admit(settings, fields, &around)?.0),
-                WorkflowKind::Plan => DryWorkflow::of(plan_run::admit(settings, fields, &around)?.0),
-                WorkflowKind::Implement => {
-                    let from = around.typed_in.as_deref();
-                    DryWorkflow::of_plan(implement::preview(settings, fields, from, &around.places)?)
-                }
-            };
+            let (shown, prompt) = (row(kind).preview)(settings, fields, &around)?;
             (settings.prompt, settings.raw_prompt) = (prompt.text, prompt.raw);
             workflow = Some(shown);
             Ok(())
         })?;
         Ok(DryRun { agent, workflow })
+    }
+}
+
+/// A workflow, as the command line runs it.
+struct WorkflowRow {
+    /// The error for a missing argument.
+    missing: &'static str,
+    /// Whether the argument is a text, which stdin can supply too. Otherwise it names a file.
+    takes_text: bool,
+    carry: fn(Engine, Job, &mut dyn Peer, WorkflowOptions, &Surroundings) -> Ended,
+    preview: fn(&mut Settings, WorkflowSettings, &Surroundings) -> Result<(DryWorkflow, SessionPrompt), Failure>,
+}
+
+fn row(kind: WorkflowKind) -> &'static WorkflowRow {
+    match kind {
+        WorkflowKind::Spec => &WorkflowRow {
+            missing: "Missing description: spektacular spec \"DESCRIPTION\".",
+            takes_text: true,
+            carry: spec,
+            preview: |settings, fields, around| Ok(DryWorkflow::of(spec_run::admit(settings, fields, around)?.0)),
+        },
+        WorkflowKind::Plan => &WorkflowRow {
+            missing: "Missing SPEC: spektacular plan SPEC.",
+            takes_text: false,
+            carry: plan,
+            preview: |settings, fields, around| Ok(DryWorkflow::of(plan_run::admit(settings, fields, around)?.0)),
+        },
+        WorkflowKind::Implement => &WorkflowRow {
+            missing: "Missing PLAN: spektacular implement PLAN.",
+            takes_text: false,
+            carry: implement,
+            preview: |settings, fields, around| {
+                let from = around.typed_in.as_deref();
+                Ok(DryWorkflow::of_plan(implement::preview(settings, fields, from, &around.places)?))
+            },
+        },
+    }
+}
+
+fn spec(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {
+    let admit = |settings: &mut Settings, _: &_, options| spec_run::admit(settings, options, around);
+    match Outer::open(engine, job, peer, (WorkflowKind::Spec, flags), admit) {
+        Ok((mut outer, author)) => {
+            let text = author.write(&mut outer, &spec_run::check);
+            outer.close(text)
+        }
+        Err(ended) => ended,
+    }
+}
+
+fn plan(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {
+    let admit = |settings: &mut Settings, _: &_, options| {
+        let (author, spec, started) = plan_run::admit(settings, options, around)?;
+        Ok(((author, spec), started))
+    };
+    match Outer::open(engine, job, peer, (WorkflowKind::Plan, flags), admit) {
+        Ok((mut outer, (author, spec))) => {
+            let text = author.write(&mut outer, &|author| plan_run::check(author, &spec));
+            outer.close(text)
+        }
+        Err(ended) => ended,
+    }
+}
+
+fn implement(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {
+    let from = around.typed_in.as_deref();
+    let admit = |settings: &mut Settings, _: &_, options| implement::admit(settings, options, from);
+    match Outer::open(engine, job, peer, (WorkflowKind::Implement, flags), admit) {
+        Ok((outer, target)) => implement::carry(outer, target, &around.places),
+        Err(ended) => ended,
     }
 }
 
