@@ -100,8 +100,11 @@ struct WorkflowRow {
     /// Whether the argument is a text, which stdin can supply too. Otherwise it names a file.
     takes_text: bool,
     carry: fn(Engine, Job, &mut dyn Peer, WorkflowOptions, &Surroundings) -> Ended,
-    preview: fn(&mut Settings, WorkflowSettings, &Surroundings) -> Result<(DryWorkflow, SessionPrompt), Failure>,
+    preview: fn(&mut Settings, WorkflowSettings, &Surroundings) -> Result<Previewed, Failure>,
 }
+
+/// The result of a dry run's workflow, and the prompt of its first session.
+type Previewed = (DryWorkflow, SessionPrompt);
 
 fn row(kind: WorkflowKind) -> &'static WorkflowRow {
     match kind {
@@ -179,7 +182,7 @@ struct DryWorkflow {
 }
 
 impl DryWorkflow {
-    fn of(author: Author) -> (DryWorkflow, SessionPrompt) {
+    fn of(author: Author) -> Previewed {
         let prompt = author.prompt.first;
         let workflow = DryWorkflow {
             kind: author.kind,
@@ -191,7 +194,7 @@ impl DryWorkflow {
         (workflow, prompt)
     }
 
-    fn of_plan(seen: Preview) -> (DryWorkflow, SessionPrompt) {
+    fn of_plan(seen: Preview) -> Previewed {
         let redactor = super::secrets_here();
         let redacted = |value: Value| {
             let text = map_strings(&value.to_string(), &mut |text| redactor.redact(text).into_owned());
