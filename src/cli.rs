@@ -68,7 +68,7 @@ pub fn parse(commands: Commands, args: impl IntoIterator<Item = OsString>) -> Re
     let mut parser = lexopt::Parser::from_args(args.iter().cloned());
     let first = parser.next().map_err(|error| unparsed(&error, ""))?;
     match first {
-        None => Err(format!("Missing command: {}. See `spektacular help`.", either(&names(commands)))),
+        None => Err("Missing command.".into()),
         Some(Arg::Long("help") | Arg::Short('h')) => explained(commands, &words(parser, "--help")?).map(Request::Help),
         Some(Arg::Long("version") | Arg::Short('V')) => match words(parser, "--version")?.is_empty() {
             true => Ok(Request::Version),
@@ -136,14 +136,28 @@ pub fn named(commands: Commands, args: &[OsString]) -> Option<&'static Command> 
     args.get(1).and_then(|word| command.under(word)).or(Some(command))
 }
 
+/// Commands of similar programs, each with the sentence that names ours.
+const FOREIGN: &[(&str, &str)] = &[
+    ("chat", "Use open for the agent's own interface."),
+    ("doctor", "Use agents check."),
+    ("login", "Log in with the agent's own program. agents check shows who is logged in."),
+    ("resume", "Use adhoc --continue, or adhoc --resume ID."),
+    ("version", "Use --version."),
+];
+
 fn find(commands: Commands, name: &OsStr) -> Result<&'static Command, Wrong> {
     let name = name.to_string_lossy();
+    if let Some(command) = commands.iter().find(|command| command.is_named(&name)) {
+        return Ok(command);
+    }
+    if let Some((_, ours)) = FOREIGN.iter().find(|(foreign, _)| *foreign == name) {
+        return Err(unknown("command", "", &name, &[], ours));
+    }
     let otherwise = match name.contains(' ') {
         true => "To run a task: spektacular adhoc \"TASK\".",
         false => "`spektacular help` lists the commands.",
     };
-    let found = commands.iter().find(|command| command.is_named(&name));
-    found.ok_or_else(|| unknown("command", "", &name, &names(commands), otherwise))
+    Err(unknown("command", "", &name, &names(commands), otherwise))
 }
 
 /// The help that `help` or `--help` shows for these words.
@@ -195,7 +209,7 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
                 .flags
                 .iter()
                 .position(|flag| flag.short == Some(letter))
-                .ok_or_else(|| unknown("flag", "-", letter.encode_utf8(&mut [0; 4]), &[], &listed))?,
+                .ok_or_else(|| unknown_letter(command, letter, &listed))?,
         };
         let flag = &command.flags[at];
         let value = match flag.takes_value() {
@@ -210,13 +224,19 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
 }
 
 fn unknown_flag(command: &Command, name: &str, listed: &str) -> Wrong {
-    match command.foreign.iter().find(|(foreign, _)| *foreign == name) {
+    match command.foreign.iter().find(|(foreign, _)| *foreign == name && name.len() > 1) {
         Some((_, ours)) => unknown("flag", "--", name, &[], ours),
         None => {
             let known: Vec<&str> = command.all_flags().map(|flag| flag.long).collect();
             unknown("flag", "--", name, &known, listed)
         }
     }
+}
+
+fn unknown_letter(command: &Command, letter: char, listed: &str) -> Wrong {
+    let letter = letter.to_string();
+    let ours = command.foreign.iter().find(|(foreign, _)| *foreign == letter).map_or(listed, |(_, ours)| ours);
+    unknown("flag", "-", &letter, &[], ours)
 }
 
 fn text(flag: &Flag, value: OsString) -> Result<String, Wrong> {

@@ -19,6 +19,9 @@ const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const INVALID_PARAMS: i64 = -32602;
 
+/// The result of a call beyond the limits.
+const TOO_MANY: &str = "Too many questions are open: wait for their answers first.";
+
 /// The id of a request, verbatim.
 pub(crate) type RequestId = String;
 
@@ -127,7 +130,7 @@ impl Server {
             return refuse("Another call with this `id` is still open.");
         }
         if self.calls.len() >= limits::TOOL_CALLS {
-            return Out::Send(rpc::result(id, &failed("Too many questions are open: wait for their answers first.")));
+            return Out::Send(rpc::result(id, &failed(TOO_MANY)));
         }
         match ask_user::read(params.object("arguments").as_ref()) {
             Err(why) => Out::Send(rpc::result(id, &failed(&why))),
@@ -150,6 +153,12 @@ impl Server {
     pub(crate) fn withdraw(&mut self, id: &str) -> Option<String> {
         self.calls.remove(id)?;
         Some(rpc::result(id, &failed(WITHDRAWN)))
+    }
+
+    /// The response to a call for which there is no room.
+    pub(crate) fn refuse(&mut self, id: &str) -> String {
+        self.calls.remove(id);
+        rpc::result(id, &failed(TOO_MANY))
     }
 
     /// Forgets a call whose caller is gone. Returns whether the call was open.

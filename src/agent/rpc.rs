@@ -34,10 +34,11 @@ pub(crate) struct Error {
 
 /// Reads an object as a message. `None`: not a JSON-RPC message.
 pub(crate) fn read<'a>(object: &Object<'a>) -> Option<Incoming<'a>> {
-    let id = object.raw("id").map(|raw| raw.get());
-    match (object.str("method"), id) {
-        (Some(method), Some(id)) => Some(Incoming::Request { id, method, params: object.object("params") }),
-        (Some(method), None) => Some(Incoming::Notification { method, params: object.object("params") }),
+    let [id, method, params] = object.raws(["id", "method", "params"]);
+    let params = params.and_then(Raw::object);
+    match (method.and_then(Raw::str), id.map(|raw| raw.get())) {
+        (Some(method), Some(id)) => Some(Incoming::Request { id, method, params }),
+        (Some(method), None) => Some(Incoming::Notification { method, params }),
         (None, Some(_)) => {
             let result = object.raw("error").map_or_else(|| Ok(object.object("result")), |e| Err(error_of(e)));
             Some(Incoming::Response { id: object.count("id")?, result })

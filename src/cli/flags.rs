@@ -9,8 +9,8 @@ use super::{Output, Replay, one_of, text, variable};
 use crate::agent::registry::DEFAULT;
 
 const POLICY_HELP: &str = "\
-POLICY is ask, allow or deny for every request, or a list by kind of tool: read=allow,edit=ask,*=deny.
-The kinds are read, edit, delete, move, search, execute, fetch, think, agent, mcp, mode, other, and * for the rest.
+POLICY is ask, allow or deny for every request, or a list by category of tool: read=allow,edit=ask,*=deny.
+The categories are read, edit, delete, move, search, execute, fetch, think, agent, mcp, mode, other, and * for the rest.
 JSON works too: {\"read\":\"allow\",\"*\":\"ask\"}.
 A policy answers the agent's requests for permission. It is not a sandbox.";
 
@@ -118,7 +118,7 @@ pub const ADHOC: &[Row<Adhoc>] = &[
     .begins("Input and output"),
     json(|to| to.output = Some(Output::Json)),
     own_switch("quiet", "with cli: print only the final text", |to: &mut Adhoc| to.quiet = true).short('q'),
-    own_switch("verbose", "with cli: also print tool output, reasoning, session id matches", |to: &mut Adhoc| {
+    own_switch("verbose", "with cli: also print tool output, reasoning and the session", |to: &mut Adhoc| {
         to.verbose = true
     })
     .short('v'),
@@ -181,14 +181,29 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("config", "Use --agent-arg for the agent's own settings, or spektacular config for lasting defaults."),
     ("dangerously-bypass-approvals-and-sandbox", "Use --yes to allow every request."),
     ("dangerously-skip-permissions", "Use --yes to allow every request."),
+    ("debug", "Use --verbose, or --record to record the dialogue with the agent."),
+    ("file", "Use --prompt-file for a file with the prompt, or --image for an image."),
+    ("format", "Use --output cli or --output json."),
     ("full-auto", "Use --permissions."),
+    ("i", "Use --image for an image."),
     ("include-directories", "Use --add-dir."),
+    ("input-format", "Use --input jsonl."),
     ("last", "Use --continue."),
+    ("list-sessions", "Use spektacular sessions."),
     ("mcp-config", "Use --mcp-servers."),
+    ("no-color", "Use --color never."),
+    ("o", "Use --output cli or --output json."),
     ("output-format", "Use --output cli or --output json."),
+    ("output-last-message", "Leave it out: stdout has the agent's text, and with --quiet only the final one."),
     ("permission-mode", "Use --permissions, or --mode for one of the agent's own modes."),
     ("print", "Leave it out: adhoc prints the answer and exits."),
+    ("prompt-interactive", "Use spektacular open for the agent's own interface."),
+    ("r", "Use --resume."),
     ("sandbox", "Use --permissions, or --agent-arg for the agent's own sandbox."),
+    ("session-id", "Use --session."),
+    ("skip-git-repo-check", "Leave it out: adhoc also works outside a git repository."),
+    ("variant", "Use --effort."),
+    ("version", "Use spektacular --version."),
     ("yolo", "Use --yes to allow every request."),
 ];
 

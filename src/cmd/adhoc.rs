@@ -2,7 +2,7 @@
 
 use super::carrier::Carrier;
 use super::complain;
-use super::last::{Last, NO_SESSION, Stored};
+use super::last::{Last, Stored, continued};
 use super::texts::{self, Prompt};
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::{Adhoc, Color, DiffSize, Output};
@@ -33,6 +33,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 /// Hints that ask a person to type the prompt, in the foreground and in the background.
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
 const FETCH: &str = "spektacular: waiting for the prompt: bring the run to the foreground with fg";
+
+/// The hint for a person who starts a run for an orchestrator by hand.
+const TYPE_START: &str = "spektacular: type a run.start as one line of JSON, which is not shown: see `spektacular protocol`. Ctrl-D ends the input";
 
 /// The silence in a log after which a line reports that the run continues. CI systems stop jobs after some minutes of
 /// silence.
@@ -163,6 +166,10 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let (tell, first_lines) = channel();
     let last = carrier.last(&job).filter(|last| one_shot && last.has_folder());
     let source = if read_messages { Source::Stdin } else { Source::Nothing };
+    let is_typed = !one_shot && stdin::kind() == stdin::StdinKind::Terminal && !stdin::is_in_background();
+    if is_typed && std::io::stderr().is_terminal() {
+        diagnose(TYPE_START);
+    }
     if at_once {
         // Only the answers on the command line count.
         job.answers = make(None).map(|prepared| prepared.answers).unwrap_or_default();
@@ -243,10 +250,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     if !keep(last, &ended, &first_lines) {
         diagnose("spektacular: warning: the session could not be stored for --continue");
     }
-    if let Some(keys) = ended.unused_answers.as_ref().filter(|_| ended.code != EXIT_UNDELIVERED) {
-        let text = format!("No question matched {keys}. `spektacular help adhoc` explains the keys of --answer.");
-        super::warn([text].iter());
-    }
+    super::warn(ended.unused_answers.iter().filter(|_| ended.code != EXIT_UNDELIVERED));
     let Ended { code, signal, .. } = ended;
     // Shells expect this exit code after a signal.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
@@ -308,8 +312,7 @@ fn keyboard(reads_stdin: bool) -> Option<Keyboard> {
 /// Sets the session that `--continue` resumes. Fails if this directory has no earlier session.
 fn go_on(adhoc: &mut Adhoc, config: &Config) -> Result<(), String> {
     if adhoc.go_on {
-        let id = Last::of(&config.layers().0, adhoc.options.clone()).and_then(|last| last.id());
-        adhoc.options.session_id = Some(id.ok_or(NO_SESSION)?);
+        adhoc.options.session_id = Some(continued(&config.layers().0, adhoc.options.clone())?);
     }
     Ok(())
 }

@@ -67,8 +67,17 @@ impl Carrier {
 
     /// Carries the run to its end.
     pub(super) fn carry(self, mut engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
-        let Some(kind) = self.workflow else { return engine.run(job, peer).into() };
-        (row(kind).carry)(engine, job, peer, self.fields.clone(), &self.surroundings(false))
+        match self.workflow {
+            Some(kind) => self.carry_workflow(kind, engine, job, peer),
+            None => engine.run(job, peer).into(),
+        }
+    }
+
+    /// Carries a workflow to its end. Not inlined: a plain run would touch the nine pages of its stack frame.
+    #[inline(never)]
+    fn carry_workflow(self, kind: WorkflowKind, engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
+        let around = self.surroundings(false);
+        (row(kind).carry)(engine, job, peer, self.fields, &around)
     }
 
     /// Shows the process that the run would start, for `--dry-run`.

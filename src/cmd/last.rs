@@ -17,10 +17,6 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The error of `--continue` without a session.
-pub(super) const NO_SESSION: &str =
-    "--continue: the agent has no earlier session in this directory. Start one without --continue.";
-
 /// The subfolder for data of this machine.
 const LOCAL: &str = "local";
 /// The folder of session files in the local folder, and in the user's state folder.
@@ -157,6 +153,22 @@ pub(super) fn newest<'a>(layers: &'a Layers, cwd: Option<&Path>) -> Vec<(&'a str
     }
     found.sort_by_key(|(_, stored)| std::cmp::Reverse(stored.at));
     found
+}
+
+/// The id of the session that `--continue` resumes. Error: the agent of these options has none in this directory, in
+/// words that name the agent which has one.
+pub(super) fn continued(layers: &Layers, options: Options) -> Result<SessionId, String> {
+    let last = Last::of(layers, options);
+    if let Some(id) = last.as_ref().and_then(Last::id) {
+        return Ok(id);
+    }
+    let other = last.as_ref().and_then(|last| newest(layers, Some(&last.cwd)).into_iter().next());
+    let remedy = match &other {
+        Some((agent, _)) => format!("The last one is of {agent}: add --agent {agent}."),
+        None => "Start one without --continue.".to_owned(),
+    };
+    let agent = last.map_or_else(|| "the agent".to_owned(), |last| last.agent);
+    Err(format!("--continue: {agent} has no earlier session in this directory. {remedy}"))
 }
 
 /// The user's state folder. `None`: the environment does not name one.

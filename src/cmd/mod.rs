@@ -29,7 +29,8 @@ use crate::cli::command::{Command, Refuse};
 use crate::cli::{self, Request, Wrong};
 use crate::config::load;
 use crate::engine::secrets_here;
-use crate::io::output::diagnose;
+use crate::help::overview;
+use crate::io::output::{diagnose, explain};
 use crate::process::query::find;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::Options;
@@ -42,7 +43,13 @@ pub fn run(args: Vec<OsString>) -> u8 {
         Ok(Request::Version) => manual::version(),
         Ok(Request::Help(help)) => manual::help(COMMANDS, help),
         Ok(Request::Start(start)) => start.run(),
-        Err(wrong) => refuse(&args, wrong),
+        Err(wrong) => {
+            let code = refuse(&args, wrong);
+            if args.is_empty() {
+                explain(&overview(COMMANDS));
+            }
+            code
+        }
     }
 }
 

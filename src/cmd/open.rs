@@ -1,6 +1,6 @@
 //! `open`: hands the terminal to an agent's own interface.
 
-use super::last::{Last, NO_SESSION};
+use super::last::continued;
 use super::{complain, configured, default_is_missing, named, warn};
 use crate::agent::native::{AsksFor, InterfaceOptions};
 use crate::agent::registry::{Agent, Layers};
@@ -63,8 +63,7 @@ fn open(typed: &Open) -> Result<u8, Failure> {
 fn last(layers: &Layers, agent: &Agent, cwd: &Path) -> Result<SessionId, Failure> {
     let cwd = Some(cwd.to_string_lossy().into_owned());
     let place = Options { agent: Some(agent.name.clone()), cwd, ..Options::default() };
-    let id = Last::of(layers, place).and_then(|last| last.id());
-    id.ok_or_else(|| Failure::new(Code::Usage, NO_SESSION))
+    continued(layers, place).map_err(|message| Failure::new(Code::Usage, message))
 }
 
 /// A policy that does not allow everything means that the agent asks, because a person at the terminal can answer.

@@ -2,12 +2,13 @@
 //! sends.
 
 use super::peer::InAdvance;
+use crate::clean::one_line;
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::json::Fields;
 use crate::protocol::outbound::Question;
 use crate::protocol::question::{Ask, Given, Input, Kind, check};
-use crate::protocol::words::Purpose;
-use crate::suggest::Name;
+use crate::protocol::words::{Purpose, QuestionKind};
+use crate::suggest::{Name, nearest};
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::{HashMap, VecDeque};
 
@@ -24,6 +25,8 @@ pub struct Script {
     /// The answers, by normalised key.
     answers: HashMap<String, Answers>,
     due: VecDeque<Inbound>,
+    /// The headers of the first questions.
+    headers: Vec<String>,
 }
 
 /// The answers with one key.
@@ -104,6 +107,10 @@ impl Script {
 
     /// Finds and queues the answer to a question that is being asked. Returns the form in which a peer may show it.
     pub(super) fn see(&mut self, question: &Question) -> Option<InAdvance> {
+        let header = one_line(question.ask.header.shown());
+        if !self.is_empty() && !header.is_empty() && self.headers.len() < NAMED {
+            self.headers.push(header);
+        }
         // A repeated question has used its answer.
         let planned = if question.attempt == 1 { self.take(question) } else { None }?;
         let input = match planned {
@@ -126,8 +133,8 @@ impl Script {
         Some(shown)
     }
 
-    /// The keys that matched no question, in words: the names that may be shown, and the number of the others. `None`:
-    /// every key matched.
+    /// A sentence about the keys that matched no question: the names that may be shown, the number of the others, and
+    /// the key that was probably meant. `None`: every key matched.
     pub(super) fn unused(&self) -> Option<String> {
         let unused: Vec<&str> = self.answers.values().filter(|one| !one.used).map(|one| one.key.as_str()).collect();
         let mut names: Vec<String> =
@@ -136,12 +143,28 @@ impl Script {
         names.truncate(NAMED);
         let keys = if unused.len() == 1 { "answer key" } else { "answer keys" };
         let named = names.join(", ");
-        match (names.len(), unused.len() - names.len()) {
-            (0, 0) => None,
-            (0, more) => Some(format!("{more} {keys}")),
-            (_, 0) => Some(format!("the {keys} {named}")),
-            (_, more) => Some(format!("the {keys} {named}, and {more} more")),
-        }
+        let which = match (names.len(), unused.len() - names.len()) {
+            (0, 0) => return None,
+            (0, more) => format!("{more} {keys}"),
+            (_, 0) => format!("the {keys} {named}"),
+            (_, more) => format!("the {keys} {named}, and {more} more"),
+        };
+        let meant = if let [only] = unused[..] { self.nearest(only) } else { None };
+        let hint = meant.map_or_else(
+            || "`spektacular help adhoc` explains the keys of --answer.".to_owned(),
+            |key| format!("Did you mean {key}?"),
+        );
+        Some(format!("No question matched {which}. {hint}"))
+    }
+
+    /// The key that was probably meant: a header of a question, a kind or a purpose.
+    fn nearest(&self, key: &str) -> Option<&str> {
+        let words =
+            Purpose::ALL.iter().map(|purpose| purpose.word()).chain(QuestionKind::ALL.iter().map(|kind| kind.word()));
+        let all: Vec<&str> = self.headers.iter().map(String::as_str).chain(words).collect();
+        let lower: Vec<String> = all.iter().map(|one| name(one)).collect();
+        let near = nearest(&name(key), lower.iter().map(String::as_str))?;
+        lower.iter().position(|one| one == near).map(|at| all[at])
     }
 
     /// Takes the next answer for the run.

@@ -3,9 +3,10 @@
 
 use crate::agent::Reply;
 use crate::agent::mcp::{Out, RequestId, Server};
+use crate::protocol::limits::KEPT_BYTES;
 use crate::protocol::question::Ask;
 use crossbeam_channel::Sender;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 /// The interval of progress messages to a waiting caller. The shortest time limit of a known host is 30 s.
@@ -39,35 +40,67 @@ pub struct Callers {
     /// The name of the tool that is offered.
     tool: &'static str,
     peers: HashMap<u64, Peer>,
-    /// The waiting calls, with their connections.
-    calls: BTreeMap<u64, (u64, RequestId)>,
+    /// The waiting calls.
+    calls: BTreeMap<u64, Call>,
     /// The number of calls so far.
     count: u64,
     progress_at: Option<Instant>,
+    /// How many bytes of calls and of unsent lines may be kept.
+    budget: usize,
+}
+
+/// A call that waits for the user's answers.
+#[derive(Debug)]
+struct Call {
+    /// Its connection.
+    from: u64,
+    id: RequestId,
+    /// The length of its line, in bytes.
+    bytes: usize,
 }
 
 #[derive(Debug)]
 struct Peer {
     lines: Sender<String>,
+    /// The lengths of the newest lines; at least those of all that the connection has not taken.
+    lengths: VecDeque<usize>,
     server: Server,
+}
+
+impl Peer {
+    /// Queues a line. Returns whether there was room for it.
+    fn send(&mut self, line: String) -> bool {
+        let bytes = line.len();
+        let taken = self.lines.try_send(line).is_ok();
+        if taken {
+            self.lengths.push_back(bytes);
+        }
+        taken
+    }
+
+    /// How many bytes the connection has not taken.
+    fn unsent(&mut self) -> usize {
+        self.lengths.drain(..self.lengths.len().saturating_sub(self.lines.len()));
+        self.lengths.iter().sum()
+    }
 }
 
 impl Callers {
     /// No connection yet. `tool`: the name of the offered tool.
     pub fn new(tool: &'static str) -> Callers {
-        Callers { tool, peers: HashMap::new(), calls: BTreeMap::new(), count: 0, progress_at: None }
+        Callers { tool, peers: HashMap::new(), calls: BTreeMap::new(), count: 0, progress_at: None, budget: KEPT_BYTES }
     }
 
     /// Handles an event. Returns its meaning for the run.
     pub fn hear(&mut self, heard: AskEvent, now: Instant) -> Vec<AskOutcome> {
         match heard {
             AskEvent::Came(from, lines) => {
-                self.peers.insert(from, Peer { lines, server: Server::new(self.tool) });
+                self.peers.insert(from, Peer { lines, lengths: VecDeque::new(), server: Server::new(self.tool) });
                 Vec::new()
             }
             AskEvent::Line(from, line) => {
                 let out = self.peers.get_mut(&from).map_or(Out::Nothing, |peer| peer.server.message(&line));
-                self.happened(from, out, now)
+                self.happened(from, out, line.len(), now)
             }
             AskEvent::TooLong(from) => {
                 let line = self.peers.get(&from).map(|peer| peer.server.too_long());
@@ -77,24 +110,35 @@ impl Callers {
         }
     }
 
-    fn happened(&mut self, from: u64, out: Out, now: Instant) -> Vec<AskOutcome> {
+    /// `bytes`: the length of the line that had this outcome.
+    fn happened(&mut self, from: u64, out: Out, bytes: usize, now: Instant) -> Vec<AskOutcome> {
         match out {
             Out::Nothing => Vec::new(),
             Out::Send(line) => self.send(from, line),
+            Out::Ask(id, _) if self.kept() + bytes > self.budget => {
+                let line = self.peers.get_mut(&from).map(|peer| peer.server.refuse(&id));
+                line.map_or_else(Vec::new, |line| self.send(from, line))
+            }
             Out::Ask(id, asks) => {
                 self.count += 1;
-                self.calls.insert(self.count, (from, id));
+                self.calls.insert(self.count, Call { from, id, bytes });
                 if self.calls.len() == 1 {
                     self.progress_at = Some(now + PROGRESS);
                 }
                 vec![AskOutcome::Asked(self.count, asks)]
             }
-            Out::Withdrawn(id) => self.over(|(peer, of)| *peer == from && *of == id),
+            Out::Withdrawn(id) => self.over(|call| call.from == from && call.id == id),
         }
     }
 
+    /// How many bytes of calls and of unsent lines are kept.
+    fn kept(&mut self) -> usize {
+        let unsent: usize = self.peers.values_mut().map(Peer::unsent).sum();
+        unsent + self.calls.values().map(|call| call.bytes).sum::<usize>()
+    }
+
     /// Ends the calls for which `is` returns true.
-    fn over(&mut self, is: impl Fn(&(u64, RequestId)) -> bool) -> Vec<AskOutcome> {
+    fn over(&mut self, is: impl Fn(&Call) -> bool) -> Vec<AskOutcome> {
         let gone: Vec<u64> = self.calls.iter().filter(|(_, call)| is(call)).map(|(call, _)| *call).collect();
         gone.iter().for_each(|call| drop(self.calls.remove(call)));
         gone.into_iter().map(AskOutcome::Withdrawn).collect()
@@ -102,12 +146,12 @@ impl Callers {
 
     fn gone(&mut self, from: u64) -> Vec<AskOutcome> {
         self.peers.remove(&from);
-        self.over(|(peer, _)| *peer == from)
+        self.over(|call| call.from == from)
     }
 
     /// Sends a line. Drops a connection that does not read.
     fn send(&mut self, to: u64, line: String) -> Vec<AskOutcome> {
-        let taken = self.peers.get(&to).is_some_and(|peer| peer.lines.try_send(line).is_ok());
+        let taken = self.peers.get_mut(&to).is_some_and(|peer| peer.send(line));
         if taken { Vec::new() } else { self.gone(to) }
     }
 
@@ -122,11 +166,11 @@ impl Callers {
     }
 
     fn end(&mut self, call: u64, response: impl FnOnce(&mut Server, &str) -> Option<String>) {
-        let Some((from, id)) = self.calls.remove(&call) else { return };
-        let line = self.peers.get_mut(&from).and_then(|peer| response(&mut peer.server, &id));
-        if let Some(line) = line {
+        let Some(Call { from, id, .. }) = self.calls.remove(&call) else { return };
+        let Some(peer) = self.peers.get_mut(&from) else { return };
+        if let Some(line) = response(&mut peer.server, &id) {
             // If the connection is gone, its thread reports that, and its other calls end then.
-            let _ = self.peers.get(&from).map(|peer| peer.lines.try_send(line));
+            let _ = peer.send(line);
         }
     }
 
@@ -142,9 +186,51 @@ impl Callers {
         }
         for peer in self.peers.values_mut() {
             for line in peer.server.progress() {
-                let _ = peer.lines.try_send(line);
+                let _ = peer.send(line);
             }
         }
         self.progress_at = Some(now + PROGRESS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AskEvent, AskOutcome, Callers};
+    use crate::agent::Reply;
+    use crossbeam_channel::{Receiver, bounded};
+    use serde_json::json;
+    use std::time::Instant;
+
+    fn connect(callers: &mut Callers, number: u64) -> Receiver<String> {
+        let (sender, lines) = bounded(64);
+        callers.hear(AskEvent::Came(number, sender), Instant::now());
+        lines
+    }
+
+    /// Makes a call of a little more than 1 KiB. Returns its number, if it is admitted.
+    fn call(callers: &mut Callers, from: u64, id: u64) -> Option<u64> {
+        let questions = json!([{"question": "x".repeat(1 << 10), "kind": "text"}]);
+        let params = json!({"name": "ask_user", "arguments": {"questions": questions}});
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string();
+        match callers.hear(AskEvent::Line(from, line), Instant::now()).pop()? {
+            AskOutcome::Asked(call, _) => Some(call),
+            AskOutcome::Withdrawn(_) => None,
+        }
+    }
+
+    #[test]
+    fn open_calls_and_unread_answers_have_one_budget() {
+        let mut callers = Callers { budget: 60 << 10, ..Callers::new("ask_user") };
+        let lines: Vec<_> = (0..5).map(|number| connect(&mut callers, number)).collect();
+        let open: Vec<u64> = (0..70).filter_map(|id| call(&mut callers, id / 14, id)).collect();
+        let most = open.len();
+        assert!((50..60).contains(&most), "{most}");
+        let refused = lines[4].try_recv().unwrap();
+        assert!(refused.contains("\"isError\":true"), "{refused}");
+        // The answers repeat the questions, and nobody reads them.
+        open.iter().for_each(|&call| callers.reply(call, &[Reply::NoUser]));
+        assert_eq!(call(&mut callers, 0, 100), None);
+        lines.iter().for_each(|lines| lines.try_iter().for_each(drop));
+        assert_eq!((0..70).filter_map(|id| call(&mut callers, id / 14, 200 + id)).count(), most);
     }
 }

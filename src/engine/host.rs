@@ -266,7 +266,7 @@ impl Host {
         !self.watch.is_busy() && self.agent.as_ref().is_some_and(AgentProcess::can_reap)
     }
 
-    /// Handles the end of a child: the guard, or an orphan, which would otherwise stay a zombie until the run ends.
+    /// Handles the end or a stop of a child: the guard, or an orphan, which would otherwise stay a zombie until the run ends.
     pub(super) fn children_ended(&mut self) {
         if let Some(agent) = &self.agent {
             agent.reap_orphans();
@@ -275,6 +275,8 @@ impl Host {
             self.guard = None;
             self.troubles.push(NO_GUARD);
         }
+        // SIGCHLD comes for a stop of the guard too.
+        self.guard.iter().for_each(Guard::wake);
     }
 
     /// The next warning about processes that may outlive the run.

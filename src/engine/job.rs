@@ -166,7 +166,7 @@ pub struct Report {
     pub terminal: Option<Terminal>,
     /// The first signal that cancelled the run.
     pub signal: Option<i32>,
-    /// The keys of answers given in advance that matched no question, in words. `None`: every key matched.
+    /// A sentence about the answers given in advance whose keys matched no question. `None`: every key matched.
     pub unused_answers: Option<String>,
     /// A cancel that came after the run had its outcome.
     pub late: Option<Late>,

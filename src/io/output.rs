@@ -370,6 +370,11 @@ pub fn diagnose(text: &str) {
     Stderr::new(stderr()).write(line.as_bytes());
 }
 
+/// Writes lines of our own to stderr, for callers without a session.
+pub fn explain(lines: &str) {
+    Stderr::new(stderr()).write(lines.as_bytes());
+}
+
 /// Writes a text to stdout, for commands other than a run. Returns the exit code: 0, or [`EXIT_UNDELIVERED`] if the
 /// text could not be written.
 pub fn deliver(text: &str) -> u8 {

@@ -130,6 +130,14 @@ pub(crate) fn before_the_end(work: impl FnOnce() + Send + 'static) -> io::Result
     })
 }
 
+/// Keeps SIGHUP from ending this process.
+///
+/// # Errors
+/// The system's error.
+pub(crate) fn outlive_hangups() -> io::Result<()> {
+    signal_hook::flag::register(SIGHUP, Arc::default()).map(|_| ())
+}
+
 /// A bit mask of the signals that were ignored before this process registered any (bit N-1 for signal N); nohup and
 /// `&` set them.
 pub(crate) fn ignored_signals() -> u64 {

@@ -350,7 +350,7 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
         }
         (ErrorKind::ArgumentListTooLong, _) => Failure::new(
             Code::InvalidRequest,
-            "run.start: `agent_args` or `env` is too long together with the environment: shorten it.",
+            "run.start: `agent_args` and `env` exceed, with the environment, the system's limit, which `getconf ARG_MAX` prints in bytes: shorten them.",
         ),
         (ErrorKind::InvalidInput, _) => {
             Failure::new(Code::InvalidRequest, "run.start: `agent_args` or `env` contains a NUL byte: remove it.")

@@ -15,11 +15,14 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, kill_process};
+
 use super::cgroup::ControlGroup;
 use super::info::{Id, proc_is_ours, start_time};
 use super::myself;
 use super::scratch;
 use super::tree::{Signal, Tree};
+use crate::io::signals::outlive_hangups;
 use crate::protocol::variables::{GUARD, GUARD_CGROUP, GUARD_FOLDER};
 
 /// The hidden first argument that makes this program run as the guard.
@@ -58,6 +61,13 @@ impl Guard {
     /// Whether the guard has ended, for example because somebody killed it.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Continues a guard that somebody stopped.
+    pub fn wake(&self) {
+        if let Some(pid) = i32::try_from(self.pid()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::CONT);
+        }
     }
 
     /// The guard's own pid, which the sweep must spare.
@@ -116,6 +126,8 @@ pub fn run_guard(stdin: impl Read) -> i32 {
     if nonce.is_empty() {
         return 2;
     }
+    // When the host's death orphans the group of a stopped guard, the kernel sends it SIGHUP and then SIGCONT.
+    let _ = outlive_hangups();
     match listen(stdin) {
         Farewell::Done => 0,
         Farewell::End { leader } => {

@@ -3,9 +3,9 @@
 use regex_lite::{Regex, RegexBuilder};
 
 /// The longest pattern, in bytes.
-const PATTERN_BYTES: usize = 4 << 10;
+pub(crate) const PATTERN_BYTES: usize = 4 << 10;
 /// The smallest and the largest size of a compiled pattern, in bytes. Each step between them doubles the size.
-const COMPILED_BYTES: (usize, usize) = (1 << 10, 64 << 10);
+pub(crate) const COMPILED_BYTES: (usize, usize) = (1 << 10, 64 << 10);
 /// The largest product of the size of a compiled pattern and the length of an answer: a tenth of a second of work.
 const PRODUCT: usize = 128 << 20;
 

@@ -102,6 +102,9 @@ fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> 
     if let Some(choice) = all.iter().find(|c| c.value == text).or_else(|| all.iter().find(|c| same(c.label.shown()))) {
         return Ok(choice.value.shown().to_owned());
     }
+    if let Some(choice) = yes_or_no(all, text) {
+        return Ok(choice.value.shown().to_owned());
+    }
     let range = format!("Answer with a number from 1 to {}.", all.len());
     if text.contains(',') && text.bytes().all(|b| b.is_ascii_digit() || b == b',' || b == b' ') {
         return Err(range);
@@ -112,6 +115,21 @@ fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> 
         return at.and_then(|at| all.get(at)).map(|choice| choice.value.shown().to_owned()).ok_or(range);
     }
     if allow_other && !text.is_empty() { Ok(text.to_owned()) } else { Err(range) }
+}
+
+/// The only option that begins with the word yes, if the text is `y` or `yes`; likewise for no.
+fn yes_or_no<'a>(all: &'a [Choice], text: &str) -> Option<&'a Choice> {
+    let word = match text.to_lowercase().as_str() {
+        "y" | "yes" => "yes",
+        "n" | "no" => "no",
+        _ => return None,
+    };
+    let begins = |choice: &&Choice| {
+        let label = choice.label.shown().trim().to_lowercase();
+        label.strip_prefix(word).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    };
+    let mut found = all.iter().filter(begins);
+    found.next().filter(|_| found.next().is_none())
 }
 
 /// The maximum length of a label, in bytes, that has no similar texts.
@@ -125,8 +143,11 @@ pub(super) fn nearly(question: &Question, line: &str) -> Option<String> {
         return None;
     }
     let lower: Vec<String> = all.iter().map(|choice| choice.label.shown().trim().to_lowercase()).collect();
+    let mut longer = lower.iter().filter(|label| !text.is_empty() && label.starts_with(&text));
+    let only = longer.next().filter(|_| longer.next().is_none()).map(String::as_str);
     // Too many words resemble a short label.
-    let near = nearest(&text, lower.iter().map(String::as_str).filter(|label| label.len() > SHORT))?;
+    let near = || nearest(&text, lower.iter().map(String::as_str).filter(|label| label.len() > SHORT));
+    let near = only.or_else(near)?;
     lower.iter().position(|label| label == near).and_then(|at| all.get(at)).map(|choice| one_line(choice.label.shown()))
 }
 
@@ -159,7 +180,7 @@ fn at_home(path: &str, home: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Meaning, read};
+    use super::{Meaning, nearly, read};
     use crate::protocol::outbound::Question;
     use crate::protocol::question::{Answer, Ask, Choice, Choices, Given, Kind, Subject, Validation};
     use crate::protocol::request::Seconds;
@@ -217,6 +238,35 @@ mod tests {
             (meant(&default, ""), meant(&Ask { required: false, ..select(false, true) }, "")),
             ("\"red\"".to_owned(), "null".to_owned())
         );
+    }
+
+    #[test]
+    fn y_and_n_choose_the_only_option_that_says_so() {
+        let options = |labels: &[&str]| {
+            let option = |label: &&str| Choice { value: (*label).into(), label: (*label).into(), description: None };
+            let choices = Choices::new(labels.iter().map(option)).unwrap();
+            Ask::new(Purpose::Clarification, Kind::Select { choices, multiple: false, allow_other: true }, "", "Go?")
+        };
+        let (plain, long) = (options(&["Yes", "No"]), options(&["No, wait", "Yes (Recommended)"]));
+        for line in ["y", "Y", "yes"] {
+            assert_eq!(
+                (meant(&plain, line).as_str(), meant(&long, line).as_str()),
+                ("\"Yes\"", "\"Yes (Recommended)\"")
+            );
+        }
+        assert_eq!(meant(&long, "n"), "\"No, wait\"");
+        assert_eq!(meant(&options(&["Node", "Yes, all", "Yes, some"]), "y"), "\"y\"");
+        assert_eq!(meant(&options(&["Node", "Rust"]), "n"), "\"n\"");
+    }
+
+    #[test]
+    fn a_beginning_or_a_misspelling_of_one_option_is_doubtful() {
+        let near = |line: &str| nearly(&question(select(false, true)), line);
+        assert_eq!(
+            (near("gr"), near("gren"), near("BLU")),
+            (Some("Green".into()), Some("Green".into()), Some("Blue".into()))
+        );
+        assert_eq!((near("green"), near("pink"), near(""), near("2")), (None, None, None, None));
     }
 
     #[test]

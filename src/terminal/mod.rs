@@ -31,7 +31,7 @@ use crate::io::tty::{Keyboard, columns};
 use crate::protocol::outbound::{
     About, Artifact, Body, CallId, MessageId, Outcome, PlanEntry, Progress, Started, Terminal, Text,
 };
-use crate::protocol::question::DENY;
+use crate::protocol::question::{DENY, Subject};
 use crate::protocol::words::{Action, Category, PlanStatus, Resolution, ToolState, Warning, WorkflowKind};
 use alert::Alert;
 use ask::Asking;
@@ -67,6 +67,8 @@ pub struct TerminalFront {
     wake_at: Option<Instant>,
     /// Permissions denied because nobody answered, by reason.
     denied: BTreeMap<&'static str, u64>,
+    /// When the waiting prompt was shown last.
+    prompted: Option<Instant>,
     /// Why this run asks nobody, where it does not.
     absent: &'static str,
     /// Whether the agent cannot go on with a session.
@@ -118,6 +120,9 @@ impl TerminalFront {
         if !shown.lines.is_empty() || !shown.prompt.is_empty() {
             self.page.interrupted();
         }
+        if !shown.prompt.is_empty() {
+            self.prompted = Some(Instant::now());
+        }
         let mut chunk = self.screen.place(shown, status, width);
         if self.look.alert {
             let change = self.alert.change(self.asking.is_open(), self.look.features.titles);
@@ -153,7 +158,7 @@ impl TerminalFront {
                     let choice = permission.as_ref().map(|(_, value)| value.as_deref());
                     let left = self.left(*resolution, choice, what);
                     let next = self.asking.resolved(question_id, *resolution, now);
-                    let note = self.verbose(|| one_line(progress.text.shown()));
+                    let note = self.by_policy(*resolution, permission.as_ref());
                     return Shown { lines: note + &left + &next.lines, ..next };
                 }
                 if self.look.detail == Detail::Quiet {
@@ -202,6 +207,16 @@ impl TerminalFront {
         let permissions = if count == 1 { "permission" } else { "permissions" };
         let line = format!("{count} {permissions} denied ({}). Allow with --yes or --permissions", why.join(", "));
         self.look.paint(Ink::Yellow, &line) + "\n"
+    }
+
+    /// The line of --verbose about a permission that a policy allowed or denied.
+    fn by_policy(&self, resolution: Resolution, permission: Option<&(Subject, Option<&str>)>) -> String {
+        let Some((subject, value)) = permission.filter(|_| resolution == Resolution::Policy) else {
+            return String::new();
+        };
+        let verb = if *value == Some(DENY) { "Denied" } else { "Allowed" };
+        let title = title(subject.category, &one_line(subject.title.shown()));
+        self.verbose(|| format!("{verb} by policy: {title}"))
     }
 
     /// A line for --verbose only.
@@ -406,8 +421,9 @@ impl Peer for TerminalFront {
 
     fn hear(&mut self, line: &RawLine, read: Instant) -> Understood {
         let now = Instant::now();
-        // Ctrl-D leaves the cursor where it is.
-        let wiped = if *line == RawLine::CtrlD { String::new() } else { self.screen.entered() };
+        // Ctrl-D leaves the cursor where it is, and so does an Enter before the prompt was shown again.
+        let stays = *line == RawLine::CtrlD || self.prompted.is_some_and(|at| read < at);
+        let wiped = if stays { String::new() } else { self.screen.entered() };
         let (shown, meant) = self.asking.typed(line, read, now);
         // The answer's effect shows once the run reports it.
         let mut chunk = if meant.is_none() { self.place(shown, now) } else { Chunk::default() };
@@ -454,7 +470,7 @@ impl Peer for TerminalFront {
 
 #[cfg(test)]
 mod tests {
-    use super::{Chunk, Look, TerminalFront};
+    use super::{Chunk, Look, RawLine, Shown, TerminalFront};
     use crate::engine::{Outbox, Outgoing, Peer};
     use crate::protocol::ids::RunId;
     use crate::protocol::outbound::{About, Body, MessageId, Progress};
@@ -480,6 +496,21 @@ mod tests {
             &mut out,
         );
         out.pop()
+    }
+
+    #[test]
+    fn a_line_typed_before_the_prompt_was_shown_again_leaves_the_cursor_behind_it() {
+        let prompt = || Shown { prompt: "> ".into(), ..Shown::default() };
+        for (is_early, before) in [(true, "\n"), (false, "")] {
+            let mut front =
+                TerminalFront::new(Look { person: true, live: true, shared: true, ..Look::default() }, None, None);
+            let typed = Instant::now();
+            front.place(prompt(), typed);
+            let read = if is_early { typed } else { Instant::now() };
+            front.hear(&RawLine::Whole(b"y".to_vec()), read);
+            let chunk = front.place(Shown::lines("next\n"), Instant::now());
+            assert_eq!(String::from_utf8(chunk.before).unwrap(), before, "{is_early}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::clean::{one_line, whole};
 use crate::engine::InAdvance;
 use crate::protocol::limits::BAD_ANSWERS;
 use crate::protocol::outbound::{Question, Text};
-use crate::protocol::question::{ALLOW_ALWAYS, Answer, Choice, Given, Kind, Subject, Validation};
+use crate::protocol::question::{ALLOW_ALWAYS, Answer, Ask, Choice, Given, Kind, Subject, Validation};
 use crate::protocol::words::{Category, PathType, Purpose};
 use serde_json::Value as Json;
 use std::fmt::Write;
@@ -37,9 +37,7 @@ pub(super) fn question(question: &Question, place: usize, look: &Look) -> String
         Some(one_line(ask.header.shown())).filter(|header| !header.is_empty() && ask.purpose != Purpose::Permission);
     let header = header.map(|header| format!("[{header}] ")).unwrap_or_default();
     let of = if question.group_size > 1 { format!(" ({place} of {})", question.group_size) } else { String::new() };
-    let text = whole(ask.text.shown());
-    let text =
-        ask.subject.as_ref().and_then(|subject| for_permission(subject, &text)).unwrap_or_else(|| text.into_owned());
+    let text = titled(ask, Some("this command"));
     let line = format!("? {header}{}{of}", text.trim_end().replace('\n', "\n  "));
     let _ = writeln!(out, "{}", look.paint(Ink::Bold, &line));
     if let Some(subject) = &ask.subject {
@@ -68,7 +66,7 @@ pub(super) fn in_advance(question: &Question, answer: &InAdvance) -> String {
     let ask = &question.ask;
     let header = one_line(ask.header.shown());
     let name = match (header.as_str(), ask.purpose) {
-        ("", _) | (_, Purpose::Permission) => one_line(ask.text.shown()),
+        ("", _) | (_, Purpose::Permission) => one_line(&titled(ask, None)),
         (_, Purpose::Clarification | Purpose::Input) => format!("{header}:"),
     };
     let answer = match answer {
@@ -114,17 +112,24 @@ pub(super) fn refusal(why: &str, look: &Look) -> String {
     format!("{}\n", look.paint(Ink::Red, &format!("! {why}")))
 }
 
-/// The question about a permission, in the words of the tool's own line. `None`: the agent asks in its own words.
-fn for_permission(subject: &Subject, text: &str) -> Option<String> {
+/// The question. One about a permission has the words of the tool's own line, unless the agent asks in its own words.
+/// `command`: the words for a command that the detail shows.
+fn titled(ask: &Ask, command: Option<&str>) -> String {
+    let text = whole(ask.text.shown());
+    let asks = |subject: &Subject| {
+        let reason = text.strip_suffix(&format!("Allow {}?", whole(subject.title.shown())))?;
+        let title = || tool_title(subject.category, &whole(subject.title.shown()));
+        let what = command.filter(|_| is_below(subject)).map_or_else(title, str::to_owned);
+        (reason.is_empty() || reason.ends_with('\n')).then(|| format!("{reason}Allow {what}?"))
+    };
+    ask.subject.as_ref().and_then(asks).unwrap_or_else(|| text.into_owned())
+}
+
+/// Whether the detail shows the command of the title.
+fn is_below(subject: &Subject) -> bool {
     let title = subject.title.shown();
-    let asks = text.strip_prefix("Allow ").and_then(|rest| rest.strip_suffix('?')) == Some(&whole(title));
     let command = title.split_once(": ").map_or(title, |(_, command)| command).trim();
-    let is_below = subject.category == Category::Execute && subject.detail.shown().contains(command);
-    match (asks, is_below) {
-        (false, _) => None,
-        (true, true) => Some("Allow this command?".into()),
-        (true, false) => Some(format!("Allow {}?", tool_title(subject.category, &whole(title)))),
-    }
+    subject.category == Category::Execute && subject.detail.shown().contains(command)
 }
 
 /// The places and the detail of the permission, each unless the question repeats it.
@@ -168,17 +173,28 @@ fn what_exactly(subject: &Subject, text: &str, look: &Look) -> String {
 
 /// A diff without the header that names its file, if that is the file in the question.
 fn without_header<'a>(detail: &'a str, asked: &[String]) -> &'a str {
-    let rest = || {
+    let is_asked = |path: &str| asked.iter().any(|file| path == file || path.ends_with(&format!("/{file}")));
+    let index = || {
         let (path, rest) = detail.strip_prefix("Index: ")?.split_once('\n')?;
         let (rule, rest) = rest.split_once('\n')?;
         let (old, rest) = rest.strip_prefix("--- ")?.split_once('\n')?;
         let (new, rest) = rest.strip_prefix("+++ ")?.split_once('\n')?;
         let is_rule = rule.bytes().all(|byte| byte == b'=');
         let is_one = [old, new].iter().all(|name| name.trim_end() == path);
-        let is_asked = asked.iter().any(|file| path == file || path.ends_with(&format!("/{file}")));
-        (is_rule && is_one && is_asked).then_some(rest)
+        (is_rule && is_one && is_asked(path)).then_some(rest)
     };
-    rest().unwrap_or(detail)
+    // A change of one file in a patch of Codex.
+    let change = || {
+        let (head, rest) = detail.split_once('\n')?;
+        let (_, path) = head.split_once(' ').filter(|(kind, _)| matches!(*kind, "add" | "update" | "delete"))?;
+        is_asked(path).then_some(rest)
+    };
+    let diff = index().or_else(change).unwrap_or(detail);
+    // The position of a new file's lines is obvious.
+    match diff.split_once('\n') {
+        Some((hunk, lines)) if hunk.starts_with("@@ -0,0 ") => lines,
+        _ => diff,
+    }
 }
 
 /// A line, with the middle of a very long one omitted.
@@ -314,17 +330,43 @@ fn rules(rules: &Validation) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::without_header;
+    use super::{titled, without_header};
+    use crate::protocol::question::{Ask, Subject};
+    use crate::protocol::words::Category;
+
+    #[test]
+    fn a_question_about_a_permission_keeps_the_agents_reason() {
+        let asked = |text: &str| {
+            let (title, detail) = ("Shell: touch a".into(), "touch a".into());
+            let subject = Subject { category: Category::Execute, title, locations: Vec::new(), detail };
+            Ask::permission(subject, text, None)
+        };
+        for (text, shown, in_one_line) in [
+            ("Allow Shell: touch a?", "Allow this command?", "Allow Run touch a?"),
+            ("I need a.\nAllow Shell: touch a?", "I need a.\nAllow this command?", "I need a.\nAllow Run touch a?"),
+            ("May I? Allow Shell: touch a?", "May I? Allow Shell: touch a?", "May I? Allow Shell: touch a?"),
+            ("Allow it?", "Allow it?", "Allow it?"),
+        ] {
+            let ask = asked(text);
+            assert_eq!(
+                (titled(&ask, Some("this command")).as_str(), titled(&ask, None).as_str()),
+                (shown, in_one_line)
+            );
+        }
+    }
 
     #[test]
     fn a_diff_of_the_file_in_the_question_needs_no_header() {
         let diff = |old: &str, new: &str| format!("Index: /w/a/b.md\n====\n--- {old}\n+++ {new}\n@@ -0,0 +1 @@\n+x");
         let asked = ["a/b.md".to_owned()];
-        assert_eq!(without_header(&diff("/w/a/b.md", "/w/a/b.md\t"), &asked), "@@ -0,0 +1 @@\n+x");
+        assert_eq!(without_header(&diff("/w/a/b.md", "/w/a/b.md\t"), &asked), "+x");
+        assert_eq!(without_header("add /w/a/b.md\n+x", &asked), "+x");
+        assert_eq!(without_header("update a/b.md\n@@ -1 +1 @@\n-x\n+y", &asked), "@@ -1 +1 @@\n-x\n+y");
         for (detail, asked) in [
             (diff("/w/a/b.md", "/w/a/c.md"), &asked[..]),
             (diff("/w/a/b.md", "/w/a/b.md"), &[]),
             (diff("/w/a/b.md", "/w/a/b.md"), &["/b.md".to_owned()]),
+            ("add /w/a/c.md\n+x".to_owned(), &asked[..]),
             ("--- /w/a/b.md\n+++ /w/a/b.md\n+x".to_owned(), &asked[..]),
         ] {
             assert_eq!(without_header(&detail, asked), detail);

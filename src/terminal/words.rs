@@ -17,7 +17,7 @@ const CONFIGURATION: &str = "config.json";
 /// A failure's sentence.
 pub(super) fn failure(failure: &Failure) -> String {
     if failure.code == Code::InputClosed {
-        return "A question needs an answer, and nobody is left to give one: add --answer, or start it in a terminal."
+        return "A question needs an answer, and nobody is left to give one: add --answer, or start the run in a terminal."
             .into();
     }
     sentence(&failure.message)

@@ -166,8 +166,8 @@ pub(super) fn title(category: Category, text: &str) -> String {
         Category::Think | Category::Agent | Category::Mcp | Category::Mode | Category::Other => return text.to_owned(),
     };
     let subject = subject.strip_prefix(WRITING).unwrap_or(subject);
-    // A patch may also delete and move files.
-    let has_verb = tool.is_empty() && [verb, "Edit "].iter().any(|verb| subject.starts_with(verb));
+    // A patch may also create, delete and move files.
+    let has_verb = tool.is_empty() && [verb, "Edit ", "Write "].iter().any(|verb| subject.starts_with(verb));
     if subject.eq_ignore_ascii_case(verb) || has_verb {
         return subject.to_owned();
     }
@@ -225,6 +225,7 @@ mod tests {
             (Category::Edit, "MultiEdit: one.txt", "Edit one.txt"),
             (Category::Read, "Read: README.md", "Read README.md"),
             (Category::Delete, "Edit 3 files", "Edit 3 files"),
+            (Category::Edit, "Write 3 files", "Write 3 files"),
             (Category::Read, "Read", "Read"),
             (Category::Read, "README.md", "Read README.md"),
             (Category::Fetch, "Web search: rust", "Fetch Web search: rust"),

@@ -134,7 +134,7 @@ pub struct Ended {
     pub code: u8,
     /// The first signal.
     pub signal: Option<i32>,
-    /// The keys of answers given in advance that matched no question, as a list of words.
+    /// A sentence about the answers given in advance whose keys matched no question.
     pub unused_answers: Option<String>,
     /// The report of the run, outside of workflows.
     pub report: Option<Box<Report>>,

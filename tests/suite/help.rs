@@ -168,7 +168,10 @@ fn a_typo_gets_a_suggestion() {
         (&["-m", "x"], "-m must follow a command: spektacular adhoc -m."),
         (&["adhoc", "--yes=private", "x"], "--yes takes no value."),
         (&["fix the test"], "Unknown command. To run a task: spektacular adhoc \"TASK\"."),
-        (&[], "Missing command: adhoc, init, spec, plan, "),
+        (&["resume"], "Unknown command resume. Use adhoc --continue, or adhoc --resume ID."),
+        (&["adhoc", "-r", "x"], "Unknown flag -r. Use --resume."),
+        (&["adhoc", "--r", "x"], "Unknown flag --r. `spektacular help adhoc` lists the flags."),
+        (&["adhoc", "--version"], "Unknown flag --version. Use spektacular --version."),
         (&["adhoc", "--output", "jsn", "x"], "--output must be cli or json. Did you mean json?"),
         (
             &["adhoc", "--progress", "nromal", "x"],
@@ -189,6 +192,13 @@ fn a_typo_gets_a_suggestion() {
     let why = case.run(&["adhoc", "--agent", "cluade", "x"]).err;
     assert!(why.contains("Unknown agent cluade (from --agent). Did you mean claude?"), "{why}");
     assert_eq!(fs::read_dir(case.work()).unwrap().count(), 0, "a refused run left a file");
+}
+
+#[test]
+fn without_a_command_the_error_lists_the_commands() {
+    let did = Case::new().run(&[]);
+    assert_eq!((did.code, did.out.as_str()), (Some(2), ""), "{did:?}");
+    assert_eq!(did.err, format!("spektacular: usage: Missing command.\n{}", spektacular::help::overview(COMMANDS)));
 }
 
 #[test]

@@ -319,7 +319,11 @@ fn a_pattern_of_a_session_has_limits() {
     for large in ["^(?:a?){100000}b$", "(?:(?:a{1000}){1000}){1000}"] {
         let outcome = run(command(entry(large)), json!({}));
         let message = outcome.failed("invalid_config")["message"].as_str().unwrap().to_owned();
-        assert!(message.contains("`session_patterns`: number 1") && message.contains("too large"), "{message}");
+        assert!(
+            message.contains("`session_patterns`: number 1")
+                && message.contains("at most 4 KiB, compiled at most 64 KiB"),
+            "{message}"
+        );
     }
     let outcome = run(command(entry("id=(.*)")), json!({}));
     assert_eq!(outcome.completed()["session_id"], "s-1");

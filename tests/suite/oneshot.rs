@@ -216,9 +216,18 @@ fn a_person_hears_of_answers_that_fitted_no_question() {
     let done = Case::with(Script::asks_bash()).cli(&["--answer", "permission=deny", "--answer", "Greeing=a", "go"]);
     let told = String::from_utf8(done.stderr).unwrap();
     assert!(
-        told.contains("warning: No question matched the answer key Greeing. `spektacular help adhoc` explains"),
+        told.contains(
+            "warning: No question matched the answer key Greeing. `spektacular help adhoc` explains the keys"
+        ),
         "{told}"
     );
+    for (key, meant) in [("Greting", "Greeting"), ("permision", "permission")] {
+        let did = Case::new().run(&["adhoc", "--agent", "demo", "--answer", &format!("{key}=Short"), "go"]);
+        assert!(
+            did.err.contains(&format!("No question matched the answer key {key}. Did you mean {meant}?\n")),
+            "{did:?}"
+        );
+    }
     let keys: Vec<String> = (0..30).map(|n| format!("Key-{n:02}=zq-bad-7731")).collect();
     let mut args = vec!["--answer", "permission=deny", "--answer", "What color?=zq-bad-7731"];
     args.extend(keys.iter().flat_map(|key| ["--answer", key]));
@@ -270,7 +279,7 @@ fn flags_that_contradict_each_other_are_refused() {
         (&["--input", "jsonl", "--prompt-file", "-"], "stdin cannot hold both"),
         (&["--continue"], "needs a prompt"),
         (&["--prompt", "a", "--prompt-file", "b"], "prompt once"),
-        (&["--prompt", "a", "--continue"], "the agent has no earlier session"),
+        (&["--prompt", "a", "--continue"], "--continue: claude has no earlier session in this directory. Start one"),
     ];
     for (args, says) in rows {
         let message = refused(args);
@@ -432,6 +441,14 @@ fn the_last_session_is_continued_and_git_sees_no_change() {
     assert_eq!(second.status.code(), Some(0));
     assert_eq!(resumed(&case).as_deref(), Some(SESSION));
     assert!(!String::from_utf8_lossy(&second.stderr).contains(".spektacular"), "it shows up as an artifact");
+    let other = case.cli(&["--continue", "--agent", "codex", "three"]);
+    let told = String::from_utf8_lossy(&other.stderr);
+    assert!(
+        told.contains(
+            "--continue: codex has no earlier session in this directory. The last one is of claude: add --agent claude."
+        ),
+        "{told}"
+    );
     // From another directory, the session is found by the directory that the flag names.
     fs::create_dir(case.path("work/sub")).unwrap();
     assert_eq!(case.cli(&["-C", "sub", "--continue", "three"]).status.code(), Some(2));

@@ -42,7 +42,10 @@ fn the_last_session_of_adhoc_opens_again() {
         assert!(code == 0 && seen.contains("<--resume=abc-1>"), "{code}: {seen}");
     }
     let (code, seen) = opens(agent("true"), &["--continue"]).ends();
-    assert!(code == 2 && seen.contains("--continue: the agent has no earlier session"), "{code}: {seen}");
+    assert!(
+        code == 2 && seen.contains("--continue: claude has no earlier session in this directory. Start one without"),
+        "{code}: {seen}"
+    );
     let (code, seen) = opens(case(), &["-c", "--session", "x"]).ends();
     assert!(code == 2 && seen.contains("Give --continue or --session, not both."), "{code}: {seen}");
 }

@@ -194,6 +194,22 @@ fn a_run_warns_when_its_guard_is_killed() {
 }
 
 #[test]
+fn a_guard_that_somebody_stops_still_ends_the_tree() {
+    let mut session = Case::with(Script::new().say("msg_1", "up").sh("exec sleep 1000")).spawn();
+    session.start(json!({}));
+    session.until_text("up");
+    let guard = Pid::from_raw(guard(&session).expect("a guard")).unwrap();
+    // The second stop comes at the moment of the kill, so that the program cannot undo it.
+    kill_process(guard, Signal::STOP).unwrap();
+    session.wait_until("the guard to go on", || !procs::stopped(guard.as_raw_nonzero().get()));
+    kill_process(guard, Signal::STOP).unwrap();
+    session.signal(Signal::KILL);
+    session.wait_exit();
+    session.wait_until("the end of the tree", || session.processes().is_empty());
+    drop(session.finish_unchecked());
+}
+
+#[test]
 fn a_daemon_of_an_inherited_child_is_left_alone() {
     // The shell leaves a child to the program that replaces it. That child's daemon becomes ours when the child exits.
     let case = Case::with(Script::new().say("msg_1", "up").sh("prompt").say("msg_2", "ok").done("ok"));

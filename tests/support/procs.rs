@@ -32,9 +32,17 @@ pub(crate) fn kill_marked(marker: &str) {
 
 /// Whether the process exists and is not a zombie.
 pub(crate) fn alive(pid: i32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
-    state.is_some_and(|s| s != "Z" && s != "X")
+    state(pid).is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+/// Whether a signal has stopped the process.
+pub(crate) fn stopped(pid: i32) -> bool {
+    state(pid) == Some('T')
+}
+
+fn state(pid: i32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(')').next()?.trim_start().chars().next()
 }
 
 /// The processor time that a process has used, in ticks of 10 ms.

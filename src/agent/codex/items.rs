@@ -300,7 +300,9 @@ fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
         "fileChange" => {
             locations = item.objects("changes").filter_map(|change| at(change.string("path")?)).collect();
             let (category, _) = patch_categories(item);
-            (category, patch_title(category, &locations))
+            let creates = |change: Object<'_>| change.object("kind").is_some_and(|kind| kind.is("type", "add"));
+            let is_new = item.objects("changes").all(creates);
+            (category, patch_title(category, is_new, &locations))
         }
         "webSearch" => (Category::Fetch, title("Web search", &field("query"))),
         "mcpToolCall" => (Category::Mcp, title(&field("server"), &field("tool"))),
@@ -351,11 +353,13 @@ fn patch_categories(item: &Object<'_>) -> (Category, Vec<Category>) {
     (found.next().unwrap_or(Category::Edit), found.collect())
 }
 
-fn patch_title(category: Category, locations: &[Place]) -> String {
+/// `is_new`: whether the patch only creates files.
+fn patch_title(category: Category, is_new: bool, locations: &[Place]) -> String {
     let verb = PATCHES.iter().find(|(one, _)| *one == category).map_or("Edit", |(_, verb)| verb);
+    let verb = if is_new { "Write" } else { verb };
     match locations {
         [one] => title(verb, one.path.unredacted()),
-        more => format!("Edit {} files", more.len()),
+        more => format!("{} {} files", if is_new { "Write" } else { "Edit" }, more.len()),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::limits::{ARGUMENT_BYTES, COMPLETED_FACTOR, FRAME_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
-use crate::protocol::pattern::Pattern;
+use crate::protocol::pattern::{COMPILED_BYTES, PATTERN_BYTES, Pattern};
 use crate::protocol::request::Settings;
 use crate::protocol::words::QuestionKind;
 
@@ -188,8 +188,10 @@ fn compiled(patterns: &[String]) -> Result<Vec<Pattern>, Failure> {
     let one = |(at, pattern): (usize, &String)| {
         Pattern::new(pattern).ok_or_else(|| {
             let message = format!(
-                "The agent's `session_patterns`: number {} is not a regular expression, or is too large: correct it.",
-                at + 1
+                "The agent's `session_patterns`: number {} must be a regular expression of at most {} KiB, compiled at most {} KiB: correct it.",
+                at + 1,
+                PATTERN_BYTES >> 10,
+                COMPILED_BYTES.1 >> 10
             );
             Failure::new(Code::InvalidConfig, message)
         })

@@ -64,6 +64,7 @@ const LOGS: &[Log] = &[
     ("run_denied", story, &["fix the failing test"]),
     ("select", select, &["--answer", "Database=SQLite", "go"]),
     ("failure", failure, &["go"]),
+    ("permission_edit", permission_edit, &["--answer", "permission=allow_once", "go"]),
 ];
 
 /// Long enough to be wrapped on every screen.
