@@ -1,8 +1,8 @@
 //! JSON-RPC 2.0, one message per line. A message's fields determine its kind, because not every agent sends `jsonrpc`.
 //! Responses repeat the agent's request ids verbatim; our own ids are numbers.
 
-use super::json::{Object, Raw};
-use super::said;
+use super::json::{Index, Object, Raw, is_blank};
+use super::{Line, Turn, said};
 use crate::protocol::json::to_line;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -44,6 +44,18 @@ pub(crate) fn read<'a>(object: &Object<'a>) -> Option<Incoming<'a>> {
             Some(Incoming::Response { id: object.count("id")?, result })
         }
         (None, None) => None,
+    }
+}
+
+/// Reads a line of the agent, and passes its message to `handle`. Warns of a line that is not a message.
+pub(crate) fn line(index: &mut Index, line: Line<'_>, turn: &mut Turn, handle: impl FnOnce(Incoming<'_>, &mut Turn)) {
+    let Line::Text(mut text) = line else { return turn.unparsed() };
+    if is_blank(&text) {
+        return;
+    }
+    match index.read(&mut text).as_ref().and_then(read) {
+        Some(message) => handle(message, turn),
+        None => turn.unparsed(),
     }
 }
 

@@ -346,7 +346,7 @@ pub const REPLAY: &[Row<Replay>] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::super::command::{GivenFlag, Row, store};
+    use super::super::row::{GivenFlag, Row, store};
     use super::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, INIT, OPEN, REPLAY};
     use std::fmt::Debug;
 

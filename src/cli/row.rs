@@ -44,7 +44,7 @@ pub struct Flag {
     pub group: Option<&'static str>,
     /// A description of one line.
     pub help: &'static str,
-    /// More sentences for the long help. May be empty.
+    /// Further sentences for the long help. May be empty.
     pub more: &'static str,
     /// The allowed values, if they are words. May be empty.
     pub values: &'static [&'static str],

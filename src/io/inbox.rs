@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 /// The maximum number of lines that wait to be taken.
 const LINES_WAITING: usize = 64;
-/// How long to wait for the first line before the threads start. Signals wait this long too.
+/// The maximum wait for the first line before the threads start. Signals wait this long too.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
 
-/// Where input comes from.
+/// The source of input.
 #[derive(Debug)]
 pub enum Source {
     /// Lines on stdin.
@@ -57,7 +57,7 @@ pub(crate) enum Arrival {
 #[derive(Debug)]
 pub(crate) struct Inbox {
     state: State,
-    /// Whether the input has ended, also for every later run.
+    /// Whether the input has ended, for every later run too.
     pub(crate) closed: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::agent::{Program, ask_user};
 pub struct Profile {
     /// The agent's display name.
     pub(super) name: &'static str,
-    /// How to log in, for an error message.
+    /// The way to log in, for an error message.
     pub(super) login: &'static str,
     /// The flag for the model. `None`: a request in the session sets the model.
     pub(super) model_flag: Option<&'static str>,

@@ -2,6 +2,7 @@
 
 use super::Codex;
 use crate::agent::{AgentEvent, AskKey, Base, Driver, Line, Reply, Turn, TurnOver};
+use crate::protocol::failure::Code;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::{Answer, Kind};
 use crate::protocol::request::Options;
@@ -179,7 +180,7 @@ fn an_interrupt_before_any_turn_is_over_at_once() {
 }
 
 #[test]
-fn the_words_of_the_last_error_are_kept_for_an_end_without_a_result() {
+fn the_last_error_message_explains_an_exit_without_a_result() {
     let mut codex = running();
     told(&mut codex, r#"{"method":"error","params":{"threadId":"t","error":{"message":"No."},"willRetry":false}}"#);
     let TurnOver::Failed(failure) = codex.exited(AgentExit { code: Some(0), signal: None }, true, &Text::default())
@@ -329,4 +330,18 @@ fn a_permission_for_a_patch_shows_where_a_file_moves_to() {
         let [AgentEvent::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
         assert_eq!(asks[0].subject.as_ref().unwrap().detail, format!("update /w/a\n{shown}").as_str());
     }
+}
+
+#[test]
+fn an_exit_before_the_thread_is_open_is_a_failed_start() {
+    let exit = |codex: &mut Codex, code, signal| match codex.exited(AgentExit { code, signal }, true, &Text::default())
+    {
+        TurnOver::Failed(failure) => failure.code,
+        other => panic!("{other:?}"),
+    };
+    let mut opening = Codex::new(Base::command("codex"));
+    opening.launch(&Options::default().resolve("x".into(), "codex".into(), "/w".into()), &mut Turn::default()).unwrap();
+    assert_eq!(exit(&mut opening, Some(0), None), Code::AgentStartFailed);
+    assert_eq!(exit(&mut opening, None, Some(9)), Code::AgentExited);
+    assert_eq!(exit(&mut running(), Some(0), None), Code::AgentExited);
 }
