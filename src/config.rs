@@ -27,6 +27,7 @@ use crate::suggest::nearest;
 use agents::Entry;
 use keys::{PREFIX, Slot, leaves, slot};
 use serde_json::value::RawValue;
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -270,7 +271,8 @@ fn environment(variables: impl Iterator<Item = (OsString, OsString)>) -> Read {
     let mut read = Read::default();
     let mut unknown = UnknownNames::default();
     // Names are compared without the prefix, which would make any two of them similar.
-    let known: Vec<String> = KEYS.iter().map(|key| key.variable().split_off(PREFIX.len())).collect();
+    let names = || KEYS.iter().map(|key| key.variable().split_off(PREFIX.len())).collect();
+    let known: LazyCell<Vec<String>, _> = LazyCell::new(names);
     for (name, value) in variables {
         let name = name.to_string_lossy();
         let ours = name.strip_prefix(PREFIX).filter(|_| !INTERNAL.contains(&&*name) && !value.is_empty());

@@ -62,7 +62,7 @@ mod tests {
         let (mut peer, mut out) = (JsonLines::default(), Outbox::default());
         let show = |peer: &mut JsonLines, out: &mut Outbox| {
             let about = About::Status(Status::Running);
-            let progress = Progress { text: "It runs".into(), parent_call_id: None, about, truncated: false };
+            let progress = Progress::new(about, "It runs");
             let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
             peer.show(
                 Outgoing {

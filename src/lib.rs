@@ -61,7 +61,7 @@
 //! An async runtime, a PTY, a log framework, global state, retries of our own (agents have theirs), an agent's name
 //! anywhere in `protocol` or `run`, and unsafe code.
 #![forbid(unsafe_code)]
-// Whoever adds a variant decides at every match what it means there.
+// Each match states its decision about every variant, so that a new one cannot be forgotten.
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 pub mod agent;

@@ -20,6 +20,7 @@ mod view;
 use crate::clean::whole;
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use filter::Filter;
 use scan::Scan;
@@ -36,8 +37,8 @@ pub const MASK: &str = "[redacted]";
 /// longest.
 #[derive(Clone)]
 pub struct Redactor {
-    /// Finds the places where a form or a shape may begin.
-    filter: Filter,
+    /// Finds the places where a form or a shape may begin. Shared by clones, because its tables take six pages.
+    filter: Arc<Filter>,
     /// The forms of the registered values, sorted.
     forms: Vec<Box<str>>,
     /// Whether texts are cleaned for a terminal before they are searched.
@@ -66,7 +67,7 @@ impl Redactor {
     pub fn new() -> Self {
         let mut filter = Filter::default();
         shapes::beginnings().for_each(|beginning| filter.add(beginning));
-        Self { filter, forms: Vec::new(), cleans: false, generation: Generation::default() }
+        Self { filter: Arc::new(filter), forms: Vec::new(), cleans: false, generation: Generation::default() }
     }
 
     /// Registers all forms of a value, and of its lines when it has several.
@@ -87,11 +88,8 @@ impl Redactor {
                 refused += 1;
             }
         }
-        for form in &self.forms[known..] {
-            if let Some(beginning) = form.as_bytes().first_chunk() {
-                self.filter.add(*beginning);
-            }
-        }
+        let beginnings = self.forms[known..].iter().filter_map(|form| form.as_bytes().first_chunk());
+        beginnings.for_each(|beginning| Arc::make_mut(&mut self.filter).add(*beginning));
         self.forms.sort_unstable();
         self.forms.dedup();
         self.generation.0 += 1;

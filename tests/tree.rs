@@ -443,8 +443,8 @@ fn stopped_processes_die_too() {
 }
 
 #[test]
-fn nothing_is_found_where_nothing_is() {
-    alone("nothing_is_found_where_nothing_is", &[], |_| {
+fn a_sweep_of_an_empty_tree_finds_nothing() {
+    alone("a_sweep_of_an_empty_tree_finds_nothing", &[], |_| {
         let tree = Tree::before_spawn(nonce());
         let start = Instant::now();
         assert_eq!(tree.sweep(None, SECOND), Swept::default());

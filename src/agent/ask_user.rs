@@ -3,13 +3,13 @@
 
 mod rules;
 
+use super::Turn;
 use super::json::{Object, Raw};
 use super::reply::{DECLINED, NO_USER, Reply};
-use super::{AgentEvent, Turn};
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::text::Text;
-use crate::protocol::words::{Purpose, Warning};
+use crate::protocol::words::Purpose;
 use serde_json::{Map, Value, json};
 
 /// The tool's name.
@@ -117,7 +117,7 @@ pub(super) fn warn_if_taken(settings: &Settings, turn: &mut Turn) {
     if settings.interactive && is_taken(&settings.mcp_servers) {
         let text =
             "The tool ask_user is not available: a server in `mcp_servers` has a name that begins with spektacular";
-        turn.events.push(AgentEvent::Warning(Warning::UnsupportedOption, text.into()));
+        turn.warn(text);
     }
 }
 

@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_do_not_count_make_no_difference() {
+    fn fields_that_are_not_read_make_no_difference() {
         let of = |text: &str| Object::parse(text).unwrap().without(&["b"]);
         assert_eq!(of(r#"{"a":1,"b":2}"#), of(r#"{"b":{},"a":1}"#));
         assert_ne!(of(r#"{"a":1,"b":2}"#), of(r#"{"a":2,"b":2}"#));

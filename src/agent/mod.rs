@@ -67,7 +67,7 @@ pub enum Program {
     Myself,
 }
 
-/// How to start an agent, before its driver adds anything.
+/// The command that starts an agent, before its driver adds anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
     /// The program.
@@ -90,16 +90,11 @@ impl Base {
     fn launch(&self, driver: &'static str, args: Vec<String>, env: Vec<(String, String)>) -> Launch {
         let own = self.env.iter().map(|(name, value)| (name.clone(), value.clone()));
         Launch {
-            program: self.program.clone(),
             args: self.args.iter().cloned().chain(args).collect(),
             env: env.into_iter().chain(own).collect(),
-            env_remove: Vec::new(),
-            send: Vec::new(),
-            images: Vec::new(),
-            close_input: false,
             start_timeout: Some(DEFAULT_START_TIMEOUT),
-            driver,
             install: self.install.clone(),
+            ..Launch::of(self.program.clone(), driver)
         }
     }
 }
@@ -127,6 +122,24 @@ pub struct Launch {
     pub driver: &'static str,
     /// The install command, for the error message if the program is missing.
     pub install: Option<String>,
+}
+
+impl Launch {
+    /// A program without arguments.
+    pub fn of(program: Program, driver: &'static str) -> Launch {
+        Launch {
+            program,
+            args: Vec::new(),
+            env: Vec::new(),
+            env_remove: Vec::new(),
+            send: Vec::new(),
+            images: Vec::new(),
+            close_input: false,
+            start_timeout: None,
+            driver,
+            install: None,
+        }
+    }
 }
 
 /// A line of the agent's stdout, without its LF.
@@ -280,6 +293,13 @@ pub enum TurnOver {
     Interrupted,
 }
 
+impl TurnOver {
+    /// A completed turn with this answer.
+    pub(crate) fn completed(answer: impl Into<text::FinalAnswer>) -> TurnOver {
+        TurnOver::Completed { answer: answer.into(), structured: None, stop: StopReason::EndTurn }
+    }
+}
+
 /// The outcome of one call of a driver.
 #[derive(Debug, Default)]
 pub struct Turn {
@@ -293,6 +313,21 @@ pub struct Turn {
     pub more: bool,
     /// The process for the further turn, if the agent has one process per turn. See [`Driver::follow_up`].
     pub relaunch: Option<Box<Launch>>,
+}
+
+impl Turn {
+    /// Adds the warning that a setting has no effect.
+    fn warn(&mut self, text: impl Into<Text>) {
+        self.events.push(AgentEvent::Warning(Warning::UnsupportedOption, text.into()));
+    }
+
+    fn unparsed(&mut self) {
+        self.events.push(AgentEvent::Unparsed);
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.events.push(AgentEvent::TurnOver(TurnOver::Failed(failure)));
+    }
 }
 
 /// Reads an entry of a plan. `text`: the field with its text.
@@ -367,7 +402,7 @@ fn without_effect(settings: &Settings, follows: &[&str], turn: &mut Turn) {
     for (field, given) in WISHES {
         if given(settings) && !follows.contains(&field) {
             let text = format!("`{field}` has no effect on this agent");
-            turn.events.push(AgentEvent::Warning(Warning::UnsupportedOption, text.into()));
+            turn.warn(text);
         }
     }
 }

@@ -14,17 +14,17 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 /// The facts about one agent.
 #[derive(Debug)]
 pub struct Native {
-    /// How to query its version. `None`: its version cannot be queried.
+    /// The query of its version. `None`: its version cannot be queried.
     pub version: Option<Version>,
     /// The signs of a login.
     pub login: Login,
     /// The source of its stored sessions. `None`: `export` cannot read them.
     pub sessions: Option<SessionStore>,
-    /// How to start its own interface. `None`: it has no known one.
+    /// The start of its own interface. `None`: it has no known one.
     pub interface: Option<Interface>,
 }
 
-/// How to query a program's version.
+/// A query of a program's version.
 #[derive(Debug)]
 pub struct Version {
     /// The argument that prints it.
@@ -131,7 +131,7 @@ pub enum SessionStore {
     },
 }
 
-/// How to start an agent's own interface.
+/// The start of an agent's own interface.
 #[derive(Debug)]
 pub struct Interface {
     /// The arguments of the interface, for these options.
@@ -237,7 +237,7 @@ mod tests {
     use std::path::PathBuf;
 
     #[test]
-    fn no_session_id_is_a_path_out_of_its_folder() {
+    fn a_session_id_cannot_leave_its_folder() {
         for good in ["ses_dff02d324ffep4", "f0497063-4977-4fc9-aeae-4a6c48bd6e50", "a"] {
             assert!(is_session_id(good), "{good}");
         }

@@ -416,7 +416,13 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// The agent of a run that names none.
+    /// These agents without configured defaults.
+    pub fn of(agents: Agents) -> Layers {
+        let (above, below) = (Options::default(), Options::default());
+        Layers { agents, above, below, guest_model: None, origins: Origins::default() }
+    }
+
+    /// The agent for runs that name none.
     pub fn default_agent(&self) -> &str {
         self.above.agent.as_deref().or(self.below.agent.as_deref()).unwrap_or(DEFAULT)
     }

@@ -49,7 +49,7 @@ mod tests {
     use crate::protocol::question::Answer;
 
     #[test]
-    fn every_reply_has_words() {
+    fn every_reply_has_a_spoken_form() {
         for (reply, words) in [
             (Reply::Answer(Answer::One("a".into())), "a"),
             (Reply::Answer(Answer::Text("b c".into())), "b c"),

@@ -1,8 +1,8 @@
 //! JSON-RPC 2.0, one message per line. A message's fields determine its kind, because not every agent sends `jsonrpc`.
 //! Responses repeat the agent's request ids verbatim; our own ids are numbers.
 
-use super::json::{Object, Raw};
-use super::said;
+use super::json::{Index, Object, Raw, is_blank};
+use super::{Line, Turn, said};
 use crate::protocol::json::to_line;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -34,15 +34,28 @@ pub(crate) struct Error {
 
 /// Reads an object as a message. `None`: not a JSON-RPC message.
 pub(crate) fn read<'a>(object: &Object<'a>) -> Option<Incoming<'a>> {
-    let id = object.raw("id").map(|raw| raw.get());
-    match (object.str("method"), id) {
-        (Some(method), Some(id)) => Some(Incoming::Request { id, method, params: object.object("params") }),
-        (Some(method), None) => Some(Incoming::Notification { method, params: object.object("params") }),
+    let [id, method, params] = object.raws(["id", "method", "params"]);
+    let params = params.and_then(Raw::object);
+    match (method.and_then(Raw::str), id.map(|raw| raw.get())) {
+        (Some(method), Some(id)) => Some(Incoming::Request { id, method, params }),
+        (Some(method), None) => Some(Incoming::Notification { method, params }),
         (None, Some(_)) => {
             let result = object.raw("error").map_or_else(|| Ok(object.object("result")), |e| Err(error_of(e)));
             Some(Incoming::Response { id: object.count("id")?, result })
         }
         (None, None) => None,
+    }
+}
+
+/// Reads a line of the agent, and passes its message to `handle`. Warns of a line that is not a message.
+pub(crate) fn line(index: &mut Index, line: Line<'_>, turn: &mut Turn, handle: impl FnOnce(Incoming<'_>, &mut Turn)) {
+    let Line::Text(mut text) = line else { return turn.unparsed() };
+    if is_blank(&text) {
+        return;
+    }
+    match index.read(&mut text).as_ref().and_then(read) {
+        Some(message) => handle(message, turn),
+        None => turn.unparsed(),
     }
 }
 

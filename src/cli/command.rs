@@ -45,7 +45,7 @@ pub struct Flag {
     pub group: Option<&'static str>,
     /// A description of one line.
     pub help: &'static str,
-    /// More sentences for the long help. May be empty.
+    /// Further sentences for the long help. May be empty.
     pub more: &'static str,
     /// The allowed values, if they are words. May be empty.
     pub values: &'static [&'static str],
@@ -133,7 +133,7 @@ pub struct Command {
     pub flags: &'static [Flag],
     /// Flags of similar programs, each with the sentence that names ours.
     pub foreign: &'static [(&'static str, &'static str)],
-    /// The commands below it, whose names are its own name and a word: `spec check`.
+    /// The commands below this one. Their names begin with its name: `spec check`.
     pub below: &'static [Command],
     /// Reads the flags and words of a command line.
     pub read: ReadCommand,

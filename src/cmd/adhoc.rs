@@ -16,7 +16,7 @@ use crate::io::tty::Keyboard;
 use crate::json_lines::JsonLines;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::limits;
-use crate::protocol::origins::{FieldOrigin, Origins};
+use crate::protocol::origins::FieldOrigin;
 use crate::protocol::request::{Options, Seconds};
 use crate::protocol::typed;
 use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKind};
@@ -66,13 +66,7 @@ fn load() -> Loaded {
 
 /// Reports a fault of our own in the configuration, which is not read again.
 fn crashed(mut adhoc: Adhoc, engine: Option<Engine>) -> u8 {
-    let layers = Layers {
-        agents: Agents::built_in(),
-        above: Options::default(),
-        below: Options::default(),
-        guest_model: None,
-        origins: Origins::default(),
-    };
+    let layers = Layers::of(Agents::built_in());
     match adhoc.output {
         Some(Output::Json) => {
             let carrier = Carrier::of(&mut adhoc, false);

@@ -1,6 +1,6 @@
 //! `agents list` and `agents check`: the agents that a run can name, and whether they are available on this machine.
 
-use super::check::{Check, checks};
+use super::agent_check::{Check, checks};
 use super::{complain, configured, named};
 use crate::agent::Program;
 use crate::agent::registry::{Agent, Layers};

@@ -1,9 +1,9 @@
 //! Runs a task: `adhoc` directly on the engine, the other commands through a workflow.
 
+use super::dry_run as dry;
+use super::format_check;
 use super::last::Last;
-use super::plan;
 use super::texts::Prompt;
-use super::validate;
 use crate::cli::{Adhoc, Output};
 use crate::config::Places;
 use crate::engine::dry_run::{self, Plan};
@@ -14,7 +14,7 @@ use crate::protocol::failure::{EXIT_UNDELIVERED, Failure};
 use crate::protocol::json::{map_strings, to_line};
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::WorkflowKind;
-use crate::protocol::workflow::WorkflowOptions;
+use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::workflow::admission::Surroundings;
 use crate::workflow::author::Author;
 use crate::workflow::implement::{self, Preview};
@@ -43,20 +43,15 @@ impl Carrier {
     /// The prompt is missing.
     pub(super) fn prompt(&self, adhoc: &Adhoc) -> Result<Prompt, String> {
         let typed = Prompt::of(adhoc);
-        let resumes = self.fields.resume == Some(true);
-        let found = match self.workflow {
-            Some(WorkflowKind::Spec) if resumes && typed.is_none() => Some(Prompt::Nothing),
-            // The argument of these names a file, so piped input is ignored.
-            Some(WorkflowKind::Plan | WorkflowKind::Implement) => typed,
-            Some(WorkflowKind::Spec) | None if adhoc.dry_run => Some(typed.unwrap_or_else(Prompt::stand_in)),
-            Some(WorkflowKind::Spec) | None => Prompt::with_piped(typed, stdin::kind()),
+        let workflow = self.workflow.map(row);
+        let found = match workflow {
+            // The argument names a file, so piped input is ignored.
+            Some(row) if !row.takes_text => typed,
+            Some(_) if self.fields.resume == Some(true) && typed.is_none() => Some(Prompt::Nothing),
+            Some(_) | None if adhoc.dry_run => Some(typed.unwrap_or_else(Prompt::stand_in)),
+            Some(_) | None => Prompt::with_piped(typed, stdin::kind()),
         };
-        let missing = match self.workflow {
-            None => "Missing prompt: spektacular adhoc \"TASK\".",
-            Some(WorkflowKind::Spec) => "Missing description: spektacular spec \"DESCRIPTION\".",
-            Some(WorkflowKind::Plan) => "Missing SPEC: spektacular plan SPEC.",
-            Some(WorkflowKind::Implement) => "Missing PLAN: spektacular implement PLAN.",
-        };
+        let missing = workflow.map_or("Missing prompt: spektacular adhoc \"TASK\".", |row| row.missing);
         found.ok_or_else(|| missing.to_owned())
     }
 
@@ -72,42 +67,17 @@ impl Carrier {
 
     /// Carries the run to its end.
     pub(super) fn carry(self, mut engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
-        let Some(kind) = self.workflow else { return engine.run(job, peer).into() };
-        let around = self.surroundings(false);
-        let flags = (kind, self.fields);
-        match kind {
-            WorkflowKind::Spec => {
-                let admit = |settings: &mut Settings, _: &_, options| spec_run::admit(settings, options, &around);
-                match Outer::open(engine, job, peer, flags, admit) {
-                    Ok((mut outer, author)) => {
-                        let text = author.write(&mut outer, &spec_run::check);
-                        outer.close(text)
-                    }
-                    Err(ended) => ended,
-                }
-            }
-            WorkflowKind::Implement => {
-                let from = around.typed_in.as_deref();
-                let admit = |settings: &mut Settings, _: &_, options| implement::admit(settings, options, from);
-                match Outer::open(engine, job, peer, flags, admit) {
-                    Ok((outer, target)) => implement::carry(outer, target, &around.places),
-                    Err(ended) => ended,
-                }
-            }
-            WorkflowKind::Plan => {
-                let admit = |settings: &mut Settings, _: &_, options| {
-                    let (author, spec, started) = plan_run::admit(settings, options, &around)?;
-                    Ok(((author, spec), started))
-                };
-                match Outer::open(engine, job, peer, flags, admit) {
-                    Ok((mut outer, (author, spec))) => {
-                        let text = author.write(&mut outer, &|author| plan_run::check(author, &spec));
-                        outer.close(text)
-                    }
-                    Err(ended) => ended,
-                }
-            }
+        match self.workflow {
+            Some(kind) => self.carry_workflow(kind, engine, job, peer),
+            None => engine.run(job, peer).into(),
         }
+    }
+
+    /// Carries a workflow to its end. Not inlined: a plain run would touch the nine pages of its stack frame.
+    #[inline(never)]
+    fn carry_workflow(self, kind: WorkflowKind, engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
+        let around = self.surroundings(false);
+        (row(kind).carry)(engine, job, peer, self.fields, &around)
     }
 
     /// Shows the process that the run would start, for `--dry-run`.
@@ -123,19 +93,85 @@ impl Carrier {
         let fields = self.fields.clone().resolved();
         let mut workflow = None;
         let agent = dry_run::plan_with(options, &job.layers, &job.warnings, |settings| {
-            let (shown, prompt) = match kind {
-                WorkflowKind::Spec => DryWorkflow::of(spec_run::admit(settings, fields, &around)?.0),
-                WorkflowKind::Plan => DryWorkflow::of(plan_run::admit(settings, fields, &around)?.0),
-                WorkflowKind::Implement => {
-                    let from = around.typed_in.as_deref();
-                    DryWorkflow::of_plan(implement::preview(settings, fields, from, &around.places)?)
-                }
-            };
+            let (shown, prompt) = (row(kind).preview)(settings, fields, &around)?;
             (settings.prompt, settings.raw_prompt) = (prompt.text, prompt.raw);
             workflow = Some(shown);
             Ok(())
         })?;
         Ok(DryRun { agent, workflow })
+    }
+}
+
+/// A workflow, as the command line runs it.
+struct WorkflowRow {
+    /// The error for a missing argument.
+    missing: &'static str,
+    /// Whether the argument is a text, which stdin can supply too. Otherwise it names a file.
+    takes_text: bool,
+    carry: fn(Engine, Job, &mut dyn Peer, WorkflowOptions, &Surroundings) -> Ended,
+    preview: fn(&mut Settings, WorkflowSettings, &Surroundings) -> Result<Previewed, Failure>,
+}
+
+/// The result of a dry run's workflow, and the prompt of its first session.
+type Previewed = (DryWorkflow, SessionPrompt);
+
+fn row(kind: WorkflowKind) -> &'static WorkflowRow {
+    match kind {
+        WorkflowKind::Spec => &WorkflowRow {
+            missing: "Missing description: spektacular spec \"DESCRIPTION\".",
+            takes_text: true,
+            carry: spec,
+            preview: |settings, fields, around| Ok(DryWorkflow::of(spec_run::admit(settings, fields, around)?.0)),
+        },
+        WorkflowKind::Plan => &WorkflowRow {
+            missing: "Missing SPEC: spektacular plan SPEC.",
+            takes_text: false,
+            carry: plan,
+            preview: |settings, fields, around| Ok(DryWorkflow::of(plan_run::admit(settings, fields, around)?.0)),
+        },
+        WorkflowKind::Implement => &WorkflowRow {
+            missing: "Missing PLAN: spektacular implement PLAN.",
+            takes_text: false,
+            carry: implement,
+            preview: |settings, fields, around| {
+                let from = around.typed_in.as_deref();
+                Ok(DryWorkflow::of_plan(implement::preview(settings, fields, from, &around.places)?))
+            },
+        },
+    }
+}
+
+fn spec(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {
+    let admit = |settings: &mut Settings, _: &_, options| spec_run::admit(settings, options, around);
+    match Outer::open(engine, job, peer, (WorkflowKind::Spec, flags), admit) {
+        Ok((mut outer, author)) => {
+            let text = author.write(&mut outer, &spec_run::check);
+            outer.close(text)
+        }
+        Err(ended) => ended,
+    }
+}
+
+fn plan(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {
+    let admit = |settings: &mut Settings, _: &_, options| {
+        let (author, spec, started) = plan_run::admit(settings, options, around)?;
+        Ok(((author, spec), started))
+    };
+    match Outer::open(engine, job, peer, (WorkflowKind::Plan, flags), admit) {
+        Ok((mut outer, (author, spec))) => {
+            let text = author.write(&mut outer, &|author| plan_run::check(author, &spec));
+            outer.close(text)
+        }
+        Err(ended) => ended,
+    }
+}
+
+fn implement(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {
+    let from = around.typed_in.as_deref();
+    let admit = |settings: &mut Settings, _: &_, options| implement::admit(settings, options, from);
+    match Outer::open(engine, job, peer, (WorkflowKind::Implement, flags), admit) {
+        Ok((outer, target)) => implement::carry(outer, target, &around.places),
+        Err(ended) => ended,
     }
 }
 
@@ -155,7 +191,7 @@ struct DryWorkflow {
 }
 
 impl DryWorkflow {
-    fn of(author: Author) -> (DryWorkflow, SessionPrompt) {
+    fn of(author: Author) -> Previewed {
         let prompt = author.prompt.first;
         let workflow = DryWorkflow {
             kind: author.kind,
@@ -167,7 +203,7 @@ impl DryWorkflow {
         (workflow, prompt)
     }
 
-    fn of_plan(seen: Preview) -> (DryWorkflow, SessionPrompt) {
+    fn of_plan(seen: Preview) -> Previewed {
         let redactor = super::secrets_here();
         let redacted = |value: Value| {
             let text = map_strings(&value.to_string(), &mut |text| redactor.redact(text).into_owned());
@@ -179,7 +215,7 @@ impl DryWorkflow {
             lines.push_str(&format!("phase        {} ({state}): {}\n", phase.id(), phase.title));
             phase.verify.iter().for_each(|command| lines.push_str(&format!("             {}\n", command.text)));
         }
-        let phases = seen.plan.phases.iter().map(validate::phase);
+        let phases = seen.plan.phases.iter().map(format_check::phase);
         let workflow = DryWorkflow {
             kind: WorkflowKind::Implement,
             target: seen.target,
@@ -195,13 +231,13 @@ impl DryRun {
     /// Prints the result; returns the exit code.
     pub(super) fn show(&self, output: Output) -> u8 {
         let Some(DryWorkflow { kind, target, prompt, phases, lines }) = &self.workflow else {
-            return plan::show(&self.agent, output);
+            return dry::show(&self.agent, output);
         };
         let text = match output {
             Output::Json => to_line(&json!({
                 "workflow": kind.word(),
                 "target": target,
-                "agent": plan::object(&self.agent),
+                "agent": dry::object(&self.agent),
                 "prompt": prompt,
                 "phases": phases,
             })),
@@ -210,7 +246,7 @@ impl DryRun {
                 format!(
                     "workflow     {}\ntarget       {target}\n{}\n{lines}\n{prompt}",
                     kind.word(),
-                    plan::for_people(&self.agent)
+                    dry::for_people(&self.agent)
                 )
             }
         };

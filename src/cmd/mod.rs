@@ -2,24 +2,24 @@
 //! returns the exit code.
 
 pub mod adhoc;
+mod agent_check;
 pub mod agents;
 pub mod ask_server;
 mod carrier;
-mod check;
 pub mod config;
 mod demo;
+mod dry_run;
 pub mod export;
+pub mod format_check;
 pub mod init;
 mod last;
 pub mod manual;
 pub mod open;
-mod plan;
 pub mod prompts;
 pub mod replay;
 pub mod sessions;
 mod table;
 mod texts;
-pub mod validate;
 
 pub use table::COMMANDS;
 

@@ -1,7 +1,8 @@
 //! Every command: its flags, its texts, its reader and its main function.
 
 use super::{
-    adhoc, agents, ask_server, complain_usage, config, export, init, manual, open, prompts, replay, sessions, validate,
+    adhoc, agents, ask_server, complain_usage, config, export, format_check, init, manual, open, prompts, replay,
+    sessions,
 };
 use crate::cli::action::{Offers, actions};
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
@@ -143,7 +144,7 @@ static SPEC_CHECK: &[Command] = &[Command {
     words: Words::Free("FILE...", Offers::Files),
     flags: &flags::<_, { CHECK.len() }>(CHECK),
     ..row("spec check", &texts::SPEC_CHECK, |given, words| {
-        Ok(Runnable::new(cli::workflow::check(("FILE", CHECK), given, words)?, |typed| validate::specs(&typed)))
+        Ok(Runnable::new(cli::workflow::check(("FILE", CHECK), given, words)?, |typed| format_check::specs(&typed)))
     })
 }];
 
@@ -152,7 +153,7 @@ static PLAN_CHECK: &[Command] = &[Command {
     words: Words::Free("PLAN...", Offers::Files),
     flags: &flags::<_, { CHECK.len() }>(CHECK),
     ..row("plan check", &texts::PLAN_CHECK, |given, words| {
-        Ok(Runnable::new(cli::workflow::check(("PLAN", CHECK), given, words)?, |typed| validate::plans(&typed)))
+        Ok(Runnable::new(cli::workflow::check(("PLAN", CHECK), given, words)?, |typed| format_check::plans(&typed)))
     })
 }];
 

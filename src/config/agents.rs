@@ -41,7 +41,7 @@ fn program(raw: &RawValue) -> Read<String> {
 }
 
 impl Entry {
-    /// The agent that this entry makes of a known one or defines. `None`: a new agent lacks a required field.
+    /// The agent that this entry defines, or changes if `known` is set. `None`: a new agent lacks a required field.
     fn agent(self, name: &str, known: Option<&Agent>) -> Option<Agent> {
         let mut agent = match (known, self.driver, &self.command) {
             (Some(known), ..) => known.clone(),

@@ -221,7 +221,8 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
         let (options, agent) = self.layers.under(options);
         let untrusted = self.layers.guest_warning(&options, agent);
         // Read before the checks, because a refusal returns the metadata.
-        let (redactor, short_secrets) = prepare::redactor_for(&options, agent, &self.machine, self.peer.is_screen());
+        let (redactor, short_secrets) =
+            prepare::redactor_for(self.run.redactor().clone(), &options, agent, &self.machine);
         let metadata = options.metadata.clone().map(Json::from);
         let checked = if origin.run == Addressee::Invalid {
             let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
@@ -285,7 +286,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     pub fn refuse(&mut self, failure: Failure) {
         let (options, _) = self.layers.under(Options::default());
         let metadata = options.metadata.clone().map(Json::from);
-        let redactor = Some(prepare::redactor_for(&options, None, &self.machine, self.peer.is_screen()).0);
+        let redactor = Some(prepare::redactor_for(self.run.redactor().clone(), &options, None, &self.machine).0);
         self.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
     }
 

@@ -63,7 +63,7 @@ pub fn plan_with(
     let (options, agent) = layers.under(start);
     let untrusted = layers.guest_warning(&options, agent);
     let mut host = Host::new();
-    let (redactor, _) = prepare::redactor_for(&options, agent, &host, false);
+    let (redactor, _) = prepare::redactor_for(prepare::redactor(&host, false), &options, agent, &host);
     let mut ready = prepare::settings(options, None, agent, (&layers.agents, &origins), &host)?;
     change(&mut ready.settings)?;
     let mut start = ready.start(Redactor::new(), 0, &mut host);

@@ -1,24 +1,16 @@
 //! The driver of a run that only begins a run of several parts: the agent's own driver checks the settings, and no
 //! process starts.
 
-use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Reply, Turn, TurnOver};
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::request::Settings;
-use crate::protocol::words::StopReason;
 
 /// Wraps the driver of an agent that is not started.
 pub(super) struct Opening(pub(super) Box<dyn Driver>);
 
-/// The outcome of such a run. Its text is never shown.
-fn opened() -> TurnOver {
-    TurnOver::Completed {
-        answer: FinalAnswer::from("The run is open.".to_owned()),
-        structured: None,
-        stop: StopReason::EndTurn,
-    }
-}
+/// The text of the result, which is never shown.
+const OPENED: &str = "The run is open.";
 
 impl Driver for Opening {
     fn capabilities(&self) -> Capabilities {
@@ -27,7 +19,7 @@ impl Driver for Opening {
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         let launch = self.0.launch(settings, turn)?;
-        turn.events.push(AgentEvent::TurnOver(opened()));
+        turn.events.push(AgentEvent::TurnOver(TurnOver::completed(OPENED.to_owned())));
         Ok(launch)
     }
 
@@ -50,6 +42,6 @@ impl Driver for Opening {
     fn finish(&mut self, _turn: &mut Turn) {}
 
     fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &Text) -> TurnOver {
-        opened()
+        TurnOver::completed(OPENED.to_owned())
     }
 }

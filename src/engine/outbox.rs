@@ -134,7 +134,7 @@ impl Outbox {
         self.frames >= FULL.0 || self.bytes >= FULL.1
     }
 
-    /// Whether the queue is so long that a message whose only reply is a warning is counted instead.
+    /// Whether the queue is so long that messages whose only reply is a warning are only counted.
     pub fn is_overfull(&self) -> bool {
         self.frames >= OVERFULL.0 || self.bytes >= OVERFULL.1
     }

@@ -80,15 +80,14 @@ pub(crate) fn settings(
     Ok(Ready { settings, agent: agent.clone() })
 }
 
-/// Builds the redactor for a run, and counts the `secrets` that are too short to redact. `screen`: whether everything
-/// is shown on a terminal.
+/// Adds the secrets of a run to a redactor that knows those of the environment, and counts the `secrets` that are too
+/// short to redact.
 pub(crate) fn redactor_for(
+    mut redactor: Redactor,
     options: &Options,
     agent: Option<&Agent>,
     machine: &impl Machine,
-    screen: bool,
 ) -> (Redactor, usize) {
-    let mut redactor = redactor(machine, screen);
     let is_path = is_path(machine);
     let servers = options.mcp_servers.iter().flatten().map(|server| &server.env);
     let own = agent.map(|agent| &agent.base.env);
@@ -101,7 +100,8 @@ pub(crate) fn redactor_for(
 
 /// Builds the redactor for a command without a run.
 pub fn redactor_here(options: &Options, agent: Option<&Agent>) -> Redactor {
-    redactor_for(options, agent, &Host::new(), false).0
+    let host = Host::new();
+    redactor_for(redactor(&host, false), options, agent, &host).0
 }
 
 /// Builds a redactor for the secrets in the environment, for a command without a run.
@@ -113,7 +113,7 @@ fn is_path(machine: &impl Machine) -> impl Fn(&str) -> bool {
     |value| machine.look(Path::new(value)) != PathFact::Missing
 }
 
-/// Builds a redactor for the secrets in the machine's environment. `screen`: see [`redactor_for`].
+/// Builds a redactor for the secrets in the machine's environment. `screen`: whether everything is shown on a terminal.
 pub(crate) fn redactor(machine: &impl Machine, screen: bool) -> Redactor {
     let mut redactor = Redactor::new();
     if screen {

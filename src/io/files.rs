@@ -60,7 +60,7 @@ pub(crate) fn read_text(path: &Path, bytes: u64) -> io::Result<String> {
     Err(ErrorKind::FileTooLarge.into())
 }
 
-/// How long to wait for a pipe's writer, and how often to check for one.
+/// The maximum wait for a pipe's writer, and the pause between checks for one.
 const WRITER_LIMIT: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 

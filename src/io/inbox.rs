@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 /// The maximum number of lines that wait to be taken.
 const LINES_WAITING: usize = 64;
-/// How long to wait for the first line before the threads start. Signals wait this long too.
+/// The maximum wait for the first line before the threads start. Signals wait this long too.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
 
-/// Where input comes from.
+/// The source of input.
 #[derive(Debug)]
 pub enum Source {
     /// Lines on stdin.
@@ -57,7 +57,7 @@ pub(crate) enum Arrival {
 #[derive(Debug)]
 pub(crate) struct Inbox {
     state: State,
-    /// Whether the input has ended, also for every later run.
+    /// Whether the input has ended, for every later run too.
     pub(crate) closed: bool,
 }
 
@@ -82,7 +82,7 @@ impl Inbox {
         if !matches!(self.state, State::Unread(Source::Stdin)) || io::stdin().is_terminal() {
             return None;
         }
-        let mut lines = Box::new(LineReader::new(Stdin::piped(), INBOUND_LINE_BYTES));
+        let mut lines = Box::new(LineReader::small(Stdin::piped(), INBOUND_LINE_BYTES));
         lines.fill_within(FIRST_WAIT);
         let first = if lines.has_line() { lines.next().map(arrived) } else { None };
         self.state = State::Begun(lines);
@@ -104,7 +104,7 @@ impl Inbox {
             State::Unread(Source::Stdin) => spawn_thread("stdin", move || {
                 let terminal = tty::stdin().map(|terminal| Watched::new(Keys::always(terminal), heard_in.clone()));
                 let stdin = Stdin { terminal, ..Stdin::piped() };
-                read_stdin(LineReader::new(stdin, INBOUND_LINE_BYTES), &heard_in);
+                read_stdin(LineReader::small(stdin, INBOUND_LINE_BYTES), &heard_in);
             }),
             State::Begun(lines) => spawn_thread("stdin", move || read_stdin(*lines, &heard_in)),
             State::Unread(Source::Terminal(keys)) => spawn_thread("stdin", move || read_terminal(keys, &heard_in)),
@@ -179,7 +179,7 @@ impl AsFd for Stdin {
 }
 
 fn read_terminal(keys: Keys, heard: &Sender<Arrival>) {
-    let mut lines = LineReader::new(Watched::new(keys, heard.clone()), INBOUND_LINE_BYTES);
+    let mut lines = LineReader::small(Watched::new(keys, heard.clone()), INBOUND_LINE_BYTES);
     loop {
         let line = match lines.next().map(raw) {
             Some(line) => line,

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// The maximum bytes of one read. A line that fits is not copied.
 pub(crate) const READ_BYTES: usize = 64 << 10;
+/// The maximum bytes of one read of a source that seldom carries much. The start touches each page of the buffer.
+const SMALL_READ_BYTES: usize = 16 << 10;
 
 /// One line as read, without its LF. It lies in the reader's buffer, unless it came in several reads.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,7 +41,16 @@ pub(crate) struct LineReader<R: Read> {
 
 impl<R: Read + AsFd> LineReader<R> {
     pub(crate) fn new(source: R, limit: usize) -> LineReader<R> {
-        LineReader { source, limit, buffer: vec![0; READ_BYTES], start: 0, end: 0, first: None }
+        LineReader::with_buffer(source, limit, READ_BYTES)
+    }
+
+    /// A reader of a source that seldom carries much.
+    pub(crate) fn small(source: R, limit: usize) -> LineReader<R> {
+        LineReader::with_buffer(source, limit, SMALL_READ_BYTES)
+    }
+
+    fn with_buffer(source: R, limit: usize, bytes: usize) -> LineReader<R> {
+        LineReader { source, limit, buffer: vec![0; bytes], start: 0, end: 0, first: None }
     }
 
     /// The source being read.

@@ -75,7 +75,7 @@ pub(crate) struct StdoutWriter {
 }
 
 impl StdoutWriter {
-    /// Starts neither thread, because they would delay the first frame.
+    /// Does not start the threads, because they would delay the first frame.
     pub(crate) fn new() -> StdoutWriter {
         let (orders, taken) = bounded(0);
         let (done, written) = bounded(2);
@@ -296,14 +296,14 @@ fn flags_elsewhere() -> (Vec<u32>, Vec<String>) {
     (own, lines)
 }
 
-/// How long to wait before checking again whether a terminal takes output from the background.
+/// The pause between checks whether a terminal accepts output from the background.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
-/// How long to wait for a stderr that nobody reads, before each part of a write.
+/// The maximum wait for a stderr that nobody reads, before each part of a write.
 const STDERR_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// How many bytes a pipe takes at once if it is writable at all (POSIX PIPE_BUF on Linux).
+/// The number of bytes that a writable pipe accepts at once (POSIX PIPE_BUF on Linux).
 const PIPE_BUF: usize = 4096;
 
-/// How many bytes a pipe holds on Linux.
+/// The number of bytes that a pipe holds on Linux.
 const PIPE_BYTES: usize = 64 << 10;
 
 /// stderr, which takes what it can and drops the rest. Diagnostics are a courtesy: a stderr that nobody reads must not

@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant};
 
-/// How long to wait for a stdin that nobody asked for.
+/// The maximum wait for a stdin that nobody asked for.
 pub const LIMITS: Limits = Limits { first: Duration::from_secs(5), whole: Duration::from_secs(600) };
 /// The longest single wait. If this process is stopped meanwhile, the stop counts as no more than one such wait.
 const SLICE: Duration = Duration::from_millis(250);
@@ -36,7 +36,7 @@ pub enum StdinKind {
     Other,
 }
 
-/// Why we read stdin.
+/// The reason for reading stdin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// The command line asks for it: we wait as long as it takes.
@@ -45,7 +45,7 @@ pub enum Wish {
     Offered,
 }
 
-/// Why reading gave no text.
+/// The reason why reading gave no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StdinProblem {
     /// Nothing came within [`Limits::first`].

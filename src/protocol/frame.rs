@@ -167,7 +167,7 @@ mod tests {
     fn plan(texts: impl Iterator<Item = String>) -> Redacted {
         let entries = texts.map(|text| PlanEntry { text: text.into(), status: PlanStatus::Pending }).collect();
         let about = About::Plan(entries);
-        let progress = Progress { text: "The plan".into(), parent_call_id: None, about, truncated: false };
+        let progress = Progress::new(about, "The plan");
         Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new())
     }
 

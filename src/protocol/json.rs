@@ -196,7 +196,8 @@ pub fn put_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// How many bytes after a special one are taken byte by byte: there may be others, as in JSON.
+/// The number of bytes after a special one that are examined one by one, because more special ones may follow, as in
+/// JSON.
 const NEAR: usize = 16;
 
 /// Appends the first part of a text that begins with a special character. Returns the rest.

@@ -72,6 +72,14 @@ pub struct Capabilities {
     pub usage: Option<bool>,
 }
 
+impl Capabilities {
+    /// The capabilities of a driver that can only ask these kinds of question.
+    pub fn only_asking(questions: Vec<QuestionKind>) -> Capabilities {
+        let no = Some(false);
+        Capabilities { questions, resume: no, deltas: no, structured_output: no, usage: no }
+    }
+}
+
 /// run.started.
 #[derive(Clone, Debug)]
 pub struct Started {
@@ -118,6 +126,13 @@ pub struct Progress {
     pub about: About,
     /// Whether something was cut.
     pub truncated: bool,
+}
+
+impl Progress {
+    /// Progress of the run itself, outside sub-agents.
+    pub fn new(about: About, text: impl Into<Text>) -> Progress {
+        Progress { text: text.into(), parent_call_id: None, about, truncated: false }
+    }
 }
 
 /// Facts about the end of a tool call that only a person sees: no frame carries them.

@@ -298,7 +298,7 @@ mod tests {
     use serde_json::value::to_raw_value;
 
     #[test]
-    fn a_name_has_letters_digits_and_inner_dashes() {
+    fn a_name_consists_of_letters_digits_and_inner_dashes() {
         for (text, fits) in [("a", true), ("a-1", true), ("", false), ("-a", false), ("a-", false), ("A", false)] {
             assert_eq!(is_name(text), fits, "{text}");
         }

@@ -57,10 +57,11 @@ impl Live {
     }
 
     fn happened(&mut self, event: agent::AgentEvent) {
-        if self.status == Some(Status::Retrying) && is_work(&event) {
+        let sign = sign(&event);
+        if self.status == Some(Status::Retrying) && sign == Sign::Work {
             self.status(Status::Running, "The agent is working", None);
         }
-        self.questions.declined &= !goes_on(&event);
+        self.questions.declined &= sign == Sign::None;
         if self.agent.recorded {
             self.out.extend(said(&event));
         }
@@ -190,38 +191,21 @@ fn plan_entries(text: &str) -> Entries {
     lines.map(entry).collect()
 }
 
-/// Whether an event ends the status `retrying`.
-fn is_work(event: &agent::AgentEvent) -> bool {
-    use agent::AgentEvent as Event;
-    match event {
-        Event::Text { .. } | Event::Tool { .. } | Event::Ask { .. } | Event::Plan(_) | Event::PlanText(_) => true,
-        Event::Session { .. }
-        | Event::Partial { .. }
-        | Event::Withdrawn { .. }
-        | Event::ToolOver { .. }
-        | Event::Usage(_)
-        | Event::Changed { .. }
-        | Event::AskWithdrawn { .. }
-        | Event::Retrying { .. }
-        | Event::Warning(..)
-        | Event::Unparsed
-        | Event::Note(_)
-        | Event::TurnOver(_) => false,
-    }
+/// The evidence in an event that the agent continues.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    /// The agent works, which ends the status `retrying`.
+    Work,
+    /// The agent continues, so it did not end because of a declined question.
+    Life,
+    None,
 }
 
-/// Whether an event shows that the agent continued after a declined question.
-fn goes_on(event: &agent::AgentEvent) -> bool {
+fn sign(event: &agent::AgentEvent) -> Sign {
     use agent::AgentEvent as Event;
     match event {
-        Event::Text { .. }
-        | Event::Tool { .. }
-        | Event::Ask { .. }
-        | Event::Plan(_)
-        | Event::PlanText(_)
-        | Event::Usage(_)
-        | Event::Changed { .. }
-        | Event::Retrying { .. } => true,
+        Event::Text { .. } | Event::Tool { .. } | Event::Ask { .. } | Event::Plan(_) | Event::PlanText(_) => Sign::Work,
+        Event::Usage(_) | Event::Changed { .. } | Event::Retrying { .. } => Sign::Life,
         Event::Session { .. }
         | Event::Partial { .. }
         | Event::Withdrawn { .. }
@@ -230,7 +214,7 @@ fn goes_on(event: &agent::AgentEvent) -> bool {
         | Event::Warning(..)
         | Event::Unparsed
         | Event::Note(_)
-        | Event::TurnOver(_) => false,
+        | Event::TurnOver(_) => Sign::None,
     }
 }
 

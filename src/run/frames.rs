@@ -24,7 +24,7 @@ impl Live {
     }
 
     pub(super) fn tell(&mut self, about: About, text: impl Into<Text>, reply_to: Option<InboundId>) {
-        self.progress(Progress { text: text.into(), parent_call_id: None, about, truncated: false }, reply_to);
+        self.progress(Progress::new(about, text), reply_to);
     }
 
     pub(super) fn warn(&mut self, warning: Warning, text: impl Into<Text>, reply_to: Option<InboundId>) {

@@ -28,6 +28,7 @@ pub use book::Answered;
 pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Start, Unseen};
 pub use granted::Granted;
 pub(crate) use markers::Fences;
+pub(crate) use work::absolute;
 
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, QuestionId, RunId};
@@ -375,8 +376,7 @@ impl Run {
 }
 
 fn progress_warning(warning: Warning, text: &str, reply_to: Option<InboundId>) -> Effect {
-    let progress =
-        Progress { text: text.into(), parent_call_id: None, about: About::Warning(warning), truncated: false };
+    let progress = Progress::new(About::Warning(warning), text);
     Effect::Emit { body: Body::Progress(Box::new(progress)), reply_to, measure: None }
 }
 

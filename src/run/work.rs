@@ -235,7 +235,7 @@ pub(super) fn relative(cwd: &Path, path: &Path) -> Text {
 }
 
 /// An absolute path without `.` and `..`. Does not look at the file system.
-pub(super) fn absolute(cwd: &Path, path: &Path) -> PathBuf {
+pub(crate) fn absolute(cwd: &Path, path: &Path) -> PathBuf {
     use std::path::Component;
     let mut out = PathBuf::new();
     for component in cwd.join(path).components() {

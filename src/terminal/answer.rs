@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_paths_and_yes_or_no() {
+    fn texts_paths_and_confirmations_are_read() {
         let of = |kind| Ask::new(Purpose::Input, kind, "", "What?");
         assert_eq!(meant(&of(Kind::Confirm), "Y"), "\"Y\"");
         assert_eq!(meant(&of(Kind::Confirm), "perhaps"), "! Answer yes or no.");

@@ -480,7 +480,7 @@ mod tests {
 
     fn show(front: &mut TerminalFront, piece: &str) -> Chunk {
         let about = About::Text { message_id: MessageId::Said(1), done: false, withdrawn: false };
-        let progress = Progress { text: piece.into(), parent_call_id: None, about, truncated: false };
+        let progress = Progress::new(about, piece);
         let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
         let mut out = Outbox::default();
         let at = SystemTime::now();

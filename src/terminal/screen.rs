@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stdout_that_goes_elsewhere_leaves_the_terminal_alone() {
+    fn a_redirected_stdout_leaves_the_terminal_unchanged() {
         let mut screen = Screen::new(Look { shared: false, ..LOOK });
         assert_eq!(seen(&mut screen, "half ", "", "", Some("busy")), "|half |busy");
         assert_eq!(seen(&mut screen, "", "* tool\n", "", None), "\r    \r||* tool\n");

@@ -211,7 +211,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn titles_are_alike_for_every_agent() {
+    fn every_agent_has_the_same_titles() {
         for (category, told, shown) in [
             (Category::Execute, "Bash: cargo test", "Run cargo test"),
             (Category::Execute, "Shell: cargo test", "Run cargo test"),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn times_counts_and_costs_are_short() {
+    fn times_counts_and_costs_are_shown_in_short_form() {
         for (seconds, shown) in [(0, "0s"), (59, "59s"), (65, "1m 05s"), (3599, "59m 59s"), (7265, "2h 01m")] {
             assert_eq!(span(Duration::from_secs(seconds)), shown);
         }

@@ -110,11 +110,7 @@ impl DraftRequest {
 /// The command that checks a specification or a plan.
 pub(super) fn check_command(kind: WorkflowKind, file: &str) -> Result<String, Failure> {
     let program = myself::file().ok_or_else(myself::not_found)?;
-    let what = match kind {
-        WorkflowKind::Spec => "spec",
-        WorkflowKind::Plan | WorkflowKind::Implement => "plan",
-    };
-    Ok(format!("{} {what} check {file}", crate::clean::shell_word(&program.to_string_lossy())))
+    Ok(format!("{} {} check {file}", crate::clean::shell_word(&program.to_string_lossy()), super::document(kind).0))
 }
 
 /// The object `workflow` of run.started.

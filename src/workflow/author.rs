@@ -106,10 +106,7 @@ impl Author {
     }
 
     fn what(&self) -> &'static str {
-        match self.kind {
-            WorkflowKind::Spec => "specification",
-            WorkflowKind::Plan | WorkflowKind::Implement => "plan",
-        }
+        super::document(self.kind).1
     }
 
     /// Prepares the draft. Returns the prompt.

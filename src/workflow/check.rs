@@ -47,7 +47,8 @@ pub struct PlanCheck<'a> {
     pub shown: &'a Path,
     /// Whether research.md and context.md must be there.
     pub whole: bool,
-    /// The specification that the plan must name, relative to the project's folder. `None`: any, outside of a workflow.
+    /// The specification that the plan must name, relative to the project's folder. `None`: outside a workflow, where
+    /// the plan may name any.
     pub of: Option<&'a Path>,
     /// The rules to ignore.
     pub ignored: &'a [Rule],

@@ -155,8 +155,8 @@ impl<'p> Joined<'p> {
             // An agent that sends no messages has its text only in the result.
             self.results += 1;
             let about = About::Text { message_id: MessageId::Result(self.results), done: true, withdrawn: false };
-            let progress = Progress { text, parent_call_id: None, about, truncated: false };
-            let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
+            let progress = Body::Progress(Box::new(Progress::new(about, text)));
+            let mut body = Redacted::new(progress, &Redactor::new());
             self.peer.show(Outgoing { body: &mut body, ..outgoing }, out);
         }
     }

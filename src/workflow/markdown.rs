@@ -124,7 +124,7 @@ fn unindented(line: &str) -> Option<&str> {
     (line.len() - text.len() <= 3).then_some(text)
 }
 
-/// How often a line repeats a character at its start.
+/// The number of times that a line repeats a character at its start.
 fn row(line: &str, of: u8) -> usize {
     line.bytes().take_while(|byte| *byte == of).count()
 }

@@ -42,6 +42,7 @@ pub mod template;
 pub mod violation;
 
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::words::WorkflowKind;
 
 /// The failure for an invalid field.
 fn invalid(message: String) -> Failure {
@@ -51,4 +52,12 @@ fn invalid(message: String) -> Failure {
 /// A number of things: `1 task`, `3 tasks`.
 pub fn counted(count: usize, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The document that a workflow checks: the command that checks it, and its name in sentences.
+fn document(kind: WorkflowKind) -> (&'static str, &'static str) {
+    match kind {
+        WorkflowKind::Spec => ("spec", "specification"),
+        WorkflowKind::Plan | WorkflowKind::Implement => ("plan", "plan"),
+    }
 }

@@ -69,7 +69,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_name_is_made_of_the_first_line_that_is_not_blank() {
+    fn a_name_comes_from_the_first_non_blank_line() {
         let long = "a".repeat(60);
         for (description, name) in [
             ("Add a login page", "add-a-login-page"),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_are_names() {
+    fn invalid_names_are_refused() {
         for good in ["a", "0", "a-b", "a--b", &"x".repeat(50)] {
             assert!(Slug::parse(good).is_some(), "{good}");
         }
@@ -123,7 +123,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn whatever_is_described_the_name_is_one(description in "\\PC{0,80}|(.|\n){0,200}|[a-z -]{0,200}") {
+        fn every_description_yields_a_valid_name(description in "\\PC{0,80}|(.|\n){0,200}|[a-z -]{0,200}") {
             let name = Slug::of_description(&description);
             prop_assert_eq!(Slug::parse(name.as_str()), Some(name));
         }

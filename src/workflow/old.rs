@@ -26,10 +26,7 @@ impl Project {
         Err(FileProblem::Io(std::io::ErrorKind::AlreadyExists))
     }
 
-    /// Moves a file or a folder out of the way, whatever it is. `None`: nothing was there.
-    ///
-    /// # Errors
-    /// The file system's.
+    /// Moves a file or a folder of any kind out of the way. `None`: the path did not exist.
     pub fn give_way(&self, path: &Path) -> Result<Option<GaveWay>, FileProblem> {
         if self.entry(path)?.is_none() {
             return Ok(None);

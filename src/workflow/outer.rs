@@ -29,7 +29,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long to wait for the processes of abandoned work to exit. After that they are left to the kernel.
+/// The maximum wait for the processes of abandoned work. After it, they are left to the kernel.
 const SETTLE_LIMIT: Duration = Duration::from_millis(500);
 
 /// The run of a workflow.
@@ -263,8 +263,7 @@ impl<'p> Outer<'p> {
     /// Emits a progress frame at the beginning of the next part, if the run's level includes its kind.
     pub fn tell(&mut self, about: About, text: impl Into<Text>) {
         if self.settings.progress >= about.level() {
-            let progress = Progress { text: text.into(), parent_call_id: None, about, truncated: false };
-            self.first.push(Body::Progress(Box::new(progress)));
+            self.first.push(Body::Progress(Box::new(Progress::new(about, text))));
         }
     }
 
@@ -354,9 +353,11 @@ impl<'p> Outer<'p> {
     }
 
     /// Waits for work in a thread of its own, as a part of the run that serves cancels, signals and time limits
+    /// Waits for work in a separate thread, as a part of the run that serves cancels, signals and time limits
     /// meanwhile. `limit`: the remaining time of the phase. Returns `None` if no thread could be started.
     ///
     /// # Errors
+    ///
     /// The run is over, or the limit was reached. The work is abandoned, and its processes are stopped.
     pub fn errand<T: Send + 'static>(
         &mut self,

@@ -1,12 +1,15 @@
 //! A part of the run without a process: one question of spektacular's own, or the wait for work in a thread.
 
-use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer};
+use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::question::{Ask, Asks};
 use crate::protocol::request::Settings;
-use crate::protocol::words::{QuestionKind, StopReason};
+use crate::protocol::words::QuestionKind;
 use crossbeam_channel::Sender;
+
+/// The text of the result, which is never shown.
+const OVER: &str = "The step is over.";
 
 /// The driver of a part without a process.
 pub(crate) enum QuietStep {
@@ -18,13 +21,7 @@ pub(crate) enum QuietStep {
 
 impl Driver for QuietStep {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            questions: vec![QuestionKind::Confirm, QuestionKind::Select],
-            resume: Some(false),
-            deltas: Some(false),
-            structured_output: Some(false),
-            usage: Some(false),
-        }
+        Capabilities::only_asking(vec![QuestionKind::Confirm, QuestionKind::Select])
     }
 
     fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
@@ -32,18 +29,7 @@ impl Driver for QuietStep {
             let asks: Asks = std::iter::once((**ask).clone()).collect();
             turn.events.push(AgentEvent::Ask { key: AskKey("question".into()), asks });
         }
-        Ok(Launch {
-            program: Program::Myself,
-            args: Vec::new(),
-            env: Vec::new(),
-            env_remove: Vec::new(),
-            send: Vec::new(),
-            images: Vec::new(),
-            close_input: true,
-            start_timeout: None,
-            driver: "quiet",
-            install: None,
-        })
+        Ok(Launch { close_input: true, ..Launch::of(Program::Myself, "quiet") })
     }
 
     fn has_process(&self) -> bool {
@@ -56,7 +42,7 @@ impl Driver for QuietStep {
         if let (QuietStep::Asks(_, sender), Some(reply)) = (&self, replies.first()) {
             let _ = sender.try_send(reply.clone());
         }
-        turn.events.push(AgentEvent::TurnOver(over()));
+        turn.events.push(AgentEvent::TurnOver(TurnOver::completed(OVER.to_owned())));
     }
 
     fn takes_turns(&self) -> bool {
@@ -70,13 +56,8 @@ impl Driver for QuietStep {
     fn finish(&mut self, _turn: &mut Turn) {}
 
     fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &Text) -> TurnOver {
-        over()
+        TurnOver::completed(OVER.to_owned())
     }
-}
-
-fn over() -> TurnOver {
-    let answer = FinalAnswer::from("The step is over.".to_owned());
-    TurnOver::Completed { answer, structured: None, stop: StopReason::EndTurn }
 }
 
 #[cfg(test)]

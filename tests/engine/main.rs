@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 /// The argument that makes this program the process under test.
 const UNDER_TEST: &str = "under-test";
-const TEST: &str = "several_runs_are_one_outside";
+const TEST: &str = "several_runs_join_into_one";
 
 fn main() {
     // A run starts its helpers as its own program with an argument.
@@ -38,7 +38,7 @@ fn main() {
         // As in the harness, a filter that matches no test runs nothing.
         filter if filter.is_some_and(|word| !word.starts_with('-') && !TEST.contains(word)) => {}
         _ => {
-            several_runs_are_one_outside();
+            several_runs_join_into_one();
             println!("test {TEST} ... ok");
         }
     }
@@ -114,7 +114,7 @@ fn text_is(frame: &Value, text: &str) -> bool {
     frame["payload"]["kind"] == "text" && frame["payload"]["text"].as_str().is_some_and(|t| t.contains(text))
 }
 
-fn several_runs_are_one_outside() {
+fn several_runs_join_into_one() {
     let mut under = UnderTest::start();
     under.send(&json!({"v": "1", "id": "start", "type": "run.start", "run_id": "outside",
         "payload": {"prompt": "Say hello.", "agent": "recorded"}}));

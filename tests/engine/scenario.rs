@@ -7,7 +7,6 @@ use spektacular::agent::registry::{Agent, Agents, Dialect, Layers};
 use spektacular::engine::{Begin, Engine, Job, Prepared, Report};
 use spektacular::io::inbox::Source;
 use spektacular::io::output::diagnose;
-use spektacular::protocol::origins::Origins;
 use spektacular::protocol::request::{Options, Permissions};
 use spektacular::protocol::words::{Level, Policy};
 use std::fs;
@@ -35,8 +34,7 @@ fn job(begin: Begin) -> Job {
     let permissions = Some(Permissions::All(Policy::Allow));
     // Requests deltas, so that text arrives while the agent still speaks.
     let above = Options { permissions, progress: Some(Level::Full), ..Options::default() };
-    let layers =
-        Layers { agents: agents(), above, below: Options::default(), guest_model: None, origins: Origins::default() };
+    let layers = Layers { above, ..Layers::of(agents()) };
     Job { begin, ..Job::new(layers) }
 }
 

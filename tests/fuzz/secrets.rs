@@ -12,8 +12,6 @@ use spektacular::agent::registry::Layers;
 use spektacular::engine::{Conductor, Departed, Job, Peer};
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::inbound;
-use spektacular::protocol::origins::Origins;
-use spektacular::protocol::request::Options;
 use spektacular::run::{Event, Ids};
 use spektacular::terminal::{Detail, Look, TerminalFront};
 use std::fmt::Write;
@@ -235,14 +233,7 @@ struct Out {
 fn play<P: Peer>(peer: P, lines: &[String], secret: &str, record: &Path) -> Out {
     let head = lines.first().and_then(|line| line.strip_prefix("= ")).unwrap_or("{}");
     let agents = agents_of(&serde_json::from_str(head).expect("the configuration of a case"));
-    let layers = Layers {
-        agents,
-        above: Options::default(),
-        below: Options::default(),
-        guest_model: None,
-        origins: Origins::default(),
-    };
-    let job = Job { record: Some(record.to_owned()), mirror_stderr: true, ..Job::new(layers) };
+    let job = Job { record: Some(record.to_owned()), mirror_stderr: true, ..Job::new(Layers::of(agents)) };
     let mut conductor = Conductor::new(job, peer, Notebook::at("/home/user/project"), "s", Ids::default());
     let mut out = Out::default();
     let mut ids: Vec<String> = Vec::new();

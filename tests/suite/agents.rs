@@ -59,7 +59,7 @@ fn an_agent_that_is_missing_is_not_available_and_exits_4_by_name() {
 }
 
 #[test]
-fn those_that_are_available_come_first_and_the_rest_in_one_line() {
+fn available_agents_come_first_and_the_others_share_one_line() {
     let plain = Case::new().script("bin/opencode", "echo 1.2.3").script("bin/claude", "exit 1");
     let text = plain.run(&["agents", "check"]);
     assert_eq!((text.code, text.err.as_str()), (Some(0), ""));
@@ -186,7 +186,7 @@ fn an_agent_of_npx_is_available_when_its_package_is_there_and_nothing_is_downloa
 }
 
 #[test]
-fn an_unknown_program_is_only_looked_for() {
+fn an_unknown_program_is_found_but_not_started() {
     let entries = json!({"agents": {
         "task": {"driver": "lines", "command": "task"}, "mine": {"driver": "acp", "command": "task", "args": ["acp"]},
         "gone": {"driver": "lines", "command": "/no/such/file"}, "plain": {"driver": "lines", "command": "plain"}
@@ -253,7 +253,7 @@ fn an_agent_whose_version_query_fails_is_not_available() {
 }
 
 #[test]
-fn a_log_in_is_seen_and_never_shown() {
+fn a_login_is_detected_but_never_shown() {
     let check = |plain: &Case, name: &str| {
         // If no agent is installed, the login is unaffected.
         let did = plain.run(&["agents", "check", name, "--output", "json"]);

@@ -32,8 +32,8 @@ fn zombies_of(parent: i32) -> usize {
 }
 
 #[test]
-fn as_pid_1_the_program_reaps_orphans_and_heeds_a_signal() {
-    let name = "as_pid_1_the_program_reaps_orphans_and_heeds_a_signal";
+fn as_pid_1_the_program_reaps_orphans_and_obeys_a_signal() {
+    let name = "as_pid_1_the_program_reaps_orphans_and_obeys_a_signal";
     if !unshares(&["-pf", "--mount-proc"]) {
         return not_checked(name, "unshare cannot make a PID namespace here");
     }
@@ -82,7 +82,7 @@ fn in_an_empty_root_the_agent_is_not_found() {
 }
 
 #[test]
-fn a_wall_clock_that_steps_back_changes_only_the_time_stamps() {
+fn a_wall_clock_that_is_set_back_changes_only_the_timestamps() {
     let mut world = World::new("/home/user/project", Options::default(), Agents::built_in());
     let day = |day: u64| Some(UNIX_EPOCH + Duration::from_secs(day * 86_400));
     world.machine().today = day(2);

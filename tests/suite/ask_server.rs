@@ -236,7 +236,7 @@ fn the_ways_in_which_a_question_stays_unanswered() {
 }
 
 #[test]
-fn a_model_can_give_rules_for_its_answers() {
+fn a_model_can_validate_the_answers() {
     let mut run = Run::begin(json!({}));
     let mut server = run.server();
     let rules = json!({"min": 1, "max": 9, "integer": true});
@@ -373,7 +373,7 @@ fn bad_input_is_refused_and_the_next_message_is_heard() {
 }
 
 #[test]
-fn only_who_knows_the_nonce_is_heard() {
+fn only_a_caller_with_the_nonce_is_served() {
     let run = Run::begin(json!({}));
     let (nonce, path) = run.address();
     let end = |mut stream: UnixStream| {

@@ -243,7 +243,7 @@ fn the_time_limit_counts_while_a_question_is_open_too() {
 }
 
 #[test]
-fn an_agent_that_shows_no_sign_of_life_is_a_start_timeout() {
+fn an_agent_without_any_output_is_a_start_timeout() {
     let mut session = Case::with(Script::bare().sh("while recv; do :; done")).spawn();
     session.start(json!({"start_timeout_s": 0.5}));
     let outcome = session.finish();
@@ -299,7 +299,7 @@ fn the_idle_clock_stops_no_longer_than_the_tools_limit() {
 }
 
 #[test]
-fn an_idle_timeout_of_zero_is_none() {
+fn an_idle_timeout_of_zero_means_no_limit() {
     let mut session = working(talker(), json!({"idle_timeout_s": 0, "heartbeat_s": 0.2}));
     session.until_progress("heartbeat");
     session.until_progress("heartbeat");

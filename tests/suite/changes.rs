@@ -59,7 +59,7 @@ fn is_gone(outcome: &Outcome) {
 }
 
 #[test]
-fn a_file_that_is_deleted_before_git_has_looked_is_deleted() {
+fn a_file_that_is_deleted_before_the_baseline_is_reported_as_deleted() {
     // A file's time is coarse: the pause makes the deletion newer than the start of the run.
     let deletes = Script::new().sh("sleep 0.05; rm old.txt; note deleted").say("msg_1", "Gone").done("Gone");
     let waits = "[ \"$N\" -gt 1 ] || until grep -q deleted \"$D/notes\" 2>/dev/null; do sleep 0.01; done";
@@ -159,7 +159,7 @@ fn a_cancel_after_the_result_hurries_git_and_the_outcome_stands() {
 }
 
 #[test]
-fn no_limit_of_the_run_is_over_while_git_looks() {
+fn no_limit_passes_while_git_lists_the_changes() {
     for limit in ["timeout_s", "idle_timeout_s"] {
         let case = with_git(command(&format!("{MAKES}; echo ok")), "test $N = 1 || sleep 1.5");
         let outcome = run(case, json!({limit: 1, "heartbeat_s": 0.4}));

@@ -184,7 +184,7 @@ fn set_adds_a_value_and_unset_removes_it() {
 }
 
 #[test]
-fn the_users_file_is_meant_by_global_and_xdg_moves_it() {
+fn global_selects_the_users_file_and_xdg_moves_it() {
     let case = Case::new();
     ok(&case, &["set", "--global", "model", "m"]);
     assert_eq!(read(&case, USER), "{\n  \"model\": \"m\"\n}\n");
@@ -583,7 +583,7 @@ fn a_full_list_of_trusted_files_makes_room_and_loses_no_trust() {
 }
 
 #[test]
-fn a_dangling_link_stays_a_link() {
+fn a_dangling_link_is_refused_and_kept() {
     let case = Case::new().file("home/.config/spektacular/x", "").link(USER, "home/dotfiles.json");
     let done = config(&case, &["set", "--global", "model", "m"]);
     assert!(done.code == 2 && done.err.contains("is a symbolic link without a target"), "{}", done.err);

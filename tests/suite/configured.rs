@@ -316,7 +316,7 @@ fn a_cloned_project_gets_nothing_dangerous_unasked() {
 }
 
 #[test]
-fn an_agent_of_ones_own_runs() {
+fn a_user_defined_agent_runs() {
     let secret = "s3cret-of-the-agents-own";
     let mine = json!({
         "driver": "acp", "command": "my-agent", "args": ["serve", "--acp"], "display_name": "Mine",

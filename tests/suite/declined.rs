@@ -57,7 +57,7 @@ fn declined(case: Case, agent: &str) -> Outcome {
 }
 
 #[test]
-fn an_agent_that_does_nothing_more_after_a_declined_question_could_not_go_on() {
+fn an_agent_that_stops_after_a_declined_question_fails_the_run() {
     for (case, agent) in [
         (lines("cat >/dev/null; exit 3"), "cmd"),
         (claude("exit 1"), "claude"),
@@ -74,7 +74,7 @@ fn an_agent_that_does_nothing_more_after_a_declined_question_could_not_go_on() {
 }
 
 #[test]
-fn an_unanswered_question_that_counts_as_declined_is_the_same() {
+fn an_unanswered_question_that_counts_as_declined_has_the_same_effect() {
     let mut session = claude("exit 1").spawn();
     session.start(json!({"on_question_timeout": "continue", "question_timeout_s": 0.2}));
     let outcome = session.finish();
@@ -92,7 +92,7 @@ fn an_agent_that_continues_does_not_count_as_blocked() {
 }
 
 #[test]
-fn another_reason_for_the_end_counts_more() {
+fn another_failure_takes_precedence() {
     // A signal killed the agent.
     declined(claude("kill -KILL $$"), "claude").failed("agent_exited");
     declined(lines("kill -KILL $$"), "cmd").failed("agent_exited");

@@ -49,7 +49,7 @@ fn a_folder_that_was_moved_is_found() {
 }
 
 #[test]
-fn only_the_whole_id_counts() {
+fn only_a_complete_id_is_found() {
     let (path, content) = kept("gemini");
     let other = content.replace(ID, "f0497063-0000-0000-0000-000000000000");
     let plain = Case::new().file(&path, &other).file(&path.replace("/greeter/", "/other/"), &content);
@@ -156,7 +156,7 @@ fn a_file_is_written_atomically_and_replaced_only_by_force() {
 }
 
 #[test]
-fn a_link_stays_a_link() {
+fn writing_through_a_link_keeps_the_link() {
     let (path, content) = kept("claude");
     let plain = Case::new().file(&path, &content).file("home/real", "old").link("work/linked", "home/real");
     assert_eq!(plain.run(&["export", ID, "--out", "linked", "--force"]).code, Some(0));

@@ -72,7 +72,7 @@ const FAULTS: &[(&str, &[&str])] = &[
     (
         "an agent without a result",
         &[
-            "an_agent_that_ends_without_a_word_failed_whatever_its_status",
+            "an_agent_that_exits_without_a_result_failed_with_any_status",
             "a_command_that_cannot_be_run_is_a_failed_start",
         ],
     ),
@@ -92,16 +92,16 @@ const FAULTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("a flood on stderr", &["a_flood_on_stderr_blocks_nothing_and_its_tail_is_short"]),
-    ("orphans of a program that is PID 1", &["as_pid_1", "as_pid_1_the_program_reaps_orphans_and_heeds_a_signal"]),
+    ("orphans of a program that is PID 1", &["as_pid_1", "as_pid_1_the_program_reaps_orphans_and_obeys_a_signal"]),
     ("an empty root", &["in_an_empty_root_the_agent_is_not_found"]),
-    ("a wall clock that steps back", &["a_wall_clock_that_steps_back_changes_only_the_time_stamps"]),
+    ("a wall clock that steps back", &["a_wall_clock_that_is_set_back_changes_only_the_timestamps"]),
     (
         "an interrupt, a hang-up and a termination at a terminal",
-        &["ctrl_d_declines_one_question_and_ctrl_c_cancels_the_run", "a_terminal_that_goes_away_ends_the_run"],
+        &["ctrl_d_declines_one_question_and_ctrl_c_cancels_the_run", "a_closed_terminal_ends_the_run"],
     ),
     (
         "git that hangs, and a cancel",
-        &["a_cancel_is_served_while_git_looks_after_a_turn", "the_limit_of_a_phase_covers_git"],
+        &["a_cancel_is_served_while_git_lists_the_changes_after_a_turn", "the_limit_of_a_phase_covers_git"],
     ),
     ("a panic", &["a_panic_at_any_point_ends_the_run_in_order"]),
     (

@@ -405,7 +405,7 @@ fn the_first_result_counts_and_nothing_after_it_makes_a_second_end() {
 }
 
 #[test]
-fn an_agent_that_ends_without_a_word_failed_whatever_its_status() {
+fn an_agent_that_exits_without_a_result_failed_with_any_status() {
     for (end, code, signal) in [
         ("exit 0", json!(0), Value::Null),
         ("exit 3", json!(3), Value::Null),
@@ -696,7 +696,7 @@ fn a_session_that_the_agent_does_not_know_is_session_not_found() {
 }
 
 #[test]
-fn the_agents_own_word_decides_over_its_exit_status() {
+fn the_agents_result_takes_precedence_over_its_exit_status() {
     let script = Script::new().say("msg_1", "ok").out(&success("ok")).sh("RC=9\nlisten");
     let outcome = run(Case::with(script), json!({}));
     assert_eq!(outcome.completed()["agent_exit"]["code"], 9);

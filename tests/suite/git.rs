@@ -159,7 +159,7 @@ fn created_modified_and_deleted() {
 }
 
 #[test]
-fn same_size_is_seen() {
+fn a_change_of_the_same_size_is_seen() {
     Repo::new().check(|repo| repo.write("a", "b\n"), &[("a", Modified)]);
 }
 
@@ -328,7 +328,7 @@ fn cwd_below_the_root() {
 }
 
 #[test]
-fn strange_names() {
+fn paths_with_special_characters_are_seen() {
     let repo = Repo::new();
     let names: [&[u8]; 6] = [b"new\nline", b"not utf-8 \xff\xfe", b" space ", b"-c", b"qu\"o\\te", b"tab\tx"];
     let mut pending = begin(&repo.root());
@@ -607,7 +607,7 @@ fn endless_output_ends() {
 }
 
 #[test]
-fn no_time_at_all() {
+fn a_limit_of_zero_leaves_the_changes_unknown() {
     let repo = Repo::new();
     assert_eq!(begin_with(&repo.root(), Duration::ZERO).changes(limit()), LATE);
     assert_eq!(begin(&repo.root()).changes(Duration::ZERO), LATE);

@@ -86,7 +86,7 @@ fn every_page_of_the_reference_is_printed() {
 }
 
 #[test]
-fn flags_stand_in_groups() {
+fn flags_are_grouped() {
     for command in COMMANDS.iter().filter(|command| !command.flags.is_empty()) {
         assert!(command.flags[0].group.is_some(), "{} begins without a group", command.name);
         let titles: Vec<&str> = command.all_flags().filter_map(|flag| flag.group).collect();
@@ -404,7 +404,7 @@ fn fish_completes_commands_flags_and_values() {
 }
 
 #[test]
-fn habits_from_other_programs_work_or_get_the_name_of_our_flag() {
+fn flags_of_other_programs_work_or_name_ours() {
     for (typed, meant) in [
         (&["run", "-y", "-c", "task"][..], &["adhoc", "--yes", "--continue", "task"][..]),
         (&["exec", "--resume", "id", "task"], &["adhoc", "--session", "id", "task"]),

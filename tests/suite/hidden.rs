@@ -128,7 +128,7 @@ const BY_ALL_WITH_TOOLS: [&str; 6] =
     ["a thought", "a tool's title", "a tool's output", "a permission's title", "a permission's detail", "an error"];
 
 #[test]
-fn a_text_of_any_agent_is_hidden_where_it_is_a_secret() {
+fn a_secret_text_of_any_agent_is_hidden() {
     let (mut covered, mut wrong) = (BTreeSet::new(), Vec::new());
     for case in case::all() {
         let agent = case.name.split('/').next().unwrap().to_owned();

@@ -77,7 +77,7 @@ fn run_started_does_not_wait_for_the_agent() {
 }
 
 #[test]
-fn a_run_id_of_the_orchestrators_is_used_and_a_missing_one_is_made() {
+fn the_orchestrators_run_id_is_used_and_a_missing_one_is_generated() {
     assert_eq!(hello(json!({})).frames[0]["run_id"], RUN);
     let mut session = Case::with(Script::hello()).spawn();
     session.send_line(r#"{"v":"1","type":"run.start","payload":{"prompt":"hi"}}"#);
@@ -88,7 +88,7 @@ fn a_run_id_of_the_orchestrators_is_used_and_a_missing_one_is_made() {
 }
 
 #[test]
-fn a_session_is_resumed_in_one_word_of_argv() {
+fn a_session_is_resumed_by_a_single_argument() {
     let outcome = hello(json!({"session_id": SESSION}));
     outcome.completed();
     assert!(outcome.log().argv().contains(&format!("--resume={SESSION}")), "{:?}", outcome.log().argv());
@@ -277,7 +277,7 @@ fn titles_are_one_line() {
 }
 
 #[test]
-fn usage_counts_cached_tokens_in() {
+fn usage_includes_cached_tokens() {
     let outcome = hello(json!({}));
     let expected = json!({"input_tokens": 17, "output_tokens": 5, "cached_input_tokens": 7, "cost_usd": 0.25});
     for (key, value) in expected.as_object().unwrap() {

@@ -73,7 +73,7 @@ fn the_prompt_is_an_argument_and_stdin_is_empty() {
 }
 
 #[test]
-fn no_first_sign_of_life_is_waited_for() {
+fn a_command_has_no_start_timeout_by_default() {
     let outcome = run(shell("echo hi"), json!({}));
     assert!(outcome.frames[0].payload()["config"]["start_timeout_s"].is_null());
     let outcome = run(shell("exec sleep 60"), json!({"start_timeout_s": 0.2}));

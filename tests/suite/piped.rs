@@ -80,7 +80,7 @@ fn a_pipe_goes_behind_the_prompt() {
 }
 
 #[test]
-fn a_file_is_read_from_where_it_stands() {
+fn a_file_is_read_from_its_current_position() {
     let case = hello();
     let path = case.path("work/input");
     fs::write(&path, "not this\na diff\nof two lines\n").unwrap();
@@ -105,7 +105,7 @@ fn a_dash_marks_the_place_of_stdin() {
 }
 
 #[test]
-fn a_stdin_that_is_nothing_of_the_kind_is_not_read() {
+fn a_stdin_of_any_other_kind_is_not_read() {
     assert_eq!(prompt(&["go"], Stdio::null()), "go");
     assert_eq!(prompt(&["go"], holding("")), "go", "a pipe at its end adds nothing");
     assert_eq!(prompt(&["go"], File::open("/dev/zero").unwrap()), "go");

@@ -17,7 +17,7 @@ fn agent(script: &str) -> Case {
 }
 
 #[test]
-fn a_flood_of_messages_keeps_neither_the_clock_nor_the_agent_away() {
+fn a_flood_of_messages_starves_neither_the_clock_nor_the_agent() {
     let case = agent(r#"echo '{"type":"system","subtype":"init","session_id":"s"}'; cat >/dev/null"#);
     let mut session = case.spawn();
     session.start(json!({"timeout_s": 1}));
@@ -30,7 +30,7 @@ fn a_flood_of_messages_keeps_neither_the_clock_nor_the_agent_away() {
 }
 
 #[test]
-fn a_full_stderr_holds_neither_a_frame_nor_the_end() {
+fn a_full_stderr_delays_neither_frames_nor_the_end() {
     let (_kept, mut full) = std::io::pipe().unwrap();
     rustix::io::ioctl_fionbio(&full, true).unwrap();
     while full.write(&[b'x'; 4096]).is_ok() {}
@@ -160,7 +160,7 @@ fn a_refused_start_shows_no_secret_of_its_own() {
 }
 
 #[test]
-fn whoever_leaves_after_the_last_frame_changes_no_outcome() {
+fn a_reader_that_leaves_after_the_last_frame_does_not_change_the_outcome() {
     for _ in 0..40 {
         let mut session = agent("exit 0").spawn();
         session.start(json!({"agent": "nobody"}));

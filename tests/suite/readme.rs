@@ -108,7 +108,7 @@ fn words(line: &str, case: &Case) -> Vec<String> {
 }
 
 #[test]
-fn the_first_command_leaves_nothing_in_the_checkout() {
+fn the_first_command_leaves_no_file_in_the_checkout() {
     let section = section("Quick start for a person");
     let line = section.lines().find_map(|line| line.trim().strip_prefix("cargo run --release -- ")).unwrap();
     let case = sandbox();

@@ -212,7 +212,7 @@ fn leftmost_then_longest() {
 }
 
 #[test]
-fn a_form_may_reach_beyond_a_shape() {
+fn a_secret_that_extends_past_a_known_token_is_hidden_entirely() {
     let redactor = with(&["sk-abcdefghijklmnopqrstuvwxyz and more", "abc\ndef-0123", "abcd1234\\"]);
     check(&redactor, "sk-abcdefghijklmnopqrstuvwxyz and more.", "[redacted].");
     check(&redactor, "sk-abcdefghijklmnopqrstuvwxyz and mor", "[redacted] and mor");
@@ -249,7 +249,7 @@ fn a_text_that_was_trimmed_below_the_limit_stays() {
 }
 
 #[test]
-fn a_mask_stays_a_mask() {
+fn a_mask_is_not_redacted_again() {
     let redactor = with(&["redacted", "[redacte", "x[redacted]y", "acted] and"]);
     stays(&redactor, MASK);
     stays(&redactor, "a [redacted][redacted] and b");
@@ -515,7 +515,7 @@ fn environment() {
 }
 
 #[test]
-fn pieces_come_out_early() {
+fn pieces_are_released_early() {
     let redactor = with(&["correct horse battery"]);
     let mut stream = Stream::default();
     assert_eq!(stream.push(&redactor, "plain prose, "), "plain prose, ");
@@ -538,7 +538,7 @@ fn pieces_come_out_early() {
 }
 
 #[test]
-fn endless_shapes_hold_nothing() {
+fn endless_tokens_hold_no_text_back() {
     let redactor = Redactor::new();
     let filler = "abcdefghij0123456789".repeat(10);
     for start in [

@@ -418,7 +418,7 @@ fn null_is_the_same_as_an_absent_field() {
 }
 
 #[test]
-fn servers_by_name_are_for_what_a_person_types() {
+fn servers_by_name_are_accepted_only_from_a_person() {
     let outcome = start_with(json!({"mcp_servers": {"mcpServers": {"a": {"command": "x"}}}}));
     let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
     assert!(message.contains("`mcp_servers` must be a list"), "{message}");

@@ -81,7 +81,7 @@ const PROTOCOL: &[Requirement] = &[
     held(
         "The default, the validation and the rules of a question can be reached from every agent.",
         &[
-            ("tests/suite/ask_server.rs", "a_model_can_give_rules_for_its_answers"),
+            ("tests/suite/ask_server.rs", "a_model_can_validate_the_answers"),
             ("tests/real_agents/questions.rs", "question_of_every_kind"),
         ],
     ),
@@ -105,7 +105,7 @@ const PROTOCOL: &[Requirement] = &[
     ),
     held(
         "A declined question that the agent needs ends as question_declined where the agent cannot go on.",
-        &[("tests/suite/declined.rs", "an_agent_that_does_nothing_more_after_a_declined_question_could_not_go_on")],
+        &[("tests/suite/declined.rs", "an_agent_that_stops_after_a_declined_question_fails_the_run")],
     ),
     held(
         "run.cancel stops the agent's process.",
@@ -173,7 +173,7 @@ const AGENTS: &[Requirement] = &[
         "A new agent needs a module of its own and its registration, and no change elsewhere.",
         &[
             ("tests/suite/tidy.rs", "the_readme_names_every_file_that_a_dialect_touches"),
-            ("tests/suite/configured.rs", "an_agent_of_ones_own_runs"),
+            ("tests/suite/configured.rs", "a_user_defined_agent_runs"),
         ],
     ),
     held(
@@ -191,7 +191,7 @@ const AGENTS: &[Requirement] = &[
         "An agent tells whether it is there, in which version, and how to get it.",
         &[
             ("tests/suite/agents.rs", "a_program_that_is_asked_leaves_no_file_and_no_process"),
-            ("tests/suite/agents.rs", "a_log_in_is_seen_and_never_shown"),
+            ("tests/suite/agents.rs", "a_login_is_detected_but_never_shown"),
             ("tests/suite/faults.rs", "a_missing_agent_is_reported_after_run_started"),
         ],
     ),
@@ -387,7 +387,7 @@ const STREAM: &[Requirement] = &[
         "A result that says it is an error is one, whatever its name.",
         &[
             ("tests/suite/faults.rs", "the_agents_error_has_a_failure_code"),
-            ("tests/suite/faults.rs", "the_agents_own_word_decides_over_its_exit_status"),
+            ("tests/suite/faults.rs", "the_agents_result_takes_precedence_over_its_exit_status"),
         ],
     ),
     held(
@@ -466,7 +466,7 @@ const PEOPLE: &[Requirement] = &[
     held(
         "A run tells its tokens, its cost and how long it took.",
         &[
-            ("tests/suite/lifecycle.rs", "usage_counts_cached_tokens_in"),
+            ("tests/suite/lifecycle.rs", "usage_includes_cached_tokens"),
             ("tests/suite/lifecycle.rs", "a_run_completes_with_the_agents_answer_and_all_keys"),
         ],
     ),

@@ -54,7 +54,7 @@ fn percent(text: &str) -> String {
 }
 
 #[test]
-fn the_test_encodes_as_everybody_does() {
+fn the_encoders_of_the_tests_are_correct() {
     assert_eq!([base64(b"a"), base64(b"ab"), base64(b"abc?")], ["YQ==", "YWI=", "YWJjPw=="]);
     assert_eq!(percent("a/b+c"), "a%2Fb%2Bc");
 }

@@ -120,7 +120,7 @@ fn few_files_open_a_text_with_its_secrets() {
 }
 
 #[test]
-fn every_file_says_what_it_is() {
+fn every_file_has_a_module_comment() {
     for (path, text) in rust_files("src") {
         assert!(text.starts_with("//! "), "{} does not begin with //!", path.display());
     }

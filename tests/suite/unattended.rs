@@ -60,7 +60,7 @@ fn a_timeout_and_the_end_of_stdin_count_too() {
 
 /// A decision by a policy or a person. The run completes, whatever the decision was.
 #[test]
-fn a_denial_that_somebody_meant_does_not_count() {
+fn a_deliberate_denial_does_not_count() {
     let payload = json!({"interactive": false, "permissions": "deny", "fail_on_denied": true});
     assert_eq!(tallies(&run(Case::with(Script::asks_bash()), payload)), [none(), none()]);
     for input in [json!({"value": "deny"}), json!({"declined": true})] {
@@ -74,7 +74,7 @@ fn a_denial_that_somebody_meant_does_not_count() {
 }
 
 #[test]
-fn a_run_in_which_nobody_could_allow_anything_fails_where_that_is_wanted() {
+fn a_run_with_an_unanswered_permission_fails_if_fail_on_denied_is_set() {
     let outcome = run(Case::with(asks_all()), json!({"interactive": false, "fail_on_denied": true}));
     let failed = outcome.failed("denied");
     assert_eq!(outcome.exit_code, Some(6));
@@ -101,7 +101,7 @@ fn only_a_denied_permission_in_a_run_that_would_complete_fails_it() {
 }
 
 #[test]
-fn the_count_is_exact_and_the_list_has_an_end() {
+fn the_count_is_exact_and_the_list_is_limited() {
     let script = (0..25).fold(Script::new(), |script, number| {
         let command = bash(&format!("make target-{number}"));
         script.ask(&format!("req-{number}"), &format!("toolu_{number}"), "Bash", command)

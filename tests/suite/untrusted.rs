@@ -29,7 +29,7 @@ fn trusted(case: Case) -> Case {
 }
 
 #[test]
-fn a_value_that_would_pass_for_a_flag_is_refused() {
+fn a_value_that_looks_like_a_flag_is_refused() {
     for (args, payload, field) in [
         (json!(["{prompt}"]), json!({"prompt": "--help"}), "`prompt`"),
         (json!(["-m", "{model}"]), json!({"model": "--dangerously-allow-all"}), "`model`"),
@@ -154,7 +154,7 @@ fn opencode(title: &str) -> Session {
 }
 
 #[test]
-fn a_server_that_takes_the_name_of_ours_gets_no_leave() {
+fn a_server_with_the_name_of_ours_needs_permission() {
     let mut session = opencode("spektacular_ask_user");
     let question = session.until("run.question");
     assert_eq!(question["payload"]["purpose"], "permission");

@@ -39,7 +39,7 @@ fn consent_is_asked_once_for_all_commands() {
 }
 
 #[test]
-fn a_denial_by_whatever_way_runs_nothing() {
+fn no_command_runs_after_a_denial_of_any_kind() {
     for answer in [json!({"value": "deny"}), json!({"declined": true}), Value::Null] {
         let case = project(&one(&["touch ran"]), "touch a").git();
         let mut session = case.spawn();

@@ -43,14 +43,14 @@ fn stopped(mut session: Session, how: impl FnOnce(&mut Session)) -> support::Out
 }
 
 #[test]
-fn a_cancel_is_served_while_git_looks_before_a_turn() {
+fn a_cancel_is_served_while_git_lists_the_changes_before_a_turn() {
     let session = stuck(case("echo 1 >a").file("hang", ""), json!({}), 1);
     let outcome = stopped(session, |session| drop(session.cancel()));
     assert_eq!(prompts(&outcome).len(), 0, "the agent was started after the cancel");
 }
 
 #[test]
-fn a_cancel_is_served_while_git_looks_after_a_turn() {
+fn a_cancel_is_served_while_git_lists_the_changes_after_a_turn() {
     // The first search that hangs is the session's search for changed files.
     let session = stuck(case("echo 1 >a; touch \"$D/../hang\""), json!({}), 2);
     let outcome = stopped(session, |session| drop(session.cancel()));
@@ -58,7 +58,7 @@ fn a_cancel_is_served_while_git_looks_after_a_turn() {
 }
 
 #[test]
-fn a_signal_is_served_while_git_looks_before_the_first_phase() {
+fn a_signal_is_served_while_git_lists_the_changes_before_the_first_phase() {
     let session = stuck(case("echo 1 >a").file("hang", ""), json!({"commit": true}), 1);
     let outcome = stopped(session, |session| session.signal(Signal::TERM));
     assert_eq!(outcome.cancelled()["source"], "signal");
@@ -66,7 +66,7 @@ fn a_signal_is_served_while_git_looks_before_the_first_phase() {
 }
 
 #[test]
-fn a_cancel_is_served_while_git_looks_for_the_files_of_a_commit() {
+fn a_cancel_is_served_while_git_lists_the_files_of_a_commit() {
     let commands = ["touch ../hang; test -s a"];
     let case = project(&plan(&[phase(1, &commands, ""), phase(2, &["true"], "")]), "echo 1 >a").git();
     // The first search that hangs is the command's search for changed files.

@@ -5,11 +5,11 @@ use super::call::{Call, Diff, PROSE, texts};
 use crate::agent::detail::{join, rest};
 use crate::agent::form::Form;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{AgentEvent, Reply, Turn};
+use crate::agent::{Reply, Turn};
 use crate::protocol::question::{Ask, Asks, Subject, one};
 use crate::protocol::scope::Scope;
 use crate::protocol::text::Text;
-use crate::protocol::words::{Category, Warning};
+use crate::protocol::words::Category;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -55,7 +55,7 @@ impl Acp {
             Ask::permission(subject, text, scope)
         } else {
             let why = "A permission can only be denied, because the agent offers no way to allow a single request";
-            turn.events.push(AgentEvent::Warning(Warning::UnsupportedOption, why.into()));
+            turn.warn(why);
             Ask::denial(subject, text)
         };
         Some((AcpRequest::Permission { call: id.into_owned(), once, reject }, one(ask)))
@@ -162,7 +162,7 @@ pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
     Some((AcpRequest::Form(form), asks))
 }
 
-/// How a permission was denied.
+/// The reason for a denial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Denial {
     /// By somebody, with a message.

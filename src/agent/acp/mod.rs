@@ -22,7 +22,7 @@ use self::open_requests::OpenRequests;
 use self::profile::Profile;
 use self::session::{Phase, SessionSetup};
 use self::updates::Said;
-use super::json::{Index, Object, is_blank};
+use super::json::{Index, Object};
 use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
@@ -139,7 +139,7 @@ impl Acp {
             Incoming::Response { .. } => {}
             Incoming::Notification { method, params } if method == "session/update" => {
                 if params.and_then(|params| self.update(&params, turn)).is_none() {
-                    turn.events.push(AgentEvent::Unparsed);
+                    turn.unparsed();
                 }
             }
             Incoming::Notification { .. } => {}
@@ -255,15 +255,8 @@ impl Driver for Acp {
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(mut text) = line else { return turn.events.push(AgentEvent::Unparsed) };
-        if is_blank(&text) {
-            return;
-        }
         let mut index = std::mem::take(&mut self.index);
-        match index.read(&mut text).as_ref().and_then(rpc::read) {
-            Some(message) => self.message(message, turn),
-            None => turn.events.push(AgentEvent::Unparsed),
-        }
+        rpc::line(&mut index, line, turn, |message, turn| self.message(message, turn));
         self.index = index;
     }
 

@@ -9,7 +9,7 @@ use crate::agent::{Program, ask_user};
 pub struct Profile {
     /// The agent's display name.
     pub(super) name: &'static str,
-    /// How to log in, for an error message.
+    /// The way to log in, for an error message.
     pub(super) login: &'static str,
     /// The flag for the model. `None`: a request in the session sets the model.
     pub(super) model_flag: Option<&'static str>,
@@ -58,7 +58,8 @@ impl OwnCall {
     /// Whether the first message about a call describes a call of our own tool. The agents' own tools have other kinds.
     pub(super) fn fits(&self, server: &str, id: &str, title: Option<&str>, kind: Option<&str>) -> bool {
         let named = |text: &str| text.replace(SERVER, server);
-        title == Some(&named(self.title)) && id.starts_with(&named(self.id)) && matches!(kind, None | Some("other"))
+        // The kind comes first, because it decides for most calls.
+        matches!(kind, None | Some("other")) && title == Some(&named(self.title)) && id.starts_with(&named(self.id))
     }
 }
 

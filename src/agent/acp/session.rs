@@ -13,7 +13,7 @@ use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{Text, Usage};
 use crate::protocol::request::{McpServer, Settings};
-use crate::protocol::words::{StopReason, Warning};
+use crate::protocol::words::StopReason;
 use serde_json::{Value, json};
 
 /// The expected message.
@@ -142,7 +142,7 @@ impl Acp {
 
     fn fail(&mut self, failure: Failure, turn: &mut Turn) {
         self.phase = Phase::Over;
-        turn.events.push(AgentEvent::TurnOver(TurnOver::Failed(failure)));
+        turn.fail(failure);
     }
 
     fn initialized(&mut self, result: &Object<'_>, turn: &mut Turn) {
@@ -207,7 +207,7 @@ impl Acp {
         let Modes { set, names } = &self.start.modes;
         let Some(set) = set.clone() else {
             let text = "`mode` has no effect on this agent: its sessions offer no modes";
-            turn.events.push(AgentEvent::Warning(Warning::UnsupportedOption, text.into()));
+            turn.warn(text);
             return self.choose_model(turn);
         };
         if !names.is_empty() && !names.contains(&mode) {
@@ -367,7 +367,7 @@ fn of_request(result: &Object<'_>) -> Option<(u64, u64)> {
     Some((usage.count("inputTokens")? + cached, usage.count("outputTokens")?))
 }
 
-/// How to set a mode or model.
+/// The way to set a mode or model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Setter {
     /// Set the option with this id.
@@ -380,7 +380,7 @@ pub(super) enum Setter {
 /// The modes of a session.
 #[derive(Debug, Default)]
 pub(super) struct Modes {
-    /// How to set a mode. `None`: the session has no modes.
+    /// The way to set a mode. `None`: the session has no modes.
     set: Option<Setter>,
     /// The known names.
     names: Vec<String>,

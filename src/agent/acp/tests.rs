@@ -288,7 +288,7 @@ fn permission(id: &str, title: &str, kind: &str) -> Value {
 }
 
 #[test]
-fn only_our_own_tool_gets_leave_without_a_question() {
+fn only_our_own_tool_is_allowed_without_a_question() {
     let (id, title) = ("mcp_spektacular-1a2b_ask_the_user__1", "ask_the_user (spektacular-1a2b MCP Server)");
     let (sent, events) = hear(&mut asking(&GEMINI), &permission(id, title, "other"));
     assert_eq!(sent[0]["result"]["outcome"], json!({"outcome": "selected", "optionId": "yes"}));

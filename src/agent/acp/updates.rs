@@ -37,11 +37,13 @@ impl Acp {
             | Phase::Over => false,
         };
         // A sub-agent may have its own session.
-        if !shown || params.str("sessionId").is_some_and(|id| id != self.session) {
-            params.object("update").iter().for_each(|update| self.pass_over(update, turn));
+        let [session, update] = params.raws(["sessionId", "update"]);
+        let update = update.and_then(Raw::object);
+        if !shown || session.and_then(Raw::str).is_some_and(|id| id != self.session) {
+            update.iter().for_each(|update| self.pass_over(update, turn));
             return Some(());
         }
-        let update = params.object("update")?;
+        let update = update?;
         match &*update.str("sessionUpdate")? {
             "agent_message_chunk" => return self.chunk(&update, false, turn),
             "agent_thought_chunk" => return self.chunk(&update, true, turn),
@@ -89,16 +91,17 @@ impl Acp {
     }
 
     fn chunk(&mut self, update: &Object<'_>, thought: bool, turn: &mut Turn) -> Option<()> {
-        let content = update.object("content")?;
-        let text = match content.str("type") {
+        let [content, id] = update.raws(["content", "messageId"]);
+        let [kind, text] = content.and_then(Raw::object)?.raws(["type", "text"]);
+        let text = match kind.and_then(Raw::str) {
             // Content other than text, such as images.
             Some(other) if other != "text" => return Some(()),
-            _ => content.str("text")?,
+            _ => text.and_then(Raw::str)?,
         };
         if text.is_empty() || (!thought && is_mode_note(&text)) {
             return Some(());
         }
-        let id = update.str("messageId");
+        let id = id.and_then(Raw::str);
         if self.said.as_ref().is_some_and(|said| said.thought != thought || said.id.as_deref() != id.as_deref()) {
             self.end_message(turn);
         }
@@ -131,16 +134,17 @@ impl Acp {
 
     /// Records the known facts of a call. Returns its id.
     pub(super) fn learn<'a>(&mut self, about: &Object<'a>) -> Option<Cow<'a, str>> {
-        let id = about.str("toolCallId")?;
+        let [id, title, kind, input] = about.raws(["toolCallId", "title", "kind", "rawInput"]);
+        let id = id.and_then(Raw::str)?;
         let known = self.calls.remove(&*id);
         let first = known.is_none();
-        let title = about.str("title").filter(|title| !title.trim().is_empty());
+        let title = title.and_then(Raw::str).filter(|title| !title.trim().is_empty());
+        let kind = kind.and_then(Raw::str);
         let names = self.profile.names_tools;
         let (cwd, servers) = (&self.cwd, &self.start.server_names);
         // Only the first title counts: a later one may be in the model's own words.
         let own = self.profile.own_call.as_ref().filter(|_| first && self.offers_asking);
-        let own =
-            own.is_some_and(|own| own.fits(&self.ask_server, &id, title.as_deref(), about.str("kind").as_deref()));
+        let own = own.is_some_and(|own| own.fits(&self.ask_server, &id, title.as_deref(), kind.as_deref()));
         let mut call = known.unwrap_or_default();
         call.own |= own;
         if first && names && about.is("status", "pending") {
@@ -150,7 +154,7 @@ impl Acp {
             call.text = title.into_owned();
             call.retitled = true;
         }
-        if let Some(kind) = about.str("kind") {
+        if let Some(kind) = kind {
             call.category = Some(category(&kind, &id, call.name.as_deref(), servers));
         }
         let places: Vec<Place> = about.objects("locations").filter_map(|place| location(&place, cwd)).collect();
@@ -159,7 +163,7 @@ impl Acp {
             // The title may include the location. Reporting a long title repeatedly costs too much.
             call.retitled |= call.text.len() <= LABEL_BYTES;
         }
-        if let Some(input) = about.raw("rawInput").map(Raw::get).filter(|raw| *raw != "{}") {
+        if let Some(input) = input.map(Raw::get).filter(|raw| *raw != "{}") {
             // An input that is too long to keep also replaces the earlier one.
             call.input = if input.len() <= INPUT_BYTES { input.to_owned() } else { String::new() };
         }
@@ -183,10 +187,11 @@ impl Acp {
     }
 
     fn tool(&mut self, update: &Object<'_>, turn: &mut Turn) -> Option<()> {
-        let id = update.str("toolCallId")?;
+        let [id, status] = update.raws(["toolCallId", "status"]);
+        let id = id.and_then(Raw::str)?;
         self.end_message(turn);
         self.called = true;
-        let status = update.str("status").unwrap_or_default();
+        let status = status.and_then(Raw::str).unwrap_or_default();
         let over = matches!(&*status, "completed" | "failed");
         let call = self.calls.get(&*id);
         if call.is_none() && self.finished.contains(&id) {

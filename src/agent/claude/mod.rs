@@ -126,7 +126,7 @@ impl Claude {
             None => None,
         };
         if read.is_none() {
-            turn.events.push(AgentEvent::Unparsed);
+            turn.unparsed();
         }
     }
 
@@ -144,14 +144,14 @@ impl Claude {
                 });
                 let known: Vec<String> = message.array("agents").filter_map(Raw::string).collect();
                 if self.mode.as_ref().is_some_and(|mode| !known.is_empty() && !known.contains(mode)) {
-                    turn.events.push(AgentEvent::TurnOver(TurnOver::Failed(no_such_mode(known))));
+                    turn.fail(no_such_mode(known));
                 }
             }
             "api_retry" => {
                 let status = message.count("error_status").and_then(|s| u16::try_from(s).ok());
                 // A refused key stays refused, and ten retries take three minutes.
                 if matches!(status, Some(401 | 403)) {
-                    turn.events.push(AgentEvent::TurnOver(TurnOver::Failed(errors::auth(status))));
+                    turn.fail(errors::auth(status));
                     return Some(());
                 }
                 // Claude requests the broken answer again, so the pieces received so far are no longer valid.
@@ -224,7 +224,7 @@ impl Driver for Claude {
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(mut text) = line else { return turn.events.push(AgentEvent::Unparsed) };
+        let Line::Text(mut text) = line else { return turn.unparsed() };
         if is_blank(&text) {
             return;
         }
@@ -234,7 +234,7 @@ impl Driver for Claude {
                 self.speech.begin_line(message.line());
                 self.message(&message, turn);
             }
-            None => turn.events.push(AgentEvent::Unparsed),
+            None => turn.unparsed(),
         }
         self.index = index;
         self.speech.keep_line(text);

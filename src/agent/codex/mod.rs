@@ -19,7 +19,7 @@ pub use self::native::NATIVE;
 use self::ask::CodexRequest;
 use self::items::{Items, Spot};
 use super::hash::hash;
-use super::json::{Index, Object, Raw, is_blank};
+use super::json::{Index, Object, Raw};
 use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
@@ -115,10 +115,6 @@ impl Codex {
         }
     }
 
-    fn fail(&mut self, failure: Failure, turn: &mut Turn) {
-        turn.events.push(AgentEvent::TurnOver(TurnOver::Failed(failure)));
-    }
-
     /// Handles a response to our request. Continues the handshake.
     fn response(&mut self, method: &'static str, result: Result<Option<Object<'_>>, rpc::Error>, turn: &mut Turn) {
         let result = match result {
@@ -142,7 +138,7 @@ impl Codex {
                     account.raw("account").is_none() && account.bool("requiresOpenaiAuth") == Some(true)
                 };
                 if result.is_some_and(|account| nobody(&account)) {
-                    return self.fail(errors::auth(None), turn);
+                    return turn.fail(errors::auth(None));
                 }
                 self.open_thread(turn);
             }
@@ -160,7 +156,7 @@ impl Codex {
             // Older versions may lack it.
             "account/read" if !self.leaving => self.open_thread(turn),
             "initialize" | "thread/start" | "thread/resume" | START => {
-                self.fail(errors::refused(method, Some(error)), turn);
+                turn.fail(errors::refused(method, Some(error)));
             }
             _ => {}
         }
@@ -176,7 +172,7 @@ impl Codex {
     fn thread_open(&mut self, result: Option<Object<'_>>, turn: &mut Turn) {
         let thread = result.as_ref().and_then(|result| result.object("thread"));
         let Some(id) = thread.as_ref().and_then(|thread| thread.string("id")) else {
-            return self.fail(errors::refused("thread/start", None), turn);
+            return turn.fail(errors::refused("thread/start", None));
         };
         self.thread = Some(id.clone());
         turn.events.push(AgentEvent::Session {
@@ -268,7 +264,7 @@ impl Codex {
             return Some(());
         }
         if let Some(refused) = errors::no_use(Some(&error)) {
-            self.fail(refused, turn);
+            turn.fail(refused);
             return Some(());
         }
         self.items.withdraw(turn);
@@ -367,7 +363,7 @@ impl Codex {
             _ => {
                 self.items.withdraw(turn);
                 let failure = errors::failed(done.object("error").as_ref());
-                self.fail(failure, turn);
+                turn.fail(failure);
             }
         }
         Some(())
@@ -428,25 +424,20 @@ impl Driver for Codex {
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(mut text) = line else { return turn.events.push(AgentEvent::Unparsed) };
-        if is_blank(&text) {
-            return;
-        }
         let mut index = std::mem::take(&mut self.index);
-        match index.read(&mut text).as_ref().and_then(rpc::read) {
-            Some(Incoming::Request { id, method, params }) => self.served(id, &method, params.as_ref(), turn),
-            Some(Incoming::Notification { method, params }) => {
+        rpc::line(&mut index, line, turn, |message, turn| match message {
+            Incoming::Request { id, method, params } => self.served(id, &method, params.as_ref(), turn),
+            Incoming::Notification { method, params } => {
                 if self.notification(&method, params.as_ref(), turn).is_none() {
-                    turn.events.push(AgentEvent::Unparsed);
+                    turn.unparsed();
                 }
             }
-            Some(Incoming::Response { id, result }) => {
+            Incoming::Response { id, result } => {
                 if let Some(method) = self.requests.remove(&id) {
                     self.response(method, result, turn);
                 }
             }
-            None => turn.events.push(AgentEvent::Unparsed),
-        }
+        });
         self.index = index;
     }
 

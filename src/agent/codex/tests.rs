@@ -179,7 +179,7 @@ fn an_interrupt_before_any_turn_is_over_at_once() {
 }
 
 #[test]
-fn the_words_of_the_last_error_are_kept_for_an_end_without_a_result() {
+fn the_last_error_message_explains_an_exit_without_a_result() {
     let mut codex = running();
     told(&mut codex, r#"{"method":"error","params":{"threadId":"t","error":{"message":"No."},"willRetry":false}}"#);
     let TurnOver::Failed(failure) = codex.exited(AgentExit { code: Some(0), signal: None }, true, &Text::default())

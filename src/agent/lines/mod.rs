@@ -21,7 +21,7 @@ use crate::protocol::limits::{ARGUMENT_BYTES, COMPLETED_FACTOR, FRAME_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::pattern::{COMPILED_BYTES, PATTERN_BYTES, Pattern};
 use crate::protocol::request::Settings;
-use crate::protocol::words::{QuestionKind, StopReason};
+use crate::protocol::words::QuestionKind;
 
 /// The maximum part of a line handled at once, in bytes. Session ids are searched within one part.
 const CHUNK: usize = 64 << 10;
@@ -244,7 +244,7 @@ impl Driver for LinesDriver {
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(text) = line else { return turn.events.push(AgentEvent::Unparsed) };
+        let Line::Text(text) = line else { return turn.unparsed() };
         self.line = text.into_owned();
         self.sought += u64::from(self.seeks);
         // Keeps the final state of the line as a terminal shows it: progress bars overwrite themselves.
@@ -283,7 +283,7 @@ impl Driver for LinesDriver {
                     "The answers must fit the agent's command line: at most {ARGUMENT_BYTES} bytes, without NUL, and not beginning with `-`."
                 );
                 let failure = Failure::new(Code::InvalidRequest, message);
-                turn.events.push(AgentEvent::TurnOver(TurnOver::Failed(failure)));
+                turn.fail(failure);
             }
         }
     }
@@ -311,7 +311,7 @@ impl Driver for LinesDriver {
         let (code, message) = match (exit.code, exit.signal) {
             (Some(0), _) => {
                 let answer = std::mem::take(&mut self.answer);
-                return TurnOver::Completed { answer, structured: None, stop: StopReason::EndTurn };
+                return TurnOver::completed(answer);
             }
             // A shell and env exit with these codes if they cannot run a command.
             (Some(126 | 127), _) if !alive => (

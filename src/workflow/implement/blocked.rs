@@ -13,7 +13,7 @@ const LONGEST: usize = 4 << 10;
 pub(super) struct BlockedCutter {
     /// Text that may begin a marker.
     held: String,
-    /// How far the held text has been searched for the end of a marker.
+    /// The length of the held text that has been searched for the end of a marker.
     searched: usize,
     fences: Fences,
     /// The first reason.

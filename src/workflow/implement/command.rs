@@ -1,15 +1,13 @@
-//! A command of the plan as the driver of a part of the run. Its process gets everything that an agent's process gets,
-//! from the marker to the ladder that stops it. Its stdout and stderr are joined in order; their end is kept, redacted.
+//! A command of the plan as the driver of a part of the run. Its process is treated like an agent's process, from the
+//! marker to the ladder that stops it. Its stdout and stderr are joined in order, and their end is kept, redacted.
 
-use crate::agent::{
-    AgentEvent, AskKey, CallKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver, text::FinalAnswer,
-};
+use crate::agent::{AgentEvent, AskKey, CallKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
 use crate::clean::Cleaner;
 use crate::protocol::failure::Failure;
 use crate::protocol::limits::{AGENT_LINE_BYTES, TOOL_OUTPUT_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts};
 use crate::protocol::request::Settings;
-use crate::protocol::words::{Category, StopReason, ToolState};
+use crate::protocol::words::{Category, ToolState};
 use crate::redact::{Redactor, Stream};
 use crossbeam_channel::Sender;
 
@@ -94,13 +92,7 @@ impl VerifyStep {
 
 impl Driver for VerifyStep {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            questions: Vec::new(),
-            resume: Some(false),
-            deltas: Some(false),
-            structured_output: Some(false),
-            usage: Some(false),
-        }
+        Capabilities::only_asking(Vec::new())
     }
 
     fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
@@ -114,16 +106,10 @@ impl Driver for VerifyStep {
             });
         }
         Ok(Launch {
-            program: Program::Command("/bin/sh".into()),
             args: std::mem::take(&mut self.args),
             env: std::mem::take(&mut self.env),
-            env_remove: Vec::new(),
-            send: Vec::new(),
-            images: Vec::new(),
             close_input: true,
-            start_timeout: None,
-            driver: "command",
-            install: None,
+            ..Launch::of(Program::Command("/bin/sh".into()), "command")
         })
     }
 
@@ -185,8 +171,7 @@ impl Driver for VerifyStep {
 
     /// Every exit counts as completed, because the exit status is the result of the step.
     fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &Text) -> TurnOver {
-        let answer = FinalAnswer::from("The command is over.".to_owned());
-        TurnOver::Completed { answer, structured: None, stop: StopReason::EndTurn }
+        TurnOver::completed("The command is over.".to_owned())
     }
 
     fn stderr_is_fit(&self) -> bool {

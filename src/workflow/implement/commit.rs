@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// The longest subject, in characters.
 const SUBJECT: usize = 72;
-/// How long git may take to list the changes.
+/// The maximum time for git to list the changes.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Adds the files that a list names and commits them alone: what else is staged stays so. A commit that git refuses
@@ -54,7 +54,7 @@ pub(crate) fn wait(mut look: StatusQuery) -> Option<BaselineResult> {
     result.recv().ok()
 }
 
-/// Why there are no commits.
+/// The reason why there are no commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoCommits {
     /// No git, or no work tree.

@@ -3,8 +3,9 @@
 use super::protect::covers;
 use crate::protocol::question::{Judge, Subject};
 use crate::protocol::words::{Category, Policy};
+use crate::run::absolute;
 use crate::workflow::permit::real;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// Denies edits of the plan and of protected paths, even through links and whatever the policy says.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl Judge for Guarded {
         let covered = |path: &Path| path.strip_prefix(&self.project).is_ok_and(|path| covers(&self.paths, path));
         let guarded = |path: &str| {
             let path = Path::new(path);
-            covered(&plain(&self.project.join(path))) || real(&self.project, path).is_some_and(|path| covered(&path))
+            covered(&absolute(&self.project, path)) || real(&self.project, path).is_some_and(|path| covered(&path))
         };
         let denies = edits && subject.locations.iter().any(|location| guarded(location.path.unredacted()));
         denies.then_some(Policy::Deny)
@@ -47,21 +48,6 @@ impl Judge for Consented {
     fn decide(&self, _subject: &Subject, _also: &[Category]) -> Option<Policy> {
         Some(Policy::Allow)
     }
-}
-
-/// A path without `.` and `..`. Does not access the file system.
-fn plain(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                out.pop();
-            }
-            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => out.push(component),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub(crate) enum Mark {
     Reopened,
 }
 
-/// The end of a command that did not pass.
+/// A command that failed, and the way it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Failing {
     pub(crate) command: String,
@@ -50,7 +50,7 @@ pub(crate) struct Failing {
     pub(crate) output: String,
 }
 
-/// Why an attempt failed.
+/// The reason why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// A command did not pass.
@@ -70,7 +70,7 @@ pub(crate) enum TurnPrompt<'a> {
     First {
         /// Whether an earlier run began the phase.
         earlier: bool,
-        /// Why the final check reopened the phase.
+        /// The reason why the final check reopened the phase.
         reopened: Option<&'a Failing>,
     },
     /// A further turn of the same session.
@@ -126,7 +126,7 @@ pub(crate) trait World {
     fn commit(&mut self, phase: usize) -> Result<(), Self::Stop>;
 }
 
-/// Why a phase did not pass.
+/// The reason why a phase did not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     /// The last attempt failed, or the final check failed twice in the phase.

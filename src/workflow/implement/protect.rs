@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_waits_for_is_not_read_to_its_end() {
+    fn an_abandoned_read_stops_early() {
         let folder = project();
         let entries = ["./".to_owned()];
         let over = Until::deadline(Instant::now());

@@ -1,4 +1,4 @@
-//! Where the loop does its work: sessions, commands and questions as parts of the run, plan.md, the clock of a phase.
+//! The real world of the loop: sessions, commands and questions as parts of the run, plan.md, and the clock of a phase.
 
 use super::command::VerifyStep;
 use super::commit::{self, Commits, SCRIPT, list, message};
@@ -31,7 +31,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long git may take to list the changes.
+/// The maximum time for git to list the changes.
 const GIT_LIMIT: Duration = Duration::from_secs(5);
 /// The maximum length of a manual check in a warning, in characters.
 const SHOWN: usize = 80;
@@ -50,7 +50,7 @@ pub(super) struct Site<'r, 'o, 'p> {
     conversation: Conversation,
     /// The contents of the phase's protected paths before its first attempt.
     protected: Option<Arc<ProtectedState>>,
-    /// When the phase began, by the clock of limits.
+    /// The time at which the phase began, by the clock of limits.
     began: Option<Duration>,
 }
 
@@ -71,7 +71,7 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
         }
     }
 
-    /// Tells the steps of the workflow.
+    /// Reports the steps of the workflow.
     pub(super) fn tell_steps(&mut self) {
         let phases = self.ready.plan.phases.iter();
         let steps: Vec<(String, PlanStatus)> =
@@ -97,7 +97,7 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
         self.phase(index).protect.iter().map(|entry| entry.path.clone()).collect()
     }
 
-    /// Puts plan.md back as it was left, if somebody changed it.
+    /// Restores plan.md if somebody changed it.
     pub(super) fn restore(&mut self) -> Result<(), Stop> {
         let Some(back) = self.plan.restore()? else { return Ok(()) };
         let file = &self.ready.target;
@@ -148,7 +148,7 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
         self.ready.prompts.implement(&phase)
     }
 
-    /// Adds what a session cost and changed, also one that did not end well.
+    /// Adds the cost and the changed files of a session, including a failed one.
     fn account(&mut self, index: usize, before: Option<f64>) {
         let after = self.outer.usage().cost_usd;
         let account = &mut self.accounts[index];
@@ -159,8 +159,8 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
         files.for_each(|file| account.add(file));
     }
 
-    /// Whether the agent did something. `before`: the work tree before its turn, where git can tell. A fast agent may
-    /// change a file before the run's own baseline is taken, so that one alone does not do.
+    /// Whether the agent did something. `before`: the work tree before its turn, if git can list it. The run's own
+    /// baseline is not enough, because a fast agent may change a file before it is taken.
     fn acted(&mut self, said: &TurnSaid, before: Option<Arc<Baseline>>) -> Result<bool, Stop> {
         let reported = self.outer.seen().files.iter().any(|file| !is_own(file.path.shown()));
         let changed = match before {
@@ -211,7 +211,7 @@ impl World for Site<'_, '_, '_> {
 
     fn mark(&mut self, at: Attempt, mark: Mark) -> Result<(), Stop> {
         if mark == Mark::InProgress {
-            // An attempt that nobody can pay for does not begin.
+            // An attempt begins only if the budget is not used up.
             self.outer.money_left()?;
         }
         self.restore()?;

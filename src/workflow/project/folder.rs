@@ -24,7 +24,7 @@ pub enum Entry {
     Other,
 }
 
-/// Why a file cannot be read or written.
+/// The reason why a file cannot be read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileProblem {
     /// The path leaves the project, passes through a link, or does not name a regular file.

@@ -273,11 +273,11 @@ fn half(first: u64) {
 }
 
 #[test]
-fn a_run_does_what_the_protocol_says_in_even_runs() {
+fn even_runs_follow_the_model_of_the_protocol() {
     half(0);
 }
 
 #[test]
-fn a_run_does_what_the_protocol_says_in_odd_runs() {
+fn odd_runs_follow_the_model_of_the_protocol() {
     half(1);
 }

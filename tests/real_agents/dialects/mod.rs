@@ -102,6 +102,17 @@ fn unnamed(event: &Value) -> String {
     format!("data: {event}\n\n")
 }
 
+/// The body of an HTTP error of both of OpenAI's APIs.
+fn openai_error(refusal: &Refusal) -> Value {
+    let class = match refusal.status {
+        400 | 404 => "invalid_request_error",
+        401 => "invalid_api_key",
+        429 => "rate_limit_exceeded",
+        _ => "server_error",
+    };
+    json!({"error": {"type": class, "code": class, "message": refusal.message}})
+}
+
 /// The options of a question, as most tools want them.
 fn options(question: &Question) -> Value {
     question.options.iter().map(|label| json!({"label": label, "description": format!("To choose {label}.")})).collect()

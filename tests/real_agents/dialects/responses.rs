@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Asked, Dialect, Step, list, named, options, plain};
+use super::{Answer, Asked, Dialect, Step, list, named, openai_error, options, plain};
 use crate::scenario::{Call, Refusal};
 
 pub(crate) struct Responses;
@@ -61,13 +61,7 @@ impl Dialect for Responses {
     }
 
     fn error(&self, refusal: &Refusal) -> Value {
-        let class = match refusal.status {
-            400 | 404 => "invalid_request_error",
-            401 => "invalid_api_key",
-            429 => "rate_limit_exceeded",
-            _ => "server_error",
-        };
-        json!({"error": {"type": class, "code": class, "message": refusal.message}})
+        openai_error(refusal)
     }
 
     fn texts(&self, body: &Value) -> Vec<String> {

@@ -9,7 +9,6 @@ use spektacular::io::inbox::RawLine;
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::inbound::{self, Message};
-use spektacular::protocol::origins::Origins;
 use spektacular::protocol::outbound::AgentExit;
 use spektacular::protocol::question::PathFact;
 use spektacular::protocol::request::{McpServer, Options, Settings};
@@ -185,13 +184,7 @@ pub(crate) struct World {
 impl World {
     /// Creates a world at time zero. `over` overrides the settings of run.start.
     pub(crate) fn new(cwd: &str, over: Options, agents: Agents) -> World {
-        let layers = Layers {
-            agents,
-            above: Options::default(),
-            below: Options::default(),
-            guest_model: None,
-            origins: Origins::default(),
-        };
+        let layers = Layers::of(agents);
         let machine = Notebook::at(cwd);
         let conductor = Conductor::new(Job::new(layers), JsonLines::default(), machine, RANDOM, Ids::default());
         World { conductor, frames: Vec::new(), over }

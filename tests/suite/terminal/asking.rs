@@ -219,7 +219,7 @@ fn a_short_time_is_counted_down_and_its_end_names_flags() {
 }
 
 #[test]
-fn a_terminal_that_goes_away_ends_the_run() {
+fn a_closed_terminal_ends_the_run() {
     let codex = Codex::new().asks("text", "What name?", json!({})).says("Done.");
     let mut person = at(codex).at_terminal(RUN);
     person.waits_for("> ");

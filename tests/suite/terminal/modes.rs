@@ -71,7 +71,7 @@ fn a_stopped_run_lends_its_terminal_and_takes_it_back() {
 }
 
 #[test]
-fn a_terminal_is_ours_again_after_ctrl_z_and_fg() {
+fn the_terminal_is_taken_back_after_ctrl_z_and_fg() {
     for shell in ["bash --norc --noprofile --noediting -i", "sh -i"] {
         let case = Case::with(Script::asks_bash()).env("PS1", "% ").shell(&format!("export B=\"$1\"; exec {shell}"));
         let mut person = case.at_terminal(&[]);

@@ -90,7 +90,7 @@ fn the_agent_cannot_reach_the_terminal_of_the_person() {
 }
 
 #[test]
-fn no_escape_sequence_goes_where_it_is_not_wanted() {
+fn escape_sequences_go_only_to_terminals_that_want_them() {
     for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb"), ("TERM", "")] {
         let mut person = Case::with(working()).env(name, value).at_terminal(RUN);
         person.waits_for(if name == "NO_COLOR" { "s] Run cargo test" } else { "* Run cargo test" });
@@ -293,7 +293,7 @@ fn markdown_is_laid_out_on_a_terminal_and_nowhere_else() {
 }
 
 #[test]
-fn colours_are_a_choice() {
+fn colours_can_be_turned_on_and_off() {
     let failed = || Script::new().sh("RC=3; leave");
     let log = |case: Case, args: &[&str]| String::from_utf8(case.cli(args).stderr).unwrap();
     for (case, args, coloured) in [

@@ -94,7 +94,7 @@ impl Fake {
         self
     }
 
-    /// The log without what these tests do not look at.
+    /// The turns and the commands in the log.
     fn turns_and_commands(&self) -> Vec<&str> {
         let shown = |line: &&str| line.contains(" turn ") || line.contains(": ");
         self.log.iter().map(String::as_str).filter(shown).collect()
