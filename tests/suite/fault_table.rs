@@ -18,6 +18,10 @@ const FAULTS: &[(&str, &[&str])] = &[
     ),
     ("a grandchild that holds stdout", &["a_grandchild_that_holds_stdout_does_not_hold_the_run"]),
     ("an agent that dies after its last line", &["every_line_before_the_agents_death_is_delivered"]),
+    (
+        "a guard that is killed or stopped",
+        &["a_run_warns_when_its_guard_is_killed", "a_guard_that_somebody_stops_still_ends_the_tree"],
+    ),
     ("a SIGKILL of the program", &["when_the_program_is_killed_the_whole_tree_ends_within_a_second"]),
     (
         "stdout that nobody reads, and a cancel",
@@ -82,7 +86,14 @@ const FAULTS: &[(&str, &[&str])] = &[
     ),
     ("few descriptors", &["few_descriptors_end_the_run_in_order_or_not_at_all"]),
     ("few processes, little memory", &["a_machine_without_processes_or_memory_ends_the_run_in_order"]),
-    ("a limit of file sizes", &["a_limit_of_file_sizes_costs_the_recording_and_not_the_run"]),
+    (
+        "a limit of file sizes",
+        &[
+            "a_limit_of_file_sizes_costs_the_recording_and_not_the_run",
+            "a_limit_of_file_sizes_is_an_error_of_every_command",
+        ],
+    ),
+    ("a limited address space", &["a_limited_address_space_shortens_the_longest_line"]),
     ("a prompt of a megabyte", &["a_prompt_of_a_megabyte_arrives_whole"]),
     (
         "an agent that never reads its stdin",
@@ -91,7 +102,13 @@ const FAULTS: &[(&str, &[&str])] = &[
             "an_agent_cannot_make_the_program_hold_more_than_its_budget",
         ],
     ),
-    ("a flood on stderr", &["a_flood_on_stderr_blocks_nothing_and_its_tail_is_short"]),
+    (
+        "a flood on stderr",
+        &[
+            "a_flood_on_stderr_blocks_nothing_and_its_tail_is_short",
+            "a_line_of_stderr_of_any_length_is_mirrored_in_parts",
+        ],
+    ),
     ("orphans of a program that is PID 1", &["as_pid_1", "as_pid_1_the_program_reaps_orphans_and_obeys_a_signal"]),
     ("an empty root", &["in_an_empty_root_the_agent_is_not_found"]),
     ("a wall clock that steps back", &["a_wall_clock_that_is_set_back_changes_only_the_timestamps"]),
