@@ -245,7 +245,7 @@ fn a_question_is_withdrawn_when_its_call_fails_and_when_the_turn_ends() {
         };
         events.iter().filter_map(key).collect()
     };
-    // One that is denied takes the others with it.
+    // The end of a call withdraws its other requests too.
     let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "failed"});
     let line = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}});
     assert_eq!(withdrawn(&hear(&mut driver, &line).1), ["1"]);
