@@ -412,8 +412,8 @@ pub trait Driver: Send {
     /// The agent's capabilities, as far as they are known before it runs.
     fn capabilities(&self) -> Capabilities;
 
-    /// Prepares the agent's start with these settings. Adds a warning to `turn` for each option that has no effect. Error: a
-    /// setting that cannot work, such as a value too long for a command line.
+    /// Prepares the agent's start with these settings. Adds a warning to `turn` for each option that has no effect.
+    /// Error: a setting that cannot work, such as a value too long for a command line.
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure>;
 
     /// Whether the agent takes the images of a prompt. Some agents tell only once they run.
