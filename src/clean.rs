@@ -174,6 +174,15 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
+/// The end of a text, from the beginning of a line if possible.
+pub fn last_lines(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    let end = &text[text.ceil_char_boundary(text.len() - bytes)..];
+    end.split_once('\n').map(|(_, lines)| lines).filter(|lines| !lines.is_empty()).unwrap_or(end)
+}
+
 /// Quotes a word for a shell.
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_=./:,@%+".contains(c);
@@ -182,7 +191,7 @@ pub fn shell_word(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cleaner, safe, whole};
+    use super::{Cleaner, last_lines, safe, whole};
 
     const CASES: &[(&str, &str)] = &[
         ("plain \u{1f468}\u{200d}\u{1f469} é\ttab\n", "plain \u{1f468}\u{200d}\u{1f469} é\ttab\n"),
@@ -232,6 +241,13 @@ mod tests {
                 let joined = cleaner.push(&text[..cut]) + cleaner.push(&text[cut..]);
                 assert_eq!(joined, *clean, "{text:?} at {cut}");
             }
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_text_begins_with_a_line_if_possible() {
+        for (text, end) in [("a\nb", "a\nb"), ("aaaa\nbb", "bb"), ("aaaaaa", "aaaa"), ("aaaaaa\n", "aaa\n")] {
+            assert_eq!(last_lines(text, 4), end);
         }
     }
 }

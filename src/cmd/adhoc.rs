@@ -34,9 +34,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
 const FETCH: &str = "spektacular: waiting for the prompt: bring the run to the foreground with fg";
 
-/// The hint for a person who starts a run for an orchestrator by hand.
-const TYPE_START: &str = "spektacular: type a run.start as one line of JSON, which is not shown: see `spektacular protocol`. Ctrl-D ends the input";
-
 /// The silence in a log after which a line reports that the run continues. CI systems stop jobs after some minutes of
 /// silence.
 const LOG_HEARTBEAT: Seconds = Seconds(60.0);
@@ -166,10 +163,6 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let (tell, first_lines) = channel();
     let last = carrier.last(&job).filter(|last| one_shot && last.has_folder());
     let source = if read_messages { Source::Stdin } else { Source::Nothing };
-    let is_typed = !one_shot && stdin::kind() == stdin::StdinKind::Terminal && !stdin::is_in_background();
-    if is_typed && std::io::stderr().is_terminal() {
-        diagnose(TYPE_START);
-    }
     if at_once {
         // Only the answers on the command line count.
         job.answers = make(None).map(|prepared| prepared.answers).unwrap_or_default();

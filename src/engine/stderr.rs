@@ -1,6 +1,6 @@
 //! The agent's stderr, made safe to show: without escape sequences, and redacted even across line ends.
 
-use crate::clean::{Cleaner, whole};
+use crate::clean::{Cleaner, last_lines, whole};
 use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::redact::{Redactor, Stream};
 
@@ -42,12 +42,7 @@ impl StderrLines {
 
 /// The tail of a stderr for a failure: cleaned and redacted first, then cut at the beginning of a line.
 pub(crate) fn tail(text: &str, redactor: &Redactor) -> String {
-    let seen = redactor.redact(&whole(text)).into_owned();
-    if seen.len() <= STDERR_TAIL_BYTES {
-        return seen;
-    }
-    let cut = &seen[seen.ceil_char_boundary(seen.len() - STDERR_TAIL_BYTES)..];
-    cut.split_once('\n').map_or(cut, |(_, lines)| lines).to_owned()
+    last_lines(&redactor.redact(&whole(text)), STDERR_TAIL_BYTES).to_owned()
 }
 
 #[cfg(test)]
@@ -63,7 +58,7 @@ mod tests {
         for before in 0..40 {
             let text = "x".repeat(before) + secret + &"y".repeat(8192 - 20) + "\n";
             let tail = tail(&text, &redactor);
-            assert!(tail.len() <= 8192 && !tail.contains(&secret[9..]), "{before}");
+            assert!(tail.len() <= 8192 && tail.ends_with("yyy\n") && !tail.contains(&secret[9..]), "{before}");
         }
     }
 

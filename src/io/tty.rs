@@ -123,8 +123,7 @@ enum Which {
 
 impl LineModes {
     /// Switches stdin and stdout, each if it is a terminal in whose foreground we are. A descriptor already switched
-    /// is left alone, so a later call catches up on the other. If stderr is a terminal too, a person reads both, so the
-    /// ends of lines stay as they are.
+    /// is left alone, so a later call catches up on the other.
     pub(crate) fn switch(&mut self) {
         for which in [Which::Stdin, Which::Stdout] {
             if self.0.iter().any(|(switched, _)| *switched == which) {
@@ -139,7 +138,6 @@ impl LineModes {
                         new.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHONL;
                         new.input_modes -= InputModes::IXON;
                     }
-                    Which::Stdout if io::stderr().is_terminal() => return,
                     Which::Stdout => new.output_modes -= OutputModes::OPOST,
                 }
                 if tcsetattr(fd, OptionalActions::Now, &new).is_ok() {

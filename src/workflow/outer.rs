@@ -232,11 +232,11 @@ impl<'p> Outer<'p> {
     /// A sentence for a failure's message about the number of denied permissions. Empty: none were denied.
     pub fn denials(&self) -> String {
         let count = self.peer.denied;
-        let were = if count == 1 { "permission was" } else { "permissions were" };
+        let (were, them) = if count == 1 { ("permission was", "it") } else { ("permissions were", "them") };
         if count == 0 {
             String::new()
         } else {
-            format!(" {count} {were} denied: allow them with --permissions or --yes.")
+            format!(" {count} {were} denied: allow {them} with --permissions or --yes.")
         }
     }
 

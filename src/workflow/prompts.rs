@@ -116,8 +116,9 @@ impl CommonValues {
     }
 
     /// Fills in these values and those of the prompt's own placeholders.
+    /// The line end at the end of the file is not part of the prompt.
     pub fn fill<'v>(&'v self, prompt: &PromptText, own: impl Fn(&str) -> Option<&'v str>) -> SessionPrompt {
-        let text = expanded(&prompt.text, |name| match name {
+        let text = expanded(prompt.text.strip_suffix('\n').unwrap_or(&prompt.text), |name| match name {
             "project" => Some(&self.project),
             "knowledge" => Some(&self.knowledge),
             "user" => Some(self.user),

@@ -73,10 +73,13 @@ struct Trial<'a> {
 }
 
 /// The known facts at the time of the fault.
+#[derive(Default)]
 struct Before {
     frames: usize,
     decided: bool,
     alive: bool,
+    /// Whether the session is open.
+    opened: bool,
     /// Whether a question was declined. An agent that exits without a result after that may have needed the answer.
     declined: bool,
 }
@@ -109,7 +112,7 @@ impl Anomaly {
     }
 
     /// The type or the failure codes that fit the end of a run whose outcome was not known before.
-    fn ends(self, when: When, alive: bool, plain: bool) -> &'static [&'static str] {
+    fn ends(self, when: When, before: &Before, plain: bool) -> &'static [&'static str] {
         match self {
             // The exit code decides, and a turn that ended well may have asked.
             Anomaly::Death { code: Some(0), .. } if plain => &[],
@@ -117,9 +120,10 @@ impl Anomaly {
             // The run waits for no first line.
             Anomaly::Silence(_) if plain => &["idle_timeout", "question_timeout"],
             Anomaly::Cancel(_) | Anomaly::CancelIgnored | Anomaly::Signal | Anomaly::TwoSignals => &["run.cancelled"],
-            Anomaly::Death { .. } if alive => &["agent_exited"],
+            Anomaly::Death { signal: Some(_), .. } => &["agent_exited"],
+            Anomaly::Death { .. } if before.opened => &["agent_exited"],
             Anomaly::Death { .. } => &["agent_exited", "agent_start_failed"],
-            Anomaly::Silence(_) if alive => &["idle_timeout", "question_timeout"],
+            Anomaly::Silence(_) if before.alive => &["idle_timeout", "question_timeout"],
             Anomaly::Silence(_) => &["start_timeout"],
             Anomaly::Deadline => &["timeout", "question_timeout"],
             Anomaly::OutputLost => &["internal_error"],
@@ -144,7 +148,8 @@ impl Anomaly {
 
     /// Whether the run asks nobody any more.
     fn stops(self) -> bool {
-        !matches!(self.ends(When::BeforeSpawn, true, false), [] | ["idle_timeout", ..])
+        let before = Before { alive: true, opened: true, ..Before::default() };
+        !matches!(self.ends(When::BeforeSpawn, &before, false), [] | ["idle_timeout", ..])
     }
 }
 
@@ -171,6 +176,7 @@ impl Trial<'_> {
                     let payload = &frame.value["payload"];
                     payload["kind"] != "warning" && payload["status"] != "starting"
                 }),
+            opened: player.world.frames.iter().any(|frame| frame.value["payload"]["kind"] == "session"),
             declined: player.world.frames.iter().any(|frame| frame.value["payload"]["resolution"] == "declined"),
         };
         self.inject(&mut player);
@@ -311,7 +317,7 @@ impl Trial<'_> {
             }
             return if same { Ok(()) } else { Err(format!("an outcome that was decided changed to {terminal}")) };
         }
-        let ends = self.anomaly.ends(self.when, before.alive, self.case.is_plain());
+        let ends = self.anomaly.ends(self.when, before, self.case.is_plain());
         let left = matches!(self.anomaly, Anomaly::Death { code: Some(_), .. }) && before.declined;
         let fits = ends.is_empty() || ends.iter().any(|end| kind == end || code == end);
         let fits = fits || (left && code == "question_declined");

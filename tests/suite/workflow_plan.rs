@@ -33,7 +33,7 @@ fn three_files_that_pass_their_check_become_the_plan() {
     assert!(own.starts_with("<!-- spektacular: spec=") && own.ends_with(" -->"), "{plan}");
     assert_eq!(plan.replace(&format!("{own}\n"), ""), PLAN);
     let prompt = outcome.log().prompts()[0].clone();
-    assert!(prompt.trim_end().ends_with(&format!("# Specification to Plan\n\n{}", GOOD.trim_end())), "{prompt}");
+    assert!(prompt.ends_with(&format!("\n# Specification to Plan\n\n{GOOD}")), "{prompt}");
     for line in [format!("Folder: {FOLDER}.draft"), "## Format".into(), "## Review".into(), "## Interview".into()] {
         assert!(prompt.lines().any(|own| own == line), "no line {line}: {prompt}");
     }
@@ -108,7 +108,7 @@ fn the_demo_agent_plans_its_own_specification_and_any_other() {
 fn a_prompt_of_the_user_s_own_names_the_specification_too() {
     let line = format!("The plan has the line `Spec: {SPEC}`.");
     for (text, wanted) in [
-        ("Write {{folder}}.\n\n{{spec}}\n", format!("{line}\n\nWrite {FOLDER}.draft.\n\n{GOOD}\n")),
+        ("Write {{folder}}.\n\n{{spec}}\n", format!("{line}\n\nWrite {FOLDER}.draft.\n\n{GOOD}")),
         ("/plan {{folder}}\n\n{{spec}}", format!("/plan {FOLDER}.draft\n\n{}\n\n{line}\n", GOOD.trim_end())),
     ] {
         let outcome =

@@ -4,6 +4,7 @@ use super::profile::Profile;
 use crate::agent::TurnOver;
 use crate::agent::rpc::{Error, METHOD_NOT_FOUND};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::outbound::AgentExit;
 
 /// JSON-RPC's code for "log in first".
 const AUTH_REQUIRED: i64 = -32000;
@@ -112,12 +113,13 @@ pub(super) fn denied_too_often() -> Failure {
     Failure::new(Code::LimitReached, message)
 }
 
-/// The failure for an exit without a result.
-pub(super) fn exited(profile: &Profile, alive: bool) -> Failure {
-    if alive {
+/// The failure for an exit without a result. `open`: whether the session was open. `alive`: whether a line came.
+pub(super) fn exited(profile: &Profile, exit: AgentExit, open: bool, alive: bool) -> Failure {
+    if open || exit.signal.is_some() {
         let message = format!("{} exited without a result: run it again, or record the run to see why.", profile.name);
         return Failure::new(Code::AgentExited, message);
     }
-    let message = format!("{} exited without output: run it by hand to see why.", profile.name);
+    let when = if alive { "before its session was open" } else { "without output" };
+    let message = format!("{} exited {when}: run it by hand to see why.", profile.name);
     Failure::new(Code::AgentStartFailed, message)
 }

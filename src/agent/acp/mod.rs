@@ -310,8 +310,8 @@ impl Driver for Acp {
         ask_user::is_wanted(settings).then_some(self.profile.ask_tool)
     }
 
-    fn exited(&mut self, _exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {
-        TurnOver::Failed(errors::exited(self.profile, alive))
+    fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {
+        TurnOver::Failed(errors::exited(self.profile, exit, !self.session.is_empty(), alive))
     }
 
     fn stderr_is_fit(&self) -> bool {

@@ -7,6 +7,7 @@ use super::profile::{GEMINI, OPENCODE, Profile};
 use crate::agent::{AgentEvent, AskKey, Base, Driver, Line, Reply, Turn, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::ids::SessionId;
+use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::Answer;
 use crate::protocol::request::Options;
 use crate::protocol::text::Text;
@@ -494,4 +495,18 @@ fn a_new_file_shows_its_lines_with_and_without_a_permission() {
         let edits = &facts.unwrap().edits;
         assert_eq!(edits.iter().map(|edit| &edit.lines).collect::<Vec<_>>(), [&Text::from(lines)]);
     }
+}
+
+#[test]
+fn an_exit_before_the_session_is_open_is_a_failed_start() {
+    let exit = |driver: &mut Acp, code, signal| match driver.exited(AgentExit { code, signal }, true, &Text::default())
+    {
+        TurnOver::Failed(failure) => failure.code,
+        other => panic!("{other:?}"),
+    };
+    let mut opening = started(&GEMINI, Options::default());
+    hear(&mut opening, &initialized(&json!({})));
+    assert_eq!(exit(&mut opening, Some(0), None), Code::AgentStartFailed);
+    assert_eq!(exit(&mut opening, None, Some(9)), Code::AgentExited);
+    assert_eq!(exit(&mut in_a_turn(&GEMINI), Some(0), None), Code::AgentExited);
 }

@@ -69,6 +69,7 @@ pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown
         (_, "prompt_too_long" | "blocking_limit", _) => Failure::context_exceeded(),
         (_, _, Some("model_not_found")) => Failure::model_not_found(),
         (_, _, Some("authentication_failed")) => auth(status),
+        _ if result.str("stop_reason").as_deref() == Some("refusal") => Failure::refused(),
         _ => by_status(status, &text).unwrap_or_else(|| Failure::reported("Claude Code", said.clone())),
     };
     TurnOver::Failed(failure.with_status(status).saying(said))

@@ -39,12 +39,12 @@ impl Claude {
         }
     }
 
-    /// The cost of this run, from the sum in a result. A sum below the earlier cost does not include that cost.
+    /// The cost of this run, from the sum in a result. A sum that does not exceed the earlier cost does not include it.
     fn cost(&self, sum: Option<f64>) -> Option<f64> {
         match (self.resuming, self.cost_before) {
             (false, _) => sum,
             (true, None) => None,
-            (true, Some(before)) => sum.map(|sum| if sum < before { sum } else { sum - before }),
+            (true, Some(before)) => sum.map(|sum| if sum <= before { sum } else { sum - before }),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Tests of the driver's state and of streamed pieces.
 
 use super::Claude;
-use crate::agent::{AgentEvent, Base, Driver, Line, Turn};
+use crate::agent::{AgentEvent, Base, Driver, Line, Turn, TurnOver};
+use crate::protocol::failure::Code;
 use crate::protocol::text::Text;
 use serde_json::{Value, json};
 
@@ -78,4 +79,16 @@ fn calls_without_a_result_do_not_pile_up() {
         events(&mut claude, &json!({"type": "system", "subtype": "permission_denied", "tool_use_id": call}));
     }
     assert!(claude.calls.len() <= 2 * 1024, "{}", claude.calls.len());
+}
+
+#[test]
+fn a_result_of_a_refused_task_is_refused() {
+    let mut claude = Claude::new(Base::command("claude"));
+    let refused =
+        json!({"type": "result", "subtype": "success", "is_error": true, "stop_reason": "refusal", "result": "No."});
+    let code = events(&mut claude, &refused).into_iter().find_map(|event| match event {
+        AgentEvent::TurnOver(TurnOver::Failed(failure)) => Some(failure.code),
+        _ => None,
+    });
+    assert_eq!(code, Some(Code::Refused));
 }

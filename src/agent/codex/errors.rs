@@ -128,14 +128,15 @@ pub(super) fn refused(method: &str, error: Option<&rpc::Error>) -> Failure {
     Failure::new(code, text).saying(error.and_then(rpc::Error::said))
 }
 
-/// The failure for an exit without a result.
-pub(super) fn exited(exit: AgentExit, alive: bool) -> Failure {
-    if alive {
+/// The failure for an exit without a result. `open`: whether the thread was open. `alive`: whether a line came.
+pub(super) fn exited(exit: AgentExit, open: bool, alive: bool) -> Failure {
+    if open || exit.signal.is_some() {
         let message = "Codex exited without a result: run it again, or record the run to see why.";
         return Failure::new(Code::AgentExited, message);
     }
     let message = match exit.code {
         Some(126 | 127) => "Codex could not be run: check that its program and its interpreter are installed.",
+        _ if alive => "Codex exited before its session was open: run `codex app-server` by hand, or update it.",
         _ => "Codex exited without output: run `codex app-server` by hand, or check agent_args.",
     };
     Failure::new(Code::AgentStartFailed, message)

@@ -482,6 +482,6 @@ impl Driver for Codex {
     }
 
     fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {
-        TurnOver::Failed(errors::exited(exit, alive).saying(self.said.take()))
+        TurnOver::Failed(errors::exited(exit, self.thread.is_some(), alive).saying(self.said.take()))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Codex;
 use crate::agent::{AgentEvent, AskKey, Base, Driver, Line, Reply, Turn, TurnOver};
+use crate::protocol::failure::Code;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::{Answer, Kind};
 use crate::protocol::request::Options;
@@ -295,4 +296,18 @@ fn a_permission_shows_every_part_of_its_request() {
         assert_eq!(detail("commandExecution", &fields), wanted);
     }
     assert_eq!(detail("fileChange", r#""reason":"r","grantRoot":"/""#), "grantRoot: \"/\"");
+}
+
+#[test]
+fn an_exit_before_the_thread_is_open_is_a_failed_start() {
+    let exit = |codex: &mut Codex, code, signal| match codex.exited(AgentExit { code, signal }, true, &Text::default())
+    {
+        TurnOver::Failed(failure) => failure.code,
+        other => panic!("{other:?}"),
+    };
+    let mut opening = Codex::new(Base::command("codex"));
+    opening.launch(&Options::default().resolve("x".into(), "codex".into(), "/w".into()), &mut Turn::default()).unwrap();
+    assert_eq!(exit(&mut opening, Some(0), None), Code::AgentStartFailed);
+    assert_eq!(exit(&mut opening, None, Some(9)), Code::AgentExited);
+    assert_eq!(exit(&mut running(), Some(0), None), Code::AgentExited);
 }

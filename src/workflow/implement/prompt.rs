@@ -1,6 +1,7 @@
 //! The values for the prompts of a phase: its description, and the last failure.
 
 use super::machine::{Failing, Fault};
+use crate::clean::last_lines;
 use crate::workflow::markdown::fenced;
 use crate::workflow::plan::PlanPhase;
 use std::fmt::Write;
@@ -57,7 +58,7 @@ fn command(failing: &Failing) -> String {
         (false, None, None) => "it could not be started".to_owned(),
     };
     let mut text = format!("{}\n\nResult: {how}\n\n", fenced("sh", &failing.command));
-    let output = last(&failing.output, OUTPUT);
+    let output = last_lines(&failing.output, OUTPUT);
     match output.trim().is_empty() {
         true => text.push_str("It printed nothing."),
         false => {
@@ -66,15 +67,6 @@ fn command(failing: &Failing) -> String {
         }
     }
     text
-}
-
-/// The end of a text, from the beginning of a line if possible.
-pub(super) fn last(text: &str, bytes: usize) -> &str {
-    if text.len() <= bytes {
-        return text;
-    }
-    let end = &text[text.ceil_char_boundary(text.len() - bytes)..];
-    end.split_once('\n').map_or(end, |(_, lines)| if lines.is_empty() { end } else { lines })
 }
 
 /// A text on one line, cut to this many characters.
@@ -88,7 +80,7 @@ pub(super) fn short(text: &str, chars: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{OUTPUT, failure, last, phase};
+    use super::{OUTPUT, failure, phase};
     use crate::workflow::implement::machine::{Failing, Fault};
     use crate::workflow::markdown::fenced;
     use crate::workflow::plan;
@@ -121,8 +113,6 @@ mod tests {
         let long: String = (0..5000).map(|n| format!("line {n}\n")).collect();
         let text = failure(2, 3, &Fault::Command(failing(&long)));
         assert!(text.len() < OUTPUT + 300 && text.contains("The end of its output:") && text.contains("line 4999\n"));
-        assert_eq!(last("aaaa\nbb", 4), "bb");
-        assert_eq!(last("aaaaaa", 4), "aaaa");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The outcome of each phase: the report, and the failure of a phase that did not pass.
 
 use super::machine::{Attempt, Fault, PhaseProgress, Why};
-use super::prompt::last;
 use super::ready::ReadyPlan;
+use crate::clean::last_lines;
 use crate::protocol::failure::{Code, Failure, PhaseFailure};
 use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::protocol::outbound::{ArtifactRef, PhaseReport, Text};
@@ -80,7 +80,7 @@ pub(super) fn failed(ready: &ReadyPlan, at: Attempt, why: Why, fault: &Fault, de
         detail.command = Some(Text::from(failing.command.as_str()));
         detail.exit_code = failing.exit_code;
         detail.timed_out = failing.timed_out;
-        detail.output_tail = Text::from(last(&failing.output, STDERR_TAIL_BYTES));
+        detail.output_tail = Text::from(last_lines(&failing.output, STDERR_TAIL_BYTES));
     }
     failure.phase = Some(Box::new(detail));
     failure

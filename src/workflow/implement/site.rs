@@ -13,6 +13,7 @@ use super::ready::READ_LIMIT;
 use super::ready::ReadyPlan;
 use super::report::{self, Account};
 use crate::agent::registry::Dialect;
+use crate::clean::last_lines;
 use crate::engine::no_thread;
 use crate::process::errand::Errand;
 use crate::process::git::Baseline;
@@ -375,7 +376,8 @@ impl Site<'_, '_, '_> {
         let end = self.step(Step { driver: Box::new(driver), limit: None, phase: None, judge: None })?;
         if end.exit.is_none_or(|exit| exit.code != Some(0)) {
             let mut failure = refused("see its output");
-            failure.agent_message = Some(prompt::last(&output.try_recv().unwrap_or_default(), 4 << 10).into());
+            let output = output.try_recv().unwrap_or_default();
+            failure.agent_message = Some(last_lines(&output, 4 << 10)).filter(|said| !said.is_empty()).map(Into::into);
             return Err(failure.into());
         }
         self.accounts[index].commit = commit::head(self.outer.errand(None, commit::look(commits.root()))?);
