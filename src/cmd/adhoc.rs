@@ -243,7 +243,9 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     if !keep(last, &ended, &first_lines) {
         diagnose("spektacular: warning: the session could not be stored for --continue");
     }
-    super::warn(ended.unused_answers.iter().filter(|_| ended.code != EXIT_UNDELIVERED));
+    // A run that never worked had no questions to match.
+    let worked = ![EXIT_UNDELIVERED, Code::AuthRequired.exit_code()].contains(&ended.code);
+    super::warn(ended.unused_answers.iter().filter(|_| worked));
     let Ended { code, signal, .. } = ended;
     // Shells expect this exit code after a signal.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)

@@ -78,7 +78,11 @@ fn tell(out: &mut String, flag: &Flag) {
     }
     let lines = flag.explained();
     let (first, more) = lines.split_first().map_or(("", &[][..]), |(first, more)| (first.as_str(), more));
-    let _ = writeln!(out, "\n{}.", text(&capital(first)));
+    // A value that the user types keeps its case.
+    let word = first.split(' ').next().unwrap_or_default();
+    let is_value = word.ends_with([',', ':']) || flag.values.contains(&word);
+    let first = if is_value { first.to_owned() } else { capital(first) };
+    let _ = writeln!(out, "\n{}.", text(&first));
     for line in more {
         let _ = writeln!(out, "{}", text(line));
     }
@@ -103,10 +107,21 @@ fn section(out: &mut String, page: &str, title: &str) {
     }
 }
 
-/// Converts a line of Markdown: code between backquotes becomes bold.
+/// Converts a line of Markdown: code between backquotes becomes bold, and a link its text.
 fn marked(line: &str) -> String {
+    let line = without_links(line);
     let parts = line.split('`').enumerate();
     parts.map(|(at, part)| if at % 2 == 1 { format!("\\fB{}\\fR", text(part)) } else { text(part) }).collect()
+}
+
+fn without_links(line: &str) -> String {
+    let link = || {
+        let (before, rest) = line.split_once('[')?;
+        let (words, rest) = rest.split_once("](")?;
+        let (_, after) = rest.split_once(')')?;
+        Some(format!("{before}{words}{}", without_links(after)))
+    };
+    link().unwrap_or_else(|| line.to_owned())
 }
 
 fn capital(text: &str) -> String {

@@ -142,6 +142,8 @@ pub struct ToolFacts {
     pub exit_code: Option<i64>,
     /// The changes that an edit made.
     pub edits: Vec<FileEdit>,
+    /// Whether the call ended while the run was being stopped.
+    pub stopped: bool,
 }
 
 /// The changes to one file.

@@ -9,7 +9,7 @@ use super::work::{Described, ToolEnd, absolute, path, places, relative};
 use crate::agent::{self, Turn};
 use crate::protocol::ids::SessionId;
 use crate::protocol::limits::REPORTED;
-use crate::protocol::outbound::{About, Artifact, Body, Entries, PlanEntry, Progress, Text, Usage};
+use crate::protocol::outbound::{About, Artifact, Body, Entries, PlanEntry, Progress, Text, ToolFacts, Usage};
 use crate::protocol::words::{Action, Level, PlanStatus, Status, Warning};
 use std::path::Path;
 
@@ -88,6 +88,7 @@ impl Live {
                 begun.into_iter().for_each(|progress| self.progress(progress, None));
             }
             agent::AgentEvent::ToolOver { call, state, output, facts } => {
+                let facts = ToolFacts { stopped: self.is_stopping(), ..facts };
                 let full = self.settings.progress == Level::Full;
                 let end = ToolEnd { state, output: output.filter(|_| full), facts };
                 let over = self.work.tools.end(call, end, &self.settings.cwd, &self.redactor);

@@ -7,6 +7,7 @@ use crate::clean::one_line;
 use crate::protocol::outbound::Started;
 use crate::protocol::request::Seconds;
 use crate::protocol::words::WaitingOn;
+use std::time::Duration;
 
 impl TerminalFront {
     /// The first line of a log: agent, permissions and directory. A person at a terminal knows them.
@@ -30,7 +31,9 @@ impl TerminalFront {
         match waiting_on {
             WaitingOn::Agent if !self.look.live => {
                 let activity = self.work.activity();
-                self.look.paint(Ink::Dim, &format!("still running: {activity} ({})", span(idle.duration()))) + "\n"
+                // A heartbeat comes a moment before its full second.
+                let idle = span(idle.duration() + Duration::from_millis(500));
+                self.look.paint(Ink::Dim, &format!("still running: {activity} ({idle})")) + "\n"
             }
             WaitingOn::Agent | WaitingOn::Input => String::new(),
         }

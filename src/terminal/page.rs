@@ -160,7 +160,7 @@ impl Page {
             self.row = self.row_of(word);
             match self.row {
                 Row::Heading => return self.blanks = 0,
-                Row::Text if is_list_marker(word) => self.indent = self.blanks + word.len() + 1,
+                Row::Text if is_list_marker(word) || word == ">" => self.indent = self.blanks + word.len() + 1,
                 Row::Text | Row::Verbatim => {}
             }
         } else if self.row == Row::Heading && self.column == 0 {
@@ -335,6 +335,7 @@ mod tests {
         assert_eq!(shown("one two three four", 9), "one two\nthree\nfour");
         assert_eq!(shown("- one two three\n  - four five", 11), "- one two\n  three\n  - four\n    five");
         assert_eq!(shown("10. one two", 8), "10. one\n    two");
+        assert_eq!(shown("> a quote", 5), "> a\n  quote");
         assert_eq!(shown("averyverylongword x", 5), "averyverylongword\nx");
         assert_eq!(shown("| a table stays as it is |", 5), "| a table stays as it is |");
         assert_eq!(shown("漢字 漢字 漢字", 9), "漢字 漢字\n漢字");

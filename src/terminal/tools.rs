@@ -50,7 +50,7 @@ impl TerminalFront {
                 return self.title_line(tool, Some(Ink::Green), "done") + &diff + &self.output(tool.output);
             }
             // A stop ends the running tools, which then report a failure.
-            ToolState::Failed if self.work.is_stopping() => {
+            ToolState::Failed if self.work.is_stopping() || tool.facts.stopped => {
                 return self.title_line(tool, Some(Ink::Yellow), "cancelled");
             }
             ToolState::Denied => return self.title_line(tool, Some(Ink::Yellow), "denied"),

@@ -234,6 +234,15 @@ fn known() -> Known {
 }
 
 #[test]
+fn the_manual_page_shows_values_as_they_are_typed_and_links_as_their_words() {
+    let page = printed(&["man"]).replace("\\-", "-");
+    for line in ["ask, allow, deny, or read=allow", "ask: the agent asks", "cli for a person", "jsonl: read messages"] {
+        assert!(page.contains(&format!("\n{line}")), "{line}: {page}");
+    }
+    assert!(page.contains("\nThe task.") && page.contains("see workflows (") && !page.contains("]("), "{page}");
+}
+
+#[test]
 fn every_flag_is_in_every_script_and_in_the_manual_page() {
     let long: BTreeSet<&str> = COMMANDS.iter().flat_map(Row::all_flags).map(|flag| flag.long).collect();
     let page = printed(&["man"]).replace("\\-", "-");

@@ -109,10 +109,11 @@ impl Claude {
 /// The exit code of a failed command, or the changes of an edit.
 fn facts(state: ToolState, block: &Object<'_>, line: &Object<'_>) -> ToolFacts {
     match state {
-        ToolState::Failed => ToolFacts { exit_code: tools::exit_code(block), edits: Vec::new() },
+        ToolState::Failed => ToolFacts { exit_code: tools::exit_code(block), ..ToolFacts::default() },
         ToolState::Completed => {
             let result = line.object("tool_use_result");
-            ToolFacts { exit_code: None, edits: result.as_ref().and_then(tools::edit).into_iter().collect() }
+            let edits = result.as_ref().and_then(tools::edit).into_iter().collect();
+            ToolFacts { edits, ..ToolFacts::default() }
         }
         ToolState::Denied | ToolState::Started => ToolFacts::default(),
     }

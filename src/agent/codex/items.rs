@@ -393,9 +393,9 @@ fn facts(kind: &str, item: &Object<'_>) -> ToolFacts {
     };
     match kind {
         "commandExecution" => {
-            ToolFacts { exit_code: item.number("exitCode").map(|code| code as i64), edits: Vec::new() }
+            ToolFacts { exit_code: item.number("exitCode").map(|code| code as i64), ..ToolFacts::default() }
         }
-        "fileChange" => ToolFacts { exit_code: None, edits: item.objects("changes").filter_map(edit).collect() },
+        "fileChange" => ToolFacts { edits: item.objects("changes").filter_map(edit).collect(), ..ToolFacts::default() },
         _ => ToolFacts::default(),
     }
 }

@@ -165,7 +165,7 @@ impl Driver for VerifyStep {
             call: CallKey::of(KEY),
             state,
             output: Some(Text::from(std::mem::take(&mut self.tail))),
-            facts: ToolFacts { exit_code: exit.code.map(i64::from), edits: Vec::new() },
+            facts: ToolFacts { exit_code: exit.code.map(i64::from), ..ToolFacts::default() },
         });
     }
 

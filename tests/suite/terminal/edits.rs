@@ -169,3 +169,15 @@ fn a_tool_that_a_stop_ended_was_cancelled() {
     let screen = person.screen();
     assert!(screen[0].starts_with("* Run sleep 60: cancelled") && !seen.contains("failed"), "{screen:?}");
 }
+
+#[test]
+fn a_tool_that_a_time_limit_ended_was_cancelled() {
+    let waits = Script::new()
+        .tool_use("c1", "Bash", &bash("sleep 60"))
+        .sh("read -r interrupt")
+        .out(&failed("c1", "The user doesn't want to proceed with this tool use."))
+        .sh("listen");
+    let done = Case::with(waits).cli(&["--timeout", "0.5", "go"]);
+    let log = String::from_utf8(done.stderr).unwrap();
+    assert!(log.contains("\n* Run sleep 60\n* Run sleep 60: cancelled\nspektacular: timeout: "), "{log}");
+}
