@@ -7,6 +7,7 @@ pub mod authors;
 pub mod command;
 pub mod config;
 pub mod flags;
+pub mod row;
 pub mod workflow;
 
 pub use adhoc::{Adhoc, Color, DiffSize, Output};
@@ -16,8 +17,9 @@ pub use workflow::{CheckArgs, InitArgs};
 
 use crate::protocol::request::is_environment_name;
 use crate::suggest::{Name, Unknown, either, hint};
-use command::{Command, Flag, GivenFlag, Row, Runnable, store};
+use command::{Command, Runnable};
 use lexopt::Arg;
+use row::{Flag, GivenFlag, Row, store};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 

@@ -147,7 +147,7 @@ impl Launch {
 pub enum Line<'a> {
     /// The text. Invalid UTF-8 is replaced with U+FFFD. An owned text can be kept without a copy.
     Text(Cow<'a, str>),
-    /// A line that was skipped because it is longer than [`crate::protocol::limits::AGENT_LINE_BYTES`].
+    /// A line that was skipped because it is too long.
     TooLong,
 }
 

@@ -1,6 +1,6 @@
 //! The command line of `adhoc`, whose flags become fields of run.start.
 
-use super::command::{Flag, FlagForm, GivenFlag, HasFields, Row, store};
+use super::row::{Flag, FlagForm, GivenFlag, HasFields, Row, store};
 use super::{Wrong, one_of, text, variable};
 use crate::protocol::fields::Field;
 use crate::protocol::json::string;

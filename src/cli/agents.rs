@@ -2,7 +2,7 @@
 
 use super::action::{ActionRow, Offers, Word, act, bare, maybe};
 use super::adhoc::option;
-use super::command::{Flag, GivenFlag, HasFields, Row, store};
+use super::row::{Flag, GivenFlag, HasFields, Row, store};
 use super::{Output, Wrong, no_words, text};
 use crate::protocol::fields::Field;
 use crate::protocol::request::Options;

@@ -1,8 +1,8 @@
 //! The flags of the workflows: their own, and those of `adhoc` except the ones that a workflow decides itself.
 
 use super::adhoc::{Adhoc, workflow_field};
-use super::command::{FlagForm, Row, own, own_switch};
 use super::flags::ADHOC;
+use super::row::{FlagForm, Row, own, own_switch};
 
 /// The flags of `adhoc` that no workflow has.
 const LEFT_OUT: [&str; 5] = ["session", "image", "raw-prompt", "output-schema", "continue"];

@@ -2,7 +2,7 @@
 
 use super::Wrong;
 use super::action::{ActionRow, Offers, Word, act, bare, one, two};
-use super::command::{GivenFlag, Row, store};
+use super::row::{GivenFlag, Row, store};
 use std::ffi::OsString;
 
 /// The arguments of `config`.

@@ -2,8 +2,8 @@
 
 use super::adhoc::{Adhoc, Color, DiffSize, answer};
 use super::agents::{AgentsArgs, Export, Open, SessionsArgs, filled};
-use super::command::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
 use super::config::ConfigArgs;
+use super::row::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
 use super::workflow::{CheckArgs, InitArgs};
 use super::{Output, Replay, one_of, text, variable};
 use crate::agent::registry::DEFAULT;
@@ -346,7 +346,7 @@ pub const REPLAY: &[Row<Replay>] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::super::command::{GivenFlag, Row, store};
+    use super::super::row::{GivenFlag, Row, store};
     use super::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, INIT, OPEN, REPLAY};
     use std::fmt::Debug;
 

@@ -1,6 +1,6 @@
 //! The command lines of `init`, `spec check`, `plan check` and `prompts`.
 
-use super::command::{GivenFlag, Row, store};
+use super::row::{GivenFlag, Row, store};
 use super::{Output, Wrong, no_words};
 use std::ffi::OsString;
 

@@ -11,6 +11,7 @@ use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELI
 use crate::io::faults::point;
 use crate::io::inbox::Source;
 use crate::io::output::{diagnose, stdout_is_closed};
+use crate::io::signals::SignalChannels;
 use crate::io::stdin;
 use crate::io::tty::Keyboard;
 use crate::json_lines::JsonLines;
@@ -41,11 +42,14 @@ const LOG_HEARTBEAT: Seconds = Seconds(60.0);
 /// The number of lines that `--diff short` shows.
 const DIFF_LINES: usize = 40;
 
-/// Runs the command; returns the exit code.
-pub fn run(adhoc: Adhoc) -> u8 {
-    // The engine starts first, so that a signal ends the run in order from now on. A dry run reads its prompt here and
-    // leaves the signals as they are.
-    let engine = (!adhoc.dry_run).then(|| Engine::start(Source::Nothing));
+/// Runs the command with the registered signals; returns the exit code.
+pub(crate) fn run(adhoc: Adhoc, signals: Option<SignalChannels>) -> u8 {
+    let engine = if adhoc.dry_run {
+        signals.into_iter().for_each(SignalChannels::give_back);
+        None
+    } else {
+        Some(Engine::with(signals, Source::Nothing))
+    };
     let Ok(mut loaded) = catch_unwind(load) else { return crashed(adhoc, engine) };
     let failure = loaded.failure.take();
     match (adhoc.output.unwrap_or_else(|| loaded.config.output()), failure) {
@@ -74,9 +78,13 @@ fn crashed(mut adhoc: Adhoc, engine: Option<Engine>) -> u8 {
 }
 
 /// Reports a run that cannot begin; an orchestrator gets a terminal frame. `output`: the choice on the command line.
-pub fn refuse(workflow: Option<WorkflowKind>, output: Option<Output>, failure: Failure) -> u8 {
-    // The engine starts first, as for a run.
-    let engine = Some(Engine::start(Source::Nothing));
+pub(crate) fn refuse(
+    workflow: Option<WorkflowKind>,
+    output: Option<Output>,
+    failure: Failure,
+    signals: Option<SignalChannels>,
+) -> u8 {
+    let engine = Some(Engine::with(signals, Source::Nothing));
     let mut adhoc = Adhoc::default();
     (adhoc.workflow, adhoc.output) = (workflow, output);
     let Ok(loaded) = catch_unwind(load) else { return crashed(adhoc, engine) };

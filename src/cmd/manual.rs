@@ -2,7 +2,8 @@
 
 use super::{complain, configured};
 use crate::agent::registry::Layers;
-use crate::cli::command::{Command, Flag};
+use crate::cli::command::Command;
+use crate::cli::row::Flag;
 use crate::cli::{Help, Wrong};
 use crate::config;
 use crate::help::complete::{Known, KnownKey, Shell, script};

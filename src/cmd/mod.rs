@@ -25,26 +25,52 @@ pub use table::COMMANDS;
 
 use crate::agent::registry::{Agent, Layers};
 use crate::agent::{Program, npx};
-use crate::cli::command::{Command, Refuse};
-use crate::cli::{self, Request, Wrong};
+use crate::cli::command::{Command, Runnable, Runs};
+use crate::cli::{self, Request};
 use crate::config::load;
 use crate::engine::secrets_here;
 use crate::help::overview;
+use crate::io::faults::point;
 use crate::io::output::{diagnose, explain};
+use crate::io::signals::{self, SignalChannels};
 use crate::process::query::find;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::Options;
 use std::ffi::OsString;
+use std::panic::catch_unwind;
 
 /// Runs a command line, without the program's name; returns the exit code.
 pub fn run(args: Vec<OsString>) -> u8 {
-    let refuse = cli::named(COMMANDS, &args).map_or(complain_usage as Refuse, |command| command.refuse);
+    let workflow = match cli::named(COMMANDS, &args).map_or(Runs::Nothing, |command| command.runs) {
+        Runs::Nothing => return without_run(&args),
+        Runs::Adhoc => None,
+        Runs::Workflow(kind) => Some(kind),
+    };
+    // From here on a signal ends the run in order. Reading the command line takes longer than all that precedes it.
+    let signals = signals::listen().ok();
+    let parse = || {
+        point("command line");
+        cli::parse(COMMANDS, args.iter().cloned())
+    };
+    let failure = match catch_unwind(parse) {
+        Ok(Ok(Request::Start(Runnable::Run(adhoc)))) => return adhoc::run(*adhoc, signals),
+        Ok(Ok(request)) => {
+            signals.into_iter().for_each(SignalChannels::give_back);
+            return start(request);
+        }
+        Ok(Err(wrong)) => Failure::new(Code::Usage, wrong),
+        Err(_) => Failure::of_our_own(),
+    };
+    adhoc::refuse(workflow, cli::asked_output(&args), failure, signals)
+}
+
+/// Runs a command that starts no run.
+fn without_run(args: &[OsString]) -> u8 {
+    let _ = signals::outlive_file_limits();
     match cli::parse(COMMANDS, args.iter().cloned()) {
-        Ok(Request::Version) => manual::version(),
-        Ok(Request::Help(help)) => manual::help(COMMANDS, help),
-        Ok(Request::Start(start)) => start.run(),
+        Ok(request) => start(request),
         Err(wrong) => {
-            let code = refuse(&args, wrong);
+            let code = complain(&Failure::new(Code::Usage, wrong));
             if args.is_empty() {
                 explain(&overview(COMMANDS));
             }
@@ -53,16 +79,20 @@ pub fn run(args: Vec<OsString>) -> u8 {
     }
 }
 
+fn start(request: Request) -> u8 {
+    match request {
+        Request::Version => manual::version(),
+        Request::Help(help) => manual::help(COMMANDS, help),
+        Request::Start(Runnable::Run(adhoc)) => adhoc::run(*adhoc, signals::listen().ok()),
+        Request::Start(Runnable::Other(run)) => run(),
+    }
+}
+
 /// Reports a fault of our own on stderr; returns the exit code.
 pub fn crashed() -> u8 {
     let failure = Failure::of_our_own();
     diagnose(&format!("spektacular: {}: {}", failure.code.name(), failure.message));
     failure.code.exit_code()
-}
-
-/// Reports an error in a command line on stderr; returns the exit code.
-fn complain_usage(_: &[OsString], wrong: Wrong) -> u8 {
-    complain(&Failure::new(Code::Usage, wrong))
 }
 
 /// The command with this name.

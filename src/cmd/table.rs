@@ -1,22 +1,18 @@
 //! Every command: its flags, its texts, its reader and its main function.
 
-use super::{
-    adhoc, agents, ask_server, complain_usage, config, export, format_check, init, manual, open, prompts, replay,
-    sessions,
-};
+use super::{agents, ask_server, config, export, format_check, init, manual, open, prompts, replay, sessions};
 use crate::cli::action::{Offers, actions};
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
 use crate::cli::authors::{IMPLEMENT, PLAN, SPEC};
-use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Words, flags};
+use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Runs, Words};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
 use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INIT, OPEN, REPLAY, SESSIONS};
-use crate::cli::{self, Wrong, no_words};
+use crate::cli::row::flags;
+use crate::cli::{self, no_words};
 use crate::help::complete::Shell;
 use crate::help::texts;
-use crate::protocol::failure::{Code, Failure};
 use crate::protocol::words::WorkflowKind;
 use crate::workflow::template::PromptKind;
-use std::ffi::OsString;
 
 /// All commands, in the order of the help.
 pub static COMMANDS: &[Command] = &[
@@ -25,9 +21,9 @@ pub static COMMANDS: &[Command] = &[
         words: Words::Free("[PROMPT... | -]", Offers::Nothing),
         flags: &flags::<_, { ADHOC.len() }>(ADHOC),
         foreign: FOREIGN,
-        refuse: |args, wrong| adhoc::refuse(None, cli::asked_output(args), Failure::new(Code::Usage, wrong)),
+        runs: Runs::Adhoc,
         ..row("adhoc", &texts::ADHOC, |given, words| {
-            Ok(Runnable::new(cli::adhoc::read(ADHOC, given, words)?, adhoc::run))
+            Ok(Runnable::Run(Box::new(cli::adhoc::read(ADHOC, given, words)?)))
         })
     },
     Command {
@@ -41,9 +37,9 @@ pub static COMMANDS: &[Command] = &[
         below: SPEC_CHECK,
         flags: &flags::<_, { SPEC.len() }>(SPEC),
         foreign: FOREIGN,
-        refuse: |args, wrong| refuse_workflow(WorkflowKind::Spec, args, wrong),
+        runs: Runs::Workflow(WorkflowKind::Spec),
         ..row("spec", &texts::SPEC, |given, words| {
-            Ok(Runnable::new(cli::adhoc::read_workflow((WorkflowKind::Spec, SPEC), given, words)?, adhoc::run))
+            Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow((WorkflowKind::Spec, SPEC), given, words)?)))
         })
     },
     Command {
@@ -51,21 +47,18 @@ pub static COMMANDS: &[Command] = &[
         below: PLAN_CHECK,
         flags: &flags::<_, { PLAN.len() }>(PLAN),
         foreign: FOREIGN,
-        refuse: |args, wrong| refuse_workflow(WorkflowKind::Plan, args, wrong),
+        runs: Runs::Workflow(WorkflowKind::Plan),
         ..row("plan", &texts::PLAN, |given, words| {
-            Ok(Runnable::new(cli::adhoc::read_workflow((WorkflowKind::Plan, PLAN), given, words)?, adhoc::run))
+            Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow((WorkflowKind::Plan, PLAN), given, words)?)))
         })
     },
     Command {
         words: Words::Free("PLAN", Offers::Files),
         flags: &flags::<_, { IMPLEMENT.len() }>(IMPLEMENT),
         foreign: FOREIGN,
-        refuse: |args, wrong| refuse_workflow(WorkflowKind::Implement, args, wrong),
+        runs: Runs::Workflow(WorkflowKind::Implement),
         ..row("implement", &texts::IMPLEMENT, |given, words| {
-            Ok(Runnable::new(
-                cli::adhoc::read_workflow((WorkflowKind::Implement, IMPLEMENT), given, words)?,
-                adhoc::run,
-            ))
+            Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow((WorkflowKind::Implement, IMPLEMENT), given, words)?)))
         })
     },
     Command {
@@ -134,11 +127,6 @@ pub static COMMANDS: &[Command] = &[
     },
 ];
 
-/// Reports an error in the command line of a workflow.
-fn refuse_workflow(kind: WorkflowKind, args: &[OsString], wrong: Wrong) -> u8 {
-    adhoc::refuse(Some(kind), cli::asked_output(args), Failure::new(Code::Usage, wrong))
-}
-
 /// The commands below `spec`.
 static SPEC_CHECK: &[Command] = &[Command {
     words: Words::Free("FILE...", Offers::Files),
@@ -157,8 +145,8 @@ static PLAN_CHECK: &[Command] = &[Command {
     })
 }];
 
-/// Creates a command without words and flags, which reports its errors on stderr.
+/// Creates a command without words and flags, which starts no run.
 const fn row(name: &'static str, text: &'static CommandText, read: ReadCommand) -> Command {
     let words = Words::Free("", Offers::Nothing);
-    Command { name, other_names: &[], text, words, flags: &[], foreign: &[], below: &[], read, refuse: complain_usage }
+    Command { name, other_names: &[], text, words, flags: &[], foreign: &[], below: &[], read, runs: Runs::Nothing }
 }

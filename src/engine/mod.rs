@@ -82,8 +82,12 @@ impl Engine {
     /// Registers the signals and becomes the parent of orphans. stdin is first read when a run listens. Call it once
     /// per process.
     pub fn start(source: Source) -> Engine {
+        Engine::with(signals::listen().ok(), source)
+    }
+
+    /// Like [`Engine::start`], with registered signals.
+    pub(crate) fn with(signals: Option<SignalChannels>, source: Source) -> Engine {
         let faults = faults::listen();
-        let signals = signals::listen().ok();
         tree::become_subreaper();
         let nonce = tree::nonce();
         let mut engine = Engine {

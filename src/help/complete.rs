@@ -7,7 +7,8 @@ mod powershell;
 mod zsh;
 
 use crate::cli::action::Offers;
-use crate::cli::command::{Command, Flag, Words};
+use crate::cli::command::{Command, Words};
+use crate::cli::row::Flag;
 
 /// The supported shells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

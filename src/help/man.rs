@@ -1,7 +1,8 @@
 //! The manual page, in roff. Its sections about the configuration come from the reference.
 
 use super::texts;
-use crate::cli::command::{Command, Flag, Words};
+use crate::cli::command::{Command, Words};
+use crate::cli::row::Flag;
 use std::fmt::Write;
 
 /// The manual page. `exits`: each exit code with its meaning.

@@ -1,7 +1,8 @@
 //! Help as plain text: of the whole program, and of a command in short and in long form.
 
 use crate::cli::action::Action;
-use crate::cli::command::{Command, CommandText, Flag, Words};
+use crate::cli::command::{Command, CommandText, Words};
+use crate::cli::row::Flag;
 use std::fmt::Write;
 
 /// The help of the whole program.

@@ -91,6 +91,18 @@ impl SignalChannels {
     }
 }
 
+impl SignalChannels {
+    /// Gives the signals their default actions back, for a process that starts no run. Those that came before act now.
+    pub(crate) fn give_back(self) {
+        let Some(Unread { mut registered, .. }) = self.unread else { return };
+        let _ = spawn_thread("signals", move || {
+            for signal in registered.forever() {
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        });
+    }
+}
+
 impl Unread {
     /// Passes signals on until nobody listens.
     fn read(mut self) {
@@ -128,6 +140,14 @@ pub(crate) fn before_the_end(work: impl FnOnce() + Send + 'static) -> io::Result
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     })
+}
+
+/// Makes a write beyond the limit of file sizes fail, instead of ending this process by SIGXFSZ.
+///
+/// # Errors
+/// The system's error.
+pub(crate) fn outlive_file_limits() -> io::Result<()> {
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(|_| ())
 }
 
 /// Keeps SIGHUP from ending this process.

@@ -16,7 +16,7 @@ use crate::io::lines::{Framed, LineReader};
 use crate::io::output::write_whole;
 use crate::io::spawn_thread;
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::limits::{AGENT_LINE_BYTES, STDERR_TAIL_BYTES};
+use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::request::Settings;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
@@ -40,7 +40,7 @@ const BYTES_WAITING: usize = 256 << 10;
 pub(crate) enum AgentOutput {
     /// Lines of the agent's stdout.
     Lines(Lines),
-    /// A line of stdout longer than [`AGENT_LINE_BYTES`]; the reader skipped it.
+    /// A line of stdout longer than [`myself::agent_line_bytes`]; the reader skipped it.
     TooLong,
     /// The end of stdout.
     End,
@@ -379,7 +379,7 @@ fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>, unsent: &Ato
 fn read_stdout(pipe: PipeReader, end: &[u8], data: &Sender<AgentOutput>, returned: &Receiver<Lines>) {
     // However this thread ends, the engine learns that no more output follows.
     let _end = SendEnd(data);
-    let mut source = StdoutReader { lines: LineReader::new(pipe, AGENT_LINE_BYTES), end, empty: false };
+    let mut source = StdoutReader { lines: LineReader::new(pipe, myself::agent_line_bytes()), end, empty: false };
     let mut waiting = 0;
     let mut spare = Gathered::default();
     loop {

@@ -4,6 +4,7 @@
 //! a path or as a name on PATH. The program never changes its working directory, so a relative path stays valid.
 
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::limits::AGENT_LINE_BYTES;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -50,6 +51,14 @@ const ADDRESS_SPACE: u64 = 64 << 20;
 pub(crate) fn has_room() -> bool {
     use rustix::process::{Resource, getrlimit};
     getrlimit(Resource::As).current.is_none_or(|limit| limit >= ADDRESS_SPACE)
+}
+
+/// The length of the longest agent line, in bytes. While a line is handled, it takes up to eight times its length; without
+/// that much room this process would abort, so a limited address space shortens the limit.
+pub(super) fn agent_line_bytes() -> usize {
+    use rustix::process::{Resource, getrlimit};
+    let room = getrlimit(Resource::As).current.map_or(u64::MAX, |limit| limit / 16);
+    usize::try_from(room).unwrap_or(usize::MAX).min(AGENT_LINE_BYTES)
 }
 
 /// The failure for a program file that was not found.

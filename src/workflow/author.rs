@@ -241,7 +241,7 @@ fn artifact(path: &Path, action: Action, size_bytes: Option<u64>) -> Body {
 /// The failure for a file of the workflow that cannot be written.
 pub fn unwritable(problem: FileProblem) -> Stop {
     let failure = match problem {
-        FileProblem::Outside => problem.refusal("A file of the workflow"),
+        FileProblem::Outside | FileProblem::Exhausted => problem.refusal("A file of the workflow"),
         FileProblem::TooLarge | FileProblem::Io(_) => {
             let message = "Cannot write a file below .spektacular: free some space, or check the permissions.";
             Failure::new(Code::ResourceExhausted, message)

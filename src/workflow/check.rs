@@ -27,7 +27,7 @@ impl Project {
             Ok(Some(bytes)) => Ok(Contents::Bytes(bytes)),
             Ok(None) => Ok(Contents::Missing),
             Err(FileProblem::TooLarge) => Ok(Contents::TooLarge),
-            Err(problem @ (FileProblem::Outside | FileProblem::Io(_))) => Err(problem),
+            Err(problem @ (FileProblem::Outside | FileProblem::Exhausted | FileProblem::Io(_))) => Err(problem),
         }
     }
 }

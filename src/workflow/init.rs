@@ -39,6 +39,7 @@ pub fn init(project: &Project) -> Result<Initialized, Failure> {
         if *is_missing {
             let failed = |problem: FileProblem| {
                 let why = match problem {
+                    FileProblem::Exhausted => return problem.refusal(path),
                     FileProblem::Outside => "a folder on the way to it is a link".to_owned(),
                     FileProblem::TooLarge => "it is too large".to_owned(),
                     FileProblem::Io(kind) => format!("{kind}"),

@@ -1,9 +1,11 @@
-//! The two formats of the workflows: specifications and plans.
+//! The formats of the workflows (specifications, plans and prompts), and lines with images.
 
-use super::input::{Input, bytes, from_text};
+use super::input::{Input, bytes, from_text, text};
 use super::round::{Checked, Target};
+use spektacular::protocol::image::{Image, media_type, with_data};
 use spektacular::workflow::plan::{PlanChange, State, StateLine, edited, read, without_own_lines};
 use spektacular::workflow::spec;
+use spektacular::workflow::template::{PromptKind, expanded, has_placeholder};
 use spektacular::workflow::violation::VIOLATIONS_MAX;
 
 const SPEC: &str = "# Specification: Greeting\n\n## Summary\n\nIt greets.\n\n## Requirements\n\n- [ ] R1 It greets.\n\
@@ -58,4 +60,68 @@ fn plans() {
         hold(found.is_empty() && after.phases.len() == plan.phases.len(), "an edit breaks the plan")
     })
     .round();
+}
+
+/// Prompts of a project.
+#[test]
+fn prompts() {
+    let seeds = || PromptKind::NAMES.iter().filter_map(|name| PromptKind::parse(name)).map(seed).collect();
+    let target =
+        Target { seeds, words: &["{{", "}}", "{{file}}", "{{failure}}", "{{other}}"], ..target("prompts", good) };
+    target.round();
+
+    fn seed(kind: PromptKind) -> Input {
+        from_text(kind.built_in())
+    }
+
+    fn good(input: &Input) -> Checked {
+        let text = text(input);
+        // A value that looks like a placeholder stays as it is.
+        let value = |name: &str| (name == "file").then_some("{{failure}}");
+        let removed = expanded(&text, |_| None);
+        hold(removed.len() <= text.len(), "a text grows without values")?;
+        let places = text.matches("{{file}}").count();
+        let filled = expanded(&text, value);
+        hold(
+            filled.len() == removed.len() + places * "{{failure}}".len(),
+            "a value is not put in once for each place",
+        )?;
+        for kind in PromptKind::NAMES.iter().filter_map(|name| PromptKind::parse(name)) {
+            let taken = kind.check(&text).is_ok();
+            let known = kind.placeholders().filter(|name| has_placeholder(&text, name)).count();
+            hold(!taken || known > 0, "a prompt without a placeholder is taken")?;
+        }
+        Ok(())
+    }
+}
+
+/// A line for an agent, with the labels of images in it.
+#[test]
+fn images() {
+    let seeds = || {
+        let [first, second] = both_images().map(|image| format!("{{\"data\":\"{}\"}}", image.label()));
+        vec![from_text(&format!("[{first},{second}]")), from_text(&format!("[{second},{{\"text\":\"é\"}},{first}]"))]
+    };
+    let check = |input: &Input| {
+        let (line, images) = (text(input), both_images());
+        let filled = with_data(&line, &images, |image| Ok::<_, String>(vec![b'x'; image.bytes as usize]))?;
+        media_type(line.as_bytes());
+        let Some(mut filled) = filled else { return Ok(()) };
+        for (image, data) in images.iter().zip(["eHh4", "eHh4eHh4eHg="]) {
+            let field = format!("\"data\":\"{data}\"");
+            hold(filled.contains(&field), "an image has no data")?;
+            filled = filled.replacen(&field, &format!("\"data\":\"{}\"", image.label()), 1);
+        }
+        hold(filled == line, "something else than a label changed")
+    };
+    Target { seeds, ..target("images", check) }.round();
+}
+
+fn both_images() -> [Image; 2] {
+    [("image/png", 3), ("image/gif", 8)].map(|(media_type, bytes)| Image {
+        subject: "number".into(),
+        path: "/x".into(),
+        media_type,
+        bytes,
+    })
 }

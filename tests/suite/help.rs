@@ -9,7 +9,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use spektacular::cli::command::{Command as Row, HELP};
+use spektacular::cli::command::Command as Row;
+use spektacular::cli::row::HELP;
 use spektacular::cli::{self, Request};
 use spektacular::cmd::{COMMANDS, command};
 use spektacular::help::complete::{Known, KnownKey, Shell, script};

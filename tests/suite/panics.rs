@@ -3,7 +3,7 @@
 
 use crate::support::agent::{Script, quote};
 use crate::support::machine::not_checked;
-use crate::support::{Case, Outcome, Session, read, start_line};
+use crate::support::{Case, Outcome, Session, io, read, start_line};
 use crate::tidy::{code, rust_files};
 use crate::workflow_implement::{allowed, phase, plan, project};
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -45,6 +46,7 @@ const POINTS: &[(&str, Reached)] = &[
     ("ask", Reached::ByAsking),
     ("ask-answers", Reached::ByAsking),
     ("ask-peer", Reached::ByAsking),
+    ("command line", Reached::Always),
     ("configuration", Reached::Always),
     ("errand", Reached::ByImplement),
     ("git-baseline", Reached::Always),
@@ -184,15 +186,17 @@ fn a_panic_of_another_command_is_reported() {
     assert!(stderr.starts_with("spektacular: internal_error: "), "{stderr}");
 }
 
-/// The signal handlers are installed before the configuration is read, even if the command line is refused.
+/// The signal handlers are installed before the command line and the configuration are read, even if the command line
+/// is refused.
 #[test]
-fn a_signal_while_the_configuration_is_read_ends_in_a_frame() {
-    if !has_points("a_signal_while_the_configuration_is_read_ends_in_a_frame") {
+fn a_signal_while_a_run_is_prepared_ends_in_a_frame() {
+    if !has_points("a_signal_while_a_run_is_prepared_ends_in_a_frame") {
         return;
     }
     for (flags, kind) in [(&[][..], "run.cancelled"), (&["--no-such-flag"][..], "run.failed")] {
-        for command in ["adhoc", "spec", "plan", "implement"] {
-            let case = Case::new().env(SIGNAL_AT, "configuration");
+        let points = ["command line", "configuration"];
+        for (command, point) in ["adhoc", "spec", "plan", "implement"].into_iter().zip(points.into_iter().cycle()) {
+            let case = Case::new().env(SIGNAL_AT, point);
             let words = [&[command, "--output", "json"], flags].concat();
             let mut command = case.other("work", &words);
             let mut run = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -205,6 +209,21 @@ fn a_signal_while_the_configuration_is_read_ends_in_a_frame() {
             assert_eq!(last["type"], kind, "{words:?}");
         }
     }
+}
+
+#[test]
+fn a_dry_run_leaves_signals_their_default_actions() {
+    if !has_points("a_dry_run_leaves_signals_their_default_actions") {
+        return;
+    }
+    let case = Case::new().env(SIGNAL_AT, "command line");
+    let mut command = case.other("work", &["adhoc", "--dry-run", "-"]);
+    let mut run = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // It waits for the prompt.
+    let stdin = run.stdin.take();
+    let status = io::exit(&mut run, case.limit).expect("the end");
+    drop(stdin);
+    assert_eq!(status.signal(), Some(15), "{status}");
 }
 
 #[test]

@@ -374,6 +374,38 @@ fn a_machine_without_processes_or_memory_ends_the_run_in_order() {
 }
 
 #[test]
+fn a_limited_address_space_shortens_the_longest_line() {
+    let name = "a_limited_address_space_shortens_the_longest_line";
+    if !Command::new("prlimit").arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
+        return not_checked(name, "prlimit does not work here");
+    }
+    let line = "printf '{\"type\":\"assistant\",\"x\":\"'; head -c 40000000 /dev/zero | tr '\\0' x; echo '\"}'";
+    let case = Case::with(Script::new().sh(line).say("msg_1", "after it").done("ok"));
+    let mut session = case.shell(&format!("exec prlimit --as={} \"$@\"", 256 << 20)).spawn();
+    session.start(json!({}));
+    let outcome = session.finish();
+    outcome.completed();
+    assert_eq!(outcome.warnings("agent_output_unparsed").len(), 1);
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_of_every_command() {
+    let case = Case::with(Script::hello());
+    for (command, code, reason) in [
+        ("init", 70, "resource_exhausted"),
+        ("config set model x", 2, "cannot be written"),
+        ("man >page", 74, ""),
+        ("spec --output json --headless --name login 'Log in'", 70, "resource_exhausted"),
+    ] {
+        let shell = format!("ulimit -f 0; \"$0\" {command}; echo $? >&2");
+        let mut limited = case.command("/bin/sh");
+        limited.args(["-c", &shell, env!("CARGO_BIN_EXE_spektacular")]).current_dir(case.work());
+        let said = String::from_utf8(limited.stdin(Stdio::null()).output().unwrap().stderr).unwrap();
+        assert!(said.contains(reason) && said.ends_with(&format!("{code}\n")), "{command}: {said}");
+    }
+}
+
+#[test]
 fn a_limit_of_file_sizes_costs_the_recording_and_not_the_run() {
     let script = Script::new().say("msg_1", &"x".repeat(20_000)).done("ok");
     let case = Case::with(script).args(&["--record", "recording.jsonl"]).shell("ulimit -f 4; exec \"$@\"");

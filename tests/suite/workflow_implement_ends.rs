@@ -6,6 +6,7 @@ use crate::support;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use support::{Case, list, options, run};
 
@@ -311,6 +312,23 @@ fn a_forged_plan_is_put_back_even_if_nothing_can_be_kept() {
     assert!(plan.contains("- [ ] T1.1") && plan.contains("\nfalse\n") && plan.contains("failed attempts=1"), "{plan}");
     let warnings = outcome.warnings("plan_changed");
     assert!(warnings[0].text("text").ends_with("the changed version could not be kept"), "{}", warnings[0].raw);
+}
+
+#[test]
+fn a_plan_behind_a_link_is_neither_read_nor_written() {
+    let folder = Path::new(PLAN).parent().unwrap().display().to_string();
+    let link = format!("mv {folder} elsewhere; ln -s \"$PWD/elsewhere\" {folder}");
+    let forge = "sed -i 's/- \\[ \\]/- [x]/; s/^false/true/' elsewhere/plan.md";
+    for block in ["", "rm -rf .spektacular/local/old; touch .spektacular/local/old;"] {
+        let agent = format!("touch a; {block} {link}; {forge}; echo done");
+        let outcome = run(project(&one(&["false"]), &agent).git(), allowed(json!({"attempts": 1})));
+        let end = outcome.failed("resource_exhausted");
+        let message = end["message"].as_str().unwrap();
+        assert!(message.contains(PLAN) && message.contains("restore the file"), "{block}: {message}");
+        assert_eq!(end["workflow"]["complete"], false, "{block}");
+        let forged = support::read(&outcome.case().path("work/elsewhere/plan.md"));
+        assert!(forged.contains("- [x] T1.1") && forged.contains("\ntrue\n"), "{block}: {forged}");
+    }
 }
 
 #[test]

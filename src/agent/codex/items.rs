@@ -379,7 +379,13 @@ fn changed_lines(change: &Object<'_>, kind: &str) -> String {
     match kind {
         "add" => edits::signed('+', &diff),
         "delete" => edits::signed('-', &diff),
-        _ => diff.lines().map(|line| [line, "\n"].concat()).collect(),
+        _ => {
+            let moved = change.object("kind").and_then(|kind| kind.string("move_path"));
+            let moved = moved.map(|path| format!("Moved to: {path}"));
+            // Codex writes this line itself, below the diff.
+            let unsaid = moved.as_deref().filter(|moved| diff.lines().all(|line| line != *moved));
+            diff.lines().chain(unsaid).map(|line| [line, "\n"].concat()).collect()
+        }
     }
 }
 

@@ -299,6 +299,28 @@ fn a_permission_shows_every_part_of_its_request() {
 }
 
 #[test]
+fn a_permission_for_a_patch_shows_where_a_file_moves_to() {
+    for (diff, shown) in
+        [("-a\\n+b\\n", "-a\n+b\nMoved to: /etc/b\n"), ("-a\\nMoved to: /etc/b", "-a\nMoved to: /etc/b\n")]
+    {
+        let change = format!(r#"{{"path":"/w/a","kind":{{"type":"update","move_path":"/etc/b"}},"diff":"{diff}"}}"#);
+        let item = format!(r#"{{"type":"fileChange","id":"c","changes":[{change}]}}"#);
+        let mut codex = running();
+        told(
+            &mut codex,
+            &format!(r#"{{"method":"item/started","params":{{"threadId":"t","turnId":"u","item":{item}}}}}"#),
+        );
+        let events = told(
+            &mut codex,
+            r#"{"id":0,"method":"item/fileChange/requestApproval","params":{"threadId":"t","turnId":"u","itemId":"c"}}"#,
+        )
+        .events;
+        let [AgentEvent::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
+        assert_eq!(asks[0].subject.as_ref().unwrap().detail, format!("update /w/a\n{shown}").as_str());
+    }
+}
+
+#[test]
 fn an_exit_before_the_thread_is_open_is_a_failed_start() {
     let exit = |codex: &mut Codex, code, signal| match codex.exited(AgentExit { code, signal }, true, &Text::default())
     {

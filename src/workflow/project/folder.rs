@@ -2,7 +2,7 @@
 
 use super::Project;
 use crate::io::files::OpenFolder;
-use crate::protocol::failure::Failure;
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::words::RefusalReason;
 use crate::workflow::spec::FILE_BYTES_MAX;
 use rustix::fs::{FileType, OFlags};
@@ -31,7 +31,9 @@ pub enum FileProblem {
     Outside,
     /// The file is larger than its limit.
     TooLarge,
-    /// The system's error.
+    /// The system has no room: a full disk, or a limit of file sizes or of open files.
+    Exhausted,
+    /// Any other error of the system.
     Io(ErrorKind),
 }
 
@@ -49,6 +51,13 @@ impl FileProblem {
                 RefusalReason::TooLarge,
                 format!("{what} is larger than {} KiB. Shorten it.", FILE_BYTES_MAX >> 10),
             ),
+            FileProblem::Exhausted => Failure::new(
+                Code::ResourceExhausted,
+                format!(
+                    "{what} cannot be opened or written: free disk space, or raise the limit of open files or of file sizes."
+                ),
+            )
+            .retryable(),
             FileProblem::Io(ErrorKind::NotFound) => {
                 Failure::refused_for(RefusalReason::NotFound, format!("{what} does not exist: check its name."))
             }
@@ -63,6 +72,7 @@ fn problem(error: io::Error) -> FileProblem {
     match Errno::from_io_error(&error) {
         // A link, or a link to a folder; a socket, or a device without a driver.
         Some(Errno::LOOP | Errno::NOTDIR | Errno::NXIO | Errno::NODEV) => FileProblem::Outside,
+        Some(Errno::MFILE | Errno::NFILE | Errno::FBIG | Errno::NOSPC | Errno::DQUOT) => FileProblem::Exhausted,
         Some(_) | None => FileProblem::Io(error.kind()),
     }
 }

@@ -1,0 +1,320 @@
+//! Flags as rows: what a flag is, and how the value on a command line is stored.
+
+use super::Wrong;
+use super::action::Offers;
+use crate::agent::registry::DEFAULT;
+use crate::protocol::fields::{self, Fallback, Field, Shape};
+use crate::protocol::words::Policy;
+use serde_json::Value as Json;
+use std::ffi::OsString;
+
+/// The form of a flag's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlagForm {
+    /// No value: the flag itself means this JSON value.
+    Switch(&'static str),
+    /// A string.
+    Text,
+    /// A number or other JSON; anything else is a string.
+    Json,
+    /// A word, `NAME=WORD,...`, or JSON.
+    Words,
+    /// One element of a list; the flag may be repeated.
+    Item,
+    /// `NAME=VALUE`, one entry of an object; the flag may be repeated.
+    Pair,
+}
+
+/// One flag.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// The name, without its dashes.
+    pub long: &'static str,
+    /// Further names. May be empty.
+    pub other_names: &'static [&'static str],
+    /// The short form, one letter.
+    pub short: Option<char>,
+    /// The placeholder of the value in help. `FILE`, `DIR`, `AGENT` and `POLICY` also decide what a shell offers.
+    pub metavar: &'static str,
+    /// The form of the value.
+    pub value: FlagForm,
+    /// The field of run.start that it sets. `None`: the flag is the command's own.
+    pub field: Option<&'static Field>,
+    /// The title of the group that begins with this flag. `None`: the flag belongs to the group of the previous one.
+    pub group: Option<&'static str>,
+    /// A description of one line.
+    pub help: &'static str,
+    /// Further sentences for the long help. May be empty.
+    pub more: &'static str,
+    /// The allowed values, if they are words. May be empty.
+    pub values: &'static [&'static str],
+    /// A default that replaces that of the field. May be empty; see [`Flag::fallback`].
+    pub default: &'static str,
+    /// Text after the default in help. May be empty.
+    pub also: &'static str,
+}
+
+/// The flag `--help`, which every command has.
+pub const HELP: Flag = Flag {
+    short: Some('h'),
+    group: Some("Help"),
+    ..Flag::new("help", "", FlagForm::Switch("true"), "show help (-h: brief, --help: full)")
+};
+
+impl Flag {
+    /// Whether `name` is one of the flag's long names.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.long == name || self.other_names.contains(&name)
+    }
+
+    /// Whether the flag takes a value.
+    pub fn takes_value(&self) -> bool {
+        match self.value {
+            FlagForm::Switch(_) => false,
+            FlagForm::Text | FlagForm::Json | FlagForm::Words | FlagForm::Item | FlagForm::Pair => true,
+        }
+    }
+
+    /// Whether the flag may be repeated to add values.
+    pub fn repeats(&self) -> bool {
+        match self.value {
+            FlagForm::Item | FlagForm::Pair => true,
+            FlagForm::Switch(_) | FlagForm::Text | FlagForm::Json | FlagForm::Words => false,
+        }
+    }
+
+    /// The default as help shows it. Empty if there is none, or if it is a list or an object.
+    pub fn fallback(&self) -> String {
+        let field = self.field.filter(|_| self.takes_value() && self.default.is_empty());
+        let value = match field.map(|field| field.fallback) {
+            Some(Fallback::Value(value) | Fallback::Driver(value)) => value().and_then(|raw| scalar(raw.get())),
+            Some(Fallback::Agent) => Some(DEFAULT.to_owned()),
+            Some(Fallback::Absent) | None => None,
+        };
+        value.unwrap_or_else(|| self.default.to_owned()) + self.also
+    }
+
+    /// The completions for the flag's value.
+    pub fn offers(&self) -> Offers {
+        match self.metavar {
+            "FILE" => Offers::Files,
+            "DIR" => Offers::Folders,
+            "AGENT" => Offers::Agents,
+            "POLICY" => Offers::Words(Policy::WORDS),
+            _ if self.values.is_empty() => Offers::Nothing,
+            _ => Offers::Words(self.values),
+        }
+    }
+}
+
+/// A JSON string, number or boolean as a person writes it. `None`: it is a list, an object or null.
+fn scalar(json: &str) -> Option<String> {
+    match serde_json::from_str(json).ok()? {
+        Json::String(text) => Some(text),
+        number @ Json::Number(_) => Some(number.to_string()),
+        Json::Bool(yes) => Some(yes.to_string()),
+        Json::Null | Json::Array(_) | Json::Object(_) => None,
+    }
+}
+
+/// A flag on a command line.
+#[derive(Debug)]
+pub struct GivenFlag {
+    /// The flag's index in the flags of the command.
+    pub at: usize,
+    /// The flag's value. Empty if the flag takes none.
+    pub value: OsString,
+}
+
+/// A function that stores the value of a command's own flag.
+pub type SetOwn<T> = fn(&mut T, &'static Flag, OsString) -> Result<(), Wrong>;
+/// A function that stores the value of a flag that sets a field of run.start.
+type SetField<T> = fn(&mut T, &'static Flag, &'static Field, OsString) -> Result<(), Wrong>;
+
+/// A command line with flags that set fields of run.start.
+pub trait HasFields {
+    /// Stores the value of a flag that sets a field.
+    ///
+    /// # Errors
+    /// The value does not fit the field.
+    fn set_field(&mut self, flag: &'static Flag, field: &'static Field, value: OsString) -> Result<(), Wrong>;
+}
+
+/// A flag with the function that stores its value.
+#[derive(Debug)]
+pub struct Row<T: 'static> {
+    /// The flag.
+    pub flag: Flag,
+    set: Set<T>,
+}
+
+impl<T> Clone for Row<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Row<T> {}
+
+#[derive(Debug)]
+enum Set<T: 'static> {
+    Switch(fn(&mut T)),
+    Own(SetOwn<T>),
+    Field(&'static Field, SetField<T>),
+}
+
+impl<T> Clone for Set<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Set<T> {}
+
+/// The flags of a command, from its rows.
+pub const fn flags<T, const N: usize>(rows: &[Row<T>]) -> [Flag; N] {
+    let (mut flags, mut at) = ([HELP; N], 0);
+    while at < N {
+        flags[at] = rows[at].flag;
+        at += 1;
+    }
+    flags
+}
+
+/// Stores the values of all flags of a command line, in order.
+pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<GivenFlag>) -> Result<T, Wrong> {
+    let mut read = T::default();
+    for GivenFlag { at, value } in given {
+        if let Some(row) = rows.get(at) {
+            match row.set {
+                Set::Switch(set) => set(&mut read),
+                Set::Own(set) => set(&mut read, &row.flag, value)?,
+                Set::Field(field, set) => set(&mut read, &row.flag, field, value)?,
+            }
+        }
+    }
+    Ok(read)
+}
+
+/// The field of run.start with this name. A name that does not exist fails the build.
+const fn of(name: &str) -> &'static Field {
+    match fields::find(name) {
+        Some(field) => field,
+        None => panic!("a flag names a field that run.start does not have"),
+    }
+}
+
+/// Creates the flag of a field of run.start.
+pub const fn field<T: HasFields>(name: &str, metavar: &'static str, help: &'static str) -> Row<T> {
+    let field = of(name);
+    let (value, values): (FlagForm, &[&str]) = match field.shape {
+        Shape::Text => (FlagForm::Text, &[]),
+        Shape::Word(words) => (FlagForm::Text, words),
+        Shape::Bool => (FlagForm::Json, &["true", "false"]),
+        Shape::Number | Shape::Servers | Shape::Schema | Shape::Object => (FlagForm::Json, &[]),
+        Shape::Policies => (FlagForm::Words, &[]),
+        Shape::List => (FlagForm::Item, &[]),
+        Shape::Pairs => (FlagForm::Pair, &[]),
+    };
+    sets(field, Flag { values, ..Flag::new(field.flag, metavar, value, help) })
+}
+
+/// Creates a flag without a value that sets a field of run.start to `meaning`, written as JSON.
+pub const fn switch<T: HasFields>(name: &str, meaning: &'static str, help: &'static str) -> Row<T> {
+    let field = of(name);
+    sets(field, Flag::new(field.flag, "", FlagForm::Switch(meaning), help))
+}
+
+const fn sets<T: HasFields>(field: &'static Field, flag: Flag) -> Row<T> {
+    Row { flag: Flag { field: Some(field), ..flag }, set: Set::Field(field, T::set_field) }
+}
+
+/// Creates a command's own flag that takes a value.
+pub const fn own<T>(
+    long: &'static str,
+    metavar: &'static str,
+    value: FlagForm,
+    help: &'static str,
+    set: SetOwn<T>,
+) -> Row<T> {
+    Row { flag: Flag::new(long, metavar, value, help), set: Set::Own(set) }
+}
+
+/// Creates a command's own flag that takes no value.
+pub const fn own_switch<T>(long: &'static str, help: &'static str, set: fn(&mut T)) -> Row<T> {
+    Row { flag: Flag::new(long, "", FlagForm::Switch("true"), help), set: Set::Switch(set) }
+}
+
+impl Flag {
+    const fn new(long: &'static str, metavar: &'static str, value: FlagForm, help: &'static str) -> Flag {
+        let values = &[] as &[&str];
+        Flag {
+            long,
+            other_names: values,
+            short: None,
+            metavar,
+            value,
+            field: None,
+            group: None,
+            help,
+            more: "",
+            values,
+            default: "",
+            also: "",
+        }
+    }
+}
+
+impl<T> Row<T> {
+    const fn with(self, flag: Flag) -> Row<T> {
+        Row { flag, set: self.set }
+    }
+
+    /// Replaces the name.
+    pub const fn named(self, long: &'static str) -> Row<T> {
+        let flag = Flag { long, ..self.flag };
+        self.with(flag)
+    }
+
+    /// Adds other names.
+    pub const fn also_named(self, other_names: &'static [&'static str]) -> Row<T> {
+        let flag = Flag { other_names, ..self.flag };
+        self.with(flag)
+    }
+
+    /// Adds one letter as the short form.
+    pub const fn short(self, letter: char) -> Row<T> {
+        let flag = Flag { short: Some(letter), ..self.flag };
+        self.with(flag)
+    }
+
+    /// Begins a group with this title.
+    pub const fn begins(self, group: &'static str) -> Row<T> {
+        let flag = Flag { group: Some(group), ..self.flag };
+        self.with(flag)
+    }
+
+    /// Lists all values.
+    pub const fn values(self, values: &'static [&'static str]) -> Row<T> {
+        let flag = Flag { values, ..self.flag };
+        self.with(flag)
+    }
+
+    /// Names the default.
+    pub const fn default(self, default: &'static str) -> Row<T> {
+        let flag = Flag { default, ..self.flag };
+        self.with(flag)
+    }
+
+    /// Adds a text after the default.
+    pub const fn also(self, also: &'static str) -> Row<T> {
+        let flag = Flag { also, ..self.flag };
+        self.with(flag)
+    }
+
+    /// Adds sentences to the long help.
+    pub const fn more(self, more: &'static str) -> Row<T> {
+        let flag = Flag { more, ..self.flag };
+        self.with(flag)
+    }
+}
