@@ -5,7 +5,7 @@
 //! a run id, a clock or a file, so a recording of an agent replays to the same bytes every time. It makes no decision
 //! about a question: it reports the question, and the run supplies the reply.
 //!
-//! How the dialects map to the trait:
+//! The counterparts of the trait's methods in the dialects:
 //!
 //! | | Claude Code | Codex app-server | ACP agents | plain commands |
 //! |---|---|---|---|---|
@@ -99,7 +99,7 @@ impl Base {
     }
 }
 
-/// How to start an agent's process, and the lines to write to it first.
+/// The process of an agent, and the lines to write to it first.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// The program.
@@ -412,8 +412,8 @@ pub trait Driver: Send {
     /// The agent's capabilities, as far as they are known before it runs.
     fn capabilities(&self) -> Capabilities;
 
-    /// How to start the agent with these settings. Adds a warning to `turn` for each option that has no effect. Error: a
-    /// setting that cannot work, such as a value too long for a command line.
+    /// Prepares the agent's start with these settings. Adds a warning to `turn` for each option that has no effect.
+    /// Error: a setting that cannot work, such as a value too long for a command line.
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure>;
 
     /// Whether the agent takes the images of a prompt. Some agents tell only once they run.

@@ -20,7 +20,7 @@ pub struct Agent {
     pub display_name: String,
     /// The agent's dialect.
     pub dialect: Dialect,
-    /// How to start it.
+    /// The command that starts it.
     pub base: Base,
     /// The model of a run that names none.
     pub model: Option<String>,

@@ -1,4 +1,4 @@
-//! How a question was resolved, as types and as sentences. Only this file has the sentences that explain a missing
+//! The resolution of a question, as types and as sentences. Only this file has the sentences that explain a missing
 //! answer to a model.
 
 use crate::protocol::question::Answer;

@@ -45,7 +45,7 @@ pub struct Callers {
     /// The number of calls so far.
     count: u64,
     progress_at: Option<Instant>,
-    /// How many bytes of calls and of unsent lines may be kept.
+    /// The maximum size of calls and of unsent lines, in bytes.
     budget: usize,
 }
 
@@ -78,7 +78,7 @@ impl Peer {
         taken
     }
 
-    /// How many bytes the connection has not taken.
+    /// The number of bytes that the connection has not accepted.
     fn unsent(&mut self) -> usize {
         self.lengths.drain(..self.lengths.len().saturating_sub(self.lines.len()));
         self.lengths.iter().sum()
@@ -131,7 +131,7 @@ impl Callers {
         }
     }
 
-    /// How many bytes of calls and of unsent lines are kept.
+    /// The size of the kept calls and unsent lines, in bytes.
     fn kept(&mut self) -> usize {
         let unsent: usize = self.peers.values_mut().map(Peer::unsent).sum();
         unsent + self.calls.values().map(|call| call.bytes).sum::<usize>()

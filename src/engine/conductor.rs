@@ -45,13 +45,8 @@ pub struct Conductor<P, M> {
     layers: Layers,
     door: Door,
     tape: Tape,
-    stderr: stderr::StderrLines,
-    mirror_stderr: bool,
+    agent: AgentLink,
     signal_source: CancelSource,
-    /// The agent to start once run.started is queued.
-    to_spawn: Option<(Box<Launch>, Box<Settings>)>,
-    /// Whether this run has started an agent before.
-    spawned: bool,
     signal: Option<i32>,
     /// Bodies to emit before any other.
     first: Vec<Body>,
@@ -59,12 +54,21 @@ pub struct Conductor<P, M> {
     opens: bool,
     /// The answers "always" that an earlier part of the run received.
     granted: Granted,
+}
+
+/// The start of the agent's processes, their input and their stderr.
+#[derive(Default)]
+struct AgentLink {
+    /// The process to start once run.started is queued.
+    due: Option<(Box<Launch>, Box<Settings>)>,
     /// The time when the first process started.
     spawned_at: Option<Duration>,
     /// The images whose labels are in a later line for the agent.
     images: Vec<Image>,
-    /// The reason why a line could not be sent to the agent.
+    /// The reason why a line could not be sent.
     unsent: Option<Failure>,
+    stderr: stderr::StderrLines,
+    mirror_stderr: bool,
 }
 
 /// The frames on their way to the peer.
@@ -109,18 +113,12 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
                 terminal: None,
             },
             tape,
-            stderr: stderr::StderrLines::default(),
-            mirror_stderr,
+            agent: AgentLink { mirror_stderr, ..AgentLink::default() },
             signal_source,
-            to_spawn: None,
-            spawned: false,
             signal: None,
             first,
             opens,
             granted,
-            spawned_at: None,
-            images: Vec::new(),
-            unsent: None,
         };
         for (warning, text) in warnings {
             conductor.step(Event::Warn(Origin::default(), warning, text));
@@ -312,19 +310,19 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
 
     /// Handles text of the agent's stderr: a line with its LF, or a part of one.
     pub fn stderr_text(&mut self, text: &str) {
-        let clean = self.stderr.push(self.run.redactor(), text);
+        let clean = self.agent.stderr.push(self.run.redactor(), text);
         self.said_on_stderr(clean);
     }
 
     /// Handles the end of the agent's stderr.
     pub(super) fn stderr_ended(&mut self) {
-        let rest = self.stderr.finish(self.run.redactor());
+        let rest = self.agent.stderr.finish(self.run.redactor());
         self.said_on_stderr(rest);
     }
 
     fn said_on_stderr(&mut self, lines: Vec<String>) {
         for line in lines {
-            if self.mirror_stderr {
+            if self.agent.mirror_stderr {
                 let chunk = self.peer.note(&line);
                 self.door.outbox.push(chunk);
             }
@@ -441,7 +439,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
 
     /// The agent that [`Conductor::spawn_if_due`] starts next.
     pub fn due(&self) -> Option<&Launch> {
-        self.to_spawn.as_ref().map(|(launch, _)| &**launch)
+        self.agent.due.as_ref().map(|(launch, _)| &**launch)
     }
 
     /// Whether the terminal body was emitted, or can no longer be.
@@ -488,7 +486,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             lost: self.door.outbox.is_closed(),
             signal: self.signal,
             late: self.run.late().cloned(),
-            worked: self.spawned_at.map(|at| self.machine.now().saturating_sub(at)),
+            worked: self.agent.spawned_at.map(|at| self.machine.now().saturating_sub(at)),
             carried: Carried {
                 redactor: self.run.take_redactor(),
                 granted: self.run.take_granted(),

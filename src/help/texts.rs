@@ -190,7 +190,7 @@ pub const EXPORT: CommandText = CommandText {
     about: "print a session in the agent's own format",
     more: "\
 The session is printed exactly as the agent stores it. Nothing is redacted.
-Without SESSION, it is the last session that spektacular ran in this directory.
+Without SESSION, it is the last session that spektacular ran in this directory, of any agent unless --agent names one.
 With --output json, it is the string export_data in an object {success, agent, session_id, export_data}.",
     examples: &[(
         "spektacular export --agent codex 01a200fd-0dba-7351-aa73-9dae1b4ca807 --out session.jsonl",
@@ -205,7 +205,10 @@ pub const OPEN: CommandText = CommandText {
     more: "\
 The exit code is the agent's, or 128 plus the number of the signal that ended it.
 Processes that the agent leaves behind keep running. Other users can read the prompt in the process list.",
-    examples: &[("spektacular open --agent opencode \"explain this repository\"", "start with a prompt")],
+    examples: &[
+        ("spektacular open --agent opencode \"explain this repository\"", "start with a prompt"),
+        ("spektacular open --continue", "take over the last session of adhoc"),
+    ],
     page: "",
 };
 
@@ -245,7 +248,7 @@ pub const COMPLETIONS: CommandText = CommandText {
     examples: &[
         ("source <(spektacular completions bash)", "in ~/.bashrc"),
         ("spektacular completions zsh > ~/.zfunc/_spektacular", "with ~/.zfunc in fpath, before compinit"),
-        ("spektacular completions fish > ~/.config/fish/completions/spektacular.fish", "for fish"),
+        ("spektacular completions fish > ~/.config/fish/completions/spektacular.fish", "where fish finds it"),
         ("eval (spektacular completions elvish | slurp)", "in ~/.config/elvish/rc.elv"),
         ("spektacular completions powershell | Out-String | Invoke-Expression", "in $PROFILE"),
     ],

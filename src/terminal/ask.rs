@@ -33,8 +33,8 @@ pub(super) struct Asking {
     asked: HashMap<String, usize>,
     /// The time limit for an answer.
     limit: Option<Duration>,
-    /// When the prompt appeared: input typed before that does not answer it. `None`: there is no prompt, or the run has
-    /// not resolved the answer yet.
+    /// The time at which the prompt appeared: input typed before that does not answer it. `None`: there is no prompt,
+    /// or the run has not resolved the answer yet.
     since: Option<Instant>,
     keyboard: Option<Keyboard>,
     /// Whether the question waits until this process has the terminal again.
@@ -185,7 +185,7 @@ impl Asking {
         Shown { prompt: prompt.unwrap_or_default(), ..Shown::default() }
     }
 
-    /// When the countdown changes next.
+    /// The time at which the countdown changes next.
     pub(super) fn counts_at(&self, now: Instant) -> Option<Instant> {
         let until = self.waiting.front().filter(|_| self.look.live && self.look.escapes)?.until?;
         let left = until.saturating_duration_since(now);

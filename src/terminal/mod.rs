@@ -45,7 +45,7 @@ use std::time::{Duration, Instant};
 use tools::ToolLine;
 use work::{Activity, sum, title};
 
-/// How long the status line stays away after a text, because text through a pipe arrives a little later.
+/// The time for which the status line stays away after a text, because text through a pipe arrives a little later.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// The pause within a line of text after which the status shows below it.
@@ -58,7 +58,7 @@ pub struct TerminalFront {
     screen: Screen,
     speech: Speech,
     page: Page,
-    /// When the last text was shown.
+    /// The time at which the last text was shown.
     spoke: Option<Instant>,
     work: Activity,
     asking: Asking,
@@ -67,15 +67,15 @@ pub struct TerminalFront {
     wake_at: Option<Instant>,
     /// Permissions denied because nobody answered, by reason.
     denied: BTreeMap<&'static str, u64>,
-    /// When the waiting prompt was shown last.
+    /// The time at which the waiting prompt was last shown.
     prompted: Option<Instant>,
-    /// Why this run asks nobody, where it does not.
+    /// The reason for an unanswered question, if nobody can answer.
     absent: &'static str,
     /// Whether the agent cannot go on with a session.
     forgets: bool,
     /// Whether the run carries out a plan.
     implements: bool,
-    /// How often something was shown.
+    /// The number of times that something was shown.
     count: u64,
     /// The tool whose beginning was shown last, and the count at that time.
     begun: Option<(CallId, u64)>,

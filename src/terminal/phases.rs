@@ -10,7 +10,7 @@ use crate::protocol::words::{PhaseOutcome, PhaseState, ToolState};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// How many lines of a failed command's output are shown.
+/// The number of lines of a failed command's output to show.
 const LINES: usize = 10;
 /// The columns of a line of that output, where it is no terminal.
 const COLUMNS: usize = 200;

@@ -20,7 +20,7 @@ pub enum Detail {
 /// The capabilities of the terminal that shows a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// How much is shown.
+    /// The amount of detail to show.
     pub detail: Detail,
     /// Whether stderr is a terminal that a person reads.
     pub person: bool,

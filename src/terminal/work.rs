@@ -6,14 +6,14 @@ use crate::protocol::words::{Category, Status, ToolState};
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-/// How Gemini CLI begins the title of a call that writes a file.
+/// The beginning of the title that Gemini CLI gives to a call that writes a file.
 const WRITING: &str = "Writing to ";
 
 /// The agent's activity.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
     began: Option<Instant>,
-    /// How long the person was awaited so far, and since when now.
+    /// The time spent waiting for the person so far, and the beginning of the current wait.
     awaited: Duration,
     awaited_since: Option<Instant>,
     name: String,
@@ -37,7 +37,7 @@ struct Tool {
     /// The files that it changes.
     files: Vec<String>,
     began: Instant,
-    /// How long the person had been awaited before.
+    /// The time spent waiting for the person before.
     awaited: Duration,
 }
 
@@ -75,7 +75,7 @@ impl Activity {
         self.status = Some(status);
     }
 
-    /// How long the person was awaited so far.
+    /// The time spent waiting for the person so far.
     fn awaited(&self, now: Instant) -> Duration {
         self.awaited + self.awaited_since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
@@ -140,7 +140,7 @@ impl Activity {
         }
     }
 
-    /// When the status line changes next.
+    /// The time at which the status line changes next.
     pub(super) fn changes_at(&self, now: Instant) -> Option<Instant> {
         let began = self.began?;
         let seconds = now.saturating_duration_since(began).as_secs() + 1;

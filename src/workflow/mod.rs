@@ -37,6 +37,7 @@ pub mod prompts;
 mod quiet;
 pub mod spec;
 pub mod spec_run;
+mod spent;
 pub mod stop;
 pub mod template;
 pub mod violation;

@@ -4,6 +4,7 @@
 use super::joined::{Joined, Opened, PartKind, PartSeen};
 use super::prompts::SessionPrompt;
 use super::quiet::QuietStep;
+use super::spent::Spent;
 use super::stop::Stop;
 use crate::agent::Driver;
 use crate::agent::registry::{Agent, Layers};
@@ -64,16 +65,6 @@ struct Parts {
     debug_log: Option<DebugLog>,
     mirror_stderr: bool,
     signal_source: Source,
-}
-
-/// The time and the money that the run has used.
-struct Spent {
-    /// The time of the run until `since`.
-    clock: Duration,
-    /// The same since the first process started. `None`: no process has started.
-    worked: Option<Duration>,
-    /// The end of the last part.
-    since: Instant,
 }
 
 /// The fields of the terminal frame that come from the sessions.
@@ -194,7 +185,7 @@ impl<'p> Outer<'p> {
             agent,
             carried: Some(report.carried),
             first: Vec::new(),
-            spent: Spent { clock: Duration::ZERO, worked: None, since: Instant::now() },
+            spent: Spent::begin(),
             sessions: 0,
             last: Last::default(),
             signal: report.signal,
@@ -446,7 +437,7 @@ impl<'p> Outer<'p> {
 
     /// The time that the run has used so far.
     pub fn elapsed(&self) -> Duration {
-        self.spent.clock + self.spent.since.elapsed()
+        self.spent.elapsed()
     }
 
     /// Ends the run with the text of its result, or with the reason for its stop.
@@ -490,24 +481,6 @@ impl<'p> Outer<'p> {
             workflow: Some(Box::new(self.end.clone())),
             truncated: self.peer.has_more_artifacts(),
         }
-    }
-}
-
-impl Spent {
-    /// Adds a part that started at `began` and took `took` by the clock of limits. `worked`: the time since its first
-    /// process.
-    fn add(&mut self, began: Instant, took: Duration, worked: Option<Duration>) {
-        let gap = began.saturating_duration_since(self.since);
-        self.clock += gap + took;
-        self.worked = match self.worked {
-            Some(before) => Some(before + gap + took),
-            None => worked,
-        };
-        self.since = Instant::now();
-    }
-
-    fn worked(&self) -> Option<Duration> {
-        self.worked.map(|worked| worked + self.since.elapsed())
     }
 }
 

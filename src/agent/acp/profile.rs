@@ -41,8 +41,8 @@ pub struct Profile {
     pub(crate) native: &'static Native,
 }
 
-/// How to recognise a call of our own tool. The agents join a server's and a tool's name, so a tool of another server
-/// could have the same name. Therefore our server's name has a random part, and title and id must both match.
+/// The signs of a call of our own tool. The agents join a server's and a tool's name, so a tool of another server could
+/// have the same name. Therefore our server's name has a random part, and title and id must both match.
 #[derive(Debug)]
 pub(super) struct OwnCall {
     /// The title of the call, with [`SERVER`] in place of the server's name.

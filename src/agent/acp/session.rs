@@ -31,9 +31,9 @@ pub(super) enum Phase {
     ChoosingModel,
     /// The end of a turn.
     Prompting,
-    /// No message: a turn is over, and another may start.
+    /// No message is expected: the turn is over, and another may start.
     Idle,
-    /// No message: the session is over.
+    /// No message is expected: the session is over.
     Over,
 }
 

@@ -8,10 +8,9 @@ use crate::agent::{AgentEvent, AskKey, Base, Driver, Line, Reply, Turn, TurnOver
 use crate::protocol::failure::Code;
 use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::AgentExit;
-use crate::protocol::question::{Answer, check};
+use crate::protocol::question::Answer;
 use crate::protocol::request::Options;
 use crate::protocol::text::Text;
-use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 fn started(profile: &'static Profile, options: Options) -> Acp {
@@ -156,24 +155,6 @@ fn a_form_is_asked_and_answered() {
 }
 
 #[test]
-fn a_number_without_bounds_takes_numbers_only_and_a_default_must_fit() {
-    let mut driver = in_a_turn(&GEMINI);
-    let schema = json!({"type": "object", "properties": {"free": {"type": "number"},
-        "bounded": {"type": "integer", "minimum": 1, "default": 0}, "short": {"type": "string", "maxLength": 2, "default": "abc"}}});
-    let params = json!({"mode": "form", "message": "How many?", "requestedSchema": schema});
-    let (_, events) =
-        hear(&mut driver, &json!({"jsonrpc": "2.0", "id": 9, "method": "elicitation/create", "params": params}));
-    let Some(AgentEvent::Ask { asks, .. }) = events.last() else { panic!("{events:?}") };
-    let by_header = |header: &str| asks.iter().find(|ask| ask.header == header).unwrap();
-    let fits = |value: &Value| check(by_header("free"), &to_raw_value(value).unwrap(), None).is_ok();
-    assert!(fits(&json!("-1.5")), "a number");
-    assert_eq!(
-        (fits(&json!("abc")), &by_header("bounded").default, &by_header("short").default),
-        (false, &None, &None)
-    );
-}
-
-#[test]
 fn unserved_requests_are_refused_and_unknown_notifications_ignored() {
     let mut driver = in_a_turn(&OPENCODE);
     let url = json!({"mode": "url", "message": "Log in", "url": "https://example.com"});
@@ -265,7 +246,7 @@ fn a_question_is_withdrawn_when_its_call_fails_and_when_the_turn_ends() {
         };
         events.iter().filter_map(key).collect()
     };
-    // One that is denied takes the others with it.
+    // The end of a call withdraws its other requests too.
     let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "failed"});
     let line = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}});
     assert_eq!(withdrawn(&hear(&mut driver, &line).1), ["1"]);

@@ -44,18 +44,6 @@ fn a_request_that_codex_resolves_itself_is_withdrawn() {
 }
 
 #[test]
-fn a_default_of_a_form_must_fit() {
-    let form = r#"{"id":0,"method":"mcpServer/elicitation/request","params":{"threadId":"t","turnId":"u","serverName":"s",
-        "mode":"form","message":"How many?","requestedSchema":{"type":"object","properties":{
-        "low":{"type":"integer","minimum":1,"default":0},"half":{"type":"integer","default":1.5},"fine":{"type":"number","default":2.5},
-        "none":{"type":"array","default":[],"items":{"type":"string","enum":["a"]}}}}}}"#;
-    let events = told(&mut running(), form).events;
-    let [AgentEvent::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
-    let defaults: Vec<_> = asks.iter().map(|ask| ask.default.clone()).collect();
-    assert_eq!(defaults, [None, None, Some(Answer::Text("2.5".into())), Some(Answer::Many(Vec::new()))]);
-}
-
-#[test]
 fn lists_have_a_limit() {
     let labels: Vec<String> = (0..1500).map(|n| format!("\"{n}\"")).collect();
     let labels = labels.join(",");

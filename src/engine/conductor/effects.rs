@@ -26,7 +26,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             Effect::Said { message, piece, done } => {
                 self.tape.piece(MessagePiece { message: message.0, text: piece, done })
             }
-            Effect::Spawn(launch, settings) => self.to_spawn = Some((launch, settings)),
+            Effect::Spawn(launch, settings) => self.agent.due = Some((launch, settings)),
             Effect::ToAgent(line) => self.send(line),
             Effect::ToolReplies { call, replies } => self.machine.reply(call, &replies),
             Effect::ToolWithdrawn { call } => self.machine.withdraw(call),
@@ -50,27 +50,27 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
     fn send(&mut self, line: String) {
         if self.machine.unsent() > KEPT_BYTES {
             let message = "The agent does not read its input, and more than 32 MiB are waiting: start the run again.";
-            self.unsent = Some(Failure::new(Code::ResourceExhausted, message));
+            self.agent.unsent = Some(Failure::new(Code::ResourceExhausted, message));
             return;
         }
-        match with_data(&line, &self.images, |image| images::content(image, &self.machine)) {
+        match with_data(&line, &self.agent.images, |image| images::content(image, &self.machine)) {
             Ok(None) => {
                 self.record(|| Moment::Host(line.clone()));
                 self.machine.send(line);
             }
             Ok(Some(whole)) => {
-                self.images.clear();
+                self.agent.images.clear();
                 // A recording has no use for the data.
                 self.record(|| Moment::Host(line));
                 self.machine.send(whole);
             }
-            Err(failure) => self.unsent = Some(failure),
+            Err(failure) => self.agent.unsent = Some(failure),
         }
     }
 
     /// Stops the run if a line could not be sent.
     pub(super) fn refuse_unsent(&mut self) {
-        if let Some(failure) = self.unsent.take() {
+        if let Some(failure) = self.agent.unsent.take() {
             self.step(Event::Refused(failure));
         }
     }
@@ -124,14 +124,14 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
 
     /// Starts the agent if one is due. run.started is written first, and does not wait for the process.
     pub fn spawn_if_due(&mut self) {
-        if self.to_spawn.is_none() {
+        if self.agent.due.is_none() {
             return;
         }
         let stopping = self.run.is_stopping();
         if !(self.door.outbox.is_empty() || stopping) {
             return;
         }
-        let Some((launch, settings)) = self.to_spawn.take() else { return };
+        let Some((launch, settings)) = self.agent.due.take() else { return };
         if stopping || self.is_lost() {
             // No process was started, so the run ends with its outcome at once.
             let message = "The run was stopped before the agent started: run it again.";
@@ -146,24 +146,25 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
             let text = "Cannot write the debug log: set `debug.log_dir` to a directory that you may write to";
             self.step(Event::Warn(Origin::default(), Warning::UnsupportedOption, text.into()));
         }
-        self.stderr = Default::default();
+        self.agent.stderr = Default::default();
         if self.tape.is_on() {
             self.run.recorded();
         }
-        let wants_stderr = self.mirror_stderr || self.tape.is_on();
+        let wants_stderr = self.agent.mirror_stderr || self.tape.is_on();
         if let Err(failure) = self.machine.spawn(launch, settings, wants_stderr) {
             return self.step(Event::SpawnFailed(failure));
         }
-        self.spawned_at.get_or_insert_with(|| self.machine.now());
+        let is_first = self.agent.spawned_at.is_none();
+        self.agent.spawned_at.get_or_insert_with(|| self.machine.now());
         let argv = self.argv(launch);
-        if std::mem::replace(&mut self.spawned, true) {
-            self.record(|| Moment::Spawn(argv));
-        } else {
+        if is_first {
             let cwd = Some(self.run.redactor().redact(&settings.cwd.to_string_lossy()).into_owned());
             self.tape.header(&Header { driver: launch.driver.into(), agent_version: None, argv, cwd });
+        } else {
+            self.record(|| Moment::Spawn(argv));
         }
         self.step(Event::Spawned);
-        self.images.clone_from(&launch.images);
+        self.agent.images.clone_from(&launch.images);
         launch.send.iter().for_each(|line| self.send(line.clone()));
         self.refuse_unsent();
         if launch.close_input {

@@ -55,7 +55,7 @@ impl Rules {
     }
 }
 
-/// How a question is answered.
+/// The answer to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The first option: "allow once" for a permission.

@@ -1,4 +1,4 @@
-//! OpenAI's chat completions as many providers have them, for OpenCode.
+//! The chat completions API of OpenAI, which many providers offer, for OpenCode.
 
 use serde_json::{Value, json};
 

@@ -1,0 +1,40 @@
+//! The clock of a workflow: the time of its parts, and the gaps between them.
+
+use std::time::{Duration, Instant};
+
+/// The time that the run of a workflow has used.
+pub(super) struct Spent {
+    /// The time of the run until `since`.
+    clock: Duration,
+    /// The same since the first process started. `None`: no process has started.
+    worked: Option<Duration>,
+    /// The end of the last part.
+    since: Instant,
+}
+
+impl Spent {
+    pub(super) fn begin() -> Spent {
+        Spent { clock: Duration::ZERO, worked: None, since: Instant::now() }
+    }
+
+    /// The time that the run has used so far.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.clock + self.since.elapsed()
+    }
+
+    /// Adds a part that started at `began` and took `took` by the clock of limits. `worked`: the time since its first
+    /// process.
+    pub(super) fn add(&mut self, began: Instant, took: Duration, worked: Option<Duration>) {
+        let gap = began.saturating_duration_since(self.since);
+        self.clock += gap + took;
+        self.worked = match self.worked {
+            Some(before) => Some(before + gap + took),
+            None => worked,
+        };
+        self.since = Instant::now();
+    }
+
+    pub(super) fn worked(&self) -> Option<Duration> {
+        self.worked.map(|worked| worked + self.since.elapsed())
+    }
+}
