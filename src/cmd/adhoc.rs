@@ -11,7 +11,7 @@ use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELI
 use crate::io::faults::point;
 use crate::io::inbox::Source;
 use crate::io::output::{diagnose, stdout_is_closed};
-use crate::io::signals::SignalChannels;
+use crate::io::signals::{self, SignalChannels};
 use crate::io::stdin;
 use crate::io::tty::Keyboard;
 use crate::json_lines::JsonLines;
@@ -44,12 +44,7 @@ const DIFF_LINES: usize = 40;
 
 /// Runs the command with the registered signals; returns the exit code.
 pub(crate) fn run(adhoc: Adhoc, signals: Option<SignalChannels>) -> u8 {
-    let engine = if adhoc.dry_run {
-        signals.into_iter().for_each(SignalChannels::give_back);
-        None
-    } else {
-        Some(Engine::with(signals, Source::Nothing))
-    };
+    let engine = (!adhoc.dry_run).then(|| engine(signals));
     let Ok(mut loaded) = catch_unwind(load) else { return crashed(adhoc, engine) };
     let failure = loaded.failure.take();
     match (adhoc.output.unwrap_or_else(|| loaded.config.output()), failure) {
@@ -58,6 +53,11 @@ pub(crate) fn run(adhoc: Adhoc, signals: Option<SignalChannels>) -> u8 {
         (Output::Cli, Some(failure)) => complain(&failure),
         (Output::Cli, None) => cli(adhoc, loaded, engine),
     }
+}
+
+/// The engine with these signals. `None`: they are not registered yet.
+fn engine(signals: Option<SignalChannels>) -> Engine {
+    Engine::with(signals.or_else(|| signals::listen().ok()), Source::Nothing)
 }
 
 fn load() -> Loaded {
@@ -84,7 +84,7 @@ pub(crate) fn refuse(
     failure: Failure,
     signals: Option<SignalChannels>,
 ) -> u8 {
-    let engine = Some(Engine::with(signals, Source::Nothing));
+    let engine = Some(engine(signals));
     let mut adhoc = Adhoc::default();
     (adhoc.workflow, adhoc.output) = (workflow, output);
     let Ok(loaded) = catch_unwind(load) else { return crashed(adhoc, engine) };

@@ -46,8 +46,15 @@ pub fn run(args: Vec<OsString>) -> u8 {
         Runs::Adhoc => None,
         Runs::Workflow(kind) => Some(kind),
     };
-    // From here on a signal ends the run in order. Reading the command line takes longer than all that precedes it.
-    let signals = signals::listen().ok();
+    // From here on a signal ends the run in order. Reading the command line takes longer than all that precedes it. A
+    // dry run leaves the signals as they are: it ends git itself before it acts on one.
+    let signals = match args.iter().any(|arg| arg == "--dry-run") {
+        true => {
+            let _ = signals::outlive_file_limits();
+            None
+        }
+        false => signals::listen().ok(),
+    };
     let parse = || {
         point("command line");
         cli::parse(COMMANDS, args.iter().cloned())

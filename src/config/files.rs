@@ -122,7 +122,7 @@ pub(super) fn change(
     mode: u32,
     change: impl FnOnce(Option<&str>) -> Result<String, Failure>,
 ) -> Result<(), Failure> {
-    let denied = |_| unusable(path, " cannot be written: check the permissions of its folder");
+    let denied = |_| unusable(path, " cannot be written: free some space, or check the permissions of its folder");
     // The target of a link is changed, not the link.
     let target = match path.canonicalize() {
         Ok(target) => target,

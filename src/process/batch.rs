@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// The maximum number of lines in a batch. Also the maximum number of lines that may wait for the loop.
 pub(super) const BATCH_LINES: usize = 256;
 /// The size in bytes at which a batch accepts no further line. A single line may be longer.
-const BATCH_BYTES: usize = READ_BYTES;
+const BATCH_BYTES: usize = READ_BYTES / 2;
 
 /// The lines of the next batch, not yet checked for UTF-8.
 #[derive(Debug, Default)]

@@ -319,7 +319,7 @@ fn a_folder_that_may_not_be_written_is_named() {
     let case = Case::new().file("home/.config/spektacular", "");
     let done = config(&case, &["set", "--global", "model", "m"]);
     assert_eq!(done.code, 2);
-    assert!(done.err.contains("config.json cannot be written: check"), "{}", done.err);
+    assert!(done.err.contains("config.json cannot be written: free some space, or check"), "{}", done.err);
 }
 
 #[test]
