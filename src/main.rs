@@ -7,11 +7,6 @@ use std::ffi::OsString;
 use std::panic::catch_unwind;
 use std::process::ExitCode;
 
-/// See Cargo.toml for the reason.
-#[cfg(target_env = "musl")]
-#[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
-
 fn main() -> ExitCode {
     // A panic becomes a frame; its own text could contain a secret.
     std::panic::set_hook(Box::new(|_| {}));
