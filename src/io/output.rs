@@ -10,6 +10,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::net::{SendFlags, send};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -276,24 +277,24 @@ fn is_shared(file: &io::Stdout, flags: OFlags) -> bool {
     let _ = fcntl_setfl(file, flags ^ OFlags::APPEND);
     let after = flags_elsewhere();
     let _ = fcntl_setfl(file, flags);
-    before != after
+    // The parent may open and close other files meanwhile.
+    let changed =
+        |(name, flags): (&String, &u32)| after.get(name).map(|now| now ^ flags) == Some(OFlags::APPEND.bits());
+    before.iter().any(changed)
 }
 
-/// The flags of stdin, of stderr, and of each descriptor of the parent process as the system tells them.
-fn flags_elsewhere() -> (Vec<u32>, Vec<String>) {
-    let own = [fcntl_getfl(io::stdin()), fcntl_getfl(io::stderr())];
-    let own = own.into_iter().flatten().map(|flags| flags.bits()).collect();
+/// The flags of stdin, of stderr, and of each descriptor of the parent process as the system reports them.
+fn flags_elsewhere() -> BTreeMap<String, u32> {
+    let own = [("stdin", fcntl_getfl(io::stdin())), ("stderr", fcntl_getfl(io::stderr()))];
+    let own = own.into_iter().filter_map(|(name, flags)| Some((name.to_owned(), flags.ok()?.bits())));
     let parent = rustix::process::getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
     let entries = std::fs::read_dir(format!("/proc/{parent}/fdinfo")).into_iter().flatten().flatten();
-    let mut lines: Vec<String> = entries
-        .filter_map(|entry| {
-            let info = std::fs::read_to_string(entry.path()).ok()?;
-            let flags = info.lines().find(|line| line.starts_with("flags:"))?;
-            Some(format!("{} {flags}", entry.file_name().to_string_lossy()))
-        })
-        .collect();
-    lines.sort_unstable();
-    (own, lines)
+    let flags = entries.filter_map(|entry| {
+        let info = std::fs::read_to_string(entry.path()).ok()?;
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+        Some((entry.file_name().to_string_lossy().into_owned(), u32::from_str_radix(flags.trim(), 8).ok()?))
+    });
+    own.chain(flags).collect()
 }
 
 /// The pause between checks whether a terminal accepts output from the background.

@@ -157,6 +157,15 @@ fn a_stdout_that_takes_nothing_is_74_for_a_person_too() {
 }
 
 #[test]
+fn a_closed_stdout_is_noticed_while_the_parent_opens_and_closes_files() {
+    let busy = "\"$@\" >&- & while kill -0 $!; do exec 8</dev/null; exec 9</dev/null 8<&-; exec 9<&-; done 2>/dev/null; wait $!";
+    for _ in 0..5 {
+        let said = Case::with(Script::hello()).shell(busy).cli(&["--yes", "hi"]);
+        assert_eq!(said.status.code(), Some(74), "{}", String::from_utf8_lossy(&said.stderr));
+    }
+}
+
+#[test]
 fn a_reader_that_stops_after_a_few_lines_ends_a_persons_run_silently() {
     let script = Script::new().say("m1", "first\nsecond\n").sh("listen");
     let case = Case::with(script).shell("{ \"$@\" 2>../said; echo $? >../code; } | head -n 1");
