@@ -155,7 +155,7 @@ impl Server {
         Some(rpc::result(id, &failed(WITHDRAWN)))
     }
 
-    /// The response to a call for which there is no room.
+    /// Drops a call that exceeds the limits. Returns the response.
     pub(crate) fn refuse(&mut self, id: &str) -> String {
         self.calls.remove(id);
         rpc::result(id, &failed(TOO_MANY))

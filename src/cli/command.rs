@@ -33,7 +33,7 @@ pub struct Command {
 /// The runs that a command starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runs {
-    /// None.
+    /// No run.
     Nothing,
     /// Runs of `adhoc`.
     Adhoc,

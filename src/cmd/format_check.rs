@@ -9,6 +9,7 @@ use crate::protocol::json::{map_strings, to_line};
 use crate::protocol::words::RefusalReason;
 use crate::workflow::check::{self, Contents, PlanCheck};
 use crate::workflow::counted;
+use crate::workflow::name::Slug;
 use crate::workflow::plan::{PlanPhase, Task};
 use crate::workflow::project::{Argument, Entry, FileProblem, PlanPath, Project, plan_folder, shown, spec_file};
 use crate::workflow::violation::{Rule, Violation};
@@ -113,13 +114,7 @@ fn violation(violation: &Violation, file: &str) -> Value {
 }
 
 fn spec(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Failure> {
-    let (project, path, file) = match Argument::parse("FILE", typed)? {
-        Argument::Path(path) => {
-            let (project, inside) = located("FILE", cwd, &path)?;
-            (project, inside, path)
-        }
-        Argument::Name(name) => (around(cwd)?, spec_file(&name), spec_file(&name)),
-    };
+    let (project, path, file) = find("FILE", cwd, typed, spec_file)?;
     let contents = match project.markdown(&path) {
         Ok(Contents::Missing) => Err(FileProblem::Io(io::ErrorKind::NotFound)),
         contents => contents,
@@ -131,13 +126,7 @@ fn spec(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Failure
 }
 
 fn plan(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Failure> {
-    let (project, inside, named) = match Argument::parse("PLAN", typed)? {
-        Argument::Path(named) => {
-            let (project, inside) = located("PLAN", cwd, &named)?;
-            (project, inside, named)
-        }
-        Argument::Name(name) => (around(cwd)?, plan_folder(&name), plan_folder(&name)),
-    };
+    let (project, inside, named) = find("PLAN", cwd, typed, plan_folder)?;
     let (path, named) = (PlanPath::of(inside.clone()), PlanPath::of(named));
     // The path of a plan.md means that file alone; a folder means all files of the plan.
     let whole = path.folder == inside;
@@ -166,6 +155,19 @@ pub(super) fn phase(phase: &PlanPhase) -> Value {
         "manual": phase.manual.iter().map(|manual| &manual.text).collect::<Vec<_>>(),
         "protect": phase.protect.iter().map(|entry| entry.entry()).collect::<Vec<_>>(),
     })
+}
+
+/// The project of a typed argument, the path inside the project, and the path to show. `of_name`: the path of a name.
+fn find(
+    what: &str,
+    cwd: &Path,
+    typed: &OsStr,
+    of_name: fn(&Slug) -> PathBuf,
+) -> Result<(Project, PathBuf, PathBuf), Failure> {
+    match Argument::parse(what, typed)? {
+        Argument::Path(path) => located(what, cwd, &path).map(|(project, inside)| (project, inside, path)),
+        Argument::Name(name) => Ok((around(cwd)?, of_name(&name), of_name(&name))),
+    }
 }
 
 /// The project around the current directory.

@@ -48,12 +48,11 @@ pub fn run(args: Vec<OsString>) -> u8 {
     };
     // From here on a signal ends the run in order. Reading the command line takes longer than all that precedes it. A
     // dry run leaves the signals as they are: it ends git itself before it acts on one.
-    let signals = match args.iter().any(|arg| arg == "--dry-run") {
-        true => {
-            let _ = signals::outlive_file_limits();
-            None
-        }
-        false => signals::listen().ok(),
+    let signals = if args.iter().any(|arg| arg == "--dry-run") {
+        let _ = signals::outlive_file_limits();
+        None
+    } else {
+        signals::listen().ok()
     };
     let parse = || {
         point("command line");

@@ -270,8 +270,8 @@ impl Pending {
         self.hear(told)
     }
 
-    /// Starts the comparison with the baseline. `limit`: the time that git may take. To be called after a process of
-    /// the agent has ended and while no job is busy. Returns the changes at once if there is no baseline.
+    /// Starts the comparison with the baseline. `limit`: the time that git may take. Call it after a process of the
+    /// agent has ended and the last job is done. Returns the changes at once if the baseline is missing.
     pub fn compare(&mut self, limit: Duration) -> Option<Changes> {
         match &self.baseline {
             Ok(Some(baseline)) => {

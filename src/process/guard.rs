@@ -45,7 +45,7 @@ pub struct Guard {
 
 impl Guard {
     /// Starts the guard for the tree with this nonce and in this control group. `folder`: the folder of a socket, which
-    /// the guard removes if the host is killed. To be called before the agent is spawned.
+    /// the guard removes if the host is killed. Call it before the agent is spawned.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl Guard {
         self.child.id()
     }
 
-    /// Tells the guard the agent's pid, so that it also ends that process group. To be called right after the spawn,
+    /// Tells the guard the agent's pid, so that it also ends that process group. Call it right after the spawn,
     /// before the agent is reaped.
     pub fn leader(&mut self, pid: u32) {
         if let Some(start) = start_time(pid) {
@@ -84,7 +84,7 @@ impl Guard {
         }
     }
 
-    /// Ends and reaps the guard without ending the tree. To be called once the tree is gone.
+    /// Ends and reaps the guard without ending the tree. Call it once the tree is gone.
     pub fn dismiss(mut self) {
         let _ = self.stdin.write_all(b"done\n");
         // Kills the guard instead of waiting for it, because a stopped guard would never exit. Its pipe closes only

@@ -94,11 +94,11 @@ pub(super) fn run(
     Ok(QueryOutput { code, output: output?, errors: errors? })
 }
 
-/// The end of a wait: a deadline, or the moment at which the result is no longer wanted.
+/// The limit of a wait: it ends at a deadline, or once the caller drops its interest in the result.
 #[derive(Clone, Debug)]
 pub struct Until {
     deadline: Instant,
-    /// Disconnected once the result is no longer wanted.
+    /// Disconnected once the caller drops its interest.
     wanted: Receiver<Infallible>,
 }
 

@@ -94,7 +94,7 @@ pub fn wait_without_reaping(pid: u32) {
 pub struct Inherited(Vec<Id>);
 
 impl Inherited {
-    /// Finds them. To be called before the first process is started.
+    /// Finds them. Call it before the first process is started.
     pub fn find() -> Inherited {
         let me = std::process::id();
         let children = adopted().map_or_else(processes, |pids| pids.into_iter().filter_map(read_process).collect());
@@ -155,7 +155,7 @@ struct Look {
 }
 
 impl Tree {
-    /// Records our present descendants. To be called right before the agent is spawned. `nonce`: the one in the agent's
+    /// Records our present descendants. Call it right before the agent is spawned. `nonce`: the one in the agent's
     /// [`MARKER`].
     pub fn before_spawn(nonce: String) -> Tree {
         let mut tree = Tree::new(nonce);

@@ -33,8 +33,8 @@ pub(super) struct Asking {
     asked: HashMap<String, usize>,
     /// The time limit for an answer.
     limit: Option<Duration>,
-    /// The time at which the prompt appeared: input typed before that does not answer it. `None`: there is no prompt,
-    /// or the run has not resolved the answer yet.
+    /// The time of the prompt: earlier input does not answer it. `None`: no prompt is shown, or the run has not resolved
+    /// the answer yet.
     since: Option<Instant>,
     keyboard: Option<Keyboard>,
     /// Whether the question waits until this process has the terminal again.

@@ -209,7 +209,7 @@ fn replace(node: &mut Node, other: Option<Node>, rng: &mut Rng) {
         let inside = inside.to_owned();
         let cut = inside.char_indices().map(|(at, _)| at).nth(rng.below(inside.len().max(1))).unwrap_or_default();
         let new = match choice {
-            // A cut may break an escape, and then the line is no longer JSON. That is rarely wanted.
+            // A cut may break an escape, which makes the line invalid JSON. Few mutations should do so.
             0 if !inside.contains('\\') || rng.once_in(8) => inside[..cut].to_owned(),
             1 => format!("{inside}{}", rng.pick(STRINGS)),
             2 => format!("{}{inside}", rng.pick(STRINGS)),

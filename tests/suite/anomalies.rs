@@ -164,7 +164,7 @@ impl Trial<'_> {
             (0..index).try_for_each(|index| player.moment(index))?;
         }
         if self.anomaly.is_of_process() && self.when != When::BeforeStart && !player.world.machine().has_process {
-            // Between two processes there is no process to which the fault could happen.
+            // The fault needs a process, and none runs at this moment.
             return Ok(());
         }
         let before = Before {

@@ -201,7 +201,7 @@ fn acp_request(number: usize, call: &Value) -> Value {
         "params": {"sessionId": "s", "options": options, "toolCall": call}})
 }
 
-/// There is no input: the title describes the call, and the id names the tool.
+/// Gemini sends no input: the title describes the call, and the id names the tool.
 fn gemini_asks(wish: Wish, number: usize) -> Vec<Value> {
     let name = name(wish);
     let title = if wish.category == Category::Execute { wish.input.to_owned() } else { format!("Use {}", wish.input) };

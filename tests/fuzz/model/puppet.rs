@@ -79,18 +79,7 @@ impl Driver for Puppet {
     }
 
     fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Launch, Failure> {
-        Ok(Launch {
-            program: Program::Command("puppet".into()),
-            args: Vec::new(),
-            env: Vec::new(),
-            env_remove: Vec::new(),
-            send: Vec::new(),
-            images: Vec::new(),
-            close_input: false,
-            start_timeout: None,
-            driver: "puppet",
-            install: None,
-        })
+        Ok(Launch::of(Program::Command("puppet".into()), "puppet"))
     }
 
     fn line(&mut self, _: Line<'_>, turn: &mut Turn) {
