@@ -162,7 +162,8 @@ impl Engine {
 
 /// The failure of a run without enough address space.
 fn no_room() -> Failure {
-    let message = "The address space limit of this process is below 64 MiB: raise it with `ulimit -v`.";
+    let needed = myself::ADDRESS_SPACE >> 20;
+    let message = format!("The address space limit of this process is below {needed} MiB: raise it with `ulimit -v`.");
     Failure::new(Code::ResourceExhausted, message)
 }
 

@@ -43,9 +43,12 @@ pub fn keep_private() {
     }
 }
 
-/// The minimum address space for a run, in bytes. The stacks of its threads alone take half of it, and a process that
-/// reaches the limit in an allocation aborts.
-const ADDRESS_SPACE: u64 = 64 << 20;
+/// The address space that the threads of a run reserve, in bytes. The allocator of glibc reserves 64 MiB for each thread,
+/// and a run with a busy ask server has about 25 of them. With musl only their stacks count.
+const RESERVED: u64 = ADDRESS_SPACE - (32 << 20);
+
+/// The minimum address space for a run, in bytes. A process that reaches the limit in an allocation aborts.
+pub(crate) const ADDRESS_SPACE: u64 = if cfg!(target_env = "gnu") { 2 << 30 } else { 64 << 20 };
 
 /// Whether the limit of this process's address space leaves room for a run.
 pub(crate) fn has_room() -> bool {
@@ -57,7 +60,7 @@ pub(crate) fn has_room() -> bool {
 /// that much room this process would abort, so a limited address space shortens the limit.
 pub(super) fn agent_line_bytes() -> usize {
     use rustix::process::{Resource, getrlimit};
-    let room = getrlimit(Resource::As).current.map_or(u64::MAX, |limit| limit / 16);
+    let room = getrlimit(Resource::As).current.map_or(u64::MAX, |limit| limit.saturating_sub(RESERVED) / 16);
     usize::try_from(room).unwrap_or(usize::MAX).min(AGENT_LINE_BYTES)
 }
 
