@@ -343,7 +343,6 @@ impl<'p> Outer<'p> {
         }
     }
 
-    /// Waits for work in a thread of its own, as a part of the run that serves cancels, signals and time limits
     /// Waits for work in a separate thread, as a part of the run that serves cancels, signals and time limits
     /// meanwhile. `limit`: the remaining time of the phase. Returns `None` if no thread could be started.
     ///

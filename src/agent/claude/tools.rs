@@ -104,10 +104,7 @@ pub(super) fn locations(input: Option<&Object<'_>>) -> Vec<Place> {
 /// The exact action: the command or the change to the file with the other fields of the input, or else the whole input.
 pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
     let field = |name: &str| input.string(name).unwrap_or_default();
-    let prefixed = |sign: char, name: &str| {
-        let text = input.str(name).unwrap_or_default();
-        text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>()
-    };
+    let prefixed = |sign: char, name: &str| edits::signed(sign, &input.str(name).unwrap_or_default());
     // The question shows the file as its location.
     let (action, shown): (String, &[&str]) = match name {
         "Bash" => (field("command"), &["command"]),
