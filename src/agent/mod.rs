@@ -155,6 +155,14 @@ pub enum Line<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageKey(pub u64);
 
+impl MessageKey {
+    /// The key of a further message. `count`: the number of messages so far.
+    fn next(count: &mut u64) -> MessageKey {
+        *count += 1;
+        MessageKey(*count)
+    }
+}
+
 /// An agent's name for a tool call, as a hash of it, so that a key takes no memory of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallKey(u64);
@@ -407,7 +415,7 @@ fn without_effect(settings: &Settings, follows: &[&str], turn: &mut Turn) {
     }
 }
 
-/// One agent's dialect.
+/// Translates between one agent's dialect and the neutral events.
 pub trait Driver: Send {
     /// The agent's capabilities, as far as they are known before it runs.
     fn capabilities(&self) -> Capabilities;

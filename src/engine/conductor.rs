@@ -64,7 +64,7 @@ struct AgentLink {
     due: Option<(Box<Launch>, Box<Settings>)>,
     /// The time when the first process started.
     spawned_at: Option<Duration>,
-    /// The images whose labels are in a later line for the agent.
+    /// The images that a later line for the agent contains as labels.
     images: Vec<Image>,
     /// The reason why a line could not be sent.
     unsent: Option<Failure>,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
 
-/// One option of a select.
+/// An option of a select.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The value that an answer names, unique in its question.

@@ -35,7 +35,7 @@ macro_rules! settle {
 /// `default(VALUE)`.
 macro_rules! fields {
     ($($(#[$doc:meta])* $field:ident, $name:literal: $type:ty = $read:path, $kind:ident $(($default:expr))?, $of:expr;)*) => {
-        /// One layer of the fields of `workflow`. `None`: this layer does not set the field.
+        /// A layer of the fields of `workflow`. `None`: this layer does not set the field.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct WorkflowOptions { $($(#[$doc])* pub $field: Option<$type>,)* }
 

@@ -70,7 +70,7 @@ struct Heard {
     finder: Finder,
 }
 
-/// One piece of a message from a driver.
+/// A piece of a message from a driver.
 pub(super) struct Piece {
     pub(super) text: Text,
     pub(super) done: bool,

@@ -67,9 +67,6 @@ pub type CheckDraft<'c> = &'c dyn Fn(&Author) -> Result<CheckedDraft, FileProble
 
 impl Author {
     /// Runs the workflow to its end. Returns the text of run.completed.
-    ///
-    /// # Errors
-    /// The reason why it stopped.
     pub fn write(&self, outer: &mut Outer<'_>, check: CheckDraft<'_>) -> Result<String, Stop> {
         outer.hide(self.paths.hidden());
         for (warning, text) in &self.warnings {

@@ -49,10 +49,7 @@ impl DraftPaths {
         [&self.draft, &self.finished].map(|path| format!("{}{slash}", path.to_string_lossy())).to_vec()
     }
 
-    /// Whether there is a usable file or folder. A link counts as missing.
-    ///
-    /// # Errors
-    /// A folder on the way is a link.
+    /// Whether there is a usable file or folder. A link counts as missing. Error: a folder on the way is a link.
     pub fn is_there(&self, project: &Project, base: &Path) -> Result<bool, FileProblem> {
         let wanted = if self.files.is_empty() { Entry::File } else { Entry::Folder };
         Ok(project.entry(base)? == Some(wanted))
@@ -65,9 +62,6 @@ impl DraftPaths {
     }
 
     /// Writes the files of a snapshot.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn restore(&self, project: &Project, base: &Path, snapshot: &Snapshot) -> Result<(), FileProblem> {
         for (path, bytes) in self.files(base).iter().zip(snapshot) {
             if let Some(bytes) = bytes {

@@ -26,10 +26,8 @@ pub struct Initialized {
     pub files: Vec<(&'static str, bool)>,
 }
 
-/// Creates the missing files. Existing files stay unchanged.
-///
-/// # Errors
-/// A path is a link or of the wrong kind, or a file cannot be written.
+/// Creates the missing files. Existing files stay unchanged. Error: a path is a link or of the wrong kind, or a file
+/// cannot be written.
 pub fn init(project: &Project) -> Result<Initialized, Failure> {
     let mut files = Vec::new();
     for (path, _) in FILES {

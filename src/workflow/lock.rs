@@ -15,10 +15,8 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock with this name. `what`: the locked thing, as the message names it.
-    ///
-    /// # Errors
-    /// Another process holds the lock, or the file cannot be created.
+    /// Takes the lock with this name. `what`: the locked thing, as the message names it. Error: another process holds
+    /// the lock, or the file cannot be created.
     pub fn take(project: &Project, name: &str, what: &str) -> Result<Lock, Failure> {
         make_local(project)?;
         let path = Path::new(LOCAL).join("locks").join(format!("{name}.lock"));
@@ -39,10 +37,7 @@ impl Lock {
     }
 }
 
-/// Creates the folder for this machine's data, which git ignores.
-///
-/// # Errors
-/// The folder cannot be created, or is a link.
+/// Creates the folder for this machine's data, which git ignores. Error: the folder cannot be created, or is a link.
 pub fn make_local(project: &Project) -> Result<(), Failure> {
     let ignore: PathBuf = Path::new(LOCAL).join(".gitignore");
     project.create(&ignore, b"*\n").map(drop).map_err(|problem| problem.refusal("The folder .spektacular/local"))

@@ -9,11 +9,11 @@ use std::ops::Range;
 /// A line of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextLine<'a> {
-    /// Its number, from 1.
+    /// The line's number, from 1.
     pub number: usize,
     /// The text without trailing blanks and without the line end.
     pub text: &'a str,
-    /// Its place in the text, including the line end. The first line does not include a BOM.
+    /// The line's place in the text, including the line end. The first line does not include a BOM.
     pub at: Range<usize>,
     /// The line's relation to fences.
     pub place: FencePlace<'a>,

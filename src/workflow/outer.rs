@@ -274,10 +274,7 @@ impl<'p> Outer<'p> {
         self.first.push(body);
     }
 
-    /// Runs a session of the agent. Returns the session's id.
-    ///
-    /// # Errors
-    /// The session failed, or the run is over.
+    /// Runs a session of the agent. Returns the session's id. Error: the session failed, or the run is over.
     pub fn session(&mut self, session: Session) -> Result<Option<SessionId>, Stop> {
         let Session { prompt: SessionPrompt { text, raw }, resume, judge, limit, wrap } = session;
         let mut settings =
@@ -309,15 +306,12 @@ impl<'p> Outer<'p> {
         }
     }
 
-    /// Runs a step without the agent.
-    ///
-    /// # Errors
-    /// The run is over. A failed step is not an error.
+    /// Runs a step without the agent. Error: the run is over. A failed step is not an error.
     pub fn step(&mut self, step: Step) -> Result<StepEnd, Stop> {
         self.step_beside(step, None)
     }
 
-    /// The same. `errand`: the work that a step without a process waits for.
+    /// Like [`Outer::step`]. `errand`: the work that a step without a process waits for.
     fn step_beside(&mut self, step: Step, errand: Option<Receiver<Infallible>>) -> Result<StepEnd, Stop> {
         let Step { driver, limit, phase, judge } = step;
         let mut settings = Settings {
@@ -344,11 +338,8 @@ impl<'p> Outer<'p> {
     }
 
     /// Waits for work in a separate thread, as a part of the run that serves cancels, signals and time limits
-    /// meanwhile. `limit`: the remaining time of the phase. Returns `None` if no thread could be started.
-    ///
-    /// # Errors
-    ///
-    /// The run is over, or the limit was reached. The work is abandoned, and its processes are stopped.
+    /// meanwhile. `limit`: the remaining time of the phase. Returns `None` if no thread could be started. Error: the
+    /// run is over, or the limit was reached. The work is abandoned, and its processes are stopped.
     pub fn errand<T: Send + 'static>(
         &mut self,
         limit: Option<Duration>,
@@ -419,10 +410,7 @@ impl<'p> Outer<'p> {
         Ok(shorter)
     }
 
-    /// The remaining money, in US dollars. `None`: no limit.
-    ///
-    /// # Errors
-    /// Nothing is left.
+    /// The remaining money, in US dollars. `None`: no limit. Error: nothing is left.
     pub(super) fn money_left(&self) -> Result<Option<f64>, Stop> {
         let spent = self.peer.usage.cost_usd.unwrap_or_default();
         match self.settings.max_cost_usd.map(|whole| whole - spent) {

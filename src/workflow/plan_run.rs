@@ -28,9 +28,6 @@ pub struct SpecInput {
 }
 
 /// Checks a run.start of `plan`.
-///
-/// # Errors
-/// The reason for the refusal.
 pub fn admit(
     settings: &mut Settings,
     options: WorkflowSettings,
@@ -87,10 +84,7 @@ fn read_spec(project: &Project, argument: &str, from: &Path) -> Result<SpecInput
     }
 }
 
-/// Checks the draft.
-///
-/// # Errors
-/// It cannot be read.
+/// Checks the draft. Error: it cannot be read.
 pub fn check(author: &Author, spec: &SpecInput) -> Result<CheckedDraft, FileProblem> {
     let folder = &author.paths.draft;
     let path = PlanPath::in_folder(folder.clone());

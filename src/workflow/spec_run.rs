@@ -20,9 +20,6 @@ use std::path::Path;
 const DRAFTS: usize = 10_000;
 
 /// Checks a run.start of `spec`.
-///
-/// # Errors
-/// The reason for the refusal.
 pub fn admit(
     settings: &mut Settings,
     options: WorkflowSettings,
@@ -66,10 +63,7 @@ pub fn admit(
     Ok((author, started))
 }
 
-/// Checks the draft.
-///
-/// # Errors
-/// It cannot be read.
+/// Checks the draft. Error: it cannot be read.
 pub fn check(author: &Author) -> Result<CheckedDraft, FileProblem> {
     // A draft that has become a link counts as missing.
     let contents = author.project.markdown(&author.paths.draft).unwrap_or(Contents::Missing);

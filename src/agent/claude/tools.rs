@@ -147,8 +147,7 @@ pub(super) fn output(block: &Object<'_>) -> Option<Text> {
     if content.is_string() {
         return content.string().map(Text::from);
     }
-    let texts: Vec<String> = block.objects("content").filter_map(|part| part.string("text")).collect();
-    (!texts.is_empty()).then(|| texts.join("\n").into())
+    block.texts("content").map(Text::from)
 }
 
 #[cfg(test)]

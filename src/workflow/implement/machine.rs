@@ -183,9 +183,6 @@ impl<'p> Loop<'p> {
     }
 
     /// Carries out the plan.
-    ///
-    /// # Errors
-    /// The world's reason to stop.
     pub(crate) fn run<W: World>(&mut self, world: &mut W) -> Result<LoopEnd, W::Stop> {
         loop {
             let Some(phase) = self.first_open() else {

@@ -44,9 +44,7 @@ pub struct Target {
 }
 
 /// Finds the plan. `from`: the base of relative paths on the command line. `None`: the plan comes with run.start.
-///
-/// # Errors
-/// The plan does not exist, or lies outside the project.
+/// Error: the plan does not exist, or lies outside the project.
 pub fn admit(
     settings: &mut Settings,
     options: WorkflowSettings,
@@ -82,10 +80,8 @@ pub struct Preview {
     pub prompt: SessionPrompt,
 }
 
-/// Reads a plan without changing anything. Fails like a run would, except for consent and locks.
-///
-/// # Errors
-/// The plan, its prompts or the work tree cannot be used.
+/// Reads a plan without changing anything. Fails like a run would, except for consent and locks. Error: the plan, its
+/// prompts or the work tree cannot be used.
 pub fn preview(
     settings: &mut Settings,
     options: WorkflowSettings,
@@ -137,9 +133,6 @@ impl ReadyPlan {
     }
 
     /// Reads and checks the plan and the prompts.
-    ///
-    /// # Errors
-    /// The fault of the plan or its prompts.
     pub(super) fn read(
         target: Target,
         settings: &Settings,

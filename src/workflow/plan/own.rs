@@ -15,9 +15,9 @@ const TIME_BYTES_MAX: usize = 40;
 pub enum State {
     /// An attempt has begun.
     InProgress,
-    /// Its commands have passed.
+    /// The phase's commands have passed.
     Passed,
-    /// Its attempts have failed, or the final check reopened it.
+    /// The attempts at the phase have failed, or the final check reopened it.
     Failed,
 }
 

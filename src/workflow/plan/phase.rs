@@ -8,7 +8,7 @@ use crate::workflow::markdown::{TextLine, requirement, task_id};
 pub struct PlanPhase {
     /// The number, 1 to 999.
     pub number: u16,
-    /// Its title.
+    /// The title.
     pub title: String,
     /// The line of its heading, from 1.
     pub line: usize,

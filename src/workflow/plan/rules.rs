@@ -91,7 +91,7 @@ impl Checked {
 struct At {
     number: u16,
     title: String,
-    /// Its lines, including the heading.
+    /// The lines of the phase, including the heading.
     lines: Range<usize>,
 }
 

@@ -39,7 +39,7 @@ pub(crate) enum Sent {
     Eof,
 }
 
-/// One frame: its encoded line, and its JSON.
+/// A frame: its encoded line, and its JSON.
 pub(crate) struct Frame {
     pub(crate) line: String,
     pub(crate) value: Value,
