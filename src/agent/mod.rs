@@ -55,6 +55,7 @@ use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, P
 use crate::protocol::question::Asks;
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
 use crate::protocol::words::{Action, Category, PlanStatus, StopReason, ToolState, Warning};
+use crate::suggest::Name;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -374,11 +375,7 @@ fn fitting(field: &str, argument: String) -> Result<String, Failure> {
 /// The failure for an unknown mode. `names`: the modes that the agent reports.
 fn no_such_mode(names: impl IntoIterator<Item = String>) -> Failure {
     const SHOWN: usize = 20;
-    let plain = |name: &String| {
-        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        (1..=64).contains(&name.len()) && name.chars().all(fits)
-    };
-    let names: Vec<String> = names.into_iter().filter(plain).take(SHOWN).collect();
+    let names: Vec<String> = names.into_iter().filter(|name| Name::new(name).is_some()).take(SHOWN).collect();
     let choice = if names.is_empty() { String::new() } else { format!(" Its modes are: {}.", names.join(", ")) };
     Failure::new(Code::InvalidRequest, format!("The agent does not have this mode: check `mode`.{choice}"))
 }

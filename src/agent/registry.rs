@@ -7,6 +7,7 @@ use super::{Base, Driver, Program, Turn, claude, codex, lines};
 use crate::protocol::origins::Origins;
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::{McpServer, Options, Settings};
+use crate::protocol::words::one_of;
 use crate::suggest::Unknown;
 
 /// An agent that run.start can name.
@@ -35,27 +36,21 @@ pub struct Agent {
 }
 
 macro_rules! dialects {
-    ($(#[$first_doc:meta])* $first:ident = $first_name:literal $(, $(#[$doc:meta])* $variant:ident = $name:literal)* $(,)?) => {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
         /// The dialect of an agent.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Dialect {
-            $(#[$first_doc])* $first,
-            $($(#[$doc])* $variant,)*
-        }
+        pub enum Dialect { $($(#[$doc])* $variant,)* }
 
         impl Dialect {
             /// Every dialect, by its name in configurations and recordings.
-            pub const ALL: &[(&str, Dialect)] = &[($first_name, Dialect::$first) $(, ($name, Dialect::$variant))*];
+            pub const ALL: &[(&str, Dialect)] = &[$(($name, Dialect::$variant)),*];
 
             /// The rule for a dialect's name, for error messages.
-            pub const EXPECTED: &str = concat!("one of \"", $first_name, "\"" $(, ", \"", $name, "\"")*);
+            pub const EXPECTED: &str = one_of!($($name),*);
 
             /// The dialect's name in configurations and recordings.
             pub fn name(self) -> &'static str {
-                match self {
-                    Dialect::$first => $first_name,
-                    $(Dialect::$variant => $name,)*
-                }
+                match self { $(Dialect::$variant => $name,)* }
             }
         }
     };

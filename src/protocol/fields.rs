@@ -164,6 +164,8 @@ macro_rules! settle {
     };
 }
 
+pub(super) use {setting, settle};
+
 /// The default of a setting in the table.
 macro_rules! fallback {
     (agent($setting:ty), $type:ty) => {

@@ -95,6 +95,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// A select of these options that also accepts another text. Without options, a text.
+    pub fn open(choices: Option<Choices>, multiple: bool) -> Kind {
+        choices.map_or(Kind::Text, |choices| Kind::Select { choices, multiple, allow_other: true })
+    }
+
     /// The protocol's word for the kind.
     pub fn word(&self) -> QuestionKind {
         match self {

@@ -206,9 +206,7 @@ fn question(question: &Object<'_>) -> Option<Ask> {
         Some(Choice { description, ..Choice::labelled(label, None) })
     };
     let options: Vec<Choice> = question.array("options").map(choice).collect::<Option<_>>()?;
-    let multiple = question.bool("multiple") == Some(true);
-    let kind =
-        Choices::new(options).map_or(Kind::Text, |choices| Kind::Select { choices, multiple, allow_other: true });
+    let kind = Kind::open(Choices::new(options), question.bool("multiple") == Some(true));
     Some(Ask::new(Purpose::Clarification, kind, question.string("header").unwrap_or_default(), text))
 }
 

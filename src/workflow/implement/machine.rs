@@ -148,12 +148,6 @@ pub(crate) enum LoopEnd {
     Failed(Attempt, Why, Fault),
 }
 
-/// The end of one phase.
-enum PhaseEnd {
-    Passed,
-    Failed(Attempt, Why, Fault),
-}
-
 /// The state of the loop. The progress of the phases stays readable after an error of the world.
 pub(crate) struct Loop<'p> {
     phases: &'p [LoopPhase],
@@ -197,9 +191,8 @@ impl<'p> Loop<'p> {
             world.begin(phase)?;
             let end = self.phase(phase, world);
             world.end(phase);
-            match end? {
-                PhaseEnd::Passed => {}
-                PhaseEnd::Failed(at, why, fault) => return Ok(LoopEnd::Failed(at, why, fault)),
+            if let Some(failed) = end? {
+                return Ok(failed);
             }
         }
     }
@@ -216,8 +209,8 @@ impl<'p> Loop<'p> {
         self.max_phases.is_some_and(|most| passed as u64 >= most)
     }
 
-    /// Runs all attempts at one phase.
-    fn phase<W: World>(&mut self, phase: usize, world: &mut W) -> Result<PhaseEnd, W::Stop> {
+    /// Runs all attempts at one phase. `None`: it passed.
+    fn phase<W: World>(&mut self, phase: usize, world: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
         let earlier = self.phases[phase].begun && self.progress[phase].attempts == 0;
         let reopened = self.reopened[phase].clone();
         let (mut last, mut idle) = (None::<Fault>, 0);
@@ -242,7 +235,7 @@ impl<'p> Loop<'p> {
                 self.progress[phase].state = PhaseOutcome::Passed;
                 world.tell(at, PhaseState::Passed, None);
                 world.commit(phase)?;
-                return Ok(PhaseEnd::Passed);
+                return Ok(None);
             };
             let why = match turn.blocked {
                 Some(reason) => Some(Why::Blocked(reason)),
@@ -254,7 +247,7 @@ impl<'p> Loop<'p> {
                 self.progress[phase].state = PhaseOutcome::Failed;
                 world.mark(at, Mark::Failed)?;
                 world.tell(at, PhaseState::Failed, Some(&fault));
-                return Ok(PhaseEnd::Failed(at, why, fault));
+                return Ok(Some(LoopEnd::Failed(at, why, fault)));
             }
             world.tell(at, PhaseState::Failed, Some(&fault));
             last = Some(fault);
