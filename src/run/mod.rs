@@ -27,7 +27,7 @@ mod work;
 pub use book::Answered;
 pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Start, Unseen};
 pub use granted::Granted;
-pub(crate) use markers::Fences;
+pub(crate) use markers::Cutter;
 pub(crate) use work::absolute;
 
 use crate::protocol::failure::{Code, Failure};

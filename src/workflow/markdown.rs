@@ -80,11 +80,8 @@ pub fn lines<'a>(text: &'a str, found: &mut Violations) -> Vec<TextLine<'a>> {
         at += whole.len();
     }
     if let Some(open) = fence {
-        found.at(
-            open.opened,
-            Rule::UnclosedFence,
-            "Close this fence with a line of at least as many of its characters.",
-        );
+        let text = "Close this fence with a line of at least as many of its characters.";
+        found.at(open.opened, Rule::UnclosedFence, text);
     }
     lines
 }
