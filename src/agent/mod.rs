@@ -25,19 +25,19 @@
 //! that offers it. Codex takes the tool itself; Claude Code talks to the server over its control protocol; an ACP agent
 //! starts the server as a process, which reaches the run through a socket and not through the driver.
 
-pub mod acp;
-pub mod ask_user;
-pub mod claude;
-pub mod codex;
+pub(crate) mod acp;
+pub(crate) mod ask_user;
+pub(crate) mod claude;
+pub(crate) mod codex;
 mod detail;
 mod edits;
 mod form;
-pub mod hash;
+pub(crate) mod hash;
 pub mod json;
-pub mod lines;
+pub(crate) mod lines;
 pub(crate) mod mcp;
 pub mod native;
-pub mod npx;
+pub(crate) mod npx;
 mod recent;
 pub mod registry;
 mod reply;

@@ -21,7 +21,7 @@ const FILES: [(&str, &str); 10] = [
 
 /// Creates the missing files. Existing files stay unchanged. Returns each path, and whether its file was created. Error:
 /// a path is a link or of the wrong kind, or a file cannot be written.
-pub fn init(project: &Project) -> Result<Vec<(&'static str, bool)>, Failure> {
+pub(crate) fn init(project: &Project) -> Result<Vec<(&'static str, bool)>, Failure> {
     let mut files = Vec::new();
     for (path, _) in FILES {
         files.push((path, is_missing(project, path)?));

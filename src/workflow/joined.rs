@@ -48,7 +48,7 @@ pub(super) enum PartKind {
 
 /// The facts that the workflow learns from the frames of a part.
 #[derive(Clone, Debug, Default)]
-pub struct PartSeen {
+pub(crate) struct PartSeen {
     /// The categories of the tools that were completed.
     pub completed: BTreeSet<Category>,
     /// The first changed files that were reported, except hidden ones.
@@ -108,7 +108,6 @@ impl<'p> Joined<'p> {
         }
     }
 
-    /// Begins a part.
     pub(super) fn begin(&mut self, part: PartKind) {
         self.part = part;
         self.said = false;

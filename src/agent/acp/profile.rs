@@ -6,7 +6,7 @@ use crate::agent::{Program, ask_user};
 
 /// The properties of one agent.
 #[derive(Debug)]
-pub struct Profile {
+pub(crate) struct Profile {
     /// The agent's display name.
     pub(super) name: &'static str,
     /// The way to log in, for an error message.
@@ -79,7 +79,7 @@ pub(crate) fn of(program: &Program, name: &str) -> &'static Profile {
 
 /// Gemini CLI (0.61.0). In a folder that it does not trust, it asks permission for everything. We want that, so we do
 /// not make it trust the folder. Gemini damages a session that it loads within the minute in which the session started.
-pub static GEMINI: Profile = Profile {
+pub(crate) static GEMINI: Profile = Profile {
     name: "Gemini CLI",
     login: "log in with `gemini`, or set GEMINI_API_KEY",
     model_flag: Some("--model"),
@@ -101,7 +101,7 @@ pub static GEMINI: Profile = Profile {
 };
 
 /// OpenCode (1.18.33).
-pub static OPENCODE: Profile = Profile {
+pub(crate) static OPENCODE: Profile = Profile {
     name: "OpenCode",
     login: "log in with `opencode auth login`",
     model_flag: None,
@@ -126,7 +126,7 @@ pub static OPENCODE: Profile = Profile {
 };
 
 /// An unknown agent that speaks ACP.
-pub static GENERIC: Profile = Profile {
+pub(crate) static GENERIC: Profile = Profile {
     name: "The agent",
     login: "log in with its own command",
     model_flag: None,

@@ -21,7 +21,6 @@ pub(super) enum CodexRequest {
     Approval,
     /// Codex's own question tool, with the ids of the questions.
     Questions(Vec<String>),
-    /// A form.
     Form(Form),
     /// One yes-or-no question for the whole elicitation.
     Consent,

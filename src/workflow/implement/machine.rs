@@ -63,7 +63,6 @@ pub(crate) enum Fault {
     Manual(String),
 }
 
-/// The prompt of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TurnPrompt<'a> {
     /// A new session with the phase's prompt.
@@ -137,7 +136,6 @@ pub(crate) enum Why {
     Blocked(String),
 }
 
-/// The end of the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LoopEnd {
     /// Every command of the plan has passed in the final state.

@@ -27,7 +27,6 @@ pub(crate) fn manual(text: &str) -> Ask {
     Ask::new(Purpose::Clarification, Kind::Confirm, "Manual check", text)
 }
 
-/// The answer to a manual check.
 pub(super) fn checked(reply: &Reply) -> ManualAnswer {
     match reply {
         Reply::Answer(Answer::Bool(true)) => ManualAnswer::Yes,

@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 
 /// The location of the plan, and the settings for carrying it out.
 #[derive(Debug)]
-pub struct Target {
+pub(crate) struct Target {
     pub(super) project: Project,
     pub(super) path: PlanPath,
     /// The plan as people see it.
@@ -45,7 +45,7 @@ pub struct Target {
 
 /// Finds the plan. `from`: the base of relative paths on the command line. `None`: the plan comes with run.start.
 /// Error: the plan does not exist, or lies outside the project.
-pub fn admit(
+pub(crate) fn admit(
     settings: &mut Settings,
     options: WorkflowSettings,
     from: Option<&Path>,
@@ -71,7 +71,7 @@ impl Target {
 pub(super) const READ_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
 /// The plan as a dry run shows it.
-pub struct Preview {
+pub(crate) struct Preview {
     /// The plan as people see it.
     pub target: String,
     /// The phases.
@@ -82,7 +82,7 @@ pub struct Preview {
 
 /// Reads a plan without changing anything. Fails like a run would, except for consent and locks. Error: the plan, its
 /// prompts or the work tree cannot be used.
-pub fn preview(
+pub(crate) fn preview(
     settings: &mut Settings,
     options: WorkflowSettings,
     from: Option<&Path>,

@@ -71,7 +71,6 @@ pub(super) fn digest(line: &str) -> Option<Digest> {
     Digest::parse(spec.strip_prefix("spec=")?)
 }
 
-/// The line for a digest.
 pub(super) fn digest_line(digest: &Digest) -> String {
     format!("{OPEN} spec={digest}{CLOSE}")
 }

@@ -107,7 +107,6 @@ pub(super) fn phase_heading(line: &str) -> Option<(u16, &str)> {
     Some((number.parse().ok().filter(|_| good)?, title))
 }
 
-/// The line as a task.
 pub(super) fn task(line: &TextLine<'_>) -> Option<Task> {
     task_in(line.text, line.number).filter(|_| line.is_outside())
 }
