@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 pub struct Departed {
     /// The exit of the agent's own process.
     pub exit: AgentExit,
-    /// Whether one of its processes outlived it and was stopped.
+    /// Whether one of its processes outlived it, although the agent exited by itself.
     pub leaked: bool,
     /// The end of its stderr, unredacted.
     pub stderr: String,

@@ -3,7 +3,6 @@
 use super::ending::could_not_go_on;
 use super::live::{Live, ProcessState};
 use super::messages::Messages;
-use super::stop::Stage;
 use super::work::relative;
 use super::{Effect, Gone, Unseen};
 use crate::agent::{Launch, TurnOver};
@@ -53,8 +52,7 @@ impl Live {
         self.agent.process = ProcessState::Gone;
         self.agent.exit = Some(gone.exit);
         self.unreported(gone.files);
-        let killed = self.end.ending.as_ref().is_some_and(|e| matches!(e.stage, Stage::Terminated | Stage::Killed));
-        if gone.leaked && !killed {
+        if gone.leaked {
             self.warn(Warning::LeakedProcess, "A process outlived the agent and was stopped", None);
         }
         if self.end.ending.is_some() {

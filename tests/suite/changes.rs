@@ -178,6 +178,15 @@ fn processes_that_outlive_the_agent_are_swept_and_git_is_not() {
 }
 
 #[test]
+fn a_process_that_outlives_the_agent_is_reported_even_if_its_sweep_waits() {
+    // The sweep waits for git, longer than the agent has to exit after its result.
+    let script = Script::new().sh("setsid sleep 1000 &").done("Done");
+    let outcome = run(with_git(Case::with(script), HANGS), json!({}));
+    assert_eq!(outcome.completed()["agent_exit"]["code"], 0);
+    assert_eq!(outcome.warnings("leaked_process").len(), 1);
+}
+
+#[test]
 fn an_agent_that_is_made_to_leave_does_not_take_git_with_it() {
     // The agent lingers after its result, so it gets SIGTERM two seconds later, while the baseline is still being
     // taken.

@@ -20,7 +20,11 @@ use std::path::Path;
 pub(super) enum AcpRequest {
     /// Permission for a tool call, with the ids of the options for this one request. Lasting options are never chosen:
     /// the agent decides how far they reach, and would not ask again.
-    Permission { call: String, once: Option<String>, reject: Option<String> },
+    Permission {
+        call: String,
+        once: Option<String>,
+        reject: Option<String>,
+    },
     Form(Form),
 }
 
