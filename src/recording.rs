@@ -341,7 +341,7 @@ fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<u6
 /// Whether redaction leaves a line as it is, which holds for most lines: without a character that has an escape or needs
 /// one, and without the beginning of a secret.
 fn stays(line: &str, redactor: &Redactor) -> bool {
-    let is_odd = |byte: u8| (byte < b' ') | (byte > b'~') | (byte == b'\\');
+    let is_odd = |byte: u8| !(b' '..=b'~').contains(&byte) | (byte == b'\\');
     // Without a branch, a block of bytes is one computation.
     !line.bytes().fold(false, |odd, byte| odd | is_odd(byte)) && redactor.is_clear(line)
 }
