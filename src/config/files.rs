@@ -139,8 +139,9 @@ pub(super) fn change(
     let folder = target.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder).map_err(denied)?;
     let lock = File::open(folder).map_err(denied)?;
-    let alone = is_alone(&lock)
-        .ok_or_else(|| unusable(path, " is being changed by another process, which does not finish: stop that process"))?;
+    let alone = is_alone(&lock).ok_or_else(|| {
+        unusable(path, " is being changed by another process, which does not finish: stop that process")
+    })?;
     let old = read(&target)?;
     let new = change(old.as_deref())?;
     parse(new.as_bytes()).map_err(|_| unusable(path, " would be broken by this change: edit it by hand"))?;
