@@ -232,11 +232,7 @@ impl Queries {
     }
 
     /// Queries an agent, in a session of its own, and waits for its answer. When this returns, no process with this
-    /// query's marker is left.
-    ///
-    /// # Errors
-    ///
-    /// [`NoAnswer`] states the reason.
+    /// query's marker is left. Error: [`NoAnswer`] states the reason.
     pub fn ask(&self, asked: &Asked<'_>) -> Result<QueryOutput, NoAnswer> {
         let until = Until::deadline(Instant::now() + asked.limit);
         let program = find(asked.base).ok_or(NoAnswer::Missing)?;
@@ -263,7 +259,7 @@ impl Queries {
 
 impl Drop for Queries {
     fn drop(&mut self) {
-        // A process that still descends from us cleared its environment, so its query's sweep did not find it.
+        // A query's sweep misses a process that cleared its environment. Such a process still descends from us.
         self.tree.sweep(None, SWEEP_LIMIT);
         if let Some(guard) = self.guard.take() {
             guard.dismiss();

@@ -5,7 +5,7 @@ use super::live::{Live, ProcessState};
 use super::messages::Messages;
 use super::work::relative;
 use super::{Effect, Gone, Unseen};
-use crate::agent::{Launch, Turn, TurnOver};
+use crate::agent::{Launch, TurnOver};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{AgentExit, Outcome};
 use crate::protocol::words::{Action, Warning};
@@ -37,9 +37,7 @@ impl Live {
             return;
         }
         self.agent.process = ProcessState::Drained;
-        let mut turn = Turn::default();
-        self.agent.driver.drained(exit, &mut turn);
-        self.turn(turn);
+        self.drive(|driver, turn| driver.drained(exit, turn));
         self.speak(Messages::finish);
         self.work.tools.fail().for_each(|progress| self.progress(progress, None));
         self.withdraw(None);

@@ -83,7 +83,7 @@ fn a_slow_git_has_two_seconds_after_the_end() {
     let outcome = run(with_git(makes_a_file(), "sleep 0.6"), json!({}));
     assert_eq!(paths(&outcome), ["made.txt"]);
     assert!(outcome.warnings("artifacts_incomplete").is_empty());
-    // The same with a command as the agent.
+    // A plain command as the agent gets the same time.
     let outcome = run(with_git(command(&format!("{MAKES}; echo ok")), "sleep 0.6"), json!({}));
     assert_eq!(paths(&outcome), ["made.txt"]);
 }
