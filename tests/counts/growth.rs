@@ -259,5 +259,5 @@ fn allocated_memory_grows_as_the_input_does() {
 #[ignore = "needs valgrind and a static release build: .ci/run"]
 fn instructions_grow_as_the_input_does() {
     // The minimum of several runs. A run that waits long for the agent's processes checks them more often.
-    check(|dialect, options, steps| (0..3).map(|_| count(dialect, steps, options).0).min().unwrap());
+    check(|dialect, options, steps| (0..3).map(|_| count(dialect, steps, options, &[]).0).min().unwrap());
 }

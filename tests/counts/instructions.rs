@@ -18,15 +18,15 @@ const TARGET: &str = "COUNT_TARGET";
 const EVENTS: usize = 6000;
 const RUNS: usize = 3;
 
-/// Runs the program with a scripted agent. Returns the number of instructions and the output on stdout.
-pub(crate) fn count(dialect: Dialect, steps: &[Step], options: &str) -> (u64, String) {
+/// Runs the program with a scripted agent and further flags. Returns the number of instructions and the output on stdout.
+pub(crate) fn count(dialect: Dialect, steps: &[Step], options: &str, flags: &[&str]) -> (u64, String) {
     let program = PathBuf::from(std::env::var_os(PROGRAM).unwrap_or_else(|| panic!("{PROGRAM} names no program")));
     let agent = Scripted::new(dialect, steps);
     let log = agent.folder().join("valgrind.log");
     let mut command = agent.command("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--trace-children=no"]);
     command.arg(format!("--log-file={}.%p", log.display()));
-    command.arg(fs::canonicalize(program).unwrap()).args(["adhoc", "--output", "json", "--input", "jsonl"]);
+    command.arg(fs::canonicalize(program).unwrap()).args(["adhoc", "--output", "json", "--input", "jsonl"]).args(flags);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let number = child.id();
     let mut stdin = child.stdin.take().unwrap();
@@ -45,12 +45,12 @@ pub(crate) fn collected(log: &str) -> u64 {
 
 /// Counts the instructions of a run beyond those of a run with a tenth of the events. The beginning and the end do not
 /// count, because they take longer on a machine with more processes.
-fn per_event(name: &str, dialect: Dialect, events: Events, options: &str) {
+fn per_event(name: &str, dialect: Dialect, events: Events, options: &str, flags: &[&str]) {
     let target = std::env::var(TARGET).unwrap_or_else(|_| panic!("{TARGET} names no target"));
     let least = |events_in_all| {
         let steps = dialect.script(&dialect.lines(events, events_in_all));
         let runs = (0..RUNS).map(|_| {
-            let (instructions, out) = count(dialect, &steps, options);
+            let (instructions, out) = count(dialect, &steps, options, flags);
             assert!(out.lines().last().unwrap().contains("\"type\":\"run.completed\""), "{out}");
             instructions
         });
@@ -63,11 +63,12 @@ fn per_event(name: &str, dialect: Dialect, events: Events, options: &str) {
 #[test]
 #[ignore = "needs valgrind and a static release build: .ci/run"]
 fn events_take_as_many_instructions_as_committed() {
-    per_event("claude mix", Dialect::Claude, Events::Mix, "");
-    per_event("codex mix", Dialect::Codex, Events::Mix, "");
-    per_event("gemini mix", Dialect::Acp, Events::Mix, "");
-    per_event("claude deltas", Dialect::Claude, Events::Deltas, r#","progress":"full""#);
-    per_event("claude mix with 5 secrets", Dialect::Claude, Events::Mix, &secrets(5));
+    per_event("claude mix", Dialect::Claude, Events::Mix, "", &[]);
+    per_event("codex mix", Dialect::Codex, Events::Mix, "", &[]);
+    per_event("gemini mix", Dialect::Acp, Events::Mix, "", &[]);
+    per_event("claude deltas", Dialect::Claude, Events::Deltas, r#","progress":"full""#, &[]);
+    per_event("claude mix with 5 secrets", Dialect::Claude, Events::Mix, &secrets(5), &[]);
+    per_event("claude mix with a recording", Dialect::Claude, Events::Mix, "", &["--record", "recording.jsonl"]);
 }
 
 /// `count` secrets that the agent never says.
