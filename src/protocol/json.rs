@@ -7,14 +7,13 @@ mod escape;
 mod mapped;
 
 pub use escape::put_string;
-use escape::{is_plain, plain_len};
+use escape::{plain_len, put_safe};
 pub use mapped::{Change, map_keys_and_strings, map_strings};
 
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::fmt;
-use std::io;
 
 /// The fields of one JSON object, in order, with unparsed values. Duplicates are kept, and the reader of a field
 /// decides about them.
@@ -143,10 +142,8 @@ pub fn has_huge_number(json: &str) -> bool {
     false
 }
 
-/// Writes compact JSON, and also escapes characters that are legal in JSON but not safe on a line or a screen: DEL, the
-/// C1 controls, U+2028 and U+2029 (line ends to some readers), and the bidirectional controls.
-struct SafeFormatter;
-
+/// Whether a character is legal in a string of JSON but not safe on a line or a screen: DEL, the C1 controls, U+2028 and
+/// U+2029 (line ends to some readers), and the bidirectional controls.
 pub(super) fn unsafe_on_a_line(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{61c}'
         | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -204,27 +201,12 @@ pub fn encoded_len(c: char) -> usize {
     }
 }
 
-impl serde_json::ser::Formatter for SafeFormatter {
-    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
-        if fragment.bytes().all(is_plain) {
-            return out.write_all(fragment.as_bytes());
-        }
-        let mut rest = 0;
-        for (at, c) in fragment.char_indices().filter(|(_, c)| unsafe_on_a_line(*c)) {
-            out.write_all(&fragment.as_bytes()[rest..at])?;
-            write!(out, "\\u{:04x}", u32::from(c))?;
-            rest = at + c.len_utf8();
-        }
-        out.write_all(&fragment.as_bytes()[rest..])
-    }
-}
-
 /// Appends `value` as one line of safe JSON, without the LF.
 pub fn encode(value: &impl Serialize, out: &mut Vec<u8>) {
-    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, SafeFormatter);
     // Writing to memory cannot fail, and all our types can be serialised.
-    let done = value.serialize(&mut serializer);
-    debug_assert!(done.is_ok(), "cannot serialise this value");
+    let json = serde_json::to_string(value);
+    debug_assert!(json.is_ok(), "cannot serialise this value");
+    put_safe(&json.unwrap_or_default(), out);
 }
 
 /// `value` as one line of safe JSON.

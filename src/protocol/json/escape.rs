@@ -4,7 +4,7 @@ use super::unsafe_on_a_line;
 
 /// Whether a byte needs no escape in a string of safe JSON. Every character that must be escaped begins with a control
 /// character, a quote, a backslash, or one of four bytes. Has no branch, so that a block of bytes is one computation.
-pub(super) const fn is_plain(byte: u8) -> bool {
+const fn is_plain(byte: u8) -> bool {
     (byte >= 0x20)
         & (byte != b'"')
         & (byte != b'\\')
@@ -127,6 +127,17 @@ const fn quotes(word: u64) -> Option<u64> {
     let (quote, backslash) = (word ^ (ONES * b'"' as u64), word ^ (ONES * b'\\' as u64));
     // The sum of 0x7f and any ASCII byte but 0 has the highest bit.
     Some(!((quote + !HIGHEST) & (backslash + !HIGHEST)) & HIGHEST)
+}
+
+/// Appends JSON, and escapes its unsafe characters, which JSON allows only in strings.
+pub(super) fn put_safe(json: &str, out: &mut Vec<u8>) {
+    let mut rest = 0;
+    for (at, c) in json.char_indices().filter(|(_, c)| unsafe_on_a_line(*c)) {
+        out.extend_from_slice(&json.as_bytes()[rest..at]);
+        put_escape(c, out);
+        rest = at + c.len_utf8();
+    }
+    out.extend_from_slice(&json.as_bytes()[rest..]);
 }
 
 /// Appends `\u` and four digits. Every character that is escaped so has a code below 0x10000.
