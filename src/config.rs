@@ -66,7 +66,7 @@ impl ValueOrigin {
     }
 }
 
-/// One value.
+/// A value with its origin.
 #[derive(Clone, Debug)]
 pub struct Value {
     /// The JSON as written.
@@ -97,7 +97,7 @@ fn at(file: &str, line: usize) -> String {
 /// The maximum number of warnings about one file.
 const WARNINGS: usize = 20;
 
-/// One layer: values by dotted name. Each value fits its key.
+/// A layer: values by dotted name. Each value fits its key.
 type Layer = BTreeMap<String, Value>;
 
 /// A configuration.
@@ -417,10 +417,7 @@ pub enum Which {
 }
 
 impl Places {
-    /// The path of a file.
-    ///
-    /// # Errors
-    /// The file has no place.
+    /// The path of a file. Error: the file has no place.
     pub fn file(&self, which: Which) -> Result<&Path, Failure> {
         let (path, why) = match which {
             Which::User => (&self.user, "Cannot locate the user's file. Set HOME or XDG_CONFIG_HOME."),
@@ -430,10 +427,7 @@ impl Places {
     }
 
     /// Writes a value, which must be JSON and fit its key, to a file. A trusted file stays trusted, and a new file is
-    /// trusted.
-    ///
-    /// # Errors
-    /// The file cannot be read or written, or a part of the key's path is not an object.
+    /// trusted. Error: the file cannot be read or written, or a part of the key's path is not an object.
     pub fn set(&self, which: Which, name: &str, value: &RawValue) -> Result<(), Failure> {
         let path: Vec<&str> = name.split('.').collect();
         let file = self.file(which)?.display();
@@ -447,10 +441,7 @@ impl Places {
         })
     }
 
-    /// Removes a value from a file. Returns whether it was there.
-    ///
-    /// # Errors
-    /// The file cannot be read or written.
+    /// Removes a value from a file. Returns whether it was there. Error: the file cannot be read or written.
     pub fn unset(&self, which: Which, name: &str) -> Result<bool, Failure> {
         let path: Vec<&str> = name.split('.').collect();
         let there = files::read(self.file(which)?)?.is_some_and(|text| edit::unset(&text, &path).is_some());
@@ -483,19 +474,14 @@ impl Places {
         trust::is_trusted(self.trusted.as_deref(), file, text)
     }
 
-    /// Trusts a file of a project with this text.
-    ///
-    /// # Errors
-    /// Trust cannot be stored.
+    /// Trusts a file of a project with this text. Error: trust cannot be stored.
     pub fn trust_text(&self, file: &Path, text: &str) -> Result<(), Failure> {
         self.file(Which::User)?;
         self.trusted.as_ref().map_or(Ok(()), |store| trust::trust(store, file, text))
     }
 
-    /// Trusts the current text of the project's file. Returns its keys that need trust. `None`: the file does not exist.
-    ///
-    /// # Errors
-    /// The file cannot be read, or trust cannot be stored.
+    /// Trusts the current text of the project's file. Returns its keys that need trust. `None`: the file does not
+    /// exist. Error: the file cannot be read, or trust cannot be stored.
     pub fn trust(&self) -> Result<Option<Vec<String>>, Failure> {
         self.file(Which::User)?;
         let path = self.file(Which::Project)?;

@@ -26,7 +26,7 @@ use std::fs::File;
 use std::io::Write;
 use std::time::Duration;
 
-/// One entry of the dialogue.
+/// An entry of the dialogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// A line to the agent.
@@ -78,7 +78,7 @@ pub struct Recording {
     pub moments: Vec<(Duration, Moment)>,
 }
 
-/// One process of a recorded agent.
+/// A process of a recorded agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Process<'a> {
     /// The command line of the process.

@@ -300,7 +300,8 @@ fn earlier_and_spared_processes_survive() {
             tree.reap_orphans(None);
             assert_eq!(other.wait().unwrap().signal(), Some(9));
         }
-        // Their children passed to us when they ended. One was known before; no marker distinguishes the other one.
+        // The children of both programs became ours when those ended. The tree knew one of them; the other one has no
+        // marker.
         assert!(is_alive(kept[1]) && parent(kept[1]) == std::process::id());
         assert!(works(&["kill", "-9", &kept[1].to_string()]));
         assert_eq!(tree.sweep(None, SECOND), Swept { killed: 1, left: 0 });

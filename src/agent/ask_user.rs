@@ -33,7 +33,7 @@ const QUESTIONS: usize = 16;
 pub(crate) fn named_server(text: &str) -> Option<&str> {
     const DIGITS: usize = 12;
     text.match_indices(SERVER).find_map(|(at, _)| {
-        // The socket's folder has such a name too, inside a path.
+        // The path of the socket's folder contains such a name too.
         text[..at].ends_with('"').then_some(())?;
         let end = at + SERVER.len() + 1 + DIGITS;
         let name = text.get(at..end)?;

@@ -188,7 +188,7 @@ mod tests {
         for old in texts {
             for new in texts {
                 let diff = between(old, new);
-                // So few lines fit into one hunk with all context, or equal lines are missing at both ends.
+                // A text this short fits into one hunk, which may leave out equal lines at both ends.
                 let side = |sign: char| -> String {
                     let lines = diff.lines().filter(|line| line.starts_with([' ', sign]));
                     lines.map(|line| format!("{}\n", &line[1..])).collect()

@@ -60,7 +60,6 @@ impl TextHash {
     }
 }
 
-/// The hash of a name.
 pub(super) fn hash(name: &str) -> u64 {
     let mut hash = TextHash::default();
     hash.push(name);
@@ -70,7 +69,7 @@ pub(super) fn hash(name: &str) -> u64 {
 /// Hashes the keys of a map that are hashes themselves. Its secret keeps an agent from choosing keys that share a place
 /// in the map.
 #[derive(Clone, Debug)]
-pub struct Rehash(u64);
+pub(crate) struct Rehash(u64);
 
 impl Default for Rehash {
     fn default() -> Rehash {
@@ -88,7 +87,7 @@ impl BuildHasher for Rehash {
 
 /// A [`Rehash`] at work.
 #[derive(Debug)]
-pub struct Rehashed(u64);
+pub(crate) struct Rehashed(u64);
 
 impl Hasher for Rehashed {
     fn write(&mut self, bytes: &[u8]) {

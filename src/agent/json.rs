@@ -156,7 +156,7 @@ impl<'a> Iterator for Children<'a> {
     }
 }
 
-/// One JSON object from an agent.
+/// A JSON object from an agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Object<'a>(Raw<'a>);
 
@@ -269,6 +269,12 @@ impl<'a> Object<'a> {
     /// The elements of a field that is an array.
     pub fn array(&self, name: &str) -> impl Iterator<Item = Raw<'a>> + use<'a> {
         self.list(name).into_iter().flatten()
+    }
+
+    /// The texts of the content blocks in a field, one per line. `None`: the field has none.
+    pub fn texts(&self, name: &str) -> Option<String> {
+        let texts: Vec<String> = self.objects(name).filter_map(|block| block.string("text")).collect();
+        (!texts.is_empty()).then(|| texts.join("\n"))
     }
 
     /// Like [`Object::array`], but `None` if the field is not an array.

@@ -99,7 +99,7 @@ impl Server {
                 json!({
                     "protocolVersion": VERSIONS.iter().find(|version| **version == asked).unwrap_or(&VERSIONS[0]),
                     "capabilities": {"tools": {}},
-                    // The tool's version, so that recordings do not depend on a release.
+                    // The version of the tool and not of the program, so that recordings do not depend on a release.
                     "serverInfo": {"name": "spektacular", "version": "1"},
                 })
             }

@@ -25,19 +25,19 @@
 //! that offers it. Codex takes the tool itself; Claude Code talks to the server over its control protocol; an ACP agent
 //! starts the server as a process, which reaches the run through a socket and not through the driver.
 
-pub mod acp;
-pub mod ask_user;
-pub mod claude;
-pub mod codex;
+pub(crate) mod acp;
+pub(crate) mod ask_user;
+pub(crate) mod claude;
+pub(crate) mod codex;
 mod detail;
 mod edits;
 mod form;
-pub mod hash;
+pub(crate) mod hash;
 pub mod json;
-pub mod lines;
+pub(crate) mod lines;
 pub(crate) mod mcp;
 pub mod native;
-pub mod npx;
+pub(crate) mod npx;
 mod recent;
 pub mod registry;
 mod reply;
@@ -55,6 +55,7 @@ use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, P
 use crate::protocol::question::Asks;
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
 use crate::protocol::words::{Action, Category, PlanStatus, StopReason, ToolState, Warning};
+use crate::suggest::Name;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -154,6 +155,14 @@ pub enum Line<'a> {
 /// A driver's own name for a message. Unique in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageKey(pub u64);
+
+impl MessageKey {
+    /// The key of a further message. `count`: the number of messages so far.
+    fn next(count: &mut u64) -> MessageKey {
+        *count += 1;
+        MessageKey(*count)
+    }
+}
 
 /// An agent's name for a tool call, as a hash of it, so that a key takes no memory of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -366,11 +375,7 @@ fn fitting(field: &str, argument: String) -> Result<String, Failure> {
 /// The failure for an unknown mode. `names`: the modes that the agent reports.
 fn no_such_mode(names: impl IntoIterator<Item = String>) -> Failure {
     const SHOWN: usize = 20;
-    let plain = |name: &String| {
-        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        (1..=64).contains(&name.len()) && name.chars().all(fits)
-    };
-    let names: Vec<String> = names.into_iter().filter(plain).take(SHOWN).collect();
+    let names: Vec<String> = names.into_iter().filter(|name| Name::new(name).is_some()).take(SHOWN).collect();
     let choice = if names.is_empty() { String::new() } else { format!(" Its modes are: {}.", names.join(", ")) };
     Failure::new(Code::InvalidRequest, format!("The agent does not have this mode: check `mode`.{choice}"))
 }
@@ -407,7 +412,7 @@ fn without_effect(settings: &Settings, follows: &[&str], turn: &mut Turn) {
     }
 }
 
-/// One agent's dialect.
+/// Translates between one agent's dialect and the neutral events.
 pub trait Driver: Send {
     /// The agent's capabilities, as far as they are known before it runs.
     fn capabilities(&self) -> Capabilities;

@@ -34,7 +34,7 @@ pub struct Version {
     pub folders: &'static [&'static str],
 }
 
-/// One of an agent's folders.
+/// A folder that belongs to an agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Folder {
     /// The variable that moves the folder, and the folder's path below the variable's value.

@@ -4,13 +4,13 @@
 use super::{Base, Program};
 
 /// The variables that keep npx from downloading and asking.
-pub const OFFLINE: &[(&str, &str)] =
+pub(crate) const OFFLINE: &[(&str, &str)] =
     &[("npm_config_offline", "true"), ("npm_config_yes", "false"), ("npm_config_update_notifier", "false")];
 /// The variable for the folder of npm's logs.
-pub const LOGS: &str = "npm_config_logs_dir";
+pub(crate) const LOGS: &str = "npm_config_logs_dir";
 
 /// The npx arguments that run an agent's package only if it is installed. `None`: npx does not start this agent.
-pub fn command(base: &Base) -> Option<Vec<String>> {
+pub(crate) fn command(base: &Base) -> Option<Vec<String>> {
     let Program::Command(program) = &base.program else { return None };
     if program.rsplit('/').next() != Some("npx") {
         return None;
@@ -33,7 +33,7 @@ pub fn command(base: &Base) -> Option<Vec<String>> {
 }
 
 /// Whether npx reports a missing package.
-pub fn is_missing(stderr: &str) -> bool {
+pub(crate) fn is_missing(stderr: &str) -> bool {
     ["ENOTCACHED", "missing packages"].iter().any(|text| stderr.contains(text))
 }
 

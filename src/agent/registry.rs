@@ -7,6 +7,7 @@ use super::{Base, Driver, Program, Turn, claude, codex, lines};
 use crate::protocol::origins::Origins;
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::{McpServer, Options, Settings};
+use crate::protocol::words::one_of;
 use crate::suggest::Unknown;
 
 /// An agent that run.start can name.
@@ -35,27 +36,21 @@ pub struct Agent {
 }
 
 macro_rules! dialects {
-    ($(#[$first_doc:meta])* $first:ident = $first_name:literal $(, $(#[$doc:meta])* $variant:ident = $name:literal)* $(,)?) => {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
         /// The dialect of an agent.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Dialect {
-            $(#[$first_doc])* $first,
-            $($(#[$doc])* $variant,)*
-        }
+        pub enum Dialect { $($(#[$doc])* $variant,)* }
 
         impl Dialect {
             /// Every dialect, by its name in configurations and recordings.
-            pub const ALL: &[(&str, Dialect)] = &[($first_name, Dialect::$first) $(, ($name, Dialect::$variant))*];
+            pub const ALL: &[(&str, Dialect)] = &[$(($name, Dialect::$variant)),*];
 
             /// The rule for a dialect's name, for error messages.
-            pub const EXPECTED: &str = concat!("one of \"", $first_name, "\"" $(, ", \"", $name, "\"")*);
+            pub const EXPECTED: &str = one_of!($($name),*);
 
             /// The dialect's name in configurations and recordings.
             pub fn name(self) -> &'static str {
-                match self {
-                    Dialect::$first => $first_name,
-                    $(Dialect::$variant => $name,)*
-                }
+                match self { $(Dialect::$variant => $name,)* }
             }
         }
     };
@@ -86,187 +81,79 @@ struct BuiltIn {
     install: &'static str,
 }
 
-/// The fields that most built-in agents have in common.
-const ACP: BuiltIn = BuiltIn {
-    name: "",
-    alias: None,
-    display_name: "",
-    dialect: Dialect::Acp,
-    command: None,
-    args: &["acp"],
-    env: &[],
-    version: Some("--version"),
-    install: "",
-};
+/// An ACP agent whose program has the agent's name.
+const fn program(name: &'static str, display_name: &'static str, install: &'static str) -> BuiltIn {
+    BuiltIn {
+        name,
+        alias: None,
+        display_name,
+        dialect: Dialect::Acp,
+        command: Some(name),
+        args: &["acp"],
+        env: &[],
+        version: Some("--version"),
+        install,
+    }
+}
 
-/// The install hint for an agent that npx downloads.
-const NODE: &str = "install Node.js, which brings npx";
+/// An ACP agent that npx downloads.
+const fn npx(name: &'static str, display_name: &'static str, args: &'static [&'static str]) -> BuiltIn {
+    BuiltIn { command: Some("npx"), args, ..program(name, display_name, "install Node.js, which brings npx") }
+}
 
 static BUILT_IN: &[BuiltIn] = &[
     BuiltIn {
-        name: "claude",
         alias: Some("claude-code"),
-        display_name: "Claude Code",
         dialect: Dialect::Claude,
-        command: Some("claude"),
         args: &[],
-        install: "npm install -g @anthropic-ai/claude-code",
-        ..ACP
+        ..program("claude", "Claude Code", "npm install -g @anthropic-ai/claude-code")
     },
+    BuiltIn { dialect: Dialect::Codex, args: &[], ..program("codex", "Codex", "npm install -g @openai/codex") },
     BuiltIn {
-        name: "codex",
-        display_name: "Codex",
-        dialect: Dialect::Codex,
-        command: Some("codex"),
-        args: &[],
-        install: "npm install -g @openai/codex",
-        ..ACP
-    },
-    BuiltIn {
-        name: "demo",
-        display_name: "Demo",
         dialect: Dialect::Claude,
+        command: None,
         args: &["replay", "--demo", "--"],
-        install: "built in",
-        ..ACP
+        ..program("demo", "Demo", "built in")
     },
     BuiltIn {
-        name: "gemini",
         alias: Some("gemini-cli"),
-        display_name: "Gemini CLI",
-        command: Some("gemini"),
         // The mode in the user's settings might not ask for permission.
         args: &["--acp", "--approval-mode=default"],
-        install: "npm install -g @google/gemini-cli",
-        ..ACP
+        ..program("gemini", "Gemini CLI", "npm install -g @google/gemini-cli")
     },
-    BuiltIn {
-        name: "opencode",
-        display_name: "OpenCode",
-        command: Some("opencode"),
-        install: "npm install -g opencode-ai",
-        ..ACP
-    },
+    program("opencode", "OpenCode", "npm install -g opencode-ai"),
     // The commands from here on are from the agents' documentation and are untested.
     BuiltIn {
-        name: "auggie",
-        display_name: "Auggie",
-        command: Some("npx"),
-        args: &["--yes", "@augmentcode/auggie", "--acp"],
         env: &[("AUGMENT_DISABLE_AUTO_UPDATE", "1")],
-        install: NODE,
-        ..ACP
+        ..npx("auggie", "Auggie", &["--yes", "@augmentcode/auggie", "--acp"])
     },
+    BuiltIn { version: Some("version"), ..program("cagent", "cagent", "see https://github.com/docker/cagent") },
+    npx("claude-acp", "Claude Code over ACP", &["--yes", "@zed-industries/claude-code-acp"]),
+    program("code-assistant", "Code Assistant", "see https://github.com/stippi/code-assistant"),
     BuiltIn {
-        name: "cagent",
-        display_name: "cagent",
-        command: Some("cagent"),
-        version: Some("version"),
-        install: "see https://github.com/docker/cagent",
-        ..ACP
-    },
-    BuiltIn {
-        name: "claude-acp",
-        display_name: "Claude Code over ACP",
-        command: Some("npx"),
-        args: &["--yes", "@zed-industries/claude-code-acp"],
-        install: NODE,
-        ..ACP
-    },
-    BuiltIn {
-        name: "code-assistant",
-        display_name: "Code Assistant",
-        command: Some("code-assistant"),
-        install: "see https://github.com/stippi/code-assistant",
-        ..ACP
-    },
-    BuiltIn {
-        name: "codex-acp",
-        display_name: "Codex over ACP",
-        command: Some("codex-acp"),
         args: &[],
-        // It refuses --version.
+        // codex-acp refuses --version.
         version: None,
-        install: "see https://github.com/zed-industries/codex-acp",
-        ..ACP
+        ..program("codex-acp", "Codex over ACP", "see https://github.com/zed-industries/codex-acp")
     },
+    npx("copilot", "GitHub Copilot", &["--yes", "@github/copilot-language-server", "--acp"]),
     BuiltIn {
-        name: "copilot",
-        display_name: "GitHub Copilot",
-        command: Some("npx"),
-        args: &["--yes", "@github/copilot-language-server", "--acp"],
-        install: NODE,
-        ..ACP
-    },
-    BuiltIn {
-        name: "droid",
-        display_name: "Factory Droid",
-        command: Some("droid"),
         args: &["exec", "--output-format", "acp"],
         env: &[("DROID_DISABLE_AUTO_UPDATE", "true"), ("FACTORY_DROID_AUTO_UPDATE_ENABLED", "false")],
-        install: "see https://docs.factory.ai",
-        ..ACP
+        ..program("droid", "Factory Droid", "see https://docs.factory.ai")
     },
+    program("goose", "Goose", "see https://github.com/block/goose"),
+    npx("junie", "Junie", &["--yes", "@jetbrains/junie-cli", "--acp=true"]),
+    program("kimi", "Kimi CLI", "see https://github.com/MoonshotAI/kimi-cli"),
+    npx("pi", "Pi", &["--yes", "pi-acp"]),
+    npx("qoder", "Qoder CLI", &["--yes", "@qoder-ai/qodercli", "--acp"]),
+    npx("qwen", "Qwen Code", &["--yes", "@qwen-code/qwen-code", "--acp", "--experimental-skills"]),
+    program("raxol", "Raxol", "see https://github.com/Hydepwns/raxol"),
+    program("stakpak", "Stakpak", "see https://github.com/stakpak/agent"),
     BuiltIn {
-        name: "goose",
-        display_name: "Goose",
-        command: Some("goose"),
-        install: "see https://github.com/block/goose",
-        ..ACP
-    },
-    BuiltIn {
-        name: "junie",
-        display_name: "Junie",
-        command: Some("npx"),
-        args: &["--yes", "@jetbrains/junie-cli", "--acp=true"],
-        install: NODE,
-        ..ACP
-    },
-    BuiltIn {
-        name: "kimi",
-        display_name: "Kimi CLI",
-        command: Some("kimi"),
-        install: "see https://github.com/MoonshotAI/kimi-cli",
-        ..ACP
-    },
-    BuiltIn { name: "pi", display_name: "Pi", command: Some("npx"), args: &["--yes", "pi-acp"], install: NODE, ..ACP },
-    BuiltIn {
-        name: "qoder",
-        display_name: "Qoder CLI",
-        command: Some("npx"),
-        args: &["--yes", "@qoder-ai/qodercli", "--acp"],
-        install: NODE,
-        ..ACP
-    },
-    BuiltIn {
-        name: "qwen",
-        display_name: "Qwen Code",
-        command: Some("npx"),
-        args: &["--yes", "@qwen-code/qwen-code", "--acp", "--experimental-skills"],
-        install: NODE,
-        ..ACP
-    },
-    BuiltIn {
-        name: "raxol",
-        display_name: "Raxol",
-        command: Some("raxol"),
-        install: "see https://github.com/Hydepwns/raxol",
-        ..ACP
-    },
-    BuiltIn {
-        name: "stakpak",
-        display_name: "Stakpak",
-        command: Some("stakpak"),
-        install: "see https://github.com/stakpak/agent",
-        ..ACP
-    },
-    BuiltIn {
-        name: "vibe",
-        display_name: "Mistral Vibe",
         command: Some("vibe-acp"),
         args: &[],
-        install: "see https://github.com/mistralai/mistral-vibe",
-        ..ACP
+        ..program("vibe", "Mistral Vibe", "see https://github.com/mistralai/mistral-vibe")
     },
 ];
 

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// The error code for an unknown method.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 
-/// One message from the agent.
+/// A message from the agent.
 #[derive(Debug)]
 pub(crate) enum Incoming<'a> {
     /// A message that expects a response.

@@ -125,10 +125,8 @@ pub const fn actions<A, const N: usize>(rows: &[ActionRow<A>]) -> [Action; N] {
     actions
 }
 
-/// Reads the words of a command: an action and what follows it.
-///
-/// # Errors
-/// The action is missing or unknown, or has too few or too many words.
+/// Reads the words of a command: an action and what follows it. Error: the action is missing or unknown, or has too few
+/// or too many words.
 pub fn act<A>(command: &str, rows: &'static [ActionRow<A>], words: Vec<OsString>) -> Result<A, Wrong> {
     let words: Result<Vec<String>, OsString> = words.into_iter().map(OsString::into_string).collect();
     let mut words = words.map_err(|_| format!("The words of {command} must be UTF-8."))?.into_iter();

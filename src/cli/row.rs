@@ -19,13 +19,13 @@ pub enum FlagForm {
     Json,
     /// A word, `NAME=WORD,...`, or JSON.
     Words,
-    /// One element of a list; the flag may be repeated.
+    /// An element of a list; the flag may be repeated.
     Item,
     /// `NAME=VALUE`, one entry of an object; the flag may be repeated.
     Pair,
 }
 
-/// One flag.
+/// A flag.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
     /// The name, without its dashes.
@@ -133,10 +133,7 @@ type SetField<T> = fn(&mut T, &'static Flag, &'static Field, OsString) -> Result
 
 /// A command line with flags that set fields of run.start.
 pub trait HasFields {
-    /// Stores the value of a flag that sets a field.
-    ///
-    /// # Errors
-    /// The value does not fit the field.
+    /// Stores the value of a flag that sets a field. Error: the value does not fit the field.
     fn set_field(&mut self, flag: &'static Flag, field: &'static Field, value: OsString) -> Result<(), Wrong>;
 }
 

@@ -72,10 +72,7 @@ fn capabilities(agent: &Agent, layers: &Layers) -> Capabilities {
     agent.capabilities(options.resolve("{prompt}".into(), agent.name.clone(), cwd))
 }
 
-/// The version that the program reports, if any.
-///
-/// # Errors
-/// The reason why the program cannot be started.
+/// The version that the program reports, if any. Error: the reason why the program cannot be started.
 fn answer(agent: &Agent, asking: &Queries) -> Result<Option<String>, String> {
     let program = match &agent.base.program {
         Program::Myself => return Ok(Some(env!("CARGO_PKG_VERSION").to_owned())),

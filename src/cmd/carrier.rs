@@ -37,10 +37,7 @@ impl Carrier {
         Carrier { workflow: adhoc.workflow, fields: std::mem::take(&mut adhoc.fields), typed }
     }
 
-    /// The prompt of a run from the command line.
-    ///
-    /// # Errors
-    /// The prompt is missing.
+    /// The prompt of a run from the command line. Error: the prompt is missing.
     pub(super) fn prompt(&self, adhoc: &Adhoc) -> Result<Prompt, String> {
         let typed = Prompt::of(adhoc);
         let workflow = self.workflow.map(row);
@@ -80,10 +77,7 @@ impl Carrier {
         (row(kind).carry)(engine, job, peer, self.fields, &around)
     }
 
-    /// Shows the process that the run would start, for `--dry-run`.
-    ///
-    /// # Errors
-    /// The run would be refused.
+    /// Shows the process that the run would start, for `--dry-run`. Error: the run would be refused.
     pub(super) fn plan(&self, options: Options, job: &Job) -> Result<DryRun, Failure> {
         let Some(kind) = self.workflow else {
             let plan = dry_run::plan(options, &job.layers, &job.warnings)?;

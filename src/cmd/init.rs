@@ -5,7 +5,7 @@ use crate::cli::{InitArgs, Output};
 use crate::io::output::deliver;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::json::to_line;
-use crate::workflow::init::{Initialized, init};
+use crate::workflow::init::init;
 use crate::workflow::project::{Project, shown};
 use serde_json::json;
 
@@ -26,8 +26,8 @@ pub fn run(typed: &InitArgs) -> u8 {
     }
 }
 
-fn report(project: &Project, made: &Initialized, output: Output) -> String {
-    let with = |created: bool| made.files.iter().filter(move |file| file.1 == created).map(|file| file.0);
+fn report(project: &Project, made: &[(&str, bool)], output: Output) -> String {
+    let with = |created: bool| made.iter().filter(move |file| file.1 == created).map(|file| file.0);
     match output {
         Output::Json => {
             let project = shown(project.folder());
@@ -37,7 +37,7 @@ fn report(project: &Project, made: &Initialized, output: Output) -> String {
         Output::Cli => {
             let line =
                 |(path, created): &(&str, bool)| format!("{} {path}\n", if *created { "created" } else { "kept" });
-            let files: String = made.files.iter().map(line).collect();
+            let files: String = made.iter().map(line).collect();
             files + "Next: describe what you want with `spektacular spec \"DESCRIPTION\"`.\n"
         }
     }

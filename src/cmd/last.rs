@@ -120,9 +120,8 @@ impl Last {
     }
 
     /// Stores a session atomically, ahead of the earlier ones. Does nothing without a project and a home directory.
-    ///
-    /// # Errors
-    /// The file cannot be written. Symbolic links are not followed, because the directory may come from a stranger.
+    /// Error: the file cannot be written. Symbolic links are not followed, because the directory may come from a
+    /// stranger.
     pub(super) fn keep(&self, stored: &Stored) -> io::Result<()> {
         let Some((root, parts)) = self.place() else { return Ok(()) };
         // Other users must not read the words of a prompt.

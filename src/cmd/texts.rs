@@ -70,10 +70,8 @@ impl Prompt {
         matches!(self, Prompt::Stdin(_) | Prompt::With(..))
     }
 
-    /// Reads the prompt. May wait for the writer of a pipe.
-    ///
-    /// # Errors
-    /// The prompt cannot be read: one sentence for the user.
+    /// Reads the prompt. May wait for the writer of a pipe. Error: the prompt cannot be read: one sentence for the
+    /// user.
     pub(super) fn read(self) -> Result<String, String> {
         let text = match self {
             Prompt::Nothing => return Ok(" ".into()),
@@ -133,18 +131,13 @@ fn piped(wish: Wish, remedy: &str) -> Result<String, String> {
     })
 }
 
-/// The text of a file that a flag names, without trailing line ends.
-///
-/// # Errors
-/// One sentence, without the file's name.
+/// The text of a file that a flag names, without trailing line ends. Error: one sentence, without the file's name.
 pub(super) fn file(flag: &str, path: &Path) -> Result<String, String> {
     read_text(path, TEXT_BYTES).map(trimmed).map_err(|error| why(flag, error.kind()))
 }
 
-/// The JSON in a file, for a field of run.start. `subject`: the flag or the key that names the file.
-///
-/// # Errors
-/// One sentence, with the line and column of the fault.
+/// The JSON in a file, for a field of run.start. `subject`: the flag or the key that names the file. Error: one
+/// sentence, with the line and column of the fault.
 pub(super) fn value(subject: &str, field: &str, path: &Path) -> Result<Box<RawValue>, String> {
     let text = file(subject, path)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);

@@ -156,7 +156,7 @@ pub(super) fn change(
         return Err(unusable(path, " would exceed 4 MiB with this change, and could not be read again"));
     }
     let name = target.file_name().unwrap_or_default();
-    // One name for all under the lock, so that the next change removes what a killed one left.
+    // Every change under the lock uses this name, so that the next one replaces the file that a killed one left.
     let by = if alone { String::new() } else { format!(".{}", std::process::id()) };
     let temporary = OsString::from(format!(".{}{by}.tmp", name.to_string_lossy()));
     let folder = OpenFolder::open(folder).map_err(denied)?;

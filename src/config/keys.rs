@@ -10,7 +10,7 @@ use crate::protocol::words::Policy;
 use crate::suggest::Unknown;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// One key.
+/// A key of the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// The name, with a dot between an object and its key.

@@ -15,7 +15,6 @@ pub(super) fn is_trusted(store: Option<&Path>, file: &Path, text: &str) -> bool 
     fields.and_then(|fields| fields.get(&name(file)).and_then(string)).is_some_and(|trusted| trusted == text)
 }
 
-/// Trusts a file with this text.
 pub(super) fn trust(store: &Path, file: &Path, text: &str) -> Result<(), Failure> {
     files::change(store, 0o600, |old| {
         let old = old.unwrap_or("{}\n");

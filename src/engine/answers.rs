@@ -59,10 +59,8 @@ impl Script {
         self.answers.is_empty()
     }
 
-    /// Reads an object of answers. Each is a value, or an object with fields of a run.input.
-    ///
-    /// # Errors
-    /// A sentence that names the mistake and quotes nothing from the text.
+    /// Reads an object of answers. Each is a value, or an object with fields of a run.input. Error: a sentence that
+    /// names the mistake and quotes nothing from the text.
     pub fn read(text: &str) -> Result<Script, String> {
         let fields = Fields::parse(text).ok_or("The file must hold one JSON object: {\"KEY\": ANSWER}.")?;
         let mut script = Script::default();

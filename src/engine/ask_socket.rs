@@ -45,10 +45,8 @@ pub(crate) struct AskSocket {
 }
 
 impl AskSocket {
-    /// Creates the folder and the socket, and listens. `tool`: the name of the offered tool.
-    ///
-    /// # Errors
-    /// The system's error if no folder is usable or no thread can be started.
+    /// Creates the folder and the socket, and listens. `tool`: the name of the offered tool. Error: the system's, if no
+    /// folder is usable or no thread can be started.
     pub(crate) fn open(tool: &'static str) -> io::Result<AskSocket> {
         let (nonce, name) = (tree::nonce(), tree::nonce());
         let folder = socket_folder(&name[..12.min(name.len())])?;

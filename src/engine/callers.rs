@@ -52,7 +52,7 @@ pub struct Callers {
 /// A call that waits for the user's answers.
 #[derive(Debug)]
 struct Call {
-    /// Its connection.
+    /// The connection that it came from.
     from: u64,
     id: RequestId,
     /// The length of its line, in bytes.
@@ -86,7 +86,7 @@ impl Peer {
 }
 
 impl Callers {
-    /// No connection yet. `tool`: the name of the offered tool.
+    /// Begins without a connection. `tool`: the name of the offered tool.
     pub fn new(tool: &'static str) -> Callers {
         Callers { tool, peers: HashMap::new(), calls: BTreeMap::new(), count: 0, progress_at: None, budget: KEPT_BYTES }
     }

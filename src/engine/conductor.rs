@@ -30,6 +30,7 @@ use crate::protocol::words::{Action, Source as CancelSource, Warning};
 use crate::recording::Moment;
 use crate::run::{Answered, Effect, Event, Gone, Granted, Ids, Late, Origin, ReadInput, Refusal, Run, Unseen};
 use std::borrow::Cow;
+use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -63,7 +64,7 @@ struct AgentLink {
     due: Option<(Box<Launch>, Box<Settings>)>,
     /// The time when the first process started.
     spawned_at: Option<Duration>,
-    /// The images whose labels are in a later line for the agent.
+    /// The images that a later line for the agent contains as labels.
     images: Vec<Image>,
     /// The reason why a line could not be sent.
     unsent: Option<Failure>,
@@ -83,7 +84,7 @@ struct Door {
     terminal: Option<Terminal>,
 }
 
-impl<P: Peer, M: Machine> Conductor<P, M> {
+impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
     /// Creates a run that waits for its run.start. `random`: makes ids unique across processes. `ids`: the counters
     /// after earlier runs. The caller handles the job's `begin`.
     pub fn new(job: Job, peer: P, machine: M, random: &str, ids: Ids) -> Conductor<P, M> {
@@ -135,7 +136,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
 }
 
 /// The run's input.
-impl<P: Peer, M: Machine> Conductor<P, M> {
+impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
     /// Passes one event to the run and carries out its effects.
     pub fn step(&mut self, event: Event<'_>) {
         let taken = catch_unwind(AssertUnwindSafe(|| {
@@ -422,7 +423,7 @@ impl<P: Peer, M: Machine> Conductor<P, M> {
 }
 
 /// The conductor's state, for its owner.
-impl<P: Peer, M: Machine> Conductor<P, M> {
+impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
     /// The run that the conductor drives.
     pub fn run(&self) -> &Run {
         &self.run

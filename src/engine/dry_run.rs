@@ -41,18 +41,12 @@ pub struct Plan {
     pub warnings: Vec<String>,
 }
 
-/// Plans the run that these options would begin.
-///
-/// # Errors
-/// The failure of a run.start that cannot be carried out.
+/// Plans the run that these options would begin. Error: the failure of a run.start that cannot be carried out.
 pub fn plan(start: Options, layers: &Layers, warnings: &[(Warning, String)]) -> Result<Plan, Failure> {
     plan_with(start, layers, warnings, |_| Ok(()))
 }
 
 /// Like [`plan`], with settings that the caller changes.
-///
-/// # Errors
-/// Those of [`plan`], and those of the change.
 pub fn plan_with(
     start: Options,
     layers: &Layers,

@@ -65,6 +65,10 @@ pub(crate) struct Host {
 /// The parts of the agent's end, which arrive in any order.
 #[derive(Default)]
 struct AgentEnd {
+    /// Whether the agent's own process exited.
+    exited: bool,
+    /// Whether the agent was signalled before it exited, so that its other processes had no chance to exit with it.
+    forced: bool,
     swept: Option<Swept>,
     stdout: bool,
     stderr: Option<String>,
@@ -166,6 +170,7 @@ impl Host {
 
     /// Handles the exit of the agent's own process: sweeps the processes that outlived it, but not our git.
     pub(super) fn exited(&mut self, stopped: bool) {
+        self.end.exited = true;
         self.watch.exited();
         if stopped {
             self.watch.end();
@@ -201,9 +206,12 @@ impl Host {
 
     /// The agent's end, once all of its parts have arrived.
     fn departed(&mut self) -> Option<Departed> {
-        let AgentEnd { swept: Some(swept), stdout: true, stderr: Some(tail) } = &self.end else { return None };
+        let AgentEnd { forced, swept: Some(swept), stdout: true, stderr: Some(tail), .. } = &self.end else {
+            return None;
+        };
         let mut agent = self.agent.take()?;
-        Some(Departed { exit: agent.reap(), leaked: swept.killed > 0, stderr: tail.clone() })
+        let leaked = !forced && swept.killed + swept.left > 0;
+        Some(Departed { exit: agent.reap(), leaked, stderr: tail.clone() })
     }
 
     /// Determines the changed files. `None`: the agent's end waits for git.
@@ -433,6 +441,11 @@ impl Machine for Host {
     }
 
     fn stop(&mut self, method: Method) {
+        // After the exit, the sweep stops the other processes.
+        if self.end.exited {
+            return;
+        }
+        self.end.forced = true;
         self.signal(match method {
             Method::Terminate => Signal::TERM,
             Method::Kill => Signal::KILL,

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 pub struct Departed {
     /// The exit of the agent's own process.
     pub exit: AgentExit,
-    /// Whether one of its processes outlived it and was stopped.
+    /// Whether one of its processes outlived it, although the agent exited by itself.
     pub leaked: bool,
     /// The end of its stderr, unredacted.
     pub stderr: String,
@@ -36,10 +36,8 @@ pub trait Machine {
     fn look(&self, path: &Path) -> PathFact;
     /// The text of a regular file. `None`: it cannot be read, or is too long.
     fn read(&self, path: &Path) -> Option<String>;
-    /// The size of a regular file, and at most this many of its first bytes.
-    ///
-    /// # Errors
-    /// The system's; `InvalidInput` if it is not a regular file.
+    /// The size of a regular file, and at most this many of its first bytes. Error: the system's; `InvalidInput` if it
+    /// is not a regular file.
     fn image(&self, path: &Path, bytes: u64) -> io::Result<(u64, Vec<u8>)>;
     /// The size of a file, in bytes. `None`: it does not exist.
     fn size(&self, path: &Path) -> Option<u64>;
@@ -53,10 +51,8 @@ pub trait Machine {
     fn reply(&mut self, call: u64, replies: &[Reply]);
     /// Ends a call of the tool without an answer.
     fn withdraw(&mut self, call: u64);
-    /// Starts the agent. `stderr`: whether the lines of its stderr are needed.
-    ///
-    /// # Errors
-    /// The reason why the agent cannot run, and what to do about it.
+    /// Starts the agent. `stderr`: whether the lines of its stderr are needed. Error: the reason why the agent cannot
+    /// run, and what to do about it.
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure>;
     /// Queues a line for the agent's stdin.
     fn send(&mut self, line: String);

@@ -51,17 +51,24 @@ pub struct Understood {
 }
 
 /// Both directions of a conversation: turns raw input into messages, and bodies into bytes. Only a terminal overrides
-/// the default methods.
+/// the methods with a default. A peer that wraps another one passes them on to it.
 pub trait Peer {
+    /// The peer that this one wraps.
+    fn inner(&self) -> Option<&dyn Peer> {
+        None
+    }
+
+    /// The peer that this one wraps, mutably.
+    fn inner_mut(&mut self) -> Option<&mut dyn Peer> {
+        None
+    }
+
     /// Interprets a line of input. `at`: the time when it was read.
     fn hear(&mut self, line: &RawLine, at: Instant) -> Understood;
 
     /// Admits a run.start that the protocol considers valid. `workflow`: its field of that name; `said`: the other
     /// fields that it sets; `unknown`: the unknown fields to warn about. A peer that joins several runs into one may
     /// change the settings, or refuse them.
-    ///
-    /// # Errors
-    /// The reason for the refusal.
     fn admit(
         &mut self,
         _settings: &mut Settings,
@@ -80,112 +87,58 @@ pub trait Peer {
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox);
 
     /// Handles the loss of the last frames, whose sequence numbers are free again because nobody saw them.
-    fn dropped(&mut self, _frames: u64) {}
+    fn dropped(&mut self, frames: u64) {
+        if let Some(inner) = self.inner_mut() {
+            inner.dropped(frames);
+        }
+    }
 
     /// Whether the bytes go to a person's screen, so that the agent's escape sequences must be removed.
     fn is_screen(&self) -> bool {
-        false
+        self.inner().is_some_and(Peer::is_screen)
     }
 
     /// The bytes of a diagnostic line for stderr. `line` has no LF.
     fn note(&mut self, line: &str) -> Chunk {
-        Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() }
+        match self.inner_mut() {
+            Some(inner) => inner.note(line),
+            None => Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() },
+        }
     }
 
     /// The bytes of a diagnostic line that only a verbose peer shows.
-    fn debug(&mut self, _line: &str) -> Chunk {
-        Chunk::default()
+    fn debug(&mut self, line: &str) -> Chunk {
+        self.inner_mut().map(|inner| inner.debug(line)).unwrap_or_default()
     }
 
     /// Handles Enter without an open question, which has moved the cursor.
     fn pressed(&mut self) -> Chunk {
-        Chunk::default()
+        self.inner_mut().map(Peer::pressed).unwrap_or_default()
     }
 
     /// The time at which the peer next shows something without an event.
     fn wake_at(&self) -> Option<Instant> {
-        None
+        self.inner().and_then(Peer::wake_at)
     }
 
     /// The bytes to show at the time of [`Peer::wake_at`], or after a resize of the terminal.
     fn woken(&mut self) -> Chunk {
-        Chunk::default()
+        self.inner_mut().map(Peer::woken).unwrap_or_default()
     }
 
     /// The bytes for stderr that clear the status line and the prompt, because this process is suspended or shows
     /// nothing more.
     fn leave(&mut self) -> Vec<u8> {
-        Vec::new()
+        self.inner_mut().map(Peer::leave).unwrap_or_default()
     }
 
     /// Shows the status line and the prompt again after this process was suspended.
     fn back(&mut self) -> Chunk {
-        Chunk::default()
+        self.inner_mut().map(Peer::back).unwrap_or_default()
     }
 
     /// Handles the return of the process to the foreground, and shows the questions that waited for it.
     fn fetched(&mut self) -> Chunk {
-        Chunk::default()
-    }
-}
-
-impl<P: Peer + ?Sized> Peer for &mut P {
-    fn hear(&mut self, line: &RawLine, at: Instant) -> Understood {
-        (**self).hear(line, at)
-    }
-
-    fn admit(
-        &mut self,
-        settings: &mut Settings,
-        agent: &Agent,
-        workflow: Option<&RawValue>,
-        said: &[&'static str],
-        unknown: &mut UnknownNames,
-    ) -> Result<(), Failure> {
-        (**self).admit(settings, agent, workflow, said, unknown)
-    }
-
-    fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
-        (**self).show(outgoing, out);
-    }
-
-    fn dropped(&mut self, frames: u64) {
-        (**self).dropped(frames);
-    }
-
-    fn is_screen(&self) -> bool {
-        (**self).is_screen()
-    }
-
-    fn note(&mut self, line: &str) -> Chunk {
-        (**self).note(line)
-    }
-
-    fn debug(&mut self, line: &str) -> Chunk {
-        (**self).debug(line)
-    }
-
-    fn wake_at(&self) -> Option<Instant> {
-        (**self).wake_at()
-    }
-
-    fn woken(&mut self) -> Chunk {
-        (**self).woken()
-    }
-
-    fn leave(&mut self) -> Vec<u8> {
-        (**self).leave()
-    }
-
-    fn back(&mut self) -> Chunk {
-        (**self).back()
-    }
-
-    fn pressed(&mut self) -> Chunk {
-        (**self).pressed()
-    }
-
-    fn fetched(&mut self) -> Chunk {
-        (**self).fetched()
+        self.inner_mut().map(Peer::fetched).unwrap_or_default()
     }
 }

@@ -9,10 +9,7 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-/// Moves bytes until either side ends.
-///
-/// # Errors
-/// The relay cannot begin; the sentence is for a diagnostic.
+/// Moves bytes until either side ends. Error: the relay cannot begin; the sentence is for a diagnostic.
 pub fn relay() -> Result<(), &'static str> {
     let address = std::env::var(ADDRESS).unwrap_or_default();
     let (nonce, path) =

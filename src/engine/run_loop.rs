@@ -83,7 +83,7 @@ struct Unread {
     progress: usize,
 }
 
-/// One run in the loop.
+/// A run in the loop.
 pub(super) struct RunLoop<'e, 'p> {
     engine: &'e mut Engine,
     conductor: Conductor<&'p mut dyn Peer, Host>,

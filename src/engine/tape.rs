@@ -22,10 +22,7 @@ pub(super) struct Tape {
 }
 
 impl Tape {
-    /// Opens the file of `--record`. The debug log is opened when the agent starts.
-    ///
-    /// # Errors
-    /// The file cannot be written.
+    /// Opens the file of `--record`. The debug log is opened when the agent starts. Error: the file cannot be written.
     pub(super) fn open(
         file: Option<PathBuf>,
         project: Option<&Path>,
@@ -41,10 +38,8 @@ impl Tape {
         file.into_iter().for_each(|file| self.recorder.get_or_insert_default().add(file));
     }
 
-    /// Opens the debug log if it is enabled and not open yet.
-    ///
-    /// # Errors
-    /// The file cannot be written. The run continues without the debug log.
+    /// Opens the debug log if it is enabled and not open yet. Error: the file cannot be written. The run continues
+    /// without the debug log.
     pub(super) fn open_debug_log(&mut self, agent: &str, now: SystemTime) -> io::Result<()> {
         let Some(log) = self.debug_log.take() else { return Ok(()) };
         let file = log.open(agent, now)?;

@@ -13,19 +13,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Opens a regular file for reading. Refuses anything else at once, because opening a pipe would wait for its writer.
-///
-/// # Errors
-/// The system's; `InvalidInput` if it is not a regular file.
+/// Error: the system's; `InvalidInput` if it is not a regular file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, path, flags, Mode::empty())?);
     if file.metadata()?.is_file() { Ok(file) } else { Err(ErrorKind::InvalidInput.into()) }
 }
 
-/// Reads a text of at most this many bytes from a file or a pipe. Waits as long as the pipe has a writer.
-///
-/// # Errors
-/// The system's; `TimedOut` if nobody opens the pipe for writing within [`WRITER_LIMIT`]; `FileTooLarge`; `InvalidData` if
+/// Reads a text of at most this many bytes from a file or a pipe. Waits as long as the pipe has a writer. Error: the
+/// system's; `TimedOut` if nobody opens the pipe for writing within [`WRITER_LIMIT`]; `FileTooLarge`; `InvalidData` if
 /// it is not UTF-8.
 pub(crate) fn read_text(path: &Path, bytes: u64) -> io::Result<String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -72,17 +68,12 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 
 impl OpenFolder {
     /// Opens a directory and follows the links of its path.
-    ///
-    /// # Errors
-    /// The system's.
     pub(crate) fn open(path: &Path) -> io::Result<OpenFolder> {
         Ok(OpenFolder(openat(CWD, path, DIRECTORY, Mode::empty())?))
     }
 
-    /// Opens a directory, or creates it. Follows links on the way to the project, and none below it.
-    ///
-    /// # Errors
-    /// The system's; below the project `ELOOP` or `ENOTDIR` for a link.
+    /// Opens a directory, or creates it. Follows links on the way to the project, and none below it. Error: the
+    /// system's; below the project `ELOOP` or `ENOTDIR` for a link.
     pub(crate) fn create(path: &Path, project: Option<&Path>) -> io::Result<OpenFolder> {
         let Some((root, rest)) = project.and_then(|project| below(path, project)) else {
             std::fs::create_dir_all(path)?;
@@ -92,9 +83,6 @@ impl OpenFolder {
     }
 
     /// Opens a directory in this one, or creates it. A link is not followed.
-    ///
-    /// # Errors
-    /// The system's.
     pub(crate) fn enter(&self, name: &OsStr) -> io::Result<OpenFolder> {
         match mkdirat(&self.0, name, Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -104,34 +92,22 @@ impl OpenFolder {
     }
 
     /// Opens a directory in this one. A link is not followed.
-    ///
-    /// # Errors
-    /// The system's.
     pub(crate) fn inner(&self, name: &OsStr) -> io::Result<OpenFolder> {
         Ok(OpenFolder(openat(&self.0, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?))
     }
 
     /// Opens a file in this directory without following a link and without blocking.
-    ///
-    /// # Errors
-    /// The system's.
     pub(crate) fn file(&self, name: &OsStr, flags: OFlags, mode: u32) -> io::Result<File> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(File::from(openat(&self.0, name, flags, Mode::from_raw_mode(mode))?))
     }
 
     /// Creates a file for writing. Fails if the name is taken, even by a link.
-    ///
-    /// # Errors
-    /// The system's.
     pub(crate) fn create_new(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         self.file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode)
     }
 
     /// Tells git to ignore everything in this directory.
-    ///
-    /// # Errors
-    /// The system's.
     pub(crate) fn ignore(&self) -> io::Result<()> {
         match self.create_new(OsStr::new(".gitignore"), 0o666) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
@@ -141,17 +117,11 @@ impl OpenFolder {
 
     /// Writes a file in this directory completely or not at all: `temporary` is written first and then renamed. A link
     /// of this name is replaced, not followed. `mode`: the mode of a new file; an existing one keeps its permissions.
-    ///
-    /// # Errors
-    /// The system's.
     pub(crate) fn replace(&self, name: &OsStr, temporary: &OsStr, mode: u32, bytes: &[u8]) -> io::Result<()> {
         self.swap(name, temporary, mode, |file| file.write_all(bytes).and_then(|()| file.sync_all()))
     }
 
     /// The same without waiting for the disk: a crash of the machine may lose the file.
-    ///
-    /// # Errors
-    /// The system's.
     pub(crate) fn replace_unsynced(&self, name: &OsStr, temporary: &OsStr, mode: u32, bytes: &[u8]) -> io::Result<()> {
         self.swap(name, temporary, mode, |file| file.write_all(bytes))
     }
@@ -181,9 +151,6 @@ impl OpenFolder {
     }
 
     /// Moves an entry of this directory to another directory, perhaps this one.
-    ///
-    /// # Errors
-    /// The system's.
     pub(crate) fn rename(&self, name: &OsStr, to: &OpenFolder, new: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.0, name, &to.0, new)?)
     }
@@ -194,9 +161,6 @@ impl OpenFolder {
     }
 
     /// The names of at most `limit` entries of this directory, in the order of the file system.
-    ///
-    /// # Errors
-    /// The system's.
     pub(crate) fn names(&self, limit: usize) -> io::Result<Vec<OsString>> {
         let names =
             Dir::read_from(&self.0)?.map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned()));
@@ -204,11 +168,9 @@ impl OpenFolder {
     }
 }
 
-/// Opens an empty file for writing that only its owner can read. Follows links on the way to the project, and none below
-/// it. Refuses a pipe or a terminal, because perhaps nobody reads it.
-///
-/// # Errors
-/// The system's; `InvalidInput` for a file that could block.
+/// Opens an empty file for writing that only its owner can read. Follows links on the way to the project, and none
+/// below it. Refuses a pipe or a terminal, because perhaps nobody reads it. Error: the system's; `InvalidInput` for a
+/// file that could block.
 pub(crate) fn create_private(path: &Path, project: Option<&Path>) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
     let file = match project.and_then(|project| below(path, project)) {

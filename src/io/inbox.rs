@@ -27,7 +27,7 @@ pub enum Source {
     Nothing,
 }
 
-/// One piece of input as it was read, not interpreted.
+/// A piece of input as it was read, before anything interprets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RawLine {
     /// A line that ended with LF, without the LF.
@@ -89,11 +89,8 @@ impl Inbox {
         first
     }
 
-    /// Starts the reading thread, unless it already runs. The thread is never joined: nothing can wake it from a
-    /// read.
-    ///
-    /// # Errors
-    /// The system's error, if no thread can be started.
+    /// Starts the reading thread, unless it already runs. The thread is never joined: nothing can wake it from a read.
+    /// Error: the system's, if no thread can be started.
     pub(crate) fn open(&mut self) -> io::Result<()> {
         if matches!(self.state, State::Open(_)) {
             return Ok(());

@@ -71,9 +71,7 @@ impl Keys {
     }
 
     /// Waits for the next event. After [`KeysReady::Input`] a read returns the input, unless somebody else took it.
-    ///
-    /// # Errors
-    /// `BrokenPipe` once the gate is dropped; else the system's.
+    /// Error: `BrokenPipe` once the gate is dropped; otherwise the system's.
     pub(crate) fn wait(&mut self) -> io::Result<KeysReady> {
         loop {
             let front = in_front(&self.terminal);

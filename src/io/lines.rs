@@ -15,7 +15,7 @@ pub(crate) const READ_BYTES: usize = 64 << 10;
 /// The maximum bytes of one read of a source that seldom carries much. The start touches each page of the buffer.
 const SMALL_READ_BYTES: usize = 16 << 10;
 
-/// One line as read, without its LF. It lies in the reader's buffer, unless it came in several reads.
+/// A line as it was read, without its LF. It lies in the reader's buffer, unless it came in several reads.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Framed<'a> {
     /// A line that ended with LF.
@@ -142,9 +142,6 @@ impl<R: Read + AsFd> LineReader<R> {
 }
 
 /// Waits until a descriptor is ready for `what`, or broken. Retries after a signal.
-///
-/// # Errors
-/// The system's.
 pub(crate) fn wait(fd: &impl AsFd, what: PollFlags) -> io::Result<()> {
     loop {
         match poll(&mut [PollFd::new(fd, what)], None) {

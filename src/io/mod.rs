@@ -17,10 +17,7 @@ use std::io::Result;
 use std::thread::Builder;
 
 /// Starts a named thread; debuggers and `ps` show the name. Unlike [`std::thread::spawn`] this does not panic if the
-/// machine has no thread left.
-///
-/// # Errors
-/// The system's error, if no thread can be started.
+/// machine has no thread left. Error: the system's, if no thread can be started.
 pub(crate) fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     let point = name.to_owned();
     let work = move || {

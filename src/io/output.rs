@@ -114,10 +114,8 @@ impl StdoutWriter {
         !matches!(self.direct, Direct::No) && self.is_idle()
     }
 
-    /// Writes what stdout takes at once. The rest becomes the next order. Returns the chunk's memory.
-    ///
-    /// # Errors
-    /// stdout is lost.
+    /// Writes what stdout takes at once. The rest becomes the next order. Returns the chunk's memory. Error: stdout is
+    /// lost.
     pub(crate) fn write(&mut self, chunk: Chunk) -> io::Result<Vec<u8>> {
         let mut at = 0;
         if chunk.before.is_empty() && !chunk.out.is_empty() {
@@ -393,10 +391,7 @@ pub fn print_bytes(bytes: &[u8]) -> bool {
 }
 
 /// Writes all bytes, in one write if the kernel takes them at once. Works for a descriptor that somebody made
-/// non-blocking too.
-///
-/// # Errors
-/// The system's; `WriteZero` if a write takes no byte.
+/// non-blocking too. Error: the system's; `WriteZero` if a write takes no byte.
 pub(crate) fn write_whole(file: &mut (impl Write + AsFd), mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {

@@ -56,9 +56,6 @@ struct Unread {
 
 /// Registers the signals. A signal that was ignored when the process started stays ignored. The kernel merges pending
 /// signals of one kind. From here on nothing at a terminal stops this process except Ctrl-Z.
-///
-/// # Errors
-/// The system's error.
 pub(crate) fn listen() -> io::Result<SignalChannels> {
     let ignored = ignored_signals();
     let is_free = |signal: &i32| is_free(ignored, *signal);
@@ -82,10 +79,8 @@ pub(crate) fn listen() -> io::Result<SignalChannels> {
 }
 
 impl SignalChannels {
-    /// Starts the thread that reads the signals, unless it runs. Signals that came before are not lost.
-    ///
-    /// # Errors
-    /// The system's error, if no thread can be started.
+    /// Starts the thread that reads the signals, unless it runs. Signals that came before are not lost. Error: the
+    /// system's, if no thread can be started.
     pub(crate) fn start(&mut self) -> io::Result<()> {
         self.unread.take().map_or(Ok(()), |unread| spawn_thread("signals", move || unread.read()))
     }
@@ -127,10 +122,7 @@ impl Unread {
 }
 
 /// Has SIGINT, SIGTERM and SIGHUP do `work` before they end this process. A signal that was ignored when the process
-/// started stays ignored.
-///
-/// # Errors
-/// The system's error, if the signals cannot be registered or no thread can be started.
+/// started stays ignored. Error: the system's, if the signals cannot be registered or no thread can be started.
 pub(crate) fn before_the_end(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let ignored = ignored_signals();
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| is_free(ignored, *signal)))?;
@@ -143,17 +135,11 @@ pub(crate) fn before_the_end(work: impl FnOnce() + Send + 'static) -> io::Result
 }
 
 /// Makes a write beyond the limit of file sizes fail, instead of ending this process by SIGXFSZ.
-///
-/// # Errors
-/// The system's error.
 pub(crate) fn outlive_file_limits() -> io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map(|_| ())
 }
 
 /// Keeps SIGHUP from ending this process.
-///
-/// # Errors
-/// The system's error.
 pub(crate) fn outlive_hangups() -> io::Result<()> {
     signal_hook::flag::register(SIGHUP, Arc::default()).map(|_| ())
 }
@@ -161,7 +147,7 @@ pub(crate) fn outlive_hangups() -> io::Result<()> {
 /// A bit mask of the signals that were ignored before this process registered any (bit N-1 for signal N); nohup and
 /// `&` set them.
 pub(crate) fn ignored_signals() -> u64 {
-    // One read: the line is near the beginning.
+    // One read is enough, because the line is near the beginning.
     let mut status = [0; 4096];
     let count = File::open("/proc/self/status").and_then(|mut file| file.read(&mut status)).unwrap_or(0);
     let status = String::from_utf8_lossy(&status[..count]);

@@ -41,14 +41,14 @@ pub enum StdinKind {
 pub enum Wish {
     /// The command line asks for it: we wait as long as it takes.
     Asked,
-    /// It is merely there: [`LIMITS`] apply.
+    /// stdin is a pipe or a file that may hold nothing for us: [`LIMITS`] apply.
     Offered,
 }
 
 /// The reason why reading gave no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StdinProblem {
-    /// Nothing came within [`Limits::first`].
+    /// No byte arrived within [`Limits::first`].
     Silent,
     /// stdin did not end within [`Limits::whole`].
     Endless,
@@ -75,10 +75,8 @@ pub fn is_in_background() -> bool {
     !super::front::in_front(io::stdin())
 }
 
-/// Reads stdin to its end, or until it has given more than `bytes` bytes.
-///
-/// # Errors
-/// See [`StdinProblem`]. The time limits apply only to [`Wish::Offered`].
+/// Reads stdin to its end, or until it has given more than `bytes` bytes. Error: see [`StdinProblem`]. The time limits
+/// apply only to [`Wish::Offered`].
 pub fn read(wish: Wish, bytes: u64) -> Result<String, StdinProblem> {
     let mut text = Vec::new();
     let io = |error: io::Error| StdinProblem::Io(error.kind());

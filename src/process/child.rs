@@ -36,7 +36,7 @@ use std::time::Duration;
 /// The maximum size of agent output that is read but not yet handled, in bytes. A single line may exceed it.
 const BYTES_WAITING: usize = 256 << 10;
 
-/// One piece of the agent's output.
+/// A piece of the agent's output.
 #[derive(Debug)]
 pub(crate) enum AgentOutput {
     /// Lines of the agent's stdout.
@@ -79,10 +79,7 @@ pub(crate) struct AgentProcess {
 
 impl AgentProcess {
     /// Starts the agent in its own session. `nonce` marks its environment. `mirror`: sends each line of stderr too.
-    ///
-    /// # Errors
-    ///
-    /// The agent cannot be started. The failure states the remedy.
+    /// Error: the agent cannot be started. The failure states the remedy.
     pub(crate) fn spawn(
         launch: &Launch,
         settings: &Settings,
@@ -312,11 +309,8 @@ pub fn not_found(program: &Program, install: Option<&str>) -> Failure {
 /// The number of retries for a program that is still being written, and the pause between them.
 const BUSY: (u32, Duration) = (3, Duration::from_millis(50));
 
-/// Starts a program, and retries a few times while its program file is still being written.
-///
-/// # Errors
-///
-/// The program cannot be started. The failure is written for the user.
+/// Starts a program, and retries a few times while its program file is still being written. Error: the program cannot
+/// be started. The failure is written for the user.
 pub(crate) fn spawn(
     mut start: impl FnMut() -> io::Result<Child>,
     program: &Path,

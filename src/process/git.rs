@@ -90,10 +90,7 @@ impl Baseline {
     }
 
     /// Takes the baseline of the work tree around `cwd` and waits for git. Returns `None` outside a work tree or
-    /// without git.
-    ///
-    /// # Errors
-    /// git failed, or was too slow.
+    /// without git. Error: git failed, or was too slow.
     pub fn now(cwd: &Path, until: &Until) -> BaselineResult {
         let (path, config) = surroundings();
         Baseline::take(cwd, SystemTime::now(), until, path, config)
@@ -158,10 +155,7 @@ impl Baseline {
         Ok(Some(Arc::new(Baseline { git, begun, head, dirty })))
     }
 
-    /// The files that changed since, by absolute path. Waits for git.
-    ///
-    /// # Errors
-    /// git failed, or was too slow.
+    /// The files that changed since, by absolute path. Waits for git. Error: git failed, or was too slow.
     pub fn compare(&self, until: &Until) -> Result<Vec<(PathBuf, Action)>, Incomplete> {
         let Status { head, files } = self.git.status(until)?;
         let moved = match (&self.head, &head) {

@@ -45,11 +45,8 @@ pub struct Guard {
 
 impl Guard {
     /// Starts the guard for the tree with this nonce and in this control group. `folder`: the folder of a socket, which
-    /// the guard removes if the host is killed. Call it before the agent is spawned.
-    ///
-    /// # Errors
-    ///
-    /// A text for a diagnostic. The run can continue without a guard.
+    /// the guard removes if the host is killed. Call it before the agent is spawned. Error: a text for a diagnostic.
+    /// The run can continue without a guard.
     pub fn start(nonce: &str, cgroup: Option<&ControlGroup>, folder: Option<&Path>) -> Result<Guard, String> {
         if !proc_is_ours() {
             return Err("no guard: /proc is not mounted, or it shows another PID namespace".into());

@@ -49,10 +49,6 @@ pub fn has_terminal() -> bool {
 
 /// Starts the agent on our terminal and waits for its exit. Returns its exit code, or 128 plus the number of the signal
 /// that ended it.
-///
-/// # Errors
-///
-/// The agent cannot be started.
 pub fn hand_over(handover: &Handover<'_>) -> Result<u8, Failure> {
     let own = handover.base.env.iter().chain(handover.env.iter().map(|(name, value)| (name, value)));
     let own: Vec<(OsString, OsString)> = own.map(|(name, value)| (name.into(), value.into())).collect();

@@ -1,4 +1,4 @@
-//! One process: reads its facts from `/proc`, and signals it without ever signalling another one.
+//! Reads the facts about a process from `/proc`, and signals it without ever signalling another process.
 
 use std::fs::{self, File};
 use std::io::Read;

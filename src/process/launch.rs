@@ -30,11 +30,7 @@ pub(super) const LAUNCH_ARGUMENT: &str = "__launch";
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Starts a program in its own session, and in the control group if there is one. `prepare` sets everything except
-/// stderr.
-///
-/// # Errors
-///
-/// The system's error, as from [`Command::spawn`].
+/// stderr. Error: the system's, as from [`Command::spawn`].
 pub(super) fn spawn(
     program: &Path,
     cgroup: Option<&ControlGroup>,

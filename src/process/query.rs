@@ -4,6 +4,7 @@
 use super::child::{environment_over, resolve};
 use super::guard::Guard;
 use super::info::to_pid;
+use super::launch;
 use super::myself;
 use super::tree::{self, Inherited, MARKER, Signal, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Base, Program};
@@ -15,7 +16,7 @@ use std::ffi::OsString;
 use std::io::{self, PipeReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -29,8 +30,6 @@ pub(super) enum Errors {
     Dropped,
     /// Merged into the output.
     Mixed,
-    /// Collected separately.
-    Apart,
 }
 
 /// A program's answer.
@@ -57,9 +56,8 @@ pub enum NoAnswer {
     TooLong,
 }
 
-/// Runs a command until it exits, with an empty stdin, in its own process group. `bytes`: the maximum output to each
-/// pipe. `end` runs before the command is reaped, to end its processes. It receives the pid and whether the command
-/// exited in time.
+/// Runs a command until it exits, with an empty stdin, in its own process group. `bytes`: the maximum output. `end` runs
+/// before the command is reaped, to end its processes. It receives the pid and whether the command exited in time.
 pub(super) fn run(
     command: &mut Command,
     errors: Errors,
@@ -67,25 +65,33 @@ pub(super) fn run(
     until: &Until,
     end: impl FnOnce(u32, bool),
 ) -> Result<QueryOutput, NoAnswer> {
-    let not_started = |_| NoAnswer::NotStarted;
     let (out, out_end) = io::pipe().map_err(not_started)?;
-    let mut apart = None;
     let stderr = match errors {
         Errors::Dropped => Stdio::null(),
         Errors::Mixed => out_end.try_clone().map_err(not_started)?.into(),
-        Errors::Apart => {
-            let (err, err_end) = io::pipe().map_err(not_started)?;
-            apart = Some(err);
-            err_end.into()
-        }
     };
     command.stdin(Stdio::null()).stdout(out_end).stderr(stderr).process_group(0);
     let child = command.spawn();
-    // `command` still holds the write ends of the pipes.
+    // `command` still holds the write ends of the pipe.
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = child.map_err(not_started)?;
+    collect(child.map_err(not_started)?, out, None, bytes, until, end)
+}
+
+fn not_started(_: io::Error) -> NoAnswer {
+    NoAnswer::NotStarted
+}
+
+/// Reads a program's pipes until it exits, and reaps it.
+fn collect(
+    mut child: Child,
+    out: PipeReader,
+    err: Option<PipeReader>,
+    bytes: u64,
+    until: &Until,
+    end: impl FnOnce(u32, bool),
+) -> Result<QueryOutput, NoAnswer> {
     let pid = child.id();
-    let said = [Some(out), apart].map(|pipe| pipe.map(|pipe| read(pipe, bytes, pid)));
+    let said = [Some(out), err].map(|pipe| pipe.map(|pipe| read(pipe, bytes, pid)));
     let said = said.map(|said| said.map_or(Some(Some(Vec::new())), |said| until.wait_for(&said)));
     // The child is not reaped yet, so its pid cannot be reused.
     end(pid, said.iter().all(Option::is_some));
@@ -206,25 +212,27 @@ impl Queries {
         Queries { nonce, tree, guard }
     }
 
-    /// Queries an agent and waits for its answer. When this returns, no process with this query's marker is left.
-    ///
-    /// # Errors
-    ///
-    /// [`NoAnswer`] states the reason.
+    /// Queries an agent, in a session of its own, and waits for its answer. When this returns, no process with this
+    /// query's marker is left. Error: [`NoAnswer`] states the reason.
     pub fn ask(&self, asked: &Asked<'_>) -> Result<QueryOutput, NoAnswer> {
         let until = Until::deadline(Instant::now() + asked.limit);
         let program = find(asked.base).ok_or(NoAnswer::Missing)?;
         let own = tree::nonce();
         // Other queries run in parallel. The marker distinguishes their processes, and descent from us would not.
         let tree = Tree::by_marker(own.clone());
-        let mut command = Command::new(program);
-        if let Some(cwd) = asked.cwd {
-            command.current_dir(cwd);
-        }
-        command.args(&asked.args).env_clear().envs(environment_of(asked.base));
-        command.envs(asked.env.iter().map(|(name, value)| (name, value)));
-        command.env(MARKER, marker_value(&format!("{}:{own}", self.nonce)));
-        run(&mut command, Errors::Apart, asked.bytes, &until, |pid, _| {
+        let (out, out_end) = io::pipe().map_err(not_started)?;
+        let (err, err_end) = io::pipe().map_err(not_started)?;
+        let prepare = |command: &mut Command| {
+            command.args(&asked.args).env_clear().envs(environment_of(asked.base));
+            command.envs(asked.env.iter().map(|(name, value)| (name, value)));
+            command.env(MARKER, marker_value(&format!("{}:{own}", self.nonce)));
+            command.stdin(Stdio::null()).stdout(out_end.try_clone()?);
+            asked.cwd.into_iter().for_each(|cwd| _ = command.current_dir(cwd));
+            Ok(())
+        };
+        let child = launch::spawn(&program, None, &err_end, prepare).map_err(not_started)?;
+        drop((out_end, err_end));
+        collect(child, out, Some(err), asked.bytes, &until, |pid, _| {
             tree.sweep(Some(pid), SWEEP_LIMIT);
         })
     }
@@ -232,7 +240,7 @@ impl Queries {
 
 impl Drop for Queries {
     fn drop(&mut self) {
-        // A process that still descends from us cleared its environment, so its query's sweep did not find it.
+        // A query's sweep misses a process that cleared its environment. Such a process still descends from us.
         self.tree.sweep(None, SWEEP_LIMIT);
         if let Some(guard) = self.guard.take() {
             guard.dismiss();

@@ -21,10 +21,7 @@ pub(super) struct Reaper {
 }
 
 impl Reaper {
-    /// Starts the thread. It never reaps `leader`, the agent itself.
-    ///
-    /// # Errors
-    /// The system's error, if no thread can be started.
+    /// Starts the thread. It never reaps `leader`, the agent itself. Error: the system's, if no thread can be started.
     pub(super) fn start(tree: Arc<Tree>, leader: u32) -> io::Result<Reaper> {
         let (requests, requested) = bounded(1);
         let (stop, stopped) = bounded::<Infallible>(0);

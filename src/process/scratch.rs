@@ -38,11 +38,7 @@ impl Drop for Scratch {
 
 /// Creates a folder for a socket that only the user can enter, and returns its path. Tries the user's runtime folder
 /// first, then the folders for temporary files. Skips one in which the socket's path would exceed 103 bytes or would
-/// not be UTF-8.
-///
-/// # Errors
-///
-/// The system's last error, if none of these folders can be used.
+/// not be UTF-8. Error: the system's last one, if none of these folders can be used.
 pub(crate) fn socket_folder(name: &str) -> io::Result<PathBuf> {
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let parents = runtime.into_iter().chain([env::temp_dir(), PathBuf::from("/tmp")]);

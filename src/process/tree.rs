@@ -107,7 +107,7 @@ impl Inherited {
     }
 }
 
-/// One agent's process tree: a snapshot of the processes before the spawn, and the means to find those that were
+/// The process tree of an agent: a snapshot of the processes before the spawn, and the means to find those that were
 /// started later.
 ///
 /// A process belongs to the tree if its environment carries the nonce; if it is in the agent's process group; if it

@@ -14,13 +14,13 @@ pub struct Artifact {
     pub action: Action,
     /// Always `file`.
     pub kind: &'static str,
-    /// Its size in bytes; null when unknown.
+    /// The size in bytes; null if unknown.
     pub size_bytes: Option<u64>,
     /// Whether something was cut.
     pub truncated: bool,
 }
 
-/// One artifact in the list of a terminal frame.
+/// An artifact in the list of a terminal frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArtifactRef {
     /// As in run.artifact.

@@ -106,7 +106,7 @@ codes! {
 /// The exit code if the last frame cannot be delivered: stdout is closed, or nobody reads it after a stop.
 pub const EXIT_UNDELIVERED: u8 = 74;
 
-/// One failure: a code, a sentence that says what to do, and details.
+/// A failure: a code, a sentence that says what to do, and details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The code.
@@ -207,6 +207,12 @@ impl Failure {
     /// The model refused the task.
     pub fn refused() -> Failure {
         Failure::new(Code::Refused, "The model refused the task: change the prompt.")
+    }
+
+    /// An agent that ran and ended without a result. `agent`: the agent's display name.
+    pub fn exited(agent: &str) -> Failure {
+        let message = format!("{agent} exited without a result: run it again, or record the run to see why.");
+        Failure::new(Code::AgentExited, message)
     }
 
     /// An error that fits no other code. `agent`: the agent's display name.

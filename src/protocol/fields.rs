@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// One field of run.start.
+/// A field of run.start.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// The name in JSON, in a configuration file and, in capitals, in the environment.
@@ -164,6 +164,8 @@ macro_rules! settle {
     };
 }
 
+pub(super) use {setting, settle};
+
 /// The default of a setting in the table.
 macro_rules! fallback {
     (agent($setting:ty), $type:ty) => {
@@ -213,7 +215,7 @@ macro_rules! run_start {
     ($($(#[$doc:meta])* $name:ident: $type:ty = $read:ident, $kind:ident $(($($extra:tt)*))?, $shape:expr, $key:expr,
         $flag:literal, $shown:ident;)*) => {
         layer! {
-            /// One layer of run.start's fields. `None`: this layer does not set the field.
+            /// A layer of run.start's fields. `None`: this layer does not set the field.
             Options { $($(#[$doc])* $name: $type = $read;)* }
         }
 

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use time::macros::format_description;
 
-/// One outbound message.
+/// An outbound message.
 #[derive(Debug)]
 pub struct Frame<'a> {
     number: u64,
@@ -61,7 +61,7 @@ type Timestamp = [u8; "1970-01-01T00:00:00.000Z".len()];
 struct Clock {
     /// The time that `text` names.
     now: Option<SystemTime>,
-    /// Its second since 1970.
+    /// The second of that time, since 1970.
     second: Option<u64>,
     text: Timestamp,
 }

@@ -20,7 +20,7 @@ pub fn media_type(first: &[u8]) -> Option<&'static str> {
 /// A file that holds an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Its place among the images, as the subject of a message about it.
+    /// The image's place among the images, as the subject of a message about it.
     pub subject: String,
     /// The absolute path.
     pub path: PathBuf,
@@ -47,9 +47,6 @@ impl Image {
 ///
 /// The labels stand in the order of the images. No text in the line can be mistaken for one, because JSON escapes the
 /// quotes in a text.
-///
-/// # Errors
-/// That of `read`.
 pub fn with_data<E>(
     line: &str,
     images: &[Image],

@@ -32,11 +32,11 @@ pub enum Message {
 /// The reason why a line is not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// It is longer than [`limits::INBOUND_LINE_BYTES`].
+    /// The line is longer than [`limits::INBOUND_LINE_BYTES`].
     Length,
-    /// It is not valid UTF-8, or not a JSON object.
+    /// The line is not valid UTF-8, or not a JSON object.
     Form,
-    /// It is nested deeper than [`limits::DEPTH`].
+    /// The line is nested deeper than [`limits::DEPTH`].
     Depth,
     /// A known key occurs twice in one object.
     Repeated,

@@ -36,17 +36,18 @@ pub struct Usage {
 impl Usage {
     /// The sum of two usages. A value that is unknown in one of them counts as zero.
     pub fn plus(&self, other: &Usage) -> Usage {
-        fn add<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
+        fn sum<T>(a: Option<T>, b: Option<T>, add: fn(T, T) -> T) -> Option<T> {
             match (a, b) {
-                (Some(a), Some(b)) => Some(a + b),
+                (Some(a), Some(b)) => Some(add(a, b)),
                 (one, other) => one.or(other),
             }
         }
+        let tokens = |a, b| sum(a, b, u64::saturating_add);
         Usage {
-            input_tokens: add(self.input_tokens, other.input_tokens),
-            output_tokens: add(self.output_tokens, other.output_tokens),
-            cached_input_tokens: add(self.cached_input_tokens, other.cached_input_tokens),
-            cost_usd: add(self.cost_usd, other.cost_usd),
+            input_tokens: tokens(self.input_tokens, other.input_tokens),
+            output_tokens: tokens(self.output_tokens, other.output_tokens),
+            cached_input_tokens: tokens(self.cached_input_tokens, other.cached_input_tokens),
+            cost_usd: sum(self.cost_usd, other.cost_usd, |a, b| a + b),
         }
     }
 
@@ -103,7 +104,7 @@ pub struct Started {
     pub truncated: bool,
 }
 
-/// One entry of a plan.
+/// An entry of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanEntry {
     /// The text of the entry.
@@ -118,7 +119,7 @@ pub type Entries = Limited<PlanEntry, PLAN_ENTRIES>;
 /// run.progress: the kind with its own fields, and the fields of all kinds.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// One line for people.
+    /// A line for people.
     pub text: Text,
     /// For work of a sub-agent: the tool call that started the sub-agent.
     pub parent_call_id: Option<CallId>,
@@ -260,7 +261,7 @@ pub struct Question {
     pub truncated: bool,
 }
 
-/// One permission or question that nobody answered.
+/// A permission or question that nobody answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     /// The tool's category for a permission, or the question's kind.

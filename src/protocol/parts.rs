@@ -56,7 +56,7 @@ impl Cut for Choices {
     }
 }
 
-/// One part of a body.
+/// A part of a body.
 pub enum BodyPart<'a> {
     /// Free text.
     Text(&'a mut Text),

@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
 
-/// One option of a select.
+/// An option of a select.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The value that an answer names, unique in its question.
@@ -95,6 +95,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// A select of these options that also accepts another text. Without options, a text.
+    pub fn open(choices: Option<Choices>, multiple: bool) -> Kind {
+        choices.map_or(Kind::Text, |choices| Kind::Select { choices, multiple, allow_other: true })
+    }
+
     /// The protocol's word for the kind.
     pub fn word(&self) -> QuestionKind {
         match self {

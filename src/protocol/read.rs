@@ -292,12 +292,11 @@ pub(super) fn frame_bytes(raw: &RawValue) -> Read<usize> {
 }
 
 pub(super) fn level(raw: &RawValue) -> Read<Level> {
-    let word = string(raw);
-    word.and_then(|w| Level::from_word(&w)).ok_or(Some("one of \"minimal\", \"normal\", \"full\""))
+    string(raw).and_then(|w| Level::from_word(&w)).ok_or(Some(Level::EXPECTED))
 }
 
 pub(super) fn on_question_timeout(raw: &RawValue) -> Read<OnQuestionTimeout> {
-    string(raw).and_then(|w| OnQuestionTimeout::from_word(&w)).ok_or(Some("one of \"fail\", \"continue\""))
+    string(raw).and_then(|w| OnQuestionTimeout::from_word(&w)).ok_or(Some(OnQuestionTimeout::EXPECTED))
 }
 
 /// The type of `permissions`, for messages; it names every category.

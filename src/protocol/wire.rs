@@ -38,64 +38,29 @@ trait Put {
     fn put(&self, out: &mut Vec<u8>);
 }
 
-impl Put for Text {
-    fn put(&self, out: &mut Vec<u8>) {
-        put_string(self.shown(), out);
-    }
+/// Writes each of these types by one expression.
+macro_rules! values {
+    ($($type:ty, $it:ident, $out:ident => $write:expr;)*) => {$(
+        impl Put for $type {
+            fn put(&self, $out: &mut Vec<u8>) {
+                let $it = self;
+                $write
+            }
+        }
+    )*};
 }
 
-impl Put for Json {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.shown().get().as_bytes());
-    }
-}
-
-impl Put for str {
-    fn put(&self, out: &mut Vec<u8>) {
-        put_string(self, out);
-    }
-}
-
-impl Put for SessionId {
-    fn put(&self, out: &mut Vec<u8>) {
-        put_string(self, out);
-    }
-}
-
-impl Put for String {
-    fn put(&self, out: &mut Vec<u8>) {
-        put_string(self, out);
-    }
-}
-
-impl Put for MessageId {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.write(out);
-    }
-}
-
-impl Put for CallId {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.write(out);
-    }
-}
-
-impl Put for bool {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(if *self { b"true" } else { b"false" });
-    }
-}
-
-impl Put for u64 {
-    fn put(&self, out: &mut Vec<u8>) {
-        put_number(*self, out);
-    }
-}
-
-impl Put for f64 {
-    fn put(&self, out: &mut Vec<u8>) {
-        encode(self, out);
-    }
+values! {
+    Text, it, out => put_string(it.shown(), out);
+    Json, it, out => out.extend_from_slice(it.shown().get().as_bytes());
+    str, it, out => put_string(it, out);
+    String, it, out => put_string(it, out);
+    SessionId, it, out => put_string(it, out);
+    MessageId, it, out => it.write(out);
+    CallId, it, out => it.write(out);
+    bool, it, out => out.extend_from_slice(if *it { b"true" } else { b"false" });
+    u64, it, out => put_number(*it, out);
+    f64, it, out => encode(it, out);
 }
 
 impl<T: Put> Put for Option<T> {

@@ -2,6 +2,13 @@
 
 use serde::Serialize;
 
+/// The rule for one of these words, as the rest of "must be …".
+macro_rules! one_of {
+    ($first:literal $(, $word:literal)*) => { concat!("one of \"", $first, "\"" $(, ", \"", $word, "\"")*) };
+}
+
+pub(crate) use one_of;
+
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),* $(,)? })*) => {$(
         $(#[$doc])*
@@ -14,6 +21,9 @@ macro_rules! words {
             pub const ALL: &'static [$name] = &[$($name::$variant),*];
             /// Every word as a string.
             pub const WORDS: &'static [&'static str] = &[$($word),*];
+
+            /// The rule for a word of this set, as the rest of "must be …".
+            pub const EXPECTED: &'static str = one_of!($($word),*);
 
             /// The word in a frame.
             pub fn word(self) -> &'static str {

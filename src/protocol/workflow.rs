@@ -1,6 +1,7 @@
 //! The object `workflow` in run.start, in run.started and in terminal frames.
 
 use super::artifact::ArtifactRef;
+use super::fields::{setting, settle};
 use super::json::{Fields, number, string};
 use super::read::{Read, Seconds, boolean, positive, strings_where};
 use super::text::Text;
@@ -15,27 +16,11 @@ use serde_json::value::RawValue;
 /// The program's folder in a project.
 pub const HOME: &str = ".spektacular";
 
-/// The type of a setting, from the kind of its default.
-macro_rules! setting {
-    (optional, $type:ty) => { Option<$type> };
-    (default($value:expr), $type:ty) => { $type };
-}
-
-/// The value of a setting.
-macro_rules! settle {
-    (optional, $said:expr) => {
-        $said
-    };
-    (default($value:expr), $said:expr) => {
-        $said.unwrap_or($value)
-    };
-}
-
 /// Defines the fields of `workflow`: `FIELD, NAME: TYPE = READER, DEFAULT, WORKFLOWS;`. DEFAULT is `optional` or
 /// `default(VALUE)`.
 macro_rules! fields {
     ($($(#[$doc:meta])* $field:ident, $name:literal: $type:ty = $read:path, $kind:ident $(($default:expr))?, $of:expr;)*) => {
-        /// One layer of the fields of `workflow`. `None`: this layer does not set the field.
+        /// A layer of the fields of `workflow`. `None`: this layer does not set the field.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct WorkflowOptions { $($(#[$doc])* pub $field: Option<$type>,)* }
 
@@ -73,7 +58,7 @@ macro_rules! fields {
 
             /// Fills in every default.
             pub fn resolved(self) -> WorkflowSettings {
-                WorkflowSettings { $($field: settle!($kind $(($default))?, self.$field),)* }
+                WorkflowSettings { $($field: settle!($kind $(($default))?, self.$field, ()),)* }
             }
         }
 

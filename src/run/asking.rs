@@ -4,7 +4,7 @@ use super::Effect;
 use super::book::{Absence, Asker, Completed, Resolved};
 use super::live::Live;
 use super::work::places;
-use crate::agent::{Reply, Turn};
+use crate::agent::Reply;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, QuestionId};
 use crate::protocol::outbound::{About, Body, Outcome, Question, Text};
@@ -166,11 +166,7 @@ impl Live {
         match asker {
             Asker::Markers => self.further_turn(&replies),
             Asker::Tool(call) => self.out.push(Effect::ToolReplies { call: *call, replies }),
-            Asker::Agent(key) => {
-                let mut turn = Turn::default();
-                self.agent.driver.answer(key, &replies, &mut turn);
-                self.turn(turn);
-            }
+            Asker::Agent(key) => self.drive(|driver, turn| driver.answer(key, &replies, turn)),
         }
     }
 

@@ -101,13 +101,6 @@ pub(crate) enum Absence {
     Headless,
 }
 
-/// The result for one question that nobody answers.
-enum Fallback {
-    Reply(Reply, bool),
-    /// The run fails.
-    Fail,
-}
-
 /// The result of an answer.
 #[derive(Debug)]
 pub(crate) enum Taken {
@@ -445,24 +438,21 @@ impl Member {
 
     /// Resolves the question by the protocol's rules for unanswered questions. `None`: the run fails.
     fn fall_back(&mut self, absence: Absence, settings: &Settings) -> Option<Resolved> {
-        let fallback = match (&self.ask.default, self.ask.required, absence) {
+        let (reply, used_default) = match (&self.ask.default, self.ask.required, absence) {
             // Nobody denied it, so the agent is not told that the user did.
             (_, _, Absence::Headless | Absence::InputClosed) if self.ask.purpose == Purpose::Permission => {
-                Fallback::Reply(Reply::NoUser, absence == Absence::InputClosed)
+                (Reply::NoUser, absence == Absence::InputClosed)
             }
-            (Some(default), ..) => Fallback::Reply(self.reply_for_default(default.clone()), true),
-            (None, false, _) => Fallback::Reply(Reply::Answer(Answer::Null), false),
-            (None, true, Absence::Headless) => Fallback::Reply(Reply::NoUser, false),
-            (None, true, Absence::InputClosed) => Fallback::Fail,
+            (Some(default), ..) => (self.reply_for_default(default.clone()), true),
+            (None, false, _) => (Reply::Answer(Answer::Null), false),
+            (None, true, Absence::Headless) => (Reply::NoUser, false),
+            (None, true, Absence::InputClosed) => return None,
             (None, true, Absence::Timeout) => match settings.on_question_timeout {
-                OnQuestionTimeout::Fail => Fallback::Fail,
-                OnQuestionTimeout::Continue => Fallback::Reply(Reply::Declined(None), false),
+                OnQuestionTimeout::Fail => return None,
+                OnQuestionTimeout::Continue => (Reply::Declined(None), false),
             },
         };
-        match fallback {
-            Fallback::Reply(reply, used_default) => Some(self.resolve(reply, absence.resolution(), used_default)),
-            Fallback::Fail => None,
-        }
+        Some(self.resolve(reply, absence.resolution(), used_default))
     }
 
     /// Converts the default into a reply. The default has the agent's own values.

@@ -6,7 +6,7 @@ use super::frames::{boxed, effect};
 use super::live::Live;
 use super::messages::{Marks, Messages, Piece, Rules};
 use super::work::{Described, ToolEnd, absolute, path, places, relative};
-use crate::agent::{self, Turn};
+use crate::agent::{self, Driver, Turn};
 use crate::protocol::ids::SessionId;
 use crate::protocol::limits::REPORTED;
 use crate::protocol::outbound::{About, Artifact, Body, Entries, PlanEntry, Progress, Text, ToolFacts, Usage};
@@ -33,8 +33,13 @@ impl Live {
     /// Takes the next part of a long line.
     pub(super) fn more(&mut self) {
         self.agent.more = false;
+        self.drive(|driver, turn| driver.more(turn));
+    }
+
+    /// Calls the driver, and handles the outcome.
+    pub(super) fn drive(&mut self, call: impl FnOnce(&mut dyn Driver, &mut Turn)) {
         let mut turn = Turn::default();
-        self.agent.driver.more(&mut turn);
+        call(self.agent.driver.as_mut(), &mut turn);
         self.turn(turn);
     }
 

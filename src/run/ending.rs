@@ -4,7 +4,7 @@ use super::live::Live;
 use super::markers::cut;
 use super::stop::{Ending, Stage};
 use super::{Effect, Method};
-use crate::agent::{Turn, TurnOver};
+use crate::agent::TurnOver;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
 use crate::protocol::limits::AGENT_MESSAGE_BYTES;
@@ -39,9 +39,7 @@ impl Live {
     }
 
     pub(super) fn finish_agent(&mut self) {
-        let mut turn = Turn::default();
-        self.agent.driver.finish(&mut turn);
-        self.turn(turn);
+        self.drive(|driver, turn| driver.finish(turn));
     }
 
     pub(super) fn outcome(&mut self, over: TurnOver) -> Outcome {
@@ -81,9 +79,7 @@ impl Live {
         if matches!(self.end.ending, Some(Ending { outcome: Outcome::Cancelled { .. }, .. })) {
             self.status(Status::Cancelling, "Cancelling", reply_to);
         }
-        let mut turn = Turn::default();
-        self.agent.driver.interrupt(&mut turn);
-        self.turn(turn);
+        self.drive(|driver, turn| driver.interrupt(turn));
         if !self.agent.driver.listens() {
             self.advance();
             self.advance();

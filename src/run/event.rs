@@ -121,7 +121,7 @@ pub enum Event<'a> {
 pub struct Gone {
     /// The exit of the agent's own process.
     pub exit: AgentExit,
-    /// Whether one of its processes outlived it and was stopped.
+    /// Whether one of its processes outlived it, although the agent exited by itself.
     pub leaked: bool,
     /// The end of its stderr.
     pub stderr_tail: Text,

@@ -85,7 +85,6 @@ impl AgentSide {
 pub(super) enum ProcessState {
     /// The process is to be started.
     Due,
-    /// The process is running.
     Running,
     /// The process is gone, and the search for changed files is running. Only heartbeats are due.
     Drained,

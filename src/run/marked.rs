@@ -3,7 +3,7 @@
 use super::book::Asker;
 use super::live::{Live, ProcessState};
 use super::markers;
-use crate::agent::{Reply, Turn};
+use crate::agent::Reply;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::MARKER_TURNS;
 use crate::protocol::outbound::Outcome;
@@ -36,9 +36,7 @@ impl Live {
     /// Sends the answers to the agent as a further turn of the same session.
     pub(super) fn further_turn(&mut self, replies: &[Reply]) {
         let prompt = markers::prompt(&std::mem::take(&mut self.questions.marked.texts), replies);
-        let mut turn = Turn::default();
-        self.agent.driver.follow_up(&prompt, &mut turn);
-        self.turn(turn);
+        self.drive(|driver, turn| driver.follow_up(&prompt, turn));
         if self.agent.process == ProcessState::Gone {
             let message = "The agent asked a question but cannot take a further turn: start a new run with the answer in the prompt.";
             self.decide(Outcome::Failed(Failure::new(Code::AgentExited, message)));

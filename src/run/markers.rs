@@ -1,5 +1,5 @@
-//! Question markers: `<!--QUESTION:{"questions":[…]}-->` in the agent's text, outside code fences, also split over
-//! pieces. Valid markers are removed from the text; invalid ones stay.
+//! Markers in the agent's text, outside code fences, also split over pieces, such as
+//! `<!--QUESTION:{"questions":[…]}-->`. Valid markers are removed from the text; invalid ones stay.
 
 use crate::agent::json::{Object, Raw};
 use crate::agent::{NO_USER_PROMPT, Reply};
@@ -10,12 +10,16 @@ use std::borrow::Cow;
 
 const BEGIN: &str = "<!--QUESTION:";
 const END: &str = "-->";
-/// The maximum size of a marker, in bytes. A longer one stays text.
+/// The maximum size of a question marker, in bytes. A longer one stays text.
 const LONGEST: usize = 64 << 10;
 
-/// Removes the markers from one message that arrives in pieces.
-#[derive(Debug, Default)]
-pub(super) struct Cutter {
+/// Removes the markers of one kind from a message that arrives in pieces.
+#[derive(Debug)]
+pub(crate) struct Cutter {
+    /// The beginning of a marker.
+    begin: &'static str,
+    /// The maximum size of a marker, in bytes.
+    longest: usize,
     /// Text that may begin a marker.
     held: String,
     /// The number of bytes at the beginning of `held` that were already returned.
@@ -24,13 +28,21 @@ pub(super) struct Cutter {
 }
 
 impl Cutter {
-    /// Takes a piece and returns text without markers. Adds their questions to `asks`. `done`: the piece ends the
-    /// message.
-    pub(super) fn push<'a>(&mut self, text: &'a Text, done: bool, asks: &mut Asks) -> Cow<'a, Text> {
-        let piece = text.unredacted();
+    pub(crate) fn new(begin: &'static str, longest: usize) -> Cutter {
+        Cutter { begin, longest, held: String::new(), gone: 0, fences: Fences::default() }
+    }
+
+    /// A cutter for question markers.
+    pub(super) fn of_questions() -> Cutter {
+        Cutter::new(BEGIN, LONGEST)
+    }
+
+    /// Takes a piece and returns the text without markers. `None`: the piece stays the same. `done`: the piece ends the
+    /// message. `take` gets the content of each marker; a marker for which it returns false stays text.
+    pub(crate) fn push(&mut self, piece: &str, done: bool, take: &mut dyn FnMut(&str) -> bool) -> Option<String> {
         if self.held.is_empty() && !piece.contains('<') {
             self.fences.see(piece);
-            return Cow::Borrowed(text);
+            return None;
         }
         let mut out = String::with_capacity(piece.len());
         let mut rest = piece;
@@ -42,13 +54,19 @@ impl Cutter {
                 out.push_str(taken);
             } else {
                 self.held.push_str(taken);
-                self.settle(&mut out, asks);
+                self.settle(&mut out, take);
             }
         }
         if done {
             out.push_str(self.held());
         }
-        Cow::Owned(out.into())
+        Some(out)
+    }
+
+    /// Removes the question markers from a piece, and adds their questions to `asks`.
+    pub(super) fn questions<'a>(&mut self, text: &'a Text, done: bool, asks: &mut Asks) -> Cow<'a, Text> {
+        let mut take = |json: &str| questions(json).map(|found| asks.extend(found)).is_some();
+        self.push(text.unredacted(), done, &mut take).map_or(Cow::Borrowed(text), |rest| Cow::Owned(rest.into()))
     }
 
     /// The size of the held text, in bytes.
@@ -63,10 +81,10 @@ impl Cutter {
         if held == 0 {
             return text.find('<').map_or(text.len(), |at| at.max(1));
         }
-        if held < BEGIN.len() {
+        if held < self.begin.len() {
             return text.chars().next().map_or(0, char::len_utf8);
         }
-        let room = text.ceil_char_boundary((LONGEST + 1).saturating_sub(held).clamp(1, text.len()));
+        let room = text.ceil_char_boundary((self.longest + 1).saturating_sub(held).clamp(1, text.len()));
         text[..room].find('>').map_or(room, |at| at + 1)
     }
 
@@ -75,18 +93,19 @@ impl Cutter {
         &self.held[self.gone..]
     }
 
-    /// Moves held text to `out` once it cannot be a marker, and takes the questions of a complete marker.
-    fn settle(&mut self, out: &mut String, asks: &mut Asks) {
+    /// Moves held text to `out` once it cannot be a marker, and passes the content of a complete marker to `take`.
+    fn settle(&mut self, out: &mut String, take: &mut dyn FnMut(&str) -> bool) {
+        let (begin, longest) = (self.begin, self.longest);
         // Each attempt parses everything up to the end, so only the first and the last of several beginnings are tried.
-        let last = self.held().ends_with(END).then(|| self.held.rfind(BEGIN)).flatten();
+        let last = self.held().ends_with(END).then(|| self.held.rfind(begin)).flatten();
         let mut first = true;
         while !self.held().is_empty() {
             let held = &self.held[self.gone..];
-            let whole = held.len() >= BEGIN.len();
-            let may_be = !self.fences.open() && if whole { held.starts_with(BEGIN) } else { BEGIN.starts_with(held) };
-            if may_be && (!whole || (!held.ends_with(END) && held.len() <= LONGEST)) {
+            let whole = held.len() >= begin.len();
+            let may_be = !self.fences.open() && if whole { held.starts_with(begin) } else { begin.starts_with(held) };
+            if may_be && (!whole || (!held.ends_with(END) && held.len() <= longest)) {
                 // Done only occasionally, because it moves all of the held text.
-                if self.gone > LONGEST {
+                if self.gone > longest {
                     self.held.drain(..self.gone);
                     self.gone = 0;
                 }
@@ -94,8 +113,7 @@ impl Cutter {
             }
             let tried = may_be && (std::mem::take(&mut first) || last == Some(self.gone));
             let marker = held.strip_suffix(END).filter(|_| tried);
-            if let Some(found) = marker.and_then(|text| questions(&text[BEGIN.len()..])) {
-                asks.extend(found);
+            if marker.is_some_and(|text| take(&text[begin.len()..])) {
                 self.gone = self.held.len();
             } else {
                 let text = held.get(1..).and_then(|rest| rest.find('<')).map_or(held, |at| &held[..=at]);
@@ -111,7 +129,7 @@ impl Cutter {
 
 /// Tracks the code fences of a text that arrives in pieces.
 #[derive(Debug, Default)]
-pub(crate) struct Fences {
+struct Fences {
     /// The beginning of the current line.
     line: String,
     /// The character and the length of the open fence.
@@ -122,11 +140,11 @@ impl Fences {
     /// The number of bytes at the beginning of a line that can decide about a fence.
     const LINE_BYTES: usize = 80;
 
-    pub(crate) fn open(&self) -> bool {
+    fn open(&self) -> bool {
         self.fence.is_some()
     }
 
-    pub(crate) fn see(&mut self, text: &str) {
+    fn see(&mut self, text: &str) {
         let mut lines = text.split('\n');
         self.add(lines.next().unwrap_or_default());
         for line in lines {
@@ -157,7 +175,7 @@ impl Fences {
 
 /// Removes the markers from a whole text, and adds their questions to `asks`.
 pub(super) fn cut<'a>(text: &'a Text, asks: &mut Asks) -> Cow<'a, Text> {
-    if text.contains(BEGIN) { Cutter::default().push(text, true, asks) } else { Cow::Borrowed(text) }
+    if text.contains(BEGIN) { Cutter::of_questions().questions(text, true, asks) } else { Cow::Borrowed(text) }
 }
 
 /// Searches for the completion marker in a message that arrives in pieces.
@@ -206,9 +224,7 @@ fn question(question: &Object<'_>) -> Option<Ask> {
         Some(Choice { description, ..Choice::labelled(label, None) })
     };
     let options: Vec<Choice> = question.array("options").map(choice).collect::<Option<_>>()?;
-    let multiple = question.bool("multiple") == Some(true);
-    let kind =
-        Choices::new(options).map_or(Kind::Text, |choices| Kind::Select { choices, multiple, allow_other: true });
+    let kind = Kind::open(Choices::new(options), question.bool("multiple") == Some(true));
     Some(Ask::new(Purpose::Clarification, kind, question.string("header").unwrap_or_default(), text))
 }
 
@@ -258,9 +274,10 @@ mod tests {
         let whole = Text::from(text.as_str());
         let whole = cut(&whole, &mut Asks::default());
         for cut in 0..=text.len() {
-            let (mut cutter, mut asks) = (Cutter::default(), Asks::default());
+            let (mut cutter, mut asks) = (Cutter::of_questions(), Asks::default());
             let (first, second) = (text[..cut].into(), text[cut..].into());
-            let (first, second) = (cutter.push(&first, false, &mut asks), cutter.push(&second, true, &mut asks));
+            let (first, second) =
+                (cutter.questions(&first, false, &mut asks), cutter.questions(&second, true, &mut asks));
             let joined = [first.unredacted(), second.unredacted()].concat();
             assert_eq!((joined.as_str(), asks.len()), (whole.unredacted(), 1));
         }

@@ -63,14 +63,20 @@ struct Head {
 }
 
 /// The markers in a message of the agent itself.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Heard {
     cutter: Cutter,
     asks: Asks,
     finder: Finder,
 }
 
-/// One piece of a message from a driver.
+impl Heard {
+    fn new() -> Heard {
+        Heard { cutter: Cutter::of_questions(), asks: Asks::default(), finder: Finder::default() }
+    }
+}
+
+/// A piece of a message from a driver.
 pub(super) struct Piece {
     pub(super) text: Text,
     pub(super) done: bool,
@@ -224,7 +230,7 @@ impl Message {
     fn new(number: u64, first: &Piece) -> Message {
         Message {
             head: Head { number, reasoning: first.reasoning, parent: first.parent },
-            heard: first.own.then(Heard::default),
+            heard: first.own.then(Heard::new),
             stream: Stream::default(),
             waiting: String::new(),
             since: Generation::default(),
@@ -246,7 +252,7 @@ impl Message {
         if let Some(heard) = &mut self.heard {
             heard.finder.push(rules.completion_marker, said.unredacted());
             if rules.question_markers {
-                let rest = heard.cutter.push(said, done, &mut heard.asks);
+                let rest = heard.cutter.questions(said, done, &mut heard.asks);
                 text = if rules.cuts_markers { rest } else { text };
             }
         }

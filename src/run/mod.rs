@@ -1,4 +1,4 @@
-//! One run as a pure state machine: it takes an event and returns effects. It has no clock, I/O, randomness or channel.
+//! A run as a pure state machine: it takes an event and returns effects. It has no clock, I/O, randomness or channel.
 //!
 //! Three rules give a run exactly one end: [`Phase::Ended`] ignores every event, only [`Run::end`] builds a terminal
 //! body, and the stamper refuses a frame after it.
@@ -27,7 +27,7 @@ mod work;
 pub use book::Answered;
 pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Start, Unseen};
 pub use granted::Granted;
-pub(crate) use markers::Fences;
+pub(crate) use markers::Cutter;
 pub(crate) use work::absolute;
 
 use crate::protocol::failure::{Code, Failure};
@@ -68,7 +68,7 @@ impl Held {
     }
 }
 
-/// One run.
+/// A run.
 pub struct Run {
     phase: Phase,
     on_eof: OnEof,
@@ -159,7 +159,8 @@ impl Run {
         self.stopping
     }
 
-    /// Whether the run stops the agent before it has a result. False for a run that has a result and only ends sooner.
+    /// Whether the run stops the agent before it has a result. False for a run that has its result and is only told to
+    /// end sooner.
     pub fn is_stopping(&self) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.is_stopping())
     }

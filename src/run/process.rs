@@ -3,10 +3,9 @@
 use super::ending::could_not_go_on;
 use super::live::{Live, ProcessState};
 use super::messages::Messages;
-use super::stop::Stage;
 use super::work::relative;
 use super::{Effect, Gone, Unseen};
-use crate::agent::{Launch, Turn, TurnOver};
+use crate::agent::{Launch, TurnOver};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{AgentExit, Outcome};
 use crate::protocol::words::{Action, Warning};
@@ -38,9 +37,7 @@ impl Live {
             return;
         }
         self.agent.process = ProcessState::Drained;
-        let mut turn = Turn::default();
-        self.agent.driver.drained(exit, &mut turn);
-        self.turn(turn);
+        self.drive(|driver, turn| driver.drained(exit, turn));
         self.speak(Messages::finish);
         self.work.tools.fail().for_each(|progress| self.progress(progress, None));
         self.withdraw(None);
@@ -55,8 +52,7 @@ impl Live {
         self.agent.process = ProcessState::Gone;
         self.agent.exit = Some(gone.exit);
         self.unreported(gone.files);
-        let killed = self.end.ending.as_ref().is_some_and(|e| matches!(e.stage, Stage::Terminated | Stage::Killed));
-        if gone.leaked && !killed {
+        if gone.leaked {
             self.warn(Warning::LeakedProcess, "A process outlived the agent and was stopped", None);
         }
         if self.end.ending.is_some() {

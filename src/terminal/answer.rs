@@ -15,7 +15,7 @@ pub(super) enum Meaning {
     Explain,
     /// An answer; with a denial, also the words for the agent.
     Answer(Given, Option<String>),
-    /// Not an answer, and the reason.
+    /// The reason why the text is not an answer.
     Refused(String),
 }
 

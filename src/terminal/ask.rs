@@ -49,7 +49,7 @@ pub(super) struct Asking {
 #[derive(Debug)]
 struct Waiting {
     question: Question,
-    /// Its number in its group, from 1.
+    /// The question's number in its group, from 1.
     place: usize,
     until: Option<Instant>,
 }

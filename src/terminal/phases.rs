@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(lines[0], "P1   passed   1 attempt  1m 05s  $0.12  0 files  A title th…");
         assert_eq!(lines[1], "P10  failed  3 attempts  3m 15s         0 files  A title th…");
         assert_eq!(lines[2], "P11  open    0 attempts      0s         0 files  A title th…");
-        // Without a cost there is no column for it, and a log has no width.
+        // A table without costs has no column for them, and one for a log is not cut.
         let shown = table(&phases[1..], usize::MAX);
         assert!(
             shown.starts_with("P10  failed  3 attempts  3m 15s  0 files  A title that") && shown.contains("at all\n")

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Lines of a permission's detail to show, from its beginning and its end. A note stands for the omitted middle.
 const HEAD: usize = 20;
 const TAIL: usize = 10;
-/// The same limits within one line, in characters.
+/// The limits within a line, in characters.
 const LINE_HEAD: usize = 600;
 const LINE_TAIL: usize = 200;
 /// The time left at which the countdown begins.

@@ -20,7 +20,7 @@ pub(super) struct Activity {
     status: Option<Status>,
     /// The running tools, by the order in which they began.
     tools: BTreeMap<u64, Tool>,
-    /// Their places in that order, by id.
+    /// The places of the running tools in that order, by id.
     places: HashMap<CallId, u64>,
     /// The number of tools that ever began.
     count: u64,

@@ -17,10 +17,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// A workflow that writes a draft, checked and ready to run.
-pub struct Author {
-    /// The workflow.
+pub(crate) struct Author {
     pub kind: WorkflowKind,
-    /// The project.
     pub project: Project,
     /// The name of the specification or plan.
     pub name: Slug,
@@ -30,7 +28,6 @@ pub struct Author {
     pub resumes: bool,
     /// The rules that the check ignores.
     pub ignored: Vec<Rule>,
-    /// The prompt.
     pub prompt: AuthorPrompt,
     /// Warnings about the input.
     pub warnings: Vec<(Warning, String)>,
@@ -39,7 +36,7 @@ pub struct Author {
 }
 
 /// The prompts of a session that writes a draft.
-pub struct AuthorPrompt {
+pub(crate) struct AuthorPrompt {
     /// The prompt for a new draft.
     pub first: SessionPrompt,
     /// The prompt that continues a draft.
@@ -51,8 +48,7 @@ pub struct AuthorPrompt {
 }
 
 /// The result of the check of a draft.
-pub struct CheckedDraft {
-    /// The violations.
+pub(crate) struct CheckedDraft {
     pub violations: Vec<Violation>,
     /// The number of tasks.
     pub tasks: usize,
@@ -63,14 +59,11 @@ pub struct CheckedDraft {
 }
 
 /// Checks the draft of a workflow.
-pub type CheckDraft<'c> = &'c dyn Fn(&Author) -> Result<CheckedDraft, FileProblem>;
+pub(crate) type CheckDraft<'c> = &'c dyn Fn(&Author) -> Result<CheckedDraft, FileProblem>;
 
 impl Author {
     /// Runs the workflow to its end. Returns the text of run.completed.
-    ///
-    /// # Errors
-    /// The reason why it stopped.
-    pub fn write(&self, outer: &mut Outer<'_>, check: CheckDraft<'_>) -> Result<String, Stop> {
+    pub(crate) fn write(&self, outer: &mut Outer<'_>, check: CheckDraft<'_>) -> Result<String, Stop> {
         outer.hide(self.paths.hidden());
         for (warning, text) in &self.warnings {
             outer.warn(*warning, text.as_str());
@@ -239,7 +232,7 @@ fn artifact(path: &Path, action: Action, size_bytes: Option<u64>) -> Body {
 }
 
 /// The failure for a file of the workflow that cannot be written.
-pub fn unwritable(problem: FileProblem) -> Stop {
+pub(crate) fn unwritable(problem: FileProblem) -> Stop {
     let failure = match problem {
         FileProblem::Outside | FileProblem::Exhausted => problem.refusal("A file of the workflow"),
         FileProblem::TooLarge | FileProblem::Io(_) => {

@@ -11,17 +11,14 @@ use std::path::Path;
 pub enum Contents {
     /// The file does not exist.
     Missing,
-    /// It is too large to be read.
+    /// The file is too large to be read.
     TooLarge,
     /// Its bytes.
     Bytes(Vec<u8>),
 }
 
 impl Project {
-    /// The contents of a Markdown file.
-    ///
-    /// # Errors
-    /// It is not a regular file, is a link, or cannot be read.
+    /// The contents of a Markdown file. Error: it is not a regular file, is a link, or cannot be read.
     pub fn markdown(&self, path: &Path) -> Result<Contents, FileProblem> {
         match self.read(path, FILE_BYTES_MAX) {
             Ok(Some(bytes)) => Ok(Contents::Bytes(bytes)),
@@ -54,10 +51,8 @@ pub struct PlanCheck<'a> {
     pub ignored: &'a [Rule],
 }
 
-/// Checks a plan. Returns the plan, its text, and the violations.
-///
-/// # Errors
-/// plan.md is not a regular file, is a link, or cannot be read.
+/// Checks a plan. Returns the plan, its text, and the violations. Error: plan.md is not a regular file, is a link, or
+/// cannot be read.
 pub fn plan(
     project: &Project,
     path: &PlanPath,

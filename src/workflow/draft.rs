@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The paths of a draft, relative to the project's folder.
 #[derive(Clone, Debug)]
-pub struct DraftPaths {
-    /// The draft.
+pub(crate) struct DraftPaths {
     pub draft: PathBuf,
     /// The finished file or folder.
     pub finished: PathBuf,
@@ -20,23 +19,22 @@ pub struct DraftPaths {
 }
 
 /// The bytes of each file. `None`: the file is missing.
-pub type Snapshot = Vec<Option<Vec<u8>>>;
+pub(crate) type Snapshot = Vec<Option<Vec<u8>>>;
 
 impl DraftPaths {
     /// The paths of a specification.
-    pub fn spec(name: &Slug) -> DraftPaths {
+    pub(crate) fn spec(name: &Slug) -> DraftPaths {
         let finished = spec_file(name);
         DraftPaths { draft: spec_draft(name), target: finished.clone(), finished, files: &[] }
     }
 
-    /// The paths of a plan.
-    pub fn plan(name: &Slug) -> DraftPaths {
+    pub(crate) fn plan(name: &Slug) -> DraftPaths {
         let finished = plan_folder(name);
         DraftPaths { draft: plan_draft(name), target: finished.join(PLAN_FILES[0]), finished, files: &PLAN_FILES }
     }
 
     /// The paths of all files below `base`, which is the draft or the finished file.
-    pub fn files(&self, base: &Path) -> Vec<PathBuf> {
+    pub(crate) fn files(&self, base: &Path) -> Vec<PathBuf> {
         match self.files {
             [] => vec![base.to_owned()],
             names => names.iter().map(|name| base.join(name)).collect(),
@@ -44,31 +42,25 @@ impl DraftPaths {
     }
 
     /// The names of the workflow's own files in frames. These files are not artifacts of the agent.
-    pub fn hidden(&self) -> Vec<String> {
+    pub(crate) fn hidden(&self) -> Vec<String> {
         let slash = if self.files.is_empty() { "" } else { "/" };
         [&self.draft, &self.finished].map(|path| format!("{}{slash}", path.to_string_lossy())).to_vec()
     }
 
-    /// Whether there is a usable file or folder. A link counts as missing.
-    ///
-    /// # Errors
-    /// A folder on the way is a link.
-    pub fn is_there(&self, project: &Project, base: &Path) -> Result<bool, FileProblem> {
+    /// Whether there is a usable file or folder. A link counts as missing. Error: a folder on the way is a link.
+    pub(crate) fn is_there(&self, project: &Project, base: &Path) -> Result<bool, FileProblem> {
         let wanted = if self.files.is_empty() { Entry::File } else { Entry::Folder };
         Ok(project.entry(base)? == Some(wanted))
     }
 
     /// The current contents. Links, and files that cannot be read, count as missing.
-    pub fn snapshot(&self, project: &Project, base: &Path) -> Snapshot {
+    pub(crate) fn snapshot(&self, project: &Project, base: &Path) -> Snapshot {
         let read = |path: PathBuf| project.read(&path, FILE_BYTES_MAX).ok().flatten();
         self.files(base).into_iter().map(read).collect()
     }
 
     /// Writes the files of a snapshot.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn restore(&self, project: &Project, base: &Path, snapshot: &Snapshot) -> Result<(), FileProblem> {
+    pub(crate) fn restore(&self, project: &Project, base: &Path, snapshot: &Snapshot) -> Result<(), FileProblem> {
         for (path, bytes) in self.files(base).iter().zip(snapshot) {
             if let Some(bytes) = bytes {
                 project.write(path, bytes)?;

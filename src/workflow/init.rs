@@ -19,18 +19,9 @@ const FILES: [(&str, &str); 10] = [
     (".spektacular/knowledge/gotchas/README.md", include_str!("init/gotchas.md")),
 ];
 
-/// The files that `init` created and kept, in the order of the table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Initialized {
-    /// Each path, and whether it was created.
-    pub files: Vec<(&'static str, bool)>,
-}
-
-/// Creates the missing files. Existing files stay unchanged.
-///
-/// # Errors
-/// A path is a link or of the wrong kind, or a file cannot be written.
-pub fn init(project: &Project) -> Result<Initialized, Failure> {
+/// Creates the missing files. Existing files stay unchanged. Returns each path, and whether its file was created. Error:
+/// a path is a link or of the wrong kind, or a file cannot be written.
+pub(crate) fn init(project: &Project) -> Result<Vec<(&'static str, bool)>, Failure> {
     let mut files = Vec::new();
     for (path, _) in FILES {
         files.push((path, is_missing(project, path)?));
@@ -50,7 +41,7 @@ pub fn init(project: &Project) -> Result<Initialized, Failure> {
             *is_missing = project.create(Path::new(path), text.as_bytes()).map_err(failed)?;
         }
     }
-    Ok(Initialized { files })
+    Ok(files)
 }
 
 /// Whether a file is missing. Error: it, or a folder on the way to it, is a link or of the wrong kind.

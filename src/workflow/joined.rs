@@ -4,7 +4,6 @@
 use crate::agent::registry::Agent;
 use crate::engine::{Outbox, Outgoing, Peer, Understood};
 use crate::io::inbox::RawLine;
-use crate::io::output::Chunk;
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::RunId;
 use crate::protocol::limits::ARTIFACTS;
@@ -49,7 +48,7 @@ pub(super) enum PartKind {
 
 /// The facts that the workflow learns from the frames of a part.
 #[derive(Clone, Debug, Default)]
-pub struct PartSeen {
+pub(crate) struct PartSeen {
     /// The categories of the tools that were completed.
     pub completed: BTreeSet<Category>,
     /// The first changed files that were reported, except hidden ones.
@@ -109,7 +108,6 @@ impl<'p> Joined<'p> {
         }
     }
 
-    /// Begins a part.
     pub(super) fn begin(&mut self, part: PartKind) {
         self.part = part;
         self.said = false;
@@ -269,6 +267,14 @@ fn mark(body: &mut Body, id: String) {
 }
 
 impl Peer for Joined<'_> {
+    fn inner(&self) -> Option<&dyn Peer> {
+        Some(self.peer)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Peer> {
+        Some(self.peer)
+    }
+
     fn admit(
         &mut self,
         settings: &mut Settings,
@@ -312,45 +318,5 @@ impl Peer for Joined<'_> {
 
     fn hear(&mut self, line: &RawLine, at: Instant) -> Understood {
         self.peer.hear(line, at)
-    }
-
-    fn dropped(&mut self, frames: u64) {
-        self.peer.dropped(frames);
-    }
-
-    fn is_screen(&self) -> bool {
-        self.peer.is_screen()
-    }
-
-    fn note(&mut self, line: &str) -> Chunk {
-        self.peer.note(line)
-    }
-
-    fn debug(&mut self, line: &str) -> Chunk {
-        self.peer.debug(line)
-    }
-
-    fn pressed(&mut self) -> Chunk {
-        self.peer.pressed()
-    }
-
-    fn wake_at(&self) -> Option<Instant> {
-        self.peer.wake_at()
-    }
-
-    fn woken(&mut self) -> Chunk {
-        self.peer.woken()
-    }
-
-    fn leave(&mut self) -> Vec<u8> {
-        self.peer.leave()
-    }
-
-    fn back(&mut self) -> Chunk {
-        self.peer.back()
-    }
-
-    fn fetched(&mut self) -> Chunk {
-        self.peer.fetched()
     }
 }

@@ -9,25 +9,24 @@ use std::path::{Path, PathBuf};
 
 /// The file that stores a session's id.
 #[derive(Clone, Debug)]
-pub struct LastSession(PathBuf);
+pub(crate) struct LastSession(PathBuf);
 
 impl LastSession {
     /// The file for a name and an agent. `None`: the agent's name cannot be part of a file name.
-    pub fn of(kind: WorkflowKind, name: &Slug, agent: &str) -> Option<LastSession> {
+    pub(crate) fn of(kind: WorkflowKind, name: &Slug, agent: &str) -> Option<LastSession> {
         let plain = agent.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
         let file = format!("{}.{name}.{agent}", kind.word());
         plain.then(|| LastSession(Path::new(LOCAL).join("sessions").join(file)))
     }
 
-    /// The id.
-    pub fn id(&self, project: &Project) -> Option<SessionId> {
+    pub(crate) fn id(&self, project: &Project) -> Option<SessionId> {
         let bytes = project.read(&self.0, SESSION_ID_BYTES as u64 + 1).ok()??;
         let text = String::from_utf8(bytes).ok()?;
         SessionId::stored(text.strip_suffix('\n')?)
     }
 
     /// Stores the id. Without it, the next run begins a new session.
-    pub fn keep(&self, project: &Project, id: &str) {
+    pub(crate) fn keep(&self, project: &Project, id: &str) {
         let _ = project.write(&self.0, format!("{id}\n").as_bytes());
     }
 }

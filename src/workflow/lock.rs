@@ -10,16 +10,14 @@ use std::path::{Path, PathBuf};
 
 /// A lock, held until it is dropped or the process ends.
 #[derive(Debug)]
-pub struct Lock {
+pub(crate) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Takes the lock with this name. `what`: the locked thing, as the message names it.
-    ///
-    /// # Errors
-    /// Another process holds the lock, or the file cannot be created.
-    pub fn take(project: &Project, name: &str, what: &str) -> Result<Lock, Failure> {
+    /// Takes the lock with this name. `what`: the locked thing, as the message names it. Error: another process holds
+    /// the lock, or the file cannot be created.
+    pub(crate) fn take(project: &Project, name: &str, what: &str) -> Result<Lock, Failure> {
         make_local(project)?;
         let path = Path::new(LOCAL).join("locks").join(format!("{name}.lock"));
         project.create(&path, b"").map_err(|problem| problem.refusal("The folder of locks"))?;
@@ -39,11 +37,8 @@ impl Lock {
     }
 }
 
-/// Creates the folder for this machine's data, which git ignores.
-///
-/// # Errors
-/// The folder cannot be created, or is a link.
-pub fn make_local(project: &Project) -> Result<(), Failure> {
+/// Creates the folder for this machine's data, which git ignores. Error: the folder cannot be created, or is a link.
+pub(crate) fn make_local(project: &Project) -> Result<(), Failure> {
     let ignore: PathBuf = Path::new(LOCAL).join(".gitignore");
     project.create(&ignore, b"*\n").map(drop).map_err(|problem| problem.refusal("The folder .spektacular/local"))
 }

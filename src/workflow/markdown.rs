@@ -6,14 +6,13 @@ use crate::clean::is_bidi_control;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A line of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextLine<'a> {
-    /// Its number, from 1.
+pub(crate) struct TextLine<'a> {
+    /// The line's number, from 1.
     pub number: usize,
     /// The text without trailing blanks and without the line end.
     pub text: &'a str,
-    /// Its place in the text, including the line end. The first line does not include a BOM.
+    /// The line's place in the text, including the line end. The first line does not include a BOM.
     pub at: Range<usize>,
     /// The line's relation to fences.
     pub place: FencePlace<'a>,
@@ -21,12 +20,11 @@ pub struct TextLine<'a> {
 
 /// A line's relation to fences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FencePlace<'a> {
+pub(crate) enum FencePlace<'a> {
     /// Outside every fence.
     Outside,
     /// The line opens a fence with this info string.
     Opens(&'a str),
-    /// Inside a fence.
     Inside,
     /// The line closes a fence.
     Closes,
@@ -34,7 +32,7 @@ pub enum FencePlace<'a> {
 
 /// A heading of the form `## Text`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heading<'a> {
+pub(crate) struct Heading<'a> {
     /// The level, 1 to 6.
     pub level: usize,
     /// The text, without surrounding blanks and without a closing row of `#`. May be empty.
@@ -50,7 +48,7 @@ struct Fence {
 }
 
 /// The lines of a text. Adds violations of the rules about characters and fences, which hold for every line.
-pub fn lines<'a>(text: &'a str, found: &mut Violations) -> Vec<TextLine<'a>> {
+pub(crate) fn lines<'a>(text: &'a str, found: &mut Violations) -> Vec<TextLine<'a>> {
     let mut lines = Vec::new();
     let mut at = text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len();
     let mut fence: Option<Fence> = None;
@@ -80,24 +78,21 @@ pub fn lines<'a>(text: &'a str, found: &mut Violations) -> Vec<TextLine<'a>> {
         at += whole.len();
     }
     if let Some(open) = fence {
-        found.at(
-            open.opened,
-            Rule::UnclosedFence,
-            "Close this fence with a line of at least as many of its characters.",
-        );
+        let text = "Close this fence with a line of at least as many of its characters.";
+        found.at(open.opened, Rule::UnclosedFence, text);
     }
     lines
 }
 
 /// A block with this text, in a fence that the text cannot close.
-pub fn fenced(info: &str, text: &str) -> String {
+pub(crate) fn fenced(info: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(3.max(longest + 1));
     format!("{fence}{info}\n{}\n{fence}", text.trim_end_matches('\n'))
 }
 
 /// Decodes a file. Adds a violation for each line that is not UTF-8.
-pub fn decoded<'a>(bytes: &'a [u8], found: &mut Violations) -> Cow<'a, str> {
+pub(crate) fn decoded<'a>(bytes: &'a [u8], found: &mut Violations) -> Cow<'a, str> {
     let text = String::from_utf8_lossy(bytes);
     if matches!(text, Cow::Owned(_)) {
         for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -144,12 +139,11 @@ fn closes(open: Fence, line: &str) -> bool {
 
 impl<'a> TextLine<'a> {
     /// Whether the line is outside every fence and opens none.
-    pub fn is_outside(&self) -> bool {
+    pub(crate) fn is_outside(&self) -> bool {
         self.place == FencePlace::Outside
     }
 
-    /// The line as a heading, if it is one.
-    pub fn heading(&self) -> Option<Heading<'a>> {
+    pub(crate) fn heading(&self) -> Option<Heading<'a>> {
         let line = Some(self.text).filter(|_| self.is_outside()).and_then(unindented)?;
         let level = row(line, b'#');
         let rest = &line[level..];
@@ -164,7 +158,7 @@ impl<'a> TextLine<'a> {
     }
 
     /// The text of the list item, if the line is one.
-    pub fn item(&self) -> Option<&'a str> {
+    pub(crate) fn item(&self) -> Option<&'a str> {
         Some(self.text).filter(|_| self.is_outside()).and_then(item)
     }
 }
@@ -181,7 +175,7 @@ fn item(line: &str) -> Option<&str> {
 }
 
 /// The text of a list item, without a box, an id and an opening backtick.
-pub fn item_text(item: &str) -> &str {
+pub(crate) fn item_text(item: &str) -> &str {
     let item = without_box(item).unwrap_or(item);
     let item = without_id(item).unwrap_or(item);
     item.strip_prefix('`').unwrap_or(item)
@@ -229,13 +223,13 @@ pub(super) fn task_id(text: &str) -> Option<(u64, u64, &str)> {
 }
 
 /// Whether a heading ends the section of a heading of level 2.
-pub fn ends_section(heading: &Heading<'_>) -> bool {
+pub(crate) fn ends_section(heading: &Heading<'_>) -> bool {
     heading.level <= 2
 }
 
 /// Checks that the file has one title, in the first line that is not blank. Returns the title and its index in the
 /// lines.
-pub fn title<'a>(lines: &[TextLine<'a>], found: &mut Violations) -> Option<(&'a str, usize)> {
+pub(crate) fn title<'a>(lines: &[TextLine<'a>], found: &mut Violations) -> Option<(&'a str, usize)> {
     const FIRST: &str = "Begin the file with a title: # TITLE.";
     let mut titles = lines.iter().enumerate().filter_map(|(at, line)| Some((line.heading()?, at, line.number)));
     let mut titles = titles.by_ref().filter(|(heading, ..)| heading.level == 1);

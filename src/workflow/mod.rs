@@ -16,29 +16,29 @@
 //!
 //! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`outer::Outer`].
 
-pub mod admission;
-pub mod author;
+pub(crate) mod admission;
+pub(crate) mod author;
 pub mod check;
-pub mod draft;
-pub mod implement;
-pub mod init;
+pub(crate) mod draft;
+pub(crate) mod implement;
+pub(crate) mod init;
 mod joined;
-pub mod last_session;
-pub mod lock;
-pub mod markdown;
+pub(crate) mod last_session;
+pub(crate) mod lock;
+pub(crate) mod markdown;
 pub mod name;
-pub mod old;
-pub mod outer;
-pub mod permit;
+pub(crate) mod old;
+pub(crate) mod outer;
+pub(crate) mod permit;
 pub mod plan;
-pub mod plan_run;
+pub(crate) mod plan_run;
 pub mod project;
 pub mod prompts;
 mod quiet;
 pub mod spec;
-pub mod spec_run;
+pub(crate) mod spec_run;
 mod spent;
-pub mod stop;
+pub(crate) mod stop;
 pub mod template;
 pub mod violation;
 

@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 const SETTLE_LIMIT: Duration = Duration::from_millis(500);
 
 /// The run of a workflow.
-pub struct Outer<'p> {
+pub(crate) struct Outer<'p> {
     engine: Engine,
     peer: Joined<'p>,
     parts: Parts,
@@ -79,10 +79,8 @@ struct Last {
 }
 
 /// A session of the agent.
-pub struct Session {
-    /// The prompt.
+pub(crate) struct Session {
     pub prompt: SessionPrompt,
-    /// The session to resume.
     pub resume: Option<SessionId>,
     /// Decides about the permissions that the prompt needs.
     pub judge: Option<Arc<dyn Judge>>,
@@ -93,10 +91,10 @@ pub struct Session {
 }
 
 /// Makes a driver from another one.
-pub type Wrap = Box<dyn FnOnce(Box<dyn Driver>) -> Box<dyn Driver>>;
+pub(crate) type Wrap = Box<dyn FnOnce(Box<dyn Driver>) -> Box<dyn Driver>>;
 
 /// A step without the agent.
-pub struct Step {
+pub(crate) struct Step {
     /// The step's driver. See [`Driver::has_process`].
     pub driver: Box<dyn Driver>,
     /// The time limit. The limit of the whole run applies too.
@@ -107,10 +105,8 @@ pub struct Step {
     pub judge: Option<Arc<dyn Judge>>,
 }
 
-/// The end of a step.
 #[derive(Debug)]
-pub struct StepEnd {
-    /// The outcome.
+pub(crate) struct StepEnd {
     pub outcome: Outcome,
     /// The exit of its process.
     pub exit: Option<AgentExit>,
@@ -120,7 +116,7 @@ pub struct StepEnd {
 
 /// The end of a run, as the process reports it.
 #[derive(Debug)]
-pub struct Ended {
+pub(crate) struct Ended {
     /// The exit code.
     pub code: u8,
     /// The first signal.
@@ -139,13 +135,13 @@ impl From<Report> for Ended {
 }
 
 /// An open run with the result of its admission. Error: the run is over already.
-pub type OpenedRun<'p, T> = Result<(Outer<'p>, T), Ended>;
+pub(crate) type OpenedRun<'p, T> = Result<(Outer<'p>, T), Ended>;
 
 impl<'p> Outer<'p> {
     /// Opens the run: takes the run.start, checks it, and emits run.started. `admit` checks the settings for the workflow,
     /// may change them, and returns the part of run.started about it. It must not change files, because the driver may
     /// still refuse the run.
-    pub fn open<T: 'p>(
+    pub(crate) fn open<T: 'p>(
         mut engine: Engine,
         job: Job,
         peer: &'p mut dyn Peer,
@@ -196,32 +192,31 @@ impl<'p> Outer<'p> {
     }
 
     /// The settings of the run. `prompt` is the description, the specification or the plan.
-    pub fn settings(&self) -> &Settings {
+    pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The agent.
-    pub fn agent(&self) -> &Agent {
+    pub(crate) fn agent(&self) -> &Agent {
         &self.agent
     }
 
     /// The agent's last session, if it can be resumed.
-    pub fn resumable(&self) -> Option<&SessionId> {
+    pub(crate) fn resumable(&self) -> Option<&SessionId> {
         self.session_id().filter(|_| self.can_resume())
     }
 
     /// Whether the agent can resume a session. True if unknown.
-    pub fn can_resume(&self) -> bool {
+    pub(crate) fn can_resume(&self) -> bool {
         self.agent.driver().capabilities().resume != Some(false)
     }
 
     /// The agent's last session, even one that failed.
-    pub fn session_id(&self) -> Option<&SessionId> {
+    pub(crate) fn session_id(&self) -> Option<&SessionId> {
         self.last.session_id.as_ref()
     }
 
     /// A sentence for a failure's message about the number of denied permissions. Empty: none were denied.
-    pub fn denials(&self) -> String {
+    pub(crate) fn denials(&self) -> String {
         let count = self.peer.denied;
         let (were, them) = if count == 1 { ("permission was", "it") } else { ("permissions were", "them") };
         if count == 0 {
@@ -232,53 +227,50 @@ impl<'p> Outer<'p> {
     }
 
     /// The usage of all sessions so far.
-    pub fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> Usage {
         self.peer.usage
     }
 
     /// A redactor with every secret of the run so far.
-    pub fn redactor(&self) -> Redactor {
+    pub(crate) fn redactor(&self) -> Redactor {
         self.carried.as_ref().map(|carried| carried.redactor().clone()).unwrap_or_default()
     }
 
     /// The facts from the frames of the last part.
-    pub fn seen(&self) -> &PartSeen {
+    pub(crate) fn seen(&self) -> &PartSeen {
         &self.peer.seen
     }
 
     /// Files that run.artifact never reports, as frames show their paths. A folder ends with a slash.
-    pub fn hide(&mut self, paths: Vec<String>) {
+    pub(crate) fn hide(&mut self, paths: Vec<String>) {
         self.peer.hidden = paths;
     }
 
     /// Emits a progress frame at the beginning of the next part, if the run's level includes its kind.
-    pub fn tell(&mut self, about: About, text: impl Into<Text>) {
+    pub(crate) fn tell(&mut self, about: About, text: impl Into<Text>) {
         if self.settings.progress >= about.level() {
             self.first.push(Body::Progress(Box::new(Progress::new(about, text))));
         }
     }
 
     /// Emits a warning.
-    pub fn warn(&mut self, warning: Warning, text: impl Into<Text>) {
+    pub(crate) fn warn(&mut self, warning: Warning, text: impl Into<Text>) {
         self.tell(About::Warning(warning), text);
     }
 
     /// Emits the workflow's own steps.
-    pub fn plan(&mut self, steps: impl IntoIterator<Item = (String, PlanStatus)>) {
+    pub(crate) fn plan(&mut self, steps: impl IntoIterator<Item = (String, PlanStatus)>) {
         let entries = steps.into_iter().map(|(text, status)| PlanEntry { text: Text::from(text), status });
         self.tell(About::Plan(entries.collect()), "The plan changed");
     }
 
     /// Emits any other body, such as an artifact.
-    pub fn emit(&mut self, body: Body) {
+    pub(crate) fn emit(&mut self, body: Body) {
         self.first.push(body);
     }
 
-    /// Runs a session of the agent. Returns the session's id.
-    ///
-    /// # Errors
-    /// The session failed, or the run is over.
-    pub fn session(&mut self, session: Session) -> Result<Option<SessionId>, Stop> {
+    /// Runs a session of the agent. Returns the session's id. Error: the session failed, or the run is over.
+    pub(crate) fn session(&mut self, session: Session) -> Result<Option<SessionId>, Stop> {
         let Session { prompt: SessionPrompt { text, raw }, resume, judge, limit, wrap } = session;
         let mut settings =
             Settings { prompt: text, raw_prompt: raw, session_id: resume, judge, ..self.settings.clone() };
@@ -309,15 +301,12 @@ impl<'p> Outer<'p> {
         }
     }
 
-    /// Runs a step without the agent.
-    ///
-    /// # Errors
-    /// The run is over. A failed step is not an error.
-    pub fn step(&mut self, step: Step) -> Result<StepEnd, Stop> {
+    /// Runs a step without the agent. Error: the run is over. A failed step is not an error.
+    pub(crate) fn step(&mut self, step: Step) -> Result<StepEnd, Stop> {
         self.step_beside(step, None)
     }
 
-    /// The same. `errand`: the work that a step without a process waits for.
+    /// Like [`Outer::step`]. `errand`: the work that a step without a process waits for.
     fn step_beside(&mut self, step: Step, errand: Option<Receiver<Infallible>>) -> Result<StepEnd, Stop> {
         let Step { driver, limit, phase, judge } = step;
         let mut settings = Settings {
@@ -343,14 +332,10 @@ impl<'p> Outer<'p> {
         }
     }
 
-    /// Waits for work in a thread of its own, as a part of the run that serves cancels, signals and time limits
     /// Waits for work in a separate thread, as a part of the run that serves cancels, signals and time limits
-    /// meanwhile. `limit`: the remaining time of the phase. Returns `None` if no thread could be started.
-    ///
-    /// # Errors
-    ///
-    /// The run is over, or the limit was reached. The work is abandoned, and its processes are stopped.
-    pub fn errand<T: Send + 'static>(
+    /// meanwhile. `limit`: the remaining time of the phase. Returns `None` if no thread could be started. Error: the
+    /// run is over, or the limit was reached. The work is abandoned, and its processes are stopped.
+    pub(crate) fn errand<T: Send + 'static>(
         &mut self,
         limit: Option<Duration>,
         mut work: Errand<T>,
@@ -420,10 +405,7 @@ impl<'p> Outer<'p> {
         Ok(shorter)
     }
 
-    /// The remaining money, in US dollars. `None`: no limit.
-    ///
-    /// # Errors
-    /// Nothing is left.
+    /// The remaining money, in US dollars. `None`: no limit. Error: nothing is left.
     pub(super) fn money_left(&self) -> Result<Option<f64>, Stop> {
         let spent = self.peer.usage.cost_usd.unwrap_or_default();
         match self.settings.max_cost_usd.map(|whole| whole - spent) {
@@ -436,12 +418,12 @@ impl<'p> Outer<'p> {
     }
 
     /// The time that the run has used so far.
-    pub fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.spent.elapsed()
     }
 
     /// Ends the run with the text of its result, or with the reason for its stop.
-    pub fn close(mut self, outcome: Result<String, Stop>) -> Ended {
+    pub(crate) fn close(mut self, outcome: Result<String, Stop>) -> Ended {
         let outcome = match outcome {
             Ok(text) => Outcome::Completed {
                 text: Text::from(text),

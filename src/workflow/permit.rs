@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Allows reading and searching inside the project, edits of the draft, and the check command.
 #[derive(Debug)]
-pub struct DraftPermit {
+pub(crate) struct DraftPermit {
     /// The project's folder: absolute, without links.
     pub project: PathBuf,
     /// The draft, a file or a folder, absolute.

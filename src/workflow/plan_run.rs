@@ -20,7 +20,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The specification of a plan.
-pub struct SpecInput {
+pub(crate) struct SpecInput {
     /// The path, relative to the project's folder.
     pub path: PathBuf,
     /// Its bytes.
@@ -28,10 +28,7 @@ pub struct SpecInput {
 }
 
 /// Checks a run.start of `plan`.
-///
-/// # Errors
-/// The reason for the refusal.
-pub fn admit(
+pub(crate) fn admit(
     settings: &mut Settings,
     options: WorkflowSettings,
     around: &Surroundings,
@@ -87,11 +84,8 @@ fn read_spec(project: &Project, argument: &str, from: &Path) -> Result<SpecInput
     }
 }
 
-/// Checks the draft.
-///
-/// # Errors
-/// It cannot be read.
-pub fn check(author: &Author, spec: &SpecInput) -> Result<CheckedDraft, FileProblem> {
+/// Checks the draft. Error: it cannot be read.
+pub(crate) fn check(author: &Author, spec: &SpecInput) -> Result<CheckedDraft, FileProblem> {
     let folder = &author.paths.draft;
     let path = PlanPath::in_folder(folder.clone());
     let request = PlanCheck { shown: folder, whole: true, of: Some(&spec.path), ignored: &author.ignored };

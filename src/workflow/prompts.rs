@@ -52,10 +52,7 @@ pub struct PromptText {
 }
 
 impl PromptText {
-    /// Loads the prompt in force.
-    ///
-    /// # Errors
-    /// The user's file exists but cannot be used.
+    /// Loads the prompt in force. Error: the user's file exists but cannot be used.
     pub fn load(kind: PromptKind, project: &Project, places: &Places) -> Result<PromptText, Failure> {
         let own = PromptText { kind, text: kind.built_in().to_owned(), source: PromptSource::BuiltIn, warning: None };
         let warning = match of_project(kind, project) {
@@ -72,10 +69,7 @@ impl PromptText {
         Ok(PromptText { kind, text, source, warning })
     }
 
-    /// Checks the placeholders.
-    ///
-    /// # Errors
-    /// A placeholder is unknown or missing.
+    /// Checks the placeholders. Error: a placeholder is unknown or missing.
     pub fn checked(self) -> Result<PromptText, Failure> {
         self.kind.check(&self.text).map_err(|why| Failure::new(Code::InvalidConfig, why))?;
         Ok(self)

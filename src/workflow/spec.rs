@@ -85,11 +85,8 @@ fn read(bytes: &[u8], found: &mut Violations) -> Spec {
             Some(_) => {}
         }
         for section in with_name {
-            found.at(
-                section.heading.number,
-                Rule::Section,
-                "Merge this section into the earlier one of the same name.",
-            );
+            let text = "Merge this section into the earlier one of the same name.";
+            found.at(section.heading.number, Rule::Section, text);
         }
     }
     let tasks = tasks(&sections, found);

@@ -20,10 +20,7 @@ use std::path::Path;
 const DRAFTS: usize = 10_000;
 
 /// Checks a run.start of `spec`.
-///
-/// # Errors
-/// The reason for the refusal.
-pub fn admit(
+pub(crate) fn admit(
     settings: &mut Settings,
     options: WorkflowSettings,
     around: &Surroundings,
@@ -66,11 +63,8 @@ pub fn admit(
     Ok((author, started))
 }
 
-/// Checks the draft.
-///
-/// # Errors
-/// It cannot be read.
-pub fn check(author: &Author) -> Result<CheckedDraft, FileProblem> {
+/// Checks the draft. Error: it cannot be read.
+pub(crate) fn check(author: &Author) -> Result<CheckedDraft, FileProblem> {
     // A draft that has become a link counts as missing.
     let contents = author.project.markdown(&author.paths.draft).unwrap_or(Contents::Missing);
     let (spec, violations) = check::spec(&shown(&author.paths.draft), &contents, &author.ignored);

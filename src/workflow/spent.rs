@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Spent {
     /// The time of the run until `since`.
     clock: Duration,
-    /// The same since the first process started. `None`: no process has started.
+    /// The time since the first process started. `None`: no process has started.
     worked: Option<Duration>,
     /// The end of the last part.
     since: Instant,

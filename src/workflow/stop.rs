@@ -11,7 +11,7 @@ pub(super) const PHASE_IS_LATE: &str =
 
 /// The reason why a workflow stops.
 #[derive(Clone, Debug)]
-pub enum Stop {
+pub(crate) enum Stop {
     /// The agent or the workflow failed.
     Failed(Box<Failure>),
     /// The run was cancelled.
@@ -27,7 +27,7 @@ pub enum Stop {
 
 impl Stop {
     /// A failure with this code and message.
-    pub fn failed(code: Code, message: impl Into<String>) -> Stop {
+    pub(crate) fn failed(code: Code, message: impl Into<String>) -> Stop {
         Stop::Failed(Box::new(Failure::new(code, message)))
     }
 

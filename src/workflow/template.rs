@@ -74,10 +74,8 @@ impl PromptKind {
         COMMON.into_iter().chain(self.own().iter().map(|(name, _)| *name))
     }
 
-    /// Checks that a text has every required placeholder and no unknown one.
-    ///
-    /// # Errors
-    /// One sentence that names the prompt and the placeholder.
+    /// Checks that a text has every required placeholder and no unknown one. Error: one sentence that names the prompt
+    /// and the placeholder.
     pub fn check(self, text: &str) -> Result<(), String> {
         let used: Vec<&str> = parts(text).filter_map(Part::placeholder).collect();
         if let Some(unknown) = used.iter().find(|used| self.placeholders().all(|known| known != **used)) {

@@ -87,10 +87,7 @@ rules! {
 }
 
 impl Rule {
-    /// The rule with this name, if `--ignore` accepts it.
-    ///
-    /// # Errors
-    /// One sentence about the name.
+    /// The rule with this name, if `--ignore` accepts it. Error: one sentence about the name.
     pub fn ignored(name: &str) -> Result<Rule, String> {
         let may = |rule: &&Rule| !matches!(rule, Rule::MissingFile | Rule::TooLarge);
         let found = Rule::ALL.iter().find(|rule| rule.name() == name);

@@ -66,7 +66,7 @@ fn workloads(quick: bool) -> Vec<Workload> {
     all
 }
 
-/// This number of secrets, none of which the agent says.
+/// `count` secrets that the agent never says.
 fn secrets(count: usize) -> String {
     let all: Vec<String> = (0..count).map(|number| format!("\"secret-number-{number}-{}\"", number * 7919)).collect();
     format!(r#","secrets":[{}]"#, all.join(","))

@@ -96,7 +96,7 @@ impl Dialect {
         }
     }
 
-    /// This number of lines from the agent.
+    /// `count` lines from the agent.
     pub(crate) fn lines(self, events: Events, count: usize) -> String {
         let mut out = String::new();
         if let (Events::Deltas, Some(first)) = (events, self.first_delta()) {

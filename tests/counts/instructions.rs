@@ -70,7 +70,7 @@ fn events_take_as_many_instructions_as_committed() {
     per_event("claude mix with 5 secrets", Dialect::Claude, Events::Mix, &secrets(5));
 }
 
-/// This number of secrets, none of which the agent says.
+/// `count` secrets that the agent never says.
 pub(crate) fn secrets(count: usize) -> String {
     let all: Vec<String> = (0..count).map(|number| format!("\"secret-number-{number}-{}\"", number * 7919)).collect();
     format!(r#","secrets":[{}]"#, all.join(","))

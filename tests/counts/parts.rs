@@ -52,7 +52,7 @@ const PARTS: &[Part] = &[
     Part { name: "tasks of a plan", first: 200, make: planned },
 ];
 
-/// The end of one secret and the beginning of the next, so that the end of a line is never shown.
+/// A secret that ends where the next one begins, so that the end of a line always waits for more text.
 const ENDLESS: &str = "-----END RSA PRIVATE KEY----------BEGIN RSA PRIVATE KEY-----";
 
 fn unfinished(lines: usize) -> Vec<String> {
@@ -85,7 +85,7 @@ fn agents(count: usize) -> String {
     format!(r#"{{"agents":{{{}}}}}"#, all.join(","))
 }
 
-/// The same agent, many times.
+/// A configuration that repeats one agent `count` times.
 fn models(count: usize) -> String {
     format!(r#"{{"agents":{{{}}}}}"#, vec![r#""claude":{"model":"m"}"#; count].join(","))
 }

@@ -17,7 +17,7 @@ const SEED: u64 = 1;
 /// The number of targets that share the time of a long round: the callers of [`Target::round`], and the search for
 /// secrets.
 const TARGETS: u32 = 17;
-/// One in this many inputs is also grown, to measure how its cost grows.
+/// One input in `GROWN` is also grown, to measure how its cost grows.
 const GROWN: usize = 50;
 /// The growth of an input in the first of three measurements, in bytes.
 const GROWTH: usize = 16 << 10;

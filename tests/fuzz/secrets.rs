@@ -230,14 +230,14 @@ struct Out {
 }
 
 /// Plays the lines against a peer.
-fn play<P: Peer>(peer: P, lines: &[String], secret: &str, record: &Path) -> Out {
+fn play<P: Peer>(mut peer: P, lines: &[String], secret: &str, record: &Path) -> Out {
     let head = lines.first().and_then(|line| line.strip_prefix("= ")).unwrap_or("{}");
     let agents = agents_of(&serde_json::from_str(head).expect("the configuration of a case"));
     let job = Job { record: Some(record.to_owned()), mirror_stderr: true, ..Job::new(Layers::of(agents)) };
-    let mut conductor = Conductor::new(job, peer, Notebook::at("/home/user/project"), "s", Ids::default());
+    let mut conductor = Conductor::new(job, &mut peer, Notebook::at("/home/user/project"), "s", Ids::default());
     let mut out = Out::default();
     let mut ids: Vec<String> = Vec::new();
-    let mut take = |conductor: &mut Conductor<P, Notebook>, ids: &mut Vec<String>| {
+    let mut take = |conductor: &mut Conductor<&mut P, Notebook>, ids: &mut Vec<String>| {
         for _ in 0..100_000 {
             while !conductor.outbox().is_empty() {
                 let chunk = conductor.outbox().pop();
@@ -289,7 +289,7 @@ fn play<P: Peer>(peer: P, lines: &[String], secret: &str, record: &Path) -> Out 
     out
 }
 
-fn gone<P: Peer>(conductor: &mut Conductor<P, Notebook>, secret: &str) {
+fn gone<P: Peer>(conductor: &mut Conductor<&mut P, Notebook>, secret: &str) {
     if std::mem::take(&mut conductor.machine().has_process) {
         let departed = Departed { exit: exited(1), leaked: false, stderr: format!("it ended with {secret}\n") };
         conductor.drained(&departed);

@@ -63,7 +63,7 @@ enum When {
     Moment(usize),
 }
 
-/// One run with an anomaly.
+/// A run with an anomaly.
 struct Trial<'a> {
     case: &'a Case,
     /// The frames of the recording without the fault.

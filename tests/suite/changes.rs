@@ -72,7 +72,7 @@ fn a_slow_git_has_two_seconds_after_the_end() {
     let outcome = run(with_git(makes_a_file(), "sleep 0.6"), json!({}));
     assert_eq!(paths(&outcome), ["made.txt"]);
     assert!(outcome.warnings("artifacts_incomplete").is_empty());
-    // The same with a command as the agent.
+    // A plain command as the agent gets the same time.
     let outcome = run(with_git(command(&format!("{MAKES}; echo ok")), "sleep 0.6"), json!({}));
     assert_eq!(paths(&outcome), ["made.txt"]);
 }
@@ -175,6 +175,15 @@ fn processes_that_outlive_the_agent_are_swept_and_git_is_not() {
     assert_eq!(paths(&outcome), ["made.txt"]);
     assert_eq!(outcome.warnings("leaked_process").len(), 1);
     assert!(outcome.left.is_empty(), "{:?}", outcome.left);
+}
+
+#[test]
+fn a_process_that_outlives_the_agent_is_reported_even_if_its_sweep_waits() {
+    // The sweep waits for git, longer than the agent has to exit after its result.
+    let script = Script::new().sh("setsid sleep 1000 &").done("Done");
+    let outcome = run(with_git(Case::with(script), HANGS), json!({}));
+    assert_eq!(outcome.completed()["agent_exit"]["code"], 0);
+    assert_eq!(outcome.warnings("leaked_process").len(), 1);
 }
 
 #[test]

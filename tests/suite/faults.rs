@@ -11,12 +11,12 @@ use support::agent::{MODEL, SESSION, Script, bash, error_result, init, quote, su
 use support::machine::not_checked;
 use support::{Case, Outcome, SLACK, Session, io, procs, run};
 
-/// Prints this many texts of 10 KB and counts them in `$D/count`. Zero: prints forever.
+/// Prints `count` texts of 10 KB and counts them in `$D/count`. Zero: prints forever.
 fn flood(count: usize) -> Script {
     flood_of(count, 10_000)
 }
 
-/// The same with texts of this many bytes.
+/// Like [`flood`], with texts of `bytes` bytes.
 fn flood_of(count: usize, bytes: usize) -> Script {
     let line = text("msg_flood", &"z".repeat(bytes)).to_string();
     Script::new().sh(&format!("LINE={}", quote(&line))).sh(&format!(

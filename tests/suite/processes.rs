@@ -56,7 +56,7 @@ fn a_storm_of_orphans_keeps_no_cancel_waiting() {
     session.finish().cancelled();
 }
 
-/// The same with an environment that does not show which run the process belongs to.
+/// Like [`CHAIN`], with an environment that does not show which run the process belongs to.
 fn nameless_chain() -> String {
     format!("env -i PATH=\"$PATH\" TEST_CASE=\"$TEST_CASE\" {CHAIN}")
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// One requirement.
+/// A requirement and the tests that verify it.
 struct Requirement {
     /// The requirement in one sentence.
     says: &'static str,
@@ -16,7 +16,7 @@ const fn held(says: &'static str, by: &'static [(&'static str, &'static str)]) -
     Requirement { says, by }
 }
 
-/// One protocol between an orchestrator and any agent.
+/// The requirements of the protocol between an orchestrator and any agent.
 const PROTOCOL: &[Requirement] = &[
     held(
         "A run begins with run.start and gives run.started, progress, questions and artifacts, and one end.",
@@ -160,7 +160,7 @@ const PROTOCOL: &[Requirement] = &[
     ),
 ];
 
-/// One interface for every agent.
+/// The requirements of the interface that is the same for every agent.
 const AGENTS: &[Requirement] = &[
     held(
         "Nothing outside an agent's own module knows its types or its name.",

@@ -411,7 +411,7 @@ fn at_most_a_hundred_violations_are_reported_in_the_order_of_lines() {
 
 #[test]
 fn hostile_texts_are_checked_in_linear_time() {
-    // Each would take minutes if a rule looked back or ahead without a limit.
+    // Each of these texts would take minutes if a rule looked back or ahead without a limit.
     let size = 64 << 10;
     let fill = |part: &str| part.repeat(size / part.len());
     for part in [
@@ -594,7 +594,7 @@ proptest! {
         prop_assert_eq!(new.ends_with('\n'), text.ends_with('\n'));
     }
 
-    /// The same holds for the digest.
+    /// The line of the digest is the only one that changes, too.
     #[test]
     fn a_digest_is_the_only_change(text in lines()) {
         let digest = Digest::of(text.as_bytes());

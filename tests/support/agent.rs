@@ -303,7 +303,7 @@ pub(crate) fn bash(command: &str) -> Value {
     json!({"command": command, "description": "stub command"})
 }
 
-/// One question of AskUserQuestion with three options.
+/// A question of AskUserQuestion with three options.
 pub(crate) fn question(text: &str, multiple: bool) -> Value {
     json!({"question": text, "header": "Features", "multiSelect": multiple, "options": [
         {"label": "Auth", "description": "Login"},

@@ -23,7 +23,7 @@ const RESOLUTIONS: [&str; 7] = ["answered", "declined", "timeout", "input_closed
 /// Characters that readers with Unicode support also treat as line ends.
 const LINE_ENDS: [char; 9] = ['\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// One frame: its line without the newline, and its JSON.
+/// A frame: its line without the newline, and its JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
     pub(crate) raw: &'a str,
@@ -366,7 +366,7 @@ fn has_keys(value: &Value, keys: &[&str]) -> bool {
     keys.iter().all(|k| value.get(k).is_some())
 }
 
-/// Whether this is a valid count of unanswered questions, with the first of them.
+/// Whether this is a valid tally: a count, and at most the first 20 questions or permissions.
 fn is_tally(tally: &Value, categories: &[&str]) -> bool {
     let first = list(&tally["first"]);
     let fits =

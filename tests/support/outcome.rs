@@ -9,7 +9,7 @@ use super::agent::AgentLog;
 use super::io::Line;
 use super::{Case, Session};
 
-/// One frame as it arrived.
+/// A frame as it arrived.
 #[derive(Clone)]
 pub(crate) struct Frame {
     pub(crate) raw: String,

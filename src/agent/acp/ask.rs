@@ -20,8 +20,11 @@ use std::path::Path;
 pub(super) enum AcpRequest {
     /// Permission for a tool call, with the ids of the options for this one request. Lasting options are never chosen:
     /// the agent decides how far they reach, and would not ask again.
-    Permission { call: String, once: Option<String>, reject: Option<String> },
-    /// A form.
+    Permission {
+        call: String,
+        once: Option<String>,
+        reject: Option<String>,
+    },
     Form(Form),
 }
 
@@ -105,7 +108,6 @@ impl Acp {
         join(&text, fields)
     }
 
-    /// The name of the called tool.
     fn tool_name<'a>(&self, id: &'a str, call: &'a Call) -> Option<&'a str> {
         // Splits at the last separator: the name may contain the separator too.
         let in_id = id.rsplit_once("__").map(|(name, _)| name).filter(|_| self.profile.ids_name_tools);

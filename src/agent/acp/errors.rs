@@ -116,8 +116,7 @@ pub(super) fn denied_too_often() -> Failure {
 /// The failure for an exit without a result. `open`: whether the session was open. `alive`: whether a line came.
 pub(super) fn exited(profile: &Profile, exit: AgentExit, open: bool, alive: bool) -> Failure {
     if open || exit.signal.is_some() {
-        let message = format!("{} exited without a result: run it again, or record the run to see why.", profile.name);
-        return Failure::new(Code::AgentExited, message);
+        return Failure::exited(profile.name);
     }
     let when = if alive { "before its session was open" } else { "without output" };
     let message = format!("{} exited {when}: run it by hand to see why.", profile.name);

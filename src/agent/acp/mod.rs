@@ -11,7 +11,7 @@ mod call;
 mod errors;
 mod native;
 mod open_requests;
-pub mod profile;
+pub(crate) mod profile;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -40,7 +40,7 @@ use std::path::PathBuf;
 
 /// The driver for an agent that speaks ACP.
 #[derive(Debug)]
-pub struct Acp {
+pub(crate) struct Acp {
     base: Base,
     index: Index,
     profile: &'static Profile,
@@ -97,7 +97,7 @@ pub struct Acp {
 
 impl Acp {
     /// Creates a driver for the agent that `base` starts.
-    pub fn new(base: Base, profile: &'static Profile) -> Acp {
+    pub(crate) fn new(base: Base, profile: &'static Profile) -> Acp {
         Acp {
             base,
             index: Index::default(),

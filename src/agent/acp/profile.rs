@@ -4,9 +4,9 @@ use super::native;
 use crate::agent::native::{NONE, Native};
 use crate::agent::{Program, ask_user};
 
-/// One agent's properties.
+/// The properties of one agent.
 #[derive(Debug)]
-pub struct Profile {
+pub(crate) struct Profile {
     /// The agent's display name.
     pub(super) name: &'static str,
     /// The way to log in, for an error message.
@@ -79,19 +79,19 @@ pub(crate) fn of(program: &Program, name: &str) -> &'static Profile {
 
 /// Gemini CLI (0.61.0). In a folder that it does not trust, it asks permission for everything. We want that, so we do
 /// not make it trust the folder. Gemini damages a session that it loads within the minute in which the session started.
-pub static GEMINI: Profile = Profile {
+pub(crate) static GEMINI: Profile = Profile {
     name: "Gemini CLI",
     login: "log in with `gemini`, or set GEMINI_API_KEY",
     model_flag: Some("--model"),
     dir_flag: Some("--include-directories"),
     has_modes: false,
-    // Without it there are two processes, and SIGTERM to the first has no effect.
+    // Without this variable, Gemini starts a second process, and SIGTERM to the first has no effect.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
     names_tools: false,
     ids_name_tools: true,
     titles_are_commands: true,
     stops_when_denied: false,
-    // It hides every tool named ask_user because it has one of its own, which it does not offer over ACP.
+    // Gemini hides every tool named ask_user, because it has its own, which it does not offer over ACP.
     ask_tool: "ask_the_user",
     own_call: Some(OwnCall { title: "ask_the_user ({server} MCP Server)", id: "mcp_{server}_ask_the_user__" }),
     asking_env: &[],
@@ -101,7 +101,7 @@ pub static GEMINI: Profile = Profile {
 };
 
 /// OpenCode (1.18.33).
-pub static OPENCODE: Profile = Profile {
+pub(crate) static OPENCODE: Profile = Profile {
     name: "OpenCode",
     login: "log in with `opencode auth login`",
     model_flag: None,
@@ -115,7 +115,7 @@ pub static OPENCODE: Profile = Profile {
     stops_when_denied: true,
     ask_tool: ask_user::TOOL,
     own_call: Some(OwnCall { title: "{server}_ask_user", id: "" }),
-    // The same as above, but our tool needs no permission.
+    // The value of `OPENCODE_ASKS`, except that our tool needs no permission.
     asking_env: &[(
         "OPENCODE_PERMISSION",
         r#"{"*":"ask","bash":"ask","edit":"ask","webfetch":"ask","task":"ask","external_directory":"ask","{server}_ask_user":"allow"}"#,
@@ -126,7 +126,7 @@ pub static OPENCODE: Profile = Profile {
 };
 
 /// An unknown agent that speaks ACP.
-pub static GENERIC: Profile = Profile {
+pub(crate) static GENERIC: Profile = Profile {
     name: "The agent",
     login: "log in with its own command",
     model_flag: None,

@@ -335,8 +335,8 @@ impl Acp {
         };
         match tokens {
             Some((input, output)) if !self.uncounted => {
-                self.used.input_tokens = Some(self.used.input_tokens.unwrap_or(0) + input);
-                self.used.output_tokens = Some(self.used.output_tokens.unwrap_or(0) + output);
+                let turn = Usage { input_tokens: Some(input), output_tokens: Some(output), ..Usage::default() };
+                self.used = self.used.plus(&turn);
             }
             _ => {
                 self.uncounted = true;

@@ -103,7 +103,7 @@ fn a_mode_is_set_before_the_model_as_the_session_offers_it() {
         let (sent, _) = hear(&mut driver, &json!({"jsonrpc": "2.0", "id": 4, "result": {}}));
         assert_eq!(sent[0]["method"], "session/prompt");
     }
-    // Not there, or refused: the message names those that are there, if their names can be shown.
+    // A mode that is missing or refused: the message names the existing ones whose names can be shown.
     let refused = |events: &[AgentEvent]| match events.last() {
         Some(AgentEvent::TurnOver(TurnOver::Failed(failure))) => {
             (failure.code, failure.message.clone(), failure.agent_message.clone())

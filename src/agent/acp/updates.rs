@@ -76,10 +76,7 @@ impl Acp {
         if self.passed.as_ref().is_some_and(|(_, passed)| *passed != id) {
             self.end_passed(turn);
         }
-        let (whole, _) = self.passed.get_or_insert_with(|| {
-            self.messages += 1;
-            (MessageKey(self.messages), id)
-        });
+        let (whole, _) = self.passed.get_or_insert_with(|| (MessageKey::next(&mut self.messages), id));
         let whole = *whole;
         turn.events.push(AgentEvent::Partial { whole, piece: piece.into(), done: false });
     }
@@ -108,8 +105,7 @@ impl Acp {
         let message = match &self.said {
             Some(said) => said.key,
             None => {
-                self.messages += 1;
-                let key = MessageKey(self.messages);
+                let key = MessageKey::next(&mut self.messages);
                 self.said = Some(Said { key, thought, id: id.map(Cow::into_owned) });
                 if !thought {
                     self.answer.replace("", self.answer_bytes);

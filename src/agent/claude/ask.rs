@@ -71,9 +71,13 @@ fn question(question: &Object<'_>) -> Ask {
     let choice = |option: Object<'_>| Some(Choice::labelled(option.string("label")?, option.string("description")));
     let choices = Choices::new(question.objects("options").filter_map(choice));
     let multiple = question.bool("multiSelect") == Some(true);
-    let kind = choices.map_or(Kind::Text, |choices| Kind::Select { choices, multiple, allow_other: true });
     let header = question.string("header").unwrap_or_default();
-    Ask::new(Purpose::Clarification, kind, header, question.string("question").unwrap_or_default())
+    Ask::new(
+        Purpose::Clarification,
+        Kind::open(choices, multiple),
+        header,
+        question.string("question").unwrap_or_default(),
+    )
 }
 
 impl ClaudeRequest {

@@ -12,7 +12,7 @@ pub(super) fn auth(status: Option<u16>) -> Failure {
     Failure::new(Code::AuthRequired, message).with_status(status)
 }
 
-/// One line that describes an `api_retry`.
+/// A line that describes an `api_retry`.
 pub(super) fn retrying(message: &Object<'_>, status: Option<u16>) -> String {
     let why = match status {
         Some(429) => "the rate limit",
@@ -107,8 +107,7 @@ fn by_status(status: Option<u16>, text: &str) -> Option<Failure> {
 /// The failure for an exit without a result.
 pub(super) fn exited(exit: AgentExit, alive: bool, stderr: &Text) -> Failure {
     if alive || exit.signal.is_some() {
-        let message = "Claude Code exited without a result: run it again, or record the run to see why.";
-        return Failure::new(Code::AgentExited, message);
+        return Failure::exited("Claude Code");
     }
     let message = match exit.code {
         Some(126 | 127) => "Claude Code could not be run: check that its program and its interpreter are installed.",

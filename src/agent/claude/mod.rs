@@ -19,7 +19,7 @@ mod tests;
 mod tools;
 mod usage;
 
-pub use self::native::NATIVE;
+pub(crate) use self::native::NATIVE;
 
 use self::ask::ClaudeRequest;
 use self::errors::ApiError;
@@ -39,7 +39,7 @@ use std::collections::BTreeMap;
 
 /// The driver for Claude Code, and for a recording of it.
 #[derive(Debug)]
-pub struct Claude {
+pub(crate) struct Claude {
     base: Base,
     index: Index,
     /// Claude's requests that wait for an answer. Several can be open at the same time.
@@ -81,7 +81,7 @@ pub struct Claude {
 
 impl Claude {
     /// Creates a driver for the agent that `base` starts.
-    pub fn new(base: Base) -> Claude {
+    pub(crate) fn new(base: Base) -> Claude {
         Claude {
             base,
             index: Index::default(),

@@ -10,7 +10,7 @@ const FOLDER: Folder = Folder { variable: ("CLAUDE_CONFIG_DIR", ""), home: ".cla
 const BESIDE: Folder = Folder { variable: ("CLAUDE_CONFIG_DIR", ""), home: "" };
 
 /// The facts about Claude Code.
-pub static NATIVE: Native = Native {
+pub(crate) static NATIVE: Native = Native {
     version: Some(Version { flag: "--version", folders: &[] }),
     login: Login {
         signs: &[

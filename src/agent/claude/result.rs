@@ -32,7 +32,7 @@ impl Claude {
     /// (seen with 2.1.330). In that case the turns are added up, and the cost is known only if the cost of the earlier
     /// runs is known.
     fn usage(&mut self, result: &Object<'_>) -> Usage {
-        usage::add(&mut self.used, usage::of_turn(result));
+        self.used = self.used.plus(&usage::of_turn(result));
         match usage::of_process(result).filter(|_| !self.resuming) {
             Some(usage) => usage,
             None => Usage { cost_usd: self.cost(result.number("total_cost_usd")), ..self.used },

@@ -109,10 +109,6 @@ impl Blocks {
         changed
     }
 
-    fn next_key(&mut self) -> MessageKey {
-        next(&mut self.blocks)
-    }
-
     /// Handles a complete block, without repeating the streamed part.
     pub(super) fn whole_block(
         &mut self,
@@ -124,7 +120,7 @@ impl Blocks {
     ) {
         let is_streamed = self.speaker(parent).is_some_and(|one| one.stream.is_some());
         if let Some(text) = whole.plain_str().filter(|text| !is_streamed && (1..=LONG).contains(&text.len())) {
-            let key = self.next_key();
+            let key = MessageKey::next(&mut self.blocks);
             return turn.events.push(speech(key, parent, thinking, text.to_owned(), true));
         }
         let mut chunks = Chunks::new(whole.get());
@@ -136,12 +132,12 @@ impl Blocks {
                     None => {
                         turn.events.push(AgentEvent::Withdrawn { message: stream.key });
                         chunks = Chunks::new(whole.get());
-                        (self.next_key(), String::new())
+                        (MessageKey::next(&mut self.blocks), String::new())
                     }
                 }
             }
             _ if chunks.left() == 0 => return,
-            _ => (self.next_key(), String::new()),
+            _ => (MessageKey::next(&mut self.blocks), String::new()),
         };
         if chunks.left() > LONG && self.long.is_empty() {
             turn.events.push(speech(key, parent, thinking, rest, false));
@@ -154,7 +150,7 @@ impl Blocks {
         turn.events.push(speech(key, parent, thinking, chunks.after(rest), true));
     }
 
-    /// Notes that a line begins.
+    /// Notes the address of a line that begins.
     pub(super) fn begin_line(&mut self, line: &str) {
         self.line_address = line.as_ptr().addr();
     }
@@ -207,7 +203,8 @@ impl Blocks {
             "thinking_delta" => (true, delta.string("thinking")?),
             "input_json_delta" => {
                 let piece = delta.string("partial_json")?;
-                let whole = self.change(parent, |one, blocks| *one.input.get_or_insert_with(|| next(blocks)));
+                let whole =
+                    self.change(parent, |one, blocks| *one.input.get_or_insert_with(|| MessageKey::next(blocks)));
                 turn.events.push(AgentEvent::Partial { whole, piece: piece.into(), done: false });
                 return Some(());
             }
@@ -219,7 +216,7 @@ impl Blocks {
         let key = self.change(parent, |one, blocks| {
             let stream = one.stream.get_or_insert_with(|| StreamedBlock {
                 message: one.message.clone(),
-                key: next(blocks),
+                key: MessageKey::next(blocks),
                 thinking,
                 sent: Fingerprint::default(),
             });
@@ -239,12 +236,6 @@ impl Blocks {
     pub(super) fn is_empty(&self) -> bool {
         self.main.is_silent() && self.subagents.len() == 0 && self.long.is_empty()
     }
-}
-
-/// The name of the next block.
-fn next(blocks: &mut u64) -> MessageKey {
-    *blocks += 1;
-    MessageKey(*blocks)
 }
 
 impl Speaker {

@@ -104,10 +104,7 @@ pub(super) fn locations(input: Option<&Object<'_>>) -> Vec<Place> {
 /// The exact action: the command or the change to the file with the other fields of the input, or else the whole input.
 pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
     let field = |name: &str| input.string(name).unwrap_or_default();
-    let prefixed = |sign: char, name: &str| {
-        let text = input.str(name).unwrap_or_default();
-        text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>()
-    };
+    let prefixed = |sign: char, name: &str| edits::signed(sign, &input.str(name).unwrap_or_default());
     // The question shows the file as its location.
     let (action, shown): (String, &[&str]) = match name {
         "Bash" => (field("command"), &["command"]),
@@ -150,8 +147,7 @@ pub(super) fn output(block: &Object<'_>) -> Option<Text> {
     if content.is_string() {
         return content.string().map(Text::from);
     }
-    let texts: Vec<String> = block.objects("content").filter_map(|part| part.string("text")).collect();
-    (!texts.is_empty()).then(|| texts.join("\n").into())
+    block.texts("content").map(Text::from)
 }
 
 #[cfg(test)]

@@ -25,21 +25,9 @@ pub(super) fn of_process(result: &Object<'_>) -> Option<Usage> {
         let cached = model.count("cacheReadInputTokens")?;
         let input = model.count("inputTokens")? + cached + model.count("cacheCreationInputTokens").unwrap_or(0);
         let output_tokens = model.count("outputTokens");
-        add(
-            &mut total,
-            Usage { input_tokens: Some(input), output_tokens, cached_input_tokens: Some(cached), cost_usd: None },
-        );
+        let used =
+            Usage { input_tokens: Some(input), output_tokens, cached_input_tokens: Some(cached), cost_usd: None };
+        total = total.plus(&used);
     }
     total.input_tokens.is_some().then_some(total)
-}
-
-/// Adds counts. An unknown count is ignored.
-pub(super) fn add(total: &mut Usage, more: Usage) {
-    let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
-        (Some(a), Some(b)) => Some(a.saturating_add(b)),
-        (a, b) => a.or(b),
-    };
-    total.input_tokens = sum(total.input_tokens, more.input_tokens);
-    total.output_tokens = sum(total.output_tokens, more.output_tokens);
-    total.cached_input_tokens = sum(total.cached_input_tokens, more.cached_input_tokens);
 }

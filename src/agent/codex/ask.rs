@@ -21,7 +21,6 @@ pub(super) enum CodexRequest {
     Approval,
     /// Codex's own question tool, with the ids of the questions.
     Questions(Vec<String>),
-    /// A form.
     Form(Form),
     /// One yes-or-no question for the whole elicitation.
     Consent,
@@ -78,8 +77,7 @@ pub(super) fn asynchronous(item: &Object<'_>) -> Option<(CodexRequest, Asks)> {
     let titles = item.objects("questions").map(|question| question.string("title").unwrap_or_default()).collect();
     let ask = |question: Object<'_>| {
         let labels = question.array("options").filter_map(Raw::string);
-        let choices = Choices::new(labels.map(|label| Choice::labelled(label, None)));
-        let kind = choices.map_or(Kind::Text, |choices| Kind::Select { choices, multiple: false, allow_other: true });
+        let kind = Kind::open(Choices::new(labels.map(|label| Choice::labelled(label, None))), false);
         Ask::new(Purpose::Clarification, kind, "", question.string("title").unwrap_or_default())
     };
     let asks: Asks = item.objects("questions").map(ask).collect();
@@ -151,11 +149,8 @@ fn patch_approval(params: &Object<'_>, spot: &Spot<'_>, items: &Items) -> Ask {
 }
 
 fn user_input(question: &Object<'_>) -> Ask {
-    let kind = match choices(question) {
-        _ if question.bool("isSecret") == Some(true) => Kind::Secret,
-        Some(choices) => Kind::Select { choices, multiple: false, allow_other: true },
-        None => Kind::Text,
-    };
+    let is_secret = question.bool("isSecret") == Some(true);
+    let kind = if is_secret { Kind::Secret } else { Kind::open(choices(question), false) };
     let header = question.string("header").unwrap_or_default();
     Ask::new(Purpose::Clarification, kind, header, question.string("question").unwrap_or_default())
 }

@@ -98,7 +98,7 @@ pub(super) fn no_use(error: Option<&Object<'_>>) -> Option<Failure> {
     refused.then(|| auth(reported.status).saying(reported.said()))
 }
 
-/// One line that describes an error after which Codex retries.
+/// A line that describes an error after which Codex retries.
 pub(super) fn retrying(error: Option<&Object<'_>>) -> String {
     let Reported { class, status, message, .. } = read(error);
     let why = match (class.as_str(), status) {
@@ -131,8 +131,7 @@ pub(super) fn refused(method: &str, error: Option<&rpc::Error>) -> Failure {
 /// The failure for an exit without a result. `open`: whether the thread was open. `alive`: whether a line came.
 pub(super) fn exited(exit: AgentExit, open: bool, alive: bool) -> Failure {
     if open || exit.signal.is_some() {
-        let message = "Codex exited without a result: run it again, or record the run to see why.";
-        return Failure::new(Code::AgentExited, message);
+        return Failure::exited("Codex");
     }
     let message = match exit.code {
         Some(126 | 127) => "Codex could not be run: check that its program and its interpreter are installed.",

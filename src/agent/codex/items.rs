@@ -104,7 +104,7 @@ impl Items {
             }
         };
         if !self.streams.contains(&key) {
-            let (message, sent) = (next(&mut self.messages), Fingerprint::default());
+            let (message, sent) = (MessageKey::next(&mut self.messages), Fingerprint::default());
             self.streams.insert(key.clone(), StreamedItem { message, thinking: thinking.is_some(), sent }, 0);
         }
         let stream = self.streams.get_mut(&key)?;
@@ -154,7 +154,7 @@ impl Items {
     fn whole(&mut self, key: &str, whole: String, thinking: bool, spot: &Spot<'_>, turn: &mut Turn) {
         let Some(stream) = self.streams.remove(key) else {
             if !whole.is_empty() {
-                turn.events.push(speech(next(&mut self.messages), whole, true, thinking, spot));
+                turn.events.push(speech(MessageKey::next(&mut self.messages), whole, true, thinking, spot));
             }
             return;
         };
@@ -164,7 +164,7 @@ impl Items {
             }
             _ => {
                 turn.events.push(AgentEvent::Withdrawn { message: stream.message });
-                turn.events.push(speech(next(&mut self.messages), whole, true, thinking, spot));
+                turn.events.push(speech(MessageKey::next(&mut self.messages), whole, true, thinking, spot));
             }
         }
     }
@@ -263,11 +263,6 @@ impl Items {
         let facts = if self.facts { facts(kind, item) } else { ToolFacts::default() };
         turn.events.push(AgentEvent::ToolOver { call: CallKey::of(&key), state, output, facts });
     }
-}
-
-fn next(messages: &mut u64) -> MessageKey {
-    *messages += 1;
-    MessageKey(*messages)
 }
 
 fn speech(message: MessageKey, piece: String, done: bool, reasoning: bool, spot: &Spot<'_>) -> AgentEvent {
@@ -423,11 +418,7 @@ fn changed(change: &Object<'_>, turn: &mut Turn) {
 fn output(kind: &str, item: &Object<'_>) -> Option<Text> {
     match kind {
         "commandExecution" => item.string("aggregatedOutput").map(Text::from),
-        "mcpToolCall" => {
-            let result = item.object("result")?;
-            let texts: Vec<String> = result.objects("content").filter_map(|part| part.string("text")).collect();
-            (!texts.is_empty()).then(|| texts.join("\n").into())
-        }
+        "mcpToolCall" => item.object("result")?.texts("content").map(Text::from),
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ mod native;
 #[cfg(test)]
 mod tests;
 
-pub use self::native::NATIVE;
+pub(crate) use self::native::NATIVE;
 
 use self::ask::CodexRequest;
 use self::items::{Items, Spot};
@@ -38,7 +38,7 @@ use std::path::Path;
 
 /// The driver for Codex.
 #[derive(Debug)]
-pub struct Codex {
+pub(crate) struct Codex {
     base: Base,
     index: Index,
     settings: Option<Box<Settings>>,
@@ -71,7 +71,7 @@ const START: &str = "turn/start";
 
 impl Codex {
     /// Creates a driver for the agent that `base` starts.
-    pub fn new(base: Base) -> Codex {
+    pub(crate) fn new(base: Base) -> Codex {
         Codex {
             base,
             index: Index::default(),

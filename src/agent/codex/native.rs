@@ -9,7 +9,7 @@ use crate::agent::native::{
 const FOLDER: Folder = Folder { variable: ("CODEX_HOME", ""), home: ".codex" };
 
 /// The facts about Codex.
-pub static NATIVE: Native = Native {
+pub(crate) static NATIVE: Native = Native {
     version: Some(Version { flag: "--version", folders: &["CODEX_HOME"] }),
     login: Login {
         signs: &[

@@ -30,7 +30,7 @@ const BLANK: usize = 64 << 10;
 
 /// The driver for any command.
 #[derive(Debug)]
-pub struct LinesDriver {
+pub(crate) struct LinesDriver {
     base: Base,
     args: Vec<String>,
     resume_args: Vec<String>,
@@ -66,7 +66,7 @@ impl LinesDriver {
     /// A driver for the command that `base` starts. `session_patterns`: regular expressions that find the session's
     /// id in their first group, or else in the whole match. `resume_args`: the arguments for a further turn; without
     /// them, sessions end with their process.
-    pub fn new(mut base: Base, session_patterns: Vec<String>, resume_args: Vec<String>) -> LinesDriver {
+    pub(crate) fn new(mut base: Base, session_patterns: Vec<String>, resume_args: Vec<String>) -> LinesDriver {
         let args = std::mem::take(&mut base.args);
         LinesDriver {
             base,
@@ -183,7 +183,6 @@ fn fits_argument(id: &SessionId) -> bool {
     !id.starts_with('-') && !id.contains(char::is_control)
 }
 
-/// Compiles the patterns.
 fn compiled(patterns: &[String]) -> Result<Vec<Pattern>, Failure> {
     let one = |(at, pattern): (usize, &String)| {
         Pattern::new(pattern).ok_or_else(|| {

@@ -229,7 +229,7 @@ fn a_further_turn_starts_another_process() {
     let mut turn = Turn::default();
     lines.follow_up("- yes", &mut turn);
     assert_eq!(turn.relaunch.unwrap().args, ["-r", "one", "- yes"]);
-    // Only another id is reported again.
+    // A repeated id is not reported again, but a different one is.
     assert_eq!(heard(&mut lines, &["id=one", "good"]), ("id=one\ngood".into(), Vec::new()));
     assert_eq!(over(&mut lines, exit(0)), Ok("id=one\ngood".into()));
     lines.follow_up("more", &mut Turn::default());

@@ -15,9 +15,10 @@ use crate::protocol::request::Settings;
 use crate::protocol::words::Warning;
 use crate::recording::{Header, MessagePiece, Moment};
 use crate::run::{Effect, Event, Origin};
+use std::ops::DerefMut;
 use std::path::PathBuf;
 
-impl<P: Peer, M: Machine> Conductor<P, M> {
+impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
     pub(super) fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::RunId(id) => self.door.run_id = id,

@@ -1,76 +1,44 @@
 //! The marker `<!--BLOCKED: REASON-->` in the agent's text, outside code fences and perhaps split over pieces. It is
 //! removed from the text. A marker without a reason is text.
 
-use crate::run::Fences;
-
-const BEGIN: &str = "<!--BLOCKED:";
-const END: &str = "-->";
-/// The maximum length of a marker, in bytes. A longer one is text.
-const LONGEST: usize = 4 << 10;
+use crate::run::Cutter;
 
 /// Removes the markers from one message that arrives in pieces.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct BlockedCutter {
-    /// Text that may begin a marker.
-    held: String,
-    /// The length of the held text that has been searched for the end of a marker.
-    searched: usize,
-    fences: Fences,
+    cutter: Cutter,
     /// The first reason.
     pub(super) reason: Option<String>,
 }
 
+/// The maximum length of a marker, in bytes. A longer one is text.
+const LONGEST: usize = 4 << 10;
+
+impl Default for BlockedCutter {
+    fn default() -> BlockedCutter {
+        BlockedCutter { cutter: Cutter::new("<!--BLOCKED:", LONGEST), reason: None }
+    }
+}
+
 impl BlockedCutter {
-    /// Adds a piece. Returns the text that is certainly not part of a marker.
-    pub(super) fn push(&mut self, piece: &str) -> String {
-        let mut text = std::mem::take(&mut self.held);
-        text.push_str(piece);
-        let (mut rest, mut out) = (text.as_str(), String::with_capacity(text.len()));
-        loop {
-            let (before, marker) = rest.split_at(rest.find('<').unwrap_or(rest.len()));
-            self.say(before, &mut out);
-            if marker.is_empty() {
-                return out;
+    /// Adds a piece. Returns the text that is certainly not part of a marker. `done`: the piece ends the message.
+    pub(super) fn push(&mut self, piece: &str, done: bool) -> String {
+        let first = &mut self.reason;
+        let mut take = |reason: &str| {
+            let is_reason = !reason.trim().is_empty();
+            if is_reason {
+                first.get_or_insert_with(|| reason.trim().to_owned());
             }
-            let may_be = !self.fences.open() && (marker.starts_with(BEGIN) || BEGIN.starts_with(marker));
-            let from = self.searched.max(BEGIN.len()).min(marker.len());
-            let end =
-                marker[marker.floor_char_boundary(from)..].find(END).map(|at| marker.floor_char_boundary(from) + at);
-            match end.filter(|end| may_be && *end <= LONGEST) {
-                Some(end) if !marker[BEGIN.len()..end].trim().is_empty() => {
-                    self.reason.get_or_insert_with(|| marker[BEGIN.len()..end].trim().to_owned());
-                    rest = &marker[end + END.len()..];
-                }
-                None if may_be && marker.len() <= LONGEST => {
-                    self.searched = marker.len().saturating_sub(END.len());
-                    self.held = marker.to_owned();
-                    return out;
-                }
-                Some(_) | None => {
-                    self.say("<", &mut out);
-                    rest = &marker[1..];
-                }
-            }
-            self.searched = 0;
-        }
-    }
-
-    /// The rest of the text at the end of the message.
-    pub(super) fn finish(&mut self) -> String {
-        std::mem::take(&mut self.held)
-    }
-
-    fn say(&mut self, text: &str, out: &mut String) {
-        self.fences.see(text);
-        out.push_str(text);
+            is_reason
+        };
+        self.cutter.push(piece, done, &mut take).unwrap_or_else(|| piece.to_owned())
     }
 }
 
 /// A whole text without its markers, and the first reason.
 pub(super) fn cut(text: &str) -> (String, Option<String>) {
     let mut cutter = BlockedCutter::default();
-    let mut rest = cutter.push(text);
-    rest.push_str(&cutter.finish());
+    let rest = cutter.push(text, true);
     (rest, cutter.reason)
 }
 
@@ -103,12 +71,12 @@ mod tests {
         let whole = cut(&text);
         for at in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
             let mut cutter = BlockedCutter::default();
-            let joined = [cutter.push(&text[..at]), cutter.push(&text[at..]), cutter.finish()].concat();
+            let joined = [cutter.push(&text[..at], false), cutter.push(&text[at..], true)].concat();
             assert_eq!((joined, cutter.reason), whole);
         }
         let mut cutter = BlockedCutter::default();
-        let mut joined: String = text.chars().map(|c| cutter.push(c.encode_utf8(&mut [0; 4]))).collect();
-        joined.push_str(&cutter.finish());
+        let mut joined: String = text.chars().map(|c| cutter.push(c.encode_utf8(&mut [0; 4]), false)).collect();
+        joined.push_str(&cutter.push("", true));
         assert_eq!((joined, cutter.reason), whole);
     }
 

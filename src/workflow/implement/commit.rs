@@ -130,7 +130,6 @@ impl Commits {
     }
 }
 
-/// The commit of HEAD.
 pub(crate) fn head(now: Option<BaselineResult>) -> Option<String> {
     now?.ok()??.head().map(str::to_owned)
 }

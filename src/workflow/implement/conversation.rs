@@ -1,5 +1,6 @@
 //! The sessions of the agent: each phase gets a new one, and a retry continues it if possible.
 
+use super::machine::AgentTurn;
 use super::observer::{Observation, Observer};
 use crate::agent::Driver;
 use crate::agent::registry::Dialect;
@@ -21,12 +22,6 @@ pub(super) struct Conversation {
     driver: Option<Box<dyn Driver>>,
 }
 
-/// The result of a turn.
-pub(super) struct TurnSaid {
-    pub(super) acted: bool,
-    pub(super) blocked: Option<String>,
-}
-
 /// The settings that all sessions of a phase share.
 pub(super) struct Terms {
     pub(super) judge: Arc<dyn Judge>,
@@ -40,7 +35,7 @@ impl Conversation {
         outer: &mut Outer<'_>,
         prompt: SessionPrompt,
         terms: &Terms,
-    ) -> Result<TurnSaid, Stop> {
+    ) -> Result<AgentTurn, Stop> {
         *self = Conversation::default();
         self.turn(outer, prompt, terms, How::Begin)
     }
@@ -52,7 +47,7 @@ impl Conversation {
         prompt: SessionPrompt,
         whole: impl FnOnce() -> SessionPrompt,
         terms: &Terms,
-    ) -> Result<TurnSaid, Stop> {
+    ) -> Result<AgentTurn, Stop> {
         let driver = self.driver.take().filter(|driver| driver.takes_turns());
         if let (Dialect::Lines, Some(driver)) = (outer.agent().dialect, driver) {
             return self.turn(outer, prompt, terms, How::Driver(driver));
@@ -73,7 +68,7 @@ impl Conversation {
         prompt: SessionPrompt,
         terms: &Terms,
         how: How,
-    ) -> Result<TurnSaid, Stop> {
+    ) -> Result<AgentTurn, Stop> {
         let (sender, over) = bounded(1);
         let (resume, wrap): (Option<SessionId>, Wrap) = match how {
             How::Begin => (None, Box::new(move |inner| Box::new(Observer::new(inner, sender)))),
@@ -85,14 +80,9 @@ impl Conversation {
         let answer = outer.session(session);
         let observed = over.try_recv().ok();
         self.session_id = answer?.or(self.session_id.take());
-        let (acted, blocked) = match observed {
-            Some(Observation { acted, blocked, driver }) => {
-                self.driver = Some(driver);
-                (acted, blocked)
-            }
-            None => (false, None),
-        };
-        Ok(TurnSaid { acted, blocked })
+        let Some(Observation { acted, blocked, driver }) = observed else { return Ok(AgentTurn::default()) };
+        self.driver = Some(driver);
+        Ok(AgentTurn { acted, blocked })
     }
 }
 

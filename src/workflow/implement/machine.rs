@@ -63,7 +63,6 @@ pub(crate) enum Fault {
     Manual(String),
 }
 
-/// The prompt of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TurnPrompt<'a> {
     /// A new session with the phase's prompt.
@@ -137,7 +136,6 @@ pub(crate) enum Why {
     Blocked(String),
 }
 
-/// The end of the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LoopEnd {
     /// Every command of the plan has passed in the final state.
@@ -145,12 +143,6 @@ pub(crate) enum LoopEnd {
     /// The maximum number of phases has passed.
     Enough,
     /// A phase did not pass.
-    Failed(Attempt, Why, Fault),
-}
-
-/// The end of one phase.
-enum PhaseEnd {
-    Passed,
     Failed(Attempt, Why, Fault),
 }
 
@@ -183,9 +175,6 @@ impl<'p> Loop<'p> {
     }
 
     /// Carries out the plan.
-    ///
-    /// # Errors
-    /// The world's reason to stop.
     pub(crate) fn run<W: World>(&mut self, world: &mut W) -> Result<LoopEnd, W::Stop> {
         loop {
             let Some(phase) = self.first_open() else {
@@ -200,9 +189,8 @@ impl<'p> Loop<'p> {
             world.begin(phase)?;
             let end = self.phase(phase, world);
             world.end(phase);
-            match end? {
-                PhaseEnd::Passed => {}
-                PhaseEnd::Failed(at, why, fault) => return Ok(LoopEnd::Failed(at, why, fault)),
+            if let Some(failed) = end? {
+                return Ok(failed);
             }
         }
     }
@@ -219,8 +207,8 @@ impl<'p> Loop<'p> {
         self.max_phases.is_some_and(|most| passed as u64 >= most)
     }
 
-    /// Runs all attempts at one phase.
-    fn phase<W: World>(&mut self, phase: usize, world: &mut W) -> Result<PhaseEnd, W::Stop> {
+    /// Runs all attempts at one phase. `None`: it passed.
+    fn phase<W: World>(&mut self, phase: usize, world: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
         let earlier = self.phases[phase].begun && self.progress[phase].attempts == 0;
         let reopened = self.reopened[phase].clone();
         let (mut last, mut idle) = (None::<Fault>, 0);
@@ -245,7 +233,7 @@ impl<'p> Loop<'p> {
                 self.progress[phase].state = PhaseOutcome::Passed;
                 world.tell(at, PhaseState::Passed, None);
                 world.commit(phase)?;
-                return Ok(PhaseEnd::Passed);
+                return Ok(None);
             };
             let why = match turn.blocked {
                 Some(reason) => Some(Why::Blocked(reason)),
@@ -257,7 +245,7 @@ impl<'p> Loop<'p> {
                 self.progress[phase].state = PhaseOutcome::Failed;
                 world.mark(at, Mark::Failed)?;
                 world.tell(at, PhaseState::Failed, Some(&fault));
-                return Ok(PhaseEnd::Failed(at, why, fault));
+                return Ok(Some(LoopEnd::Failed(at, why, fault)));
             }
             world.tell(at, PhaseState::Failed, Some(&fault));
             last = Some(fault);

@@ -26,7 +26,7 @@ mod ready;
 mod report;
 mod site;
 
-pub use ready::{Preview, Target, admit, preview};
+pub(crate) use ready::{Preview, Target, admit, preview};
 
 use crate::config::Places;
 use crate::engine::no_thread;
@@ -42,7 +42,7 @@ use ready::ReadyPlan;
 use site::Site;
 
 /// Carries out the plan, and ends the run.
-pub fn carry(mut outer: Outer<'_>, target: Target, places: &Places) -> Ended {
+pub(crate) fn carry(mut outer: Outer<'_>, target: Target, places: &Places) -> Ended {
     let outcome = begin(&mut outer, target, places);
     outer.close(outcome)
 }

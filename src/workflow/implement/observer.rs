@@ -72,9 +72,8 @@ impl Observer {
         match event {
             AgentEvent::Text { message, piece, done, reasoning: false, parent: None } => {
                 let cutter = self.cutters.entry(message).or_default();
-                let mut piece = cutter.push(piece.unredacted());
+                let piece = cutter.push(piece.unredacted(), done);
                 if done {
-                    piece.push_str(&cutter.finish());
                     self.hear(message);
                 }
                 AgentEvent::Text { message, piece: piece.into(), done, reasoning: false, parent: None }
@@ -218,8 +217,8 @@ impl Driver for Observer {
     fn drained(&mut self, exit: AgentExit, turn: &mut Turn) {
         // An unfinished message ends with the process.
         for (message, mut cutter) in std::mem::take(&mut self.cutters) {
-            self.blocked = self.blocked.take().or(cutter.reason.take());
-            let piece = cutter.finish();
+            let piece = cutter.push("", true);
+            self.blocked = self.blocked.take().or(cutter.reason);
             if !piece.is_empty() {
                 let (done, reasoning, parent) = (false, false, None);
                 let piece = Text::from(piece);

@@ -27,7 +27,7 @@ const OWN: [&str; 2] = [HOME, ".git"];
 /// The reason why the protected paths were not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
-    /// They exceed [`FILES`] or [`BYTES`].
+    /// The paths exceed [`FILES`] or [`BYTES`].
     TooLarge,
     /// The work was given up.
     GivenUp,
@@ -69,10 +69,8 @@ pub(crate) struct ProtectedState {
 }
 
 impl ProtectedState {
-    /// Reads the paths, which are relative to the project's folder.
-    ///
-    /// # Errors
-    /// They exceed the limits, or the work was given up.
+    /// Reads the paths, which are relative to the project's folder. Error: they exceed the limits, or the work was
+    /// given up.
     pub(crate) fn take(project: &Path, entries: &[String], until: &Until) -> Result<ProtectedState, Unread> {
         let keys = [RandomState::new(), RandomState::new()];
         let held = Walk::new(project, &keys, until).all(entries)?;

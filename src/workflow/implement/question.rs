@@ -1,5 +1,6 @@
 //! The questions that spektacular itself asks: consent to the commands, and manual checks.
 
+use super::machine::ManualAnswer;
 use crate::agent::Reply;
 use crate::protocol::outbound::Text;
 use crate::protocol::question::{Answer, Ask, Kind, Place, Subject};
@@ -26,21 +27,21 @@ pub(crate) fn manual(text: &str) -> Ask {
     Ask::new(Purpose::Clarification, Kind::Confirm, "Manual check", text)
 }
 
-/// Whether a manual check is answered with Yes. `None`: nobody answered it.
-pub(crate) fn checked(reply: &Reply) -> Option<bool> {
+pub(super) fn checked(reply: &Reply) -> ManualAnswer {
     match reply {
-        Reply::Answer(Answer::Bool(yes)) => Some(*yes),
+        Reply::Answer(Answer::Bool(true)) => ManualAnswer::Yes,
+        Reply::Answer(Answer::Bool(false)) => ManualAnswer::No,
         Reply::Answer(Answer::One(_) | Answer::Many(_) | Answer::Text(_) | Answer::Null)
         | Reply::Allowed
         | Reply::Declined(_)
         | Reply::Denied(_)
-        | Reply::NoUser => None,
+        | Reply::NoUser => ManualAnswer::Unanswered,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{checked, consent, manual};
+    use super::{ManualAnswer, checked, consent, manual};
     use crate::agent::Reply;
     use crate::protocol::question::{ALLOW_ONCE, Answer, DENY};
     use crate::protocol::words::Category;
@@ -59,10 +60,10 @@ mod tests {
     fn only_yes_and_no_answer_a_manual_check() {
         assert_eq!(manual("Is it friendly?").default, None);
         for (reply, answer) in [
-            (Reply::Answer(Answer::Bool(true)), Some(true)),
-            (Reply::Answer(Answer::Bool(false)), Some(false)),
-            (Reply::Declined(None), None),
-            (Reply::NoUser, None),
+            (Reply::Answer(Answer::Bool(true)), ManualAnswer::Yes),
+            (Reply::Answer(Answer::Bool(false)), ManualAnswer::No),
+            (Reply::Declined(None), ManualAnswer::Unanswered),
+            (Reply::NoUser, ManualAnswer::Unanswered),
         ] {
             assert_eq!(checked(&reply), answer);
         }

@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 
 /// The location of the plan, and the settings for carrying it out.
 #[derive(Debug)]
-pub struct Target {
+pub(crate) struct Target {
     pub(super) project: Project,
     pub(super) path: PlanPath,
     /// The plan as people see it.
@@ -44,10 +44,8 @@ pub struct Target {
 }
 
 /// Finds the plan. `from`: the base of relative paths on the command line. `None`: the plan comes with run.start.
-///
-/// # Errors
-/// The plan does not exist, or lies outside the project.
-pub fn admit(
+/// Error: the plan does not exist, or lies outside the project.
+pub(crate) fn admit(
     settings: &mut Settings,
     options: WorkflowSettings,
     from: Option<&Path>,
@@ -73,7 +71,7 @@ impl Target {
 pub(super) const READ_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
 /// The plan as a dry run shows it.
-pub struct Preview {
+pub(crate) struct Preview {
     /// The plan as people see it.
     pub target: String,
     /// The phases.
@@ -82,11 +80,9 @@ pub struct Preview {
     pub prompt: SessionPrompt,
 }
 
-/// Reads a plan without changing anything. Fails like a run would, except for consent and locks.
-///
-/// # Errors
-/// The plan, its prompts or the work tree cannot be used.
-pub fn preview(
+/// Reads a plan without changing anything. Fails like a run would, except for consent and locks. Error: the plan, its
+/// prompts or the work tree cannot be used.
+pub(crate) fn preview(
     settings: &mut Settings,
     options: WorkflowSettings,
     from: Option<&Path>,
@@ -137,9 +133,6 @@ impl ReadyPlan {
     }
 
     /// Reads and checks the plan and the prompts.
-    ///
-    /// # Errors
-    /// The fault of the plan or its prompts.
     pub(super) fn read(
         target: Target,
         settings: &Settings,

@@ -38,7 +38,6 @@ impl Account {
     }
 }
 
-/// The report of a phase.
 pub(super) fn report(phase: &PlanPhase, progress: &PhaseProgress, account: &Account) -> PhaseReport {
     PhaseReport {
         id: phase.id(),

@@ -2,7 +2,7 @@
 
 use super::command::VerifyStep;
 use super::commit::{self, Commits, SCRIPT, list, message};
-use super::conversation::{Conversation, Terms, TurnSaid};
+use super::conversation::{Conversation, Terms};
 use super::judge::Guarded;
 use super::machine::{AgentTurn, Attempt, Failing, Fault, ManualAnswer, Mark, TurnPrompt, World};
 use super::plan_file::PlanFile;
@@ -162,7 +162,7 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
 
     /// Whether the agent did something. `before`: the work tree before its turn, if git can list it. The run's own
     /// baseline is not enough, because a fast agent may change a file before it is taken.
-    fn acted(&mut self, said: &TurnSaid, before: Option<Arc<Baseline>>) -> Result<bool, Stop> {
+    fn acted(&mut self, said: &AgentTurn, before: Option<Arc<Baseline>>) -> Result<bool, Stop> {
         let reported = self.outer.seen().files.iter().any(|file| !is_own(file.path.shown()));
         let changed = match before {
             Some(before) => self.wait(GIT_LIMIT, move |until| before.compare(until).ok())?.flatten(),
@@ -279,7 +279,7 @@ impl World for Site<'_, '_, '_> {
         let said = said?;
         let acted = self.acted(&said, tree)?;
         self.restore()?;
-        Ok(AgentTurn { acted, blocked: said.blocked })
+        Ok(AgentTurn { acted, ..said })
     }
 
     fn differences(&mut self, _phase: usize) -> Result<Vec<String>, Stop> {
@@ -314,17 +314,13 @@ impl World for Site<'_, '_, '_> {
         let (sender, reply) = bounded(1);
         let driver = Box::new(QuietStep::Asks(Box::new(manual(text)), sender));
         self.step(Step { driver, limit: None, phase: None, judge: None })?;
-        let answer = reply.try_recv().ok().and_then(|reply| checked(&reply));
-        if answer.is_none() {
+        let answer = reply.try_recv().map_or(ManualAnswer::Unanswered, |reply| checked(&reply));
+        if answer == ManualAnswer::Unanswered {
             let phase = self.phase(at.phase).id();
             let text = prompt::short(text, SHOWN);
             self.outer.warn(Warning::Unverified, format!("{phase}: nobody confirmed the manual check: {text}"));
         }
-        Ok(match answer {
-            Some(true) => ManualAnswer::Yes,
-            Some(false) => ManualAnswer::No,
-            None => ManualAnswer::Unanswered,
-        })
+        Ok(answer)
     }
 
     fn commit(&mut self, index: usize) -> Result<(), Stop> {

@@ -15,9 +15,9 @@ const TIME_BYTES_MAX: usize = 40;
 pub enum State {
     /// An attempt has begun.
     InProgress,
-    /// Its commands have passed.
+    /// The phase's commands have passed.
     Passed,
-    /// Its attempts have failed, or the final check reopened it.
+    /// The attempts at the phase have failed, or the final check reopened it.
     Failed,
 }
 
@@ -71,7 +71,6 @@ pub(super) fn digest(line: &str) -> Option<Digest> {
     Digest::parse(spec.strip_prefix("spec=")?)
 }
 
-/// The line for a digest.
 pub(super) fn digest_line(digest: &Digest) -> String {
     format!("{OPEN} spec={digest}{CLOSE}")
 }

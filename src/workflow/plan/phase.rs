@@ -8,7 +8,7 @@ use crate::workflow::markdown::{TextLine, requirement, task_id};
 pub struct PlanPhase {
     /// The number, 1 to 999.
     pub number: u16,
-    /// Its title.
+    /// The title.
     pub title: String,
     /// The line of its heading, from 1.
     pub line: usize,
@@ -107,7 +107,6 @@ pub(super) fn phase_heading(line: &str) -> Option<(u16, &str)> {
     Some((number.parse().ok().filter(|_| good)?, title))
 }
 
-/// The line as a task.
 pub(super) fn task(line: &TextLine<'_>) -> Option<Task> {
     task_in(line.text, line.number).filter(|_| line.is_outside())
 }

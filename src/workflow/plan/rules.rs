@@ -91,7 +91,7 @@ impl Checked {
 struct At {
     number: u16,
     title: String,
-    /// Its lines, including the heading.
+    /// The lines of the phase, including the heading.
     lines: Range<usize>,
 }
 
@@ -115,11 +115,8 @@ fn places(lines: &[TextLine<'_>], found: &mut Violations) -> Vec<At> {
             places.push(At { number, title: title.to_owned(), lines: at..lines.len() });
             open = true;
         } else if begins_with_phase(&heading) {
-            found.at(
-                line.number,
-                Rule::PhaseHeading,
-                "Write the heading of a phase as `## Phase 1: TITLE`, or reword it.",
-            );
+            let text = "Write the heading of a phase as `## Phase 1: TITLE`, or reword it.";
+            found.at(line.number, Rule::PhaseHeading, text);
         }
     }
     places
@@ -157,18 +154,12 @@ fn phase(place: &At, lines: &[TextLine<'_>], text: &str, found: &mut Violations)
     };
     verify::read(below, &mut phase, found);
     if phase.tasks.is_empty() {
-        found.at(
-            phase.line,
-            Rule::NoTasks,
-            "Write the tasks of this phase as `- [ ] T1.1 TEXT`, with the number of the phase first.",
-        );
+        let text = "Write the tasks of this phase as `- [ ] T1.1 TEXT`, with the number of the phase first.";
+        found.at(phase.line, Rule::NoTasks, text);
     }
     if phase.verify.is_empty() {
-        found.at(
-            phase.line,
-            Rule::NoVerify,
-            "Add `### Verify` to this phase, with at least one command in a fence with the info string sh.",
-        );
+        let text = "Add `### Verify` to this phase, with at least one command in a fence with the info string sh.";
+        found.at(phase.line, Rule::NoVerify, text);
     }
     if phase.tasks.len() > TASKS_MAX {
         found.absent(Rule::TooLarge, "Use at most 99 tasks in a phase.");

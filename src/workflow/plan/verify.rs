@@ -27,11 +27,8 @@ pub(super) fn read(lines: &[TextLine<'_>], phase: &mut PlanPhase, found: &mut Vi
             if section == Section::Verify {
                 sections += 1;
                 if sections > 1 {
-                    found.at(
-                        line.number,
-                        Rule::Verify,
-                        "Merge this section into the earlier `### Verify` of the phase.",
-                    );
+                    let text = "Merge this section into the earlier `### Verify` of the phase.";
+                    found.at(line.number, Rule::Verify, text);
                 }
             }
             continue;
@@ -64,11 +61,8 @@ fn manual(line: &TextLine<'_>, found: &mut Violations) -> Option<Manual> {
     line.item()?;
     let text = line.text.strip_prefix("- Manual: ").map(str::trim).filter(|text| !text.is_empty());
     if text.is_none() {
-        found.at(
-            line.number,
-            Rule::Verify,
-            "Write this list item as `- Manual: TEXT`, or move it out of `### Verify`.",
-        );
+        let text = "Write this list item as `- Manual: TEXT`, or move it out of `### Verify`.";
+        found.at(line.number, Rule::Verify, text);
     }
     text.map(|text| Manual { text: text.to_owned(), line: line.number })
 }
@@ -91,11 +85,8 @@ fn protected(line: &TextLine<'_>, found: &mut Violations) -> Option<Protected> {
     let entry = item.strip_prefix('`').and_then(|item| item.strip_suffix('`')).unwrap_or(item);
     let parts: Vec<&str> = entry.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     if entry.starts_with('/') || entry.contains("..") {
-        found.at(
-            line.number,
-            Rule::Protect,
-            "Name a file or folder of the project by its path from the project's folder.",
-        );
+        let text = "Name a file or folder of the project by its path from the project's folder.";
+        found.at(line.number, Rule::Protect, text);
     } else if parts.iter().any(|part| *part == HOME || *part == ".git") {
         found.at(line.number, Rule::Protect, "Remove this entry: spektacular protects this folder itself.");
     } else if parts.is_empty() {

@@ -30,10 +30,7 @@ pub struct PlanPath {
 }
 
 impl Argument {
-    /// Reads an argument. `what`: SPEC or PLAN.
-    ///
-    /// # Errors
-    /// It is neither a path nor a name.
+    /// Reads an argument. `what`: SPEC or PLAN. Error: it is neither a path nor a name.
     pub fn parse(what: &str, text: &OsStr) -> Result<Argument, Failure> {
         let bytes = text.as_encoded_bytes();
         if bytes.contains(&b'/') || bytes.ends_with(b".md") {
@@ -67,10 +64,7 @@ impl PlanPath {
 
 impl Project {
     /// The project around a folder: the nearest folder with a `.spektacular`, up to the root of the git work tree;
-    /// without one, that root; outside git, the folder itself.
-    ///
-    /// # Errors
-    /// The folder does not exist.
+    /// without one, that root; outside git, the folder itself. Error: the folder does not exist.
     pub fn around(cwd: &Path) -> io::Result<Project> {
         let cwd = cwd.canonicalize()?;
         let root = cwd.ancestors().find(|folder| is_work_tree(folder));
@@ -81,9 +75,7 @@ impl Project {
     }
 
     /// The specification that an argument names, relative to the project's folder. `from`: the base of relative paths.
-    ///
-    /// # Errors
-    /// It does not exist, or lies outside the project.
+    /// Error: it does not exist, or lies outside the project.
     pub fn spec(&self, argument: &Argument, from: &Path) -> Result<PathBuf, Failure> {
         match argument {
             Argument::Path(path) => self.inside("SPEC", path, from),
@@ -94,10 +86,7 @@ impl Project {
         }
     }
 
-    /// The plan that an argument names.
-    ///
-    /// # Errors
-    /// It does not exist, or lies outside the project.
+    /// The plan that an argument names. Error: it does not exist, or lies outside the project.
     pub fn plan(&self, argument: &Argument, from: &Path) -> Result<PlanPath, Failure> {
         let (plan, what) = match argument {
             Argument::Path(path) => (PlanPath::of(self.inside("PLAN", path, from)?), "The plan.md of PLAN".to_owned()),
@@ -107,9 +96,7 @@ impl Project {
     }
 
     /// A user's path as a path relative to the project's folder, without links. It must exist. `what`: the argument.
-    ///
-    /// # Errors
-    /// It does not exist, or lies outside the project.
+    /// Error: it does not exist, or lies outside the project.
     pub fn inside(&self, what: &str, path: &Path, from: &Path) -> Result<PathBuf, Failure> {
         let outside = || {
             let message = format!(

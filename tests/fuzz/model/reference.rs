@@ -406,7 +406,7 @@ impl Reference {
         self.complete();
     }
 
-    /// Resolves questions that nobody answers, because stdin ended or their time ran out.
+    /// Resolves the questions that nobody answers because stdin ended or their time ran out.
     fn nobody(&mut self, how: &'static str) {
         let (mut fails, mut some) = (false, false);
         // The groups with the earliest deadlines come first.

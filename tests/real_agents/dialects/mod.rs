@@ -24,7 +24,7 @@ pub(crate) enum Asked {
     Unknown,
 }
 
-/// One model's API.
+/// The API of a model provider.
 pub(crate) trait Dialect: Sync {
     /// The purpose of a POST to this path, without its query.
     fn asked(&self, path: &str, body: &Value) -> Asked;

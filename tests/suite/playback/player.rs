@@ -56,7 +56,7 @@ impl<'a> Player<'a> {
         self.next_directive()
     }
 
-    /// One moment of the recording.
+    /// A moment of the recording.
     pub(crate) fn moment(&mut self, index: usize) -> Result<(), String> {
         let case = self.case;
         let (at, moment) = &case.recording.moments[index];

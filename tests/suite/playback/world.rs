@@ -39,7 +39,7 @@ pub(crate) enum Sent {
     Eof,
 }
 
-/// One frame: its encoded line, and its JSON.
+/// A frame: its encoded line, and its JSON.
 pub(crate) struct Frame {
     pub(crate) line: String,
     pub(crate) value: Value,
@@ -175,7 +175,7 @@ impl Machine for Notebook {
 }
 
 pub(crate) struct World {
-    conductor: Conductor<JsonLines, Notebook>,
+    conductor: Conductor<Box<JsonLines>, Notebook>,
     pub(crate) frames: Vec<Frame>,
     /// Overrides the settings of run.start.
     over: Options,
@@ -186,7 +186,7 @@ impl World {
     pub(crate) fn new(cwd: &str, over: Options, agents: Agents) -> World {
         let layers = Layers::of(agents);
         let machine = Notebook::at(cwd);
-        let conductor = Conductor::new(Job::new(layers), JsonLines::default(), machine, RANDOM, Ids::default());
+        let conductor = Conductor::new(Job::new(layers), Box::<JsonLines>::default(), machine, RANDOM, Ids::default());
         World { conductor, frames: Vec::new(), over }
     }
 
@@ -304,7 +304,7 @@ impl World {
     }
 
     /// The conductor, for everything without a method here.
-    pub(crate) fn conductor(&mut self) -> &mut Conductor<JsonLines, Notebook> {
+    pub(crate) fn conductor(&mut self) -> &mut Conductor<Box<JsonLines>, Notebook> {
         &mut self.conductor
     }
 

@@ -16,7 +16,7 @@ heard '"thread/start"'; out '{"id":3,"result":{"thread":{"id":"t"},"model":"gpt-
 heard '"turn/start"'; out '{"id":4,"result":{"turn":{"id":"u","status":"inProgress"}}}'
 "#;
 
-/// Its steps.
+/// A fake Codex: the steps of its turn.
 pub(crate) struct Codex {
     body: String,
     asked: u32,

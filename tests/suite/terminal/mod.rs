@@ -17,7 +17,8 @@ use std::io::{BufRead, BufReader};
 fn json_lines_over_a_terminal_are_neither_cut_nor_echoed() {
     // All three streams are the terminal, as for a program that hands a PTY to a model.
     let mut person = Case::new().at_terminal(&["adhoc", "--output", "json"]);
-    // Longer than a line of a terminal. Written after the terminal is switched, because it would be cut before that.
+    // The note is longer than a terminal's line buffer. It is typed after the switch, because the terminal would cut it
+    // before.
     let switched = || !tcgetattr(&person.keyboard).unwrap().local_modes.contains(LocalModes::ICANON);
     assert!(io::wait_for(limit(), switched), "the terminal was not switched");
     let note = "x".repeat(6000);

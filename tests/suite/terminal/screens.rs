@@ -166,7 +166,7 @@ fn permission_command() -> Case {
     )
 }
 
-/// One run with a plan, a failure, a question and a diff.
+/// A run with a plan, a failure, a question and a diff.
 fn story() -> Case {
     let output = "Exit code 101\ntest parser::empty_input ... FAILED\ntest result: FAILED. 41 passed; 1 failed\n";
     let ask = json!({"questions": [{

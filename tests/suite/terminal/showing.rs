@@ -87,6 +87,15 @@ fn the_agent_cannot_reach_the_terminal_of_the_person() {
     person.waits_for("Hello");
     assert_eq!(person.ends().0, 0);
     assert_eq!(person.file("log/notes").lines().next(), Some("no terminal"));
+    // A query to an agent outside a run.
+    let look =
+        "if (: </dev/tty) 2>/dev/null; then echo a terminal; else echo no terminal; fi >\"$HOME\"/notes\necho '{}'";
+    for (agent, args) in [("claude", ["agents", "check"].as_slice()), ("opencode", &["export", "ses_1", "--agent"])] {
+        let case = Case::new().script(&format!("bin/{agent}"), look);
+        let mut person = case.at_terminal(&[args, &[agent]].concat());
+        person.ends();
+        assert_eq!(person.file("home/notes"), "no terminal\n", "{args:?}");
+    }
 }
 
 #[test]

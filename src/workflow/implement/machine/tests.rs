@@ -231,7 +231,7 @@ fn the_commands_alone_decide_at_the_first_attempt_on_a_phase_that_an_earlier_run
     let (ending, _) = run(&phases, &mut world);
     assert_eq!(ending, Ok(LoopEnd::Complete));
     assert_eq!(world.turns_and_commands(), ["P1 turn (new, earlier)", "P1 a: passed"]);
-    // Only at the first attempt; and it was idle all the same.
+    // The second attempt does not have this exception, and the first one still counts as idle.
     let mut world = Fake::default().turning([IDLE, IDLE]).with("a", &[false]);
     let (ending, _) = run(&phases, &mut world);
     assert_eq!(failure(&ending).map(|(at, why, _)| (at.number, why)), Some((2, &Why::NoProgress)));
