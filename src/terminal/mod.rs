@@ -213,18 +213,6 @@ impl TerminalFront {
         String::new()
     }
 
-    /// The line about permissions that were denied because nobody answered.
-    fn denials(&self) -> String {
-        let count: u64 = self.denied.values().sum();
-        if count == 0 || self.look.detail == Detail::Quiet {
-            return String::new();
-        }
-        let why: Vec<&str> = self.denied.keys().copied().collect();
-        let permissions = if count == 1 { "permission" } else { "permissions" };
-        let line = format!("{count} {permissions} denied ({}). Allow with --yes or --permissions", why.join(", "));
-        self.look.paint(Ink::Yellow, &line) + "\n"
-    }
-
     /// The line of --verbose about a permission that a policy allowed or denied.
     fn by_policy(&self, resolution: Resolution, permission: Option<&(Subject, Option<&str>)>) -> String {
         let Some((subject, value)) = permission.filter(|_| resolution == Resolution::Policy) else {
