@@ -200,7 +200,7 @@ pub enum AgentEvent {
         piece: Text,
         /// Whether the message is complete now.
         done: bool,
-        /// Whether it is a thought. The same for all pieces of a message.
+        /// Whether it is a thought. All pieces of a message have the same value.
         reasoning: bool,
         /// The tool call whose sub-agent speaks.
         parent: Option<CallKey>,

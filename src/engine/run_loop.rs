@@ -88,7 +88,7 @@ pub(super) struct RunLoop<'e, 'p> {
     engine: &'e mut Engine,
     conductor: Conductor<&'p mut dyn Peer, Host>,
     awaited: AwaitedStart,
-    /// Disconnected once the work is over that the run waits for.
+    /// Disconnected once the work that the run waits for is over.
     errand: Receiver<Infallible>,
     /// Whether the run knows that the input has ended.
     input_ended: bool,

@@ -15,7 +15,7 @@ const LINES: usize = 10;
 /// The columns of a line of that output, where it is no terminal.
 const COLUMNS: usize = 200;
 
-/// A phase, as a frame tells it.
+/// A phase, as a frame reports it.
 pub(super) struct PhaseLine<'a> {
     pub(super) title: &'a str,
     pub(super) number: u64,

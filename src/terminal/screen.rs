@@ -76,7 +76,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Lines alone.
+    /// Lines without a text or a prompt.
     pub(super) fn lines(lines: impl Into<String>) -> Shown {
         Shown { lines: lines.into(), ..Shown::default() }
     }
