@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 /// The order in which parts are cut if a frame is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rank {
+pub(crate) enum Rank {
     /// Outputs and details.
     Output,
     /// Lists.
@@ -26,11 +26,11 @@ pub enum Rank {
 
 impl Rank {
     /// All ranks, in the order of cutting.
-    pub const ALL: [Rank; 4] = [Rank::Output, Rank::List, Rank::Text, Rank::Own];
+    pub(crate) const ALL: [Rank; 4] = [Rank::Output, Rank::List, Rank::Text, Rank::Own];
 }
 
 /// A list that can be cut.
-pub trait Cut {
+pub(crate) trait Cut {
     /// The number of elements.
     fn count(&self) -> usize;
     /// Keeps the first `count` elements.
@@ -57,7 +57,7 @@ impl Cut for Choices {
 }
 
 /// A part of a body.
-pub enum BodyPart<'a> {
+pub(crate) enum BodyPart<'a> {
     /// Free text.
     Text(&'a mut Text),
     /// A setting or a sentence of our own, which may contain a secret too.
