@@ -252,7 +252,7 @@ impl Acp {
         self.called = false;
         // The agents treat a text that begins with a slash, even after white space, as a command. `@path` is plain text
         // in ACP.
-        let command = text.trim_start().starts_with('/') && !self.raw_prompt;
+        let command = text.trim_start().starts_with('/') && !self.wants.raw_prompt;
         let guard = if command { "The task:\n" } else { "" };
         let block = |image: &Image| json!({"type": "image", "mimeType": image.media_type, "data": image.label()});
         let text = json!({"type": "text", "text": format!("{guard}{text}")});
