@@ -89,7 +89,6 @@ impl Value {
     }
 }
 
-/// A place in a file.
 fn at(file: &str, line: usize) -> String {
     format!("{file}, line {line}")
 }

@@ -150,7 +150,6 @@ impl Slot<'_> {
         }
     }
 
-    /// The name, for a message.
     pub(super) fn name(&self) -> String {
         match self {
             Slot::Key(key) => key.name.to_owned(),

@@ -16,9 +16,7 @@ use std::collections::HashSet;
 pub(crate) enum Rank {
     /// Outputs and details.
     Output,
-    /// Lists.
     List,
-    /// Texts.
     Text,
     /// JSON that the orchestrator itself sent.
     Own,
@@ -56,7 +54,6 @@ impl Cut for Choices {
     }
 }
 
-/// A part of a body.
 pub(crate) enum BodyPart<'a> {
     /// Free text.
     Text(&'a mut Text),
@@ -226,7 +223,6 @@ fn question(body: &mut Question, visit: Visit<'_>) {
     text(Rank::Text, asked, visit);
 }
 
-/// The options of a question and its default.
 fn answers(kind: &mut Kind, default: &mut Option<Answer>, visit: Visit<'_>) {
     let options: &[Choice] = match kind {
         Kind::Select { choices, multiple: _, allow_other: _ } => {

@@ -13,7 +13,7 @@ pub enum Contents {
     Missing,
     /// The file is too large to be read.
     TooLarge,
-    /// Its bytes.
+    /// The bytes of the file.
     Bytes(Vec<u8>),
 }
 

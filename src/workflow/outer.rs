@@ -78,7 +78,6 @@ struct Last {
     unattended: Unattended,
 }
 
-/// A session of the agent.
 pub(crate) struct Session {
     pub prompt: SessionPrompt,
     pub resume: Option<SessionId>,
@@ -117,9 +116,7 @@ pub(crate) struct StepEnd {
 /// The end of a run, as the process reports it.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// The exit code.
     pub code: u8,
-    /// The first signal.
     pub signal: Option<i32>,
     /// A sentence about the answers given in advance whose keys matched no question.
     pub unused_answers: Option<String>,
@@ -253,7 +250,6 @@ impl<'p> Outer<'p> {
         }
     }
 
-    /// Emits a warning.
     pub(crate) fn warn(&mut self, warning: Warning, text: impl Into<Text>) {
         self.tell(About::Warning(warning), text);
     }

@@ -58,7 +58,6 @@ pub(crate) struct Acp {
     waiting: u64,
     /// The agent's requests that wait for an answer. Several can be open at once.
     pending: OpenRequests,
-    /// The open tool calls.
     calls: OpenMap<Call>,
     finished: Recent,
     /// The message that is being streamed.

@@ -245,7 +245,6 @@ impl Acp {
         self.prompt(&prompt, &images, turn);
     }
 
-    /// Starts a turn.
     pub(super) fn prompt(&mut self, text: &str, images: &[Image], turn: &mut Turn) {
         self.phase = Phase::Prompting;
         self.answer = FinalAnswer::default();
@@ -377,12 +376,10 @@ pub(super) enum Setter {
     Request,
 }
 
-/// The modes of a session.
 #[derive(Debug, Default)]
 pub(super) struct Modes {
     /// The way to set a mode. `None`: the session has no modes.
     set: Option<Setter>,
-    /// The known names.
     names: Vec<String>,
 }
 

@@ -45,7 +45,6 @@ pub(super) fn api_error(line: &Object<'_>) -> Option<ApiError> {
     Some(ApiError { class, said: said::errors(texts.iter().map(String::as_str)) })
 }
 
-/// The failure for a result that is an error.
 pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown_session: bool) -> TurnOver {
     let reason = result.string("terminal_reason").unwrap_or_default();
     if reason.starts_with("aborted") {

@@ -37,7 +37,6 @@ struct StreamedItem {
 #[derive(Clone, Debug)]
 pub(super) struct Patch {
     pub(super) category: Category,
-    /// The further categories of the patch.
     pub(super) also: Vec<Category>,
     pub(super) title: String,
     pub(super) locations: Vec<Place>,
@@ -407,7 +406,6 @@ fn changed(change: &Object<'_>, turn: &mut Turn) {
     turn.events.extend(moved.map(|path| AgentEvent::Changed { path, action: Action::Created }));
 }
 
-/// A tool's output.
 fn output(kind: &str, item: &Object<'_>) -> Option<Text> {
     match kind {
         "commandExecution" => item.string("aggregatedOutput").map(Text::from),

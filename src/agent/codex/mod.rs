@@ -65,7 +65,6 @@ pub(crate) struct Codex {
     leaving: bool,
 }
 
-/// The method that starts a turn.
 const START: &str = "turn/start";
 
 impl Codex {

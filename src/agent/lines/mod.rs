@@ -54,7 +54,6 @@ pub(crate) struct LinesDriver {
     sought: u64,
     /// The indexes of the patterns that matched in this turn, to note each once.
     matched: Vec<usize>,
-    /// Whether a turn is running.
     running: bool,
     cleaner: Cleaner,
     /// The current line and the position in it.
