@@ -115,7 +115,6 @@ pub(crate) const fn two<A>(
     row(name, about, words, false, Reader::Two(read))
 }
 
-/// The actions of a command, from its rows.
 pub(crate) const fn actions<A, const N: usize>(rows: &[ActionRow<A>]) -> [Action; N] {
     let (mut actions, mut at) = ([Action { name: "", about: "", words: &[], optional: false }; N], 0);
     while at < N {

@@ -136,7 +136,6 @@ pub(crate) fn read_workflow(
     Ok(Adhoc { workflow: Some(kind), ..read(rows, given, words)? })
 }
 
-/// Reads the flags and words of `adhoc`.
 pub(crate) fn read(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
     let mut adhoc: Adhoc = store(rows, given)?;
     for (name, (flag, list)) in std::mem::take(&mut adhoc.lists) {

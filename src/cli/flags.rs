@@ -40,7 +40,6 @@ const CONTINUE_HELP: &str = "\
 A run with a prompt on the command line stores its session in .spektacular/local, which git ignores.
 Without a .spektacular, it uses the user's state folder; with --output json, it then stores nothing.";
 
-/// The flags of `adhoc`.
 pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     own("prompt", "TEXT", FlagForm::Text, "the task", |to: &mut Adhoc, flag, value| {
         to.prompt = Some(text(flag, value)?);
@@ -220,7 +219,6 @@ const fn agent<T>(help: &'static str, set: SetOwn<T>) -> Row<T> {
     own("agent", "AGENT", FlagForm::Text, help, set).short('a').default(DEFAULT)
 }
 
-/// The flags of `agents`.
 pub(crate) const AGENTS: &[Row<AgentsArgs>] = &[
     own_switch("all", "with check: also show why the other agents are not available", |to: &mut AgentsArgs| {
         to.all = true
@@ -233,7 +231,6 @@ pub(crate) const AGENTS: &[Row<AgentsArgs>] = &[
     json(|to| to.output = Output::Json),
 ];
 
-/// The flags of `sessions`.
 pub(crate) const SESSIONS: &[Row<SessionsArgs>] = &[
     own("cwd", "DIR", FlagForm::Text, "the directory of the sessions", |to: &mut SessionsArgs, _, value| {
         to.cwd = Some(value.into());
@@ -248,7 +245,6 @@ pub(crate) const SESSIONS: &[Row<SessionsArgs>] = &[
     json(|to| to.output = Output::Json),
 ];
 
-/// The flags of `export`.
 pub(crate) const EXPORT: &[Row<Export>] = &[
     agent("the agent of the session", |to: &mut Export, flag, value| {
         to.agent = Some(text(flag, value)?);
@@ -267,7 +263,6 @@ pub(crate) const EXPORT: &[Row<Export>] = &[
     json(|to| to.output = Output::Json),
 ];
 
-/// The flags of `open`.
 pub(crate) const OPEN: &[Row<Open>] = &[
     agent("the agent to open", |to: &mut Open, flag, value| {
         to.agent = Some(text(flag, value)?);
@@ -302,7 +297,6 @@ pub(crate) const OPEN: &[Row<Open>] = &[
     switch("permissions", "\"allow\"", "the same as --permissions allow").named("yes").short('y'),
 ];
 
-/// The flags of `config`.
 pub(crate) const CONFIG: &[Row<ConfigArgs>] = &[
     own_switch("global", "use the user's file instead of the project's", |to: &mut ConfigArgs| to.global = true)
         .begins("Configuration"),
@@ -327,7 +321,6 @@ pub(crate) const CHECK: &[Row<CheckArgs>] = &[
     json(|to| to.output = Output::Json),
 ];
 
-/// The flags of `init`.
 pub(crate) const INIT: &[Row<InitArgs>] = &[
     output(|to: &mut InitArgs, flag, value| {
         to.output = Output::read(flag, &value)?;
@@ -337,7 +330,6 @@ pub(crate) const INIT: &[Row<InitArgs>] = &[
     json(|to| to.output = Output::Json),
 ];
 
-/// The flags of `replay`.
 pub(crate) const REPLAY: &[Row<Replay>] = &[
     own_switch("strict", "fail if the host deviates from the recording", |to: &mut Replay| to.strict = true)
         .begins("Playing"),

@@ -83,7 +83,6 @@ struct Unread {
     progress: usize,
 }
 
-/// A run in the loop.
 pub(super) struct RunLoop<'e, 'p> {
     engine: &'e mut Engine,
     conductor: Conductor<&'p mut dyn Peer, Host>,

@@ -111,7 +111,6 @@ impl Table<'_> {
         })
     }
 
-    /// The names of the commands.
     fn names(&self) -> Vec<Candidate> {
         let candidate =
             |command: &Command| Candidate { word: command.name.into(), about: command.text.about.to_owned() };

@@ -84,7 +84,6 @@ impl TerminalFront {
     }
 }
 
-/// A line for each phase.
 fn table(phases: &[PhaseReport], columns: usize) -> String {
     let rows: Vec<[String; 6]> = phases.iter().map(cells).collect();
     let widths: Vec<usize> = (0..6).map(|at| rows.iter().map(|row| row[at].len()).max().unwrap_or_default()).collect();

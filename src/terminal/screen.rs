@@ -95,7 +95,6 @@ enum Line {
     Status(String, usize),
 }
 
-/// The terminal.
 #[derive(Debug, Default)]
 pub(super) struct Screen {
     look: Look,

@@ -108,7 +108,7 @@ fn absent(file: &str, contents: &Contents) -> Vec<Violation> {
             let name = of_plan.map_or("the specification", |name| name);
             found.absent(Rule::MissingFile, format!("Write {name} as a regular file."));
         }
-        Contents::TooLarge => found.absent(Rule::TooLarge, "Shorten the file to at most 256 KiB."),
+        Contents::TooLarge => found.too_long(),
         Contents::Bytes(_) => {}
     }
     found.sorted(file, &[])

@@ -67,7 +67,7 @@ struct Section<'l, 'a> {
 
 fn read(bytes: &[u8], found: &mut Violations) -> Spec {
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        found.absent(Rule::TooLarge, "Shorten the file to at most 256 KiB.");
+        found.too_long();
         return Spec::default();
     }
     let text = decoded(bytes, found);
