@@ -7,7 +7,7 @@ use crate::agent::registry::Agent;
 use crate::cli::{Export, Output};
 use crate::io::output::print_bytes;
 use crate::process::child::not_found as agent_not_found;
-use crate::process::query::{Asked, Queries, find, variable};
+use crate::process::query::{Asked, NoAnswer, Queries, find, variable};
 use crate::process::tree::nonce;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::json::to_line;
@@ -89,9 +89,7 @@ fn export(agent: &Agent, session: &str) -> Result<Vec<u8>, Failure> {
         SessionStore::File { folder, paths, first_line } => {
             let found =
                 newest(agent, folder, &paths(session), &first_line(session)).ok_or_else(|| no_session(agent))?;
-            contents(&found).ok_or_else(|| {
-                Failure::new(Code::AgentError, "The file of the session cannot be read: check its permissions.")
-            })
+            contents(&found)
         }
         SessionStore::Command { args, unknown } => printed(agent, args(session), unknown),
     }
@@ -127,10 +125,16 @@ fn begins(path: &Path, text: &str) -> bool {
     read.is_ok() && String::from_utf8_lossy(&line).contains(text)
 }
 
-fn contents(path: &Path) -> Option<Vec<u8>> {
+fn contents(path: &Path) -> Result<Vec<u8>, Failure> {
+    let failed = |message| Failure::new(Code::AgentError, message);
+    let unreadable = |_| failed("The file of the session cannot be read: check its permissions.");
+    let file = File::open(path).map_err(unreadable)?;
+    if file.metadata().map_err(unreadable)?.len() > SESSION_BYTES {
+        return Err(failed("The session is longer than 1 GiB: copy it from the agent's own folder."));
+    }
     let mut data = Vec::new();
-    File::open(path).ok()?.take(SESSION_BYTES + 1).read_to_end(&mut data).ok()?;
-    (data.len() as u64 <= SESSION_BYTES).then_some(data)
+    file.take(SESSION_BYTES).read_to_end(&mut data).map_err(unreadable)?;
+    Ok(data)
 }
 
 /// The session as the agent prints it.
@@ -143,7 +147,14 @@ fn printed(agent: &Agent, args: Vec<String>, unknown_says: &[&str]) -> Result<Ve
     let args = own.into_iter().chain(args).collect();
     let asked = Asked { cwd: None, base: &agent.base, args, env: Vec::new(), limit: LIMIT, bytes: SESSION_BYTES };
     let failed = format!("{} did not print the session: try its own export command.", agent.name);
-    let answer = Queries::begin().ask(&asked).map_err(|_| Failure::new(Code::AgentError, failed.clone()))?;
+    let answer = Queries::begin().ask(&asked).map_err(|why| {
+        let why = match why {
+            NoAnswer::Missing | NoAnswer::NotStarted => "cannot be started: check its permissions and its interpreter",
+            NoAnswer::Late => "did not print the session within 60 s: try its own export command",
+            NoAnswer::TooLong => "printed more than 1 GiB: try its own export command",
+        };
+        Failure::new(Code::AgentError, format!("{} {why}.", agent.name))
+    })?;
     let says = String::from_utf8_lossy(&answer.errors);
     match answer.code {
         // A truncated session is useless.

@@ -4,14 +4,19 @@ use crate::io::files::OpenFolder;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::workflow::HOME;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The name of the project's file, and of the user's.
 const FILE: &str = "config.json";
 /// The maximum size of a file, in bytes.
 const FILE_BYTES: u64 = 4 << 20;
+/// The maximum wait for another process that changes a file in the same folder, and the pause between two checks.
+const LOCK_LIMIT: Duration = Duration::from_secs(10);
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// The places of the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -134,8 +139,9 @@ pub(super) fn change(
     let folder = target.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder).map_err(denied)?;
     let lock = File::open(folder).map_err(denied)?;
-    // Some file systems have no locks. There, the later of two simultaneous changes wins.
-    let alone = lock.lock().is_ok();
+    let alone = is_alone(&lock).ok_or_else(|| {
+        unusable(path, " is being changed by another process, which does not finish: stop that process")
+    })?;
     let old = read(&target)?;
     let new = change(old.as_deref())?;
     parse(new.as_bytes()).map_err(|_| unusable(path, " would be broken by this change: edit it by hand"))?;
@@ -148,6 +154,20 @@ pub(super) fn change(
     let temporary = OsString::from(format!(".{}{by}.tmp", name.to_string_lossy()));
     let folder = OpenFolder::open(folder).map_err(denied)?;
     folder.replace(name, &temporary, mode, new.as_bytes()).map_err(denied)
+}
+
+/// Locks a folder against other processes of this program. Returns false if its file system has no locks: there, the
+/// later of two simultaneous changes wins. `None`: another process keeps the lock.
+fn is_alone(folder: &File) -> Option<bool> {
+    let began = Instant::now();
+    while began.elapsed() < LOCK_LIMIT {
+        match folder.try_lock() {
+            Ok(()) => return Some(true),
+            Err(TryLockError::Error(_)) => return Some(false),
+            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
+        }
+    }
+    None
 }
 
 /// Whether a text is short enough to be read again.

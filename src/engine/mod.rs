@@ -127,10 +127,10 @@ impl Engine {
         let errand = job.errand.take();
         let mut conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
         conductor.outbox().set_apart(streams_are_apart());
-        let begin = match self.signals {
-            _ if !myself::has_room() => Begin::Refused(no_room()),
-            Some(_) => begin,
-            None => Begin::Refused(no_thread()),
+        let begin = match (myself::low_limit(), &self.signals) {
+            (Some(limit), _) => Begin::Refused(Failure::new(Code::ResourceExhausted, limit)),
+            (None, Some(_)) => begin,
+            (None, None) => Begin::Refused(no_thread()),
         };
         let (host, ending) = RunLoop::new(self, conductor, errand).carry(begin);
         host.dismiss();
@@ -158,13 +158,6 @@ impl Engine {
             carried: ending.carried,
         }
     }
-}
-
-/// The failure of a run without enough address space.
-fn no_room() -> Failure {
-    let needed = myself::ADDRESS_SPACE >> 20;
-    let message = format!("The address space limit of this process is below {needed} MiB: raise it with `ulimit -v`.");
-    Failure::new(Code::ResourceExhausted, message)
 }
 
 /// The failure of a run for which no thread could be started.

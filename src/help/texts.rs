@@ -178,6 +178,7 @@ pub(crate) const EXPORT: CommandText = CommandText {
     about: "print a session in the agent's own format",
     more: "\
 The session is printed exactly as the agent stores it. Nothing is redacted.
+It may have at most 1 GiB. An agent that prints it itself has 60 s.
 Without SESSION, it is the last session that spektacular ran in this directory, of any agent unless --agent names one.
 With --output json, it is the string export_data in an object {success, agent, session_id, export_data}.",
     examples: &[(

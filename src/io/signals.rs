@@ -5,7 +5,7 @@ use super::spawn_thread;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use signal_hook::consts::{
     SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1,
-    SIGUSR2, SIGVTALRM, SIGWINCH, SIGXFSZ,
+    SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
 };
 use signal_hook::iterator::Signals;
 use std::fs::File;
@@ -31,7 +31,7 @@ pub(crate) enum Signal {
 
 /// The signals that end a process by default, apart from requests to end, from faults of the process itself, and from
 /// those that nothing can handle.
-const FATAL: [i32; 6] = [SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF];
+const FATAL: [i32; 7] = [SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU];
 
 /// The signals of this process.
 #[derive(Debug)]

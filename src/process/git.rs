@@ -140,6 +140,10 @@ impl Baseline {
     fn take(cwd: &Path, begun: SystemTime, until: &Until, path: OsString, config: Option<OsString>) -> BaselineResult {
         let Some(git) = Git::open(cwd, path, config, until)? else { return Ok(None) };
         let Status { head, files } = git.status(until)?;
+        if git.head_files().into_iter().flatten().any(|file| since(&file, begun)) {
+            // A fast agent may have committed already, so the state at its start is unknown.
+            return Err(Incomplete::Late);
+        }
         let mut dirty = BTreeMap::new();
         for (name, seen) in files {
             let metadata = git.look(&name, Some(&seen));
@@ -287,12 +291,15 @@ impl State {
     /// The state of a file at the time `begun`, derived from a later look: a fast agent may already have changed it.
     /// `tracked`: the file is in HEAD. `None`: the file did not exist.
     fn before(metadata: &Metadata, begun: SystemTime, tracked: bool) -> Option<State> {
-        if !tracked && metadata.created().is_ok_and(|born| born >= begun) {
+        let state = State::of(metadata);
+        if !since(metadata, begun) {
+            return Some(state);
+        }
+        if !tracked && metadata.created().is_ok_and(|born| born >= begun - CLOCK_SLACK) {
             return None;
         }
-        let state = State::of(metadata);
         // The earlier state is unknown, but differs from the present one.
-        Some(if since(metadata, begun) { State { modified: (i64::MIN, 0), ..state } } else { state })
+        Some(State { modified: (i64::MIN, 0), ..state })
     }
 
     fn of(metadata: &Metadata) -> State {
@@ -305,4 +312,27 @@ fn since(metadata: &Metadata, then: SystemTime) -> bool {
     let then = then.duration_since(UNIX_EPOCH).unwrap_or_default();
     let nanoseconds = i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
     i128::try_from(then.as_nanos()).is_ok_and(|then| nanoseconds >= then)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{State, since};
+    use std::fs;
+    use std::time::Duration;
+
+    #[test]
+    fn a_file_created_right_after_the_start_by_a_coarse_clock_is_new() {
+        let folder = crate::process::scratch::Scratch::new().unwrap();
+        let file = folder.path().join("new");
+        fs::write(&file, "1").unwrap();
+        let born = file.metadata().unwrap().created().unwrap();
+        let begun = born + Duration::from_millis(4);
+        while !since(&file.metadata().unwrap(), begun) {
+            fs::write(&file, "2").unwrap();
+        }
+        let metadata = file.metadata().unwrap();
+        assert_eq!(State::before(&metadata, begun, false), None);
+        assert!(State::before(&metadata, begun, true).is_some());
+        assert!(State::before(&metadata, begun + Duration::from_secs(1), false).is_some());
+    }
 }

@@ -48,12 +48,20 @@ pub fn keep_private() {
 const RESERVED: u64 = ADDRESS_SPACE - (32 << 20);
 
 /// The minimum address space for a run, in bytes. A process that reaches the limit in an allocation aborts.
-pub(crate) const ADDRESS_SPACE: u64 = if cfg!(target_env = "gnu") { 2 << 30 } else { 64 << 20 };
+const ADDRESS_SPACE: u64 = if cfg!(target_env = "gnu") { 2 << 30 } else { 64 << 20 };
 
-/// Whether the limit of this process's address space leaves room for a run.
-pub(crate) fn has_room() -> bool {
+/// The minimum stack for a run, in bytes. The main thread of a run needs about 110 KiB of it, and without them it is
+/// killed by SIGSEGV.
+const STACK: u64 = 256 << 10;
+
+/// The limit of this process that leaves no room for a run, as a sentence. `None`: there is room.
+pub(crate) fn low_limit() -> Option<String> {
     use rustix::process::{Resource, getrlimit};
-    getrlimit(Resource::As).current.is_none_or(|limit| limit >= ADDRESS_SPACE)
+    let limits = [(Resource::As, ADDRESS_SPACE, "address space", "-v"), (Resource::Stack, STACK, "stack", "-s")];
+    let (_, least, name, option) =
+        limits.into_iter().find(|(limit, least, ..)| getrlimit(*limit).current.is_some_and(|now| now < *least))?;
+    let least = if least < 1 << 20 { format!("{} KiB", least >> 10) } else { format!("{} MiB", least >> 20) };
+    Some(format!("The {name} limit of this process is below {least}: raise it with `ulimit {option}`."))
 }
 
 /// The length of the longest agent line, in bytes. While a line is handled, it takes up to eight times its length; without

@@ -23,6 +23,9 @@ use std::time::{Duration, Instant};
 /// The maximum time of the sweep of an agent's remaining processes.
 const SWEEP_LIMIT: Duration = Duration::from_millis(500);
 
+/// The maximum size of the stderr that is kept of an agent, in bytes.
+const ERRORS_BYTES: u64 = 64 << 10;
+
 /// The destination of the program's stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Errors {
@@ -39,7 +42,7 @@ pub struct QueryOutput {
     pub code: Option<i32>,
     /// The program's stdout.
     pub output: Vec<u8>,
-    /// The program's stderr, if it is collected separately.
+    /// The start of the program's stderr, if it is collected separately.
     pub errors: Vec<u8>,
 }
 
@@ -91,7 +94,7 @@ fn collect(
     end: impl FnOnce(u32, bool),
 ) -> Result<QueryOutput, NoAnswer> {
     let pid = child.id();
-    let said = [Some(out), err].map(|pipe| pipe.map(|pipe| read(pipe, bytes, pid)));
+    let said = [Some(read(out, bytes, pid)), err.map(|err| read_start(err, pid))];
     let said = said.map(|said| said.map_or(Some(Some(Vec::new())), |said| until.wait_for(&said)));
     // The child is not reaped yet, so its pid cannot be reused.
     end(pid, said.iter().all(Option::is_some));
@@ -138,14 +141,30 @@ impl Until {
 /// Reads a pipe to its end and then waits for the process to exit, in a detached thread. The result is `None` after a
 /// read error or more than `bytes` bytes.
 fn read(pipe: PipeReader, bytes: u64, pid: u32) -> Receiver<Option<Vec<u8>>> {
-    let (sender, receiver) = bounded(1);
-    let work = move || {
+    gather(pid, move || {
         let mut output = Vec::new();
         let whole = pipe.take(bytes + 1).read_to_end(&mut output).is_ok();
+        (whole && output.len() as u64 <= bytes).then_some(output)
+    })
+}
+
+/// Like [`read`], but keeps only the first [`ERRORS_BYTES`] bytes, and discards the rest.
+fn read_start(mut pipe: PipeReader, pid: u32) -> Receiver<Option<Vec<u8>>> {
+    gather(pid, move || {
+        let mut start = Vec::new();
+        pipe.by_ref().take(ERRORS_BYTES).read_to_end(&mut start).ok()?;
+        io::copy(&mut pipe, &mut io::sink()).ok()?;
+        Some(start)
+    })
+}
+
+fn gather(pid: u32, work: impl FnOnce() -> Option<Vec<u8>> + Send + 'static) -> Receiver<Option<Vec<u8>>> {
+    let (sender, receiver) = bounded(1);
+    let _ = spawn_thread("output", move || {
+        let output = work();
         wait_without_reaping(pid);
-        let _ = sender.send((whole && output.len() as u64 <= bytes).then_some(output));
-    };
-    let _ = spawn_thread("output", work);
+        let _ = sender.send(output);
+    });
     receiver
 }
 
@@ -162,7 +181,7 @@ pub struct Asked<'a> {
     pub env: Vec<(String, OsString)>,
     /// The time limit for the answer.
     pub limit: Duration,
-    /// The maximum number of bytes that the agent may write to each of stdout and stderr.
+    /// The maximum number of bytes that the agent may write to stdout.
     pub bytes: u64,
 }
 

@@ -3,8 +3,11 @@
 //!
 //! serde_json's own error texts quote their input, so none of them leaves this module.
 
+mod escape;
 mod mapped;
 
+pub use escape::put_string;
+use escape::{is_plain, plain_len};
 pub use mapped::{Change, map_keys_and_strings, map_strings};
 
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -147,94 +150,6 @@ struct SafeFormatter;
 pub(super) fn unsafe_on_a_line(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{61c}'
         | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Whether a byte needs no escape in a string of safe JSON. Every character that must be escaped begins with a control
-/// character, a quote, a backslash, or one of four bytes. Has no branch, so that a block of bytes is one computation.
-const fn is_plain(byte: u8) -> bool {
-    (byte >= 0x20)
-        & (byte != b'"')
-        & (byte != b'\\')
-        & (byte != 0x7f)
-        & (byte != 0xc2)
-        & (byte != 0xd8)
-        & (byte != 0xe2)
-}
-
-/// [`is_plain`] of every byte: faster for a single one.
-const PLAIN: [bool; 256] = {
-    let (mut plain, mut byte) = ([false; 256], 0);
-    while byte < 256 {
-        plain[byte] = is_plain(byte as u8);
-        byte += 1;
-    }
-    plain
-};
-
-/// The length of the beginning of a text that needs no escape, up to the first character that may need one.
-fn plain_len(text: &str) -> usize {
-    let (blocks, rest) = text.as_bytes().as_chunks::<16>();
-    let is_whole = |block: &&[u8; 16]| block.iter().fold(true, |plain, byte| plain & is_plain(*byte));
-    let whole = blocks.iter().take_while(is_whole).count();
-    let next = blocks.get(whole).map_or(rest, <[u8; 16]>::as_slice);
-    whole * 16 + next.iter().take_while(|byte| PLAIN[usize::from(**byte)]).count()
-}
-
-/// Appends a text as a string of safe JSON.
-pub fn put_string(text: &str, out: &mut Vec<u8>) {
-    out.reserve(text.len() + 2);
-    out.push(b'"');
-    let mut rest = text;
-    loop {
-        let (plain, special) = rest.split_at(plain_len(rest));
-        out.extend_from_slice(plain.as_bytes());
-        if special.is_empty() {
-            break;
-        }
-        rest = put_specials(special, out);
-    }
-    out.push(b'"');
-}
-
-/// The number of bytes after a special one that are examined one by one, because more special ones may follow, as in
-/// JSON.
-const NEAR: usize = 16;
-
-/// Appends the first part of a text that begins with a special character. Returns the rest.
-fn put_specials<'t>(text: &'t str, out: &mut Vec<u8>) -> &'t str {
-    let (mut at, mut end) = (0, 0);
-    while let Some(byte) = text.as_bytes().get(at).copied() {
-        if PLAIN[usize::from(byte)] {
-            if at >= end && text.is_char_boundary(at) {
-                break;
-            }
-            out.push(byte);
-            at += 1;
-            continue;
-        }
-        let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) else { break };
-        at += c.len_utf8();
-        end = at + NEAR;
-        match c {
-            '"' => out.extend_from_slice(b"\\\""),
-            '\\' => out.extend_from_slice(b"\\\\"),
-            '\n' => out.extend_from_slice(b"\\n"),
-            '\r' => out.extend_from_slice(b"\\r"),
-            '\t' => out.extend_from_slice(b"\\t"),
-            '\u{8}' => out.extend_from_slice(b"\\b"),
-            '\u{c}' => out.extend_from_slice(b"\\f"),
-            _ if c < ' ' || unsafe_on_a_line(c) => put_escape(c, out),
-            _ => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-        }
-    }
-    text.get(at..).unwrap_or_default()
-}
-
-/// Appends `\u` and four digits. Every character that is escaped so has a code below 0x10000.
-fn put_escape(c: char, out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.extend_from_slice(b"\\u");
-    out.extend([12, 8, 4, 0].map(|shift| DIGITS[(u32::from(c) >> shift) as usize & 15]));
 }
 
 /// Appends a number.

@@ -69,6 +69,17 @@ fn a_file_that_is_deleted_before_the_baseline_is_reported_as_deleted() {
 }
 
 #[test]
+fn a_commit_before_the_baseline_is_a_warning() {
+    // A file's time is coarse: the pause makes the commit newer than the start of the run.
+    let commits = "sleep 0.05; echo x >made.txt; /usr/bin/git add .; \
+                   /usr/bin/git -c user.name=t -c user.email=t@example.org commit -q -m two; note committed";
+    let agent = Script::new().sh(commits).say("msg_1", "Made").done("Made");
+    let waits = "[ \"$N\" -gt 1 ] || until grep -q committed \"$D/notes\" 2>/dev/null; do sleep 0.01; done";
+    let outcome = run(with_git(Case::with(agent), waits), json!({}));
+    assert_eq!(outcome.warnings("artifacts_incomplete").len(), 1);
+}
+
+#[test]
 fn a_slow_git_has_two_seconds_after_the_end() {
     let outcome = run(with_git(makes_a_file(), "sleep 0.6"), json!({}));
     assert_eq!(paths(&outcome), ["made.txt"]);

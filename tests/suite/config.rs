@@ -592,6 +592,18 @@ fn a_dangling_link_is_refused_and_kept() {
 }
 
 #[test]
+fn a_process_that_keeps_the_lock_does_not_stall_a_change() {
+    let case = Case::new().file(PROJECT, "{}");
+    let folder = fs::File::open(case.path(PROJECT).parent().unwrap()).unwrap();
+    folder.lock().unwrap();
+    let done = config(&case, &["set", "model", "m"]);
+    assert!(done.code == 2 && done.err.contains("is being changed by another process"), "{}", done.err);
+    assert_eq!(fs::read_to_string(case.path(PROJECT)).unwrap(), "{}");
+    folder.unlock().unwrap();
+    ok(&case, &["set", "model", "m"]);
+}
+
+#[test]
 fn the_next_change_removes_the_file_of_a_killed_one() {
     let case = Case::new().file(USER, "{}");
     let binary = env!("CARGO_BIN_EXE_spektacular");

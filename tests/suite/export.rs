@@ -5,6 +5,7 @@ use crate::support;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 use support::Case;
 
 const ID: &str = "f0497063-4977-4fc9-aeae-4a6c48bd6e50";
@@ -162,4 +163,35 @@ fn writing_through_a_link_keeps_the_link() {
     assert_eq!(plain.run(&["export", ID, "--out", "linked", "--force"]).code, Some(0));
     assert_eq!(fs::read_to_string(plain.path("home/real")).unwrap(), content);
     assert!(plain.path("work/linked").is_symlink());
+}
+
+#[test]
+fn a_session_beyond_the_limit_of_size_is_named_as_such() {
+    let (path, _) = kept("codex");
+    let plain = Case::new().file(&path, &format!("{{\"type\":\"session_meta\",\"payload\":{{\"id\":\"{ID}\"}}}}\n"));
+    fs::File::options().write(true).open(plain.path(&path)).unwrap().set_len((1 << 30) + 1).unwrap();
+    let did = plain.run(&["export", "-a", "codex", ID]);
+    let said = did.refused(1);
+    assert!(said.contains("longer than 1 GiB"), "{said}");
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_named_as_such() {
+    let plain = Case::new().program("opencode", "#!/no/such/interpreter\n");
+    let did = plain.run(&["export", "-a", "opencode", "ses_1"]);
+    let said = did.refused(1);
+    assert!(said.contains("opencode cannot be started"), "{said}");
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn a_program_that_hangs_is_stopped_with_its_tree_after_a_minute() {
+    let hangs = "setsid sleep 1000 &\necho $$ $! >\"$HOME\"/pids\nyes >&2";
+    let mut plain = Case::new().script("bin/opencode", hangs);
+    plain.limit = Duration::from_secs(90);
+    let did = plain.run(&["export", "-a", "opencode", "ses_1"]);
+    let said = did.refused(1);
+    assert!(said.contains("within 60 s"), "{said}");
+    let pids = fs::read_to_string(plain.path("home/pids")).unwrap();
+    assert!(pids.split_whitespace().all(|pid| !support::procs::alive(pid.parse().unwrap())), "{pids}");
 }

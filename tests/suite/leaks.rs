@@ -136,7 +136,9 @@ fn when_the_program_is_killed_the_whole_tree_ends_within_a_second() {
 
 #[test]
 fn a_process_that_ends_during_the_run_is_not_a_leak() {
-    let script = Script::new().sh("(setsid sleep 0.05 &)").say("msg_1", "ok").sh("sleep 0.2").done("ok");
+    let brief =
+        r#"(setsid true & echo $! >"$D/child"); while kill -0 "$(cat "$D/child")" 2>/dev/null; do sleep 0.01; done"#;
+    let script = Script::new().sh(brief).say("msg_1", "ok").done("ok");
     let outcome = run(Case::with(script), json!({}));
     outcome.completed();
     assert!(outcome.warnings("leaked_process").is_empty());

@@ -32,6 +32,15 @@ fn has_unshare(test: &str) -> bool {
     works
 }
 
+fn has_prlimit(test: &str) -> bool {
+    let works = Command::new("prlimit").arg("--version").stdout(Stdio::null()).status();
+    let works = works.is_ok_and(|status| status.success());
+    if !works {
+        not_checked(test, "prlimit does not work here");
+    }
+    works
+}
+
 fn kill(pid: i32) {
     // The process may have exited just now.
     let _ = kill_process(Pid::from_raw(pid).expect("a pid"), Signal::KILL);
@@ -375,10 +384,28 @@ fn a_machine_without_processes_or_memory_ends_the_run_in_order() {
 }
 
 #[test]
+fn a_stack_that_is_too_small_refuses_the_run() {
+    let name = "a_stack_that_is_too_small_refuses_the_run";
+    if !has_prlimit(name) {
+        return;
+    }
+    let with = |kib: u64| {
+        let case = Case::with(Script::hello()).shell(&format!("exec prlimit --stack={} \"$@\"", kib << 10));
+        run(case, json!({}))
+    };
+    for kib in [128, 200, 255] {
+        let outcome = with(kib);
+        let message = outcome.failed("resource_exhausted")["message"].as_str().unwrap();
+        assert!(message.contains("below 256 KiB") && message.contains("ulimit -s"), "{message}");
+    }
+    with(256).completed();
+}
+
+#[test]
 fn a_limited_address_space_shortens_the_longest_line() {
     let name = "a_limited_address_space_shortens_the_longest_line";
-    if !Command::new("prlimit").arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
-        return not_checked(name, "prlimit does not work here");
+    if !has_prlimit(name) {
+        return;
     }
     // The allocator of glibc reserves a share of the address space for each thread.
     let space: u64 = if cfg!(target_env = "gnu") { (2 << 30) + (256 << 20) } else { 256 << 20 };

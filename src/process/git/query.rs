@@ -218,6 +218,11 @@ impl Git {
         metadata.filter(|metadata| !metadata.is_dir())
     }
 
+    /// The files that a change of HEAD writes, as far as they exist.
+    pub(super) fn head_files(&self) -> [Option<Metadata>; 2] {
+        ["HEAD", "logs/HEAD"].map(|name| fs::symlink_metadata(self.folder.join(name)).ok())
+    }
+
     /// The nearest folder of this file that still exists.
     pub(super) fn folder_of(&self, name: &[u8]) -> Option<Metadata> {
         self.absolute(name).ancestors().skip(1).find_map(|folder| fs::symlink_metadata(folder).ok())

@@ -34,7 +34,7 @@ fn a_signal_that_ends_the_program_at_once_gives_an_orchestrators_terminal_back()
     person.types(CTRL_BACKSLASH);
     assert_eq!(person.ends().0, 128 + 3);
     assert!(is_cooked(&person));
-    for signal in [Signal::QUIT, Signal::USR1, Signal::USR2, Signal::ALARM] {
+    for signal in [Signal::QUIT, Signal::USR1, Signal::USR2, Signal::ALARM, Signal::XCPU] {
         let mut person = over_a_terminal();
         person.signals(signal);
         assert_eq!(person.ends().0, 128 + signal.as_raw());
