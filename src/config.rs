@@ -11,7 +11,7 @@ mod keys;
 mod trust;
 
 pub use crate::protocol::fields::Care;
-pub use files::{Places, is_work_tree};
+pub use files::{Places, flaw, is_work_tree};
 pub use keys::{KEYS, Key, known, of_one_run, typed};
 
 use crate::agent::registry::{Agents, Layers};

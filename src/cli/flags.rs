@@ -127,7 +127,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     })
     .values(Color::WORDS)
     .default(Color::WORDS[0])
-    .more("auto: on a terminal, unless NO_COLOR is set; also elsewhere if FORCE_COLOR is set."),
+    .more("auto: on a terminal, unless NO_COLOR is set. FORCE_COLOR turns colours on everywhere, or off if it is 0 or false."),
     own_switch("plain", "with cli: print the agent's Markdown as it is", |to: &mut Adhoc| to.plain = true)
         .more("Without it, a terminal shows headings and strong text bold, and wraps lines between words."),
     own("diff", "SIZE", FlagForm::Text, "with cli: how much of each edit to show", |to: &mut Adhoc, flag, value| {

@@ -162,7 +162,7 @@ pub(super) fn continued(layers: &Layers, options: Options) -> Result<SessionId, 
     }
     let other = last.as_ref().and_then(|last| newest(layers, Some(&last.cwd)).into_iter().next());
     let remedy = match &other {
-        Some((agent, _)) => format!("The last one is of {agent}: add --agent {agent}."),
+        Some((agent, _)) => format!("The last session here is from {agent}: add --agent {agent}."),
         None => "Start one without --continue.".to_owned(),
     };
     let agent = last.map_or_else(|| "the agent".to_owned(), |last| last.agent);

@@ -331,7 +331,10 @@ fn a_schema_and_servers_come_from_files_too() {
     assert!(argv(&outcome).contains("the-last") && !argv(&outcome).contains("rare-schema"), "{}", argv(&outcome));
     for (args, says) in [
         (["--output-schema", "@nothing-zq-bad-7731"], "--output-schema: no such file."),
-        (["--mcp-servers", "@broken.json"], "--mcp-servers: invalid JSON in the file, line 2, column 14."),
+        (
+            ["--mcp-servers", "@broken.json"],
+            "--mcp-servers: line 2, column 14 of the file: unexpected end of the JSON.",
+        ),
         (["--mcp-servers", "@schema.json"], "--mcp-servers must be a list of {name, command, args, env}, or"),
         (["--output-schema", "zq-bad-7731"], "--output-schema must be an object."),
     ] {
@@ -448,7 +451,7 @@ fn the_last_session_is_continued_and_git_sees_no_change() {
     let told = String::from_utf8_lossy(&other.stderr);
     assert!(
         told.contains(
-            "--continue: codex has no earlier session in this directory. The last one is of claude: add --agent claude."
+            "--continue: codex has no earlier session in this directory. The last session here is from claude: add --agent claude."
         ),
         "{told}"
     );

@@ -138,7 +138,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("recording", &["protocol", "redact"]),
     ("run", &["agent", "protocol", "redact"]),
     ("io", &["clean", "protocol"]),
-    ("process", &["agent", "io", "protocol"]),
+    ("process", &["agent", "io", "protocol", "suggest"]),
     ("engine", &["agent", "clean", "io", "process", "protocol", "recording", "redact", "run", "suggest"]),
     ("json_lines", &["engine", "io", "protocol"]),
     ("workflow", &["agent", "clean", "config", "engine", "io", "process", "protocol", "redact", "run", "suggest"]),
