@@ -1,14 +1,14 @@
 //! Parses argv into a request. Pure: reads no file, terminal or environment.
 
-pub mod action;
-pub mod adhoc;
-pub mod agents;
-pub mod authors;
+pub(crate) mod action;
+pub(crate) mod adhoc;
+pub(crate) mod agents;
+pub(crate) mod authors;
 pub mod command;
-pub mod config;
-pub mod flags;
+pub(crate) mod config;
+pub(crate) mod flags;
 pub mod row;
-pub mod workflow;
+pub(crate) mod workflow;
 
 pub use adhoc::{Adhoc, Color, DiffSize, Output};
 pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsArgs};

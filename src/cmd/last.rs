@@ -78,7 +78,6 @@ impl Last {
         plain.then(|| Last { cwd, agent: agent.name.clone() })
     }
 
-    /// The id of the last session.
     pub(super) fn id(&self) -> Option<SessionId> {
         self.all().into_iter().next().map(|stored| stored.id)
     }

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 /// The maximum size of a text from a file or a pipe, in bytes: the same as for an inbound line.
 const TEXT_BYTES: u64 = limits::INBOUND_LINE_BYTES as u64;
 
-/// The source of the prompt.
 pub(super) enum Prompt {
     /// The prompt is on the command line, or in a file that it names.
     Own(Own),
@@ -65,7 +64,6 @@ impl Prompt {
         }
     }
 
-    /// Whether reading the prompt reads stdin.
     pub(super) fn reads_stdin(&self) -> bool {
         matches!(self, Prompt::Stdin(_) | Prompt::With(..))
     }

@@ -133,7 +133,6 @@ impl Host {
         self.asking.as_ref().map_or_else(never, |socket| socket.heard.clone())
     }
 
-    /// The callers of the ask-server.
     pub(super) fn asking(&mut self) -> Option<&mut Callers> {
         self.asking.as_mut().map(|socket| &mut socket.callers)
     }

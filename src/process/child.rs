@@ -60,7 +60,6 @@ pub(crate) enum ProcessEvent {
     Swept(Swept),
 }
 
-/// A running agent process.
 pub(crate) struct AgentProcess {
     child: Child,
     tree: Arc<Tree>,
@@ -409,7 +408,6 @@ fn read_stdout(pipe: PipeReader, end: &[u8], data: &Sender<AgentOutput>, returne
 /// The agent's stdout up to the sentinel.
 struct StdoutReader<'a> {
     lines: LineReader<PipeReader>,
-    /// The sentinel.
     end: &'a [u8],
     /// Whether the last line was empty. The sentinel begins with an LF, so an empty line counts only if another line
     /// follows it.

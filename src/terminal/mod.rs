@@ -190,7 +190,8 @@ impl TerminalFront {
         }
     }
 
-    /// Notes what nobody answered. `choice`: of a permission, the option that was taken. Gives the line of a question.
+    /// Counts a permission that nobody answered. Returns the line for a question that nobody answered. `choice`: the
+    /// option that a permission got.
     fn left(&mut self, resolution: Resolution, choice: Option<Option<&str>>, what: &Text) -> String {
         let (verb, why) = match resolution {
             Resolution::Headless => ("asked", self.absent),

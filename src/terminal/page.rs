@@ -104,7 +104,7 @@ impl Page {
             out.push_str(sign(CODE));
         }
         if let Some(target) = &self.target {
-            // The same id for all words of a link.
+            // All words of a link have the same id.
             let id = target.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
             let (id, target) = if on { (format!("id={id}"), target.as_str()) } else { (String::new(), "") };
             out.push_str(&format!("\u{1b}]8;{id};{target}\u{1b}\\"));

@@ -89,7 +89,6 @@ impl Speech {
         out
     }
 
-    /// Drops a withdrawn message.
     pub(super) fn withdrawn(&mut self, id: MessageId) -> String {
         self.messages.remove(&id);
         let open = self.open.take_if(|open| *open == id);

@@ -63,7 +63,6 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// The flag that sets a field.
 fn flag(field: &str) -> Option<&'static str> {
     fields::find(field).map(|field| field.flag).filter(|flag| !flag.is_empty())
 }

@@ -31,6 +31,7 @@ fn config(case: &Case, args: &[&str]) -> Done {
 }
 
 /// The stdout of a command that must succeed. Commands that change a file name it.
+#[track_caller]
 fn ok(case: &Case, args: &[&str]) -> String {
     let done = config(case, args);
     let changes = ["set", "unset"].contains(&args[0]) && !args.join(" ").contains("--output json");

@@ -41,6 +41,7 @@ fn hello(files: &[(&str, Value)]) -> Case {
     files.iter().fold(case, |case, (name, value)| case.file(name, &value.to_string()))
 }
 
+#[track_caller]
 fn model(case: Case, payload: Value) -> Value {
     let outcome = run(case, payload);
     outcome.completed();

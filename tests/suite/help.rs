@@ -328,6 +328,7 @@ fn installed_shells_accept_the_completion_scripts() {
 }
 
 /// The completions that bash offers for the last word of a line.
+#[track_caller]
 fn offered(folder: &Path, line: &[&str]) -> Vec<String> {
     let text = r#"source ./script
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))

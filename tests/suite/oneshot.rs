@@ -25,6 +25,7 @@ fn run(script: Script, args: &[&str]) -> Outcome {
 }
 
 /// The error of a run whose command line prevents it from starting.
+#[track_caller]
 fn refused(args: &[&str]) -> String {
     let outcome = Case::with(Script::hello()).args(args).spawn().finish();
     let payload = outcome.failed("usage");
@@ -41,6 +42,7 @@ fn titled(header: &str, text: &str, multiple: bool) -> Value {
 }
 
 /// The answers to the agent's one request, by the question's text.
+#[track_caller]
 fn told(outcome: &Outcome) -> Value {
     let answer = outcome.log().answer();
     assert_eq!(answer["behavior"], "allow", "{answer}");
@@ -427,6 +429,7 @@ fn resumed(case: &Case) -> Option<String> {
     argv.iter().find_map(|arg| arg.strip_prefix("--resume=")).map(str::to_owned)
 }
 
+#[track_caller]
 fn git(work: &Path, args: &[&str]) -> String {
     let output = Command::new("git").args(args).current_dir(work).output().unwrap();
     assert!(output.status.success(), "git {args:?}");

@@ -8,6 +8,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+#[track_caller]
 pub(crate) fn rust_files(folder: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut todo = vec![root().join(folder)];
