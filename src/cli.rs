@@ -1,14 +1,14 @@
 //! Parses argv into a request. Pure: reads no file, terminal or environment.
 
-pub mod action;
-pub mod adhoc;
-pub mod agents;
-pub mod authors;
+pub(crate) mod action;
+pub(crate) mod adhoc;
+pub(crate) mod agents;
+pub(crate) mod authors;
 pub mod command;
-pub mod config;
-pub mod flags;
+pub(crate) mod config;
+pub(crate) mod flags;
 pub mod row;
-pub mod workflow;
+pub(crate) mod workflow;
 
 pub use adhoc::{Adhoc, Color, DiffSize, Output};
 pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsArgs};
@@ -195,7 +195,7 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
     let listed = format!("`spektacular help {}` lists the flags.", command.name);
     loop {
         let next = parser.next().map_err(|error| unparsed(&error, &format!(" {}", command.name)))?;
-        let at = match next {
+        let (at, typed) = match next {
             None => break,
             Some(Arg::Long("help")) => return Ok(Request::Help(Help::Long(command))),
             Some(Arg::Short('h')) => return Ok(Request::Help(Help::Short(command))),
@@ -205,20 +205,17 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
             }
             Some(Arg::Long(name)) => {
                 let known = command.flags.iter().position(|flag| flag.is_named(name));
-                known.ok_or_else(|| unknown_flag(command, name, &listed))?
+                (known.ok_or_else(|| unknown_flag(command, name, &listed))?, format!("--{name}"))
             }
-            Some(Arg::Short(letter)) => command
-                .flags
-                .iter()
-                .position(|flag| flag.short == Some(letter))
-                .ok_or_else(|| unknown_letter(command, letter, &listed))?,
+            Some(Arg::Short(letter)) => {
+                let known = command.flags.iter().position(|flag| flag.short == Some(letter));
+                (known.ok_or_else(|| unknown_letter(command, letter, &listed))?, format!("-{letter}"))
+            }
         };
         let flag = &command.flags[at];
         let value = match flag.takes_value() {
             false => OsString::new(),
-            true => parser
-                .value()
-                .map_err(|_| format!("--{} needs a value: --{} {}.", flag.long, flag.long, flag.metavar))?,
+            true => parser.value().map_err(|_| format!("{typed} needs a value: {typed} {}.", flag.metavar))?,
         };
         given.push(GivenFlag { at, value });
     }

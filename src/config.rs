@@ -11,7 +11,7 @@ mod keys;
 mod trust;
 
 pub use crate::protocol::fields::Care;
-pub use files::{Places, is_work_tree};
+pub use files::{Places, flaw, is_work_tree};
 pub use keys::{KEYS, Key, known, of_one_run, typed};
 
 use crate::agent::registry::{Agents, Layers};
@@ -89,7 +89,6 @@ impl Value {
     }
 }
 
-/// A place in a file.
 fn at(file: &str, line: usize) -> String {
     format!("{file}, line {line}")
 }
@@ -322,7 +321,7 @@ impl Config {
     /// The output mode of a run.
     pub fn output(&self) -> Output {
         let word = self.find("output").and_then(|value| string(&value.raw));
-        if word.as_deref() == Some("json") { Output::Json } else { Output::Cli }
+        word.and_then(|word| Output::from_word(&word)).unwrap_or_default()
     }
 
     /// Whether a bell and the terminal's title announce an open question.

@@ -1,8 +1,8 @@
 //! Commands and flags as text: help, completions for shells, the manual page.
 
 pub mod complete;
-pub mod man;
+pub(crate) mod man;
 mod page;
-pub mod texts;
+pub(crate) mod texts;
 
 pub use page::overview;

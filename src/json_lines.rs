@@ -14,7 +14,6 @@ const BOM: &[u8] = "\u{feff}".as_bytes();
 #[derive(Debug, Default)]
 pub struct JsonLines {
     stamper: Stamper,
-    /// Whether a line was read.
     begun: bool,
 }
 

@@ -150,14 +150,10 @@ fn plain_moment(fields: &Fields<'_>) -> Option<Moment> {
         .or_else(|| code("signal").map(Moment::Signal))
 }
 
-/// A piece of a message in one recorded line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MessagePiece {
-    /// The message.
     pub(crate) message: u64,
-    /// The piece.
     pub(crate) text: Text,
-    /// Whether this is the last piece.
     pub(crate) done: bool,
 }
 
@@ -297,7 +293,6 @@ impl Recorder {
         self.written.shrink_to(2 * WRITE_BYTES);
     }
 
-    /// Whether writing failed.
     pub(crate) fn failed(&self) -> bool {
         self.failed
     }

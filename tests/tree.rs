@@ -28,6 +28,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Runs the body in a process of its own, started through `wrapper` (a command and its arguments), and fails unless
 /// the body ran to its end. `name` is the test's name.
+#[track_caller]
 fn alone(name: &str, wrapper: &[&str], body: impl FnOnce(&Path)) {
     if let Ok(value) = std::env::var(BODY) {
         let (wanted, dir) = value.split_once(':').unwrap();
@@ -93,6 +94,7 @@ fn stubborn(name: &str) -> String {
 }
 
 /// Waits for the pid that a script writes into the file `name`.
+#[track_caller]
 fn written(name: &str) -> u32 {
     let mut pid = None;
     let read = || {
@@ -144,6 +146,7 @@ impl Drop for Kept {
 
 /// Starts the script, waits for the pid files, sweeps before the agent is reaped, and checks that the sweep left
 /// nothing and that none of the processes is alive.
+#[track_caller]
 fn swept_clean(script: &str, files: &[&str]) -> Swept {
     become_subreaper();
     let tree = Tree::before_spawn(nonce());

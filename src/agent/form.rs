@@ -68,7 +68,6 @@ impl Form {
 }
 
 impl Field {
-    /// The question for this property.
     fn read(self, property: &Object<'_>, message: &str) -> Option<(Field, Ask)> {
         let label = property.string("title").unwrap_or_else(|| self.name.clone());
         let mut text = if message.is_empty() { label.clone() } else { format!("{message}\n{label}") };

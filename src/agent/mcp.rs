@@ -62,7 +62,6 @@ impl Server {
         Server { tool, calls: BTreeMap::new() }
     }
 
-    /// Handles one message.
     pub(crate) fn message(&mut self, line: &str) -> Out {
         let error = |code, text| Out::Send(rpc::error("null", code, text));
         if serde_json::from_str::<&RawValue>(line).is_err() {

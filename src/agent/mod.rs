@@ -50,11 +50,11 @@ pub use self::reply::{NO_USER_PROMPT, Reply};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
-use crate::protocol::limits::ARGUMENT_BYTES;
+use crate::protocol::limits::{self, ARGUMENT_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, PlanEntry, Text, ToolFacts, Usage};
 use crate::protocol::question::Asks;
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
-use crate::protocol::words::{Action, Category, PlanStatus, StopReason, ToolState, Warning};
+use crate::protocol::words::{Action, Category, Level, PlanStatus, StopReason, ToolState, Warning};
 use crate::suggest::Name;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -182,25 +182,23 @@ pub struct AskKey(pub String);
 /// An action or message of an agent, in terms that all agents share. The keys (`message`, `call`, `parent`) are the
 /// driver's own names, unique in a run; frames never show them.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names say what the other fields are")]
 pub enum AgentEvent {
     /// The agent reported its session.
     Session {
         /// The session's id, for a later resume.
         id: Option<SessionId>,
-        /// The agent's version.
         version: Option<Text>,
-        /// The model in use.
         model: Option<Text>,
     },
     /// A piece of the agent's text or thoughts.
     Text {
         /// The message that the piece belongs to.
         message: MessageKey,
-        /// The piece.
         piece: Text,
         /// Whether the message is complete now.
         done: bool,
-        /// Whether it is a thought. The same for all pieces of a message.
+        /// Whether it is a thought. All pieces of a message have the same value.
         reasoning: bool,
         /// The tool call whose sub-agent speaks.
         parent: Option<CallKey>,
@@ -210,21 +208,15 @@ pub enum AgentEvent {
     Partial {
         /// The item that the piece belongs to. No message has the same key.
         whole: MessageKey,
-        /// The piece.
         piece: Text,
         /// Whether this is the last piece.
         done: bool,
     },
     /// The agent takes back a message after some of its pieces were sent.
-    Withdrawn {
-        /// The message.
-        message: MessageKey,
-    },
+    Withdrawn { message: MessageKey },
     /// A tool call began, or new facts about it are known.
     Tool {
-        /// The call.
         call: CallKey,
-        /// The kind of tool.
         category: Category,
         /// The whole title, of which only the first line is shown. `None`: unchanged.
         title: Option<Text>,
@@ -235,11 +227,8 @@ pub enum AgentEvent {
     },
     /// A tool call ended.
     ToolOver {
-        /// The call.
         call: CallKey,
-        /// The final state.
         state: ToolState,
-        /// The tool's output.
         output: Option<Text>,
         /// Facts that only a person sees. Empty unless [`Settings::tool_facts`].
         facts: ToolFacts,
@@ -254,21 +243,16 @@ pub enum AgentEvent {
     Changed {
         /// The file, as the agent names it.
         path: Text,
-        /// The change.
         action: Action,
     },
     /// The agent asks questions, as one group, and waits.
     Ask {
-        /// The request.
         key: AskKey,
         /// The questions; at least one.
         asks: Asks,
     },
     /// The agent no longer waits for the answers to a request.
-    AskWithdrawn {
-        /// The request.
-        key: AskKey,
-    },
+    AskWithdrawn { key: AskKey },
     /// The agent is retrying.
     Retrying {
         /// A line for people, in our own words.
@@ -336,6 +320,36 @@ impl Turn {
 
     fn fail(&mut self, failure: Failure) {
         self.events.push(AgentEvent::TurnOver(TurnOver::Failed(failure)));
+    }
+}
+
+/// The settings that decide what a driver passes on.
+#[derive(Clone, Copy, Debug)]
+struct Wants {
+    /// Whether the run shows pieces of texts, and the outputs of tools.
+    full: bool,
+    /// Whether the facts of a tool call are shown.
+    facts: bool,
+    /// The maximum size of a final answer in a frame, in bytes.
+    answer_bytes: usize,
+    /// Whether the agent may take the user's text as a command.
+    raw_prompt: bool,
+}
+
+impl Wants {
+    fn of(settings: &Settings) -> Wants {
+        Wants {
+            full: settings.progress == Level::Full,
+            facts: settings.tool_facts,
+            answer_bytes: settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR),
+            raw_prompt: settings.raw_prompt,
+        }
+    }
+}
+
+impl Default for Wants {
+    fn default() -> Wants {
+        Wants { full: false, facts: false, answer_bytes: limits::FRAME_BYTES, raw_prompt: false }
     }
 }
 

@@ -18,7 +18,6 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// Adds a call.
     pub(super) fn add(&mut self, key: &str) {
         if self.hashes.len() < CALLS {
             self.hashes.push(hash(key));

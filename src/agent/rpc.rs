@@ -21,7 +21,6 @@ pub(crate) enum Incoming<'a> {
     Response { id: u64, result: Result<Option<Object<'a>>, Error> },
 }
 
-/// The error of a response.
 #[derive(Debug)]
 pub(crate) struct Error {
     pub(crate) code: i64,

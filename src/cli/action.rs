@@ -57,7 +57,7 @@ impl Action {
 
 /// An action with the reader that turns its words into an `A`.
 #[derive(Debug)]
-pub struct ActionRow<A: 'static> {
+pub(crate) struct ActionRow<A: 'static> {
     action: Action,
     read: Reader<A>,
 }
@@ -81,12 +81,12 @@ const fn row<A>(
 }
 
 /// Creates an action without words.
-pub const fn bare<A>(name: &'static str, about: &'static str, read: fn() -> A) -> ActionRow<A> {
+pub(crate) const fn bare<A>(name: &'static str, about: &'static str, read: fn() -> A) -> ActionRow<A> {
     row(name, about, &[], false, Reader::Bare(read))
 }
 
 /// Creates an action with one optional word.
-pub const fn maybe<A>(
+pub(crate) const fn maybe<A>(
     name: &'static str,
     about: &'static str,
     words: &'static [Word; 1],
@@ -96,7 +96,7 @@ pub const fn maybe<A>(
 }
 
 /// Creates an action with one word.
-pub const fn one<A>(
+pub(crate) const fn one<A>(
     name: &'static str,
     about: &'static str,
     words: &'static [Word; 1],
@@ -106,7 +106,7 @@ pub const fn one<A>(
 }
 
 /// Creates an action with two words.
-pub const fn two<A>(
+pub(crate) const fn two<A>(
     name: &'static str,
     about: &'static str,
     words: &'static [Word; 2],
@@ -115,8 +115,7 @@ pub const fn two<A>(
     row(name, about, words, false, Reader::Two(read))
 }
 
-/// The actions of a command, from its rows.
-pub const fn actions<A, const N: usize>(rows: &[ActionRow<A>]) -> [Action; N] {
+pub(crate) const fn actions<A, const N: usize>(rows: &[ActionRow<A>]) -> [Action; N] {
     let (mut actions, mut at) = ([Action { name: "", about: "", words: &[], optional: false }; N], 0);
     while at < N {
         actions[at] = rows[at].action;
@@ -127,7 +126,7 @@ pub const fn actions<A, const N: usize>(rows: &[ActionRow<A>]) -> [Action; N] {
 
 /// Reads the words of a command: an action and what follows it. Error: the action is missing or unknown, or has too few
 /// or too many words.
-pub fn act<A>(command: &str, rows: &'static [ActionRow<A>], words: Vec<OsString>) -> Result<A, Wrong> {
+pub(crate) fn act<A>(command: &str, rows: &'static [ActionRow<A>], words: Vec<OsString>) -> Result<A, Wrong> {
     let words: Result<Vec<String>, OsString> = words.into_iter().map(OsString::into_string).collect();
     let mut words = words.map_err(|_| format!("The words of {command} must be UTF-8."))?.into_iter();
     let names: Vec<&str> = rows.iter().map(|row| row.action.name).collect();

@@ -14,58 +14,61 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The output mode.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Output {
-    /// Text for a person.
-    #[default]
-    Cli,
-    /// JSON Lines for an orchestrator.
-    Json,
+/// Defines the values of a flag, each with its word, the default first.
+macro_rules! choices {
+    ($($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* })*) => {$(
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $($(#[$doc])* $variant,)* }
+
+        impl $name {
+            /// The words, the default first.
+            pub const WORDS: &'static [&'static str] = &[$($word),*];
+
+            /// The value with this word. `None`: the word is unknown.
+            pub fn from_word(word: &str) -> Option<$name> {
+                match word { $($word => Some($name::$variant),)* _ => None }
+            }
+
+            /// Reads the value of the flag.
+            pub fn read(flag: &Flag, value: &OsStr) -> Result<$name, Wrong> {
+                one_of(flag, value, &[$(($word, $name::$variant)),*])
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> $name {
+                [$($name::$variant),*][0]
+            }
+        }
+    )*};
 }
 
-impl Output {
-    /// Reads the value of `--output`.
-    pub fn read(flag: &Flag, value: &OsStr) -> Result<Output, Wrong> {
-        one_of(flag, value, &[("cli", Output::Cli), ("json", Output::Json)])
+choices! {
+    /// The output mode.
+    Output {
+        /// Text for a person.
+        Cli = "cli",
+        /// JSON Lines for an orchestrator.
+        Json = "json",
     }
-}
-
-/// The condition for coloured output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Color {
-    /// Colours on a terminal, unless `NO_COLOR` or `FORCE_COLOR` decides.
-    #[default]
-    Auto,
-    /// Colours everywhere, even in a pipe or a file.
-    Always,
-    /// No colours.
-    Never,
-}
-
-impl Color {
-    /// Reads the value of `--color`.
-    pub fn read(flag: &Flag, value: &OsStr) -> Result<Color, Wrong> {
-        one_of(flag, value, &[("auto", Color::Auto), ("always", Color::Always), ("never", Color::Never)])
+    /// The condition for coloured output.
+    Color {
+        /// Colours on a terminal, unless `NO_COLOR` or `FORCE_COLOR` decides.
+        Auto = "auto",
+        /// Colours everywhere, even in a pipe or a file.
+        Always = "always",
+        /// No colours.
+        Never = "never",
     }
-}
-
-/// The part of an edit's diff that is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DiffSize {
-    /// Nothing.
-    None,
-    /// The first lines.
-    #[default]
-    Short,
-    /// Everything.
-    Full,
-}
-
-impl DiffSize {
-    /// Reads the value of `--diff`.
-    pub fn read(flag: &Flag, value: &OsStr) -> Result<DiffSize, Wrong> {
-        one_of(flag, value, &[("short", DiffSize::Short), ("full", DiffSize::Full), ("none", DiffSize::None)])
+    /// The part of an edit's diff that is shown.
+    DiffSize {
+        /// The first lines.
+        Short = "short",
+        /// Everything.
+        Full = "full",
+        /// Nothing.
+        None = "none",
     }
 }
 
@@ -125,7 +128,7 @@ pub struct Adhoc {
 }
 
 /// Reads the flags and words of a workflow.
-pub fn read_workflow(
+pub(crate) fn read_workflow(
     (kind, rows): (WorkflowKind, &'static [Row<Adhoc>]),
     given: Vec<GivenFlag>,
     words: Vec<OsString>,
@@ -133,8 +136,7 @@ pub fn read_workflow(
     Ok(Adhoc { workflow: Some(kind), ..read(rows, given, words)? })
 }
 
-/// Reads the flags and words of `adhoc`.
-pub fn read(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
+pub(crate) fn read(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
     let mut adhoc: Adhoc = store(rows, given)?;
     for (name, (flag, list)) in std::mem::take(&mut adhoc.lists) {
         set(&mut adhoc.options, flag, name, &raw(&list)?)?;

@@ -31,7 +31,7 @@ pub struct SessionsArgs {
 }
 
 /// Reads the command line of `sessions`.
-pub fn sessions(
+pub(crate) fn sessions(
     rows: &'static [Row<SessionsArgs>],
     given: Vec<GivenFlag>,
     words: Vec<OsString>,
@@ -86,14 +86,13 @@ pub struct Open {
     pub options: Options,
 }
 
-/// The actions of `agents`.
-pub const ACTIONS: &[ActionRow<AgentsAction>] = &[
+pub(crate) const ACTIONS: &[ActionRow<AgentsAction>] = &[
     bare("list", "list all agents", || AgentsAction::List),
     maybe("check", "check all agents, or one", &[Word { name: "NAME", offers: Offers::Agents }], AgentsAction::Check),
 ];
 
 /// Reads the flags and words of `agents`.
-pub fn agents(
+pub(crate) fn agents(
     rows: &'static [Row<AgentsArgs>],
     given: Vec<GivenFlag>,
     words: Vec<OsString>,
@@ -107,7 +106,11 @@ pub fn agents(
 }
 
 /// Reads the flags and words of `export`.
-pub fn export(rows: &'static [Row<Export>], given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Export, Wrong> {
+pub(crate) fn export(
+    rows: &'static [Row<Export>],
+    given: Vec<GivenFlag>,
+    values: Vec<OsString>,
+) -> Result<Export, Wrong> {
     let mut export = store(rows, given)?;
     let mut values = values.into_iter();
     let session = values.next().map(OsString::into_string).transpose();
@@ -119,7 +122,7 @@ pub fn export(rows: &'static [Row<Export>], given: Vec<GivenFlag>, values: Vec<O
 }
 
 /// Reads the flags and words of `open`.
-pub fn open(rows: &'static [Row<Open>], given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Open, Wrong> {
+pub(crate) fn open(rows: &'static [Row<Open>], given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Open, Wrong> {
     let mut open = store(rows, given)?;
     if open.go_on && open.session.is_some() {
         return Err("Give --continue or --session, not both.".into());

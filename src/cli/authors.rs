@@ -41,15 +41,12 @@ const SPEC_OWN: [Row<Adhoc>; 5] = [
 
 const PLAN_OWN: [Row<Adhoc>; 3] = [force().begins("The plan"), resume(), ignore()];
 
-/// The flags of `spec`.
-pub const SPEC: &[Row<Adhoc>] =
+pub(crate) const SPEC: &[Row<Adhoc>] =
     &joined::<{ SPEC_OWN.len() }, { SPEC_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(SPEC_OWN);
-/// The flags of `plan`.
-pub const PLAN: &[Row<Adhoc>] =
+pub(crate) const PLAN: &[Row<Adhoc>] =
     &joined::<{ PLAN_OWN.len() }, { PLAN_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(PLAN_OWN);
 
-/// The flags of `implement`.
-pub const IMPLEMENT: &[Row<Adhoc>] =
+pub(crate) const IMPLEMENT: &[Row<Adhoc>] =
     &joined::<{ IMPLEMENT_OWN.len() }, { IMPLEMENT_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(IMPLEMENT_OWN);
 
 const VERIFY_HELP: &str = "\

@@ -37,8 +37,7 @@ pub enum ConfigAction {
 const KEY: Word = Word { name: "KEY", offers: Offers::Keys };
 const VALUE: Word = Word { name: "VALUE", offers: Offers::ValuesOfKey };
 
-/// The actions of `config`.
-pub const ACTIONS: &[ActionRow<ConfigAction>] = &[
+pub(crate) const ACTIONS: &[ActionRow<ConfigAction>] = &[
     one("get", "print a value", &[KEY], ConfigAction::Get),
     two("set", "write a value to a file", &[KEY, VALUE], ConfigAction::Set),
     one("unset", "remove a value from a file", &[KEY], ConfigAction::Unset),
@@ -48,7 +47,7 @@ pub const ACTIONS: &[ActionRow<ConfigAction>] = &[
 ];
 
 /// Reads the flags and words of `config`.
-pub fn read(
+pub(crate) fn read(
     rows: &'static [Row<ConfigArgs>],
     given: Vec<GivenFlag>,
     words: Vec<OsString>,

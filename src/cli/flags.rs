@@ -40,8 +40,7 @@ const CONTINUE_HELP: &str = "\
 A run with a prompt on the command line stores its session in .spektacular/local, which git ignores.
 Without a .spektacular, it uses the user's state folder; with --output json, it then stores nothing.";
 
-/// The flags of `adhoc`.
-pub const ADHOC: &[Row<Adhoc>] = &[
+pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     own("prompt", "TEXT", FlagForm::Text, "the task", |to: &mut Adhoc, flag, value| {
         to.prompt = Some(text(flag, value)?);
         Ok(())
@@ -126,17 +125,17 @@ pub const ADHOC: &[Row<Adhoc>] = &[
         to.color = Color::read(flag, &value)?;
         Ok(())
     })
-    .values(&["auto", "always", "never"])
-    .default("auto")
-    .more("auto: on a terminal, unless NO_COLOR is set; also elsewhere if FORCE_COLOR is set."),
+    .values(Color::WORDS)
+    .default(Color::WORDS[0])
+    .more("auto: on a terminal, unless NO_COLOR is set. FORCE_COLOR turns colours on everywhere, or off if it is 0 or false."),
     own_switch("plain", "with cli: print the agent's Markdown as it is", |to: &mut Adhoc| to.plain = true)
         .more("Without it, a terminal shows headings and strong text bold, and wraps lines between words."),
     own("diff", "SIZE", FlagForm::Text, "with cli: how much of each edit to show", |to: &mut Adhoc, flag, value| {
         to.diff = DiffSize::read(flag, &value)?;
         Ok(())
     })
-    .values(&["short", "full", "none"])
-    .default("short")
+    .values(DiffSize::WORDS)
+    .default(DiffSize::WORDS[0])
     .more("short: the first 40 lines of the diff."),
     own_switch("no-alert", "with cli: announce questions without bell and title", |to: &mut Adhoc| to.no_alert = true)
         .more("Without it, a question rings the terminal's bell, and changes the window title of programs that can restore it."),
@@ -173,7 +172,7 @@ pub const ADHOC: &[Row<Adhoc>] = &[
 ];
 
 /// Flags of similar programs, each with the sentence that names ours.
-pub const FOREIGN: &[(&str, &str)] = &[
+pub(crate) const FOREIGN: &[(&str, &str)] = &[
     ("append-system-prompt", "Use --system-prompt."),
     ("approval-mode", "Use --permissions."),
     ("ask-for-approval", "Use --permissions."),
@@ -209,7 +208,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
 
 const fn output<T>(set: SetOwn<T>) -> Row<T> {
     let help = "cli for a person, json for a program";
-    own("output", "MODE", FlagForm::Text, help, set).values(&["cli", "json"]).default("cli")
+    own("output", "MODE", FlagForm::Text, help, set).values(Output::WORDS).default(Output::WORDS[0])
 }
 
 const fn json<T>(set: fn(&mut T)) -> Row<T> {
@@ -220,8 +219,7 @@ const fn agent<T>(help: &'static str, set: SetOwn<T>) -> Row<T> {
     own("agent", "AGENT", FlagForm::Text, help, set).short('a').default(DEFAULT)
 }
 
-/// The flags of `agents`.
-pub const AGENTS: &[Row<AgentsArgs>] = &[
+pub(crate) const AGENTS: &[Row<AgentsArgs>] = &[
     own_switch("all", "with check: also show why the other agents are not available", |to: &mut AgentsArgs| {
         to.all = true
     })
@@ -233,8 +231,7 @@ pub const AGENTS: &[Row<AgentsArgs>] = &[
     json(|to| to.output = Output::Json),
 ];
 
-/// The flags of `sessions`.
-pub const SESSIONS: &[Row<SessionsArgs>] = &[
+pub(crate) const SESSIONS: &[Row<SessionsArgs>] = &[
     own("cwd", "DIR", FlagForm::Text, "the directory of the sessions", |to: &mut SessionsArgs, _, value| {
         to.cwd = Some(value.into());
         Ok(())
@@ -248,8 +245,7 @@ pub const SESSIONS: &[Row<SessionsArgs>] = &[
     json(|to| to.output = Output::Json),
 ];
 
-/// The flags of `export`.
-pub const EXPORT: &[Row<Export>] = &[
+pub(crate) const EXPORT: &[Row<Export>] = &[
     agent("the agent of the session", |to: &mut Export, flag, value| {
         to.agent = Some(text(flag, value)?);
         Ok(())
@@ -267,8 +263,7 @@ pub const EXPORT: &[Row<Export>] = &[
     json(|to| to.output = Output::Json),
 ];
 
-/// The flags of `open`.
-pub const OPEN: &[Row<Open>] = &[
+pub(crate) const OPEN: &[Row<Open>] = &[
     agent("the agent to open", |to: &mut Open, flag, value| {
         to.agent = Some(text(flag, value)?);
         Ok(())
@@ -302,8 +297,7 @@ pub const OPEN: &[Row<Open>] = &[
     switch("permissions", "\"allow\"", "the same as --permissions allow").named("yes").short('y'),
 ];
 
-/// The flags of `config`.
-pub const CONFIG: &[Row<ConfigArgs>] = &[
+pub(crate) const CONFIG: &[Row<ConfigArgs>] = &[
     own_switch("global", "use the user's file instead of the project's", |to: &mut ConfigArgs| to.global = true)
         .begins("Configuration"),
     output(|to, flag, value| {
@@ -314,7 +308,7 @@ pub const CONFIG: &[Row<ConfigArgs>] = &[
 ];
 
 /// The flags of `spec check` and `plan check`.
-pub const CHECK: &[Row<CheckArgs>] = &[
+pub(crate) const CHECK: &[Row<CheckArgs>] = &[
     own("ignore", "RULE", FlagForm::Item, "exclude this rule from the check", |to: &mut CheckArgs, flag, value| {
         to.ignored.push(text(flag, value)?);
         Ok(())
@@ -327,8 +321,7 @@ pub const CHECK: &[Row<CheckArgs>] = &[
     json(|to| to.output = Output::Json),
 ];
 
-/// The flags of `init`.
-pub const INIT: &[Row<InitArgs>] = &[
+pub(crate) const INIT: &[Row<InitArgs>] = &[
     output(|to: &mut InitArgs, flag, value| {
         to.output = Output::read(flag, &value)?;
         Ok(())
@@ -337,8 +330,7 @@ pub const INIT: &[Row<InitArgs>] = &[
     json(|to| to.output = Output::Json),
 ];
 
-/// The flags of `replay`.
-pub const REPLAY: &[Row<Replay>] = &[
+pub(crate) const REPLAY: &[Row<Replay>] = &[
     own_switch("strict", "fail if the host deviates from the recording", |to: &mut Replay| to.strict = true)
         .begins("Playing"),
     own_switch("demo", "play the recording of the demo agent", |to| to.demo = true),

@@ -23,7 +23,7 @@ pub struct InitArgs {
 }
 
 /// Reads the flags and words of a check. `what`: the words in its help.
-pub fn check(
+pub(crate) fn check(
     (what, rows): (&str, &'static [Row<CheckArgs>]),
     given: Vec<GivenFlag>,
     words: Vec<OsString>,
@@ -35,7 +35,11 @@ pub fn check(
 }
 
 /// Reads the flags of `init`.
-pub fn init(rows: &'static [Row<InitArgs>], given: Vec<GivenFlag>, words: &[OsString]) -> Result<InitArgs, Wrong> {
+pub(crate) fn init(
+    rows: &'static [Row<InitArgs>],
+    given: Vec<GivenFlag>,
+    words: &[OsString],
+) -> Result<InitArgs, Wrong> {
     no_words("init", words)?;
     store(rows, given)
 }

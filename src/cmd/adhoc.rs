@@ -270,11 +270,12 @@ fn look(adhoc: &Adhoc, alert: bool) -> Look {
         (false, true) => Detail::Verbose,
         (false, false) => Detail::Normal,
     };
+    let forced = set("FORCE_COLOR").map(|value| value != "0" && value != "false");
     let escapes = match adhoc.color {
         Color::Always => true,
         Color::Never => false,
         Color::Auto if set("NO_COLOR").is_some() => false,
-        Color::Auto => live || set("FORCE_COLOR").is_some_and(|value| value != "0"),
+        Color::Auto => forced.unwrap_or(live),
     };
     let page = live && escapes && !adhoc.plain && std::io::stdout().is_terminal();
     let diff_lines = match adhoc.diff {

@@ -62,7 +62,6 @@ impl Carrier {
         Surroundings { typed_in, places: Places::of_process(), dry }
     }
 
-    /// Carries the run to its end.
     pub(super) fn carry(self, mut engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
         match self.workflow {
             Some(kind) => self.carry_workflow(kind, engine, job, peer),
@@ -169,7 +168,6 @@ fn implement(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptio
     }
 }
 
-/// The result of a dry run.
 pub(super) struct DryRun {
     agent: Plan,
     workflow: Option<DryWorkflow>,

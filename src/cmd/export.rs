@@ -140,7 +140,7 @@ fn contents(path: &Path) -> Result<Vec<u8>, Failure> {
 /// The session as the agent prints it.
 fn printed(agent: &Agent, args: Vec<String>, unknown_says: &[&str]) -> Result<Vec<u8>, Failure> {
     if find(&agent.base).is_none() {
-        return Err(agent_not_found(agent.base.install.as_deref()));
+        return Err(agent_not_found(&agent.base.program, agent.base.install.as_deref()));
     }
     let interface = agent.native().interface.as_ref();
     let own = interface.map_or_else(|| agent.base.args.clone(), |interface| interface.for_people(&agent.base));

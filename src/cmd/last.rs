@@ -78,7 +78,6 @@ impl Last {
         plain.then(|| Last { cwd, agent: agent.name.clone() })
     }
 
-    /// The id of the last session.
     pub(super) fn id(&self) -> Option<SessionId> {
         self.all().into_iter().next().map(|stored| stored.id)
     }
@@ -163,7 +162,7 @@ pub(super) fn continued(layers: &Layers, options: Options) -> Result<SessionId, 
     }
     let other = last.as_ref().and_then(|last| newest(layers, Some(&last.cwd)).into_iter().next());
     let remedy = match &other {
-        Some((agent, _)) => format!("The last one is of {agent}: add --agent {agent}."),
+        Some((agent, _)) => format!("The last session here is from {agent}: add --agent {agent}."),
         None => "Start one without --continue.".to_owned(),
     };
     let agent = last.map_or_else(|| "the agent".to_owned(), |last| last.agent);

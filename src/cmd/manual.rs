@@ -13,7 +13,6 @@ use crate::protocol::failure::{Code, EXIT_UNDELIVERED};
 use crate::suggest::{either, hint};
 use std::ffi::OsString;
 
-/// The protocol reference.
 const REFERENCE: &str = include_str!("../protocol/reference.md");
 
 /// Prints the version; returns the exit code.

@@ -1,6 +1,7 @@
 //! Texts from files that the command line names: a prompt, a system prompt, answers, the JSON of a field.
 
 use crate::cli::Adhoc;
+use crate::config::flaw;
 use crate::io::files::read_text;
 use crate::io::stdin::{self, StdinKind, StdinProblem, Wish};
 use crate::protocol::{limits, typed};
@@ -13,7 +14,6 @@ use std::path::{Path, PathBuf};
 /// The maximum size of a text from a file or a pipe, in bytes: the same as for an inbound line.
 const TEXT_BYTES: u64 = limits::INBOUND_LINE_BYTES as u64;
 
-/// The source of the prompt.
 pub(super) enum Prompt {
     /// The prompt is on the command line, or in a file that it names.
     Own(Own),
@@ -64,7 +64,6 @@ impl Prompt {
         }
     }
 
-    /// Whether reading the prompt reads stdin.
     pub(super) fn reads_stdin(&self) -> bool {
         matches!(self, Prompt::Stdin(_) | Prompt::With(..))
     }
@@ -141,8 +140,8 @@ pub(super) fn value(subject: &str, field: &str, path: &Path) -> Result<Box<RawVa
     let text = file(subject, path)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
-        // The parser's own message could quote the file.
-        return Err(format!("{subject}: invalid JSON in the file, line {}, column {}.", error.line(), error.column()));
+        let (line, column) = (error.line(), error.column());
+        return Err(format!("{subject}: line {line}, column {column} of the file: {}.", flaw(&error)));
     }
     typed::value(field, text).map_err(|why| format!("{subject} {why}."))
 }

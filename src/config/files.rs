@@ -107,13 +107,26 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, Failure> {
     parse(bytes).map(Some).map_err(|why| unusable(path, &why))
 }
 
+/// The beginnings of the parser's messages, and the same in the words of an editor of the file.
+const FLAWS: &[(&str, &str)] = &[
+    ("EOF", "unexpected end of the JSON"),
+    ("trailing comma", "invalid JSON: remove the comma before this bracket"),
+    ("expected `,` or", "invalid JSON: a comma or a closing bracket is missing"),
+    ("expected `:`", "invalid JSON: a colon is missing"),
+    ("key must be a string", "invalid JSON: a key must be in double quotes"),
+    ("trailing characters", "invalid JSON: remove the text after the end of the value"),
+];
+
+/// The fault in a JSON text. The parser's own message could quote the text.
+pub fn flaw(error: &serde_json::Error) -> &'static str {
+    let told = error.to_string();
+    FLAWS.iter().find(|(begin, _)| told.starts_with(begin)).map_or("invalid JSON", |(_, flaw)| flaw)
+}
+
 /// Checks that a text is one JSON object. Error: the fault, to follow the name of the file.
 fn parse(bytes: &[u8]) -> Result<String, String> {
-    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| {
-        // The parser's message could quote the file.
-        let what = if error.is_eof() { "unexpected end of the JSON" } else { "invalid JSON" };
-        format!(", line {}, column {}: {what}", error.line(), error.column())
-    })?;
+    let value: serde_json::Value = serde_json::from_slice(bytes)
+        .map_err(|error| format!(", line {}, column {}: {}", error.line(), error.column(), flaw(&error)))?;
     if !value.is_object() {
         return Err(" must contain one JSON object, in { and }".into());
     }

@@ -2,6 +2,7 @@
 
 use super::agents::Entry;
 use crate::agent::registry::DEFAULT;
+use crate::cli::Output;
 use crate::protocol::fields::{Care, FIELDS, Fallback, Field, Options, Shape};
 use crate::protocol::json::{Fields, string};
 use crate::protocol::read::{boolean, path};
@@ -85,7 +86,7 @@ impl Key {
                 Fallback::Agent => to_raw_value(DEFAULT).ok(),
                 Fallback::Absent | Fallback::Driver(_) => None,
             },
-            Kind::Output => to_raw_value("cli").ok(),
+            Kind::Output => to_raw_value(Output::WORDS[0]).ok(),
             Kind::Switch(value) => to_raw_value(&value).ok(),
             Kind::Path => to_raw_value(".spektacular/debug/logs").ok(),
         }
@@ -107,7 +108,7 @@ impl Key {
                 | Shape::Schema
                 | Shape::Object => &[],
             },
-            Kind::Output => &["cli", "json"],
+            Kind::Output => Output::WORDS,
             Kind::Switch(_) => &["true", "false"],
             Kind::Path => &[],
         };
@@ -149,7 +150,6 @@ impl Slot<'_> {
         }
     }
 
-    /// The name, for a message.
     pub(super) fn name(&self) -> String {
         match self {
             Slot::Key(key) => key.name.to_owned(),
@@ -164,8 +164,10 @@ impl Slot<'_> {
             Slot::Key(key) => match key.kind {
                 Kind::Field(_) => Options::default().set(key.name, raw).map_err(|problem| problem.clause()),
                 Kind::Output => {
-                    let fits = string(raw).is_some_and(|word| word == "cli" || word == "json");
-                    fits.then_some(()).ok_or_else(|| must_be("\"cli\" or \"json\""))
+                    let words =
+                        || Output::WORDS.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ");
+                    let read = string(raw).and_then(|word| Output::from_word(&word));
+                    read.map(drop).ok_or_else(|| must_be(&words()))
                 }
                 Kind::Switch(_) => boolean(raw).map(drop).map_err(|why| must_be(why.unwrap_or_default())),
                 Kind::Path => path(raw).map(drop).map_err(|_| must_be("a path")),

@@ -32,7 +32,6 @@ pub struct Script {
 /// The answers with one key.
 #[derive(Debug)]
 struct Answers {
-    /// The key as it was written.
     key: String,
     /// Whether the key matched a question.
     used: bool,

@@ -34,7 +34,6 @@ const LINES_WAITING: usize = 64;
 pub(crate) struct AskSocket {
     folder: PathBuf,
     nonce: String,
-    /// Events on the socket.
     pub(crate) heard: Receiver<AskEvent>,
     /// Keeps the channel open even if all threads have ended.
     _kept: Sender<AskEvent>,

@@ -40,7 +40,6 @@ pub struct Callers {
     /// The name of the tool that is offered.
     tool: &'static str,
     peers: HashMap<u64, Peer>,
-    /// The waiting calls.
     calls: BTreeMap<u64, Call>,
     /// The number of calls so far.
     count: u64,

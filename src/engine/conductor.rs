@@ -499,7 +499,6 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
     }
 }
 
-/// The result of a run.
 pub(super) struct RunSummary {
     pub(super) code: Option<u8>,
     pub(super) ids: Ids,

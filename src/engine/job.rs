@@ -73,6 +73,19 @@ impl Job {
             carried: None,
         }
     }
+
+    /// Creates a job with these settings for another run, without the work of this one.
+    pub fn another(&self) -> Job {
+        Job {
+            on_eof: self.on_eof,
+            record: self.record.clone(),
+            project: self.project.clone(),
+            debug_log: self.debug_log.clone(),
+            mirror_stderr: self.mirror_stderr,
+            signal_source: self.signal_source,
+            ..Job::new(self.layers.clone())
+        }
+    }
 }
 
 /// The source of run.start.

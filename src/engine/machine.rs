@@ -36,7 +36,7 @@ pub trait Machine {
     fn look(&self, path: &Path) -> PathFact;
     /// The text of a regular file. `None`: it cannot be read, or is too long.
     fn read(&self, path: &Path) -> Option<String>;
-    /// The size of a regular file, and at most this many of its first bytes. Error: the system's; `InvalidInput` if it
+    /// The size of a regular file, and at most `bytes` of its first bytes. Error: the system's; `InvalidInput` if it
     /// is not a regular file.
     fn image(&self, path: &Path, bytes: u64) -> io::Result<(u64, Vec<u8>)>;
     /// The size of a file, in bytes. `None`: it does not exist.

@@ -73,8 +73,10 @@ pub(crate) fn settings(
         })
     })?;
     let cwd = machine.directory(options.cwd.as_ref().map(Path::new));
-    let cwd =
-        cwd.ok_or_else(|| bad(format!("{} must be the path of an existing directory.", origins.subject("cwd"))))?;
+    let cwd = cwd.ok_or_else(|| match options.cwd {
+        Some(_) => bad(format!("{} must be the path of an existing directory.", origins.subject("cwd"))),
+        None => bad("The current directory no longer exists: change to another one, or set `cwd`.".into()),
+    })?;
     let mut settings = options.resolve(prompt, agent.name.clone(), cwd);
     settings.attached = images::check(&settings, agent, origins, machine)?;
     Ok(Ready { settings, agent: agent.clone() })

@@ -83,12 +83,11 @@ struct Unread {
     progress: usize,
 }
 
-/// A run in the loop.
 pub(super) struct RunLoop<'e, 'p> {
     engine: &'e mut Engine,
     conductor: Conductor<&'p mut dyn Peer, Host>,
     awaited: AwaitedStart,
-    /// Disconnected once the work is over that the run waits for.
+    /// Disconnected once the work that the run waits for is over.
     errand: Receiver<Infallible>,
     /// Whether the run knows that the input has ended.
     input_ended: bool,

@@ -22,7 +22,7 @@ pub enum Shell {
 }
 
 impl Shell {
-    /// The names of the shells, in the order of [`Shell::ALL`].
+    /// The names, in the order of [`Shell::ALL`].
     pub const NAMES: &'static [&'static str] = &["bash", "zsh", "fish", "elvish", "powershell"];
     /// All shells.
     pub const ALL: [Shell; 5] = [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell];
@@ -111,7 +111,6 @@ impl Table<'_> {
         })
     }
 
-    /// The names of the commands.
     fn names(&self) -> Vec<Candidate> {
         let candidate =
             |command: &Command| Candidate { word: command.name.into(), about: command.text.about.to_owned() };

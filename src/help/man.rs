@@ -6,7 +6,7 @@ use crate::cli::row::Flag;
 use std::fmt::Write;
 
 /// The manual page. `exits`: each exit code with its meaning.
-pub fn page(commands: &[Command], version: &str, exits: &[(String, String)]) -> String {
+pub(crate) fn page(commands: &[Command], version: &str, exits: &[(String, String)]) -> String {
     let mut out = format!(".TH SPEKTACULAR 1 \"\" \"spektacular {version}\" \"User Commands\"\n");
     // No hyphenation: a hyphen at the end of a line would look like part of a flag or a code.
     out.push_str(".nh\n.ad l\n");

@@ -2,8 +2,7 @@
 
 use crate::cli::command::CommandText;
 
-/// The texts of `adhoc`.
-pub const ADHOC: CommandText = CommandText {
+pub(crate) const ADHOC: CommandText = CommandText {
     about: "run one task through a coding agent",
     more: "\
 The prompt is the words on the command line, or comes from --prompt or --prompt-file.
@@ -35,8 +34,7 @@ Flags override the configuration, and a run.start overrides both. `spektacular c
     page: "",
 };
 
-/// The texts of `init`.
-pub const INIT: CommandText = CommandText {
+pub(crate) const INIT: CommandText = CommandText {
     about: "create the folder .spektacular of a project",
     more: "\
 The folder holds specifications, plans, prompts, notes for agents, and the project's configuration.
@@ -46,8 +44,7 @@ Outside a git work tree, it is the current directory. Existing files are not cha
     page: "",
 };
 
-/// The texts of `spec`.
-pub const SPEC: CommandText = CommandText {
+pub(crate) const SPEC: CommandText = CommandText {
     about: "write a specification",
     more: "\
 The agent asks what it needs to know and writes a draft. Once the draft passes spektacular's check, it becomes
@@ -65,8 +62,7 @@ Without asking you, the agent may read and search the project, edit the draft, a
     page: include_str!("../workflow/reference.md"),
 };
 
-/// The texts of `spec check`.
-pub const SPEC_CHECK: CommandText = CommandText {
+pub(crate) const SPEC_CHECK: CommandText = CommandText {
     about: "check specifications",
     more: "\
 FILE is the name of a specification, or a path that contains / or ends in .md.
@@ -80,8 +76,7 @@ The exit code is 0, or 1 if there are violations, or 2 if a file cannot be read.
     page: "",
 };
 
-/// The texts of `plan`.
-pub const PLAN: CommandText = CommandText {
+pub(crate) const PLAN: CommandText = CommandText {
     about: "write a plan for a specification",
     more: "\
 SPEC is the name of a specification, or a path that contains / or ends in .md.
@@ -95,8 +90,7 @@ The agent writes plan.md, research.md and context.md as a draft. Once they pass 
     page: "",
 };
 
-/// The texts of `plan check`.
-pub const PLAN_CHECK: CommandText = CommandText {
+pub(crate) const PLAN_CHECK: CommandText = CommandText {
     about: "check plans",
     more: "\
 PLAN is the name of a plan, or a path that contains / or ends in .md.
@@ -110,8 +104,7 @@ The exit code is 0, or 1 if there are violations, or 2 if a plan cannot be read.
     page: "",
 };
 
-/// The texts of `implement`.
-pub const IMPLEMENT: CommandText = CommandText {
+pub(crate) const IMPLEMENT: CommandText = CommandText {
     about: "carry out a plan, and run its commands to verify each phase",
     more: "\
 PLAN is a plan's name, or the path of its folder or of its plan.md.
@@ -128,8 +121,7 @@ continues at the first open phase.",
     page: "",
 };
 
-/// The texts of `prompts`.
-pub const PROMPTS: CommandText = CommandText {
+pub(crate) const PROMPTS: CommandText = CommandText {
     about: "list or print the prompts of spec, plan and implement",
     more: "\
 A file prompts/NAME.md beside the user's config.json replaces a built-in prompt.
@@ -142,8 +134,7 @@ The list shows whether each prompt is the built-in one, the user's or the projec
     page: "",
 };
 
-/// The texts of `config`.
-pub const CONFIG: CommandText = CommandText {
+pub(crate) const CONFIG: CommandText = CommandText {
     about: "show or change the configuration",
     more: "\
 set and unset change the project's file, or with --global the user's file.
@@ -161,8 +152,7 @@ get and unset exit with 1 if the key is not set. list masks secrets; get does no
     page: include_str!("../config/reference.md"),
 };
 
-/// The texts of `agents`.
-pub const AGENTS: CommandText = CommandText {
+pub(crate) const AGENTS: CommandText = CommandText {
     about: "list the agents, or check which are available here",
     more: "A check calls no model and downloads nothing. `check NAME` exits with 4 if the agent is not available.",
     examples: &[
@@ -172,8 +162,7 @@ pub const AGENTS: CommandText = CommandText {
     page: include_str!("../agent/reference.md"),
 };
 
-/// The texts of `sessions`.
-pub const SESSIONS: CommandText = CommandText {
+pub(crate) const SESSIONS: CommandText = CommandText {
     about: "list the last sessions in this directory",
     more: "\
 Each line shows the session's id, its agent, its age, and the first words of its last prompt, redacted.
@@ -185,8 +174,7 @@ The list contains the sessions that adhoc stored for --continue, newest first, a
     page: "",
 };
 
-/// The texts of `export`.
-pub const EXPORT: CommandText = CommandText {
+pub(crate) const EXPORT: CommandText = CommandText {
     about: "print a session in the agent's own format",
     more: "\
 The session is printed exactly as the agent stores it. Nothing is redacted.
@@ -200,8 +188,7 @@ With --output json, it is the string export_data in an object {success, agent, s
     page: "",
 };
 
-/// The texts of `open`.
-pub const OPEN: CommandText = CommandText {
+pub(crate) const OPEN: CommandText = CommandText {
     about: "open the agent's own interface in this terminal",
     more: "\
 The exit code is the agent's, or 128 plus the number of the signal that ended it.
@@ -213,24 +200,21 @@ Processes that the agent leaves behind keep running. Other users can read the pr
     page: "",
 };
 
-/// The texts of `protocol`.
-pub const PROTOCOL: CommandText = CommandText {
+pub(crate) const PROTOCOL: CommandText = CommandText {
     about: "print the protocol reference",
     more: "",
     examples: &[("spektacular protocol | less", "read it page by page")],
     page: "",
 };
 
-/// The texts of `ask-server`.
-pub const ASK_SERVER: CommandText = CommandText {
+pub(crate) const ASK_SERVER: CommandText = CommandText {
     about: "MCP server that asks the user of a run; agents start it",
     more: "The server speaks MCP on stdin and stdout. A run gives it to agents whose models have no other way to ask.",
     examples: &[("spektacular ask-server", "the command that an agent starts; outside a run, it reports an error")],
     page: "",
 };
 
-/// The texts of `replay`.
-pub const REPLAY: CommandText = CommandText {
+pub(crate) const REPLAY: CommandText = CommandText {
     about: "play the agent's side of a recording",
     more: "\
 For each line that the host sent, replay waits on stdin for a line of the same type with the same ids.
@@ -242,8 +226,7 @@ If the recording has several processes, replay plays the first one that was star
     page: "",
 };
 
-/// The texts of `completions`.
-pub const COMPLETIONS: CommandText = CommandText {
+pub(crate) const COMPLETIONS: CommandText = CommandText {
     about: "print a completion script for a shell",
     more: "The script offers the agents and keys of the configuration at the time when it was printed.",
     examples: &[
@@ -256,8 +239,7 @@ pub const COMPLETIONS: CommandText = CommandText {
     page: "",
 };
 
-/// The texts of `man`.
-pub const MAN: CommandText = CommandText {
+pub(crate) const MAN: CommandText = CommandText {
     about: "print the manual page",
     more: "",
     examples: &[
@@ -267,8 +249,7 @@ pub const MAN: CommandText = CommandText {
     page: "",
 };
 
-/// The texts of `help`.
-pub const HELP: CommandText = CommandText {
+pub(crate) const HELP: CommandText = CommandText {
     about: "explain a command, with examples",
     more: "",
     examples: &[("spektacular help adhoc", "all flags of adhoc, with their defaults")],

@@ -121,7 +121,7 @@ impl OpenFolder {
         self.swap(name, temporary, mode, |file| file.write_all(bytes).and_then(|()| file.sync_all()))
     }
 
-    /// The same without waiting for the disk: a crash of the machine may lose the file.
+    /// Like [`OpenFolder::replace`], without waiting for the disk: a crash of the machine may lose the file.
     pub(crate) fn replace_unsynced(&self, name: &OsStr, temporary: &OsStr, mode: u32, bytes: &[u8]) -> io::Result<()> {
         self.swap(name, temporary, mode, |file| file.write_all(bytes))
     }

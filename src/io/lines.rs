@@ -12,7 +12,8 @@ use std::time::Duration;
 
 /// The maximum bytes of one read. A line that fits is not copied.
 pub(crate) const READ_BYTES: usize = 64 << 10;
-/// The maximum bytes of one read of a source that seldom carries much. The start touches each page of the buffer.
+/// The maximum bytes of one read of a source that seldom carries much. A smaller buffer saves memory, because creating
+/// it touches each of its pages.
 const SMALL_READ_BYTES: usize = 16 << 10;
 
 /// A line as it was read, without its LF. It lies in the reader's buffer, unless it came in several reads.

@@ -87,7 +87,7 @@ impl SignalChannels {
 }
 
 impl SignalChannels {
-    /// Gives the signals their default actions back, for a process that starts no run. Those that came before act now.
+    /// Restores the default actions of the signals, for a process that starts no run. Signals that came before act now.
     pub(crate) fn give_back(self) {
         let Some(Unread { mut registered, .. }) = self.unread else { return };
         let _ = spawn_thread("signals", move || {

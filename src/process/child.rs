@@ -19,6 +19,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::request::Settings;
+use crate::suggest::Name;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -59,7 +60,6 @@ pub(crate) enum ProcessEvent {
     Swept(Swept),
 }
 
-/// A running agent process.
 pub(crate) struct AgentProcess {
     child: Child,
     tree: Arc<Tree>,
@@ -87,9 +87,9 @@ impl AgentProcess {
         mirror: bool,
     ) -> Result<AgentProcess, Failure> {
         let environment = environment(launch, settings, nonce);
-        let program = resolve(&launch.program, &environment, &settings.cwd).ok_or_else(|| match launch.program {
+        let program = resolve(&launch.program, &environment, &settings.cwd).ok_or_else(|| match &launch.program {
             Program::Myself => myself::not_found(),
-            Program::Command(_) => not_found(launch.install.as_deref()),
+            program @ Program::Command(_) => not_found(program, launch.install.as_deref()),
         })?;
         let (out, our_out) = pipe()?;
         let (err, our_err) = pipe()?;
@@ -289,14 +289,20 @@ pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsStri
 }
 
 /// The failure for an agent whose program was not found. `install`: how to install it.
-pub fn not_found(install: Option<&str>) -> Failure {
-    let hint = install.map_or_else(String::new, |install| format!(" To install it: {install}."));
-    Failure::new(
-        Code::AgentNotFound,
-        format!(
-            "The agent's program is not on the PATH: install it, or correct the PATH; `spektacular agents check` shows the installed agents.{hint}"
-        ),
-    )
+pub fn not_found(program: &Program, install: Option<&str>) -> Failure {
+    let program = match program {
+        Program::Command(name) => name,
+        Program::Myself => "",
+    };
+    let name = Name::new(program).map(|name| format!(" {name}")).unwrap_or_default();
+    let fault = if program.contains('/') { "does not exist" } else { "is not on the PATH" };
+    let remedy = match install {
+        Some(install) => format!("To install it: {install}."),
+        None => {
+            "Install it, or correct the agent's command. `spektacular agents check` shows the installed agents.".into()
+        }
+    };
+    Failure::new(Code::AgentNotFound, format!("The agent's program{name} {fault}. {remedy}"))
 }
 
 /// The number of retries for a program that is still being written, and the pause between them.
@@ -337,7 +343,7 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
         (ErrorKind::NotFound, _) if program.exists() => failed(
             "The agent's program names an interpreter that does not exist: install it, or correct the program's first line.",
         ),
-        (ErrorKind::NotFound, _) => not_found(None),
+        (ErrorKind::NotFound, _) => not_found(&Program::Command(program.to_string_lossy().into_owned()), None),
         (ErrorKind::PermissionDenied, _) => failed("The agent's program is not executable: check its permissions."),
         (ErrorKind::ExecutableFileBusy, _) => {
             failed("The agent's program is being written: try again when it is installed.").retryable()
@@ -402,7 +408,6 @@ fn read_stdout(pipe: PipeReader, end: &[u8], data: &Sender<AgentOutput>, returne
 /// The agent's stdout up to the sentinel.
 struct StdoutReader<'a> {
     lines: LineReader<PipeReader>,
-    /// The sentinel.
     end: &'a [u8],
     /// Whether the last line was empty. The sentinel begins with an LF, so an empty line counts only if another line
     /// follows it.

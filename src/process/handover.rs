@@ -60,7 +60,7 @@ pub fn hand_over(handover: &Handover<'_>) -> Result<u8, Failure> {
         Program::Myself => None,
         program @ Program::Command(_) => resolve(program, &environment, handover.cwd),
     };
-    let program = program.ok_or_else(|| not_found(handover.base.install.as_deref()))?;
+    let program = program.ok_or_else(|| not_found(&handover.base.program, handover.base.install.as_deref()))?;
     // Installed before the start: no signal from the terminal may end us while the agent lives. Unlike an ignored
     // signal, a handler is not inherited.
     let mut signals = Signals::new(ours()).map_err(|_| {

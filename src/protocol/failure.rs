@@ -215,6 +215,12 @@ impl Failure {
         Failure::new(Code::AgentExited, message)
     }
 
+    /// An agent without the session to resume. `agent`: the agent's display name.
+    pub fn session_not_found(agent: &str) -> Failure {
+        let message = format!("{agent} has no session with this id: check session_id, and the working directory.");
+        Failure::new(Code::SessionNotFound, message)
+    }
+
     /// An error that fits no other code. `agent`: the agent's display name.
     pub fn reported(agent: &str, said: Option<String>) -> Failure {
         let what = if said.is_some() { "see detail.agent_message" } else { "record the run to see why" };

@@ -45,7 +45,7 @@ impl Image {
 
 /// The line with the data of the images instead of their labels. `None`: the line lacks the labels. `read`: reads a file.
 ///
-/// The labels stand in the order of the images. No text in the line can be mistaken for one, because JSON escapes the
+/// The labels stand in the order of the images. No text in the line can be mistaken for a label, because JSON escapes the
 /// quotes in a text.
 pub fn with_data<E>(
     line: &str,

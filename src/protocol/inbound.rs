@@ -115,7 +115,6 @@ pub fn parse(line: &[u8]) -> Option<Inbound> {
     Some(Inbound { id: id.map(InboundId::from), run, message })
 }
 
-/// Parses the message.
 fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Result<Message, Flaw> {
     if fields.repeats_one_of(&["v", "id", "ts", "type", "run_id", "payload"]) {
         return Err(Flaw::Repeated);

@@ -13,12 +13,10 @@ use std::collections::HashSet;
 
 /// The order in which parts are cut if a frame is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rank {
+pub(crate) enum Rank {
     /// Outputs and details.
     Output,
-    /// Lists.
     List,
-    /// Texts.
     Text,
     /// JSON that the orchestrator itself sent.
     Own,
@@ -26,11 +24,11 @@ pub enum Rank {
 
 impl Rank {
     /// All ranks, in the order of cutting.
-    pub const ALL: [Rank; 4] = [Rank::Output, Rank::List, Rank::Text, Rank::Own];
+    pub(crate) const ALL: [Rank; 4] = [Rank::Output, Rank::List, Rank::Text, Rank::Own];
 }
 
 /// A list that can be cut.
-pub trait Cut {
+pub(crate) trait Cut {
     /// The number of elements.
     fn count(&self) -> usize;
     /// Keeps the first `count` elements.
@@ -56,8 +54,7 @@ impl Cut for Choices {
     }
 }
 
-/// A part of a body.
-pub enum BodyPart<'a> {
+pub(crate) enum BodyPart<'a> {
     /// Free text.
     Text(&'a mut Text),
     /// A setting or a sentence of our own, which may contain a secret too.
@@ -226,7 +223,6 @@ fn question(body: &mut Question, visit: Visit<'_>) {
     text(Rank::Text, asked, visit);
 }
 
-/// The options of a question and its default.
 fn answers(kind: &mut Kind, default: &mut Option<Answer>, visit: Visit<'_>) {
     let options: &[Choice] = match kind {
         Kind::Select { choices, multiple: _, allow_other: _ } => {

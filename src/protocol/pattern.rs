@@ -9,7 +9,6 @@ pub(crate) const COMPILED_BYTES: (usize, usize) = (1 << 10, 64 << 10);
 /// The largest product of the size of a compiled pattern and the length of an answer: a tenth of a second of work.
 const PRODUCT: usize = 128 << 20;
 
-/// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     regex: Regex,

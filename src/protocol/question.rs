@@ -455,7 +455,8 @@ fn path_fits(path: Option<PathFact>, rules: &Validation) -> Result<(), BadAnswer
 pub struct Input {
     /// The question that is answered. `None`: the field is missing or not a string.
     pub question_id: Option<QuestionId>,
-    /// The answer. `None`: the message has not exactly one of value, declined and value_from, or a malformed one.
+    /// The answer. `None`: the message does not have exactly one of value, declined and value_from, or
+    /// has a malformed one.
     pub given: Option<Given>,
     /// Free text for the agent, to go with a denial.
     pub message: Option<Text>,

@@ -55,7 +55,6 @@ impl Text {
         stream.push(redactor, &self.text)
     }
 
-    /// Redacts the text in place.
     pub(super) fn redact(&mut self, redactor: &Redactor) {
         if let Cow::Owned(clean) = self.redacted(redactor) {
             self.text = clean;

@@ -3,14 +3,14 @@
 /// Marks the processes of a run. Its value is the run's nonce, or `outer:inner` for a run inside a run.
 pub const RUN: &str = "SPEKTACULAR_RUN";
 /// Holds a nonce, a colon and the path of the socket by which the ask-server reaches its run.
-pub const ASK: &str = "SPEKTACULAR_ASK";
+pub(crate) const ASK: &str = "SPEKTACULAR_ASK";
 /// Holds the nonce for the guard. It differs from the marker of the tree, so that the guard is not stopped with the
 /// tree.
-pub const GUARD: &str = "SPEKTACULAR_GUARD";
+pub(crate) const GUARD: &str = "SPEKTACULAR_GUARD";
 /// Names the folder of the run's socket, which the guard removes after a kill.
-pub const GUARD_FOLDER: &str = "SPEKTACULAR_GUARD_FOLDER";
+pub(crate) const GUARD_FOLDER: &str = "SPEKTACULAR_GUARD_FOLDER";
 /// Names the folder of the run's control group, which the guard ends and removes after a kill.
-pub const GUARD_CGROUP: &str = "SPEKTACULAR_GUARD_CGROUP";
+pub(crate) const GUARD_CGROUP: &str = "SPEKTACULAR_GUARD_CGROUP";
 
 /// All these variables. A process below a run inherits some of them.
-pub const INTERNAL: [&str; 5] = [RUN, ASK, GUARD, GUARD_FOLDER, GUARD_CGROUP];
+pub(crate) const INTERNAL: [&str; 5] = [RUN, ASK, GUARD, GUARD_FOLDER, GUARD_CGROUP];

@@ -59,7 +59,6 @@ impl Growth {
     }
 }
 
-/// The scan of one text.
 pub(super) struct Scan<'t> {
     text: &'t str,
     /// Whether the text is complete.

@@ -161,7 +161,6 @@ impl Live {
         }
     }
 
-    /// Returns the replies to the asker.
     fn reply(&mut self, asker: &Asker, replies: Vec<Reply>) {
         match asker {
             Asker::Markers => self.further_turn(&replies),

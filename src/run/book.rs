@@ -68,7 +68,6 @@ pub(crate) struct Member {
     reply: Option<Reply>,
 }
 
-/// A resolved question.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) question_id: QuestionId,
@@ -97,7 +96,6 @@ pub(crate) enum Absence {
     Timeout,
     /// stdin has ended.
     InputClosed,
-    /// The run is headless.
     Headless,
 }
 
@@ -170,7 +168,6 @@ impl Book {
         self.groups.get(&group).into_iter().flat_map(Group::open).map(|member| member.id.clone()).collect()
     }
 
-    /// The earliest deadline.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
@@ -206,7 +203,6 @@ impl Book {
         number
     }
 
-    /// Whether this asker waits for answers.
     pub(super) fn waits(&self, asker: &Asker) -> bool {
         self.askers.range((asker.clone(), 0)..=(asker.clone(), u64::MAX)).next().is_some()
     }
@@ -360,7 +356,6 @@ impl Book {
         Some(group)
     }
 
-    /// The time left for a group.
     pub(crate) fn left(&self, group: &Group, now: Duration) -> Duration {
         group.deadline.saturating_sub(now)
     }

@@ -151,6 +151,7 @@ pub struct ReadInput {
 
 /// An action that a run requests.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say what the other fields are")]
 pub enum Effect {
     /// Sets the run_id of all further frames.
     RunId(RunId),
@@ -158,7 +159,6 @@ pub enum Effect {
     FrameLimit(usize),
     /// Emits a frame.
     Emit {
-        /// The content.
         body: Body,
         /// The id of the message that caused the frame.
         reply_to: Option<InboundId>,
@@ -168,9 +168,7 @@ pub enum Effect {
     /// Passes a piece of a message to the recording, which needs it to find secrets that are split over pieces. Only
     /// after [`super::Run::recorded`].
     Said {
-        /// The message.
         message: MessageKey,
-        /// The piece.
         piece: Text,
         /// Whether the message is complete.
         done: bool,
@@ -181,16 +179,12 @@ pub enum Effect {
     ToAgent(String),
     /// Answers a call of the tool, all questions of which are resolved.
     ToolReplies {
-        /// The call.
         call: u64,
         /// One reply per question, in order.
         replies: Vec<Reply>,
     },
     /// Withdraws the questions of a call of the tool.
-    ToolWithdrawn {
-        /// The call.
-        call: u64,
-    },
+    ToolWithdrawn { call: u64 },
     /// Closes the agent's stdin after the lines sent so far.
     CloseAgentInput,
     /// Ends the search for changed files, because the run must end now.

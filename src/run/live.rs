@@ -50,7 +50,6 @@ pub(super) struct Clocks {
     pub(super) frame: Duration,
 }
 
-/// The agent and its process.
 pub(super) struct AgentSide {
     pub(super) driver: Box<dyn Driver>,
     pub(super) process: ProcessState,
@@ -105,7 +104,6 @@ pub(super) struct Work {
     pub(super) model: Option<Text>,
 }
 
-/// The questions of the run.
 pub(super) struct Questions {
     pub(super) book: Book,
     /// The questions that nobody answered.
@@ -153,7 +151,6 @@ impl Kept {
     }
 }
 
-/// The end of the run.
 #[derive(Default)]
 pub(super) struct End {
     /// Set once the end is decided.

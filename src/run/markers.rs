@@ -32,7 +32,6 @@ impl Cutter {
         Cutter { begin, longest, held: String::new(), gone: 0, fences: Fences::default() }
     }
 
-    /// A cutter for question markers.
     pub(super) fn of_questions() -> Cutter {
         Cutter::new(BEGIN, LONGEST)
     }

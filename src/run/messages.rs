@@ -20,7 +20,6 @@ const ENVELOPE_BYTES: usize = 512;
 /// The maximum size of one byte of text as JSON, in bytes.
 const ESCAPED: usize = 6;
 
-/// The messages of a run.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     count: u64,
@@ -32,7 +31,6 @@ pub(super) struct Messages {
     last: Option<(u64, Fingerprint)>,
 }
 
-/// An unfinished message.
 #[derive(Debug)]
 struct Message {
     head: Head,
@@ -47,7 +45,6 @@ struct Message {
     waiting_bytes: usize,
     /// The fingerprint of the agent's own text.
     print: Fingerprint,
-    /// Whether a piece was emitted.
     emitted: bool,
     /// The message's share of [`Messages::kept`].
     kept: usize,

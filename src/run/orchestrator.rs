@@ -12,7 +12,8 @@ use crate::protocol::question::Kind;
 use crate::protocol::words::{Source, Warning};
 
 pub(super) const UNKNOWN_QUESTION: &str = "The answer was ignored: no such question is open";
-pub(super) const UNKNOWN_TYPE: &str = "A message was ignored: version 1 has no such type";
+pub(super) const UNKNOWN_TYPE: &str =
+    "Ignored a message of an unknown type: the types are run.start, run.input and run.cancel";
 
 impl Live {
     pub(super) fn is_for_us(&mut self, origin: &Origin) -> bool {

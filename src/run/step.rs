@@ -90,7 +90,6 @@ impl Live {
         Ok(live)
     }
 
-    /// The counters of the ids.
     pub(super) fn ids(&self) -> Ids {
         let (questions, groups) = self.questions.book.counts();
         let (messages, calls) = (self.work.messages.count(), self.work.tools.count());

@@ -24,10 +24,8 @@ pub(crate) enum Stage {
     Killed,
 }
 
-/// A decided end.
 #[derive(Debug)]
 pub(crate) struct Ending {
-    /// The outcome of the run.
     pub(crate) outcome: Outcome,
     /// The current step.
     pub(crate) stage: Stage,

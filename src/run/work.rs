@@ -33,7 +33,6 @@ pub(super) struct Described {
     pub(super) parent: Option<CallKey>,
 }
 
-/// The end of a call.
 pub(super) struct ToolEnd {
     pub(super) state: ToolState,
     pub(super) output: Option<Text>,
@@ -46,7 +45,6 @@ impl ToolEnd {
     }
 }
 
-/// A running call.
 #[derive(Clone, Debug)]
 struct Call {
     number: u64,

@@ -1,7 +1,7 @@
 //! The features that only some terminal programs have, and the signs that a question waits: a bell and a window title.
 
 /// The title while a question is open, between the sequences that put the old title on the terminal's stack and take it
-/// back. No text of the agent's.
+/// back. They contain no text of the agent's.
 const TITLE: &str = "\u{1b}[22;2t\u{1b}]2;spektacular: a question waits\u{1b}\\";
 const OLD_TITLE: &str = "\u{1b}[23;2t";
 const BELL: &str = "\u{7}";

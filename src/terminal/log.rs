@@ -1,4 +1,5 @@
-//! Lines for a log that nobody watches: the run's circumstances at its beginning, and a sign of life while nothing happens.
+//! Lines for a log that nobody watches: the run's circumstances at its beginning, a sign of life while nothing happens,
+//! and the permissions that nobody could grant.
 
 use super::TerminalFront;
 use super::screen::{Detail, Ink};
@@ -37,5 +38,17 @@ impl TerminalFront {
             }
             WaitingOn::Agent | WaitingOn::Input => String::new(),
         }
+    }
+
+    /// The line about permissions that were denied because nobody answered.
+    pub(super) fn denials(&self) -> String {
+        let count: u64 = self.denied.values().sum();
+        if count == 0 || self.look.detail == Detail::Quiet {
+            return String::new();
+        }
+        let why: Vec<&str> = self.denied.keys().copied().collect();
+        let permissions = if count == 1 { "permission" } else { "permissions" };
+        let line = format!("{count} {permissions} denied ({}). Allow with --yes or --permissions", why.join(", "));
+        self.look.paint(Ink::Yellow, &line) + "\n"
     }
 }

@@ -11,6 +11,7 @@ mod ask;
 mod log;
 mod page;
 mod phases;
+mod plan;
 mod prompt;
 mod screen;
 mod speech;
@@ -29,10 +30,10 @@ use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns};
 use crate::protocol::outbound::{
-    About, Artifact, Body, CallId, MessageId, Outcome, PlanEntry, Progress, Started, Terminal, Text,
+    About, Body, CallId, MessageId, Outcome, PlanEntry, Progress, Started, Terminal, Text,
 };
 use crate::protocol::question::{DENY, Subject};
-use crate::protocol::words::{Action, Category, PlanStatus, Resolution, ToolState, Warning, WorkflowKind};
+use crate::protocol::words::{Category, Resolution, ToolState, Warning, WorkflowKind};
 use alert::Alert;
 use ask::Asking;
 use page::Page;
@@ -51,6 +52,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The pause within a line of text after which the status shows below it.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// The pause within a message after which its last word shows, complete or not.
+const WORD: Duration = Duration::from_secs(1);
+
 /// Renders frames for a person.
 #[derive(Debug, Default)]
 pub struct TerminalFront {
@@ -60,6 +64,8 @@ pub struct TerminalFront {
     page: Page,
     /// The time at which the last text was shown.
     spoke: Option<Instant>,
+    /// The time at which the word that is held back shows.
+    word_at: Option<Instant>,
     work: Activity,
     asking: Asking,
     alert: Alert,
@@ -67,8 +73,8 @@ pub struct TerminalFront {
     wake_at: Option<Instant>,
     /// Permissions denied because nobody answered, by reason.
     denied: BTreeMap<&'static str, u64>,
-    /// The time at which the waiting prompt was last shown.
-    prompted: Option<Instant>,
+    /// The time at which the prompt or the status line was last written.
+    written: Option<Instant>,
     /// The reason for an unanswered question, if nobody can answer.
     absent: &'static str,
     /// Whether the agent cannot go on with a session.
@@ -120,8 +126,8 @@ impl TerminalFront {
         if !shown.lines.is_empty() || !shown.prompt.is_empty() {
             self.page.interrupted();
         }
-        if !shown.prompt.is_empty() {
-            self.prompted = Some(Instant::now());
+        if !shown.prompt.is_empty() || status.is_some() {
+            self.written = Some(Instant::now());
         }
         let mut chunk = self.screen.place(shown, status, width);
         if self.look.alert {
@@ -135,13 +141,23 @@ impl TerminalFront {
         if self.look.live { columns() } else { usize::MAX }
     }
 
-    /// Sets the wake-up for the next second of the countdown or the status line.
+    /// Sets the wake-up for the next second of the countdown or the status line, or for a word that is held back.
     fn set_alarm(&mut self, now: Instant) {
-        self.wake_at = match (self.look.live && self.work.goes_on(), self.asking.is_open()) {
+        let next = match (self.look.live && self.work.goes_on(), self.asking.is_open()) {
             (false, _) => None,
             (true, true) => self.asking.counts_at(now),
             (true, false) => self.work.changes_at(now).filter(|_| self.look.detail > Detail::Quiet),
         };
+        self.wake_at = next.into_iter().chain(self.word_at).min();
+    }
+
+    /// The word that is held back, once its time has come. While a question is open, only whole lines show.
+    fn late_word(&mut self, now: Instant) -> Shown {
+        if self.word_at.take_if(|at| *at <= now).is_none() || self.asking.is_open() {
+            return Shown::default();
+        }
+        let text = self.speech.late();
+        Shown { text: self.laid_out(text, false), ..Shown::default() }
     }
 
     fn render(&mut self, body: &Body, in_advance: Option<&InAdvance>, now: Instant) -> Shown {
@@ -174,7 +190,8 @@ impl TerminalFront {
         }
     }
 
-    /// Notes what nobody answered. `choice`: of a permission, the option that was taken. Gives the line of a question.
+    /// Counts a permission that nobody answered. Returns the line for a question that nobody answered. `choice`: the
+    /// option that a permission got.
     fn left(&mut self, resolution: Resolution, choice: Option<Option<&str>>, what: &Text) -> String {
         let (verb, why) = match resolution {
             Resolution::Headless => ("asked", self.absent),
@@ -195,18 +212,6 @@ impl TerminalFront {
             }
         }
         String::new()
-    }
-
-    /// The line about permissions that were denied because nobody answered.
-    fn denials(&self) -> String {
-        let count: u64 = self.denied.values().sum();
-        if count == 0 || self.look.detail == Detail::Quiet {
-            return String::new();
-        }
-        let why: Vec<&str> = self.denied.keys().copied().collect();
-        let permissions = if count == 1 { "permission" } else { "permissions" };
-        let line = format!("{count} {permissions} denied ({}). Allow with --yes or --permissions", why.join(", "));
-        self.look.paint(Ink::Yellow, &line) + "\n"
     }
 
     /// The line of --verbose about a permission that a policy allowed or denied.
@@ -255,6 +260,7 @@ impl TerminalFront {
             }
             About::Text { message_id, done, .. } => {
                 let text = self.speech.text(*message_id, progress.text.shown(), *done, self.asking.is_open());
+                self.word_at = self.speech.holds(*message_id).then(|| now + WORD);
                 Shown { text: self.laid_out(text, *done), ..Shown::default() }
             }
             About::Reasoning { message_id, done, withdrawn: false } if self.look.detail == Detail::Verbose => {
@@ -305,23 +311,6 @@ impl TerminalFront {
         }
     }
 
-    /// A plan as a checklist; of a plan shown before, only the changed entries.
-    fn plan(&mut self, entries: &[PlanEntry]) -> String {
-        let old = std::mem::replace(&mut self.plan, entries.to_vec());
-        let same = old.len() == entries.len() && old.iter().zip(entries).all(|(old, new)| old.text == new.text);
-        let mut lines = String::new();
-        let before = old.iter().filter(|_| same).map(|old| Some(old.status)).chain(std::iter::repeat(None));
-        for (entry, _) in entries.iter().zip(before).filter(|(entry, before)| *before != Some(entry.status)) {
-            let text = one_line(entry.text.shown());
-            let _ = match entry.status {
-                PlanStatus::Pending => writeln!(lines, "  [ ] {text}"),
-                PlanStatus::InProgress => writeln!(lines, "  {}", self.look.paint(Ink::Bold, &format!("[>] {text}"))),
-                PlanStatus::Completed => writeln!(lines, "  {} {text}", self.look.paint(Ink::Green, "[x]")),
-            };
-        }
-        lines
-    }
-
     /// The agent's text, laid out where this terminal shows it.
     fn laid_out(&mut self, text: String, done: bool) -> String {
         if !self.look.page {
@@ -332,15 +321,6 @@ impl TerminalFront {
             self.page.end();
         }
         out
-    }
-
-    fn artifact(&self, artifact: &Artifact) -> String {
-        let (ink, sign) = match artifact.action {
-            Action::Created => (Ink::Green, "+"),
-            Action::Modified => (Ink::Yellow, "~"),
-            Action::Deleted => (Ink::Red, "-"),
-        };
-        format!("{} {}\n", self.look.paint(ink, sign), one_line(artifact.path.shown()))
     }
 
     fn terminal(&mut self, end: &Terminal) -> Shown {
@@ -421,8 +401,8 @@ impl Peer for TerminalFront {
 
     fn hear(&mut self, line: &RawLine, read: Instant) -> Understood {
         let now = Instant::now();
-        // Ctrl-D leaves the cursor where it is, and so does an Enter before the prompt was shown again.
-        let stays = *line == RawLine::CtrlD || self.prompted.is_some_and(|at| read < at);
+        // Ctrl-D leaves the cursor where it is, and so does an Enter before the last line was written.
+        let stays = *line == RawLine::CtrlD || self.written.is_some_and(|at| read < at);
         let wiped = if stays { String::new() } else { self.screen.entered() };
         let (shown, meant) = self.asking.typed(line, read, now);
         // The answer's effect shows once the run reports it.
@@ -445,7 +425,8 @@ impl Peer for TerminalFront {
     fn woken(&mut self) -> Chunk {
         let now = Instant::now();
         let countdown = self.asking.countdown(now).unwrap_or_default();
-        let chunk = self.place(Shown::default(), now);
+        let word = self.late_word(now);
+        let chunk = self.place(word, now);
         Chunk { err: [countdown.into_bytes(), chunk.err].concat(), ..chunk }
     }
 
@@ -510,6 +491,34 @@ mod tests {
             front.hear(&RawLine::Whole(b"y".to_vec()), read);
             let chunk = front.place(Shown::lines("next\n"), Instant::now());
             assert_eq!(String::from_utf8(chunk.before).unwrap(), before, "{is_early}");
+        }
+    }
+
+    #[test]
+    fn a_line_typed_before_the_status_line_leaves_the_line_above_it() {
+        let look = Look { person: true, live: true, escapes: true, shared: true, ..Look::default() };
+        let mut front = TerminalFront::new(look, None, None);
+        front.work.begin("Agent".into(), Instant::now());
+        let typed = Instant::now();
+        front.place(Shown::lines("an answer\n"), typed);
+        assert_eq!(String::from_utf8(front.hear(&RawLine::Whole(b"y".to_vec()), typed).chunk.before).unwrap(), "");
+        let chunk = front.hear(&RawLine::Whole(b"y".to_vec()), Instant::now()).chunk;
+        assert_eq!(String::from_utf8(chunk.before).unwrap(), "\u{1b}[A\r\u{1b}[J");
+    }
+
+    #[test]
+    fn the_last_word_shows_once_the_agent_pauses() {
+        for look in [Look::default(), Look { live: true, shared: true, ..Look::default() }] {
+            let mut front = TerminalFront::new(look, None, None);
+            front.work.begin("Agent".into(), Instant::now());
+            assert_eq!(show(&mut front, "Building the project").out, b"Building the ");
+            let due = front.word_at.unwrap();
+            assert!(front.wake_at().unwrap() <= due);
+            assert_eq!(front.late_word(due - Duration::from_millis(1)), Shown::default());
+            assert_eq!(front.late_word(due).text, "project");
+            assert_eq!((front.late_word(due).text.as_str(), front.word_at), ("", None));
+            assert_eq!(show(&mut front, "\nNow ").out, b"\nNow ");
+            assert_eq!(front.word_at, None, "nothing is held back");
         }
     }
 

@@ -1,7 +1,8 @@
 //! The agent's Markdown as a terminal can show it: headings and strong text bold, code coloured, links where the terminal
-//! has them, lines wrapped between words. Decided word by word, because the text arrives word by word. Tables and code blocks stay as they are.
+//! has them, lines wrapped between words. Decided word by word, because the text arrives word by word. Tables and code
+//! blocks stay as they are.
 
-use super::width;
+use super::width::{self, is_ideograph};
 
 const BOLD: (&str, &str) = ("\u{1b}[1m", "\u{1b}[22m");
 const CODE: (&str, &str) = ("\u{1b}[36m", "\u{1b}[39m");
@@ -15,9 +16,10 @@ const LOWEST_HEADING: usize = 6;
 /// The kind of the line that is being written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Row {
-    /// A paragraph or a list's entry.
     #[default]
-    Text,
+    Paragraph,
+    /// The first line of a list's entry or of a quote.
+    Entry,
     Heading,
     /// A row of a table, or a line of code.
     Verbatim,
@@ -37,6 +39,10 @@ pub(super) struct Page {
     blanks: usize,
     /// The character of the open code block's fence.
     fence: Option<char>,
+    /// Whether a list goes on. Its lines are indented, and only a fence marks code in it.
+    listed: bool,
+    /// The character before the next one, within a word.
+    before: Option<char>,
     strong: bool,
     code: bool,
     /// Whether the sequences of the open styles are in force.
@@ -62,8 +68,7 @@ impl Page {
         let mut rest = piece;
         while let Some(first) = rest.chars().next() {
             let blank = is_blank(first);
-            let run =
-                if first == '\n' { 1 } else { rest.find(|c| c == '\n' || is_blank(c) != blank).unwrap_or(rest.len()) };
+            let run = if first == '\n' { 1 } else { run(rest, blank) };
             match first {
                 '\n' => self.end_line(width, &mut out),
                 _ if blank && self.held.is_empty() => self.blanks += run,
@@ -99,7 +104,7 @@ impl Page {
             out.push_str(sign(CODE));
         }
         if let Some(target) = &self.target {
-            // The same id for all words of a link.
+            // All words of a link have the same id.
             let id = target.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
             let (id, target) = if on { (format!("id={id}"), target.as_str()) } else { (String::new(), "") };
             out.push_str(&format!("\u{1b}]8;{id};{target}\u{1b}\\"));
@@ -109,7 +114,7 @@ impl Page {
     /// Takes a word, and holds it back while it may belong to a link.
     fn hold(&mut self, word: &str, width: usize, out: &mut String) {
         let verbatim = self.fence.is_some() || self.code || word.starts_with('|');
-        let verbatim = verbatim || if self.begun { self.row == Row::Verbatim } else { self.blanks >= CODE_INDENT };
+        let verbatim = verbatim || if self.begun { self.row == Row::Verbatim } else { self.is_code() };
         if self.held.is_empty() && (!self.links || verbatim || !word.contains('[')) {
             return self.word(word, width, out);
         }
@@ -151,17 +156,19 @@ impl Page {
         self.switch(false, out);
         // Strong text ends with its paragraph, and code with its line: a marker without its pair must not style the rest.
         let strong = self.strong && self.begun;
-        *self = Page { fence: self.fence, strong, ..Page::new(self.links) };
+        *self = Page { fence: self.fence, listed: self.listed, strong, ..Page::new(self.links) };
         out.push('\n');
     }
 
     fn word(&mut self, word: &str, width: usize, out: &mut String) {
         if !std::mem::replace(&mut self.begun, true) {
             self.row = self.row_of(word);
+            self.strong &= self.row == Row::Paragraph;
             match self.row {
                 Row::Heading => return self.blanks = 0,
-                Row::Text if is_list_marker(word) || word == ">" => self.indent = self.blanks + word.len() + 1,
-                Row::Text | Row::Verbatim => {}
+                Row::Entry => self.indent = self.blanks + word.len() + 1,
+                Row::Paragraph if self.listed => self.indent = self.blanks,
+                Row::Paragraph | Row::Verbatim => {}
             }
         } else if self.row == Row::Heading && self.column == 0 {
             // The marker is dropped, and so is the blank after it.
@@ -191,19 +198,34 @@ impl Page {
             (Some(open), Some(found)) if open == found => self.fence = None,
             (None, Some(found)) => self.fence = Some(found),
             (Some(_), _) => {}
-            (None, None) if word.starts_with('|') || self.blanks >= CODE_INDENT => {}
-            (None, None) if word.len() <= LOWEST_HEADING && word.bytes().all(|b| b == b'#') => return Row::Heading,
-            (None, None) => return Row::Text,
+            (None, None) if word.starts_with('|') || self.is_code() => {}
+            (None, None) => {
+                self.listed = is_list_marker(word) || self.listed && self.blanks > 0;
+                return match word {
+                    ">" => Row::Entry,
+                    _ if is_list_marker(word) => Row::Entry,
+                    _ if word.len() <= LOWEST_HEADING && word.bytes().all(|b| b == b'#') => Row::Heading,
+                    _ => Row::Paragraph,
+                };
+            }
         }
         Row::Verbatim
     }
 
+    /// Whether a line that begins here is a line of a code block without a fence.
+    fn is_code(&self) -> bool {
+        self.blanks >= CODE_INDENT && !self.listed
+    }
+
     /// Adds a word without its markers, styled. Returns its columns.
     fn style(&mut self, word: &str, out: &mut String) -> usize {
-        let (mut columns, mut before, mut rest) = (0, None, word);
+        let (mut columns, mut rest) = (0, word);
+        // A piece may begin within a word.
+        let mut before = self.before.filter(|_| self.blanks == 0);
         while let Some(c) = rest.chars().next() {
             let after = |length: usize| rest[length..].chars().next();
-            let outside = |near: Option<char>| near.is_none_or(|c| !c.is_alphanumeric());
+            // No blanks part the words of some scripts.
+            let outside = |near: Option<char>| near.is_none_or(|c| !c.is_alphanumeric() || is_ideograph(c));
             let strong = !self.code && rest.starts_with("**");
             let opens = strong && !self.strong && outside(before) && after(2).is_some_and(|c| c != '*');
             let closes = strong && self.strong && before.is_some() && outside(after(2));
@@ -225,6 +247,7 @@ impl Page {
             before = Some(c);
             rest = &rest[length..];
         }
+        self.before = before;
         columns
     }
 }
@@ -250,6 +273,13 @@ fn link(text: &str) -> Option<[&str; 4]> {
     let is_honest = words == target || !(words.contains("//") || words.contains("www."));
     let fits = !is_other && is_web && is_plain && is_honest && !words.is_empty() && !words.contains(['[', ']']);
     fits.then_some([before, words, target, after])
+}
+
+/// The length of the blanks or of the word at the beginning of a text. A word ends after an ideograph.
+fn run(text: &str, blank: bool) -> usize {
+    let mut ends = text.char_indices().skip_while(|(_, c)| *c != '\n' && is_blank(*c) == blank && !is_ideograph(*c));
+    let end = ends.next().map(|(at, c)| at + if is_ideograph(c) && !blank { c.len_utf8() } else { 0 });
+    end.unwrap_or(text.len())
 }
 
 fn is_blank(c: char) -> bool {
@@ -296,9 +326,21 @@ mod tests {
             ("    let x = `y`;\n", "    let x = `y`;\n"),
             ("#hash and #1\n", "#hash and #1\n"),
             ("``literal``", "``literal``"),
+            ("a **b\n- c\n- **d**", "a <b>b</b>\n- c\n- <b>d</b>"),
+            ("a **b\n# c", "a <b>b</b>\n<b>c</b>"),
+            ("这是**重要**的文字", "这是<b>重要</b>的文字"),
+            ("- a\n\n    **b**\n\n    c\nd\n\n    **e**", "- a\n\n    <b>b</b>\n\n    c\nd\n\n    **e**"),
         ] {
             assert_eq!(shown(text, 80), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_piece_may_end_within_a_word() {
+        let mut page = Page::default();
+        let out: String = ["**重", "要", "** and **wo", "rd** end"].map(|piece| page.push(piece, 80)).concat();
+        let out = out.replace("\u{1b}[22m\u{1b}[1m", "");
+        assert_eq!(out, "\u{1b}[1m重要\u{1b}[22m and \u{1b}[1mword\u{1b}[22m end");
     }
 
     #[test]
@@ -339,5 +381,10 @@ mod tests {
         assert_eq!(shown("averyverylongword x", 5), "averyverylongword\nx");
         assert_eq!(shown("| a table stays as it is |", 5), "| a table stays as it is |");
         assert_eq!(shown("漢字 漢字 漢字", 9), "漢字 漢字\n漢字");
+        assert_eq!(
+            shown("- a\n  - b\n    1. one two\n       three four", 14),
+            "- a\n  - b\n    1. one two\n       three\n       four"
+        );
+        assert_eq!(shown("- 漢字漢字漢字 word", 8), "- 漢字漢\n  字漢字\n  word");
     }
 }

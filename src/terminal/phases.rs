@@ -15,7 +15,7 @@ const LINES: usize = 10;
 /// The columns of a line of that output, where it is no terminal.
 const COLUMNS: usize = 200;
 
-/// A phase, as a frame tells it.
+/// A phase, as a frame reports it.
 pub(super) struct PhaseLine<'a> {
     pub(super) title: &'a str,
     pub(super) number: u64,
@@ -84,7 +84,6 @@ impl TerminalFront {
     }
 }
 
-/// A line for each phase.
 fn table(phases: &[PhaseReport], columns: usize) -> String {
     let rows: Vec<[String; 6]> = phases.iter().map(cells).collect();
     let widths: Vec<usize> = (0..6).map(|at| rows.iter().map(|row| row[at].len()).max().unwrap_or_default()).collect();

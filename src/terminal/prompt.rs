@@ -2,6 +2,7 @@
 
 use super::answer::{key, keys};
 use super::screen::{Ink, Look};
+use super::tools::without_first_hunk;
 use super::work::{span, title as tool_title};
 use crate::clean::{one_line, whole};
 use crate::engine::InAdvance;
@@ -189,12 +190,7 @@ fn without_header<'a>(detail: &'a str, asked: &[String]) -> &'a str {
         let (_, path) = head.split_once(' ').filter(|(kind, _)| matches!(*kind, "add" | "update" | "delete"))?;
         is_asked(path).then_some(rest)
     };
-    let diff = index().or_else(change).unwrap_or(detail);
-    // The position of a new file's lines is obvious.
-    match diff.split_once('\n') {
-        Some((hunk, lines)) if hunk.starts_with("@@ -0,0 ") => lines,
-        _ => diff,
-    }
+    without_first_hunk(index().or_else(change).unwrap_or(detail))
 }
 
 /// A line, with the middle of a very long one omitted.

@@ -76,7 +76,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Lines alone.
+    /// Lines without a text or a prompt.
     pub(super) fn lines(lines: impl Into<String>) -> Shown {
         Shown { lines: lines.into(), ..Shown::default() }
     }
@@ -95,7 +95,6 @@ enum Line {
     Status(String, usize),
 }
 
-/// The terminal.
 #[derive(Debug, Default)]
 pub(super) struct Screen {
     look: Look,

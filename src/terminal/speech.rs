@@ -1,5 +1,6 @@
 //! The agent's text in complete words, and its reasoning in complete lines.
 
+use super::width::is_ideograph;
 use crate::clean::Cleaner;
 use crate::protocol::ids::MessageId;
 use std::collections::HashMap;
@@ -13,6 +14,8 @@ pub(super) struct Speech {
     messages: HashMap<MessageId, Message>,
     /// The message whose last line on stdout is unfinished.
     open: Option<MessageId>,
+    /// The message that spoke last.
+    last: Option<MessageId>,
     /// Whether the agent has said anything.
     pub(super) said: bool,
 }
@@ -41,7 +44,27 @@ impl Speech {
     /// Takes a piece of text; returns the part to show. `done` ends the message and its last line. `lines`: whole lines
     /// only, so that text does not disturb a person who types.
     pub(super) fn text(&mut self, id: MessageId, piece: &str, done: bool, lines: bool) -> String {
-        let mut out = self.take(id, piece, done, if lines { |c| c == '\n' } else { ends_word });
+        self.last = Some(id);
+        let out = self.take(id, piece, done, if lines { |c| c == '\n' } else { ends_word });
+        self.out(id, out, done)
+    }
+
+    /// Whether a part of the message is held back.
+    pub(super) fn holds(&self, id: MessageId) -> bool {
+        self.messages.get(&id).is_some_and(|message| !message.held.is_empty())
+    }
+
+    /// Takes what is held back of the message that spoke last.
+    pub(super) fn late(&mut self) -> String {
+        let Some((id, message)) = self.last.and_then(|id| Some((id, self.messages.get_mut(&id)?))) else {
+            return String::new();
+        };
+        let held = std::mem::take(&mut message.held);
+        self.out(id, held, false)
+    }
+
+    /// Puts a part of a message behind what stands on stdout.
+    fn out(&mut self, id: MessageId, mut out: String, done: bool) -> String {
         if !out.is_empty() && self.open.is_some_and(|open| open != id) {
             out.insert(0, '\n');
             self.open = None;
@@ -66,7 +89,6 @@ impl Speech {
         out
     }
 
-    /// Drops a withdrawn message.
     pub(super) fn withdrawn(&mut self, id: MessageId) -> String {
         self.messages.remove(&id);
         let open = self.open.take_if(|open| *open == id);
@@ -76,7 +98,7 @@ impl Speech {
 
 /// A space, or a character of a script that has no spaces.
 fn ends_word(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '\u{2e80}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}')
+    c.is_whitespace() || is_ideograph(c)
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ impl TerminalFront {
                 let _ =
                     writeln!(out, "    {}", self.look.paint(Ink::Bold, &self.fitting(&one_line(edit.path.shown()))));
             }
-            for line in lines.lines() {
+            for line in without_first_hunk(&lines).lines() {
                 if room == 0 {
                     hidden += 1;
                     continue;
@@ -142,5 +142,13 @@ impl TerminalFront {
     /// A line cut to the terminal's width behind its indentation.
     fn fitting(&self, line: &str) -> String {
         width::cut(line, self.width().saturating_sub(5).clamp(8, COLUMNS))
+    }
+}
+
+/// The changes without the position of a new file's lines, which is obvious.
+pub(super) fn without_first_hunk(diff: &str) -> &str {
+    match diff.split_once('\n') {
+        Some((hunk, lines)) if hunk.starts_with("@@ -0,0 ") => lines,
+        _ => diff,
     }
 }

@@ -9,6 +9,11 @@ fn of(c: char) -> usize {
     }
 }
 
+/// Whether the character belongs to a script that has no blanks between words.
+pub(super) fn is_ideograph(c: char) -> bool {
+    matches!(c, '\u{2e80}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}')
+}
+
 /// The maximum columns of a one-line text.
 pub(super) fn columns(text: &str) -> usize {
     text.chars().map(of).sum()

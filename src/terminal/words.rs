@@ -11,6 +11,9 @@ const INSTEAD: &[(&str, &str)] = &[
     ("`prompt` must be a non-empty string", "the prompt must not be empty"),
 ];
 
+/// The beginning of a message about an agent that cannot resume. A person may have typed `--continue`.
+const RESUME: &str = "run.start: `session_id` cannot be given: ";
+
 /// Marks of a message about a configuration file.
 const CONFIGURATION: &str = "config.json";
 
@@ -29,6 +32,10 @@ pub(super) fn sentence(text: &str) -> String {
     if text.contains(CONFIGURATION) {
         return text.to_owned();
     }
+    let text = match text.strip_prefix(RESUME) {
+        Some(why) => &format!("The session cannot be resumed: {why}"),
+        None => text,
+    };
     let text = INSTEAD.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, new));
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_str();
@@ -56,7 +63,6 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// The flag that sets a field.
 fn flag(field: &str) -> Option<&'static str> {
     fields::find(field).map(|field| field.flag).filter(|flag| !flag.is_empty())
 }
@@ -73,6 +79,10 @@ mod tests {
                 "A question was not answered in time: answer it, or raise --question-timeout.",
             ),
             ("run.start: `cwd` must be the path of a directory.", "--cwd must be the path of a directory."),
+            (
+                "run.start: `session_id` cannot be given: this agent has no sessions to resume.",
+                "The session cannot be resumed: this agent has no sessions to resume.",
+            ),
             ("run.start: `agent` must be one of: claude, demo.", "--agent must be one of: claude, demo."),
             ("run.start: `agent_args` or `env` is too long.", "--agent-arg or --env is too long."),
             (

@@ -30,11 +30,9 @@ pub(super) struct Activity {
     cost: Option<f64>,
 }
 
-/// A running tool.
 #[derive(Debug)]
 struct Tool {
     title: String,
-    /// The files that it changes.
     files: Vec<String>,
     began: Instant,
     /// The time spent waiting for the person before.

@@ -22,7 +22,6 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Surroundings {
     /// The base of relative paths on the command line. `None`: run.start came as a message.
     pub typed_in: Option<PathBuf>,
-    /// The places of the configuration.
     pub places: Places,
     /// Whether this is a dry run, which takes no lock.
     pub dry: bool,
@@ -33,7 +32,6 @@ pub(super) fn project_of(settings: &Settings) -> Result<Project, Failure> {
     Project::around(&settings.cwd).map_err(|_| invalid("The working directory no longer exists.".into()))
 }
 
-/// The rules that the check ignores.
 pub(super) fn ignored(options: &WorkflowSettings) -> Result<Vec<Rule>, Failure> {
     let rules = options.ignore.iter().map(|name| Rule::ignored(name));
     rules.collect::<Result<_, _>>().map_err(|why| invalid(format!("run.start: `workflow.ignore`: {why}")))

@@ -43,14 +43,11 @@ pub(crate) struct AuthorPrompt {
     pub resume: PromptText,
     /// The user's words for a draft that is continued.
     pub words: String,
-    /// The values of the common placeholders.
     pub values: CommonValues,
 }
 
-/// The result of the check of a draft.
 pub(crate) struct CheckedDraft {
     pub violations: Vec<Violation>,
-    /// The number of tasks.
     pub tasks: usize,
     /// The counts for the sentence `FILE created with COUNTS`.
     pub counts: String,
@@ -58,7 +55,6 @@ pub(crate) struct CheckedDraft {
     pub rewritten: Option<(std::path::PathBuf, Vec<u8>)>,
 }
 
-/// Checks the draft of a workflow.
 pub(crate) type CheckDraft<'c> = &'c dyn Fn(&Author) -> Result<CheckedDraft, FileProblem>;
 
 impl Author {
@@ -182,7 +178,6 @@ impl Author {
         Ok(())
     }
 
-    /// Renames the draft to the finished file.
     fn finish(&self, outer: &mut Outer<'_>, checked: &CheckedDraft) -> Result<(), FileProblem> {
         let (project, paths) = (&self.project, &self.paths);
         if let Some((path, bytes)) = &checked.rewritten {

@@ -13,7 +13,7 @@ pub enum Contents {
     Missing,
     /// The file is too large to be read.
     TooLarge,
-    /// Its bytes.
+    /// The bytes of the file.
     Bytes(Vec<u8>),
 }
 
@@ -108,7 +108,7 @@ fn absent(file: &str, contents: &Contents) -> Vec<Violation> {
             let name = of_plan.map_or("the specification", |name| name);
             found.absent(Rule::MissingFile, format!("Write {name} as a regular file."));
         }
-        Contents::TooLarge => found.absent(Rule::TooLarge, "Shorten the file to at most 256 KiB."),
+        Contents::TooLarge => found.too_long(),
         Contents::Bytes(_) => {}
     }
     found.sorted(file, &[])

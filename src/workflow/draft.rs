@@ -22,7 +22,6 @@ pub(crate) struct DraftPaths {
 pub(crate) type Snapshot = Vec<Option<Vec<u8>>>;
 
 impl DraftPaths {
-    /// The paths of a specification.
     pub(crate) fn spec(name: &Slug) -> DraftPaths {
         let finished = spec_file(name);
         DraftPaths { draft: spec_draft(name), target: finished.clone(), finished, files: &[] }
@@ -59,7 +58,6 @@ impl DraftPaths {
         self.files(base).into_iter().map(read).collect()
     }
 
-    /// Writes the files of a snapshot.
     pub(crate) fn restore(&self, project: &Project, base: &Path, snapshot: &Snapshot) -> Result<(), FileProblem> {
         for (path, bytes) in self.files(base).iter().zip(snapshot) {
             if let Some(bytes) = bytes {

@@ -26,7 +26,6 @@ use std::time::Instant;
 pub(super) type Admit<'p> =
     Box<dyn FnOnce(&mut Settings, &Agent, WorkflowSettings) -> Result<WorkflowStarted, Failure> + 'p>;
 
-/// An open run.
 pub(super) struct Opened {
     pub(super) run_id: RunId,
     pub(super) settings: Settings,
@@ -124,7 +123,6 @@ impl<'p> Joined<'p> {
         });
     }
 
-    /// Shows a changed body.
     fn change(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox, change: impl FnOnce(&mut Body)) {
         let mut body = (**outgoing.body).clone();
         change(&mut body);

@@ -21,12 +21,10 @@ pub(crate) struct TextLine<'a> {
 /// A line's relation to fences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FencePlace<'a> {
-    /// Outside every fence.
     Outside,
     /// The line opens a fence with this info string.
     Opens(&'a str),
     Inside,
-    /// The line closes a fence.
     Closes,
 }
 
@@ -39,7 +37,6 @@ pub(crate) struct Heading<'a> {
     pub text: &'a str,
 }
 
-/// An open fence.
 #[derive(Clone, Copy)]
 struct Fence {
     with: u8,
@@ -157,7 +154,6 @@ impl<'a> TextLine<'a> {
         Some(Heading { level, text: if closed { open.trim_end_matches([' ', '\t']) } else { text } })
     }
 
-    /// The text of the list item, if the line is one.
     pub(crate) fn item(&self) -> Option<&'a str> {
         Some(self.text).filter(|_| self.is_outside()).and_then(item)
     }

@@ -45,7 +45,6 @@ pub mod violation;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::words::WorkflowKind;
 
-/// The failure for an invalid field.
 fn invalid(message: String) -> Failure {
     Failure::new(Code::InvalidRequest, message)
 }

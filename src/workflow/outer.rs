@@ -7,8 +7,8 @@ use super::quiet::QuietStep;
 use super::spent::Spent;
 use super::stop::Stop;
 use crate::agent::Driver;
-use crate::agent::registry::{Agent, Layers};
-use crate::engine::{Begin, Carried, DebugLog, Engine, Job, Next, Over, Peer, Report};
+use crate::agent::registry::Agent;
+use crate::engine::{Begin, Carried, Engine, Job, Next, Over, Peer, Report};
 use crate::process::errand::Errand;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::ids::{RunId, SessionId};
@@ -18,10 +18,9 @@ use crate::protocol::outbound::{
 };
 use crate::protocol::question::Judge;
 use crate::protocol::request::{Seconds, Settings};
-use crate::protocol::words::{OnQuestionTimeout, PlanStatus, Source, StopReason, Warning, WorkflowKind};
+use crate::protocol::words::{OnQuestionTimeout, PlanStatus, StopReason, Warning, WorkflowKind};
 use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::redact::Redactor;
-use crate::run::OnEof;
 use crossbeam_channel::Receiver;
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -37,7 +36,8 @@ const SETTLE_LIMIT: Duration = Duration::from_millis(500);
 pub(crate) struct Outer<'p> {
     engine: Engine,
     peer: Joined<'p>,
-    parts: Parts,
+    /// The settings that all parts share.
+    shared: Job,
     run_id: RunId,
     settings: Settings,
     agent: Agent,
@@ -55,18 +55,6 @@ pub(crate) struct Outer<'p> {
     pub end: WorkflowEnd,
 }
 
-/// The settings that all parts share.
-struct Parts {
-    layers: Layers,
-    on_eof: OnEof,
-    record: Option<PathBuf>,
-    /// The project's directory, for safe writing of recordings.
-    project: Option<PathBuf>,
-    debug_log: Option<DebugLog>,
-    mirror_stderr: bool,
-    signal_source: Source,
-}
-
 /// The fields of the terminal frame that come from the sessions.
 #[derive(Default)]
 struct Last {
@@ -78,7 +66,6 @@ struct Last {
     unattended: Unattended,
 }
 
-/// A session of the agent.
 pub(crate) struct Session {
     pub prompt: SessionPrompt,
     pub resume: Option<SessionId>,
@@ -117,9 +104,7 @@ pub(crate) struct StepEnd {
 /// The end of a run, as the process reports it.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// The exit code.
     pub code: u8,
-    /// The first signal.
     pub signal: Option<i32>,
     /// A sentence about the answers given in advance whose keys matched no question.
     pub unused_answers: Option<String>,
@@ -156,15 +141,7 @@ impl<'p> Outer<'p> {
             Ok(workflow)
         };
         let mut peer = Joined::new(peer, kind, flags, Box::new(admit));
-        let parts = Parts {
-            layers: job.layers.clone(),
-            on_eof: job.on_eof,
-            record: job.record.clone(),
-            project: job.project.clone(),
-            debug_log: job.debug_log.clone(),
-            mirror_stderr: job.mirror_stderr,
-            signal_source: job.signal_source,
-        };
+        let shared = job.another();
         let report = engine.run(Job { opens: true, debug_log: None, ..job }, &mut peer);
         let opened = peer.opened.take().zip(found.take());
         let Some((Opened { run_id, settings, agent }, (it, target))) = opened.filter(|_| report.terminal.is_some())
@@ -175,7 +152,7 @@ impl<'p> Outer<'p> {
         let outer = Outer {
             engine,
             peer,
-            parts,
+            shared,
             run_id,
             settings,
             agent,
@@ -253,7 +230,6 @@ impl<'p> Outer<'p> {
         }
     }
 
-    /// Emits a warning.
     pub(crate) fn warn(&mut self, warning: Warning, text: impl Into<Text>) {
         self.tell(About::Warning(warning), text);
     }
@@ -286,8 +262,8 @@ impl<'p> Outer<'p> {
         };
         self.sessions += 1;
         let job = Job {
-            record: self.parts.record.as_deref().map(|path| numbered(path, self.sessions)),
-            debug_log: self.parts.debug_log.clone(),
+            record: self.shared.record.as_deref().map(|path| numbered(path, self.sessions)),
+            debug_log: self.shared.debug_log.clone(),
             ..self.job()
         };
         let terminal = self.part(PartKind::Session, job, settings, driver)?;
@@ -355,13 +331,11 @@ impl<'p> Outer<'p> {
     /// The job of the next part, with the bodies that wait to be emitted.
     fn job(&mut self) -> Job {
         Job {
-            on_eof: self.parts.on_eof,
-            project: self.parts.project.clone(),
-            mirror_stderr: self.parts.mirror_stderr,
-            signal_source: self.parts.signal_source,
+            record: None,
+            debug_log: None,
             first: std::mem::take(&mut self.first),
             carried: self.carried.take(),
-            ..Job::new(self.parts.layers.clone())
+            ..self.shared.another()
         }
     }
 

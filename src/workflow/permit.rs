@@ -11,7 +11,6 @@ pub(crate) struct DraftPermit {
     pub project: PathBuf,
     /// The draft, a file or a folder, absolute.
     pub draft: PathBuf,
-    /// The check command.
     pub check: String,
 }
 
@@ -67,8 +66,8 @@ mod tests {
 
     #[test]
     fn only_actions_that_the_prompt_needs_are_allowed() {
-        let folder = std::env::temp_dir().join(format!("spektacular-permit-{}", std::process::id()));
-        let project = folder.join("project");
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().join("project");
         std::fs::create_dir_all(project.join("specs")).unwrap();
         let project = project.canonicalize().unwrap();
         symlink("/", project.join("root")).unwrap();
@@ -98,6 +97,5 @@ mod tests {
         ] {
             assert_eq!(decide(category, paths, detail) == Some(Policy::Allow), allowed, "{category:?} {paths:?}");
         }
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

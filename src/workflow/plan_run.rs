@@ -23,7 +23,6 @@ use std::path::{Path, PathBuf};
 pub(crate) struct SpecInput {
     /// The path, relative to the project's folder.
     pub path: PathBuf,
-    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 

@@ -45,7 +45,6 @@ pub fn check(file: &str, bytes: &[u8], ignored: &[Rule]) -> (Spec, Vec<Violation
     (spec, found.sorted(file, ignored))
 }
 
-/// The required sections.
 const SECTIONS: [(&str, &str, &str); 3] = [
     ("Overview", "Add the section `## Overview`.", "Write something under `## Overview`."),
     ("Requirements", "Add the section `## Requirements`.", "Write something under `## Requirements`."),
@@ -68,7 +67,7 @@ struct Section<'l, 'a> {
 
 fn read(bytes: &[u8], found: &mut Violations) -> Spec {
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        found.absent(Rule::TooLarge, "Shorten the file to at most 256 KiB.");
+        found.too_long();
         return Spec::default();
     }
     let text = decoded(bytes, found);
@@ -111,7 +110,6 @@ fn sections<'l, 'a>(lines: &'l [TextLine<'a>]) -> Vec<Section<'l, 'a>> {
     ends.iter().enumerate().filter_map(section).collect()
 }
 
-/// The tasks under the requirements.
 fn tasks(sections: &[Section<'_, '_>], found: &mut Violations) -> Vec<Requirement> {
     const NO_TASKS: &str = "Write each requirement as `- [ ] R1: TEXT`.";
     let mut tasks: Vec<Requirement> = Vec::new();

@@ -81,7 +81,6 @@ fn by_skill(skill: &str, description: &str, file: &str, user_is_present: bool) -
     SessionPrompt { text, raw: true }
 }
 
-/// The name of the only draft.
 fn only_draft(project: &Project) -> Result<Slug, Failure> {
     let entries = project.list(Path::new(SPECS), DRAFTS).map_err(|problem| problem.refusal("The folder of drafts"))?;
     let mut names = entries.iter().filter(|(_, entry)| *entry == Entry::File).filter_map(|(name, _)| {

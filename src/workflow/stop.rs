@@ -26,7 +26,6 @@ pub(crate) enum Stop {
 }
 
 impl Stop {
-    /// A failure with this code and message.
     pub(crate) fn failed(code: Code, message: impl Into<String>) -> Stop {
         Stop::Failed(Box::new(Failure::new(code, message)))
     }

@@ -106,7 +106,6 @@ pub fn has_placeholder(text: &str, name: &str) -> bool {
     parts(text).any(|part| part == Part::Placeholder(name))
 }
 
-/// A part of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part<'a> {
     Text(&'a str),

@@ -150,6 +150,11 @@ impl Violations {
         self.0.push((None, rule, text.into()));
     }
 
+    /// Adds the violation of a file that is longer than [`FILE_BYTES_MAX`](super::spec::FILE_BYTES_MAX).
+    pub fn too_long(&mut self) {
+        self.absent(Rule::TooLarge, "Shorten the file to at most 256 KiB.");
+    }
+
     /// The first [`VIOLATIONS_MAX`] violations, sorted by line, without those of ignored rules. `file`: the file as
     /// messages name it.
     pub fn sorted(mut self, file: &str, ignored: &[Rule]) -> Vec<Violation> {

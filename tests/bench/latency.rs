@@ -148,6 +148,7 @@ impl Live {
 }
 
 /// Returns the first line that contains the word.
+#[track_caller]
 fn until(lines: &mut impl BufRead, word: &str) -> String {
     let mut line = String::new();
     while !line.contains(word) {

@@ -130,7 +130,7 @@ fn plan(entries: usize) -> String {
     )
 }
 
-/// An edit of this many lines, which leaves every second line unchanged.
+/// An edit of `lines` lines, which leaves every second line unchanged.
 fn edit(lines: usize) -> String {
     let text = |changed: &str| {
         (0..lines).fold(String::new(), |mut text, number| {
@@ -238,6 +238,7 @@ pub(crate) fn is_steep(name: &str, counted: [u64; 3]) -> bool {
 }
 
 /// Compares the work of three runs of each kind.
+#[track_caller]
 fn check(counted: impl Fn(Dialect, &str, &[Step]) -> u64) {
     let steep = KINDS.iter().filter(|Kind { name, dialect, first, make }| {
         let counted = [1, 2, 4].map(|times| {

@@ -45,6 +45,7 @@ pub(crate) fn collected(log: &str) -> u64 {
 
 /// Counts the instructions of a run beyond those of a run with a tenth of the events. The beginning and the end do not
 /// count, because they take longer on a machine with more processes.
+#[track_caller]
 fn per_event(name: &str, dialect: Dialect, events: Events, options: &str, flags: &[&str]) {
     let target = std::env::var(TARGET).unwrap_or_else(|_| panic!("{TARGET} names no target"));
     let least = |events_in_all| {

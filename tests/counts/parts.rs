@@ -136,6 +136,7 @@ fn typed_servers(count: usize) -> Box<dyn FnOnce()> {
     Box::new(move || assert!(typed::value("mcp_servers", &text).is_ok()))
 }
 
+#[track_caller]
 fn template(text: String) -> Box<dyn FnOnce()> {
     Box::new(move || {
         let _ = PromptKind::Retry.check(&text);
@@ -143,6 +144,7 @@ fn template(text: String) -> Box<dyn FnOnce()> {
     })
 }
 
+#[track_caller]
 fn cleaned(text: String) -> Box<dyn FnOnce()> {
     Box::new(move || {
         let mut cleaner = Cleaner::default();
@@ -169,6 +171,7 @@ fn planned(count: usize) -> Box<dyn FnOnce()> {
     Box::new(move || drop(plan::read(text.as_bytes()).violations("plan.md", &[])))
 }
 
+#[track_caller]
 fn check(counted: impl Fn(&Part, usize) -> u64) {
     let steep =
         PARTS.iter().filter(|part| is_steep(part.name, [1, 2, 4].map(|times| counted(part, part.first * times))));

@@ -89,6 +89,7 @@ impl UnderTest {
     }
 
     /// Waits for this message of the process on stderr.
+    #[track_caller]
     fn until_said(&mut self, wanted: &str) -> String {
         loop {
             let line = self.stderr.next().unwrap_or_else(|| panic!("stderr ended before {wanted}")).unwrap();

@@ -73,6 +73,7 @@ pub(crate) fn share(seconds: u64) -> Duration {
     Duration::from_secs(seconds) / TARGETS
 }
 
+#[track_caller]
 fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} must be a whole number")))
@@ -162,6 +163,7 @@ impl Target {
         std::fs::write(self.file("last"), input::bytes(input)).expect("a file for the last input");
     }
 
+    #[track_caller]
     fn fail(&self, case: Case, input: &Input, why: &str) -> ! {
         let (small, why) = self.smaller(input, why.to_owned());
         let file = self.file("found");

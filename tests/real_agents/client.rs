@@ -99,6 +99,7 @@ impl Client {
     }
 
     /// Answers questions until the run is over, and checks the invariants.
+    #[track_caller]
     pub(crate) fn finish(mut self) -> Run {
         self.until("the last frame", Frame::is_terminal);
         let run = Run { outcome: self.session.finish(), agent: self.agent, model: self.model };

@@ -104,6 +104,7 @@ fn question_of_every_kind(agent: Agent) {
 }
 
 /// An unanswered question returns to the agent, and the model reads the reason.
+#[track_caller]
 fn goes_back(run: &Run, resolution: &str, why: &str) {
     run.completed("So be it.");
     assert_eq!(run.outcome.resolutions(), [resolution]);

@@ -125,6 +125,7 @@ fn structured_by_text(agent: Agent) {
     structured(agent, "structured_text");
 }
 
+#[track_caller]
 fn structured(agent: Agent, scenario: &str) {
     let schema = json!({"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"],
         "additionalProperties": false});

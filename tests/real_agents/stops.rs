@@ -25,6 +25,7 @@ struct AtWork {
 }
 
 impl AtWork {
+    #[track_caller]
     fn start(agent: Agent, payload: Value) -> AtWork {
         let lab = Lab::new(agent, "long_tool");
         let file = lab.case.work().join("at_work");
@@ -38,6 +39,7 @@ impl AtWork {
         AtWork { client, tool }
     }
 
+    #[track_caller]
     fn finish(self, since: Instant) -> Run {
         let run = self.client.finish();
         assert!(run.outcome.ended - since < STOP + SLACK, "the end took {:?}", run.outcome.ended - since);

@@ -52,6 +52,7 @@ fn implement(attempts: u32) -> Value {
     json!({"prompt": "greeting", "workflow": {"allow_verify": true, "attempts": attempts}})
 }
 
+#[track_caller]
 fn is_specified(run: &Run) {
     run.completed(&format!("{SPEC} created with 2 tasks"));
     assert_eq!(run.artifacts(), [(SPEC, "created")]);
@@ -78,6 +79,7 @@ fn spec_asks_by_tool(agent: Agent) {
 }
 
 /// The agent asks the user, and its model reads the answer.
+#[track_caller]
 fn asked(agent: Agent, scenario: &str) {
     let run = run(spec(agent, scenario), greeting(true), vec![rule("clarification", "Person", json!("Ada"))]);
     is_specified(&run);
@@ -107,6 +109,7 @@ fn spec_resumed(agent: Agent) {
 }
 
 /// Returns whether the session was resumed.
+#[track_caller]
 fn continued(agent: Agent, wait: impl Fn()) -> bool {
     let first = run(spec(agent, "spec_broken"), greeting(false), Vec::new());
     let failed = first.outcome.failed("result_invalid");
@@ -201,7 +204,7 @@ fn implement_idle(agent: Agent) {
     assert!(text(&run.outcome.case().work(), PLAN).contains("- [ ] T1.1"));
 }
 
-/// The agent ticks the boxes and makes the commands true, in plan.md, and does nothing else.
+/// The agent cheats: it only edits plan.md, ticking the boxes and replacing the commands with `true`.
 fn implement_ticks(agent: Agent) {
     let run = run(planned(agent, "implement_ticks"), implement(2), permission("allow_once"));
     run.outcome.failed("no_progress");

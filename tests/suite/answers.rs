@@ -196,6 +196,7 @@ impl Case {
         Case::hiding(asks, settings, &[])
     }
 
+    #[track_caller]
     fn hiding(asks: Vec<Ask>, settings: &Value, secrets: &[&str]) -> Case {
         let (heard_in, heard) = channel();
         let mut redactor = Redactor::new();
@@ -221,6 +222,7 @@ impl Case {
         case
     }
 
+    #[track_caller]
     fn step(&mut self, at_s: u64, event: Event<'_>) {
         let mut effects = Vec::new();
         self.run.step(Duration::from_secs(at_s), event, &mut effects);

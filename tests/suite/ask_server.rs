@@ -68,6 +68,7 @@ impl Run {
     }
 
     /// Ends the agent's turn, and with it the run.
+    #[track_caller]
     fn finish(self) -> Outcome {
         fs::write(self.session.log().path("go"), "go\n").unwrap();
         let socket = self.address().1;
@@ -123,6 +124,7 @@ impl Server {
     }
 
     /// The entries of a call's result.
+    #[track_caller]
     fn answers(&self, id: u64) -> Vec<Value> {
         let line = self.hear();
         assert_eq!((&line["id"], &line["result"]["isError"]), (&json!(id), &json!(false)), "{line}");
@@ -130,6 +132,7 @@ impl Server {
         text["answers"].as_array().unwrap().clone()
     }
 
+    #[track_caller]
     fn hears_an_error(&self, id: u64) {
         let line = self.hear();
         assert_eq!((&line["id"], &line["result"]["isError"]), (&json!(id), &json!(true)), "{line}");

@@ -105,6 +105,7 @@ impl Run {
     }
 
     /// The agent completes its work and exits. Returns the payload of the last frame.
+    #[track_caller]
     fn completed(&mut self, text: &str) -> Value {
         self.result(text);
         self.0.gone(exited(0), "");

@@ -34,6 +34,7 @@ fn working(script: Script, payload: Value) -> Session {
     session
 }
 
+#[track_caller]
 fn assert_cancelled(outcome: &Outcome, source: &str) {
     assert_eq!(outcome.cancelled()["source"], source);
     assert_eq!(outcome.exit_code, Some(0));
@@ -327,6 +328,7 @@ fn five_hundred_cancels_that_race_with_the_result_give_one_end_each() {
     races(500);
 }
 
+#[track_caller]
 fn races(count: usize) {
     for round in 0..count {
         let mut session = Case::with(Script::hello()).spawn();

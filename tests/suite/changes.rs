@@ -52,6 +52,7 @@ fn hangs(session: &Session) {
 }
 
 /// Checks that the hanging git was stopped.
+#[track_caller]
 fn is_gone(outcome: &Outcome) {
     let pid = fs::read_to_string(outcome.log().path("git.pid")).unwrap();
     let gone = || !support::procs::alive(pid.trim().parse().unwrap());

@@ -31,6 +31,7 @@ fn config(case: &Case, args: &[&str]) -> Done {
 }
 
 /// The stdout of a command that must succeed. Commands that change a file name it.
+#[track_caller]
 fn ok(case: &Case, args: &[&str]) -> String {
     let done = config(case, args);
     let changes = ["set", "unset"].contains(&args[0]) && !args.join(" ").contains("--output json");
@@ -226,7 +227,11 @@ fn a_new_project_file_is_at_the_root_of_the_work_tree() {
 #[test]
 fn a_broken_file_is_an_error_with_its_place_and_stays_as_it_is() {
     for (text, place) in [
-        ("{\n  \"model\": \"m\",\n}", ", line 3, column 1: invalid JSON."),
+        ("{\n  \"model\": \"m\",\n}", ", line 3, column 1: invalid JSON: remove the comma before this bracket."),
+        ("{\"a\": 1\n \"b\": 2}", ", line 2, column 2: invalid JSON: a comma or a closing bracket is missing."),
+        ("{\"a\" 1}", ", line 1, column 6: invalid JSON: a colon is missing."),
+        ("{'a': 1}", ", line 1, column 2: invalid JSON: a key must be in double quotes."),
+        ("{} {}", ", line 1, column 4: invalid JSON: remove the text after the end of the value."),
         ("{\"model\": \"private-name", ", line 1, column 23: unexpected end of the JSON."),
         ("{\n \"a\": tru }", ", line 2, column 10: invalid JSON."),
         ("[1]", " must contain one JSON object, in { and }."),
@@ -380,7 +385,11 @@ fn set_accepts_the_same_values_as_the_flag() {
         ("permissions", "read=allow,private", "permissions must be ask, allow or deny, or pairs such as"),
         ("permissions", "read=allow,read=deny", "permissions repeats a key."),
         ("output_schema", "@nothing", "output_schema: no such file."),
-        ("output_schema", "@broken.json", "output_schema: invalid JSON in the file, line 2, column 12."),
+        (
+            "output_schema",
+            "@broken.json",
+            "output_schema: line 2, column 12 of the file: invalid JSON: a colon is missing.",
+        ),
         ("output_schema", "@list.json", "output_schema must be an object."),
         ("mcp_servers", "@list.json", "mcp_servers must be a list of {name, command, args, env}, or"),
     ] {

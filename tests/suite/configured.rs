@@ -41,6 +41,7 @@ fn hello(files: &[(&str, Value)]) -> Case {
     files.iter().fold(case, |case, (name, value)| case.file(name, &value.to_string()))
 }
 
+#[track_caller]
 fn model(case: Case, payload: Value) -> Value {
     let outcome = run(case, payload);
     outcome.completed();
@@ -142,7 +143,7 @@ fn a_broken_file_ends_the_run_with_a_frame() {
     let case = Case::with(Script::hello()).file(PROJECT, "{\"model\": \"private\"\n,}");
     let outcome = run(case, json!({}));
     let message = outcome.failed("invalid_config")["message"].as_str().unwrap().to_owned();
-    assert!(message.contains(", line 2, column 2: invalid JSON."), "{message}");
+    assert!(message.contains(", line 2, column 2: invalid JSON: remove the comma before this bracket."), "{message}");
     assert_eq!(outcome.exit_code, Some(2));
     outcome.never_shows("private");
     assert!(!outcome.log().ran());

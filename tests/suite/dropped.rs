@@ -7,6 +7,7 @@ use support::agent::Script;
 use support::{Case, Outcome, run};
 
 /// The text of the only warning about elements beyond a limit.
+#[track_caller]
 fn warning(outcome: &Outcome) -> &str {
     let warnings = outcome.warnings("agent_output_unparsed");
     assert_eq!(warnings.len(), 1);

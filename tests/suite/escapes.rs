@@ -19,6 +19,7 @@ fn in_folder(case: &Case, args: &[&str]) -> Did {
     Did { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
+#[track_caller]
 fn is_plain(did: &Did) {
     let bad = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
     assert!(!bad(&did.out) && !bad(&did.err), "{did:?}");

@@ -40,6 +40,7 @@ fn wait_held_up(session: &Session) {
     });
 }
 
+#[track_caller]
 fn assert_74(mut session: Session, since: Instant, limit: Duration) {
     assert_eq!(session.wait_exit(), (Some(74), None));
     assert!(since.elapsed() < limit + SLACK, "{:?}", since.elapsed());
@@ -517,6 +518,7 @@ fn a_flood_on_stderr_blocks_nothing_and_its_tail_is_short() {
     assert!(tail.len() <= 8 * 1024, "{} bytes", tail.len());
 }
 
+#[track_caller]
 fn assert_idle(session: &Session, state: &str) {
     let before = procs::cpu_ticks(session.pid());
     // No event: the test measures two idle seconds.

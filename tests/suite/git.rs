@@ -41,6 +41,7 @@ fn git_raw(root: &Path, args: &[&str]) -> Output {
     command.args(args).output().unwrap()
 }
 
+#[track_caller]
 fn git(root: &Path, args: &[&str]) -> String {
     let output = git_raw(root, args);
     assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -132,6 +133,7 @@ impl Repo {
         self.check_with(|repo| _ = agent(repo), expected);
     }
 
+    #[track_caller]
     fn check_with(&self, agent: impl FnOnce(&Repo), expected: &[(&str, Action)]) {
         let changes = self.changes(agent);
         let changes: Vec<_> = changes.iter().map(|(name, action)| (name.as_str(), *action)).collect();
@@ -139,6 +141,7 @@ impl Repo {
     }
 }
 
+#[track_caller]
 fn relative(root: &Path, changes: Changes) -> Vec<(String, Action)> {
     let Changes::Files(files) = changes else { panic!("{changes:?}") };
     let strip = |(file, action): (PathBuf, _)| (file.strip_prefix(root).unwrap().to_str().unwrap().to_string(), action);
@@ -518,6 +521,7 @@ fn too_many_files() {
 
 /// Puts a git of ours first on the PATH, with a pipe that this git and its children hold open. The receiver gets the
 /// pipe's text once nobody holds it. The pipe exists from the start.
+#[track_caller]
 fn fake(repo: &Repo, text: &str) -> (OsString, std::sync::mpsc::Receiver<String>) {
     let folder = repo.home.path().join("fake");
     fs::create_dir(&folder).unwrap();
@@ -633,6 +637,7 @@ fn the_index_is_not_written() {
 
 /// Sets a trap, which creates the marker when it runs. Our own queries must not run it; then plain git must, which
 /// proves that the trap works.
+#[track_caller]
 fn trap(set: impl FnOnce(&Repo, &str)) {
     let repo = Repo::new();
     let marker = repo.home.path().join("marker");

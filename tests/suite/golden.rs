@@ -20,6 +20,7 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 /// Reports all differences, not only the first.
+#[track_caller]
 pub(crate) fn report(wrong: &[String]) {
     assert!(wrong.is_empty(), "\n{}\n{} wrong. {HINT}", wrong.join("\n"), wrong.len());
 }

@@ -179,6 +179,8 @@ fn a_typo_gets_a_suggestion() {
             "--progress must be one of \"minimal\", \"normal\", \"full\". Did you mean normal?",
         ),
         (&["adhoc", "--model"], "--model needs a value: --model NAME."),
+        (&["adhoc", "--resume"], "--resume needs a value: --resume ID."),
+        (&["adhoc", "-f"], "-f needs a value: -f FILE."),
         (&["adhoc", "--env", "1A=private", "x"], "--env must be NAME=VALUE, with a NAME of letters"),
         (&["replay"], "Missing FILE"),
         (&["export"], "Missing SESSION"),
@@ -326,6 +328,7 @@ fn installed_shells_accept_the_completion_scripts() {
 }
 
 /// The completions that bash offers for the last word of a line.
+#[track_caller]
 fn offered(folder: &Path, line: &[&str]) -> Vec<String> {
     let text = r#"source ./script
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))

@@ -17,6 +17,7 @@ fn with_dots(case: Case) -> Case {
 }
 
 /// A run with both images.
+#[track_caller]
 fn run(case: Case, agent: &str) -> Outcome {
     let images = json!(["dots.png", case.path("home/other")]);
     let mut session = with_dots(case).spawn();
@@ -133,6 +134,7 @@ const REFUSED: [(&str, &str); 8] = [
 ];
 
 /// A case with these files. The large ones are sparse.
+#[track_caller]
 fn with_refused() -> Case {
     let case = with_dots(Case::with(Script::hello()));
     let path = |name: &str| case.path("work").join(name);

@@ -40,6 +40,7 @@ fn deny(world: &mut World, id: &str) {
 }
 
 /// The failure code of the run, which must be decided.
+#[track_caller]
 fn failure(mut world: World) -> Value {
     assert!(world.is_decided(), "the run goes on");
     world.gone(killed(9), "");
@@ -69,6 +70,7 @@ fn the_places_of_open_tools_are_dropped_when_there_is_no_room() {
 }
 
 /// A run with as many open permissions of 2 MiB as the budget holds.
+#[track_caller]
 fn with_permissions() -> World {
     let mut world = begun();
     (0..15).for_each(|id| permission(&mut world, &id.to_string(), 2 << 20));
@@ -134,6 +136,7 @@ fn gemini() -> World {
 }
 
 /// Says these messages until the run fails. Returns the number of messages that it took.
+#[track_caller]
 fn until_exhausted(mut world: World, most: usize, message: impl Fn(usize) -> Value) -> usize {
     for number in 0..most {
         say(&mut world, &message(number));
@@ -236,6 +239,7 @@ fn peak(hostile: &Hostile, count: usize, bytes: usize) -> u64 {
 /// this limit.
 const PEAK_KIB: u64 = 256 << 10;
 
+#[track_caller]
 fn assert_bounded(count: usize, bytes: usize) {
     for hostile in hostile() {
         let peak = peak(&hostile, count, bytes);

@@ -29,6 +29,7 @@ fn child(session: &Session) -> i32 {
     session.log().text("child").trim().parse().unwrap()
 }
 
+#[track_caller]
 fn assert_gone(outcome: &Outcome, name: &str) {
     let pid = outcome.log().text("child").trim().parse().unwrap();
     assert!(!procs::alive(pid), "{name}: {pid} is alive");

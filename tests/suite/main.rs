@@ -57,6 +57,7 @@ mod questions;
 mod readme;
 mod redact;
 mod reference;
+mod reference_page;
 mod reference_workflow;
 mod request;
 mod requirements;

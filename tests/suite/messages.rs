@@ -147,6 +147,7 @@ fn has_two_words(text: &str) -> bool {
     text.split_whitespace().filter(is_word).count() > 1
 }
 
+#[track_caller]
 fn messages() -> Vec<Message> {
     let files = rust_files("src").into_iter().filter(|(path, _)| !path.ends_with("tests.rs"));
     let found = files.flat_map(|(path, text)| {
@@ -161,6 +162,7 @@ fn messages() -> Vec<Message> {
 }
 
 /// Fails with every message that breaks a rule.
+#[track_caller]
 fn none(rule: &str, wrong: Vec<String>) {
     assert!(wrong.is_empty(), "{} messages {rule}:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -13,6 +13,7 @@ use support::agent::Script;
 use support::{Case, Session, procs};
 
 /// Starts the program with a file that is a pipe which nobody opens for writing.
+#[track_caller]
 fn with_pipe(flags: &[&str]) -> (Session, PathBuf) {
     let case = Case::with(Script::hello());
     let pipe = case.path("pipe");

@@ -25,6 +25,7 @@ fn run(script: Script, args: &[&str]) -> Outcome {
 }
 
 /// The error of a run whose command line prevents it from starting.
+#[track_caller]
 fn refused(args: &[&str]) -> String {
     let outcome = Case::with(Script::hello()).args(args).spawn().finish();
     let payload = outcome.failed("usage");
@@ -41,6 +42,7 @@ fn titled(header: &str, text: &str, multiple: bool) -> Value {
 }
 
 /// The answers to the agent's one request, by the question's text.
+#[track_caller]
 fn told(outcome: &Outcome) -> Value {
     let answer = outcome.log().answer();
     assert_eq!(answer["behavior"], "allow", "{answer}");
@@ -329,7 +331,10 @@ fn a_schema_and_servers_come_from_files_too() {
     assert!(argv(&outcome).contains("the-last") && !argv(&outcome).contains("rare-schema"), "{}", argv(&outcome));
     for (args, says) in [
         (["--output-schema", "@nothing-zq-bad-7731"], "--output-schema: no such file."),
-        (["--mcp-servers", "@broken.json"], "--mcp-servers: invalid JSON in the file, line 2, column 14."),
+        (
+            ["--mcp-servers", "@broken.json"],
+            "--mcp-servers: line 2, column 14 of the file: unexpected end of the JSON.",
+        ),
         (["--mcp-servers", "@schema.json"], "--mcp-servers must be a list of {name, command, args, env}, or"),
         (["--output-schema", "zq-bad-7731"], "--output-schema must be an object."),
     ] {
@@ -424,6 +429,7 @@ fn resumed(case: &Case) -> Option<String> {
     argv.iter().find_map(|arg| arg.strip_prefix("--resume=")).map(str::to_owned)
 }
 
+#[track_caller]
 fn git(work: &Path, args: &[&str]) -> String {
     let output = Command::new("git").args(args).current_dir(work).output().unwrap();
     assert!(output.status.success(), "git {args:?}");
@@ -445,7 +451,7 @@ fn the_last_session_is_continued_and_git_sees_no_change() {
     let told = String::from_utf8_lossy(&other.stderr);
     assert!(
         told.contains(
-            "--continue: codex has no earlier session in this directory. The last one is of claude: add --agent claude."
+            "--continue: codex has no earlier session in this directory. The last session here is from claude: add --agent claude."
         ),
         "{told}"
     );

@@ -161,6 +161,7 @@ fn a_missing_agent_gets_the_message_of_adhoc() {
 }
 
 /// The command line of an agent: its arguments, and OpenCode's variable for a policy.
+#[track_caller]
 fn started(case: Case, args: &[&str]) -> String {
     let agent = args[1];
     let body = "printf '<%s>' \"$@\"\necho \"[$OPENCODE_PERMISSION]$MINE.\"\n";

@@ -307,6 +307,7 @@ impl Talk {
     }
 
     /// The decisions that the agent received since the last call.
+    #[track_caller]
     fn told(&mut self) -> Vec<Told> {
         let lines = self.world.machine().sent.drain(..).map(|sent| match sent {
             Sent::Line(line) => serde_json::from_str::<Value>(&line).unwrap(),
@@ -321,6 +322,7 @@ impl Talk {
     }
 
     /// Makes one request and answers it: with `answer` if that option is offered, otherwise with a denial.
+    #[track_caller]
     fn request(&mut self, wish: Wish, answer: &str) -> Outcome {
         let question = self.asks(wish);
         if let Some(question) = &question {
@@ -356,6 +358,7 @@ fn expected(policy: &str, answer: &str) -> Outcome {
 }
 
 /// One row: a request, the same kind of request again, the same request again, and one request of every other category.
+#[track_caller]
 fn row(speaker: Speaker, category: Category, policies: &Value, word: &str, rest: &str, answer: &str) {
     let shown = format!("{} {} {policies} {answer}", speaker.agent, category.word());
     let (others, names_tools) = (speaker.categories.clone(), speaker.agent != "mine");
@@ -365,7 +368,7 @@ fn row(speaker: Speaker, category: Category, policies: &Value, word: &str, rest:
     let answer = if answer == "allow_always" && !offered { "allow_once" } else { answer };
     let always = word == "ask" && answer == "allow_always";
     assert_eq!(talk.request(wish("one", "a"), answer), expected(word, answer), "{shown}");
-    // The same tool with another input, another tool, and the same call.
+    // The requests after the first one: the same tool with another input, another tool, and the same call.
     let tool = !is_whole(category) && category != Category::Execute && names_tools;
     for (wish, covered) in [
         (wish("one", "b"), is_whole(category) || tool),

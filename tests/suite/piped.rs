@@ -45,6 +45,7 @@ fn stderr(output: &Output) -> &str {
 }
 
 /// The prompt that the agent received.
+#[track_caller]
 fn prompt(args: &[&str], stdin: impl Into<Stdio>) -> String {
     let case = hello();
     let output = adhoc(&case, args, stdin).wait_with_output().unwrap();
@@ -55,6 +56,7 @@ fn prompt(args: &[&str], stdin: impl Into<Stdio>) -> String {
 }
 
 /// The error of a run that does not begin.
+#[track_caller]
 fn refused(args: &[&str], stdin: impl Into<Stdio>) -> String {
     let case = hello();
     let output = adhoc(&case, args, stdin).wait_with_output().unwrap();

@@ -30,6 +30,7 @@ fn features(multiple: bool) -> Script {
 }
 
 /// The answer that the agent received to a question of AskUserQuestion.
+#[track_caller]
 fn told(outcome: &Outcome, question: &str) -> String {
     let answer = outcome.log().answer();
     assert_eq!(answer["behavior"], "allow", "{answer}");

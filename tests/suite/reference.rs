@@ -4,6 +4,7 @@
 //! Every type of frame has one body with all possible fields and one with as few as possible. Literals and matches name
 //! every field and variant, so a new one does not compile until somebody has checked the page.
 
+use crate::reference_page::{PAGE, frames, home, lines, names, part, row, section};
 use crate::reference_workflow::{about_phase, about_resolved, phase_failure, workflow_end, workflow_started};
 use crate::support;
 use serde_json::Value;
@@ -33,91 +34,9 @@ use spektacular::redact::Redactor;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
-const PAGE: &str = include_str!("../../src/protocol/reference.md");
 const AGENTS: &str = include_str!("../../src/agent/reference.md");
 /// Objects whose keys do not belong to the protocol.
 const FREE: [&str; 3] = ["payload.metadata", "payload.config.permissions", "payload.structured_output"];
-
-/// The lines inside all blocks with this tag.
-fn inside(tag: &str) -> Vec<&'static str> {
-    let (mut found, mut open) = (Vec::new(), None);
-    for line in PAGE.lines() {
-        match (open, line.strip_prefix("```")) {
-            (None, Some(info)) => open = Some(info),
-            (Some(_), Some(_)) => open = None,
-            (Some(info), None) if info == tag => found.push(line),
-            _ => {}
-        }
-    }
-    assert!(!found.is_empty(), "no block with the tag {tag}");
-    found
-}
-
-/// JSON without spaces between its parts: a sample as it is on the wire.
-fn compact(sample: &str) -> String {
-    let (mut text, mut quoted, mut escaped) = (String::new(), false, false);
-    for c in sample.chars() {
-        if c == '"' && !escaped {
-            quoted = !quoted;
-        }
-        escaped = quoted && c == '\\' && !escaped;
-        if quoted || !c.is_whitespace() {
-            text.push(c);
-        }
-    }
-    text
-}
-
-/// The samples of all blocks with this tag, each as one line. The page wraps them: a further line of a sample is
-/// indented, or closes it. In a dialogue, the direction stays in front.
-fn lines(tag: &str) -> Vec<String> {
-    let mut samples: Vec<(&str, String)> = Vec::new();
-    for line in inside(tag) {
-        if line.starts_with([' ', '}']) {
-            samples.last_mut().unwrap_or_else(|| panic!("a sample begins with {line}")).1 += line;
-            continue;
-        }
-        let (direction, first) = if tag == "json dialogue" { line.split_at(2) } else { ("", line) };
-        samples.push((direction, first.to_owned()));
-    }
-    samples.into_iter().map(|(direction, sample)| format!("{direction}{}", compact(&sample))).collect()
-}
-
-/// All frames of the program in the reference, including those of the dialogue.
-fn frames() -> Vec<String> {
-    let said = lines("json dialogue").into_iter().filter_map(|line| Some(line.strip_prefix("< ")?.to_owned()));
-    lines("json out").into_iter().chain(said).collect()
-}
-
-fn section(heading: &str) -> &'static str {
-    part(PAGE, heading)
-}
-
-/// The text under a heading of a page, without the headings below it.
-fn part(page: &'static str, heading: &str) -> &'static str {
-    let start = page.find(&format!("# {heading}\n")).unwrap_or_else(|| panic!("no section {heading}"));
-    let rest = &page[start + 2..];
-    &rest[..rest.find("\n#").unwrap_or(rest.len())]
-}
-
-/// The section about a type of frame.
-fn home(kind: &str) -> &'static str {
-    match kind {
-        "run.completed" | "run.failed" | "run.cancelled" => section("run.completed, run.failed, run.cancelled"),
-        other => section(other),
-    }
-}
-
-/// The cells of the table row in `text` that begins with `first`.
-fn row(text: &'static str, first: &str) -> Vec<&'static str> {
-    let head = format!("| {first} |");
-    let line = text.lines().find(|line| line.starts_with(&head)).unwrap_or_else(|| panic!("no row {head}"));
-    line.trim_matches('|').split('|').map(str::trim).collect()
-}
-
-fn names(text: &str, word: &str) -> bool {
-    text.contains(&format!("`{word}`"))
-}
 
 fn capabilities(most: bool) -> Capabilities {
     let known = most.then_some(true);
@@ -130,6 +49,7 @@ const START: &str = r#"{"model":"m","effort":"e","mode":"m","add_dirs":["d"],"im
     "allowed_tools":["t"],"disallowed_tools":["t"],"timeout_s":1,"start_timeout_s":1,"max_turns":1,"max_cost_usd":1.5,
     "env_allow":["E"],"metadata":{"a":1}}"#;
 
+#[track_caller]
 fn started(most: bool) -> Body {
     let payload: Box<RawValue> = serde_json::from_str(START).unwrap();
     let Payload { options, wrong, .. } = Options::parse(Some(&payload));
@@ -395,6 +315,7 @@ fn closed(label: &str, at: &str) -> Vec<&'static str> {
 }
 
 /// A name for the type and the kind.
+#[track_caller]
 fn label(line: &str) -> String {
     let frame: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
     let kind = if frame["type"] == "run.progress" { frame["payload"]["kind"].as_str().unwrap() } else { "" };

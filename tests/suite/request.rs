@@ -190,6 +190,7 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
+#[track_caller]
 fn assert_config(outcome: &Outcome, expected: &Map<String, Value>) {
     let config = &outcome.frames[0]["payload"]["config"];
     for (field, value) in expected {
@@ -320,6 +321,7 @@ fn the_environment_of_the_agent_is_that_of_its_driver() {
 }
 
 /// The text of the one warning about unknown fields.
+#[track_caller]
 fn unknown_fields(outcome: &Outcome) -> String {
     let found = outcome.warnings("unknown_field");
     assert_eq!(found.len(), 1, "{}", outcome.stdout);

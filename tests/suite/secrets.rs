@@ -22,6 +22,7 @@ fn strings<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
 }
 
 /// Checks that neither the streams nor any decoded string contain this text.
+#[track_caller]
 fn assert_hidden(outcome: &Outcome, form: &str, what: &str) {
     assert!(!outcome.stdout.contains(form) && !outcome.stderr.contains(form), "{what}: {form} is shown");
     for frame in &outcome.frames {
@@ -445,6 +446,7 @@ fn a_recording_holds_no_secret_in_a_key_and_can_be_replayed() {
 }
 
 /// A recording of an agent with tools, for each dialect, with another shell command.
+#[track_caller]
 fn replayed(agent: &str, command: &str) -> Session {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(agent);
     let recording = fs::read_to_string(folder.join("permission_allowed/recording.jsonl")).unwrap();

@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::Duration;
 
+#[track_caller]
 fn runs_at_once(count: usize) {
     let mut sessions: Vec<Session> = (0..count).map(|_| Case::with(Script::hello()).spawn()).collect();
     for session in &mut sessions {
@@ -35,6 +36,7 @@ fn a_hundred_runs_at_once_do_not_disturb_each_other() {
 const GROWTH_KIB: u64 = 4 << 10;
 
 /// An agent that says this many messages. The test measures the memory after a tenth of them and after all of them.
+#[track_caller]
 fn events_in_flat_memory(count: usize) {
     let line = text("msg_@N", "word").to_string().replace('\\', "\\\\").replace('"', "\\\"");
     let (head, tail) = line.split_once("@N").unwrap();
@@ -81,6 +83,7 @@ fn sleeps(pid: u32) -> u64 {
     tasks.map(|task| count(read(&task.path().join("status")))).sum()
 }
 
+#[track_caller]
 fn sleeps_through(silence: Duration) {
     let mut session = Case::with(Script::new().say("msg_1", "up").sh("listen")).spawn();
     session.start(json!({"heartbeat_s": 0}));

@@ -8,6 +8,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+#[track_caller]
 pub(crate) fn rust_files(folder: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut todo = vec![root().join(folder)];
@@ -137,7 +138,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("recording", &["protocol", "redact"]),
     ("run", &["agent", "protocol", "redact"]),
     ("io", &["clean", "protocol"]),
-    ("process", &["agent", "io", "protocol"]),
+    ("process", &["agent", "io", "protocol", "suggest"]),
     ("engine", &["agent", "clean", "io", "process", "protocol", "recording", "redact", "run", "suggest"]),
     ("json_lines", &["engine", "io", "protocol"]),
     ("workflow", &["agent", "clean", "config", "engine", "io", "process", "protocol", "redact", "run", "suggest"]),

@@ -56,18 +56,40 @@ fn every_sleep_says_why_there_is_no_event() {
     }
 }
 
+/// The functions of a file that are not tests: the lines above each, its own line, and its body.
+fn helpers<'t>(lines: &'t [&'t str]) -> impl Iterator<Item = (&'t [&'t str], &'t str, &'t [&'t str])> {
+    let starts = lines.iter().enumerate().filter(|(_, line)| {
+        let line = line.trim_start();
+        line.strip_prefix("pub(crate) ").unwrap_or(line).starts_with("fn ")
+    });
+    starts.filter_map(|(at, line)| {
+        let end = format!("{}}}", &line[..line.len() - line.trim_start().len()]);
+        let above = lines[..at].iter().rev().take_while(|line| line.trim_start().starts_with(['#', '/'])).count();
+        let above = &lines[at - above..at];
+        let body = &lines[at..at + lines[at..].iter().take_while(|line| **line != end).count()];
+        (!above.iter().any(|line| line.trim() == "#[test]")).then_some((above, *line, body))
+    })
+}
+
+/// Helpers of the harness, and those that a file calls in several places.
 #[test]
 fn helpers_name_their_caller() {
-    let panics = [".expect(\"", ".unwrap()", "assert!(", "assert_eq!(", "panic!(", ".fail("];
-    for (path, text) in rust_files("tests/support") {
+    for (path, text) in rust_files("tests") {
+        let is_harness = path.starts_with("tests/support");
         let lines: Vec<&str> = text.lines().collect();
-        for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.trim_start().starts_with("pub(crate) fn ")) {
-            let indent = &line[..line.len() - line.trim_start().len()];
-            let end = format!("{indent}}}");
-            let body = lines[at..].iter().take_while(|line| **line != end);
-            let fails = body.into_iter().any(|line| panics.iter().any(|word| line.contains(word)));
-            let tracked = lines[..at].iter().rev().take(2).any(|line| line.trim() == "#[track_caller]");
-            assert!(!fails || tracked, "{}: #[track_caller] is missing: {line}", path.display());
+        for (above, line, body) in helpers(&lines) {
+            let name = line.split("fn ").nth(1).unwrap_or_default().split(['(', '<']).next().unwrap_or_default();
+            let is_public = line.trim_start().starts_with("pub(crate) ");
+            let checks = |words: &[&str]| body.iter().any(|line| words.iter().any(|word| line.contains(word)));
+            let fails = checks(&["assert!(", "assert_eq!(", "panic!("])
+                || is_harness && is_public && checks(&[".expect(\"", ".unwrap()", ".fail("]);
+            let shared = is_harness && is_public || text.matches(&format!("{name}(")).count() > 2;
+            let tracked = above.iter().any(|line| line.trim() == "#[track_caller]");
+            assert!(
+                !(fails && shared) || tracked || name == "main",
+                "{}: #[track_caller] is missing: {line}",
+                path.display()
+            );
         }
     }
 }

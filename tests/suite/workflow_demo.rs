@@ -14,6 +14,7 @@ const COMMANDS: [&[&str]; 3] = [
 ];
 
 /// Runs a command to its end. Checks the invariants of its frames and returns the frames.
+#[track_caller]
 fn frames(case: &Case, args: &[&str], more: &[&str]) -> Vec<Value> {
     let did = case.run(&[args, more, &["--output", "json"]].concat());
     let values: Vec<Value> = did.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

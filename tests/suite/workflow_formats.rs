@@ -65,6 +65,7 @@ fn of_plan(text: &str) -> Broken {
 }
 
 /// A text with one part replaced. The part must exist.
+#[track_caller]
 fn with(text: &str, old: &str, new: &str) -> String {
     assert!(text.contains(old), "{old}");
     text.replacen(old, new, 1)
@@ -143,7 +144,7 @@ fn every_rule_of_a_specification_is_reported_at_its_line() {
     for (text, expected) in cases {
         assert_eq!(of_spec(&text), expected, "{text}");
     }
-    // Blank, and each character alone.
+    // A blank file, and each control character alone.
     assert_eq!(of_spec(" \n\n")[0], (Title, None));
     for c in
         ['\0', '\u{8}', '\u{b}', '\u{c}', '\u{1f}', '\u{7f}', '\u{80}', '\u{9f}', '\u{2028}', '\u{2029}', '\u{200e}']

@@ -212,6 +212,7 @@ fn on_a_phase_that_an_earlier_run_began_the_commands_alone_decide() {
     assert_eq!(states(&outcome), ["P1 started 1", "P1 verifying 1", "P1 passed 1"]);
 }
 
+#[track_caller]
 fn git(case: &Case, args: &[&str]) -> String {
     let mut git = Command::new("/usr/bin/git");
     let output = git.args(args).current_dir(case.work()).env_clear().env("HOME", case.path("home")).output().unwrap();

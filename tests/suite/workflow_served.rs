@@ -32,6 +32,7 @@ fn stuck(case: Case, workflow: Value, times: usize) -> Session {
 }
 
 /// Ends the run with this event, and checks that git was stopped too.
+#[track_caller]
 fn stopped(mut session: Session, how: impl FnOnce(&mut Session)) -> support::Outcome {
     let pids = pids(&session);
     how(&mut session);

@@ -35,6 +35,7 @@ fn login(workflow: Value) -> Value {
 }
 
 /// The object `workflow` of the terminal frame, with every key.
+#[track_caller]
 fn told(outcome: &Outcome) -> &Value {
     let workflow = &outcome.terminal().payload()["workflow"];
     let keys: Vec<&str> = workflow.as_object().expect("workflow").keys().map(String::as_str).collect();
@@ -44,6 +45,7 @@ fn told(outcome: &Outcome) -> &Value {
     workflow
 }
 
+#[track_caller]
 fn refused(outcome: &Outcome, reason: &str) {
     let failed = outcome.failed("invalid_request");
     assert_eq!(failed["detail"]["reason"], reason, "{failed}");

@@ -74,7 +74,7 @@ fn resize(terminal: &File, columns: u16) {
     tcsetwinsize(terminal, size).unwrap();
 }
 
-/// The person.
+/// A person at a terminal of the program.
 pub(crate) struct Person {
     child: Child,
     pub(crate) keyboard: File,

@@ -119,7 +119,6 @@ impl Acp {
 enum Shown {
     /// The values of these fields, if they are strings.
     Fields(&'static [&'static str]),
-    /// The whole input.
     Input,
 }
 

@@ -16,7 +16,6 @@ pub(super) struct Call {
     pub(super) locations: Vec<Place>,
     /// The input of the call, verbatim, if short and not empty.
     pub(super) input: String,
-    /// Whether the call was reported.
     pub(super) shown: bool,
     /// Whether the title changed since the last report.
     pub(super) retitled: bool,

@@ -38,11 +38,7 @@ pub(super) fn resume(profile: &Profile, error: &Error) -> Failure {
     let failure = match error.code {
         AUTH_REQUIRED => auth(profile, None),
         METHOD_NOT_FOUND => cannot_resume(profile),
-        _ => {
-            let message =
-                format!("{} has no session with this id: check session_id, and the working directory.", profile.name);
-            Failure::new(Code::SessionNotFound, message)
-        }
+        _ => Failure::session_not_found(profile.name),
     };
     failure.saying(error.said())
 }

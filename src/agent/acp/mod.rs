@@ -27,14 +27,13 @@ use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, ask_user,
+    AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, Wants, ask_user,
     without_effect,
 };
 use crate::protocol::failure::Failure;
-use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
 use crate::protocol::request::Settings;
-use crate::protocol::words::{Level, QuestionKind, ToolState};
+use crate::protocol::words::{QuestionKind, ToolState};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -59,7 +58,6 @@ pub(crate) struct Acp {
     waiting: u64,
     /// The agent's requests that wait for an answer. Several can be open at once.
     pending: OpenRequests,
-    /// The open tool calls.
     calls: OpenMap<Call>,
     finished: Recent,
     /// The message that is being streamed.
@@ -70,12 +68,7 @@ pub(crate) struct Acp {
     messages: u64,
     /// The last message of the turn.
     answer: FinalAnswer,
-    /// The maximum size of a final answer in a frame, in bytes.
-    answer_bytes: usize,
-    /// Whether to pass on tools' outputs.
-    outputs: bool,
-    /// Whether to pass on the facts of a tool call.
-    facts: bool,
+    wants: Wants,
     /// Whether we cancelled the turn.
     cancelling: bool,
     /// The first calls denied since the agent's last message.
@@ -88,7 +81,6 @@ pub(crate) struct Acp {
     used: Usage,
     /// Whether the tokens of a turn are unknown.
     uncounted: bool,
-    raw_prompt: bool,
     /// Whether the model is offered our tool to ask the user.
     offers_asking: bool,
     /// The name of that tool's server.
@@ -117,16 +109,13 @@ impl Acp {
             passed: None,
             messages: 0,
             answer: FinalAnswer::default(),
-            answer_bytes: limits::FRAME_BYTES,
-            outputs: false,
-            facts: false,
+            wants: Wants::default(),
             cancelling: false,
             denied: Vec::new(),
             denials: 0,
             called: false,
             used: Usage::default(),
             uncounted: false,
-            raw_prompt: false,
             offers_asking: false,
             ask_server: String::new(),
         }
@@ -238,10 +227,7 @@ impl Driver for Acp {
         let args = self.arguments(settings)?;
         self.start = SessionSetup::new(settings, self.profile);
         self.cwd.clone_from(&settings.cwd);
-        self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
-        self.outputs = settings.progress == Level::Full;
-        self.facts = settings.tool_facts;
-        self.raw_prompt = settings.raw_prompt;
+        self.wants = Wants::of(settings);
         self.offers_asking = settings.ask_server.is_some();
         self.ask_server = ask_user::server_name(settings);
         ask_user::warn_if_taken(settings, turn);

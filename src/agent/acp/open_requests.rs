@@ -22,7 +22,6 @@ impl OpenRequests {
         self.requests.insert(key, request);
     }
 
-    /// Takes the request with this key.
     pub(super) fn remove(&mut self, key: &AskKey) -> Option<AcpRequest> {
         let request = self.requests.remove(key)?;
         if let Some(call) = request.call() {

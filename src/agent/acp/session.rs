@@ -245,14 +245,13 @@ impl Acp {
         self.prompt(&prompt, &images, turn);
     }
 
-    /// Starts a turn.
     pub(super) fn prompt(&mut self, text: &str, images: &[Image], turn: &mut Turn) {
         self.phase = Phase::Prompting;
         self.answer = FinalAnswer::default();
         self.called = false;
         // The agents treat a text that begins with a slash, even after white space, as a command. `@path` is plain text
         // in ACP.
-        let command = text.trim_start().starts_with('/') && !self.raw_prompt;
+        let command = text.trim_start().starts_with('/') && !self.wants.raw_prompt;
         let guard = if command { "The task:\n" } else { "" };
         let block = |image: &Image| json!({"type": "image", "mimeType": image.media_type, "data": image.label()});
         let text = json!({"type": "text", "text": format!("{guard}{text}")});
@@ -377,12 +376,10 @@ pub(super) enum Setter {
     Request,
 }
 
-/// The modes of a session.
 #[derive(Debug, Default)]
 pub(super) struct Modes {
     /// The way to set a mode. `None`: the session has no modes.
     set: Option<Setter>,
-    /// The known names.
     names: Vec<String>,
 }
 

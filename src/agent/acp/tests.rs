@@ -222,7 +222,7 @@ fn errors_and_limits_have_codes_of_ours() {
 fn a_prompt_is_a_command_only_on_request() {
     for (prompt, raw, wanted) in [("/init", false, "The task:\n/init"), ("/init", true, "/init"), ("go", false, "go")] {
         let mut driver = in_a_turn(&GEMINI);
-        driver.raw_prompt = raw;
+        driver.wants.raw_prompt = raw;
         let mut turn = Turn::default();
         driver.follow_up(prompt, &mut turn);
         assert_eq!(sent(&turn)[0]["params"]["prompt"][0]["text"], wanted);
@@ -479,7 +479,7 @@ fn a_new_file_shows_its_lines_with_and_without_a_permission() {
     let asked = json!({"filepath": "/p/a", "diff": "--- /p/a\n+++ /p/a\n@@ -0,0 +1,1 @@\n+one\n"});
     for (input, lines) in [(written, "+one\n"), (asked, "@@ -0,0 +1,1 @@\n+one\n")] {
         let mut driver = in_a_turn(&OPENCODE);
-        driver.facts = true;
+        driver.wants.facts = true;
         let update = |mut update: Value| {
             update["sessionUpdate"] = json!("tool_call_update");
             update["toolCallId"] = json!("c1");

@@ -108,14 +108,14 @@ impl Acp {
                 let key = MessageKey::next(&mut self.messages);
                 self.said = Some(Said { key, thought, id: id.map(Cow::into_owned) });
                 if !thought {
-                    self.answer.replace("", self.answer_bytes);
+                    self.answer.replace("", self.wants.answer_bytes);
                     self.denied.clear();
                 }
                 key
             }
         };
         if !thought {
-            self.answer.push(&text, self.answer_bytes);
+            self.answer.push(&text, self.wants.answer_bytes);
         }
         turn.events.push(speech(message, thought, text.into(), false));
         Some(())
@@ -234,13 +234,13 @@ impl Acp {
             let category = self.calls.get(id).map_or(Category::Other, Call::category);
             changed(update, detail.as_ref(), category, turn);
         }
-        let output = self.outputs.then(|| {
+        let output = self.wants.full.then(|| {
             let texts: Vec<String> = texts(update).collect();
             let whole = raw.and_then(|raw| raw.string("output"));
             whole.or_else(|| (!texts.is_empty()).then(|| texts.join("\n"))).map(Text::from)
         });
         let mut facts = ToolFacts::default();
-        if self.facts {
+        if self.wants.facts {
             facts.exit_code = exit.map(|exit| exit as i64);
             facts.edits = if failed { Vec::new() } else { self.edits(id, update, detail.as_ref()) };
         }

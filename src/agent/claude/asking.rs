@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 /// The names of the tool and its server. Empty: the model is not offered the tool.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// The server's name.
     server: String,
     /// Claude's name for the tool.
     tool: String,

@@ -99,8 +99,8 @@ impl Claude {
             (false, true) => ToolState::Failed,
             (false, false) => ToolState::Completed,
         };
-        let output = self.outputs.then(|| tools::output(block)).flatten();
-        let facts = if self.facts { facts(state, block, line) } else { ToolFacts::default() };
+        let output = self.wants.full.then(|| tools::output(block)).flatten();
+        let facts = if self.wants.facts { facts(state, block, line) } else { ToolFacts::default() };
         turn.events.push(AgentEvent::ToolOver { call: CallKey::of(&call), state, output, facts });
         Some(())
     }

@@ -45,7 +45,6 @@ pub(super) fn api_error(line: &Object<'_>) -> Option<ApiError> {
     Some(ApiError { class, said: said::errors(texts.iter().map(String::as_str)) })
 }
 
-/// The failure for a result that is an error.
 pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown_session: bool) -> TurnOver {
     let reason = result.string("terminal_reason").unwrap_or_default();
     if reason.starts_with("aborted") {
@@ -58,8 +57,7 @@ pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown
     let status = result.count("api_error_status").and_then(|s| u16::try_from(s).ok());
     let subtype = result.string("subtype").unwrap_or_default();
     if unknown_session && subtype == "error_during_execution" && result.count("num_turns") == Some(0) {
-        let message = "Claude Code has no session with this id: check session_id, and the working directory.";
-        return TurnOver::Failed(Failure::new(Code::SessionNotFound, message).saying(said));
+        return TurnOver::Failed(Failure::session_not_found("Claude Code").saying(said));
     }
     let limit =
         |field: &str| Failure::new(Code::LimitReached, format!("The run reached {field}: raise it or split the task."));

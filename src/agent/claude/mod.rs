@@ -27,14 +27,13 @@ use self::speech::Blocks;
 use self::tools::Calls;
 use super::json::{Index, Object, Raw, is_blank};
 use super::mcp;
-use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
+use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, Turn, TurnOver, Wants};
 use super::{ask_user, no_such_mode, without_effect};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
-use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
-use crate::protocol::words::{Level, QuestionKind};
+use crate::protocol::words::QuestionKind;
 use std::collections::BTreeMap;
 
 /// The driver for Claude Code, and for a recording of it.
@@ -50,14 +49,7 @@ pub(crate) struct Claude {
     speech: Blocks,
     /// The plan in the last call that asks to leave plan mode.
     plan: Option<String>,
-    /// The maximum size of a final answer in a frame, in bytes.
-    answer_bytes: usize,
-    /// Whether the outputs of tools are shown.
-    outputs: bool,
-    /// Whether the facts of a tool call are shown.
-    facts: bool,
-    /// Whether Claude may take the user's text as a command.
-    raw_prompt: bool,
+    wants: Wants,
     session_known: bool,
     /// The requested agent of Claude Code, which silently ignores an unknown one.
     mode: Option<String>,
@@ -89,10 +81,7 @@ impl Claude {
             calls: Calls::default(),
             speech: Blocks::default(),
             plan: None,
-            answer_bytes: limits::FRAME_BYTES,
-            outputs: false,
-            facts: false,
-            raw_prompt: false,
+            wants: Wants::default(),
             session_known: false,
             mode: None,
             resuming: false,
@@ -209,12 +198,9 @@ impl Driver for Claude {
         }
         self.resuming = settings.session_id.is_some();
         self.cost_before = settings.session_cost_usd;
-        self.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
-        self.outputs = settings.progress == Level::Full;
-        self.facts = settings.tool_facts;
-        self.raw_prompt = settings.raw_prompt;
+        self.wants = Wants::of(settings);
         let server = self.offers_asking.then(|| self.names.config());
-        let args = launch::arguments(settings, settings.progress == Level::Full, server)?;
+        let args = launch::arguments(settings, self.wants.full, server)?;
         Ok(Launch {
             env_remove: vec!["CLAUDECODE".into()],
             send: vec![control::user_line(&launch::guarded(&settings.prompt, settings.raw_prompt), &settings.attached)],
@@ -256,7 +242,7 @@ impl Driver for Claude {
 
     fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
         self.api_error = None;
-        turn.send.push(control::user_line(&launch::guarded(prompt, self.raw_prompt), &[]));
+        turn.send.push(control::user_line(&launch::guarded(prompt, self.wants.raw_prompt), &[]));
     }
 
     fn interrupt(&mut self, turn: &mut Turn) {

@@ -49,7 +49,7 @@ impl Claude {
     }
 
     fn completed(&self, result: &Object<'_>) -> TurnOver {
-        let answer = |raw: Raw<'_>| FinalAnswer::collect(Chunks::new(raw.get()), self.answer_bytes);
+        let answer = |raw: Raw<'_>| FinalAnswer::collect(Chunks::new(raw.get()), self.wants.answer_bytes);
         let structured = result.raw("structured_output");
         TurnOver::Completed {
             answer: result.raw("result").map(answer).unwrap_or_default(),

@@ -9,7 +9,6 @@ use crate::protocol::text::Text;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// The incomplete blocks.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     /// The number of blocks so far, which names the last one.
@@ -38,7 +37,6 @@ struct Speaker {
 /// A text or thought that is being streamed.
 #[derive(Debug)]
 struct StreamedBlock {
-    /// The message that the block belongs to.
     message: String,
     key: MessageKey,
     thinking: bool,

@@ -68,7 +68,6 @@ impl Calls {
     }
 }
 
-/// The category of a tool.
 pub(super) fn category(name: &str) -> Category {
     match name {
         // Monitor runs a command of the model's.

@@ -39,7 +39,6 @@ impl Reported {
 /// The beginning of Codex's message about a retry.
 const RECONNECTING: &str = "Reconnecting...";
 
-/// The message of an error.
 pub(super) fn said(error: &Object<'_>) -> Option<String> {
     read(Some(error)).said()
 }
@@ -51,7 +50,6 @@ pub(super) fn auth(status: Option<u16>) -> Failure {
     Failure::new(Code::AuthRequired, message).with_status(status)
 }
 
-/// The failure for a failed turn.
 pub(super) fn failed(error: Option<&Object<'_>>) -> Failure {
     let reported = read(error);
     let failure = by_class(&reported).unwrap_or_else(|| Failure::reported("Codex", reported.said()));

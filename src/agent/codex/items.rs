@@ -4,7 +4,7 @@ use crate::agent::hash::hash;
 use crate::agent::json::Object;
 use crate::agent::recent::{OpenMap, Recent, RecentMap};
 use crate::agent::text::{FinalAnswer, Fingerprint};
-use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, plan_entry, title};
+use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, Wants, edits, plan_entry, title};
 use crate::protocol::outbound::{FileEdit, Place, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, ToolState};
 use std::borrow::Cow;
@@ -37,7 +37,6 @@ struct StreamedItem {
 #[derive(Clone, Debug)]
 pub(super) struct Patch {
     pub(super) category: Category,
-    /// The further categories of the patch.
     pub(super) also: Vec<Category>,
     pub(super) title: String,
     pub(super) locations: Vec<Place>,
@@ -50,14 +49,7 @@ const DENIED: usize = 256;
 /// The state of all items.
 #[derive(Debug, Default)]
 pub(super) struct Items {
-    /// Whether to pass on pieces.
-    pub(super) deltas: bool,
-    /// Whether to pass on tools' outputs.
-    pub(super) outputs: bool,
-    /// Whether to pass on the facts of a tool call.
-    pub(super) facts: bool,
-    /// The maximum size of a final answer in a frame, in bytes.
-    pub(super) answer_bytes: usize,
+    pub(super) wants: Wants,
     /// The last final message of this turn.
     pub(super) answer: Option<FinalAnswer>,
     /// The last MCP servers with a denied call, as hashes of their names.
@@ -93,7 +85,7 @@ impl Items {
         turn: &mut Turn,
     ) -> Option<()> {
         let (item, piece) = (params.str("itemId")?, params.str("delta")?);
-        if !self.deltas || piece.is_empty() {
+        if !self.wants.full || piece.is_empty() {
             return Some(());
         }
         let key = match thinking {
@@ -225,7 +217,7 @@ impl Items {
         let said = item.string("text")?;
         let commentary = item.is("phase", "commentary");
         if spot.parent.is_none() && !commentary {
-            self.answer.get_or_insert_default().replace(&said, self.answer_bytes);
+            self.answer.get_or_insert_default().replace(&said, self.wants.answer_bytes);
         }
         self.whole(&key, said, false, spot, turn);
         Some(())
@@ -259,8 +251,8 @@ impl Items {
             ("failed", None) => ToolState::Failed,
             _ => ToolState::Completed,
         };
-        let output = self.outputs.then(|| output(kind, item)).flatten();
-        let facts = if self.facts { facts(kind, item) } else { ToolFacts::default() };
+        let output = self.wants.full.then(|| output(kind, item)).flatten();
+        let facts = if self.wants.facts { facts(kind, item) } else { ToolFacts::default() };
         turn.events.push(AgentEvent::ToolOver { call: CallKey::of(&key), state, output, facts });
     }
 }
@@ -414,7 +406,6 @@ fn changed(change: &Object<'_>, turn: &mut Turn) {
     turn.events.extend(moved.map(|path| AgentEvent::Changed { path, action: Action::Created }));
 }
 
-/// A tool's output.
 fn output(kind: &str, item: &Object<'_>) -> Option<Text> {
     match kind {
         "commandExecution" => item.string("aggregatedOutput").map(Text::from),

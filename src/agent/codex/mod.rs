@@ -23,15 +23,14 @@ use super::json::{Index, Object, Raw};
 use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
-use super::{AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, Reply, Turn, TurnOver, without_effect};
+use super::{AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, Reply, Turn, TurnOver, Wants, without_effect};
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
-use crate::protocol::limits;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::question::Asks;
 use crate::protocol::request::Settings;
-use crate::protocol::words::{Level, QuestionKind, StopReason};
+use crate::protocol::words::{QuestionKind, StopReason};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -66,7 +65,6 @@ pub(crate) struct Codex {
     leaving: bool,
 }
 
-/// The method that starts a turn.
 const START: &str = "turn/start";
 
 impl Codex {
@@ -412,11 +410,7 @@ impl Driver for Codex {
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         without_effect(settings, launch::FOLLOWS, turn);
-        let full = settings.progress == Level::Full;
-        self.items.deltas = full;
-        self.items.outputs = full;
-        self.items.facts = settings.tool_facts;
-        self.items.answer_bytes = settings.max_frame_bytes.saturating_mul(limits::COMPLETED_FACTOR);
+        self.items.wants = Wants::of(settings);
         let args = launch::arguments(settings)?;
         self.settings = Some(Box::new(settings.clone()));
         let first = self.request("initialize", &launch::initialize(settings.progress));

@@ -234,7 +234,7 @@ fn only_known_messages_without_a_required_field_cause_a_warning() {
 #[test]
 fn finished_calls_and_messages_are_not_remembered() {
     let mut codex = running();
-    codex.items.deltas = true;
+    codex.items.wants.full = true;
     let item = |method: &str, id: usize, item: &str| {
         format!(
             r#"{{"method":"item/{method}","params":{{"threadId":"t","turnId":"u","item":{{"id":"i{id}",{item}}}}}}}"#

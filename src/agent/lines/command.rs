@@ -3,16 +3,13 @@
 use crate::agent::fitting;
 use crate::protocol::failure::{Code, Failure};
 
-/// The placeholder for the prompt.
 pub(super) const PROMPT: &str = "{prompt}";
 /// The placeholder for the session to resume.
 pub(super) const SESSION: &str = "{session}";
-/// The placeholder for the model.
 pub(super) const MODEL: &str = "{model}";
 /// The placeholder for the working directory.
 const CWD: &str = "{cwd}";
 
-/// The values of the placeholders.
 pub(super) struct Values<'a> {
     pub(super) prompt: &'a str,
     pub(super) session: Option<&'a str>,

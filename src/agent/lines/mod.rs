@@ -13,11 +13,11 @@ mod tests;
 
 use self::command::{MODEL, PROMPT, SESSION, Values};
 use super::text::FinalAnswer;
-use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, without_effect};
+use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, Wants, without_effect};
 use crate::clean::Cleaner;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
-use crate::protocol::limits::{ARGUMENT_BYTES, COMPLETED_FACTOR, FRAME_BYTES};
+use crate::protocol::limits::{ARGUMENT_BYTES, FRAME_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::pattern::{COMPILED_BYTES, PATTERN_BYTES, Pattern};
 use crate::protocol::request::Settings;
@@ -54,7 +54,6 @@ pub(crate) struct LinesDriver {
     sought: u64,
     /// The indexes of the patterns that matched in this turn, to note each once.
     matched: Vec<usize>,
-    /// Whether a turn is running.
     running: bool,
     cleaner: Cleaner,
     /// The current line and the position in it.
@@ -230,7 +229,7 @@ impl Driver for LinesDriver {
         self.model = settings.model.clone().filter(|_| takes_model || command::names(&self.resume_args, MODEL));
         self.cwd = settings.cwd.to_string_lossy().into_owned();
         self.agent_args.clone_from(&settings.agent_args);
-        self.answer_bytes = settings.max_frame_bytes.saturating_mul(COMPLETED_FACTOR);
+        self.answer_bytes = Wants::of(settings).answer_bytes;
         self.session.clone_from(&settings.session_id);
         if self.session.is_some() {
             turn.events.push(self.session());

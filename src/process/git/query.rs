@@ -185,7 +185,6 @@ impl Git {
         }
     }
 
-    /// The git program.
     pub(super) fn program(&self) -> &Path {
         &self.program
     }

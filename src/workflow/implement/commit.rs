@@ -96,7 +96,6 @@ impl Commits {
         self.before.root()
     }
 
-    /// The git program.
     pub(crate) fn git(&self) -> &Path {
         self.before.program()
     }

@@ -9,7 +9,6 @@ use std::collections::HashSet;
 pub(crate) struct LoopPhase {
     /// The commands under `### Verify`, in order.
     pub(crate) commands: Vec<String>,
-    /// The manual checks.
     pub(crate) manual: Vec<String>,
     /// Whether the phase is done: all boxes are ticked, and the state line is missing or says passed.
     pub(crate) done: bool,
@@ -85,7 +84,6 @@ pub(crate) struct AgentTurn {
     pub(crate) blocked: Option<String>,
 }
 
-/// The answer to a manual check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ManualAnswer {
     Yes,

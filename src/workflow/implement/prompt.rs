@@ -69,7 +69,7 @@ fn command(failing: &Failing) -> String {
     text
 }
 
-/// A text on one line, cut to this many characters.
+/// A text on one line, cut to `chars` characters.
 pub(super) fn short(text: &str, chars: usize) -> String {
     let line = crate::clean::one_line(text);
     match line.char_indices().nth(chars) {

@@ -29,7 +29,6 @@ const OWN: [&str; 2] = [HOME, ".git"];
 pub(crate) enum Unread {
     /// The paths exceed [`FILES`] or [`BYTES`].
     TooLarge,
-    /// The work was given up.
     GivenUp,
 }
 

@@ -74,7 +74,6 @@ pub(super) const READ_LIMIT: Duration = Duration::from_secs(24 * 3600);
 pub(crate) struct Preview {
     /// The plan as people see it.
     pub target: String,
-    /// The phases.
     pub plan: WorkPlan,
     /// The prompt of the first open phase. Empty: no phase is open.
     pub prompt: SessionPrompt,
@@ -109,7 +108,6 @@ pub(super) struct ReadyPlan {
     pub(super) plan: WorkPlan,
     pub(super) prompts: Prompts,
     pub(super) options: WorkflowSettings,
-    /// The warnings of the run.
     pub(super) warnings: Vec<(Warning, String)>,
 }
 

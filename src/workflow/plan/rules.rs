@@ -23,7 +23,7 @@ pub struct Checked {
 pub fn read(bytes: &[u8]) -> Checked {
     let mut found = Violations::default();
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        found.absent(Rule::TooLarge, "Shorten the file to at most 256 KiB.");
+        found.too_long();
         return Checked { plan: WorkPlan::default(), text: String::new(), found };
     }
     let text = decoded(bytes, &mut found);

@@ -87,7 +87,7 @@ fn begins_with_command(item: &str) -> bool {
 /// Whether an item begins with an instruction, such as `use X to`.
 fn is_instruction(item: &str) -> bool {
     let mut words = item.split_whitespace();
-    // No word after the sixth matters.
+    // Words after the sixth do not matter.
     let words: [String; 6] = std::array::from_fn(|_| lower(words.next().unwrap_or_default()));
     let is = |at: usize, known: &[&str]| {
         words.get(at).is_some_and(|word| {

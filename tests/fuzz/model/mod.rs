@@ -256,6 +256,7 @@ fn smallest(rules: Rules, mut acts: Vec<Act>) -> Vec<Act> {
 const RUNS: (u64, u64) = (20_000, 100_000);
 
 /// Checks half of the runs, so that two tests use two processors.
+#[track_caller]
 fn half(first: u64) {
     let (seed, seconds) = settings();
     let runs = if seconds.is_some() { RUNS.1 } else { RUNS.0 };

@@ -335,7 +335,7 @@ impl Reference {
         });
     }
 
-    /// Gives the replies to the askers of complete groups.
+    /// Passes the replies to the askers of complete groups.
     fn complete(&mut self) {
         let (done, rest): (VecDeque<Group>, VecDeque<Group>) =
             std::mem::take(&mut self.groups).into_iter().partition(|group| group.questions.iter().all(|q| !q.open));

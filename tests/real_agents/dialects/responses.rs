@@ -77,6 +77,7 @@ impl Dialect for Responses {
 }
 
 /// A call as an item. A patch is plain text, not JSON.
+#[track_caller]
 fn tool(id: &str, call: &Call) -> Value {
     let function = |name: &str, arguments: &Value| json!({"type": "function_call", "id": id, "call_id": id, "name": name, "arguments": arguments.to_string()});
     match call {

@@ -69,6 +69,7 @@ impl Case {
         })
     }
 
+    #[track_caller]
     fn load_with(dir: PathBuf, change: impl Fn(String) -> String) -> Case {
         let name = dir.strip_prefix(testdata()).expect("inside testdata").to_string_lossy().into_owned();
         let read =

@@ -16,8 +16,8 @@ fn replaced(line: &str, before: &str, end: char, with: &str) -> String {
     format!("{}{with}{}", &line[..from], &line[to..])
 }
 
-/// A frame in a form that compares a simulated run with a real one: also without its own id, the random part of ids,
-/// the real working directory, and the remaining time of a question.
+/// The form in which the frames of a simulated and a real run are equal: normal, and without the frame's own id, the
+/// random part of ids, the real working directory, and the remaining time of a question.
 pub(crate) fn comparable(line: &str, cwd: &str, recorded_cwd: &str) -> String {
     let line = normal(line).replace(cwd, recorded_cwd);
     let mut frame: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("not JSON ({e}): {line}"));

@@ -1,4 +1,4 @@
-//! The same cases through the program itself: the recording is replayed by a process in the agent's place.
+//! Plays the cases through the program itself: a process in the agent's place replays the recording.
 
 use super::case::{Case, Directive, fits, with_ids};
 use super::world::{DOTS, Frame};

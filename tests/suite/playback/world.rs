@@ -23,7 +23,7 @@ pub(crate) const RANDOM: &str = "golden";
 
 /// The content of every image.
 pub(crate) const DOTS: &[u8] = include_bytes!("../../../testdata/dots.png");
-/// The same as base64.
+/// The bytes of the image as base64.
 pub(crate) const DATA: &str =
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAAAAAA6mKC9AAAAFElEQVR42mOQO4EKGdD4cgwjSgUAHKNzAVt7+nkAAAAASUVORK5CYII=";
 /// The text that replaces the data in a recording.
@@ -47,6 +47,7 @@ pub(crate) struct Frame {
 
 /// Reads a frame. Its metadata may hold numbers that serde does not read, since they are returned as they were sent:
 /// such metadata reads as an empty object.
+#[track_caller]
 fn read(line: &str) -> Value {
     serde_json::from_str(line).unwrap_or_else(|error| {
         let unread = || -> serde_json::Result<Value> {
@@ -235,6 +236,7 @@ impl World {
     }
 
     /// Takes the pending output. A long line is taken in parts.
+    #[track_caller]
     fn take(&mut self) {
         for parts in 0.. {
             assert!(parts < PARTS, "a line comes in parts without end");

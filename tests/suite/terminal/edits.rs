@@ -39,6 +39,7 @@ pub(super) fn edits(lines: usize) -> Script {
 const CHANGED: &str = "    @@ -3,3 +3,4 @@\n     fn add() {\n    -    old\n    +    new\n    +    more\n     }\n";
 
 /// The stderr of a run without a terminal, up to the line with the duration.
+#[track_caller]
 fn logged(case: &Case, args: &[&str]) -> String {
     let done = case.cli(args);
     let log = String::from_utf8(done.stderr).unwrap();

@@ -27,6 +27,7 @@ fn at_a_shell(codex: String) -> Person {
     person
 }
 
+#[track_caller]
 fn leaves_the_shell(person: &mut Person) {
     person.types("exit\n");
     assert_eq!(person.ends().0, 0);

@@ -8,6 +8,7 @@ use crate::support::Case;
 use crate::support::agent::{Script, bash, question};
 
 /// The stderr of a run without a terminal.
+#[track_caller]
 fn logged(script: Script, args: &[&str]) -> String {
     let done = Case::with(script).cli(args);
     let log = String::from_utf8(done.stderr).unwrap();

@@ -14,6 +14,7 @@ fn is_cooked(person: &Person) -> bool {
     tcgetattr(&person.keyboard).unwrap().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
 }
 
+#[track_caller]
 fn becomes(person: &Person, cooked: bool) {
     assert!(io::wait_for(limit(), || is_cooked(person) == cooked), "cooked: {}", !cooked);
 }

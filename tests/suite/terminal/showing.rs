@@ -310,15 +310,20 @@ fn colours_can_be_turned_on_and_off() {
         (Case::with(failed()), &["--color", "always", "go"], true),
         (Case::with(failed()).env("FORCE_COLOR", "1"), &["go"], true),
         (Case::with(failed()).env("FORCE_COLOR", "0"), &["go"], false),
+        (Case::with(failed()).env("FORCE_COLOR", "false"), &["go"], false),
         (Case::with(failed()).env("FORCE_COLOR", "1").env("NO_COLOR", "1"), &["go"], false),
         (Case::with(failed()).env("FORCE_COLOR", "1"), &["--color", "never", "go"], false),
     ] {
         let log = log(case, args);
         assert_eq!(log.contains("\u{1b}[31mspektacular: agent_exited"), coloured, "{args:?}: {log:?}");
     }
-    let mut person = Case::with(failed()).at_terminal(&["adhoc", "--color", "never", "go"]);
-    let seen = person.ends().1;
-    assert!(seen.contains("agent_exited") && !seen.contains("\u{1b}["), "{seen:?}");
+    for (case, args) in [
+        (Case::with(failed()), &["adhoc", "--color", "never", "go"][..]),
+        (Case::with(failed()).env("FORCE_COLOR", "0"), &["adhoc", "go"]),
+    ] {
+        let seen = case.at_terminal(args).ends().1;
+        assert!(seen.contains("agent_exited") && !seen.contains("\u{1b}["), "{seen:?}");
+    }
 }
 
 #[test]
