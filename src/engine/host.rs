@@ -394,7 +394,8 @@ impl Machine for Host {
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure> {
         let first = self.watch.is_idle();
         if first {
-            // The baseline begins first, because file times are coarse and the agent's changes must be newer.
+            self.inherited.renew();
+            // The baseline begins before the spawn, because file times are coarse and the agent's changes must be newer.
             self.watch.begin(&settings.cwd);
         }
         let mut tree = Tree::before_spawn(self.nonce.clone()).beside(&self.inherited);

@@ -102,6 +102,14 @@ impl Inherited {
         Inherited(living.map(|process| process.id).collect())
     }
 
+    /// Adds the daemons that became our children when their inherited parents exited. Call it before the first process
+    /// of a run is started.
+    pub(crate) fn renew(&mut self) {
+        if !self.0.is_empty() {
+            self.0.extend(Inherited::find().0);
+        }
+    }
+
     fn any_is_alive(&self) -> bool {
         self.0.iter().any(|id| read_process(id.0).is_some_and(|now| now.id == *id && !now.zombie))
     }

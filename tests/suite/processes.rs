@@ -51,6 +51,12 @@ fn pid_in(case: &Case, file: &str) -> Option<i32> {
     read(&case.path(file)).strip_suffix('\n')?.parse().ok()
 }
 
+/// Whether a process is a child of this parent.
+fn is_child(pid: i32, parent: u32) -> bool {
+    let stat = read(std::path::Path::new(&format!("/proc/{pid}/stat")));
+    stat.rsplit(')').next().is_some_and(|rest| rest.split_whitespace().nth(1) == Some(&parent.to_string()))
+}
+
 #[test]
 fn a_storm_of_orphans_keeps_no_cancel_waiting() {
     // Each round leaves 20 orphans that end at once. A few hundred more live on, so that a look at them takes long.
@@ -235,16 +241,49 @@ fn a_daemon_of_an_inherited_child_is_left_alone() {
     std::fs::write(&go, "").unwrap();
     session.wait_until("the daemon", || pid_in(&session.case, "daemon").is_some());
     let pid = pid_in(&session.case, "daemon").unwrap();
-    session.wait_until("its adoption", || {
-        let stat = read(std::path::Path::new(&format!("/proc/{pid}/stat")));
-        stat.rsplit(')').next().is_some_and(|rest| rest.split_whitespace().nth(1) == Some(&session.pid().to_string()))
-    });
+    session.wait_until("its adoption", || is_child(pid, session.pid()));
     session.cancel();
     let outcome = session.finish();
     let lives = procs::alive(pid);
     kill(pid);
     outcome.cancelled();
     assert!(lives, "a stranger's daemon was killed");
+}
+
+#[test]
+fn a_process_of_an_inherited_daemon_is_left_alone() {
+    // The inherited child is gone when the run begins, but its daemon, which we adopted, starts a process during the run.
+    let case = Case::with(Script::new().say("msg_1", "up").sh("listen"));
+    let [go, start, pid] = ["go", "start", "pid"].map(|file| case.path(file).display().to_string());
+    let daemon = format!(
+        "echo $$ >{pid}; until [ -e {start} ]; do sleep 0.02; done; (setsid sh -c 'echo $$ >{pid}; exec sleep 1000' &)"
+    );
+    let child = format!(
+        "(until [ -e {go} ]; do sleep 0.02; done; env -u TEST_CASE setsid sh -c '{}' & until [ -s {pid} ]; do sleep 0.02; done) \
+         </dev/null >/dev/null 2>&1 & exec \"$@\"",
+        daemon.replace('\'', "'\\''")
+    );
+    let mut session = case.shell(&child).spawn();
+    let us = session.pid();
+    session.wait_until("the program to wait for run.start", || {
+        procs::handles(us, Signal::TERM) && procs::waits(us.cast_signed())
+    });
+    std::fs::write(&go, "").unwrap();
+    session.wait_until("the daemon", || pid_in(&session.case, "pid").is_some_and(|pid| is_child(pid, us)));
+    let first = pid_in(&session.case, "pid").unwrap();
+    session.start(json!({}));
+    session.until_text("up");
+    std::fs::write(&start, "").unwrap();
+    session.wait_until("its process", || {
+        pid_in(&session.case, "pid").is_some_and(|pid| pid != first && is_child(pid, us))
+    });
+    let pid = pid_in(&session.case, "pid").unwrap();
+    session.cancel();
+    let outcome = session.finish();
+    let lives = procs::alive(pid);
+    kill(pid);
+    outcome.cancelled();
+    assert!(lives, "a stranger's process was killed");
 }
 
 #[test]

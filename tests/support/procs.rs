@@ -40,6 +40,11 @@ pub(crate) fn stopped(pid: i32) -> bool {
     state(pid) == Some('T')
 }
 
+/// Whether the process waits for something.
+pub(crate) fn waits(pid: i32) -> bool {
+    state(pid) == Some('S')
+}
+
 fn state(pid: i32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit(')').next()?.trim_start().chars().next()
