@@ -408,7 +408,7 @@ fn without_the_default_agent_the_installed_ones_are_named() {
     for args in [&["adhoc", "--agent", "claude", "hello"][..], &["adhoc", "--env", "PATH=/nowhere", "hello"]] {
         let named = plain.run(args);
         assert_eq!(named.code, Some(4));
-        assert!(named.err.contains("is not on the PATH"), "{}", named.err);
+        assert!(named.err.contains("program claude is not on the PATH. To install it: npm"), "{}", named.err);
     }
 }
 

@@ -345,7 +345,7 @@ fn a_deleted_directory_of_its_own_refuses_the_run() {
     let gone = "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"";
     let outcome = run(Case::with(Script::hello()).shell(gone), json!({}));
     let message = outcome.failed("invalid_request")["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("cwd"), "{message}");
+    assert_eq!(message, "The current directory no longer exists: change to another one, or set `cwd`.");
     assert!(!outcome.log().ran());
     // If run.start names a directory, the program needs no working directory of its own.
     let case = Case::with(Script::hello()).shell(gone);
