@@ -153,6 +153,15 @@ mod tests {
     use crate::protocol::json::to_line;
     use proptest::prelude::*;
 
+    #[test]
+    fn a_text_of_nothing_but_quotes_is_escaped() {
+        for count in 0..300 {
+            let mut out = Vec::new();
+            put_string(&"\"\\".repeat(count), &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), format!("\"{}\"", "\\\"\\\\".repeat(count)));
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2_000, ..ProptestConfig::default() })]
 
