@@ -242,12 +242,18 @@ fn a_daemon_of_an_inherited_child_is_left_alone() {
     session.wait_until("the daemon", || pid_in(&session.case, "daemon").is_some());
     let pid = pid_in(&session.case, "daemon").unwrap();
     session.wait_until("its adoption", || is_child(pid, session.pid()));
+    assert!(survives(session, pid), "a stranger's daemon was killed");
+}
+
+/// Cancels the run, and ends the process. Returns whether the process was still alive then.
+#[track_caller]
+fn survives(mut session: Session, pid: i32) -> bool {
     session.cancel();
     let outcome = session.finish();
     let lives = procs::alive(pid);
     kill(pid);
     outcome.cancelled();
-    assert!(lives, "a stranger's daemon was killed");
+    lives
 }
 
 #[test]
@@ -278,12 +284,7 @@ fn a_process_of_an_inherited_daemon_is_left_alone() {
         pid_in(&session.case, "pid").is_some_and(|pid| pid != first && is_child(pid, us))
     });
     let pid = pid_in(&session.case, "pid").unwrap();
-    session.cancel();
-    let outcome = session.finish();
-    let lives = procs::alive(pid);
-    kill(pid);
-    outcome.cancelled();
-    assert!(lives, "a stranger's process was killed");
+    assert!(survives(session, pid), "a stranger's process was killed");
 }
 
 #[test]
