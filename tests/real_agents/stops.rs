@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::agents::Agent;
 use crate::client::{Client, Run, permission};
 use crate::lab::Lab;
-use crate::support::{SLACK, procs};
+use crate::support::{procs, slack};
 
 rows!(old: cancel_in_a_tool kill_in_a_tool);
 rows!(cancel_in_a_text cancel_at_a_question timeout_in_a_tool);
@@ -42,7 +42,7 @@ impl AtWork {
     #[track_caller]
     fn finish(self, since: Instant) -> Run {
         let run = self.client.finish();
-        assert!(run.outcome.ended - since < STOP + SLACK, "the end took {:?}", run.outcome.ended - since);
+        assert!(run.outcome.ended - since < STOP + slack(), "the end took {:?}", run.outcome.ended - since);
         assert!(!self.tool.iter().any(|pid| procs::alive(*pid)), "the tool goes on");
         run
     }

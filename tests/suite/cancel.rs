@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use support::agent::{Script, bash, can_use, init};
-use support::{Case, Outcome, SLACK, Session, start_line};
+use support::{Case, Outcome, Session, slack, start_line};
 
 /// The maximum time from the first stop to the exit of the program.
 const STOP: Duration = Duration::from_secs(4);
@@ -117,7 +117,7 @@ fn a_cancel_after_the_result_only_hurries_the_end() {
     let cancelled = Instant::now();
     let outcome = session.finish();
     assert_eq!(outcome.completed()["text"], "ok");
-    assert!(outcome.ended - cancelled < STOP + SLACK);
+    assert!(outcome.ended - cancelled < STOP + slack());
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn an_agent_that_ignores_everything_is_killed_within_the_ladder() {
     session.cancel();
     let outcome = session.finish();
     assert_cancelled(&outcome, "orchestrator");
-    assert!(outcome.ended - asked < STOP + SLACK, "{:?}", outcome.ended - asked);
+    assert!(outcome.ended - asked < STOP + slack(), "{:?}", outcome.ended - asked);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn an_agent_that_ignores_its_interrupt_is_stopped_by_sigterm() {
     session.cancel();
     let outcome = session.finish();
     assert_cancelled(&outcome, "orchestrator");
-    assert!(outcome.ended - asked < STOP + SLACK);
+    assert!(outcome.ended - asked < STOP + slack());
     assert_eq!(outcome.terminal()["payload"]["agent_exit"]["signal"], 15);
 }
 
@@ -204,7 +204,7 @@ fn a_second_signal_skips_to_the_kill() {
     session.signal(Signal::INT);
     let outcome = session.finish();
     assert_cancelled(&outcome, "signal");
-    assert!(outcome.ended - second < Duration::from_millis(800) + SLACK, "{:?}", outcome.ended - second);
+    assert!(outcome.ended - second < Duration::from_millis(800) + slack(), "{:?}", outcome.ended - second);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use support::agent::{Script, quote};
-use support::{Case, Outcome, SLACK, Session, run};
+use support::{Case, Outcome, Session, run, slack};
 
 const LIMIT: Duration = Duration::from_secs(2);
 
@@ -56,7 +56,7 @@ fn hangs(session: &Session) {
 fn is_gone(outcome: &Outcome) {
     let pid = fs::read_to_string(outcome.log().path("git.pid")).unwrap();
     let gone = || !support::procs::alive(pid.trim().parse().unwrap());
-    assert!(support::io::wait_for(SLACK, gone), "git {} is left", pid.trim());
+    assert!(support::io::wait_for(slack(), gone), "git {} is left", pid.trim());
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn nothing_waits_for_a_baseline() {
     let asked = Instant::now();
     session.answer(&question, json!("allow_once"));
     session.until_progress("question_resolved");
-    assert!(asked.elapsed() < SLACK, "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < slack(), "{:?}", asked.elapsed());
     session.until_where("the result", |frame| frame.is_progress("usage") || frame.is_progress("tool"));
     session.finish().completed();
 }
@@ -147,7 +147,7 @@ fn a_stop_waits_for_no_git() {
             assert!(outcome.warnings("artifacts_incomplete").is_empty());
             // A command has no interrupt of its own, so it gets SIGTERM at once.
             let took = outcome.ended - asked;
-            assert!(took < SLACK, "by_signal {by_signal}, over {over}: {took:?}");
+            assert!(took < slack(), "by_signal {by_signal}, over {over}: {took:?}");
             is_gone(&outcome);
         }
     }
@@ -166,7 +166,7 @@ fn a_cancel_after_the_result_hurries_git_and_the_outcome_stands() {
     let outcome = session.finish();
     assert_eq!(outcome.completed()["text"], "Done");
     assert_eq!(outcome.warnings("artifacts_incomplete").len(), 1);
-    assert!(outcome.ended - asked < SLACK, "{:?}", outcome.ended - asked);
+    assert!(outcome.ended - asked < slack(), "{:?}", outcome.ended - asked);
     is_gone(&outcome);
 }
 

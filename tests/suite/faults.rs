@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use spektacular::protocol::limits::AGENT_LINE_BYTES;
 use support::agent::{MODEL, SESSION, Script, bash, error_result, init, quote, success, text};
 use support::machine::not_checked;
-use support::{Case, Outcome, SLACK, Session, io, procs, run};
+use support::{Case, Outcome, Session, io, procs, run, slack};
 
 /// Prints `count` texts of 10 KB and counts them in `$D/count`. Zero: prints forever.
 fn flood(count: usize) -> Script {
@@ -43,7 +43,7 @@ fn wait_held_up(session: &Session) {
 #[track_caller]
 fn assert_74(mut session: Session, since: Instant, limit: Duration) {
     assert_eq!(session.wait_exit(), (Some(74), None));
-    assert!(since.elapsed() < limit + SLACK, "{:?}", since.elapsed());
+    assert!(since.elapsed() < limit + slack(), "{:?}", since.elapsed());
     session.close_stdout();
     let outcome = session.finish_unchecked();
     assert!(outcome.left.is_empty(), "left: {:?}", outcome.left);
@@ -499,7 +499,7 @@ fn an_agent_that_never_reads_its_stdin_can_be_cancelled_and_timed_out() {
     let asked = Instant::now();
     let outcome = session.finish();
     outcome.cancelled();
-    assert!(outcome.ended - asked < Duration::from_secs(4) + SLACK);
+    assert!(outcome.ended - asked < Duration::from_secs(4) + slack());
 
     let mut session = deaf();
     session.start(json!({"prompt": prompt, "start_timeout_s": 0.5}));

@@ -1,6 +1,6 @@
 //! Tests of the changed files of a git work tree. A hostile repository cannot run a program of its own.
 
-use crate::support::{SLACK, limit};
+use crate::support::{limit, slack};
 use spektacular::process::git::{Baseline, Changes, Incomplete, Pending};
 use spektacular::protocol::words::Action::{self, Created, Deleted, Modified};
 use std::ffi::{OsStr, OsString};
@@ -23,8 +23,8 @@ trait Blocking {
 
 impl Blocking for Pending {
     fn changes(&mut self, limit: Duration) -> Changes {
-        self.settle(limit + SLACK);
-        self.compare(limit).or_else(|| self.settle(limit + SLACK)).unwrap_or(LATE)
+        self.settle(limit + slack());
+        self.compare(limit).or_else(|| self.settle(limit + slack())).unwrap_or(LATE)
     }
 }
 
@@ -59,7 +59,7 @@ fn begin(cwd: &Path) -> Pending {
 
 fn begin_with(cwd: &Path, within: Duration) -> Pending {
     let mut pending = Baseline::begin_with(cwd, within, std::env::var_os("PATH").unwrap(), None);
-    pending.settle(limit() + SLACK);
+    pending.settle(limit() + slack());
     pending
 }
 
@@ -198,7 +198,7 @@ fn ignored_files_are_not_seen() {
     fs::write(config.join("git/ignore"), "*.swp\n").unwrap();
     let path = std::env::var_os("PATH").unwrap();
     let mut pending = Baseline::begin_with(&repo.root(), limit(), path, Some(config.into_os_string()));
-    pending.settle(limit() + SLACK);
+    pending.settle(limit() + slack());
     repo.write("x.swp", "").write("x.txt", "");
     assert_eq!(relative(&repo.root(), pending.changes(limit())), [("x.txt".to_string(), Created)]);
 }
@@ -548,8 +548,8 @@ fn a_git_that_hangs_is_killed_at_the_limit() {
         let short = Duration::from_secs(1);
         let mut pending = Baseline::begin_with(&repo.root(), short, path, None);
         assert!(start.elapsed() < short / 2);
-        pending.settle(limit() + SLACK);
-        assert!(start.elapsed() <= short + SLACK, "{:?}", start.elapsed());
+        pending.settle(limit() + slack());
+        assert!(start.elapsed() <= short + slack(), "{:?}", start.elapsed());
         assert_eq!(pending.changes(limit()), LATE);
         // The pipe ends once nobody holds it.
         assert_eq!(gone.recv_timeout(limit()).unwrap(), "x\n");
@@ -565,11 +565,11 @@ fn a_comparison_that_hangs_is_killed_at_the_limit() {
     // Holds the pipe open while the baseline is taken, since the baseline's gits come and go.
     let holder = fs::File::options().write(true).open(repo.home.path().join("fake/alive")).unwrap();
     let mut pending = Baseline::begin_with(&repo.root(), limit(), path, None);
-    pending.settle(limit() + SLACK);
+    pending.settle(limit() + slack());
     fs::write(hangs, "").unwrap();
     let (start, short) = (Instant::now(), Duration::from_secs(1));
     assert_eq!(pending.changes(short), LATE);
-    assert!(start.elapsed() <= short + SLACK, "{:?}", start.elapsed());
+    assert!(start.elapsed() <= short + slack(), "{:?}", start.elapsed());
     drop(holder);
     assert_eq!(gone.recv_timeout(limit()).unwrap(), "x\n");
 }
@@ -585,7 +585,7 @@ fn an_abandoned_git_is_killed_at_once() {
     pending.give_up();
     assert!(pending.is_busy() && pending.is_given_up());
     pending.settle(limit());
-    assert!(!pending.is_busy() && start.elapsed() < SLACK, "{:?}", start.elapsed());
+    assert!(!pending.is_busy() && start.elapsed() < slack(), "{:?}", start.elapsed());
     assert_eq!(pending.changes(limit()), LATE);
     drop(holder);
     assert_eq!(gone.recv_timeout(limit()).unwrap(), "");
@@ -599,7 +599,7 @@ fn a_real_git_that_hangs_is_killed_too() {
     let short = Duration::from_millis(500);
     let start = Instant::now();
     assert_eq!(Baseline::begin(&repo.root(), short).changes(limit()), LATE);
-    assert!(start.elapsed() <= short + SLACK);
+    assert!(start.elapsed() <= short + slack());
 }
 
 #[test]

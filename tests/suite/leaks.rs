@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 use support::agent::{Script, text};
-use support::{Case, Outcome, SLACK, Session, procs, run};
+use support::{Case, Outcome, Session, procs, run, slack};
 
 /// Ways to start a process that survives a kill of the group. Each writes its pid into `$D/child`.
 const ESCAPES: [(&str, &str); 5] = [
@@ -84,7 +84,7 @@ fn a_grandchild_that_holds_stdout_does_not_hold_the_run() {
     assert_eq!(outcome.completed()["text"], "last");
     assert!(!outcome.warnings("leaked_process").is_empty());
     let after = outcome.terminal().at - last.at;
-    assert!(after < Duration::from_secs(2) + SLACK, "the end came {after:?} after the last line");
+    assert!(after < Duration::from_secs(2) + slack(), "the end came {after:?} after the last line");
     assert_gone(&outcome, "a grandchild");
 }
 
@@ -128,7 +128,7 @@ fn when_the_program_is_killed_the_whole_tree_ends_within_a_second() {
         session.signal(Signal::KILL);
         session.wait_exit();
         session.wait_until(name, || !procs::alive(agent) && !procs::alive(child));
-        assert!(killed.elapsed() < Duration::from_secs(1) + SLACK, "{name}: {:?}", killed.elapsed());
+        assert!(killed.elapsed() < Duration::from_secs(1) + slack(), "{name}: {:?}", killed.elapsed());
         let outcome = session.finish_unchecked();
         assert!(outcome.left.is_empty(), "{name}: {:?}", outcome.left);
     }

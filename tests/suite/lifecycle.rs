@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::agent::{MODEL, SESSION, Script, VERSION, bash, success, tool_result};
-use support::{Case, Outcome, RUN, SLACK, run, start_line};
+use support::{Case, Outcome, RUN, run, slack, start_line};
 
 fn hello(payload: Value) -> Outcome {
     run(Case::with(Script::hello()), payload)
@@ -359,7 +359,7 @@ fn stdin_that_ends_before_a_start_ends_the_run() {
 fn the_process_ends_at_once_while_stdin_stays_open() {
     let outcome = hello(json!({}));
     let after = outcome.ended - outcome.terminal().at;
-    assert!(after < SLACK, "{after:?} after the terminal frame");
+    assert!(after < slack(), "{after:?} after the terminal frame");
 }
 
 #[test]
@@ -369,7 +369,7 @@ fn an_agent_that_lingers_after_its_result_has_two_seconds() {
     run(Case::with(script), json!({})).completed();
     let took = started.elapsed();
     assert!(took >= Duration::from_millis(1900), "it was given only {took:?}");
-    assert!(took < Duration::from_millis(5000) + SLACK, "two seconds and the ladder, but {took:?}");
+    assert!(took < Duration::from_millis(5000) + slack(), "two seconds and the ladder, but {took:?}");
 }
 
 #[test]

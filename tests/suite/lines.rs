@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use support::{Case, Outcome, SLACK, Session, procs, run};
+use support::{Case, Outcome, Session, procs, run, slack};
 
 /// A case whose agent `cmd` is this entry of the user's configuration.
 fn command(entry: Value) -> Case {
@@ -189,7 +189,7 @@ fn the_limit_of_the_run_covers_both_processes() {
     let outcome = session.finish();
     outcome.failed("timeout");
     let took = outcome.took();
-    assert!(took > Duration::from_secs(2) && took < Duration::from_secs(4) + SLACK, "{took:?}");
+    assert!(took > Duration::from_secs(2) && took < Duration::from_secs(4) + slack(), "{took:?}");
     // The clock of the run continues while no process runs.
     let mut session = two("true", "echo never").spawn();
     session.start(json!({"timeout_s": 1}));

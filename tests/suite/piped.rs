@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use support::agent::{AgentLog, Script};
-use support::{Case, SLACK, io, procs};
+use support::{Case, io, procs, slack};
 
 fn hello() -> Case {
     Case::with(Script::hello())
@@ -175,7 +175,7 @@ fn a_signal_is_served_while_stdin_is_read() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(143), "{args:?}");
         assert_eq!(stderr(&output), "spektacular: cancelled\n");
-        assert!(began.elapsed() < SLACK, "{:?}", began.elapsed());
+        assert!(began.elapsed() < slack(), "{:?}", began.elapsed());
         assert!(!log(&case).ran());
     }
 }
@@ -185,7 +185,7 @@ fn a_dry_run_reads_no_stdin() {
     let (stdin, _kept) = silent();
     let began = Instant::now();
     let output = adhoc(&hello(), &["--dry-run", "go"], stdin).wait_with_output().unwrap();
-    assert!(output.status.success() && began.elapsed() < SLACK, "{}", stderr(&output));
+    assert!(output.status.success() && began.elapsed() < slack(), "{}", stderr(&output));
 }
 
 #[test]

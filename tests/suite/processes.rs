@@ -3,7 +3,7 @@
 
 use crate::support::agent::Script;
 use crate::support::machine::{limit, not_checked};
-use crate::support::{Case, SLACK, Session, io, procs, read, run};
+use crate::support::{Case, Session, io, procs, read, run, slack};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use spektacular::process::cgroup::ControlGroup;
@@ -112,7 +112,7 @@ fn thirty_chains_of_forks_without_the_marker_do_not_survive_the_end() {
     session.cancel();
     let outcome = session.finish();
     outcome.cancelled();
-    assert!(outcome.ended - cancelled < Duration::from_secs(2) + SLACK, "{:?}", outcome.ended - cancelled);
+    assert!(outcome.ended - cancelled < Duration::from_secs(2) + slack(), "{:?}", outcome.ended - cancelled);
     assert!(!group.exists(), "{}", group.display());
 }
 
@@ -213,11 +213,22 @@ fn a_guard_that_somebody_stops_still_ends_the_tree() {
     let mut session = Case::with(Script::new().say("msg_1", "up").sh("exec sleep 1000")).spawn();
     session.start(json!({}));
     session.until_text("up");
-    let guard = Pid::from_raw(guard(&session).expect("a guard")).unwrap();
-    // The second stop comes at the moment of the kill, so that the program cannot undo it.
-    kill_process(guard, Signal::STOP).unwrap();
-    session.wait_until("the guard to go on", || !procs::stopped(guard.as_raw_nonzero().get()));
-    kill_process(guard, Signal::STOP).unwrap();
+    let guard = guard(&session).expect("a guard");
+    session.wait_until("the guard to listen", || {
+        procs::handles(guard.cast_unsigned(), Signal::HUP) && procs::waits(guard)
+    });
+    let stop = |pid| kill_process(Pid::from_raw(pid).unwrap(), Signal::STOP).unwrap();
+    // A stop and the return to the read are two waits more. Without them, the signal may still be pending.
+    let waits = procs::voluntary_waits(guard);
+    stop(guard);
+    session.wait_until("the guard to go on", || procs::voluntary_waits(guard) >= waits + 2 && !procs::stopped(guard));
+    // A program that is itself stopped cannot undo the second stop. Only a stopped guard is continued by the kernel when
+    // the program ends: one whose stop is still pending would stay.
+    let program = session.pid().cast_signed();
+    for pid in [program, guard] {
+        stop(pid);
+        session.wait_until("the stop", || procs::stopped(pid));
+    }
     session.signal(Signal::KILL);
     session.wait_exit();
     session.wait_until("the end of the tree", || session.processes().is_empty());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use support::agent::{Script, bash, question};
-use support::{Case, Outcome, SLACK, Session, run};
+use support::{Case, Outcome, Session, run, slack};
 
 fn begin(script: Script, payload: Value) -> Session {
     let mut session = Case::with(script).spawn();
@@ -68,7 +68,7 @@ fn a_bad_answer_does_not_restart_the_clock() {
     let again = session.until("run.question");
     assert!(again["payload"]["timeout_s"].as_f64().unwrap() <= 0.7, "{}", again.raw);
     let end = session.until_progress("question_resolved");
-    assert!(end.at - asked.at < Duration::from_secs(1) + SLACK);
+    assert!(end.at - asked.at < Duration::from_secs(1) + slack());
     session.finish().completed();
 }
 

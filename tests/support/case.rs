@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::agent::Script;
 use super::io::{self, Gate};
-use super::{MARKER, SLACK, limit, procs};
+use super::{MARKER, limit, procs, slack};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_spektacular");
 
@@ -241,7 +241,7 @@ impl Case {
 
     /// The processes that still have the case's marker one second after the end.
     pub(crate) fn survivors(&self) -> Vec<String> {
-        io::wait_for(Duration::from_secs(1) + SLACK, || self.processes().is_empty());
+        io::wait_for(Duration::from_secs(1) + slack(), || self.processes().is_empty());
         self.processes().into_iter().map(|(pid, line)| format!("{pid} {line}")).collect()
     }
 

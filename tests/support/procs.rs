@@ -45,6 +45,13 @@ pub(crate) fn waits(pid: i32) -> bool {
     state(pid) == Some('S')
 }
 
+/// How often the process has waited for something, or was stopped.
+pub(crate) fn voluntary_waits(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap_or("0");
+    count.trim().parse().unwrap_or(0)
+}
+
 fn state(pid: i32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit(')').next()?.trim_start().chars().next()
