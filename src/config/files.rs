@@ -184,7 +184,7 @@ fn is_alone(folder: &File) -> Option<bool> {
 fn lock_within(limit: Duration, folder: &File) -> Option<bool> {
     let (sender, locked) = bounded(1);
     let clone = folder.try_clone().ok()?;
-    spawn_thread("lock", move || drop(sender.send(clone.lock().is_ok()))).ok()?;
+    spawn_thread("lock", move || _ = sender.send(clone.lock().is_ok())).ok()?;
     locked.recv_timeout(limit).ok()
 }
 
