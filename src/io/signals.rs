@@ -184,7 +184,7 @@ pub(crate) fn stop_ourselves() {
 /// SIGSTKFLT on Linux; after those, this process exits with the code that a shell reports for the signal.
 pub(crate) fn die_of(signal: i32) -> ! {
     let _ = signal_hook::low_level::emulate_default_handler(signal);
-    std::process::exit(128 + signal)
+    signal_hook::low_level::exit(128 + signal)
 }
 
 /// Ends this process the way this signal would. For SIGTERM and SIGKILL it waits for the signal that a host sends.
