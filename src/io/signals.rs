@@ -189,7 +189,7 @@ pub(crate) fn die_of(signal: i32) -> ! {
 
 /// Ends this process the way this signal would. For SIGTERM and SIGKILL it waits for the signal that a host sends.
 /// Returns the shell's exit code for the signal (128 plus its number) if the process cannot end that way.
-pub fn end_by(signal: i32) -> u8 {
+pub(crate) fn end_by(signal: i32) -> u8 {
     if matches!(signal, SIGTERM | SIGKILL) {
         loop {
             thread::park();
