@@ -1,22 +1,22 @@
 //! The places of configuration files, and how they are read and written.
 
 use crate::io::files::OpenFolder;
+use crate::io::spawn_thread;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::workflow::HOME;
+use crossbeam_channel::bounded;
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The name of the project's file, and of the user's.
 const FILE: &str = "config.json";
 /// The maximum size of a file, in bytes.
 const FILE_BYTES: u64 = 4 << 20;
-/// The maximum wait for another process that changes a file in the same folder, and the pause between two checks.
+/// The maximum wait for another process that changes a file in the same folder.
 const LOCK_LIMIT: Duration = Duration::from_secs(10);
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// The places of the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -172,18 +172,41 @@ pub(super) fn change(
 /// Locks a folder against other processes of this program. Returns false if its file system has no locks: there, the
 /// later of two simultaneous changes wins. `None`: another process keeps the lock.
 fn is_alone(folder: &File) -> Option<bool> {
-    let began = Instant::now();
-    while began.elapsed() < LOCK_LIMIT {
-        match folder.try_lock() {
-            Ok(()) => return Some(true),
-            Err(TryLockError::Error(_)) => return Some(false),
-            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
-        }
+    match folder.try_lock() {
+        Ok(()) => Some(true),
+        Err(TryLockError::Error(_)) => Some(false),
+        Err(TryLockError::WouldBlock) => lock_within(LOCK_LIMIT, folder),
     }
-    None
+}
+
+/// Waits for the lock on a thread, because a blocking lock has no time limit. `folder` and the thread's clone share the
+/// lock. If the thread gets it too late, its clone is the only one left, and closing the clone frees the lock.
+fn lock_within(limit: Duration, folder: &File) -> Option<bool> {
+    let (sender, locked) = bounded(1);
+    let clone = folder.try_clone().ok()?;
+    spawn_thread("lock", move || _ = sender.send(clone.lock().is_ok())).ok()?;
+    locked.recv_timeout(limit).ok()
 }
 
 /// Whether a text is short enough to be read again.
 pub(super) fn fits(text: &str) -> bool {
     text.len() as u64 <= FILE_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_arrives_after_the_limit_is_freed_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || File::open(folder.path()).unwrap();
+        let (other, late, next) = (open(), open(), open());
+        other.lock().unwrap();
+        assert_eq!(lock_within(Duration::ZERO, &late), None);
+        drop(late);
+        drop(other);
+        assert_eq!(lock_within(Duration::from_secs(600), &next), Some(true));
+        assert!(matches!(open().try_lock(), Err(TryLockError::WouldBlock)));
+    }
 }
