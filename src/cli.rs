@@ -10,7 +10,7 @@ pub(crate) mod flags;
 pub mod row;
 pub(crate) mod workflow;
 
-pub use adhoc::{Adhoc, Color, DiffSize, Output};
+pub use adhoc::{Adhoc, AtEof, Color, DiffSize, Output};
 pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsArgs};
 pub use config::{ConfigAction, ConfigArgs};
 pub use workflow::{CheckArgs, InitArgs};

@@ -26,11 +26,11 @@
 //! | [`process`] | the agent's process and its tree, the guard, git, queries to programs, the hand-over of the terminal |
 //! | [`workflow`] | `spec`, `plan` and `implement`: one run made of several; the two formats and their checks, prompts, drafts, verification |
 //! | [`run`] | one run: a pure state machine; questions, policies, deadlines, the ladder that stops an agent |
-//! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the registry of agents, [`agent::native`] for each agent outside its dialect |
+//! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the registry of agents, `agent::native` for each agent outside its dialect |
 //! | [`protocol`] | messages in, frames out; the fields of run.start, one row each; limits, words, failure codes, questions and the check of answers |
 //! | [`redact`] | the search for secrets, also across the pieces of a message |
 //! | [`recording`] | the format of recorded dialogues |
-//! | [`suggest`] | names that may be shown, and did-you-mean |
+//! | `suggest` | names that may be shown, and did-you-mean |
 //! | `base64` | the encoding of images, and of secrets to find |
 //! | [`clean`] | agent text without escape sequences |
 //!
@@ -79,6 +79,6 @@ pub mod protocol;
 pub mod recording;
 pub mod redact;
 pub mod run;
-pub mod suggest;
+mod suggest;
 pub mod terminal;
 pub mod workflow;

@@ -8,17 +8,17 @@ const LONGEST: usize = 64;
 /// A typed name that may be shown: 1 to 64 ASCII letters, digits, `-`, `_` and `.`. Other text could be a misplaced
 /// value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Name<'a>(&'a str);
+pub(crate) struct Name<'a>(&'a str);
 
 impl<'a> Name<'a> {
     /// Wraps the name. `None`: it may not be shown.
-    pub fn new(text: &'a str) -> Option<Name<'a>> {
+    pub(crate) fn new(text: &'a str) -> Option<Name<'a>> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
         ((1..=LONGEST).contains(&text.len()) && text.bytes().all(fits)).then_some(Name(text))
     }
 
     /// Like [`Name::new`], for the name of a field or a variable, which has neither `-` nor `.`.
-    pub fn of_field(text: &'a str) -> Option<Name<'a>> {
+    pub(crate) fn of_field(text: &'a str) -> Option<Name<'a>> {
         Name::new(text).filter(|_| !text.contains(['-', '.']))
     }
 }
@@ -31,7 +31,7 @@ impl fmt::Display for Name<'_> {
 
 /// An unknown name that a user typed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unknown<'a> {
+pub(crate) struct Unknown<'a> {
     /// The kind of name, such as `flag` or `key`.
     pub what: &'a str,
     /// The dashes in front of the name and of the known names.
@@ -44,7 +44,7 @@ pub struct Unknown<'a> {
 
 impl Unknown<'_> {
     /// The message: the name, and the closest of the `known` names. `otherwise`: the sentence if none is close.
-    pub fn message<'k>(&self, known: impl Iterator<Item = &'k str>, otherwise: &str) -> String {
+    pub(crate) fn message<'k>(&self, known: impl Iterator<Item = &'k str>, otherwise: &str) -> String {
         let Unknown { what, dashes, typed, place } = self;
         let shown = Name::new(typed).map(|name| format!(" {dashes}{name}")).unwrap_or_default();
         let meant = nearest(typed, known).map(|name| format!("Did you mean {dashes}{name}?"));
@@ -53,12 +53,12 @@ impl Unknown<'_> {
 }
 
 /// A space and a sentence that names the closest of the `known` names. Empty if none is close.
-pub fn hint<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn hint<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> String {
     nearest(typed, known).map(|name| format!(" Did you mean {name}?")).unwrap_or_default()
 }
 
 /// The closest name in `known`, if at most a third of it differs.
-pub fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if typed.len() > LONGEST {
         return None;
     }
@@ -70,7 +70,7 @@ pub fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<
 }
 
 /// Joins words as `a, b or c`.
-pub fn either(words: &[&str]) -> String {
+pub(crate) fn either(words: &[&str]) -> String {
     match words {
         [] => String::new(),
         [one] => (*one).to_owned(),

@@ -36,7 +36,7 @@ pub(crate) mod hash;
 pub mod json;
 pub(crate) mod lines;
 pub(crate) mod mcp;
-pub mod native;
+pub(crate) mod native;
 pub(crate) mod npx;
 mod recent;
 pub mod registry;

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The environment of an agent: returns the value of a variable by its name.
-pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// The facts about one agent.
 #[derive(Debug)]
@@ -183,7 +183,7 @@ pub struct InterfaceOptions<'a> {
 }
 
 /// The facts about an unknown agent.
-pub static NONE: Native = Native {
+pub(crate) static NONE: Native = Native {
     version: None,
     login: Login { signs: &[], otherwise: (LoggedIn::Unknown, "only the agent itself knows") },
     sessions: None,
@@ -216,13 +216,13 @@ pub(super) fn flag(name: &str, value: Option<&str>) -> Option<String> {
 }
 
 /// Whether a text can be a session's id in a path: letters, digits, `-` and `_`, not beginning with `-`.
-pub fn is_session_id(id: &str) -> bool {
+pub(crate) fn is_session_id(id: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     (1..=128).contains(&id.len()) && id.bytes().all(fits) && !id.starts_with('-')
 }
 
 /// Whether a name matches a pattern with at most one `*`.
-pub fn fits(pattern: &str, name: &str) -> bool {
+pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((begin, end)) => name.len() >= begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end),

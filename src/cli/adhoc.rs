@@ -61,6 +61,13 @@ choices! {
         /// No colours.
         Never = "never",
     }
+    /// The effect of the end of stdin.
+    AtEof {
+        /// The run continues.
+        Continue = "continue",
+        /// The run is cancelled.
+        Cancel = "cancel",
+    }
     /// The part of an edit's diff that is shown.
     DiffSize {
         /// The first lines.
@@ -93,8 +100,8 @@ pub struct Adhoc {
     pub answers: Vec<(String, String)>,
     /// The value of `--answers`.
     pub answers_file: Option<PathBuf>,
-    /// Whether `--on-eof cancel` is given.
-    pub cancel_on_eof: bool,
+    /// The value of `--on-eof`.
+    pub on_eof: AtEof,
     /// The value of `--record`.
     pub record: Option<PathBuf>,
     /// Whether `--mirror-stderr` is given.

@@ -1,6 +1,6 @@
 //! The flags of every command, each with the function that stores its value.
 
-use super::adhoc::{Adhoc, Color, DiffSize, answer};
+use super::adhoc::{Adhoc, AtEof, Color, DiffSize, answer};
 use super::agents::{AgentsArgs, Export, Open, SessionsArgs, filled};
 use super::config::ConfigArgs;
 use super::row::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
@@ -151,11 +151,11 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     )
     .values(&["jsonl"]),
     own("on-eof", "ACTION", FlagForm::Text, "what to do when stdin ends", |to: &mut Adhoc, flag, value| {
-        to.cancel_on_eof = one_of(flag, &value, &[("continue", false), ("cancel", true)])?;
+        to.on_eof = AtEof::read(flag, &value)?;
         Ok(())
     })
-    .values(&["continue", "cancel"])
-    .default("continue"),
+    .values(AtEof::WORDS)
+    .default(AtEof::WORDS[0]),
     field("progress", "LEVEL", "how much progress to report").also(", but full with --output cli"),
     field("heartbeat_s", "SECONDS", "seconds between heartbeats, 0 = off").also(", but 60 with --output cli"),
     field("max_frame_bytes", "BYTES", "the maximum length of a frame"),

@@ -5,7 +5,7 @@ use super::complain;
 use super::last::{Last, Stored, continued};
 use super::texts::{self, Prompt};
 use crate::agent::registry::{Agents, Layers};
-use crate::cli::{Adhoc, Color, DiffSize, Output};
+use crate::cli::{Adhoc, AtEof, Color, DiffSize, Output};
 use crate::config::{self, Config, Loaded};
 use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED};
 use crate::io::faults::point;
@@ -131,7 +131,10 @@ fn job(adhoc: Adhoc, loaded: Loaded) -> Job {
     Job {
         warnings,
         answers: Script::default(),
-        on_eof: if adhoc.cancel_on_eof { OnEof::Cancel } else { OnEof::Continue },
+        on_eof: match adhoc.on_eof {
+            AtEof::Continue => OnEof::Continue,
+            AtEof::Cancel => OnEof::Cancel,
+        },
         record: adhoc.record,
         debug_log: config.debug_dir().map(|dir| DebugLog {
             dir,

@@ -14,7 +14,7 @@ use crate::protocol::request::Options;
 use serde_json::{Value, json};
 
 /// Runs the command; returns the exit code.
-pub fn run(typed: &AgentsArgs) -> u8 {
+pub(super) fn run(typed: &AgentsArgs) -> u8 {
     done(typed).unwrap_or_else(|failure| complain(&failure))
 }
 

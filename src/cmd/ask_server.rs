@@ -4,7 +4,7 @@ use crate::engine::relay;
 use crate::protocol::failure::{Code, Failure};
 
 /// Runs the command; returns the exit code.
-pub fn run() -> u8 {
+pub(super) fn run() -> u8 {
     match relay() {
         Ok(()) => 0,
         Err(why) => super::complain(&Failure::new(Code::Usage, why)),

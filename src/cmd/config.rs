@@ -19,7 +19,7 @@ use std::path::PathBuf;
 const NOTHING: u8 = 1;
 
 /// Runs the command; returns the exit code.
-pub fn run(config: &ConfigArgs) -> u8 {
+pub(super) fn run(config: &ConfigArgs) -> u8 {
     let places = Places::of_process();
     let which = if config.global { Which::User } else { Which::Project };
     let done = match &config.action {

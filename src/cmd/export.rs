@@ -26,7 +26,7 @@ const SESSION_BYTES: u64 = 1 << 30;
 const LINE_BYTES: u64 = 1 << 20;
 
 /// Runs the command; returns the exit code.
-pub fn run(typed: &Export) -> u8 {
+pub(super) fn run(typed: &Export) -> u8 {
     let layers = configured();
     let last = layers.as_ref().ok().filter(|_| typed.session.is_none()).and_then(|layers| {
         last_sessions(layers, None)

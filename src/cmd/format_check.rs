@@ -34,12 +34,12 @@ struct Findings {
 }
 
 /// Runs `spec check`; returns the exit code.
-pub fn specs(typed: &CheckArgs) -> u8 {
+pub(super) fn specs(typed: &CheckArgs) -> u8 {
     all(typed, spec)
 }
 
 /// Runs `plan check`; returns the exit code.
-pub fn plans(typed: &CheckArgs) -> u8 {
+pub(super) fn plans(typed: &CheckArgs) -> u8 {
     all(typed, plan)
 }
 

@@ -10,7 +10,7 @@ use crate::workflow::project::{Project, shown};
 use serde_json::json;
 
 /// Runs the command; returns the exit code.
-pub fn run(typed: &InitArgs) -> u8 {
+pub(super) fn run(typed: &InitArgs) -> u8 {
     let found = std::env::current_dir().and_then(|cwd| Project::around(&cwd));
     let project = found.map_err(|_| {
         let message = "The current directory no longer exists. Change to another one.";

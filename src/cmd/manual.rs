@@ -16,12 +16,12 @@ use std::ffi::OsString;
 const REFERENCE: &str = include_str!("../protocol/reference.md");
 
 /// Prints the version; returns the exit code.
-pub fn version() -> u8 {
+pub(super) fn version() -> u8 {
     deliver(&format!("spektacular {}\n", env!("CARGO_PKG_VERSION")))
 }
 
 /// Prints help; returns the exit code.
-pub fn help(commands: &[Command], shown: Help) -> u8 {
+pub(super) fn help(commands: &[Command], shown: Help) -> u8 {
     deliver(&match shown {
         Help::Overview => overview(commands),
         Help::Short(command) => command.short_help(),
@@ -30,12 +30,12 @@ pub fn help(commands: &[Command], shown: Help) -> u8 {
 }
 
 /// Prints the protocol reference; returns the exit code.
-pub fn protocol() -> u8 {
+pub(super) fn protocol() -> u8 {
     deliver(REFERENCE)
 }
 
 /// The shell that the word after `completions` names.
-pub fn shell(words: &[OsString]) -> Result<Shell, Wrong> {
+pub(super) fn shell(words: &[OsString]) -> Result<Shell, Wrong> {
     let shells = either(Shell::NAMES);
     match words {
         [] => Err(format!("Missing shell: {shells}.")),
@@ -49,7 +49,7 @@ pub fn shell(words: &[OsString]) -> Result<Shell, Wrong> {
 }
 
 /// Prints the script for a shell; returns the exit code.
-pub fn completions(commands: &[Command], shell: Shell) -> u8 {
+pub(super) fn completions(commands: &[Command], shell: Shell) -> u8 {
     match configured() {
         Ok(layers) => deliver(&script(shell, commands, &known(commands, &layers))),
         Err(failure) => complain(&failure),
@@ -70,7 +70,7 @@ fn known(commands: &[Command], layers: &Layers) -> Known {
 }
 
 /// Prints the manual page; returns the exit code.
-pub fn man(commands: &[Command]) -> u8 {
+pub(super) fn man(commands: &[Command]) -> u8 {
     deliver(&man::page(commands, env!("CARGO_PKG_VERSION"), &exits()))
 }
 

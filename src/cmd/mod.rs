@@ -1,23 +1,23 @@
 //! The commands, one row each in [`COMMANDS`], and their main functions. A main function takes a checked command line and
 //! returns the exit code.
 
-pub mod adhoc;
+mod adhoc;
 mod agent_check;
-pub mod agents;
-pub mod ask_server;
+mod agents;
+mod ask_server;
 mod carrier;
-pub mod config;
+mod config;
 mod demo;
 mod dry_run;
-pub mod export;
-pub mod format_check;
-pub mod init;
+mod export;
+mod format_check;
+mod init;
 mod last;
-pub mod manual;
-pub mod open;
-pub mod prompts;
-pub mod replay;
-pub mod sessions;
+mod manual;
+mod open;
+mod prompts;
+mod replay;
+mod sessions;
 mod table;
 mod texts;
 

@@ -12,7 +12,7 @@ use crate::protocol::request::{Options, Permissions};
 use std::path::{Path, PathBuf};
 
 /// Runs the command; returns the exit code of the agent, or of the failure that prevented its start.
-pub fn run(typed: &Open) -> u8 {
+pub(super) fn run(typed: &Open) -> u8 {
     open(typed).unwrap_or_else(|failure| complain(&failure))
 }
 

@@ -12,7 +12,7 @@ use crate::workflow::template::PromptKind;
 use std::ffi::OsString;
 
 /// The prompt that the word after `prompts` names.
-pub fn named(words: &[OsString]) -> Result<Option<PromptKind>, Wrong> {
+pub(super) fn named(words: &[OsString]) -> Result<Option<PromptKind>, Wrong> {
     match words {
         [] => Ok(None),
         [name] => {
@@ -27,7 +27,7 @@ pub fn named(words: &[OsString]) -> Result<Option<PromptKind>, Wrong> {
 }
 
 /// Runs the command; returns the exit code.
-pub fn run(kind: Option<PromptKind>) -> u8 {
+pub(super) fn run(kind: Option<PromptKind>) -> u8 {
     match kind.map_or_else(list, print) {
         Ok(text) => deliver(&text),
         Err(failure) => complain(&failure),

@@ -20,7 +20,7 @@ const DEMO: &str = include_str!("demo.jsonl");
 const DIFFERS: u8 = 65;
 
 /// Plays the recording; returns the recorded exit code.
-pub fn run(replay: &Replay) -> u8 {
+pub(super) fn run(replay: &Replay) -> u8 {
     let text = match &replay.file {
         None => Ok(DEMO.to_owned()),
         Some(file) => std::fs::read_to_string(file).map_err(|error| unread(error.kind()).to_owned()),

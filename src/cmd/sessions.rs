@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Runs the command; returns the exit code.
-pub fn run(typed: &SessionsArgs) -> u8 {
+pub(super) fn run(typed: &SessionsArgs) -> u8 {
     match text(typed) {
         Ok(text) if print(&text) => 0,
         Ok(_) => EXIT_UNDELIVERED,

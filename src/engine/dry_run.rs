@@ -20,7 +20,7 @@ const SHOWN_BYTES: usize = 1000;
 
 /// The process that a run would start. Texts are redacted, and long ones cut; the environment is shown by names only.
 #[derive(Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// The agent's name.
     pub agent: String,
     /// The agent's dialect.
@@ -42,12 +42,12 @@ pub struct Plan {
 }
 
 /// Plans the run that these options would begin. Error: the failure of a run.start that cannot be carried out.
-pub fn plan(start: Options, layers: &Layers, warnings: &[(Warning, String)]) -> Result<Plan, Failure> {
+pub(crate) fn plan(start: Options, layers: &Layers, warnings: &[(Warning, String)]) -> Result<Plan, Failure> {
     plan_with(start, layers, warnings, |_| Ok(()))
 }
 
 /// Like [`plan`], with settings that the caller changes.
-pub fn plan_with(
+pub(crate) fn plan_with(
     start: Options,
     layers: &Layers,
     warnings: &[(Warning, String)],

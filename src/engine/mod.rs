@@ -20,7 +20,7 @@ mod callers;
 mod changes;
 mod conductor;
 mod debug_log;
-pub mod dry_run;
+pub(crate) mod dry_run;
 mod host;
 mod images;
 mod job;

@@ -14,7 +14,7 @@ pub(super) fn in_front(terminal: impl AsFd) -> bool {
 
 /// Whether this process may write to stderr without disturbing another program's screen. True if stderr is not a
 /// terminal.
-pub fn is_in_front() -> bool {
+pub(crate) fn is_in_front() -> bool {
     in_front(io::stderr())
 }
 

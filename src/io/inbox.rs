@@ -34,7 +34,7 @@ pub enum RawLine {
     Whole(Vec<u8>),
     /// The bytes after the last LF.
     Unended(Vec<u8>),
-    /// A line longer than [`INBOUND_LINE_BYTES`]; the reader skipped it.
+    /// A line longer than [`INBOUND_LINE_BYTES`]. Its end may not have come yet; the reader skips it.
     TooLong,
     /// Ctrl-D at a terminal. More input may follow.
     CtrlD,

@@ -21,9 +21,9 @@ const SMALL_READ_BYTES: usize = 16 << 10;
 pub(crate) enum Framed<'a> {
     /// A line that ended with LF.
     Line(Cow<'a, [u8]>),
-    /// The bytes after the last LF; empty if they exceeded the limit.
+    /// The bytes after the last LF.
     Rest(Vec<u8>),
-    /// A line longer than the limit, which was skipped.
+    /// A line that exceeds the limit. It is reported at once, because its end may never come, and then skipped.
     TooLong,
 }
 
@@ -38,6 +38,8 @@ pub(crate) struct LineReader<R: Read> {
     end: usize,
     /// The length of the first line in that part, with its LF, once it was looked for.
     first: Option<usize>,
+    /// Whether the rest of a line that was too long is being skipped.
+    skipping: bool,
 }
 
 impl<R: Read + AsFd> LineReader<R> {
@@ -51,7 +53,7 @@ impl<R: Read + AsFd> LineReader<R> {
     }
 
     fn with_buffer(source: R, limit: usize, bytes: usize) -> LineReader<R> {
-        LineReader { source, limit, buffer: vec![0; bytes], start: 0, end: 0, first: None }
+        LineReader { source, limit, buffer: vec![0; bytes], start: 0, end: 0, first: None, skipping: false }
     }
 
     /// The source being read.
@@ -77,21 +79,25 @@ impl<R: Read + AsFd> LineReader<R> {
 
     /// The next line. `None`: the source ended, or a read error ended the reading the same way.
     pub(crate) fn next(&mut self) -> Option<Framed<'_>> {
-        let (mut line, mut skipping) = (Vec::new(), false);
+        let mut line = Vec::new();
         loop {
             if self.start == self.end && !self.fill() {
-                return (skipping || !line.is_empty()).then_some(Framed::Rest(line));
+                self.skipping = false;
+                return (!line.is_empty()).then_some(Framed::Rest(line));
             }
             let (part, ended) = self.part();
+            if self.skipping {
+                self.skipping = !ended;
+                continue;
+            }
             if line.len() + part.len() > self.limit {
-                (line, skipping) = (Vec::new(), true);
+                self.skipping = !ended;
+                return Some(Framed::TooLong);
             }
-            match (ended, skipping) {
-                (true, true) => return Some(Framed::TooLong),
-                (false, true) => {}
-                (true, false) if line.is_empty() => return Some(Framed::Line((&self.buffer[part]).into())),
-                (_, false) => line.extend_from_slice(&self.buffer[part]),
+            if ended && line.is_empty() {
+                return Some(Framed::Line((&self.buffer[part]).into()));
             }
+            line.extend_from_slice(&self.buffer[part]);
             if ended {
                 return Some(Framed::Line(line.into()));
             }
@@ -110,7 +116,7 @@ impl<R: Read + AsFd> LineReader<R> {
 
     /// Takes from the buffer the first line, without its LF, or all there is. Returns whether the line ends there.
     fn part(&mut self) -> (Range<usize>, bool) {
-        let ended = self.has_line();
+        let ended = self.has_end();
         let length = self.first.take().unwrap_or(self.end - self.start);
         let part = self.start..self.start + length - usize::from(ended);
         self.start += length;
@@ -119,6 +125,11 @@ impl<R: Read + AsFd> LineReader<R> {
 
     /// Whether [`LineReader::next`] returns a line without another read.
     pub(crate) fn has_line(&mut self) -> bool {
+        !self.skipping && self.has_end()
+    }
+
+    /// Whether the buffer contains the end of a line.
+    fn has_end(&mut self) -> bool {
         if self.first.is_none() {
             self.first = memchr(b'\n', &self.buffer[self.start..self.end]).map(|at| at + 1);
         }
@@ -179,8 +190,21 @@ mod tests {
     fn long_lines_are_skipped_and_the_next_is_whole() {
         let line = |text: &'static str| Framed::Line(text.as_bytes().into());
         assert_eq!(all(b"ab\n\nabc\nx", 2), [line("ab"), line(""), Framed::TooLong, Framed::Rest("x".into())]);
-        assert_eq!(all(b"abc", 2), [Framed::Rest(Vec::new())]);
+        assert_eq!(all(b"abc", 2), [Framed::TooLong]);
         assert_eq!(all(b"", 2), []);
+    }
+
+    #[test]
+    fn a_line_that_never_ends_is_reported_once_it_is_too_long() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let mut lines = LineReader::new(reader, 2);
+        writer.write_all(b"abc").unwrap();
+        assert_eq!(lines.next(), Some(Framed::TooLong));
+        writer.write_all(b"de\nf\n").unwrap();
+        lines.fill_within(Duration::ZERO);
+        assert!(!lines.has_line());
+        assert_eq!(lines.next(), Some(Framed::Line(b"f".into())));
+        assert!(!lines.has_line());
     }
 
     #[test]

@@ -3,15 +3,15 @@
 //! Nothing here depends on a run. Reader threads only move bytes into channels; the loop owns all state.
 
 pub(crate) mod faults;
-pub mod files;
-pub mod front;
+pub(crate) mod files;
+pub(crate) mod front;
 pub mod inbox;
-pub mod keys;
-pub mod lines;
+pub(crate) mod keys;
+pub(crate) mod lines;
 pub mod output;
-pub mod signals;
-pub mod stdin;
-pub mod tty;
+pub(crate) mod signals;
+pub(crate) mod stdin;
+pub(crate) mod tty;
 
 use std::io::Result;
 use std::thread::Builder;

@@ -3,9 +3,10 @@
 use super::faults::point;
 use super::spawn_thread;
 use crossbeam_channel::{Receiver, Sender, bounded};
+use rustix::process::Signal as Named;
 use signal_hook::consts::{
-    SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1,
-    SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
+    SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGKILL, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU,
+    SIGUSR1, SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
 };
 use signal_hook::iterator::Signals;
 use std::fs::File;
@@ -30,8 +31,20 @@ pub(crate) enum Signal {
 }
 
 /// The signals that end a process by default, apart from requests to end, from faults of the process itself, and from
-/// those that nothing can handle.
-const FATAL: [i32; 7] = [SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU];
+/// those that nothing can handle. Real-time signals are left out: thirty handlers would cost every run time, and nobody
+/// sends them to a program that does not ask for them.
+const FATAL: [i32; 10] = [
+    SIGQUIT,
+    SIGUSR1,
+    SIGUSR2,
+    SIGALRM,
+    SIGVTALRM,
+    SIGPROF,
+    SIGXCPU,
+    SIGIO,
+    Named::POWER.as_raw(),
+    Named::STKFLT.as_raw(),
+];
 
 /// The signals of this process.
 #[derive(Debug)]
@@ -92,6 +105,9 @@ impl SignalChannels {
         let Some(Unread { mut registered, .. }) = self.unread else { return };
         let _ = spawn_thread("signals", move || {
             for signal in registered.forever() {
+                if FATAL.contains(&signal) {
+                    die_of(signal);
+                }
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
         });
@@ -164,14 +180,16 @@ pub(crate) fn stop_ourselves() {
     let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
 }
 
-/// Ends this process as this signal does by default.
-pub(crate) fn die_of(signal: i32) {
+/// Ends this process as this signal does by default. signal-hook does not know the default action of SIGIO, SIGPWR and
+/// SIGSTKFLT on Linux; after those, this process exits with the code that a shell reports for the signal.
+pub(crate) fn die_of(signal: i32) -> ! {
     let _ = signal_hook::low_level::emulate_default_handler(signal);
+    signal_hook::low_level::exit(128 + signal)
 }
 
 /// Ends this process the way this signal would. For SIGTERM and SIGKILL it waits for the signal that a host sends.
 /// Returns the shell's exit code for the signal (128 plus its number) if the process cannot end that way.
-pub fn end_by(signal: i32) -> u8 {
+pub(crate) fn end_by(signal: i32) -> u8 {
     if matches!(signal, SIGTERM | SIGKILL) {
         loop {
             thread::park();

@@ -12,13 +12,13 @@ use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant};
 
 /// The maximum wait for a stdin that nobody asked for.
-pub const LIMITS: Limits = Limits { first: Duration::from_secs(5), whole: Duration::from_secs(600) };
+pub(crate) const LIMITS: Limits = Limits { first: Duration::from_secs(5), whole: Duration::from_secs(600) };
 /// The longest single wait. If this process is stopped meanwhile, the stop counts as no more than one such wait.
 const SLICE: Duration = Duration::from_millis(250);
 
 /// Limits on the time to wait for stdin.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// For the first byte.
     pub first: Duration,
     /// For the whole text.
@@ -27,7 +27,7 @@ pub struct Limits {
 
 /// The kind of stdin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StdinKind {
+pub(crate) enum StdinKind {
     /// A terminal: somebody types there.
     Terminal,
     /// A pipe or a regular file: somebody provided it for this program, or for whatever reads it first.
@@ -38,7 +38,7 @@ pub enum StdinKind {
 
 /// The reason for reading stdin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub(crate) enum Wish {
     /// The command line asks for it: we wait as long as it takes.
     Asked,
     /// stdin is a pipe or a file that may hold nothing for us: [`LIMITS`] apply.
@@ -47,7 +47,7 @@ pub enum Wish {
 
 /// The reason why reading gave no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StdinProblem {
+pub(crate) enum StdinProblem {
     /// No byte arrived within [`Limits::first`].
     Silent,
     /// stdin did not end within [`Limits::whole`].
@@ -57,7 +57,7 @@ pub enum StdinProblem {
 }
 
 /// Determines the kind of stdin, without reading it.
-pub fn kind() -> StdinKind {
+pub(crate) fn kind() -> StdinKind {
     let stdin = io::stdin();
     if stdin.is_terminal() {
         return StdinKind::Terminal;
@@ -71,13 +71,13 @@ pub fn kind() -> StdinKind {
 
 /// Whether stdin is a terminal that another process group has. To read it, this process must be brought to the
 /// foreground.
-pub fn is_in_background() -> bool {
+pub(crate) fn is_in_background() -> bool {
     !super::front::in_front(io::stdin())
 }
 
 /// Reads stdin to its end, or until it has given more than `bytes` bytes. Error: see [`StdinProblem`]. The time limits
 /// apply only to [`Wish::Offered`].
-pub fn read(wish: Wish, bytes: u64) -> Result<String, StdinProblem> {
+pub(crate) fn read(wish: Wish, bytes: u64) -> Result<String, StdinProblem> {
     let mut text = Vec::new();
     let io = |error: io::Error| StdinProblem::Io(error.kind());
     match tty::stdin() {

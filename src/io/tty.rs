@@ -104,7 +104,7 @@ impl Drop for Hidden {
 }
 
 /// The width in columns of the terminal at stderr; 80 if unknown.
-pub fn columns() -> usize {
+pub(crate) fn columns() -> usize {
     let columns = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
     if columns == 0 { 80 } else { columns }
 }

@@ -289,7 +289,7 @@ pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsStri
 }
 
 /// The failure for an agent whose program was not found. `install`: how to install it.
-pub fn not_found(program: &Program, install: Option<&str>) -> Failure {
+pub(crate) fn not_found(program: &Program, install: Option<&str>) -> Failure {
     let program = match program {
         Program::Command(name) => name,
         Program::Myself => "",

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// Work in a separate thread, with one result. The work stops soon after it is cancelled or dropped.
 #[derive(Debug)]
-pub struct Errand<T> {
+pub(crate) struct Errand<T> {
     result: Receiver<T>,
     /// Disconnected once the thread is over.
     over: Receiver<Infallible>,
@@ -18,7 +18,7 @@ pub struct Errand<T> {
 
 impl<T: Send + 'static> Errand<T> {
     /// Starts the work. `limit`: the time that it may take.
-    pub fn start(name: &str, limit: Duration, work: impl FnOnce(&Until) -> T + Send + 'static) -> Errand<T> {
+    pub(crate) fn start(name: &str, limit: Duration, work: impl FnOnce(&Until) -> T + Send + 'static) -> Errand<T> {
         let (result_in, result) = bounded(1);
         let (over_in, over) = bounded(0);
         let (until, wanted) = Until::wanted(Instant::now() + limit);
@@ -32,27 +32,27 @@ impl<T: Send + 'static> Errand<T> {
     }
 
     /// Ready with the result. A receive error: there will be no result.
-    pub fn result(&self) -> Receiver<T> {
+    pub(crate) fn result(&self) -> Receiver<T> {
         self.result.clone()
     }
 
     /// Disconnected once the thread is over.
-    pub fn over(&self) -> Receiver<Infallible> {
+    pub(crate) fn over(&self) -> Receiver<Infallible> {
         self.over.clone()
     }
 
     /// Whether the work was cancelled.
-    pub fn is_given_up(&self) -> bool {
+    pub(crate) fn is_given_up(&self) -> bool {
         self.wanted.is_none()
     }
 
     /// Cancels the work: it ends its processes, and its result no longer counts.
-    pub fn give_up(&mut self) {
+    pub(crate) fn give_up(&mut self) {
         self.wanted = None;
     }
 
     /// Waits for the result, for at most `limit`. `None`: the work has no result.
-    pub fn settle(&self, limit: Duration) -> Option<T> {
+    pub(crate) fn settle(&self, limit: Duration) -> Option<T> {
         self.result.recv_timeout(limit).ok()
     }
 }

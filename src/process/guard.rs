@@ -26,7 +26,7 @@ use crate::io::signals::outlive_hangups;
 use crate::protocol::variables::{GUARD, GUARD_CGROUP, GUARD_FOLDER};
 
 /// The hidden first argument that makes this program run as the guard.
-pub const GUARD_ARGUMENT: &str = "__guard";
+pub(crate) const GUARD_ARGUMENT: &str = "__guard";
 
 /// The time from SIGTERM to SIGKILL. The whole tree must be gone one second after the host.
 const TERM_WAIT: Duration = Duration::from_millis(200);
@@ -38,7 +38,7 @@ const LINE_BYTES_MAX: usize = 80;
 
 /// The running guard. Dropping it without [`Guard::dismiss`], as in a panic, makes it end the agent's tree.
 #[derive(Debug)]
-pub struct Guard {
+pub(crate) struct Guard {
     child: Child,
     stdin: ChildStdin,
 }
@@ -47,7 +47,7 @@ impl Guard {
     /// Starts the guard for the tree with this nonce and in this control group. `folder`: the folder of a socket, which
     /// the guard removes if the host is killed. Call it before the agent is spawned. Error: a text for a diagnostic.
     /// The run can continue without a guard.
-    pub fn start(nonce: &str, cgroup: Option<&ControlGroup>, folder: Option<&Path>) -> Result<Guard, String> {
+    pub(crate) fn start(nonce: &str, cgroup: Option<&ControlGroup>, folder: Option<&Path>) -> Result<Guard, String> {
         if !proc_is_ours() {
             return Err("no guard: /proc is not mounted, or it shows another PID namespace".into());
         }
@@ -56,25 +56,25 @@ impl Guard {
     }
 
     /// Whether the guard has ended, for example because somebody killed it.
-    pub fn has_ended(&mut self) -> bool {
+    pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Continues a guard that somebody stopped.
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         if let Some(pid) = i32::try_from(self.pid()).ok().and_then(Pid::from_raw) {
             let _ = kill_process(pid, Signal::CONT);
         }
     }
 
     /// The guard's own pid, which the sweep must spare.
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Tells the guard the agent's pid, so that it also ends that process group. Call it right after the spawn,
     /// before the agent is reaped.
-    pub fn leader(&mut self, pid: u32) {
+    pub(crate) fn leader(&mut self, pid: u32) {
         if let Some(start) = start_time(pid) {
             // The guard may have exited.
             let _ = self.stdin.write_all(format!("leader {pid} {start}\n").as_bytes());
@@ -82,7 +82,7 @@ impl Guard {
     }
 
     /// Ends and reaps the guard without ending the tree. Call it once the tree is gone.
-    pub fn dismiss(mut self) {
+    pub(crate) fn dismiss(mut self) {
         let _ = self.stdin.write_all(b"done\n");
         // Kills the guard instead of waiting for it, because a stopped guard would never exit. Its pipe closes only
         // afterwards.
@@ -118,7 +118,7 @@ fn spawn(program: &Path, nonce: &str, cgroup: Option<&ControlGroup>, folder: Opt
 ///
 /// Returns the exit code: 0 after `done` or if all processes are gone, 1 if a process is left, 2 without a nonce in
 /// `SPEKTACULAR_GUARD`.
-pub fn run_guard(stdin: impl Read) -> i32 {
+pub(crate) fn run_guard(stdin: impl Read) -> i32 {
     let nonce = env::var(GUARD).unwrap_or_default();
     if nonce.is_empty() {
         return 2;

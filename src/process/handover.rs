@@ -29,7 +29,7 @@ const CALM: &str = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1
 
 /// The parameters for starting an agent's own interface.
 #[derive(Debug)]
-pub struct Handover<'a> {
+pub(crate) struct Handover<'a> {
     /// The agent's program and the environment of its entry.
     pub base: &'a Base,
     /// The agent's arguments.
@@ -43,13 +43,13 @@ pub struct Handover<'a> {
 }
 
 /// Whether both stdin and stdout are a terminal.
-pub fn has_terminal() -> bool {
+pub(crate) fn has_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
 /// Starts the agent on our terminal and waits for its exit. Returns its exit code, or 128 plus the number of the signal
 /// that ended it.
-pub fn hand_over(handover: &Handover<'_>) -> Result<u8, Failure> {
+pub(crate) fn hand_over(handover: &Handover<'_>) -> Result<u8, Failure> {
     let own = handover.base.env.iter().chain(handover.env.iter().map(|(name, value)| (name, value)));
     let own: Vec<(OsString, OsString)> = own.map(|(name, value)| (name.into(), value.into())).collect();
     let mut environment = environment_over(own.into_iter());

@@ -7,17 +7,17 @@ use std::ffi::OsString;
 
 pub(crate) mod batch;
 pub mod cgroup;
-pub mod child;
-pub mod errand;
+pub(crate) mod child;
+pub(crate) mod errand;
 pub mod git;
-pub mod guard;
-pub mod handover;
+pub(crate) mod guard;
+pub(crate) mod handover;
 mod info;
 mod launch;
 pub mod myself;
-pub mod query;
+pub(crate) mod query;
 mod reaper;
-pub mod scratch;
+pub(crate) mod scratch;
 pub mod tree;
 
 /// Runs this program as one of its own helpers if the first argument names one, and returns the exit code. A program

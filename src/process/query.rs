@@ -37,7 +37,7 @@ pub(super) enum Errors {
 
 /// A program's answer.
 #[derive(Debug)]
-pub struct QueryOutput {
+pub(crate) struct QueryOutput {
     /// The exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
     /// The program's stdout.
@@ -48,7 +48,7 @@ pub struct QueryOutput {
 
 /// The reason why a program gave no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoAnswer {
+pub(crate) enum NoAnswer {
     /// The program does not exist.
     Missing,
     /// The program could not be started.
@@ -170,7 +170,7 @@ fn gather(pid: u32, work: impl FnOnce() -> Option<Vec<u8>> + Send + 'static) -> 
 
 /// A query to an agent without a run.
 #[derive(Clone, Debug)]
-pub struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     /// The agent's working directory. `None`: our own.
     pub cwd: Option<&'a Path>,
     /// The agent's program and the environment of its entry.
@@ -186,7 +186,7 @@ pub struct Asked<'a> {
 }
 
 /// Finds an agent's program as a run in our working directory would. Returns an absolute path. `None`: not found.
-pub fn find(base: &Base) -> Option<PathBuf> {
+pub(crate) fn find(base: &Base) -> Option<PathBuf> {
     let cwd = std::env::current_dir().ok()?;
     match &base.program {
         Program::Myself => myself::file(),
@@ -195,7 +195,7 @@ pub fn find(base: &Base) -> Option<PathBuf> {
 }
 
 /// The value of a variable in the environment that an agent gets without a run.
-pub fn variable(base: &Base, name: &str) -> Option<OsString> {
+pub(crate) fn variable(base: &Base, name: &str) -> Option<OsString> {
     base.env.get(name).map(OsString::from).or_else(|| std::env::var_os(name))
 }
 
@@ -206,7 +206,7 @@ fn environment_of(base: &Base) -> std::collections::BTreeMap<OsString, OsString>
 /// Queries several agents in parallel. Dropping this ends all their processes. A signal that ends this process ends
 /// them first, and the guard does the same if this process is killed.
 #[derive(Debug)]
-pub struct Queries {
+pub(crate) struct Queries {
     nonce: String,
     tree: Arc<Tree>,
     guard: Option<Guard>,
@@ -214,7 +214,7 @@ pub struct Queries {
 
 impl Queries {
     /// Prepares the queries. The calling process must have no unreaped children.
-    pub fn begin() -> Queries {
+    pub(crate) fn begin() -> Queries {
         let inherited = Inherited::find();
         tree::become_subreaper();
         let nonce = tree::nonce();
@@ -233,7 +233,7 @@ impl Queries {
 
     /// Queries an agent, in a session of its own, and waits for its answer. When this returns, no process with this
     /// query's marker is left. Error: [`NoAnswer`] states the reason.
-    pub fn ask(&self, asked: &Asked<'_>) -> Result<QueryOutput, NoAnswer> {
+    pub(crate) fn ask(&self, asked: &Asked<'_>) -> Result<QueryOutput, NoAnswer> {
         let until = Until::deadline(Instant::now() + asked.limit);
         let program = find(asked.base).ok_or(NoAnswer::Missing)?;
         let own = tree::nonce();

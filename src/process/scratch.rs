@@ -14,18 +14,18 @@ const PATH_BYTES: usize = 103;
 
 /// An empty folder for a query. Dropping this removes the folder with its contents.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
     /// Creates a folder in the system's folder for temporary files. `None`: the folder could not be created.
-    pub fn new() -> Option<Scratch> {
+    pub(crate) fn new() -> Option<Scratch> {
         let path = env::temp_dir().join(format!("spektacular-{}", tree::nonce()));
         DirBuilder::new().mode(0o700).create(&path).ok()?;
         Some(Scratch(path))
     }
 
     /// The folder's path.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 }

@@ -146,6 +146,14 @@ fn descriptors_that_are_closed_at_the_start_are_noticed() {
 }
 
 #[test]
+fn an_open_file_of_the_caller_reaches_the_agent() {
+    let script = Script::new().sh("echo reached >&7").done("Done");
+    let outcome = run(Case::with(script).shell(r#"exec 7>../log/inherited; exec "$@""#), json!({}));
+    outcome.completed();
+    assert_eq!(outcome.log().text("inherited"), "reached\n");
+}
+
+#[test]
 fn a_stdout_that_takes_nothing_is_74_for_a_person_too() {
     let undelivered = "spektacular: undelivered: ";
     for (shell, code) in [("exec \"$@\" >/dev/full", 74), ("exec \"$@\" >&-", 74), ("exec \"$@\" >/dev/null", 0)] {

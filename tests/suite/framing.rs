@@ -154,6 +154,21 @@ fn a_line_of_16_mib_is_read_and_a_longer_one_is_malformed() {
 }
 
 #[test]
+fn a_line_without_an_end_is_malformed_as_soon_as_it_is_too_long() {
+    let endless = vec![b'x'; limits::INBOUND_LINE_BYTES + 1];
+    let mut session = Case::with(Script::hello()).spawn();
+    // stdin stays open.
+    session.send_raw(&endless);
+    assert_eq!(session.finish().terminal().text("code"), "invalid_message");
+
+    let (mut session, question) = waiting();
+    session.send_raw(&endless);
+    session.until_warning("malformed_message");
+    session.send_raw(b"yy\n");
+    end(session, &question).completed();
+}
+
+#[test]
 fn a_bom_blank_lines_and_carriage_returns_do_no_harm() {
     let start = start_line(r#"{"prompt":"hi"}"#);
     for input in [

@@ -218,7 +218,10 @@ fn peak(hostile: &Hostile, count: usize, bytes: usize) -> u64 {
         quote(head),
         quote(tail)
     );
-    let mut session = Case::with(Script::new().sh(&steps).result("ok").sh("exec sleep 1000")).spawn();
+    let mut case = Case::with(Script::new().sh(&steps).result("ok").sh("exec sleep 1000"));
+    // A line of many MiB takes a debug build seconds of the processor's time, and a busy machine many times that.
+    case.limit *= 10;
+    let mut session = case.spawn();
     let mut payload = hostile.payload.clone();
     payload["heartbeat_s"] = json!(0.2);
     session.start(payload);

@@ -34,7 +34,8 @@ fn a_signal_that_ends_the_program_at_once_gives_an_orchestrators_terminal_back()
     person.types(CTRL_BACKSLASH);
     assert_eq!(person.ends().0, 128 + 3);
     assert!(is_cooked(&person));
-    for signal in [Signal::QUIT, Signal::USR1, Signal::USR2, Signal::ALARM, Signal::XCPU] {
+    let usual = [Signal::QUIT, Signal::USR1, Signal::USR2, Signal::ALARM, Signal::XCPU];
+    for signal in usual.into_iter().chain([Signal::PROF, Signal::VTALARM, Signal::IO, Signal::POWER, Signal::STKFLT]) {
         let mut person = over_a_terminal();
         person.signals(signal);
         assert_eq!(person.ends().0, 128 + signal.as_raw());
@@ -44,7 +45,7 @@ fn a_signal_that_ends_the_program_at_once_gives_an_orchestrators_terminal_back()
 
 #[test]
 fn a_signal_that_ends_the_program_at_once_brings_the_echo_back_after_a_secret() {
-    for signal in [Signal::QUIT, Signal::USR1, Signal::USR2, Signal::ALARM] {
+    for signal in [Signal::QUIT, Signal::USR1, Signal::USR2, Signal::ALARM, Signal::IO, Signal::POWER, Signal::STKFLT] {
         let codex = Codex::new().asks("secret", "What key?", json!({})).says("Done.");
         let mut person = Case::new().program("codex", &codex).at_terminal(&["adhoc", "--agent", "codex", "go"]);
         person.waits_for("> ");
