@@ -6,7 +6,6 @@ use spektacular::process::git::{Baseline, Changes, Incomplete, Pending};
 use spektacular::protocol::words::Action::{self, Created, Deleted, Modified};
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -547,21 +546,17 @@ fn fake(repo: &Repo, text: &str) -> Fake {
     script(&folder.join("git"), &format!("exec 9>{}\n{text}", fifo.display()));
     let (sender, gone) = channel();
     let pipe = fifo.clone();
-    std::thread::spawn(move || {
-        let mut text = String::new();
-        fs::File::open(pipe).unwrap().read_to_string(&mut text).unwrap();
-        sender.send(text).unwrap();
-    });
+    std::thread::spawn(move || sender.send(fs::read_to_string(pipe).unwrap()).unwrap());
     let holder = fs::File::options().write(true).open(fifo).unwrap();
     let path = std::env::join_paths([folder.as_path(), Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
     Fake { path, gone, holder }
 }
 
 /// Checks that git hung until its time limit ended it. `begun`: the time after which the test could go on.
+#[track_caller]
 fn ended(fake: Fake, start: Instant, begun: Duration, short: Duration) -> Result<(), String> {
-    let took = start.elapsed();
+    let (took, said) = (start.elapsed(), fake.said());
     assert!(took >= short, "{took:?} of {short:?}");
-    let said = fake.said();
     let hung = said == "x\n" && begun < short / 2 && took < 2 * short;
     if hung { Ok(()) } else { Err(format!("{said:?} after {begun:?} and {took:?} of {short:?}")) }
 }
