@@ -24,7 +24,6 @@ use spektacular::process::tree::{
 
 /// The environment variable that names the test whose body runs in this process; its value is `NAME:DIRECTORY`.
 const BODY: &str = "TREE_TEST_BODY";
-const SECOND: Duration = Duration::from_secs(1);
 
 /// Runs the body in a process of its own, started through `wrapper` (a command and its arguments), and fails unless
 /// the body ran to its end. `name` is the test's name.
@@ -152,7 +151,7 @@ fn swept_clean(script: &str, files: &[&str]) -> Swept {
     let tree = Tree::before_spawn(nonce());
     let mut child = agent(&tree_nonce(&tree), script);
     let pids: Vec<u32> = files.iter().map(|file| written(file)).collect();
-    let swept = tree.sweep(Some(child.id()), 3 * SECOND);
+    let swept = tree.sweep(Some(child.id()), limit());
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     assert_eq!(swept.left, 0);
     assert!(!pids.iter().any(|pid| is_alive(*pid)));
@@ -198,7 +197,7 @@ fn no_process_of_any_kind_survives() {
         // The signal to the group reaches half of them. All of them ignore it.
         assert_eq!(tree.signal_all(Some(child.id()), Signal::TERM), 10);
         let start = Instant::now();
-        let swept = tree.sweep(Some(child.id()), 3 * SECOND);
+        let swept = tree.sweep(Some(child.id()), limit());
         println!("sweep of 10 processes: {:?}", start.elapsed());
         assert_eq!(swept, Swept { killed: 10, left: 0 });
         assert_eq!(child.wait().unwrap().signal(), Some(9));
@@ -236,7 +235,7 @@ fn after_a_polite_exit_the_daemon_is_found_and_the_status_stays() {
         wait_without_reaping(child.id());
         // Both the leader and the orphan have ended, so only the daemon is left to kill.
         assert!(eventually(limit(), || zombie_children() == 2));
-        let swept = tree.sweep(Some(child.id()), SECOND);
+        let swept = tree.sweep(Some(child.id()), limit());
         assert_eq!(swept, Swept { killed: 1, left: 0 });
         assert!(!is_alive(daemon));
         // Only the leader may still be a zombie.
@@ -245,7 +244,7 @@ fn after_a_polite_exit_the_daemon_is_found_and_the_status_stays() {
         // The leader is reaped and its pid may be reused, so no signal may be sent to it.
         assert_eq!(tree.signal_all(Some(child.id()), Signal::KILL), 0);
         wait_without_reaping(child.id());
-        assert_eq!(tree.sweep(None, SECOND), Swept::default());
+        assert_eq!(tree.sweep(None, limit()), Swept::default());
     });
 }
 
@@ -259,7 +258,7 @@ fn a_marked_process_with_another_parent_is_found() {
         let away = written("away");
         assert!(eventually(limit(), || parent(away) != std::process::id()));
         assert_eq!(tree.members(), [away]);
-        assert_eq!(tree.sweep(None, SECOND), Swept { killed: 1, left: 0 });
+        assert_eq!(tree.sweep(None, limit()), Swept { killed: 1, left: 0 });
         assert!(!is_alive(away));
     });
 }
@@ -289,7 +288,7 @@ fn earlier_and_spared_processes_survive() {
         let spared_child = written("spared-child");
         let mut child = agent(&tree_nonce(&tree), &stubborn("leader"));
         written("leader");
-        tree.sweep(Some(child.id()), SECOND);
+        tree.sweep(Some(child.id()), limit());
         child.wait().unwrap();
         assert!(kept.iter().all(|pid| is_alive(*pid)) && is_alive(spared_child));
         // It is neither spared nor older than the tree, so it belongs to the tree by descent.
@@ -307,7 +306,9 @@ fn earlier_and_spared_processes_survive() {
         // marker.
         assert!(is_alive(kept[1]) && parent(kept[1]) == std::process::id());
         assert!(works(&["kill", "-9", &kept[1].to_string()]));
-        assert_eq!(tree.sweep(None, SECOND), Swept { killed: 1, left: 0 });
+        // It may need a while to die, and the sweep reaps only the dead.
+        assert!(eventually(limit(), || !is_alive(kept[1])));
+        assert_eq!(tree.sweep(None, limit()), Swept { killed: 1, left: 0 });
         assert!(!is_alive(spared_child) && is_alive(marked.0.id()));
         assert_eq!(zombie_children(), 0);
     });
@@ -326,7 +327,7 @@ fn a_process_from_before_with_the_marker_is_not_spared() {
         let tree = Tree::before_spawn(nonce);
         // Look without the leader, so that its group does not give it away.
         assert!(tree.members().contains(&child.id()));
-        assert!(tree.sweep(Some(child.id()), SECOND).killed >= 1);
+        assert!(tree.sweep(Some(child.id()), limit()).killed >= 1);
         assert_eq!(child.wait().unwrap().signal(), Some(9));
     });
 }
@@ -347,10 +348,10 @@ fn an_inner_run_leaves_the_outer_one_alone() {
         let outer_tree = Tree::before_spawn(outer.clone());
         let only_outer = start(outer.clone(), "outer");
         let both = start(format!("{outer}:{inner}"), "both");
-        assert_eq!(inner_tree.sweep(None, SECOND), Swept { killed: 1, left: 0 });
+        assert_eq!(inner_tree.sweep(None, limit()), Swept { killed: 1, left: 0 });
         assert!(is_alive(only_outer) && !is_alive(both));
         let both = start(format!("{outer}:{inner}"), "both-again");
-        assert_eq!(outer_tree.sweep(None, SECOND), Swept { killed: 2, left: 0 });
+        assert_eq!(outer_tree.sweep(None, limit()), Swept { killed: 2, left: 0 });
         assert!(!is_alive(only_outer) && !is_alive(both));
     });
 }
@@ -400,7 +401,7 @@ fn a_process_whose_first_thread_ended_is_not_a_zombie() {
         let half = written("half");
         assert!(eventually(limit(), || stat(half).unwrap()[0] == "Z"));
         assert!(tree.members().contains(&half));
-        assert_eq!(tree.sweep(Some(child.id()), SECOND).left, 0);
+        assert_eq!(tree.sweep(Some(child.id()), limit()).left, 0);
         child.wait().unwrap();
         assert_eq!(stat(half), None);
     });
@@ -441,7 +442,7 @@ fn stopped_processes_die_too() {
         assert_eq!(tree.signal_all(Some(child.id()), Signal::STOP), 2);
         let stopped = |pid: &u32| stat(*pid).unwrap()[0] == "T";
         assert!(eventually(limit(), || pids.iter().all(stopped)));
-        assert_eq!(tree.sweep(Some(child.id()), SECOND), Swept { killed: 2, left: 0 });
+        assert_eq!(tree.sweep(Some(child.id()), limit()), Swept { killed: 2, left: 0 });
         child.wait().unwrap();
     });
 }
@@ -451,7 +452,7 @@ fn a_sweep_of_an_empty_tree_finds_nothing() {
     alone("a_sweep_of_an_empty_tree_finds_nothing", &[], |_| {
         let tree = Tree::before_spawn(nonce());
         let start = Instant::now();
-        assert_eq!(tree.sweep(None, SECOND), Swept::default());
+        assert_eq!(tree.sweep(None, limit()), Swept::default());
         println!("sweep on nothing: {:?}", start.elapsed());
         assert_eq!(tree.signal_all(None, Signal::KILL), 0);
         // Pids that must never be signalled: our own, that of init, and the one that stands for every process.
@@ -480,7 +481,7 @@ fn a_small_fork_bomb() {
         let mut child = agent(&tree_nonce(&tree), "exec sh bomb 0");
         written("growing");
         let start = Instant::now();
-        let swept = tree.sweep(Some(child.id()), 5 * SECOND);
+        let swept = tree.sweep(Some(child.id()), limit());
         println!("fork bomb: {swept:?} in {:?}", start.elapsed());
         child.wait().unwrap();
         assert_eq!(swept.left, 0);
@@ -516,7 +517,7 @@ fn as_a_plain_user() {
             let pids = ["daemon", "secret"].map(written);
             let unreadable = || fs::read(format!("/proc/{}/environ", pids[1])).is_err();
             assert!(eventually(limit(), unreadable), "the environment can be read");
-            let swept = tree.sweep(Some(child.id()), SECOND);
+            let swept = tree.sweep(Some(child.id()), limit());
             assert_eq!(swept.left, 0);
             child.wait().unwrap();
             assert!(!pids.iter().any(|pid| is_alive(*pid)));
@@ -546,7 +547,7 @@ fn as_pid_1() {
         assert!(eventually(limit(), || zombie_children() >= 100));
         println!("as PID 1: {} orphans reaped", tree.reap_orphans(Some(child.id())));
         let start = Instant::now();
-        let swept = tree.sweep(Some(child.id()), 2 * SECOND);
+        let swept = tree.sweep(Some(child.id()), limit());
         println!("as PID 1: {swept:?} in {:?}", start.elapsed());
         assert_eq!(swept.left, 0);
         assert!(!pids.iter().any(|pid| is_alive(*pid)));
@@ -569,7 +570,7 @@ fn the_numbers_of_another_pid_namespace_are_not_used() {
         let mut child = agent(&tree_nonce(&tree), "echo 1 > up; exec sleep 60");
         written("up");
         assert!(tree.members().is_empty());
-        assert_eq!(tree.sweep(Some(child.id()), SECOND), Swept::default());
+        assert_eq!(tree.sweep(Some(child.id()), limit()), Swept::default());
         assert_eq!(child.wait().unwrap().signal(), Some(9), "the group is killed all the same");
     });
 }

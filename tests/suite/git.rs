@@ -1,15 +1,16 @@
 //! Tests of the changed files of a git work tree. A hostile repository cannot run a program of its own.
 
-use crate::support::{limit, slack};
+use crate::support::case::executable;
+use crate::support::{in_time, limit};
 use spektacular::process::git::{Baseline, Changes, Incomplete, Pending};
 use spektacular::protocol::words::Action::{self, Created, Deleted, Modified};
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -18,13 +19,13 @@ const FAILED: Changes = Changes::Incomplete(Incomplete::Failed);
 
 /// The program continues while git works; a test waits.
 trait Blocking {
-    fn changes(&mut self, limit: Duration) -> Changes;
+    fn changes(&mut self, within: Duration) -> Changes;
 }
 
 impl Blocking for Pending {
-    fn changes(&mut self, limit: Duration) -> Changes {
-        self.settle(limit + slack());
-        self.compare(limit).or_else(|| self.settle(limit + slack())).unwrap_or(LATE)
+    fn changes(&mut self, within: Duration) -> Changes {
+        self.settle(within + limit());
+        self.compare(within).or_else(|| self.settle(within + limit())).unwrap_or(LATE)
     }
 }
 
@@ -49,8 +50,7 @@ fn git(root: &Path, args: &[&str]) -> String {
 }
 
 fn script(file: &Path, text: &str) {
-    fs::write(file, format!("#!/bin/sh\n{text}\n")).unwrap();
-    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    executable(file, format!("#!/bin/sh\n{text}\n").as_bytes(), 0o755);
 }
 
 fn begin(cwd: &Path) -> Pending {
@@ -59,7 +59,7 @@ fn begin(cwd: &Path) -> Pending {
 
 fn begin_with(cwd: &Path, within: Duration) -> Pending {
     let mut pending = Baseline::begin_with(cwd, within, std::env::var_os("PATH").unwrap(), None);
-    pending.settle(limit() + slack());
+    pending.settle(2 * limit());
     pending
 }
 
@@ -198,7 +198,7 @@ fn ignored_files_are_not_seen() {
     fs::write(config.join("git/ignore"), "*.swp\n").unwrap();
     let path = std::env::var_os("PATH").unwrap();
     let mut pending = Baseline::begin_with(&repo.root(), limit(), path, Some(config.into_os_string()));
-    pending.settle(limit() + slack());
+    pending.settle(2 * limit());
     repo.write("x.swp", "").write("x.txt", "");
     assert_eq!(relative(&repo.root(), pending.changes(limit())), [("x.txt".to_string(), Created)]);
 }
@@ -519,76 +519,98 @@ fn too_many_files() {
     repo.check(|repo| repo.remove("many/1"), &[("many/1", Deleted)]);
 }
 
-/// Puts a git of ours first on the PATH, with a pipe that this git and its children hold open. The receiver gets the
-/// pipe's text once nobody holds it. The pipe exists from the start.
+/// A git of ours in front of the others, and a pipe that this git and its children hold open.
+struct Fake {
+    path: OsString,
+    /// Gets the pipe's text once nobody holds the pipe.
+    gone: Receiver<String>,
+    /// Holds the pipe too, because git may be killed before it opens the pipe.
+    holder: fs::File,
+}
+
+impl Fake {
+    /// The text that git wrote, once git and its children are gone.
+    #[track_caller]
+    fn said(self) -> String {
+        drop(self.holder);
+        self.gone.recv_timeout(limit()).unwrap()
+    }
+}
+
 #[track_caller]
-fn fake(repo: &Repo, text: &str) -> (OsString, std::sync::mpsc::Receiver<String>) {
+fn fake(repo: &Repo, text: &str) -> Fake {
     let folder = repo.home.path().join("fake");
     fs::create_dir(&folder).unwrap();
     let fifo = folder.join("alive");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     script(&folder.join("git"), &format!("exec 9>{}\n{text}", fifo.display()));
-    let (sender, receiver) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut text = String::new();
-        fs::File::open(fifo).unwrap().read_to_string(&mut text).unwrap();
-        sender.send(text).unwrap();
-    });
+    let (sender, gone) = channel();
+    let pipe = fifo.clone();
+    std::thread::spawn(move || sender.send(fs::read_to_string(pipe).unwrap()).unwrap());
+    let holder = fs::File::options().write(true).open(fifo).unwrap();
     let path = std::env::join_paths([folder.as_path(), Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
-    (path, receiver)
+    Fake { path, gone, holder }
+}
+
+/// Checks that git hung until its time limit ended it. `begun`: the time after which the test could go on.
+#[track_caller]
+fn ended(fake: Fake, start: Instant, begun: Duration, short: Duration) -> Result<(), String> {
+    let (took, said) = (start.elapsed(), fake.said());
+    assert!(took >= short, "{took:?} of {short:?}");
+    let hung = said == "x\n" && begun < short / 2 && took < 2 * short;
+    if hung { Ok(()) } else { Err(format!("{said:?} after {begun:?} and {took:?} of {short:?}")) }
 }
 
 #[test]
 fn a_git_that_hangs_is_killed_at_the_limit() {
     // git hangs itself, in a child, or after it closed its output.
     for hang in ["exec sleep 1000", "sleep 1000 & sleep 1000", "exec >&- 2>&-; sleep 1000"] {
-        let repo = Repo::new();
-        let (path, gone) = fake(&repo, &format!("echo x >&9\n{hang}"));
-        let start = Instant::now();
-        let short = Duration::from_secs(1);
-        let mut pending = Baseline::begin_with(&repo.root(), short, path, None);
-        assert!(start.elapsed() < short / 2);
-        pending.settle(limit() + slack());
-        assert!(start.elapsed() <= short + slack(), "{:?}", start.elapsed());
-        assert_eq!(pending.changes(limit()), LATE);
-        // The pipe ends once nobody holds it.
-        assert_eq!(gone.recv_timeout(limit()).unwrap(), "x\n");
+        let mut short = Duration::from_millis(500);
+        in_time(|| {
+            short *= 2;
+            let repo = Repo::new();
+            let fake = fake(&repo, &format!("echo x >&9\n{hang}"));
+            let start = Instant::now();
+            let mut pending = Baseline::begin_with(&repo.root(), short, fake.path.clone(), None);
+            let begun = start.elapsed();
+            pending.settle(short + limit());
+            assert_eq!(pending.changes(limit()), LATE);
+            ended(fake, start, begun, short)
+        });
     }
 }
 
 #[test]
 fn a_comparison_that_hangs_is_killed_at_the_limit() {
-    let repo = Repo::new();
-    let hangs = repo.home.path().join("hangs");
-    let real = "PATH=/usr/local/bin:/usr/bin:/bin exec git \"$@\"";
-    let (path, gone) = fake(&repo, &format!("test -e {} && {{ echo x >&9; sleep 1000; }}\n{real}", hangs.display()));
-    // Holds the pipe open while the baseline is taken, since the baseline's gits come and go.
-    let holder = fs::File::options().write(true).open(repo.home.path().join("fake/alive")).unwrap();
-    let mut pending = Baseline::begin_with(&repo.root(), limit(), path, None);
-    pending.settle(limit() + slack());
-    fs::write(hangs, "").unwrap();
-    let (start, short) = (Instant::now(), Duration::from_secs(1));
-    assert_eq!(pending.changes(short), LATE);
-    assert!(start.elapsed() <= short + slack(), "{:?}", start.elapsed());
-    drop(holder);
-    assert_eq!(gone.recv_timeout(limit()).unwrap(), "x\n");
+    let mut short = Duration::from_millis(500);
+    in_time(|| {
+        short *= 2;
+        let repo = Repo::new();
+        let hangs = repo.home.path().join("hangs");
+        let real = "PATH=/usr/local/bin:/usr/bin:/bin exec git \"$@\"";
+        let fake = fake(&repo, &format!("test -e {} && {{ echo x >&9; sleep 1000; }}\n{real}", hangs.display()));
+        let mut pending = Baseline::begin_with(&repo.root(), limit(), fake.path.clone(), None);
+        pending.settle(2 * limit());
+        fs::write(hangs, "").unwrap();
+        let start = Instant::now();
+        assert_eq!(pending.changes(short), LATE);
+        ended(fake, start, Duration::ZERO, short)
+    });
 }
 
 #[test]
 fn an_abandoned_git_is_killed_at_once() {
     let repo = Repo::new();
-    let (path, gone) = fake(&repo, "sleep 1000 & sleep 1000");
-    // git may be killed before it opens the pipe itself.
-    let holder = fs::File::options().write(true).open(repo.home.path().join("fake/alive")).unwrap();
-    let mut pending = Baseline::begin_with(&repo.root(), limit(), path, None);
-    let start = Instant::now();
+    let fake = fake(&repo, "sleep 1000 & sleep 1000");
+    let mut pending = Baseline::begin_with(&repo.root(), 3 * limit(), fake.path.clone(), None);
     pending.give_up();
     assert!(pending.is_busy() && pending.is_given_up());
-    pending.settle(limit());
-    assert!(!pending.is_busy() && start.elapsed() < slack(), "{:?}", start.elapsed());
+    // This is long before the time limit.
+    let told = pending.told().recv_timeout(limit()).unwrap();
+    pending.hear(Some(told));
+    assert!(!pending.is_busy());
     assert_eq!(pending.changes(limit()), LATE);
-    drop(holder);
-    assert_eq!(gone.recv_timeout(limit()).unwrap(), "");
+    assert_eq!(fake.said(), "");
 }
 
 #[test]
@@ -596,18 +618,18 @@ fn a_real_git_that_hangs_is_killed_too() {
     let repo = Repo::new();
     repo.remove(".git/info/exclude");
     assert!(Command::new("mkfifo").arg(repo.root().join(".git/info/exclude")).status().unwrap().success());
-    let short = Duration::from_millis(500);
     let start = Instant::now();
-    assert_eq!(Baseline::begin(&repo.root(), short).changes(limit()), LATE);
-    assert!(start.elapsed() <= short + slack());
+    assert_eq!(Baseline::begin(&repo.root(), Duration::from_millis(500)).changes(limit()), LATE);
+    assert!(start.elapsed() < limit(), "{:?}", start.elapsed());
 }
 
 #[test]
 fn endless_output_ends() {
     let repo = Repo::new();
-    let (path, gone) = fake(&repo, "exec cat /dev/zero");
-    assert_eq!(Baseline::begin_with(&repo.root(), limit(), path, None).changes(limit()), FAILED);
-    assert_eq!(gone.recv_timeout(limit()).unwrap(), "");
+    let fake = fake(&repo, "exec cat /dev/zero");
+    let mut pending = Baseline::begin_with(&repo.root(), limit(), fake.path.clone(), None);
+    assert_eq!(pending.changes(limit()), FAILED);
+    assert_eq!(fake.said(), "");
 }
 
 #[test]

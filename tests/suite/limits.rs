@@ -94,7 +94,7 @@ chmod +x inner/bin/claude
 sleep 301 & echo $! >"$D/outer-child"
 PATH="$PWD/inner/bin:$PATH" "$SPEK" adhoc "inner task" </dev/null >"$D/inner-out" 2>&1
 kill -0 "$(cat "$D/outer-child")" && note "outer child lives"
-kill -0 "$(cat "$D/inner-child")" 2>/dev/null || note "inner child gone""#;
+while kill -0 "$(cat "$D/inner-child")" 2>/dev/null; do sleep 0.01; done; note "inner child gone""#;
     let script = Script::new().sh(inner).say("msg_1", "ok").done("ok");
     let case = Case::with(script).env("SPEK", env!("CARGO_BIN_EXE_spektacular"));
     let outcome = run(case, json!({}));

@@ -3,24 +3,29 @@
 
 use crate::support;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::Signal;
 use support::agent::Script;
 use support::{Case, Session, procs};
 
-/// Starts the program with a file that is a pipe which nobody opens for writing.
+/// A case with a pipe as its file, and the pipe.
 #[track_caller]
-fn with_pipe(flags: &[&str]) -> (Session, PathBuf) {
+fn with_pipe(flags: &[&str]) -> (Case, PathBuf) {
     let case = Case::with(Script::hello());
     let pipe = case.path("pipe");
     assert!(Command::new("/usr/bin/mkfifo").arg(&pipe).status().unwrap().success());
     let flags: Vec<&str> =
         flags.iter().map(|flag| if *flag == "PIPE" { pipe.to_str().unwrap() } else { flag }).collect();
-    (case.args(&flags).spawn(), pipe)
+    (case.args(&flags), pipe)
+}
+
+/// Both ends of the pipe. While they are open, the program waits for input.
+fn both_ends(pipe: &Path) -> File {
+    File::options().read(true).write(true).open(pipe).unwrap()
 }
 
 const FILES: [&[&str]; 5] = [
@@ -34,9 +39,9 @@ const FILES: [&[&str]; 5] = [
 #[test]
 fn a_signal_is_served_while_a_pipe_is_waited_for() {
     for flags in FILES {
-        let (session, pipe) = with_pipe(flags);
-        // The open pipe makes the program wait for input.
-        let _writer = fs::File::options().read(true).write(true).open(pipe).unwrap();
+        let (case, pipe) = with_pipe(flags);
+        let _kept = both_ends(&pipe);
+        let session = case.spawn();
         session.wait_until("the handlers of signals", || procs::handles(session.pid(), Signal::TERM));
         session.signal(Signal::TERM);
         let outcome = session.finish();
@@ -46,7 +51,7 @@ fn a_signal_is_served_while_a_pipe_is_waited_for() {
 
 #[test]
 fn a_pipe_that_nobody_writes_to_is_an_error() {
-    let sessions: Vec<Session> = FILES.iter().map(|flags| with_pipe(flags).0).collect();
+    let sessions: Vec<Session> = FILES.iter().map(|flags| with_pipe(flags).0.spawn()).collect();
     for (session, flags) in sessions.into_iter().zip(FILES) {
         let message = session.finish().failed("usage")["message"].as_str().unwrap().to_owned();
         assert!(message.contains(flags[0]) && message.contains("nothing writes"), "{message}");
@@ -55,11 +60,18 @@ fn a_pipe_that_nobody_writes_to_is_an_error() {
 
 #[test]
 fn a_pipe_is_read_to_its_end() {
-    let (session, pipe) = with_pipe(&["--system-prompt-file", "PIPE", "--prompt", "go"]);
-    let mut writer = fs::File::options().write(true).open(pipe).unwrap();
-    writer.write_all(b"be ").unwrap();
-    writer.write_all(b"brief\n").unwrap();
-    drop(writer);
+    let (case, pipe) = with_pipe(&["--system-prompt-file", "PIPE", "--prompt", "go"]);
+    let mut ends = both_ends(&pipe);
+    let session = case.spawn();
+    ends.write_all(b"be ").unwrap();
+    ends.write_all(b"brief\n").unwrap();
+    // A pipe that nobody holds loses its content.
+    let descriptors = format!("/proc/{}/fd", session.pid());
+    let holds = |entry: fs::DirEntry| fs::read_link(entry.path()).is_ok_and(|file| file == pipe);
+    session.wait_until("the program to open the pipe", || {
+        fs::read_dir(&descriptors).into_iter().flatten().flatten().any(holds)
+    });
+    drop(ends);
     let outcome = session.finish();
     outcome.completed();
     assert!(outcome.log().argv().iter().any(|arg| arg.ends_with("=be brief")), "{:?}", outcome.log().argv());

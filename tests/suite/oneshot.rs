@@ -115,7 +115,7 @@ fn an_answer_that_does_not_fit_is_given_once() {
 fn a_question_without_an_answer_ends_the_run_if_it_needs_one() {
     let questions = json!([titled("Color", "Which color?", false), titled("Size", "Which size?", false)]);
     let outcome = run(Script::asks_user(questions), &["--answer", "color=Auth"]);
-    assert_eq!(outcome.failed("input_closed")["agent_exit"]["signal"], Value::Null);
+    outcome.failed("input_closed");
     assert_eq!(outcome.exit_code, Some(6));
     assert_eq!(resolved(&outcome), [("answered", false), ("input_closed", false)]);
 }
@@ -185,7 +185,7 @@ fn the_orchestrator_gets_questions_without_a_scripted_answer() {
 
 #[test]
 fn scripted_answers_apply_after_stdin_has_ended() {
-    let script = Script::new().sh("until [ -e go ]; do :; done").sh(&Script::asks_bash().steps_after_init());
+    let script = Script::new().sh("until [ -e go ]; do sleep 0.02; done").sh(&Script::asks_bash().steps_after_init());
     for input in [&["--input", "jsonl", "--prompt", "go"][..], &[][..]] {
         let mut session = Case::with(script.clone()).args(input).args(&["--answer", "permission=allow_once"]).spawn();
         if input.is_empty() {

@@ -1,12 +1,21 @@
 //! Tests of `open`: an agent's own interface on a terminal, under a shell's job control.
 
-use crate::support::Case;
 use crate::support::person::{CTRL_BACKSLASH, CTRL_C, CTRL_D, CTRL_Z, Person};
+use crate::support::{Case, io, limit, procs};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{LocalModes, tcgetattr};
 
 fn opens(case: Case, args: &[&str]) -> Person {
     case.at_terminal(&[&["open"], args].concat())
+}
+
+/// Waits for `ready` and the id of a process, and until that process waits. A shell that gets a signal just before it
+/// begins to wait runs its trap only after the wait.
+#[track_caller]
+fn waits_for_input(person: &mut Person) {
+    person.waits_for("ready ");
+    let pid = person.waits_for(".").trim_end_matches('.').parse().unwrap();
+    assert!(io::wait_for(limit(), || procs::waits(pid)), "{pid} does not wait");
 }
 
 /// An agent that prints `ready` once it runs.
@@ -52,9 +61,10 @@ fn the_last_session_of_adhoc_opens_again() {
 
 #[test]
 fn an_interrupt_reaches_only_the_agent() {
-    let body = "trap 'echo interrupted' INT\necho ready\nread -r line || read -r line\necho \"got $line\"\nexit 5";
+    let body =
+        "trap 'echo interrupted' INT\necho \"ready $$.\"\nread -r line || read -r line\necho \"got $line\"\nexit 5";
     let mut person = opens(agent(body), &[]);
-    person.waits_for("ready");
+    waits_for_input(&mut person);
     person.types(CTRL_C);
     person.waits_for("interrupted");
     person.types("abc\n");
@@ -87,10 +97,12 @@ fn a_crash_restores_the_terminal() {
 
 #[test]
 fn a_signal_to_us_alone_is_passed_on() {
-    let body = "trap 'echo told; exit 9' TERM\necho \"ready $PPID.\"\nwhile :; do read -r line; done";
+    let body =
+        "trap 'echo told; exit 9' TERM\necho \"parent $PPID.\"\necho \"ready $$.\"\nwhile :; do read -r line; done";
     let mut person = opens(agent(body), &[]);
-    person.waits_for("ready ");
+    person.waits_for("parent ");
     let pid = person.waits_for(".").trim_end_matches('.').parse().unwrap();
+    waits_for_input(&mut person);
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
     person.waits_for("told");
     assert_eq!(person.ends().0, 9);

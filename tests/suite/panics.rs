@@ -3,7 +3,7 @@
 
 use crate::support::agent::{Script, quote};
 use crate::support::machine::not_checked;
-use crate::support::{Case, Outcome, Session, io, read, start_line};
+use crate::support::{Case, Outcome, Session, in_time, io, read, start_line};
 use crate::tidy::{code, rust_files};
 use crate::workflow_implement::{allowed, phase, plan, project};
 use serde_json::{Value, json};
@@ -13,7 +13,6 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
-use std::time::Duration;
 
 /// Makes a debug build panic at the named point.
 const PANIC_AT: &str = "TEST_PANIC_AT";
@@ -144,7 +143,12 @@ fn a_panic_at_any_point_ends_the_run_in_order() {
         return;
     }
     for (point, reached) in POINTS {
-        let outcome = carry(point, *reached);
+        // git has two seconds after the agent's end. A baseline that is late leaves nothing to compare.
+        let outcome = in_time(|| {
+            let outcome = carry(point, *reached);
+            let late = outcome.warnings("artifacts_incomplete").first().map(|warning| warning.raw.clone());
+            late.filter(|_| *point == "git-compare").map_or(Ok(outcome), Err)
+        });
         let terminals = outcome.frames.iter().filter(|frame| frame.is_terminal()).count();
         assert_eq!(terminals, 1, "{point}: {}", outcome.stdout);
         assert!(
@@ -155,7 +159,6 @@ fn a_panic_at_any_point_ends_the_run_in_order() {
         outcome.failed("internal_error");
         assert_eq!(outcome.exit_code, Some(70), "{point}");
         assert!(outcome.left.is_empty(), "{point}: {:?}", outcome.left);
-        assert!(outcome.took() < Duration::from_secs(10), "{point}: {:?}", outcome.took());
     }
 }
 
@@ -169,7 +172,8 @@ fn a_panic_of_the_writer_of_stdout_ends_in_74_and_stops_the_agent() {
         let out = File::create(case.path("out")).unwrap();
         let mut command = case.other("work", &["adhoc", "--output", "json"]);
         let mut run = command.stdin(Stdio::piped()).stdout(out).stderr(Stdio::piped()).spawn().unwrap();
-        writeln!(run.stdin.take().unwrap(), "{}", start_line(r#"{"prompt":"hi","agent":"claude"}"#)).unwrap();
+        // The program may have ended before it reads this.
+        let _ = writeln!(run.stdin.take().unwrap(), "{}", start_line(r#"{"prompt":"hi","agent":"claude"}"#));
         let said = run.wait_with_output().unwrap();
         assert_eq!(said.status.code(), Some(74), "{point}: {}", read(&case.path("out")));
         let stderr = String::from_utf8(said.stderr).unwrap();

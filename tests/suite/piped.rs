@@ -11,7 +11,10 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use support::agent::{AgentLog, Script};
-use support::{Case, io, procs, slack};
+use support::{Case, io, procs};
+
+/// The number of bytes that every pipe holds.
+const PIPE_BUF: usize = 4096;
 
 fn hello() -> Case {
     Case::with(Script::hello())
@@ -29,8 +32,15 @@ fn log(case: &Case) -> AgentLog {
 /// A pipe with this content whose writer is closed.
 fn holding(text: &str) -> Stdio {
     let (reader, mut writer) = pipe().unwrap();
+    // Only a text that the pipe cannot hold has to wait for its reader.
+    let is_short = text.len() <= PIPE_BUF;
     let text = text.to_owned();
-    std::thread::spawn(move || writer.write_all(text.as_bytes()));
+    let mut write = move || writer.write_all(text.as_bytes());
+    if is_short {
+        write().unwrap()
+    } else {
+        drop(std::thread::spawn(write))
+    }
     reader.into()
 }
 
@@ -139,8 +149,7 @@ fn a_silent_pipe_is_abandoned_unless_a_dash_asks_to_wait_for_it() {
     let (stdin, _kept) = silent();
     let message = refused(&["go"], stdin);
     assert!(message.starts_with("stdin sent nothing for 5 s: add </dev/null"), "{message}");
-    let took = began.elapsed();
-    assert!(took.as_secs() >= 5 && took.as_secs() < 10, "{took:?}");
+    assert!(began.elapsed().as_secs() >= 5, "{:?}", began.elapsed());
     let (stdin, _kept) = silent();
     assert_eq!(refused(&[], stdin), "stdin sent nothing for 5 s: give the prompt as words, or - to wait for it.");
     // By now, the other run has been silent for twice as long.
@@ -170,12 +179,11 @@ fn a_signal_is_served_while_stdin_is_read() {
         let case = hello();
         let child = adhoc(&case, args, stdin);
         assert!(io::wait_for(support::limit(), || procs::handles(child.id(), Signal::TERM)));
-        let began = Instant::now();
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        // stdin is still open: only the signal ends the program, and it comes before the refusal of a silent pipe.
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(143), "{args:?}");
         assert_eq!(stderr(&output), "spektacular: cancelled\n");
-        assert!(began.elapsed() < slack(), "{:?}", began.elapsed());
         assert!(!log(&case).ran());
     }
 }
@@ -183,9 +191,9 @@ fn a_signal_is_served_while_stdin_is_read() {
 #[test]
 fn a_dry_run_reads_no_stdin() {
     let (stdin, _kept) = silent();
-    let began = Instant::now();
+    // A run that reads this pipe is refused because it is silent.
     let output = adhoc(&hello(), &["--dry-run", "go"], stdin).wait_with_output().unwrap();
-    assert!(output.status.success() && began.elapsed() < slack(), "{}", stderr(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 #[test]

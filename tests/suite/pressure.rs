@@ -1,7 +1,7 @@
 //! Tests of pressure from outside: floods on stdin, a full stderr, a last frame that nobody reads, secrets at the
 //! places where texts are cut.
 
-use crate::support::{Case, io, limit, run, start_line};
+use crate::support::{Case, in_time, io, limit, run, start_line};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
@@ -18,15 +18,20 @@ fn agent(script: &str) -> Case {
 
 #[test]
 fn a_flood_of_messages_starves_neither_the_clock_nor_the_agent() {
-    let case = agent(r#"echo '{"type":"system","subtype":"init","session_id":"s"}'; cat >/dev/null"#);
-    let mut session = case.spawn();
-    session.start(json!({"timeout_s": 1}));
-    // More than is read until the run has ended.
-    session.send_raw("{\"v\":\"1\",\"type\":\"run.dance\"}\n".repeat(500_000).as_bytes());
-    let outcome = session.finish();
-    outcome.failed("timeout");
-    assert_eq!(outcome.exit_code, Some(5));
-    assert_eq!(outcome.progress("session").len(), 1, "the agent was not heard");
+    let mut seconds = 0.5;
+    in_time(|| {
+        seconds *= 2.0;
+        let case = agent(r#"echo '{"type":"system","subtype":"init","session_id":"s"}'; cat >/dev/null"#);
+        let mut session = case.spawn();
+        session.start(json!({"timeout_s": seconds}));
+        // More than is read until the run has ended.
+        session.send_raw("{\"v\":\"1\",\"type\":\"run.dance\"}\n".repeat(500_000).as_bytes());
+        let outcome = session.finish();
+        outcome.failed("timeout");
+        assert_eq!(outcome.exit_code, Some(5));
+        let heard = outcome.progress("session").len() == 1;
+        if heard { Ok(()) } else { Err(format!("the agent was not heard in {seconds} s")) }
+    });
 }
 
 #[test]
@@ -69,7 +74,25 @@ fn an_unread_last_frame_is_dropped_after_a_stop() {
 #[test]
 fn a_slow_reader_gets_the_terminal_frame_after_a_cancel() {
     let message = json!({"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": "word"}]}});
-    let case = agent(&format!("exec yes '{message}'"));
+    // The reader must take something each second, so a test that is held up for so long tries again.
+    in_time(|| {
+        let case = agent(&format!("exec yes '{message}'"));
+        match slowly_read(&case) {
+            (Some(74), _) => Err("the reader was too slow".into()),
+            (code, all) => {
+                assert_eq!(code, Some(0));
+                let lines: Vec<&[u8]> = all.trim_ascii_end().split(|byte| *byte == b'\n').collect();
+                let last: Value = serde_json::from_slice(lines.last().unwrap()).unwrap();
+                assert_eq!(last["type"], "run.cancelled");
+                assert_eq!(last["id"], format!("msg_{}", lines.len()));
+                Ok(())
+            }
+        }
+    });
+}
+
+/// Cancels a run and then reads slowly. Returns the exit code and the frames.
+fn slowly_read(case: &Case) -> (Option<i32>, Vec<u8>) {
     let mut child = case.other("work", JSON).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     writeln!(stdin, "{}", start_line(r#"{"prompt": "hi"}"#)).unwrap();
@@ -89,11 +112,7 @@ fn a_slow_reader_gets_the_terminal_frame_after_a_cancel() {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
-    assert_eq!(io::exit(&mut child, limit()).expect("the end").code(), Some(0));
-    let lines: Vec<&[u8]> = all.trim_ascii_end().split(|byte| *byte == b'\n').collect();
-    let last: Value = serde_json::from_slice(lines.last().unwrap()).unwrap();
-    assert_eq!(last["type"], "run.cancelled");
-    assert_eq!(last["id"], format!("msg_{}", lines.len()));
+    (io::exit(&mut child, limit()).expect("the end").code(), all)
 }
 
 #[test]

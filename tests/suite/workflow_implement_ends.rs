@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use support::{Case, list, options, run};
+use support::{Case, in_time, io, limit, list, options, procs, run};
 
 fn one(commands: &[&str]) -> String {
     plan(&[phase(1, commands, "")])
@@ -134,28 +134,40 @@ fn a_secret_in_the_output_is_redacted_everywhere() {
 
 #[test]
 fn a_command_that_takes_too_long_fails_and_its_processes_are_stopped() {
-    let mut start = allowed(json!({"attempts": 1, "verify_timeout_s": 0.5}));
-    start["progress"] = json!("full");
-    let outcome = run(project(&one(&["echo begun; sleep 600"]), "touch a").git(), start);
-    let detail = &outcome.failed("verification_failed")["detail"];
-    assert_eq!(
-        (&detail["timed_out"], &detail["exit_code"], &detail["output_tail"]),
-        (&json!(true), &Value::Null, &json!("begun\n"))
-    );
+    let mut seconds = 0.25;
+    in_time(|| {
+        seconds *= 2.0;
+        let mut start = allowed(json!({"attempts": 1, "verify_timeout_s": seconds}));
+        start["progress"] = json!("full");
+        let outcome = run(project(&one(&["echo begun; sleep 600"]), "touch a").git(), start);
+        let detail = &outcome.failed("verification_failed")["detail"];
+        assert_eq!((&detail["timed_out"], &detail["exit_code"]), (&json!(true), &Value::Null));
+        let said = detail["output_tail"].as_str().unwrap();
+        if said == "begun\n" { Ok(()) } else { Err(format!("{said:?} in {seconds} s")) }
+    });
     // A command that has ended leaves no process behind.
     let outcome = run(project(&one(&["sleep 600 & echo $! >pid"]), "touch a").git(), allowed(json!({})));
     outcome.completed();
     let pid = support::read(&outcome.case().work().join("pid"));
-    assert!(!fs::exists(format!("/proc/{}", pid.trim())).unwrap());
+    assert!(io::wait_for(limit(), || !procs::alive(pid.trim().parse().unwrap())), "{pid} is alive");
 }
 
 #[test]
 fn the_limit_of_a_phase_covers_its_commands() {
-    let outcome = run(project(&one(&["sleep 600"]), "touch a").git(), allowed(json!({"phase_timeout_s": 1.5})));
-    let failed = outcome.failed("timeout");
-    assert!(failed["message"].as_str().unwrap().contains("phase_timeout_s"));
-    assert!(plan_of(&outcome).contains("<!-- spektacular: in_progress attempts=1"));
-    assert_eq!(report(&outcome)[0]["state"], "open");
+    let mut seconds = 0.75;
+    in_time(|| {
+        seconds *= 2.0;
+        let start = allowed(json!({"phase_timeout_s": seconds}));
+        let outcome = run(project(&one(&["touch began; sleep 600"]), "touch a").git(), start);
+        let failed = outcome.failed("timeout");
+        if !outcome.case().work().join("began").exists() {
+            return Err(format!("the command did not begin within {seconds} s"));
+        }
+        assert!(failed["message"].as_str().unwrap().contains("phase_timeout_s"));
+        assert!(plan_of(&outcome).contains("<!-- spektacular: in_progress attempts=1"));
+        assert_eq!(report(&outcome)[0]["state"], "open");
+        Ok(())
+    });
 }
 
 #[test]
@@ -174,9 +186,9 @@ fn a_killed_run_continues_at_its_phase_and_its_command_is_stopped() {
     session.start(allowed(json!({})));
     let pid = session.case.work().join("pid");
     session.wait_until("the command", || fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
-    let command = support::read(&pid);
+    let command = support::read(&pid).trim().parse().unwrap();
     session.signal(Signal::KILL);
-    session.wait_until("the command's end", || !fs::exists(format!("/proc/{}", command.trim())).unwrap());
+    session.wait_until("the command's end", || !procs::alive(command));
     let outcome = session.finish_unchecked();
     let case = outcome.case();
     assert!(plan_of(&outcome).contains("<!-- spektacular: in_progress attempts=1"));
@@ -334,8 +346,10 @@ fn a_plan_behind_a_link_is_neither_read_nor_written() {
 
 #[test]
 fn a_daemon_of_a_command_is_gone_when_the_next_one_runs() {
-    let commands =
-        ["setsid sh -c 'echo $$ >pid; exec sleep 600' & while ! test -s pid; do :; done", "test ! -e /proc/$(cat pid)"];
+    let commands = [
+        "setsid sh -c 'echo $$ >pid; exec sleep 600' & while ! test -s pid; do sleep 0.02; done",
+        "test ! -e /proc/$(cat pid)",
+    ];
     let outcome = run(project(&one(&commands), "touch a").git(), allowed(json!({"attempts": 1})));
     outcome.completed();
 }

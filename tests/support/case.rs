@@ -3,6 +3,7 @@
 //! for a whole run.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -12,7 +13,7 @@ use tempfile::TempDir;
 
 use super::agent::Script;
 use super::io::{self, Gate};
-use super::{MARKER, limit, procs, slack};
+use super::{MARKER, limit, procs};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_spektacular");
 
@@ -103,8 +104,7 @@ impl Case {
     fn write(self, name: &str, content: &[u8], mode: u32) -> Case {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("mkdir");
-        fs::write(&path, content).expect("a file");
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
+        executable(&path, content, mode);
         self
     }
 
@@ -239,10 +239,14 @@ impl Case {
         procs::marked(&self.marker)
     }
 
-    /// The processes that still have the case's marker one second after the end.
+    /// The processes that keep the case's marker after the end. A killed process may need a while to exit.
     pub(crate) fn survivors(&self) -> Vec<String> {
-        io::wait_for(Duration::from_secs(1) + slack(), || self.processes().is_empty());
-        self.processes().into_iter().map(|(pid, line)| format!("{pid} {line}")).collect()
+        let mut left = Vec::new();
+        io::wait_for(self.limit, || {
+            left = self.processes();
+            left.is_empty()
+        });
+        left.into_iter().map(|(pid, line)| format!("{pid} {line}")).collect()
     }
 
     /// Runs adhoc with --output cli to its end, without a terminal and with an empty stdin.
@@ -276,6 +280,19 @@ impl Case {
         found.sort();
         found
     }
+}
+
+/// Writes a file that can be started at once. A process that another test starts meanwhile holds a copy of the
+/// descriptor until its exec, and the system starts no file that is open for writing. The lock lasts as long as a copy.
+#[track_caller]
+pub(crate) fn executable(path: &Path, content: &[u8], mode: u32) {
+    let mut file = File::create(path).expect("a file");
+    file.lock().expect("a lock");
+    file.write_all(content).expect("a file");
+    drop(file);
+    // Before the mode changes, which may forbid to read.
+    File::open(path).expect("a file").lock().expect("a lock");
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("chmod");
 }
 
 #[track_caller]

@@ -120,6 +120,18 @@ impl Person {
         }
     }
 
+    /// Waits for a condition of the output so far.
+    #[track_caller]
+    pub(crate) fn waits_until(&mut self, what: &str, done: impl Fn(&Person) -> bool) {
+        let until = Instant::now() + limit();
+        while !done(self) {
+            match self.bytes.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(more) => self.all.extend(more),
+                Err(_) => panic!("waited in vain for: {what}: {:?}", self.screen()),
+            }
+        }
+    }
+
     pub(crate) fn resizes(&self, columns: u16) {
         resize(&self.keyboard, columns);
     }

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::codex::Codex;
 use super::edits::failed;
+use super::without_times;
 use crate::support::Case;
 use crate::support::agent::{Script, bash, question};
 
@@ -67,7 +68,7 @@ fn a_silent_run_sends_heartbeats() {
 fn a_failed_tool_shows_the_end_of_its_output() {
     let failed = failed("c1", "Exit code 3\nfirst\n\nlast but one\nthe last\n");
     let script = Script::new().tool_use("c1", "Bash", &bash("cargo test")).out(&failed).done("Done.");
-    let log = logged(script, &["go"]);
+    let log = without_times(&logged(script, &["go"]));
     assert!(log.contains("* Run cargo test: failed (exit 3)\n    last but one\n    the last\n"), "{log}");
     assert!(!log.contains("first"), "{log}");
 }

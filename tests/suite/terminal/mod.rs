@@ -9,9 +9,23 @@ mod modes;
 mod screens;
 mod showing;
 
+use crate::support::person::Person;
 use crate::support::{Case, io, limit};
 use rustix::termios::{LocalModes, OutputModes, tcgetattr};
 use std::io::{BufRead, BufReader};
+
+/// The text without the times of tools, which show from one second on.
+pub(crate) fn without_times(text: &str) -> String {
+    let slow = regex_lite::Regex::new(r" \([0-9]+s\)|, [0-9]+s(\))").unwrap();
+    slow.replace_all(text, "$1").into_owned()
+}
+
+/// Waits until the status line shows a later second than its first one.
+#[track_caller]
+fn waits_for_a_second(person: &mut Person) {
+    let seconds = |shown: &str| -> Option<u64> { shown.rsplit('[').next()?.strip_suffix("s]")?.parse().ok() };
+    while seconds(&person.waits_for("s]")).is_none_or(|seconds| seconds == 0) {}
+}
 
 #[test]
 fn json_lines_over_a_terminal_are_neither_cut_nor_echoed() {
