@@ -234,7 +234,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
             self.peer.admit(&mut ready.settings, &ready.agent, workflow.as_deref(), &said, &mut unknown)?;
             Ok(ready)
         });
-        if let Some(text) = unknown.warning("field", " of run.start") {
+        if let Some(text) = unknown.warning("field", " of run.start", &redactor) {
             self.step(Event::Warn(origin.clone(), Warning::UnknownField, text));
         }
         let start = match admitted {

@@ -280,6 +280,7 @@ pub struct PhaseReport {
 #[cfg(test)]
 mod tests {
     use super::{WorkflowFields, WorkflowKind, is_name};
+    use crate::redact::Redactor;
     use serde_json::value::to_raw_value;
 
     #[test]
@@ -295,7 +296,7 @@ mod tests {
         let raw = to_raw_value(&serde_json::json!({"attempts": 99, "force": "yes", "name": null})).unwrap();
         let read = WorkflowFields::read(WorkflowKind::Spec, Some(&raw));
         assert_eq!(read.wrong.as_deref(), Some("run.start: `workflow.force` must be true or false."));
-        let warning = read.unknown.warning("field", " of run.start");
+        let warning = read.unknown.warning("field", " of run.start", &Redactor::new());
         assert_eq!(warning.as_deref(), Some("Ignored an unknown field of run.start: workflow.attempts"));
         let read = WorkflowFields::read(WorkflowKind::Implement, Some(&raw));
         assert_eq!(read.wrong.as_deref(), Some("run.start: `workflow.attempts` must be a whole number from 1 to 10."));
