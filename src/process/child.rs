@@ -355,3 +355,81 @@ fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>, unsent: &Ato
         unsent.fetch_sub(line.len(), Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{AgentProcess, MARKER, ProcessEvent, Tree, marker_value, pipe, tree};
+    use crate::process::readers::AgentOutput;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use std::io::PipeWriter;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    /// Longer than any test takes.
+    const LONG: Duration = Duration::from_secs(120);
+
+    /// Starts a shell as the agent, whose tree is found by its marker alone, because other tests run in this process.
+    /// Also returns the write end of its stdout.
+    fn agent(script: &str) -> (AgentProcess, PipeWriter) {
+        let nonce = tree::nonce();
+        let tree = Tree::by_marker(nonce.clone());
+        let ((out, our_out), (err, our_err)) = (pipe().unwrap(), pipe().unwrap());
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).env(MARKER, marker_value(&nonce)).stdin(Stdio::null()).process_group(0);
+        command.stdout(our_out.try_clone().unwrap()).stderr(our_err.try_clone().unwrap());
+        let child = command.spawn().unwrap();
+        drop(command);
+        let end = our_out.try_clone().unwrap();
+        (AgentProcess::attach(child, tree, &tree::nonce(), false, (out, our_out), (err, our_err)).unwrap(), end)
+    }
+
+    #[test]
+    fn the_end_of_stderr_does_not_wait_for_a_full_stdout() {
+        let (mut agent, stdout) = agent("echo why >&2; exec yes");
+        // Nobody handles the lines. With the second batch, the reader waits for room and reads no more.
+        for _ in 0..2 {
+            let lines = agent.data.recv_timeout(LONG);
+            assert!(matches!(lines, Ok(AgentOutput::Lines(_))), "{lines:?}");
+        }
+        let now = Some(&Timespec::default());
+        let is_full = || poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], now) == Ok(0);
+        while !is_full() {
+            std::thread::yield_now();
+        }
+        agent.signal(rustix::process::Signal::KILL);
+        assert!(matches!(agent.process.recv_timeout(LONG), Ok(ProcessEvent::Exited)));
+        agent.sweep(Duration::from_secs(10));
+        let ended = agent.data.recv_timeout(LONG);
+        assert!(matches!(&ended, Ok(AgentOutput::StderrEnd(tail)) if tail == "why\n"), "{ended:?}");
+        agent.reap();
+    }
+
+    #[test]
+    fn the_end_of_stdout_comes_after_the_words_of_a_process_that_outlived_the_agent() {
+        let folder = std::env::temp_dir().join(format!("spektacular-{}", tree::nonce()));
+        std::fs::create_dir(&folder).unwrap();
+        let go = folder.join("go");
+        let path = go.display();
+        let (mut agent, _) = agent(&format!("(until [ -e '{path}' ]; do sleep 0.01; done; echo late) & echo early"));
+        assert!(matches!(agent.process.recv_timeout(LONG), Ok(ProcessEvent::Exited)));
+        std::fs::write(&go, "").unwrap();
+        let mut said = Vec::new();
+        while said.last().is_none_or(|line| line != "late") {
+            match agent.data.recv_timeout(LONG) {
+                Ok(AgentOutput::Lines(mut lines)) => {
+                    while let Some(line) = lines.next() {
+                        said.push(line.into_owned());
+                    }
+                }
+                other => panic!("{other:?} after {said:?}"),
+            }
+        }
+        agent.sweep(Duration::from_secs(10));
+        let mut ends = [(); 2].map(|()| format!("{:?}", agent.data.recv_timeout(LONG)));
+        ends.sort();
+        assert_eq!(ends, ["Ok(End)", "Ok(StderrEnd(\"\"))"]);
+        agent.reap();
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
