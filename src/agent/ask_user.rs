@@ -140,7 +140,8 @@ pub(crate) fn read(arguments: Option<&Object<'_>>) -> Result<Vec<Ask>, String> {
     all.into_iter().enumerate().map(numbered).collect()
 }
 
-fn ask(from: &Object<'_>) -> Result<Ask, String> {
+/// Reads one question. Error: the mistake, explained to the model.
+pub(crate) fn ask(from: &Object<'_>) -> Result<Ask, String> {
     let question = from.string("question").filter(|text| !text.trim().is_empty());
     let question = question.ok_or("`question` must be the text of the question.")?;
     let choices = choices(from);
@@ -151,7 +152,8 @@ fn ask(from: &Object<'_>) -> Result<Ask, String> {
         (Some("text"), _) | (None, None) => (Kind::Text, Purpose::Clarification),
         (Some("select" | "multi-select"), None) => return Err("a select needs `options`, each with a `label`.".into()),
         (kind @ (Some("select" | "multi-select") | None), Some(choices)) => {
-            let multiple = kind == Some("multi-select");
+            // Question markers have `multiple` in place of a kind of its own.
+            let multiple = kind == Some("multi-select") || from.bool("multiple") == Some(true);
             (Kind::Select { choices, multiple, allow_other: true }, Purpose::Clarification)
         }
         (Some(_), _) => {

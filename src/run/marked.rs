@@ -35,7 +35,8 @@ impl Live {
 
     /// Sends the answers to the agent as a further turn of the same session.
     pub(super) fn further_turn(&mut self, replies: &[Reply]) {
-        let prompt = markers::prompt(&std::mem::take(&mut self.questions.marked.texts), replies);
+        let texts = std::mem::take(&mut self.questions.marked.texts);
+        let prompt = markers::prompt(&texts, replies, !self.settings.interactive);
         self.drive(|driver, turn| driver.follow_up(&prompt, turn));
         if self.agent.process == ProcessState::Gone {
             let message = "The agent asked a question but cannot take a further turn: start a new run with the answer in the prompt.";

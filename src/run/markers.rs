@@ -2,10 +2,9 @@
 //! `<!--QUESTION:{"questions":[…]}-->`. Valid markers are removed from the text; invalid ones stay.
 
 use crate::agent::json::{Object, Raw};
-use crate::agent::{NO_USER_PROMPT, Reply};
-use crate::protocol::question::{Ask, Asks, Choice, Choices, Kind};
+use crate::agent::{NO_USER_PROMPT, Reply, ask_user};
+use crate::protocol::question::{Ask, Asks};
 use crate::protocol::text::Text;
-use crate::protocol::words::Purpose;
 use std::borrow::Cow;
 
 const BEGIN: &str = "<!--QUESTION:";
@@ -215,40 +214,43 @@ fn questions(json: &str) -> Option<Vec<Ask>> {
 }
 
 fn question(question: &Object<'_>) -> Option<Ask> {
-    let text = question.string("question").filter(|text| !text.trim().is_empty())?;
-    let choice = |raw: Raw<'_>| {
-        let option = raw.object()?;
-        let label = option.string("label")?;
-        let description = option.string("description").map(Text::from);
-        Some(Choice { description, ..Choice::labelled(label, None) })
-    };
-    let options: Vec<Choice> = question.array("options").map(choice).collect::<Option<_>>()?;
-    let kind = Kind::open(Choices::new(options), question.bool("multiple") == Some(true));
-    Some(Ask::new(Purpose::Clarification, kind, question.string("header").unwrap_or_default(), text))
+    let is_labelled = |raw: Raw<'_>| raw.object().is_some_and(|option| option.string("label").is_some());
+    question.array("options").all(is_labelled).then(|| ask_user::ask(question).ok()).flatten()
 }
 
-/// Formats the answers as the prompt of a further turn.
-pub(super) fn prompt(texts: &[Text], replies: &[Reply]) -> String {
+/// Formats the answers as the prompt of a further turn. `is_headless`: the answers are defaults.
+pub(super) fn prompt(texts: &[Text], replies: &[Reply], is_headless: bool) -> String {
     if replies.iter().all(|reply| *reply == Reply::NoUser) {
         return NO_USER_PROMPT.into();
     }
-    let answer = |reply: &Reply| match reply {
+    if is_headless {
+        return format!(
+            "{NO_USER_PROMPT} These answers are the defaults of your questions.\n\n{}",
+            listed(texts, replies)
+        );
+    }
+    match (texts, replies) {
+        ([_], [reply @ Reply::Answer(_)]) => spoken(reply),
+        _ => listed(texts, replies),
+    }
+}
+
+fn listed(texts: &[Text], replies: &[Reply]) -> String {
+    let one = |(text, reply): (&Text, &Reply)| format!("{}\n{}\n", text.unredacted(), spoken(reply));
+    texts.iter().zip(replies).map(one).collect()
+}
+
+fn spoken(reply: &Reply) -> String {
+    match reply {
         Reply::Declined(_) | Reply::Denied(_) => "(the user declined to answer)".into(),
         Reply::Answer(_) | Reply::Allowed | Reply::NoUser => reply.spoken(),
-    };
-    match (texts, replies) {
-        ([_], [reply @ Reply::Answer(_)]) => answer(reply),
-        _ => texts
-            .iter()
-            .zip(replies)
-            .map(|(text, reply)| format!("{}\n{}\n", text.unredacted(), answer(reply)))
-            .collect::<String>(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Asks, Cutter, Finder, Text, cut};
+    use super::{Asks, Cutter, Finder, NO_USER_PROMPT, Reply, Text, cut, prompt};
+    use crate::protocol::question::Answer;
 
     const MARKER: &str = "<!--QUESTION:{\"questions\":[{\"question\":\"Which?\",\"options\":[{\"label\":\"A\"}]}]}-->";
 
@@ -265,6 +267,35 @@ mod tests {
         ] {
             assert_eq!(*cut(&text.into(), &mut Asks::default()), left.as_str());
         }
+    }
+
+    #[test]
+    fn a_marker_with_a_question_that_nobody_could_answer_stays() {
+        for question in [
+            r#""kind":"rank""#,
+            r#""kind":"select""#,
+            r#""kind":"secret","default":"x""#,
+            r#""kind":"text","default":"x","validation":{"min_length":2}"#,
+            r#""validation":{"min":2,"max":1}"#,
+            r#""options":[{"label":"A"},{"value":"B"}]"#,
+        ] {
+            let text = format!("<!--QUESTION:{{\"questions\":[{{\"question\":\"Q\",{question}}}]}}-->");
+            let mut asks = Asks::default();
+            assert_eq!(*cut(&text.as_str().into(), &mut asks), text.as_str());
+            assert!(asks.is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn in_a_headless_run_the_agent_hears_that_no_user_is_present_and_the_defaults() {
+        let (texts, default) = (["A?".into(), "B?".into()], Reply::Answer(Answer::Text("spec".into())));
+        let told = |replies: &[Reply], is_headless| prompt(&texts[..replies.len()], replies, is_headless);
+        assert_eq!(told(&[Reply::NoUser, Reply::NoUser], true), NO_USER_PROMPT);
+        for replies in [vec![default.clone()], vec![default.clone(), Reply::NoUser]] {
+            let told = told(&replies, true);
+            assert!(told.starts_with(NO_USER_PROMPT) && told.contains("A?\nspec\n"), "{told}");
+        }
+        assert_eq!(told(&[default], false), "spec");
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod configured;
 mod declined;
 mod dropped;
 mod escapes;
+mod every_agent;
 mod export;
 mod fault_table;
 mod faults;

@@ -297,6 +297,17 @@ fn a_question_marker_in_a_headless_run_says_that_no_user_is_present() {
 }
 
 #[test]
+fn a_default_in_a_question_marker_is_used_in_a_headless_run() {
+    let question = json!({"questions": [{"question": "Which name?", "default": "spec"}, {"question": "Why?"}]});
+    let outcome = run(Case::with(marked(&format!("<!--QUESTION:{question}-->"))), json!({"interactive": false}));
+    assert_eq!(outcome.completed()["text"], "Thanks");
+    assert_eq!(resolved(&outcome), [("headless".to_owned(), true), ("headless".to_owned(), false)]);
+    let prompts = outcome.log().prompts();
+    let told = &prompts[1];
+    assert!(told.contains("No user is present") && told.contains("Which name?\nspec\n"), "{told}");
+}
+
+#[test]
 fn an_invalid_marker_stays_text() {
     let fenced = format!("Look:\n```\n{MARKED}\n```\n");
     let rows = [
