@@ -28,6 +28,7 @@ mod clock;
 mod config;
 mod configured;
 mod declined;
+mod dialogue;
 mod dropped;
 mod escapes;
 mod every_agent;

@@ -220,14 +220,78 @@ fn dependencies_point_one_way() {
     assert!(unused.is_empty(), "remove what nothing uses: {unused:?}");
 }
 
+/// The words in a text's code: comments do not count.
+fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
+    let lines = code(text).lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
+    lines.flat_map(|(at, line)| {
+        let words = line.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(move |word| (at + 1, word.to_lowercase())).collect::<Vec<_>>()
+    })
+}
+
+/// Only an agent's module and the registry know its name. The help may use one as an example. The demo is ours.
 #[test]
-fn neither_the_protocol_nor_the_run_nor_a_command_names_an_agent() {
-    let folders = ["src/protocol", "src/run", "src/cmd"].into_iter();
-    for (path, text) in folders.flat_map(rust_files) {
-        for name in ["claude", "codex", "gemini", "opencode"] {
-            assert!(!code(&text).to_lowercase().contains(name), "{} names {name}", path.display());
+fn nothing_outside_the_agents_names_an_agent() {
+    let agents = spektacular::agent::registry::Agents::built_in();
+    let names: BTreeSet<&str> = agents.all_names().flat_map(|name| name.split('-')).collect();
+    // Parts of names that are words of their own.
+    let plain = ["acp", "assistant", "cli", "code", "copilot", "demo", "pi"];
+    let names: Vec<&str> = names.into_iter().filter(|name| !plain.contains(name)).collect();
+    assert!(["claude", "codex", "gemini", "opencode", "qwen"].iter().all(|name| names.contains(name)), "{names:?}");
+    let helps = ["src/help/texts.rs", "src/cli/flags.rs"].map(Path::new);
+    let mut searched = 0;
+    for (path, text) in rust_files("src") {
+        if path.starts_with("src/agent") || helps.contains(&path.as_path()) {
+            continue;
+        }
+        searched += 1;
+        for (line, word) in words(&text) {
+            assert!(!names.contains(&word.as_str()), "{}:{line} names {word}", path.display());
         }
     }
+    assert!(searched > 150, "{searched} files");
+    // An agent's own types are private to its module.
+    for (path, text) in rust_files("src").into_iter().filter(|(path, _)| !path.starts_with("src/agent")) {
+        for module in ["agent::claude", "agent::codex", "agent::acp", "agent::lines"] {
+            assert!(!code(&text).contains(module), "{} uses {module}", path.display());
+        }
+    }
+}
+
+/// The release is one static file: no package of the program needs a C compiler or a C library. `.ci/run` builds it and
+/// looks for a dynamic loader in it.
+#[test]
+fn no_package_of_the_program_needs_a_c_library() {
+    let tree = std::process::Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--edges",
+            "normal,build",
+            "--target",
+            "all",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+            "--offline",
+        ])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let packages: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(packages.contains("spektacular") && packages.contains("rustix"), "{tree}");
+    // Both declare the kernel's and the C library's functions and bring none.
+    let declares = ["libc", "linux-raw-sys", "windows-sys"];
+    for package in packages {
+        let builds = ["cc", "cmake", "pkg-config", "bindgen", "vcpkg"].contains(&package);
+        let links = package.ends_with("-sys") && !declares.contains(&package);
+        assert!(!builds && !links, "{package} needs C");
+    }
+    let config = fs::read_to_string(root().join(".cargo/config.toml")).unwrap();
+    let ci = fs::read_to_string(root().join(".ci/run")).unwrap();
+    assert!(config.contains("static = [\"build\", \"--release\", \"--target\", \"x86_64-unknown-linux-musl\"]"));
+    assert!(ci.contains("cargo \"$build\"") && ci.contains("check_static \"$binary\""), "the release is not checked");
 }
 
 #[test]

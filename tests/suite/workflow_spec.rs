@@ -290,6 +290,31 @@ fn the_workflow_allows_exactly_the_actions_that_its_prompt_needs() {
 }
 
 #[test]
+fn a_headless_specification_is_written_from_the_projects_code() {
+    // The agent reads the file only if it is allowed to.
+    let reads = format!(
+        r#"case $(cat "$D/answer-req-1") in *'"allow"'*) code=$(cat src/login.rs) ;; *) code=unread ;; esac
+        {}; printf -- '- The code knows: %s\n' "$code" >> {DRAFT}"#,
+        write(DRAFT, GOOD)
+    );
+    let script = Script::new()
+        .ask("req-1", "toolu_1", "Read", json!({"file_path": "src/login.rs"}))
+        .tool_result("toolu_1", "ok")
+        .ask("req-2", "toolu_2", "Grep", json!({"pattern": "fn login"}))
+        .tool_result("toolu_2", "ok")
+        .sh(&reads)
+        .done("Done");
+    let mut start = login(json!({}));
+    start["interactive"] = json!(false);
+    let outcome = run(spec(script).file("work/src/login.rs", "fn login_by_code_7731() {}\n"), start);
+    outcome.completed();
+    assert_eq!(outcome.resolutions(), ["policy", "policy"]);
+    assert!(outcome.of_type("run.question").is_empty());
+    let text = read(&outcome.case().path("work").join(TARGET));
+    assert!(text.ends_with("- The code knows: fn login_by_code_7731() {}\n"), "{text}");
+}
+
+#[test]
 fn the_agents_own_list_is_a_todo_at_level_full_only() {
     let todo = json!({"todos": [{"content": "a", "status": "pending", "activeForm": "a"}]});
     for (level, count) in [("full", 1), ("normal", 0)] {
