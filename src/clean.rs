@@ -174,13 +174,12 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
-/// The end of a text, from the beginning of a line if possible.
-pub fn last_lines(text: &str, bytes: usize) -> &str {
+/// The last `bytes` of a text, from the beginning of a character.
+pub fn last_bytes(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
     }
-    let end = &text[text.ceil_char_boundary(text.len() - bytes)..];
-    end.split_once('\n').map(|(_, lines)| lines).filter(|lines| !lines.is_empty()).unwrap_or(end)
+    &text[text.ceil_char_boundary(text.len() - bytes)..]
 }
 
 /// Quotes a word for a shell.
@@ -191,7 +190,7 @@ pub fn shell_word(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cleaner, last_lines, safe, whole};
+    use super::{Cleaner, last_bytes, safe, whole};
 
     const CASES: &[(&str, &str)] = &[
         ("plain \u{1f468}\u{200d}\u{1f469} é\ttab\n", "plain \u{1f468}\u{200d}\u{1f469} é\ttab\n"),
@@ -245,9 +244,10 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_text_begins_with_a_line_if_possible() {
-        for (text, end) in [("a\nb", "a\nb"), ("aaaa\nbb", "bb"), ("aaaaaa", "aaaa"), ("aaaaaa\n", "aaa\n")] {
-            assert_eq!(last_lines(text, 4), end);
+    fn the_end_of_a_text_is_as_long_as_it_may_be() {
+        for (text, end) in [("a\nb", "a\nb"), ("aaaa\nbb", "a\nbb"), ("aaaaaa", "aaaa"), ("aaéé", "éé"), ("éée", "ée")]
+        {
+            assert_eq!(last_bytes(text, 4), end);
         }
     }
 }

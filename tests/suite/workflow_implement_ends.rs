@@ -353,3 +353,23 @@ fn a_daemon_of_a_command_is_gone_when_the_next_one_runs() {
     let outcome = run(project(&one(&commands), "touch a").git(), allowed(json!({"attempts": 1})));
     outcome.completed();
 }
+
+#[test]
+fn one_long_line_leaves_as_much_output_as_short_ones() {
+    let check = "head -c 20000 /dev/zero | tr '\\0' x; echo; echo 'make: *** [test] Error 1'; exit 7";
+    let outcome = run(project(&one(&[check]), "touch a").git(), allowed(json!({"attempts": 2})));
+    let failed = outcome.failed("verification_failed");
+    let tail = failed["detail"]["output_tail"].as_str().unwrap();
+    assert!(tail.len() == 8 << 10 && tail.ends_with("x\nmake: *** [test] Error 1\n"), "{} bytes", tail.len());
+    let retry = &prompts(&outcome)[1];
+    assert!(retry.contains(&"x".repeat(16_000)) && retry.contains("make: *** [test] Error 1"), "{} bytes", retry.len());
+}
+
+#[test]
+fn a_command_that_does_not_exist_costs_two_attempts_and_is_named() {
+    let outcome = run(project(&one(&["no-such-command --all"]), "touch a").git(), allowed(json!({"attempts": 5})));
+    let failed = outcome.failed("verification_failed");
+    assert_eq!((&failed["detail"]["attempt"], &failed["detail"]["exit_code"]), (&json!(2), &json!(127)));
+    assert!(failed["message"].as_str().unwrap().contains("no-such-command --all"), "{failed}");
+    assert_eq!(prompts(&outcome).len(), 2);
+}

@@ -45,9 +45,14 @@ pub(crate) struct Failing {
     pub(crate) exit_code: Option<i32>,
     pub(crate) signal: Option<i32>,
     pub(crate) timed_out: bool,
+    /// Whether there is no `/bin/sh` to run it.
+    pub(crate) no_shell: bool,
     /// The end of its joined stdout and stderr, redacted.
     pub(crate) output: String,
 }
+
+/// The exit status with which a shell reports that it did not find a command.
+const NOT_FOUND: i32 = 127;
 
 /// The reason why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +65,23 @@ pub(crate) enum Fault {
     Idle,
     /// A manual check was answered with No.
     Manual(String),
+}
+
+impl Failing {
+    /// Whether the shell did not find the command.
+    pub(crate) fn not_found(&self) -> bool {
+        self.exit_code == Some(NOT_FOUND)
+    }
+}
+
+impl Fault {
+    fn no_shell(&self) -> bool {
+        matches!(self, Fault::Command(failing) if failing.no_shell)
+    }
+
+    fn not_found(&self) -> bool {
+        matches!(self, Fault::Command(failing) if failing.not_found())
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +154,10 @@ pub(crate) enum Why {
     NoProgress,
     /// The agent says that it cannot continue.
     Blocked(String),
+    /// There is no `/bin/sh`.
+    NoShell,
+    /// A command was not found in two attempts in a row.
+    NotFound,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -234,7 +260,9 @@ impl<'p> Loop<'p> {
                 return Ok(None);
             };
             let why = match turn.blocked {
+                _ if fault.no_shell() => Some(Why::NoShell),
                 Some(reason) => Some(Why::Blocked(reason)),
+                None if fault.not_found() && last.as_ref().is_some_and(Fault::not_found) => Some(Why::NotFound),
                 None if idle >= 2 => Some(Why::NoProgress),
                 None if number >= self.attempts => Some(Why::Verification),
                 None => None,
@@ -294,9 +322,10 @@ impl<'p> Loop<'p> {
                 self.progress[index].state = PhaseOutcome::Failed;
                 world.mark(Attempt { phase: index, number: self.progress[index].attempts }, Mark::Reopened)?;
                 let fault = Fault::Command(failing.clone());
-                if self.reopened[index].replace(failing).is_some() {
+                if self.reopened[index].replace(failing).is_some() || fault.no_shell() {
                     world.tell(at, PhaseState::Failed, Some(&fault));
-                    return Ok(Some(LoopEnd::Failed(at, Why::Verification, fault)));
+                    let why = if fault.no_shell() { Why::NoShell } else { Why::Verification };
+                    return Ok(Some(LoopEnd::Failed(at, why, fault)));
                 }
                 world.tell(at, PhaseState::Reopened, Some(&fault));
                 return Ok(None);

@@ -1,7 +1,7 @@
 //! The values for the prompts of a phase: its description, and the last failure.
 
 use super::machine::{Failing, Fault};
-use crate::clean::last_lines;
+use crate::clean::last_bytes;
 use crate::workflow::markdown::fenced;
 use crate::workflow::plan::PlanPhase;
 use std::fmt::Write;
@@ -58,7 +58,7 @@ fn command(failing: &Failing) -> String {
         (false, None, None) => "it could not be started".to_owned(),
     };
     let mut text = format!("{}\n\nResult: {how}\n\n", fenced("sh", &failing.command));
-    let output = last_lines(&failing.output, OUTPUT);
+    let output = last_bytes(&failing.output, OUTPUT);
     match output.trim().is_empty() {
         true => text.push_str("It printed nothing."),
         false => {

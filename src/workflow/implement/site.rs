@@ -13,7 +13,7 @@ use super::ready::READ_LIMIT;
 use super::ready::ReadyPlan;
 use super::report::{self, Account};
 use crate::agent::registry::Dialect;
-use crate::clean::last_lines;
+use crate::clean::last_bytes;
 use crate::engine::no_thread;
 use crate::process::errand::Errand;
 use crate::process::git::Baseline;
@@ -301,11 +301,13 @@ impl World for Site<'_, '_, '_> {
             return Ok(None);
         }
         let exit = end.exit.filter(|_| !end.timed_out);
+        let no_shell = matches!(&end.outcome, Outcome::Failed(failure) if failure.code != Code::Timeout);
         Ok(Some(Failing {
             command: command.to_owned(),
             exit_code: exit.and_then(|exit| exit.code),
             signal: exit.and_then(|exit| exit.signal),
             timed_out: end.timed_out,
+            no_shell,
             output: output.try_recv().unwrap_or_default(),
         }))
     }
@@ -373,7 +375,7 @@ impl Site<'_, '_, '_> {
         if end.exit.is_none_or(|exit| exit.code != Some(0)) {
             let mut failure = refused("see its output");
             let output = output.try_recv().unwrap_or_default();
-            failure.agent_message = Some(last_lines(&output, 4 << 10)).filter(|said| !said.is_empty()).map(Into::into);
+            failure.agent_message = Some(last_bytes(&output, 4 << 10)).filter(|said| !said.is_empty()).map(Into::into);
             return Err(failure.into());
         }
         self.accounts[index].commit = commit::head(self.outer.errand(None, commit::look(commits.root()))?);
