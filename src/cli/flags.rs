@@ -5,7 +5,7 @@ use super::agents::{AgentsArgs, Export, Open, SessionsArgs, filled};
 use super::config::ConfigArgs;
 use super::row::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
 use super::workflow::{CheckArgs, InitArgs};
-use super::{Output, Replay, one_of, text, variable};
+use super::{Output, Replay, one_of, seconds, text, variable};
 use crate::agent::registry::DEFAULT;
 
 const POLICY_HELP: &str = "\
@@ -150,6 +150,17 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         },
     )
     .values(&["jsonl"]),
+    own(
+        "input-timeout",
+        "SECONDS",
+        FlagForm::Text,
+        "how long to wait for piped input to begin",
+        |to: &mut Adhoc, flag, value| {
+            to.input_timeout = Some(seconds(flag, &value)?);
+            Ok(())
+        },
+    )
+    .default("60"),
     own("on-eof", "ACTION", FlagForm::Text, "what to do when stdin ends", |to: &mut Adhoc, flag, value| {
         to.on_eof = AtEof::read(flag, &value)?;
         Ok(())
