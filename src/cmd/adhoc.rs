@@ -25,8 +25,9 @@ use crate::run::OnEof;
 use crate::terminal::{Detail, Features, Look, TerminalFront};
 use crate::workflow::outer::Ended;
 use std::io::IsTerminal;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::MetadataExt;
 use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -296,7 +297,7 @@ fn look(adhoc: &Adhoc, alert: bool) -> Look {
         person,
         live,
         escapes,
-        shared: person && may_be_seen(&std::io::stdout()),
+        shared: (person && may_be_seen(&std::io::stdout())) || is_merged(),
         page,
         diff_lines,
         alert: live && alert && !adhoc.no_alert,
@@ -309,6 +310,13 @@ fn may_be_seen(stdout: &std::io::Stdout) -> bool {
     let file = stdout.as_fd().try_clone_to_owned().map(std::fs::File::from);
     let kind = file.and_then(|file| file.metadata()).map(|meta| meta.file_type());
     stdout.is_terminal() || kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
+}
+
+/// Whether stdout and stderr are one file or pipe, as after `2>&1`.
+fn is_merged() -> bool {
+    let file = |stream: BorrowedFd<'_>| stream.try_clone_to_owned().and_then(|fd| std::fs::File::from(fd).metadata());
+    let (out, err) = (file(std::io::stdout().as_fd()), file(std::io::stderr().as_fd()));
+    out.ok().zip(err.ok()).is_some_and(|(out, err)| (out.dev(), out.ino()) == (err.dev(), err.ino()))
 }
 
 /// The terminal on which a person answers: stdin, or the controlling terminal if stdin contains the prompt.
