@@ -373,3 +373,25 @@ fn a_command_that_does_not_exist_costs_two_attempts_and_is_named() {
     assert!(failed["message"].as_str().unwrap().contains("no-such-command --all"), "{failed}");
     assert_eq!(prompts(&outcome).len(), 2);
 }
+
+/// A command is code that the agent wrote: it must not rewrite the test that runs next.
+#[test]
+fn a_command_that_rewrites_a_protected_test_fails_the_phase() {
+    let text = plan(&[phase(1, &["make -s", "sh tests/run.sh"], "\n### Protect\n\n- tests/\n")]);
+    let case = project(&text, "printf 'all:\n\t@echo exit 0 >tests/run.sh\n' >Makefile").git();
+    let case = case.file("work/tests/run.sh", "exit 1\n");
+    let outcome = run(case, allowed(json!({"attempts": 1})));
+    let failed = outcome.failed("verification_failed");
+    assert_eq!((&failed["detail"]["command"], &failed["workflow"]["complete"]), (&json!("make -s"), &json!(false)));
+    assert!(failed["message"].as_str().unwrap().contains("its command changed protected files"), "{failed}");
+}
+
+#[test]
+fn a_protected_link_protects_what_it_leads_to() {
+    let text = plan(&[phase(1, &["sh tests/run.sh"], "\n### Protect\n\n- tests/\n")]);
+    let case = project(&text, "echo exit 0 >real/run.sh").git().file("work/real/run.sh", "exit 1\n");
+    std::os::unix::fs::symlink("real", case.work().join("tests")).unwrap();
+    let outcome = run(case, allowed(json!({"attempts": 1})));
+    let failed = outcome.failed("verification_failed");
+    assert!(failed["message"].as_str().unwrap().contains("protected files changed"), "{failed}");
+}

@@ -1,7 +1,8 @@
 //! The protected paths of a phase: their contents before its first attempt, and their differences later.
 //!
-//! Files are compared by content and permissions, and not by times, which anybody can set. No link is followed: a link
-//! is compared by its target, even if it replaces a folder of the path.
+//! Files are compared by content and permissions, and not by times, which anybody can set. A link is compared by its
+//! target, even if it replaces a folder of the path, and the file or folder that it leads to is protected too. Only a
+//! link to a folder that contains the link is not followed.
 
 use crate::process::query::Until;
 use crate::protocol::failure::Failure;
@@ -76,6 +77,12 @@ impl ProtectedState {
         Ok(ProtectedState { entries: entries.to_vec(), held, keys })
     }
 
+    /// The protected paths that only links lead to: relative to the project's folder if inside, otherwise absolute.
+    pub(crate) fn behind_links(&self) -> impl Iterator<Item = String> {
+        let is_new = |path: &&PathBuf| !self.entries.iter().any(|entry| path.starts_with(entry));
+        self.held.keys().filter(is_new).map(|path| path.to_string_lossy().into_owned())
+    }
+
     /// The changed paths, in order, relative to the project's folder.
     pub(crate) fn differences(&self, project: &Path, until: &Until) -> Vec<String> {
         let mut now = BTreeMap::new();
@@ -100,6 +107,8 @@ struct Walk<'a> {
     keys: &'a [RandomState; 2],
     until: &'a Until,
     held: BTreeMap<PathBuf, Held>,
+    /// Folders that links lead to, not yet walked.
+    linked: Vec<PathBuf>,
     files: usize,
     folders: usize,
     bytes: u64,
@@ -107,12 +116,15 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(project: &'a Path, keys: &'a [RandomState; 2], until: &'a Until) -> Walk<'a> {
-        Walk { project, keys, until, held: BTreeMap::new(), files: 0, folders: 0, bytes: 0 }
+        Walk { project, keys, until, held: BTreeMap::new(), linked: Vec::new(), files: 0, folders: 0, bytes: 0 }
     }
 
     fn all(&mut self, entries: &[String]) -> Result<BTreeMap<PathBuf, Held>, Unread> {
         for entry in entries {
             self.entry(Path::new(entry))?;
+        }
+        while let Some(folder) = self.linked.pop() {
+            self.folder(folder)?;
         }
         Ok(std::mem::take(&mut self.held))
     }
@@ -171,8 +183,26 @@ impl<'a> Walk<'a> {
         } else {
             Held::Other
         };
+        let is_link = matches!(held, Held::Link(_));
         self.held.insert(path, held);
-        Ok(())
+        if is_link { self.follow(&absolute) } else { Ok(()) }
+    }
+
+    /// Adds what a link leads to. Walks a folder later, so that the depth of links costs no stack.
+    fn follow(&mut self, link: &Path) -> Result<(), Unread> {
+        let Ok(target) = link.canonicalize() else { return Ok(()) };
+        if link.parent().and_then(|folder| folder.canonicalize().ok()).is_some_and(|at| at.starts_with(&target)) {
+            return Ok(());
+        }
+        let path = target.strip_prefix(self.project).map(Path::to_owned).unwrap_or_else(|_| target.clone());
+        match fs::symlink_metadata(&target) {
+            Ok(metadata) if metadata.is_dir() => {
+                self.linked.push(path);
+                Ok(())
+            }
+            Ok(metadata) => self.add(path, &metadata),
+            Err(_) => Ok(()),
+        }
     }
 
     fn count(&mut self, bytes: u64) -> Result<(), Unread> {
@@ -205,9 +235,9 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether a path, relative to the project's folder, is a protected path or lies in one.
-pub(crate) fn covers(entries: &[String], path: &Path) -> bool {
-    entries.iter().any(|entry| path.starts_with(entry))
+/// Whether an absolute path is a protected path or lies in one. `project`: the folder to which `entries` are relative.
+pub(crate) fn covers(project: &Path, entries: &[String], path: &Path) -> bool {
+    entries.iter().any(|entry| path.starts_with(project.join(entry)))
 }
 
 #[cfg(test)]
@@ -279,18 +309,41 @@ mod tests {
             fs::rename(at.join("tests"), at.join("moved")).unwrap();
             symlink("moved", at.join("tests")).unwrap();
         };
-        assert_eq!(after(swap_folder), ["tests", "tests/a", "tests/deep", "tests/deep/b"]);
+        let moved = ["moved", "moved/a", "moved/deep", "moved/deep/b"];
+        assert_eq!(after(swap_folder), [&moved[..], &["tests", "tests/a", "tests/deep", "tests/deep/b"]].concat());
         let swap_file = |at: &Path| {
             fs::rename(at.join("Makefile"), at.join("moved")).unwrap();
             symlink("moved", at.join("Makefile")).unwrap();
         };
-        assert_eq!(after(swap_file), ["Makefile"]);
-        // A loop of links ends, and the target of a link does not matter.
+        assert_eq!(after(swap_file), ["Makefile", "moved"]);
+        // A link to a folder around it protects nothing else.
         let folder = project();
         symlink("..", folder.path().join("tests/up")).unwrap();
         let before = ProtectedState::take(folder.path(), &["tests/".to_owned()], &soon()).unwrap();
         fs::write(folder.path().join("free"), "changed").unwrap();
         assert_eq!(before.differences(folder.path(), &soon()), [""; 0]);
+    }
+
+    #[test]
+    fn a_change_behind_a_link_is_found() {
+        let (folder, outside) = (project(), tempfile::tempdir().unwrap());
+        let at = folder.path().canonicalize().unwrap();
+        let shared = outside.path().canonicalize().unwrap().join("run.sh");
+        fs::create_dir_all(at.join("checks")).unwrap();
+        fs::write(&shared, "make test").unwrap();
+        symlink("../tests/deep", at.join("checks/deep")).unwrap();
+        symlink(&shared, at.join("checks/run.sh")).unwrap();
+        symlink("loop", at.join("checks/loop")).unwrap();
+        let take = || ProtectedState::take(&at, &["checks/".to_owned()], &soon()).unwrap();
+        let before = take();
+        assert_eq!(before.differences(&at, &soon()), [""; 0]);
+        let behind: Vec<String> = before.behind_links().collect();
+        assert_eq!(behind, [shared.to_str().unwrap(), "tests/deep", "tests/deep/b"]);
+        fs::write(&shared, "exit 0").unwrap();
+        assert_eq!(before.differences(&at, &soon()), [shared.to_str().unwrap()]);
+        let before = take();
+        fs::write(at.join("tests/deep/b"), "TWO").unwrap();
+        assert_eq!(before.differences(&at, &soon()), ["tests/deep/b"]);
     }
 
     #[test]
@@ -334,7 +387,7 @@ mod tests {
         for (path, covered) in
             [("tests/a", true), ("tests", true), ("Makefile", true), ("testsuite", false), ("src/tests/a", false)]
         {
-            assert_eq!(covers(&entries, Path::new(path)), covered, "{path}");
+            assert_eq!(covers(Path::new("/p"), &entries, &Path::new("/p").join(path)), covered, "{path}");
         }
     }
 }

@@ -62,8 +62,8 @@ impl Target {
     /// Takes the locks: only one workflow at a time works on a name, and only one `implement` in a project.
     pub(super) fn lock(&self) -> Result<[Lock; 2], Failure> {
         let name = Slug::of_file(self.path.folder.file_name().unwrap_or_default());
-        let project = Lock::take(&self.project, "_implement", "a plan of this project")?;
-        Ok([project, Lock::take(&self.project, name.as_str(), name.as_str())?])
+        let project = Lock::of_project(&self.project)?;
+        Ok([project, Lock::of_name(&self.project, name.as_str())?])
     }
 }
 

@@ -109,6 +109,7 @@ fn with_detail(mut failure: Failure, at: Attempt, id: String, fault: &Fault) -> 
 pub(super) fn words(fault: &Fault) -> Cow<'static, str> {
     let fixed = match fault {
         Fault::Command(failing) if failing.no_shell => "/bin/sh cannot be started",
+        Fault::Command(failing) if !failing.changed.is_empty() => "its command changed protected files",
         Fault::Command(failing) if failing.timed_out => "its command took too long",
         Fault::Command(failing) if failing.not_found() => {
             return format!("its command was not found: {}", short(&failing.command, SHOWN)).into();

@@ -98,6 +98,18 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
         self.phase(index).protect.iter().map(|entry| entry.path.clone()).collect()
     }
 
+    /// Records these protected paths. `index`: the phase that protects too much, if they exceed the limits.
+    fn protect(&mut self, paths: Vec<String>, index: usize) -> Result<(), Stop> {
+        let project = self.ready.project.folder().to_owned();
+        let take = move |until: &Until| ProtectedState::take(&project, &paths, until);
+        match self.wait(READ_LIMIT, take)?.unwrap_or(Err(Unread::GivenUp)) {
+            Ok(state) => self.protected = Some(Arc::new(state)),
+            Err(Unread::TooLarge) => return Err(too_large(self.phase(index)).into()),
+            Err(Unread::GivenUp) => return Err(no_thread().into()),
+        }
+        Ok(())
+    }
+
     /// Restores plan.md if somebody changed it.
     pub(super) fn restore(&mut self) -> Result<(), Stop> {
         let Some(back) = self.plan.restore()? else { return Ok(()) };
@@ -193,14 +205,13 @@ impl World for Site<'_, '_, '_> {
 
     fn begin(&mut self, index: usize) -> Result<(), Stop> {
         self.began = Some(self.outer.elapsed());
-        let (project, paths) = (self.ready.project.folder().to_owned(), self.guarded(index));
-        let take = move |until: &Until| ProtectedState::take(&project, &paths, until);
-        match self.wait(READ_LIMIT, take)?.unwrap_or(Err(Unread::GivenUp)) {
-            Ok(state) => self.protected = Some(Arc::new(state)),
-            Err(Unread::TooLarge) => return Err(too_large(self.phase(index)).into()),
-            Err(Unread::GivenUp) => return Err(no_thread().into()),
-        }
-        Ok(())
+        let paths = self.guarded(index);
+        self.protect(paths, index)
+    }
+
+    fn begin_final(&mut self) -> Result<(), Stop> {
+        let paths = (0..self.ready.plan.phases.len()).flat_map(|index| self.guarded(index)).collect();
+        self.protect(paths, 0)
     }
 
     fn end(&mut self, index: usize) {
@@ -253,6 +264,7 @@ impl World for Site<'_, '_, '_> {
 
     fn turn(&mut self, at: Attempt, prompt: TurnPrompt<'_>) -> Result<AgentTurn, Stop> {
         let mut paths = self.guarded(at.phase);
+        paths.extend(self.protected.iter().flat_map(|state| state.behind_links()));
         paths.push(self.ready.path.folder.to_string_lossy().into_owned());
         let judge = Guarded { project: self.ready.project.folder().to_owned(), paths };
         let project = self.ready.project.folder().to_owned();
@@ -308,6 +320,7 @@ impl World for Site<'_, '_, '_> {
             signal: exit.and_then(|exit| exit.signal),
             timed_out: end.timed_out,
             no_shell,
+            changed: Vec::new(),
             output: output.try_recv().unwrap_or_default(),
         }))
     }

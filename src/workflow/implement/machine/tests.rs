@@ -29,6 +29,10 @@ impl World for Fake {
         Ok(())
     }
 
+    fn begin_final(&mut self) -> Result<(), ()> {
+        Ok(())
+    }
+
     fn end(&mut self, phase: usize) {
         self.log.push(format!("P{} ends", phase + 1));
     }
@@ -402,4 +406,21 @@ fn without_a_shell_the_run_ends_at_the_first_command() {
     let (ending, _) = run(&[done], &mut world);
     let (at, why, _) = failure(&ending).unwrap();
     assert_eq!((at.number, why), (0, &Why::NoShell));
+}
+
+#[test]
+fn a_command_that_changes_a_protected_path_has_failed() {
+    let changed = || vec!["tests/run.sh".to_owned()];
+    // Looked at before the commands, after the first, and so on.
+    let mut world = Fake { differences: [Vec::new(), changed()].into(), ..Fake::default() };
+    let phases = [phase(&["a", "b"])];
+    let (ending, all) = run(&phases, &mut world);
+    assert_eq!((ending, all.progress[0].attempts), (Ok(LoopEnd::Complete), 2));
+    assert_eq!(world.turns_and_commands()[..3], ["P1 turn (new)", "P1 a: passed", "P1 turn (retry: a)"]);
+    // In the final check it reopens the phase.
+    let done = LoopPhase { done: true, ..phase(&["a"]) };
+    let mut world = Fake { differences: [changed()].into(), ..Fake::default() };
+    let (ending, _) = run(&[done], &mut world);
+    assert_eq!(ending, Ok(LoopEnd::Complete));
+    assert!(world.log.contains(&"P1 reopened 0".to_owned()), "{:?}", world.log);
 }
