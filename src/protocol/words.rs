@@ -90,6 +90,7 @@ words! {
         Unguarded = "unguarded", PlanChanged = "plan_changed", SpecChanged = "spec_changed",
         SpecViolations = "spec_violations", Unverified = "unverified", UnexpectedChange = "unexpected_change",
         UntrustedPrompt = "untrusted_prompt", NotCommitted = "not_committed",
+        PermissionTooLong = "permission_too_long",
     }
     /// A workflow.
     WorkflowKind { Spec = "spec", Plan = "plan", Implement = "implement" }

@@ -20,6 +20,7 @@ mod agents;
 mod alone;
 mod anomalies;
 mod answers;
+mod approvals;
 mod ask_server;
 mod boundaries;
 mod cancel;

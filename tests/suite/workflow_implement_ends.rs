@@ -395,3 +395,50 @@ fn a_protected_link_protects_what_it_leads_to() {
     let failed = outcome.failed("verification_failed");
     assert!(failed["message"].as_str().unwrap().contains("protected files changed"), "{failed}");
 }
+
+#[test]
+fn consent_covers_only_what_one_question_shows_whole() {
+    let long = |count: usize, bytes: usize| {
+        let command = |n: usize| format!("true {n} {}", "x".repeat(bytes));
+        let phases: Vec<String> = (0..count.div_ceil(20))
+            .map(|at| {
+                let all: Vec<String> = (at * 20..count.min(at * 20 + 20)).map(command).collect();
+                phase(at as u32 + 1, &all.iter().map(String::as_str).collect::<Vec<_>>(), "")
+            })
+            .collect();
+        plan(&phases)
+    };
+    // 50 commands of 1,000 bytes are shown whole.
+    let mut session = project(&long(50, 1000), "touch a").git().spawn();
+    session.start(json!({"prompt": "greeting"}));
+    let question = session.until("run.question");
+    let detail = question.payload()["subject"]["detail"].as_str().unwrap().to_owned();
+    assert_eq!((detail.lines().count(), &question.payload()["truncated"]), (50, &Value::Null));
+    assert!(detail.lines().all(|line| line.len() > 1000));
+    session.answer(&question, json!("deny"));
+    session.finish().failed("question_declined");
+    // Neither a small frame nor many commands may hide some of them.
+    for (text, frame) in [(long(40, 500), 16 << 10), (long(80, 1000), 256 << 10)] {
+        let start = json!({"prompt": "greeting", "max_frame_bytes": frame});
+        let outcome = run(project(&text, "touch a").git(), start);
+        let failed = outcome.failed("invalid_request");
+        assert_eq!(failed["detail"]["reason"], "consent", "{failed}");
+        assert_eq!(prompts(&outcome).len(), 0);
+    }
+}
+
+#[test]
+fn a_command_that_redaction_would_change_is_refused() {
+    for command in [
+        "true Authorization: x;touch ran;true",
+        "true -----BEGIN PRIVATE KEY----- ;touch ran",
+        "curl -u hunter2-Zq7731/x+y a",
+    ] {
+        let start = json!({"prompt": "greeting", "secrets": ["hunter2-Zq7731/x+y"]});
+        let outcome = run(project(&one(&[command]), "touch a").git(), start);
+        let failed = outcome.failed("invalid_request");
+        assert_eq!(failed["detail"]["reason"], "consent", "{failed}");
+        assert!(failed["message"].as_str().unwrap().contains("secret"), "{failed}");
+        assert!(!outcome.case().work().join("ran").exists());
+    }
+}

@@ -282,7 +282,7 @@ fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
     let (category, title) = match kind {
         "commandExecution" => {
             locations = item.objects("commandActions").filter_map(|action| at(action.string("path")?)).collect();
-            (Category::Execute, title("Shell", &command(item)))
+            (Category::Execute, title("Shell", &whole_command(item)))
         }
         "fileChange" => {
             locations = item.objects("changes").filter_map(|change| at(change.string("path")?)).collect();
@@ -312,8 +312,38 @@ fn at(path: String) -> Option<Place> {
     (!path.is_empty()).then(|| Place { path: path.into(), line: None })
 }
 
-/// A command without its shell wrapper.
-pub(super) fn command<'a>(item: &Object<'a>) -> Cow<'a, str> {
+/// The command without its shell wrapper, unless Codex left out more than the wrapper. Codex omits parts of a script
+/// that it considers unimportant, such as a change of the directory.
+pub(super) fn whole_command(params: &Object<'_>) -> String {
+    let short = first_action(params);
+    let Some(whole) = params.str("command") else { return short.into_owned() };
+    let unquoted = ["'", "\"", ""].iter().find_map(|quote| {
+        let wrapper = whole.strip_suffix(quote)?.strip_suffix(&*short)?.strip_suffix(quote)?;
+        is_shell(wrapper).then_some(())
+    });
+    if unquoted.is_some() { short.into_owned() } else { whole.into_owned() }
+}
+
+/// Whether a text is a known shell with flags, up to its script: `/bin/bash -lc `.
+fn is_shell(wrapper: &str) -> bool {
+    let Some((shell, flags)) = wrapper.strip_suffix(' ').and_then(|wrapper| wrapper.split_once(' ')) else {
+        return false;
+    };
+    let folder = shell.rsplit_once('/').map_or("/", |(folder, _)| folder);
+    let name = shell.rsplit('/').next().unwrap_or_default();
+    let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte));
+    let is_flag = |flag: &str| flag.strip_prefix('-').is_some_and(|flag| flag.bytes().all(|b| b.is_ascii_lowercase()));
+    let is_known = ["sh", "bash", "zsh", "dash", "ksh"].contains(&name);
+    let ends = flags.rsplit(' ').next().is_some_and(|flag| flag.ends_with('c'));
+    is_known
+        && ["/", "/bin", "/usr/bin", "/usr/local/bin"].contains(&folder)
+        && plain(shell)
+        && flags.split(' ').all(is_flag)
+        && ends
+}
+
+/// The command of the only action that Codex sees in a script, or else the script.
+fn first_action<'a>(item: &Object<'a>) -> Cow<'a, str> {
     let mut actions = item.objects("commandActions");
     match (actions.next(), actions.next()) {
         (Some(only), None) => only.str("command"),
