@@ -108,8 +108,11 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     field("start_timeout_s", "SECONDS", "limit until the agent's first line"),
     field("idle_timeout_s", "SECONDS", "limit for the agent's silence, 0 = off"),
     field("tool_timeout_s", "SECONDS", "how long a running tool pauses the idle timeout"),
-    field("max_turns", "N", "limit on turns, as the agent counts them"),
-    field("max_cost_usd", "USD", "limit on cost in US dollars, as the agent counts it"),
+    field("max_turns", "N", "limit on calls of the model"),
+    field("max_tool_calls", "N", "limit on calls of tools"),
+    field("max_tokens", "N", "limit on input and output tokens"),
+    field("max_cost_usd", "USD", "limit on cost in US dollars"),
+    field("on_unsupported", "ACTION", "what to do about a limit that cannot be kept"),
     output(|to: &mut Adhoc, flag, value| {
         to.output = Some(Output::read(flag, &value)?);
         Ok(())

@@ -4,7 +4,7 @@
 use super::ids::SessionId;
 use super::json::{Fields, number, string};
 use super::limits;
-use super::words::{Category, Level, OnQuestionTimeout, Policy};
+use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
 use crate::redact::is_secret_name;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -297,6 +297,10 @@ pub(super) fn level(raw: &RawValue) -> Read<Level> {
 
 pub(super) fn on_question_timeout(raw: &RawValue) -> Read<OnQuestionTimeout> {
     string(raw).and_then(|w| OnQuestionTimeout::from_word(&w)).ok_or(Some(OnQuestionTimeout::EXPECTED))
+}
+
+pub(super) fn on_unsupported(raw: &RawValue) -> Read<OnUnsupported> {
+    string(raw).and_then(|w| OnUnsupported::from_word(&w)).ok_or(Some(OnUnsupported::EXPECTED))
 }
 
 /// The type of `permissions`, for messages; it names every category.

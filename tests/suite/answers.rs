@@ -3,6 +3,7 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
+use spektacular::agent::limit::{Keeper, Limit};
 use spektacular::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::frame::Stamper;
@@ -144,6 +145,10 @@ struct Asker {
 impl Driver for Asker {
     fn capabilities(&self) -> Capabilities {
         Capabilities { questions: Vec::new(), resume: None, deltas: None, structured_output: None, usage: None }
+    }
+
+    fn keeper(&self, _: Limit) -> Keeper {
+        Keeper::Run
     }
 
     fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Launch, Failure> {

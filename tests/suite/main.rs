@@ -22,6 +22,7 @@ mod anomalies;
 mod answers;
 mod ask_server;
 mod boundaries;
+mod budgets;
 mod cancel;
 mod changes;
 mod clock;

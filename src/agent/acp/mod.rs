@@ -23,6 +23,7 @@ use self::profile::Profile;
 use self::session::{Phase, SessionSetup};
 use self::updates::Said;
 use super::json::{Index, Object};
+use super::limit::{Keeper, Limit};
 use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
@@ -213,6 +214,16 @@ impl Driver for Acp {
         }
     }
 
+    fn keeper(&self, limit: Limit) -> Keeper {
+        match limit {
+            Limit::MaxToolCalls => Keeper::Run,
+            Limit::McpServers => Keeper::Agent,
+            Limit::MaxTurns | Limit::MaxTokens | Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools => {
+                Keeper::Nobody
+            }
+        }
+    }
+
     /// Whether the agent really does is known after the handshake.
     fn takes_images(&self) -> bool {
         true
@@ -220,7 +231,7 @@ impl Driver for Acp {
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         // ACP does not support the other settings.
-        let mut follows = vec!["model", "system_prompt", "mcp_servers"];
+        let mut follows = vec!["model", "system_prompt"];
         follows.extend(self.profile.dir_flag.map(|_| "add_dirs"));
         follows.extend(self.profile.has_modes.then_some("mode"));
         without_effect(settings, &follows, turn);

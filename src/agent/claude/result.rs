@@ -28,10 +28,19 @@ impl Claude {
         Some(())
     }
 
+    /// Reports the tokens of a response that ended. Its last event has the whole figure.
+    pub(super) fn count_tokens(&mut self, line: &Object<'_>, turn: &mut Turn) {
+        let Some(streamed) = &mut self.streamed else { return };
+        let Some(event) = line.object("event").filter(|event| event.is("type", "message_delta")) else { return };
+        *streamed = streamed.plus(&usage::of_turn(&event));
+        turn.events.push(AgentEvent::Usage(self.used.plus(streamed)));
+    }
+
     /// The usage of this run so far. In a resumed session, the sums over the process include the usage of earlier runs
     /// (seen with 2.1.330). In that case the turns are added up, and the cost is known only if the cost of the earlier
     /// runs is known.
     fn usage(&mut self, result: &Object<'_>) -> Usage {
+        self.streamed = self.streamed.map(|_| Usage::default());
         self.used = self.used.plus(&usage::of_turn(result));
         match usage::of_process(result).filter(|_| !self.resuming) {
             Some(usage) => usage,

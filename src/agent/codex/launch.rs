@@ -65,7 +65,7 @@ fn server_name(server: &McpServer) -> Result<&str, Failure> {
 }
 
 /// The settings that Codex supports.
-pub(super) const FOLLOWS: &[&str] = &["model", "effort", "system_prompt", "output_schema", "mcp_servers", "add_dirs"];
+pub(super) const FOLLOWS: &[&str] = &["model", "effort", "system_prompt", "output_schema", "add_dirs"];
 
 /// Our `clientInfo`. The version is the protocol's, so that recordings do not depend on a release.
 pub(super) fn initialize(progress: Level) -> Value {
