@@ -241,7 +241,7 @@ pub enum AgentEvent {
     Plan(Entries),
     /// The agent's plan as one text: one entry per line, and headings.
     PlanText(Text),
-    /// The model was called.
+    /// A call of the model ended, and the tools that it asked for are done.
     ModelCalled,
     /// The usage of the whole run so far.
     Usage(Usage),

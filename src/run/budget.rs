@@ -18,6 +18,8 @@ pub(super) struct Budget {
     turns: u64,
     /// The number of calls of tools so far.
     tool_calls: u64,
+    /// Whether the current call of the model asked for a tool.
+    used_tools: bool,
 }
 
 /// A list of tools in the agent's words.
@@ -52,24 +54,24 @@ impl Budget {
             disallowed: list(&settings.disallowed_tools, Limit::DisallowedTools),
             turns: 0,
             tool_calls: 0,
+            used_tools: false,
         }
     }
 
     /// Counts a call of a tool. Returns the limit that it exceeds.
     pub(super) fn count_tool_call(&mut self) -> Option<Limit> {
         self.tool_calls += 1;
+        self.used_tools = true;
         self.max_tool_calls.is_some_and(|max| self.tool_calls > max).then_some(Limit::MaxToolCalls)
     }
 
-    /// Counts a call of the model. Returns the limit that it exceeds.
+    /// Counts a call of the model. Returns the limit that it exceeds, or that the next call would exceed: an agent
+    /// calls its model again once the tools are done.
     pub(super) fn count_model_call(&mut self) -> Option<Limit> {
         self.turns += 1;
-        self.max_turns.is_some_and(|max| self.turns > max).then_some(Limit::MaxTurns)
-    }
-
-    /// The limit that the model's next call would exceed. The agent calls its model again once its tools are done.
-    pub(super) fn next_model_call(&self) -> Option<Limit> {
-        self.max_turns.is_some_and(|max| self.turns >= max).then_some(Limit::MaxTurns)
+        let used_tools = std::mem::take(&mut self.used_tools);
+        let needed = self.turns + u64::from(used_tools);
+        self.max_turns.is_some_and(|max| needed > max).then_some(Limit::MaxTurns)
     }
 
     /// The limit that the usage of the whole run exceeds.
@@ -117,13 +119,15 @@ mod tests {
 
     #[test]
     fn a_limit_is_exceeded_only_beyond_it() {
-        let mut budget =
-            Budget { max_turns: Some(1), max_tool_calls: Some(2), max_tokens: Some(10), ..Budget::default() };
+        let mut budget = Budget { max_tool_calls: Some(2), max_tokens: Some(10), ..Budget::default() };
         assert_eq!([(); 3].map(|()| budget.count_tool_call()), [None, None, Some(Limit::MaxToolCalls)]);
-        assert_eq!(budget.next_model_call(), None);
-        assert_eq!(budget.count_model_call(), None);
-        assert_eq!(budget.next_model_call(), Some(Limit::MaxTurns));
-        assert_eq!(budget.count_model_call(), Some(Limit::MaxTurns));
+        let mut turns = Budget { max_turns: Some(2), ..Budget::default() };
+        assert_eq!([turns.count_model_call(), turns.count_model_call()], [None, None]);
+        assert_eq!(turns.count_model_call(), Some(Limit::MaxTurns));
+        // The second call asked for a tool, so that a third one follows.
+        let mut turns = Budget { max_turns: Some(2), ..Budget::default() };
+        assert_eq!((turns.count_tool_call(), turns.count_model_call()), (None, None));
+        assert_eq!((turns.count_tool_call(), turns.count_model_call()), (None, Some(Limit::MaxTurns)));
         let used = |input, output| Usage { input_tokens: Some(input), output_tokens: Some(output), ..Usage::default() };
         assert_eq!(budget.exceeded_by(&used(6, 4)), None);
         assert_eq!(budget.exceeded_by(&used(6, 5)), Some(Limit::MaxTokens));

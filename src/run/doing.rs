@@ -145,8 +145,7 @@ impl Live {
         let Some(EndedCall { progress, name }) = over else { return };
         self.progress(progress, None);
         let excluded = self.work.budget.excludes(&name, ToolMoment::Done).filter(|_| did_work);
-        let next = self.work.budget.next_model_call().filter(|_| !self.work.tools.any_running());
-        self.keep_limit(excluded.or(next));
+        self.keep_limit(excluded);
     }
 
     fn plan(&mut self, entries: Entries) {

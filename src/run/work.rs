@@ -180,11 +180,6 @@ impl Tools {
         self.kept
     }
 
-    /// Whether any call is running.
-    pub(super) fn any_running(&self) -> bool {
-        !self.running.is_empty()
-    }
-
     /// The time at which the latest running call began.
     pub(super) fn running_since(&self) -> Option<Duration> {
         self.began.last_key_value().map(|(_, began)| *began)

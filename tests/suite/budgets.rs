@@ -23,11 +23,15 @@ fn three_reads() -> Script {
     (1..=3).fold(Script::new(), read).done("Read.")
 }
 
-/// The last event of a streamed response, with its tokens.
-fn response(input: u64, output: u64) -> Value {
-    let usage = json!({"input_tokens": input, "cache_read_input_tokens": 10, "output_tokens": output});
-    json!({"type": "stream_event", "event": {"type": "message_delta", "delta": {}, "usage": usage},
-        "parent_tool_use_id": null, "session_id": SESSION})
+fn event(event: &Value) -> Value {
+    json!({"type": "stream_event", "event": event, "parent_tool_use_id": null, "session_id": SESSION})
+}
+
+/// The events that begin and end a streamed response, with its tokens.
+fn response(script: Script, input: u64, output: u64) -> Script {
+    let usage = json!({"input_tokens": input, "cache_read_input_tokens": 10, "output_tokens": 1});
+    let script = script.out(&event(&json!({"type": "message_start", "message": {"id": "msg", "usage": usage}})));
+    script.out(&event(&json!({"type": "message_delta", "delta": {}, "usage": {"output_tokens": output}})))
 }
 
 #[test]
@@ -42,8 +46,8 @@ fn one_tool_call_too_many_stops_the_agent() {
 #[test]
 fn tokens_count_before_the_turn_ends() {
     let script = || {
-        let script = Script::new().out(&response(40, 50)).tool("toolu_1", "Read", &json!({"file_path": "a"}), "text");
-        script.out(&response(40, 60)).sh("if [ -n \"$HANG\" ]; then listen; fi").done("Read.")
+        let script = response(Script::new(), 40, 50).tool("toolu_1", "Read", &json!({"file_path": "a"}), "text");
+        response(script, 40, 60).sh("if [ -n \"$HANG\" ]; then listen; fi").done("Read.")
     };
     // 40 + 10 cached + 50, and 40 + 10 + 60.
     reached(&run(Case::with(script()).env("HANG", "1"), json!({"max_tokens": 209})), "max_tokens");

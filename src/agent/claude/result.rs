@@ -28,11 +28,19 @@ impl Claude {
         Some(())
     }
 
-    /// Reports the tokens of a response that ended. Its last event has the whole figure.
+    /// Reports the tokens of a response: the input at its beginning, and the output at its end.
     pub(super) fn count_tokens(&mut self, line: &Object<'_>, turn: &mut Turn) {
         let Some(streamed) = &mut self.streamed else { return };
-        let Some(event) = line.object("event").filter(|event| event.is("type", "message_delta")) else { return };
-        *streamed = streamed.plus(&usage::of_turn(&event));
+        let Some(event) = line.object("event") else { return };
+        let used = match event.str("type").as_deref() {
+            Some("message_start") => {
+                let used = event.object("message").map(|message| usage::of_turn(&message)).unwrap_or_default();
+                Usage { output_tokens: None, ..used }
+            }
+            Some("message_delta") => Usage { output_tokens: usage::of_turn(&event).output_tokens, ..Usage::default() },
+            _ => return,
+        };
+        *streamed = streamed.plus(&used);
         turn.events.push(AgentEvent::Usage(self.used.plus(streamed)));
     }
 
