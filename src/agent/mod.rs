@@ -117,6 +117,8 @@ pub struct Launch {
     pub send: Vec<String>,
     /// The images whose labels are in one of its lines, now or later; see [`Image::label`].
     pub images: Vec<Image>,
+    /// Files to write for it, whose paths become its last arguments.
+    pub files: Vec<LaunchFile>,
     /// Whether to close its stdin after these lines.
     pub close_input: bool,
     /// The time limit for its first line if run.start sets none. `None`: no limit.
@@ -137,12 +139,24 @@ impl Launch {
             env_remove: Vec::new(),
             send: Vec::new(),
             images: Vec::new(),
+            files: Vec::new(),
             close_input: false,
             start_timeout: None,
             driver,
             install: None,
         }
     }
+}
+
+/// A file that only this run's agent reads, and that goes when the agent is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchFile {
+    /// The flag whose value is the file's path.
+    pub flag: &'static str,
+    /// The file's name.
+    pub name: &'static str,
+    /// The content.
+    pub text: String,
 }
 
 /// A line of the agent's stdout, without its LF.

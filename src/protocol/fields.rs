@@ -15,7 +15,7 @@ use super::read::{
     metadata, names, non_empty, object, on_question_timeout, on_unsupported, path, paths, permissions, positive,
     secrets, session_id, strings, zero_or_more,
 };
-use super::words::{Level, OnQuestionTimeout, OnUnsupported};
+use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
 use Care::{Free, Guards, Trusted};
 use serde::Serialize;
 use serde::ser::SerializeMap;
@@ -378,6 +378,14 @@ run_start! {
     fail_on_denied: bool = boolean, default(false), Shape::Bool, Some(Free), "fail-on-denied", shown;
     /// An object that run.started and the terminal frame return.
     metadata: Box<RawValue> = metadata, optional, Shape::Object, None, "metadata", hidden;
+}
+
+impl Settings {
+    /// Whether the agent may read and search without a question, but not run commands.
+    pub fn reads_unasked(&self) -> bool {
+        let lets_read = self.judge.as_ref().is_some_and(|judge| judge.lets_read());
+        self.permissions.reads_unasked() || lets_read && self.permissions.of(Category::Execute) != Policy::Allow
+    }
 }
 
 impl Options {

@@ -161,6 +161,7 @@ impl Driver for Asker {
             env_remove,
             send: Vec::new(),
             images: Vec::new(),
+            files: Vec::new(),
             close_input: false,
             start_timeout: None,
             driver: "asker",
