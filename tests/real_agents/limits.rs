@@ -53,6 +53,7 @@ fn cost_is_limited(agent: Agent) {
     holds(agent, "max_cost_usd", json!(0.000_001), 1);
 }
 
+#[track_caller]
 fn does_not_run(agent: Agent, limit: serde_json::Value) {
     let run = allowed(agent, "permission", limit);
     assert!(!run.made("asked.txt"), "the tool ran");
