@@ -10,6 +10,7 @@ use crate::agent::registry::DEFAULT;
 
 const POLICY_HELP: &str = "\
 POLICY is ask, allow or deny for every request, or a list by category of tool: read=allow,edit=ask,*=deny.
+read-only lets the agent read and search, and denies everything else.
 The categories are read, edit, delete, move, search, execute, fetch, think, agent, mcp, mode, other, and * for the rest.
 JSON works too: {\"read\":\"allow\",\"*\":\"ask\"}.
 A policy answers the agent's requests for permission. It is not a sandbox.";
@@ -84,7 +85,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     field("agent_args", "ARG", "an argument for the agent's own command line"),
     switch("raw_prompt", "true", "let the agent interpret commands in the prompt")
         .more("Without it, a prompt that begins with / or contains @path is passed as plain text."),
-    field("permissions", "POLICY", "ask, allow, deny, or read=allow,edit=ask,*=deny")
+    field("permissions", "POLICY", "ask, allow, deny, read-only, or read=allow,edit=ask,*=deny")
         .more(POLICY_HELP)
         .begins("Permissions and answers"),
     switch("permissions", "\"allow\"", "the same as --permissions allow").named("yes").short('y'),
@@ -108,8 +109,11 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     field("start_timeout_s", "SECONDS", "limit until the agent's first line"),
     field("idle_timeout_s", "SECONDS", "limit for the agent's silence, 0 = off"),
     field("tool_timeout_s", "SECONDS", "how long a running tool pauses the idle timeout"),
-    field("max_turns", "N", "limit on turns, as the agent counts them"),
-    field("max_cost_usd", "USD", "limit on cost in US dollars, as the agent counts it"),
+    field("max_turns", "N", "limit on calls of the model"),
+    field("max_tool_calls", "N", "limit on calls of tools"),
+    field("max_tokens", "N", "limit on input and output tokens"),
+    field("max_cost_usd", "USD", "limit on cost in US dollars"),
+    field("on_unsupported", "ACTION", "what to do about a limit that cannot be kept"),
     output(|to: &mut Adhoc, flag, value| {
         to.output = Some(Output::read(flag, &value)?);
         Ok(())

@@ -415,6 +415,7 @@ impl Put for Detail<'_> {
             && said.is_none()
             && stderr.is_none()
             && !unsupported
+            && failure.limit.is_none()
             && failure.reason.is_none()
             && failure.phase.is_none()
         {
@@ -422,7 +423,7 @@ impl Put for Detail<'_> {
         }
         out.push(b'{');
         let mut map = Object { out, empty: true };
-        known!(map; "reason": failure.reason, "http_status": failure.http_status.map(u64::from));
+        known!(map; "reason": failure.reason, "limit": failure.limit, "http_status": failure.http_status.map(u64::from));
         if unsupported {
             entries!(map; "supported": Own(&["1"]));
         }

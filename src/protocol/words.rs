@@ -56,6 +56,8 @@ words! {
     Level { Minimal = "minimal", Normal = "normal", Full = "full" }
     /// The effect of a timeout on a required question without a default.
     OnQuestionTimeout { Fail = "fail", Continue = "continue" }
+    /// The effect of a limit that cannot be kept.
+    OnUnsupported { Fail = "fail", Warn = "warn" }
     /// The state of the run.
     Status {
         Starting = "starting", Running = "running", WaitingForInput = "waiting_for_input", Retrying = "retrying",

@@ -64,6 +64,7 @@ fn sample(key: &str, layer: usize) -> Value {
         }
         "permissions" => one([json!("deny"), json!({"edit": "allow", "*": "ask"}), json!("allow")]),
         "on_question_timeout" => one([json!("continue"), json!("fail"), json!("continue")]),
+        "on_unsupported" => one([json!("warn"), json!("fail"), json!("warn")]),
         "progress" => one([json!("minimal"), json!("normal"), json!("full")]),
         "add_dirs" | "allowed_tools" | "disallowed_tools" | "agent_args" => json!([format!("x{layer}")]),
         "env_allow" => json!([format!("X{layer}_*")]),
@@ -382,7 +383,7 @@ fn set_accepts_the_same_values_as_the_flag() {
         assert_eq!(ok(&case, &["get", key]), format!("{shown}\n"), "{key} {text}");
     }
     for (key, text, why) in [
-        ("permissions", "read=allow,private", "permissions must be ask, allow or deny, or pairs such as"),
+        ("permissions", "read=allow,private", "permissions must be ask, allow, deny or read-only, or pairs such as"),
         ("permissions", "read=allow,read=deny", "permissions repeats a key."),
         ("output_schema", "@nothing", "output_schema: no such file."),
         (

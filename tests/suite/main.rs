@@ -23,6 +23,7 @@ mod answers;
 mod approvals;
 mod ask_server;
 mod boundaries;
+mod budgets;
 mod cancel;
 mod changes;
 mod clock;

@@ -12,6 +12,7 @@ mod errors;
 mod native;
 mod open_requests;
 pub(crate) mod profile;
+mod rules;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -20,15 +21,17 @@ mod updates;
 use self::call::Call;
 use self::open_requests::OpenRequests;
 use self::profile::Profile;
+use self::rules::{RuleFormat, ToolRules};
 use self::session::{Phase, SessionSetup};
 use self::updates::Said;
 use super::json::{Index, Object};
+use super::limit::{Keeper, Limit};
 use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, Wants, ask_user,
-    without_effect,
+    AgentEvent, AskKey, Base, CallKey, Driver, Launch, LaunchFile, Line, MessageKey, Reply, Turn, TurnOver, Wants,
+    ask_user, without_effect,
 };
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
@@ -213,6 +216,17 @@ impl Driver for Acp {
         }
     }
 
+    fn keeper(&self, limit: Limit) -> Keeper {
+        match limit {
+            Limit::MaxToolCalls => Keeper::Run,
+            Limit::McpServers => Keeper::Agent,
+            Limit::AllowedTools | Limit::DisallowedTools if self.profile.rules.is_some() => Keeper::Agent,
+            Limit::MaxTurns | Limit::MaxTokens | Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools => {
+                Keeper::Nobody
+            }
+        }
+    }
+
     /// Whether the agent really does is known after the handshake.
     fn takes_images(&self) -> bool {
         true
@@ -220,7 +234,7 @@ impl Driver for Acp {
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         // ACP does not support the other settings.
-        let mut follows = vec!["model", "system_prompt", "mcp_servers"];
+        let mut follows = vec!["model", "system_prompt"];
         follows.extend(self.profile.dir_flag.map(|_| "add_dirs"));
         follows.extend(self.profile.has_modes.then_some("mode"));
         without_effect(settings, &follows, turn);
@@ -233,11 +247,20 @@ impl Driver for Acp {
         ask_user::warn_if_taken(settings, turn);
         let mut first = Turn::default();
         self.initialize(&mut first);
-        let asking = self.profile.asking_env.iter().filter(|_| self.offers_asking);
-        let env = self.profile.env.iter().chain(asking);
-        let env = env.map(|(name, value)| ((*name).to_owned(), value.replace(profile::SERVER, &self.ask_server)));
+        let mut env: Vec<(String, String)> =
+            self.profile.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let rules = ToolRules::new(settings, self.profile.ask_tool);
+        let mut files = Vec::new();
+        match self.profile.rules {
+            Some(RuleFormat::OpenCode) => env.push(("OPENCODE_PERMISSION".into(), rules.opencode())),
+            Some(RuleFormat::Gemini) => {
+                let file = |text| LaunchFile { flag: "--policy", name: "policy.toml", text };
+                files.extend(rules.gemini().map(file));
+            }
+            None => {}
+        }
         let images = settings.attached.clone();
-        Ok(Launch { send: first.send, images, ..self.base.launch("acp", args, env.collect()) })
+        Ok(Launch { send: first.send, images, files, ..self.base.launch("acp", args, env) })
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {

@@ -194,9 +194,16 @@ impl Items {
             }
             // If a command is refused at once, the first message about it is its end.
             if is_new {
-                let Tool { category, title, locations } = tool;
+                let Tool { category, name, title, locations } = tool;
                 let (call, parent) = (CallKey::of(&key), spot.parent);
-                turn.events.push(AgentEvent::Tool { call, category, title: Some(title.into()), locations, parent });
+                turn.events.push(AgentEvent::Tool {
+                    call,
+                    category,
+                    name,
+                    title: Some(title.into()),
+                    locations,
+                    parent,
+                });
             }
         }
         for raw in item.array("receiverThreadIds") {
@@ -269,9 +276,10 @@ fn part_key(item: &str, part: &str, at: u64) -> String {
     format!("{item}/{part}{at}")
 }
 
-/// The category and title of a tool call.
+/// The category, name and title of a tool call.
 struct Tool {
     category: Category,
+    name: String,
     title: String,
     locations: Vec<Place>,
 }
@@ -305,7 +313,22 @@ fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
         "imageGeneration" => (Category::Other, "Image generation".into()),
         _ => return None,
     };
-    Some(Tool { category, title, locations })
+    Some(Tool { category, name: tool_name(kind, item), title, locations })
+}
+
+/// The tool behind an item, by the name under which Codex offers it to the model.
+fn tool_name(kind: &str, item: &Object<'_>) -> String {
+    let field = |name: &str| item.string(name).unwrap_or_default();
+    match kind {
+        "commandExecution" => "exec_command".into(),
+        "fileChange" => "apply_patch".into(),
+        "webSearch" => "web_search".into(),
+        "mcpToolCall" => format!("mcp__{}__{}", field("server"), field("tool")),
+        "imageView" => "view_image".into(),
+        "imageGeneration" => "image_generation".into(),
+        // A call of another agent, and a tool of ours.
+        _ => field("tool"),
+    }
 }
 
 fn at(path: String) -> Option<Place> {
