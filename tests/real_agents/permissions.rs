@@ -76,7 +76,12 @@ fn permission_always_covers_each_equal_request(agent: Agent) {
     let run = ask(agent, "always", permission("allow_always"));
     run.completed("Did it all.");
     let details = run.questions().iter().map(|question| question["payload"]["subject"]["title"].clone());
-    assert_eq!(run.questions().len(), 3, "one for each command and one for the edits: {:?}", details.collect::<Vec<_>>());
+    assert_eq!(
+        run.questions().len(),
+        3,
+        "one for each command and one for the edits: {:?}",
+        details.collect::<Vec<_>>()
+    );
     assert!(run.tools().iter().all(|(_, state)| *state == "completed"), "{:?}", run.tools());
     assert!(run.made("two.txt") && !run.made("asked.txt"), "{:?}", run.files());
 }

@@ -25,6 +25,7 @@ mod boundaries;
 mod cancel;
 mod changes;
 mod clock;
+mod closed;
 mod config;
 mod configured;
 mod declined;
