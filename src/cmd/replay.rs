@@ -12,7 +12,7 @@ use crate::protocol::json::{Fields, string};
 use crate::recording::{Moment, Recording};
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::BufRead;
+use std::io::{BufRead, ErrorKind};
 use std::path::{Component, Path};
 
 /// The demo agent's recording.
@@ -26,7 +26,10 @@ const DIFFERS: u8 = 65;
 pub(super) fn run(replay: &Replay) -> u8 {
     let text = match &replay.file {
         None => Ok(DEMO.to_owned()),
-        Some(file) => read_text(file, FILE_BYTES).map_err(|error| unread(error.kind()).to_owned()),
+        Some(file) => read_text(file, FILE_BYTES).map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => "the recording is longer than 1 GiB".to_owned(),
+            kind => unread(kind).to_owned(),
+        }),
     };
     let recording = text.and_then(|text| Recording::parse(&text));
     match recording {

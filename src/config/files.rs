@@ -81,6 +81,13 @@ pub(super) fn is_linked(path: &Path) -> bool {
     link(path) || path.parent().is_some_and(link)
 }
 
+/// Whether a project's file is reached through a link that leads out of the project: a stranger's project must not choose
+/// which file of the user's is read.
+pub(super) fn leads_out(path: &Path, project: &Path) -> bool {
+    let inside = || Some(path.canonicalize().ok()?.starts_with(project.canonicalize().ok()?));
+    is_linked(path) && inside() == Some(false)
+}
+
 /// Rejects a project's file that is a link.
 pub(super) fn not_linked(path: &Path) -> Result<(), Failure> {
     if is_linked(path) { Err(unusable(path, " is a symbolic link: replace it with a regular file")) } else { Ok(()) }
