@@ -26,9 +26,9 @@ const DIFFERS: u8 = 65;
 pub(super) fn run(replay: &Replay) -> u8 {
     let text = match &replay.file {
         None => Ok(DEMO.to_owned()),
-        Some(file) => read_text(file, FILE_BYTES).map_err(|error| match error.kind() {
-            ErrorKind::FileTooLarge => "the recording is longer than 1 GiB".to_owned(),
-            kind => unread(kind).to_owned(),
+        Some(file) => read_text(file, FILE_BYTES).map_err(|error| {
+            let is_long = error.kind() == ErrorKind::FileTooLarge;
+            if is_long { "the recording is longer than 1 GiB" } else { unread(error.kind()) }.to_owned()
         }),
     };
     let recording = text.and_then(|text| Recording::parse(&text));

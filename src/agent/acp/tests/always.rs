@@ -5,6 +5,7 @@ use crate::agent::acp::Acp;
 use crate::agent::acp::profile::{GEMINI, OPENCODE};
 use crate::agent::{AgentEvent, Driver, Turn};
 use crate::protocol::scope::Scope;
+use crate::protocol::text::Text;
 use serde_json::{Value, json};
 
 fn update(driver: &mut Acp, update: Value) -> (Vec<Value>, Vec<AgentEvent>) {
@@ -17,17 +18,15 @@ fn request(driver: &mut Acp, call: Value) -> (Vec<Value>, Vec<AgentEvent>) {
 }
 
 /// The detail and the scope of the permission among these events.
-fn asked(events: &[AgentEvent]) -> Option<(String, Scope)> {
+fn asked(events: &[AgentEvent]) -> Option<(Text, Scope)> {
     events.iter().find_map(|event| match event {
-        AgentEvent::Ask { asks, .. } => {
-            Some((asks[0].subject.as_ref()?.detail.unredacted().to_owned(), asks[0].scope.clone()?))
-        }
+        AgentEvent::Ask { asks, .. } => Some((asks[0].subject.as_ref()?.detail.clone(), asks[0].scope.clone()?)),
         _ => None,
     })
 }
 
 /// OpenCode's messages about `touch a`: the request comes before or after the call's whole input.
-fn touched(driver: &mut Acp, id: &str, early: bool, place: &Value) -> (String, Scope) {
+fn touched(driver: &mut Acp, id: &str, early: bool, place: &Value) -> (Text, Scope) {
     let pending = json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": "bash", "kind": "execute",
         "status": "pending", "rawInput": {"cwd": "/p"}});
     let mut input = json!({"command": "touch a", "description": format!("Touch for {id}")});
@@ -54,10 +53,10 @@ fn a_request_before_the_input_of_its_call_is_the_same_as_one_after_it() {
     let (usual, other) = (json!({"cwd": "/p"}), json!({"workdir": "/p/sub"}));
     let late = touched(&mut driver, "a", false, &usual);
     assert_eq!(touched(&mut driver, "b", true, &usual), late);
-    assert_eq!(late.0, "touch a");
+    assert_eq!(late.0, Text::from("touch a"));
     let elsewhere = touched(&mut driver, "c", true, &other);
     assert_eq!(touched(&mut driver, "d", false, &other), elsewhere);
-    assert_eq!(elsewhere.0, "touch a\nworkdir: \"/p/sub\"");
+    assert_eq!(elsewhere.0, Text::from("touch a\nworkdir: \"/p/sub\""));
     assert_ne!(elsewhere.1, late.1, "a command elsewhere is another one");
 }
 
@@ -66,7 +65,7 @@ fn a_second_request_for_a_call_shows_its_directory_too() {
     let mut driver = in_a_turn(&OPENCODE);
     touched(&mut driver, "a", true, &json!({"workdir": "/x"}));
     let call = json!({"toolCallId": "a", "title": "touch a", "kind": "execute", "rawInput": {"command": "touch a"}});
-    assert_eq!(asked(&request(&mut driver, call).1).unwrap().0, "touch a\nworkdir: \"/x\"");
+    assert_eq!(asked(&request(&mut driver, call).1).unwrap().0, Text::from("touch a\nworkdir: \"/x\""));
 }
 
 #[test]
@@ -105,10 +104,11 @@ fn a_description_changes_no_command_and_a_directory_does() {
     let first = ask("a", "[current working directory /p] (Remove it)");
     assert_eq!(ask("b", "[current working directory /p] (Once more)"), first);
     assert_eq!(ask("c", "[current working directory /p]"), first);
-    assert_eq!(first.0, "rm -f a");
+    assert_eq!(first.0, Text::from("rm -f a"));
     // A directory may have a bracket in its name.
     for place in ["[current working directory /q] (Remove it)", "[current working directory /p] (x] (Remove it)"] {
         let other = ask("d", place);
-        assert!(other.1 != first.1 && other.0.contains(place), "{other:?}");
+        assert_ne!(other.1, first.1);
+        assert_eq!(other.0, Text::from(format!("rm -f a\n{place}")));
     }
 }
