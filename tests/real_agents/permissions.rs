@@ -1,6 +1,6 @@
 //! Permissions: allowed once, allowed for the rest of the run, denied.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::agents::Agent;
 use crate::client::{Client, Rule, Run, denial, permission, run};
@@ -75,13 +75,9 @@ fn permission_always_is_no_wider_than_it_says(agent: Agent) {
 fn permission_always_covers_each_equal_request(agent: Agent) {
     let run = ask(agent, "always", permission("allow_always"));
     run.completed("Did it all.");
-    let details = run.questions().iter().map(|question| question["payload"]["subject"]["title"].clone());
-    assert_eq!(
-        run.questions().len(),
-        3,
-        "one for each command and one for the edits: {:?}",
-        details.collect::<Vec<_>>()
-    );
+    let asked = run.questions();
+    let titles: Vec<&Value> = asked.iter().map(|question| &question["payload"]["subject"]["title"]).collect();
+    assert_eq!(asked.len(), 3, "one for each command and one for the edits: {titles:?}");
     assert!(run.tools().iter().all(|(_, state)| *state == "completed"), "{:?}", run.tools());
     assert!(run.made("two.txt") && !run.made("asked.txt"), "{:?}", run.files());
 }
