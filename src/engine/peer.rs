@@ -68,8 +68,8 @@ pub trait Peer {
     fn hear(&mut self, line: &RawLine, at: Instant) -> Understood;
 
     /// Admits a run.start that the protocol considers valid. `workflow`: its field of that name; `said`: the other
-    /// fields that it sets; `unknown`: the unknown fields to warn about; `redactor`: knows every secret of the run. A peer that joins several runs into one may
-    /// change the settings, or refuse them.
+    /// fields that it sets; `unknown`: the unknown fields to warn about; `redactor`: knows every secret of the run. A
+    /// peer that joins several runs into one may change the settings, or refuse them.
     fn admit(
         &mut self,
         _settings: &mut Settings,
