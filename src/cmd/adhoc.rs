@@ -45,6 +45,9 @@ const DIFF_LINES: usize = 40;
 
 /// Runs the command with the registered signals; returns the exit code.
 pub(crate) fn run(adhoc: Adhoc, signals: Option<SignalChannels>) -> u8 {
+    if stdout_is_closed() {
+        return undelivered();
+    }
     let engine = (!adhoc.dry_run).then(|| engine(signals));
     let Ok(mut loaded) = catch_unwind(load) else { return crashed(adhoc, engine) };
     let failure = loaded.failure.take();
@@ -85,6 +88,9 @@ pub(crate) fn refuse(
     failure: Failure,
     signals: Option<SignalChannels>,
 ) -> u8 {
+    if stdout_is_closed() {
+        return undelivered();
+    }
     let engine = Some(engine(signals));
     let mut adhoc = Adhoc::default();
     (adhoc.workflow, adhoc.output) = (workflow, output);
@@ -96,9 +102,6 @@ pub(crate) fn refuse(
 }
 
 fn refuse_with(mut adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<Engine>) -> u8 {
-    if stdout_is_closed() {
-        return undelivered();
-    }
     let carrier = Carrier::of(&mut adhoc, false);
     refused(carrier, job(adhoc, loaded), failure, &mut JsonLines::default(), engine)
 }
@@ -149,9 +152,6 @@ fn job(adhoc: Adhoc, loaded: Loaded) -> Job {
 }
 
 fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
-    if stdout_is_closed() {
-        return undelivered();
-    }
     if let Err(message) = go_on(&mut adhoc, &loaded.config) {
         return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message), engine);
     }
@@ -207,9 +207,6 @@ fn plan(
 }
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
-    if stdout_is_closed() {
-        return undelivered();
-    }
     let dry_run = adhoc.dry_run;
     let carrier = Carrier::of(&mut adhoc, true);
     let prompt = carrier.prompt(&adhoc);

@@ -12,10 +12,10 @@ use crate::protocol::workflow::HOME;
 use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::{DirBuilder, Metadata};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The subfolder for data of this machine.
 const LOCAL: &str = "local";
@@ -27,6 +27,9 @@ const KEPT: usize = 20;
 const WORDS: usize = 60;
 /// The maximum size of a file, in bytes.
 const FILE_BYTES: u64 = (KEPT * (limits::SESSION_ID_BYTES + 4 * WORDS + 32)) as u64;
+
+/// The maximum wait for other runs that store their sessions: a run that has ended must not stay.
+const LOCK_LIMIT: Duration = Duration::from_secs(1);
 
 /// A session of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,6 +135,10 @@ impl Last {
             if part == LOCAL {
                 folder.ignore()?;
             }
+        }
+        // Runs that end at the same time must not drop each other's sessions.
+        if folder.lock(LOCK_LIMIT).is_none() {
+            return Err(ErrorKind::TimedOut.into());
         }
         let earlier = self.all().into_iter().filter(|other| other.id != stored.id);
         let lines: String = std::iter::once(stored.clone()).chain(earlier).take(KEPT).map(|one| one.line()).collect();

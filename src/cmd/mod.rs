@@ -101,6 +101,11 @@ pub fn crashed() -> u8 {
     failure.code.exit_code()
 }
 
+/// Reports that no thread could be started; returns the exit code.
+pub fn no_room() -> u8 {
+    complain(&crate::engine::no_thread())
+}
+
 /// The command with this name.
 pub fn command(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.is_named(name))

@@ -281,6 +281,25 @@ fn a_write_keeps_unknown_keys_order_blanks_and_mode_and_follows_a_link() {
 }
 
 #[test]
+fn a_projects_file_is_not_read_through_a_link_out_of_the_project() {
+    let text = r#"{"effort":"low"}"#;
+    for (link, target) in [
+        (PROJECT, "outside/config.json"),
+        ("work/.spektacular", "outside"),
+        ("work/.spektacular", "work/inside"),
+        (PROJECT, "work/inside/config.json"),
+    ] {
+        let case = Case::new().file("outside/config.json", text).file("work/inside/config.json", text);
+        fs::create_dir_all(case.path(link).parent().unwrap()).unwrap();
+        let case = case.link(link, target);
+        let said = config(&case, &["get", "effort"]);
+        let read = target.starts_with("work/");
+        assert_eq!(said.out, if read { "low\n" } else { "" }, "{link} {target}: {}", said.err);
+        assert_eq!(said.err.contains("leads out of the project"), !read, "{link} {target}: {}", said.err);
+    }
+}
+
+#[test]
 fn a_projects_file_that_is_a_link_is_neither_trusted_nor_written_to() {
     let text = r#"{"permissions":"allow"}"#;
     let case = Case::new().file("other/.spektacular/config.json", text).file(USER, "{}").file("work/x", "");

@@ -27,6 +27,7 @@ mod budgets;
 mod cancel;
 mod changes;
 mod clock;
+mod closed;
 mod config;
 mod configured;
 mod declined;

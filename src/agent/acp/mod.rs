@@ -18,6 +18,7 @@ mod session;
 mod tests;
 mod updates;
 
+use self::ask::EarlyRequest;
 use self::call::Call;
 use self::open_requests::OpenRequests;
 use self::profile::Profile;
@@ -61,6 +62,8 @@ pub(crate) struct Acp {
     waiting: u64,
     /// The agent's requests that wait for an answer. Several can be open at once.
     pending: OpenRequests,
+    /// The permission requests that wait for the whole input of their call, by the call's id.
+    early: OpenMap<EarlyRequest>,
     calls: OpenMap<Call>,
     finished: Recent,
     /// The message that is being streamed.
@@ -106,6 +109,7 @@ impl Acp {
             requests: 0,
             waiting: 0,
             pending: OpenRequests::default(),
+            early: OpenMap::default(),
             calls: OpenMap::default(),
             finished: Recent::default(),
             said: None,
@@ -140,13 +144,16 @@ impl Acp {
     }
 
     fn asked(&mut self, id: &str, method: &str, params: Option<Object<'_>>, turn: &mut Turn) {
+        if method == PERMISSION && params.as_ref().is_some_and(|params| self.defers(id, params)) {
+            return;
+        }
         let served = match method {
-            "session/request_permission" => true,
+            PERMISSION => true,
             "elicitation/create" => params.as_ref().is_none_or(ask::is_form),
             _ => false,
         };
         let read = match (method, params) {
-            ("session/request_permission", Some(params)) => self.permission(&params, turn),
+            (PERMISSION, Some(params)) => self.permission(&params, turn),
             ("elicitation/create", Some(params)) => ask::form(&params),
             _ => None,
         };
@@ -173,7 +180,10 @@ impl Acp {
     fn withdraw(&mut self, call: Option<&str>, turn: &mut Turn) {
         let gone = match call {
             Some(call) => self.pending.take_of(call),
-            None => self.pending.take_all().into_keys().collect(),
+            None => {
+                self.early = OpenMap::default();
+                self.pending.take_all().into_keys().collect()
+            }
         };
         turn.events.extend(gone.into_iter().map(|key| AgentEvent::AskWithdrawn { key }));
     }
@@ -195,12 +205,15 @@ impl Acp {
     }
 }
 
+/// The method of a permission request.
+const PERMISSION: &str = "session/request_permission";
+
 /// The maximum number of denied calls that the message to the model names.
 const DENIALS_TOLD: usize = 20;
 
 impl Driver for Acp {
     fn kept(&self) -> usize {
-        self.calls.bytes()
+        self.calls.bytes() + self.early.bytes()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -304,6 +317,9 @@ impl Driver for Acp {
         // The turn does not end before all these have an answer.
         for (key, pending) in self.pending.take_all() {
             turn.send.push(rpc::result(&key.0, &pending.cancelled()));
+        }
+        for (_, early) in self.early.drain() {
+            turn.send.push(rpc::result(&early.id, &ask::cancelled()));
         }
     }
 

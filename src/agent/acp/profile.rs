@@ -26,6 +26,9 @@ pub(crate) struct Profile {
     pub(super) ids_name_tools: bool,
     /// Whether the title of a shell command is the whole command.
     pub(super) titles_are_commands: bool,
+    /// Whether a permission request for a command can precede the call's whole input, which follows without an answer. The
+    /// request then lacks the directory of the command.
+    pub(super) inputs_follow: bool,
     /// Whether a denied permission ends its turn.
     pub(super) stops_when_denied: bool,
     /// The name of our own tool.
@@ -91,6 +94,7 @@ pub(crate) static GEMINI: Profile = Profile {
     names_tools: false,
     ids_name_tools: true,
     titles_are_commands: true,
+    inputs_follow: false,
     stops_when_denied: false,
     // Gemini hides every tool named ask_user, because it has its own, which it does not offer over ACP.
     ask_tool: "ask_the_user",
@@ -113,6 +117,7 @@ pub(crate) static OPENCODE: Profile = Profile {
     names_tools: true,
     ids_name_tools: false,
     titles_are_commands: false,
+    inputs_follow: true,
     stops_when_denied: true,
     ask_tool: ask_user::TOOL,
     own_call: Some(OwnCall { title: "{server}_ask_user", id: "" }),
@@ -133,6 +138,7 @@ pub(crate) static GENERIC: Profile = Profile {
     names_tools: false,
     ids_name_tools: false,
     titles_are_commands: false,
+    inputs_follow: false,
     stops_when_denied: false,
     ask_tool: ask_user::TOOL,
     own_call: None,

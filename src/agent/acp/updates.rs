@@ -216,6 +216,7 @@ impl Acp {
         if !known || !over {
             self.show(&id, turn);
         }
+        self.ask_deferred(&id, over, turn);
         if over {
             self.tool_over(&id, update, status == "failed", turn);
         }
