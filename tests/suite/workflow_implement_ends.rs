@@ -442,3 +442,38 @@ fn a_command_that_redaction_would_change_is_refused() {
         assert!(!outcome.case().work().join("ran").exists());
     }
 }
+
+#[test]
+fn a_commit_is_made_in_this_repository_whatever_the_caller_says() {
+    let case = repository(&one(&["test -e made"]), "touch made");
+    let other = case.path("elsewhere");
+    fs::create_dir_all(&other).unwrap();
+    assert!(Command::new("git").args(["init", "-q"]).current_dir(&other).status().unwrap().success());
+    let git_dir = other.join(".git").display().to_string();
+    let case = case.env("GIT_DIR", &git_dir).env("GIT_WORK_TREE", &other.display().to_string());
+    let case = case.env("GIT_INDEX_FILE", &other.join("index").display().to_string());
+    let outcome = run(case, allowed(json!({"commit": true})));
+    outcome.completed();
+    let log = |at: &Path| {
+        let output = Command::new("git").args(["log", "--format=%s"]).current_dir(at).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(log(&outcome.case().work()).starts_with("Phase 1: "));
+    assert_eq!(log(&other), "");
+}
+
+#[test]
+fn a_hook_that_waits_ends_at_the_limit_with_nothing_staged() {
+    use std::os::unix::fs::PermissionsExt;
+    let case = repository(&one(&["test -e made"]), "touch made");
+    let hook = case.work().join(".git/hooks/pre-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\nexec sleep 600\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    let outcome = run(case, allowed(json!({"commit": true, "verify_timeout_s": 1.5})));
+    let failed = outcome.failed("commit_failed");
+    assert!(failed["message"].as_str().unwrap().contains("verify_timeout_s"), "{failed}");
+    let staged =
+        Command::new("git").args(["diff", "--cached", "--name-only"]).current_dir(outcome.case().work()).output();
+    assert_eq!(String::from_utf8(staged.unwrap().stdout).unwrap(), "");
+}

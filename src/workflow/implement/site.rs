@@ -1,7 +1,7 @@
 //! The real world of the loop: sessions, commands and questions as parts of the run, plan.md, and the clock of a phase.
 
 use super::command::VerifyStep;
-use super::commit::{self, Commits, SCRIPT, list, message};
+use super::commit::{self, Commits, GitStep, list, message};
 use super::conversation::{Conversation, Terms};
 use super::judge::Guarded;
 use super::machine::{AgentTurn, Attempt, Failing, Fault, ManualAnswer, Mark, TurnPrompt, World};
@@ -347,6 +347,16 @@ impl World for Site<'_, '_, '_> {
 }
 
 impl Site<'_, '_, '_> {
+    /// Runs a step of a commit, with the time limit of a command. Returns its output too.
+    fn git(&mut self, commits: &Commits, step: GitStep, arguments: &[String; 3]) -> Result<(StepEnd, String), Stop> {
+        let (sender, output) = bounded(1);
+        let root = commits.root().to_string_lossy().into_owned();
+        let driver = VerifyStep::hidden(&step.script(), root, arguments.clone(), self.outer.redactor(), sender);
+        let limit = Some(self.ready.options.verify_timeout_s.duration());
+        let end = self.outer.step(Step { driver: Box::new(driver), limit, phase: None, judge: None })?;
+        Ok((end, output.try_recv().unwrap_or_default()))
+    }
+
     fn commit_with(&mut self, commits: &Commits, index: usize) -> Result<(), Stop> {
         let phase = self.phase(index);
         let refused = |why: &str| {
@@ -381,15 +391,18 @@ impl Site<'_, '_, '_> {
         let tasks = tasks.iter().map(String::as_str);
         let text = message(phase.number, &phase.title, &self.ready.target, tasks);
         let at = self.ready.project.folder().join(&names).to_string_lossy().into_owned();
-        let [root, git] = [commits.root(), commits.git()].map(|path| path.to_string_lossy().into_owned());
-        let (sender, output) = bounded(1);
-        let driver = VerifyStep::hidden(SCRIPT, root, [at, text, git], self.outer.redactor(), sender);
-        let end = self.step(Step { driver: Box::new(driver), limit: None, phase: None, judge: None })?;
-        if end.exit.is_none_or(|exit| exit.code != Some(0)) {
-            let mut failure = refused("see its output");
-            let output = output.try_recv().unwrap_or_default();
-            failure.agent_message = Some(last_bytes(&output, 4 << 10)).filter(|said| !said.is_empty()).map(Into::into);
-            return Err(failure.into());
+        let git = commits.git().to_string_lossy().into_owned();
+        let arguments = [at, text, git];
+        for step in [GitStep::Add, GitStep::Commit] {
+            let (end, output) = self.git(commits, step, &arguments)?;
+            if end.exit.is_none_or(|exit| exit.code != Some(0)) || end.timed_out {
+                self.git(commits, GitStep::Reset, &arguments)?;
+                let mut failure =
+                    refused(if end.timed_out { "it took longer than verify_timeout_s" } else { "see its output" });
+                failure.agent_message =
+                    Some(last_bytes(&output, 4 << 10)).filter(|said| !said.is_empty()).map(Into::into);
+                return Err(failure.into());
+            }
         }
         self.accounts[index].commit = commit::head(self.outer.errand(None, commit::look(commits.root()))?);
         Ok(())
