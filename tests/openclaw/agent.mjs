@@ -27,7 +27,15 @@ async function receive(wanted) {
       out({ type: "control_response", response: { subtype: "success", request_id: line.request_id } });
       if (line.request.subtype === "end_session") process.exit(0);
       if (line.request.subtype === "interrupt") {
-        out({ type: "result", subtype: "error_during_execution", is_error: true, terminal_reason: "aborted_streaming", num_turns: 1, usage, permission_denials: [] });
+        out({
+          type: "result",
+          subtype: "error_during_execution",
+          is_error: true,
+          terminal_reason: "aborted_streaming",
+          num_turns: 1,
+          usage,
+          permission_denials: [],
+        });
       }
     }
   }
@@ -41,7 +49,10 @@ function assistant(id, block) {
 async function say(...pieces) {
   const id = `msg_${++count}`;
   const event = (event) => isFull && out({ type: "stream_event", event, parent_tool_use_id: null });
-  event({ type: "message_start", message: { id, type: "message", role: "assistant", model: "claude-opus-5-5", content: [] } });
+  event({
+    type: "message_start",
+    message: { id, type: "message", role: "assistant", model: "claude-opus-5-5", content: [] },
+  });
   event({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } });
   for (const text of pieces) {
     event({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } });
@@ -57,9 +68,15 @@ async function say(...pieces) {
 async function ask(tool_name, input) {
   const tool_use_id = `toolu_${++count}`;
   assistant(`msg_${tool_use_id}`, { type: "tool_use", id: tool_use_id, name: tool_name, input });
-  out({ type: "control_request", request_id: `req_${count}`, request: { subtype: "can_use_tool", tool_name, input, tool_use_id } });
+  out({
+    type: "control_request",
+    request_id: `req_${count}`,
+    request: { subtype: "can_use_tool", tool_name, input, tool_use_id },
+  });
   const { response } = await receive("control_response");
-  const content = [{ type: "tool_result", tool_use_id, content: "done", is_error: response.response.behavior !== "allow" }];
+  const content = [
+    { type: "tool_result", tool_use_id, content: "done", is_error: response.response.behavior !== "allow" },
+  ];
   out({ type: "user", parent_tool_use_id: null, message: { role: "user", content } });
   return response.response;
 }
@@ -69,19 +86,34 @@ async function askUser(question) {
   const { mcpServers } = JSON.parse(process.argv.find((arg) => arg.startsWith("--mcp-config=")).slice(13));
   const request = async (id, method, params) => {
     const message = { jsonrpc: "2.0", id, method, params };
-    out({ type: "control_request", request_id: `mcp_${++count}`, request: { subtype: "mcp_message", server_name: Object.keys(mcpServers)[0], message } });
+    out({
+      type: "control_request",
+      request_id: `mcp_${++count}`,
+      request: { subtype: "mcp_message", server_name: Object.keys(mcpServers)[0], message },
+    });
     return (await receive("control_response")).response.response.mcp_response;
   };
-  await request(1, "initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "agent", version: "1" } });
+  await request(1, "initialize", {
+    protocolVersion: "2025-06-18",
+    capabilities: {},
+    clientInfo: { name: "agent", version: "1" },
+  });
   const { result } = await request(2, "tools/call", { name: "ask_user", arguments: { questions: [question] } });
   return result.content.map((part) => part.text).join("");
 }
 
-const choice = (question, labels, multiSelect = false) => ({ question, header: "Choice", multiSelect, options: labels.map((label) => ({ label, description: `${label}.` })) });
+const choice = (question, labels, multiSelect = false) => ({
+  question,
+  header: "Choice",
+  multiSelect,
+  options: labels.map((label) => ({ label, description: `${label}.` })),
+});
 
 const DEEDS = {
   async ask() {
-    const { updatedInput } = await ask("AskUserQuestion", { questions: [choice("Which database?", ["Postgres", "SQLite", "MySQL"])] });
+    const { updatedInput } = await ask("AskUserQuestion", {
+      questions: [choice("Which database?", ["Postgres", "SQLite", "MySQL"])],
+    });
     return `You chose ${Object.values(updatedInput?.answers ?? {}).join(" and ")}.`;
   },
   async many() {
@@ -109,12 +141,30 @@ const DEEDS = {
 
 for (;;) {
   const { message } = await receive("user");
-  const text = typeof message.content === "string" ? message.content : message.content.map((part) => part.text).join("");
-  out({ type: "system", subtype: "init", cwd: process.cwd(), tools: ["AskUserQuestion", "Bash"], model: "claude-opus-5-5", permissionMode: "default", claude_code_version: "2.1.330" });
+  const text =
+    typeof message.content === "string" ? message.content : message.content.map((part) => part.text).join("");
+  out({
+    type: "system",
+    subtype: "init",
+    cwd: process.cwd(),
+    tools: ["AskUserQuestion", "Bash"],
+    model: "claude-opus-5-5",
+    permissionMode: "default",
+    claude_code_version: "2.1.330",
+  });
   const said = [];
   if (resumed) said.push("I go on in our session.");
   for (const word of text.split(/\W+/)) if (Object.hasOwn(DEEDS, word)) said.push(await DEEDS[word]());
   const result = said.filter(Boolean).join(" ") || "Done.";
   await say(result);
-  out({ type: "result", subtype: "success", is_error: false, num_turns: 1, result, stop_reason: "end_turn", usage, permission_denials: [] });
+  out({
+    type: "result",
+    subtype: "success",
+    is_error: false,
+    num_turns: 1,
+    result,
+    stop_reason: "end_turn",
+    usage,
+    permission_denials: [],
+  });
 }

@@ -26,11 +26,22 @@ export async function startGateway({ home, model, config, env = {}, log }) {
     baseUrl: `${model.url}/v1`,
     apiKey: "made-up-key",
     api: "openai-completions",
-    models: [{ id: "scripted", name: "Scripted", reasoning: false, input: ["text"], contextWindow: 200000, maxTokens: 8000, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } }],
+    models: [
+      {
+        id: "scripted",
+        name: "Scripted",
+        reasoning: false,
+        input: ["text"],
+        contextWindow: 200000,
+        maxTokens: 8000,
+        cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+      },
+    ],
   };
   const own = {
     gateway: { mode: "local", port, bind: "loopback", auth: { mode: "token", token: TOKEN } },
     update: { checkOnStart: false },
+    logging: { file: join(home, "gateway.log") },
     models: { providers: { stub: provider } },
   };
   writeFileSync(join(state, "openclaw.json"), JSON.stringify({ ...own, ...config(join(home, "workspace")) }, null, 2));
@@ -109,8 +120,15 @@ export async function connect(gateway, { caps = ["approvals", "plugin-approvals"
       };
       const timer = setTimeout(() => {
         waiting.delete(look);
-        const came = events.slice(from).map((event) => JSON.stringify(event).slice(0, 300)).join("\n");
-        fail(new Error(`waited for ${what} for ${limitS} s in vain. Came:\n${came}\nThe gateway printed:\n${gateway.output().slice(-4000)}`));
+        const came = events
+          .slice(from)
+          .map((event) => JSON.stringify(event).slice(0, 300))
+          .join("\n");
+        fail(
+          new Error(
+            `waited for ${what} for ${limitS} s in vain. Came:\n${came}\nThe gateway printed:\n${gateway.output().slice(-4000)}`,
+          ),
+        );
       }, limitS * 1000);
       waiting.add(look);
       look();

@@ -1,7 +1,16 @@
 // The plugin in a real gateway: the tool and the backend in chats, with a scripted model and a scripted agent.
 // Environment: OPENCLAW, SPEKTACULAR (the program), PLUGIN (the folder of the plugin), TRANSCRIPT (a file; optional).
 import assert from "node:assert/strict";
-import { appendFileSync, chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -32,7 +41,12 @@ before(async () => {
   gateway = await startGateway({
     home,
     model,
-    env: { PATH: [join(home, "bin"), process.env.PATH].join(delimiter), TMPDIR: join(home, "tmp"), AGENT_PIDS: pids, EXPECTED_ANSWER: KEY },
+    env: {
+      PATH: [join(home, "bin"), process.env.PATH].join(delimiter),
+      TMPDIR: join(home, "tmp"),
+      AGENT_PIDS: pids,
+      EXPECTED_ANSWER: KEY,
+    },
     config: (workspace) => ({
       plugins: { load: { paths: [process.env.PLUGIN] }, allow: ["spektacular"], entries: { spektacular: entry } },
       tools: { exec: { mode: "ask" } },
@@ -42,7 +56,9 @@ before(async () => {
       },
     }),
   });
-  const dead = gateway.exit.then((code) => Promise.reject(new Error(`the gateway exits with ${code}: ${gateway.output()}`)));
+  const dead = gateway.exit.then((code) =>
+    Promise.reject(new Error(`the gateway exits with ${code}: ${gateway.output()}`)),
+  );
   chat = await Promise.race([connect(gateway), dead]);
   dead.catch(() => {});
   note("", "the gateway is ready");
@@ -57,13 +73,16 @@ after(async () => {
   setTimeout(() => process.exit(), 500).unref();
 });
 
-const running = () => readdirSync(pids).map(Number).filter((pid) => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-});
+const running = () =>
+  readdirSync(pids)
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return process.kill(pid, 0);
+      } catch {
+        return false;
+      }
+    });
 
 async function gone() {
   for (let tries = 0; running().length > 0; tries++) {
@@ -80,12 +99,16 @@ async function say(message, sessionKey) {
 const TOOL = "agent:main:main";
 const BACKEND = "agent:coder:main";
 const call = (args) => `CALL ${JSON.stringify(args)}`;
-const wanted = (name, sessionKey) => (payload, event) => event === name && (payload.sessionKey ?? payload.request?.sessionKey) === sessionKey;
+const wanted = (name, sessionKey) => (payload, event) =>
+  event === name && (payload.sessionKey ?? payload.request?.sessionKey) === sessionKey;
 
 async function question(sessionKey, from) {
   const { payload } = await chat.until("a question", wanted("question.requested", sessionKey), from);
   const [{ question, options, isSecret }] = payload.questions;
-  note("question", `${question.replaceAll("\n", " / ")}${isSecret ? " (masked)" : ` [${options.map(({ label }) => label).join(", ")}]`}`);
+  note(
+    "question",
+    `${question.replaceAll("\n", " / ")}${isSecret ? " (masked)" : ` [${options.map(({ label }) => label).join(", ")}]`}`,
+  );
   return payload;
 }
 
@@ -101,7 +124,8 @@ const textOf = ({ message }) => (message?.content ?? []).map((part) => part.text
 
 /** The next answer in a chat. A message that answered a question ends its own turn without text. */
 async function final(sessionKey, from, state = "final") {
-  const fits = (payload, event) => wanted("chat", sessionKey)(payload, event) && payload.state === state && (state !== "final" || payload.message);
+  const fits = (payload, event) =>
+    wanted("chat", sessionKey)(payload, event) && payload.state === state && (state !== "final" || payload.message);
   const { payload } = await chat.until(`the state ${state}`, fits, from);
   const text = textOf(payload) || payload.errorMessage || "";
   // With a tool search, the answer is the result of the tool as JSON.
@@ -114,7 +138,10 @@ test("the tool: a question is answered by 2, and a permission is an approval", a
   const from = chat.events.length;
   await say(call({ prompt: "ask run" }), TOOL);
   const asked = await question(TOOL, from);
-  assert.deepEqual(asked.questions[0].options.map(({ label }) => label), ["Postgres", "SQLite", "MySQL"]);
+  assert.deepEqual(
+    asked.questions[0].options.map(({ label }) => label),
+    ["Postgres", "SQLite", "MySQL"],
+  );
   await say("2", TOOL);
   const request = await approval(TOOL, from, "allow-once");
   assert.match(request.title, /for i in 1 2/);
@@ -151,7 +178,11 @@ test("the tool: a cancel ends the agent and takes the question back", async () =
   const asked = await question(TOOL, from);
   note("user", "(cancels)");
   await chat.client.request("chat.abort", { sessionKey: TOOL });
-  await chat.until("the end of the question", (payload, event) => event === "question.resolved" && payload.id === asked.id && payload.status === "cancelled", from);
+  await chat.until(
+    "the end of the question",
+    (payload, event) => event === "question.resolved" && payload.id === asked.id && payload.status === "cancelled",
+    from,
+  );
   note("openclaw", "(the question is withdrawn)");
   await gone();
   note("", "the agent is gone");
@@ -173,9 +204,14 @@ test("the backend: the text streams, questions and permissions are asked, and th
   let from = chat.events.length;
   await say("stream ask run", BACKEND);
   await question(BACKEND, from);
-  const deltas = chat.events.slice(from).filter(({ payload, event }) => wanted("chat", BACKEND)(payload, event) && payload.state === "delta");
+  const deltas = chat.events
+    .slice(from)
+    .filter(({ payload, event }) => wanted("chat", BACKEND)(payload, event) && payload.state === "delta");
   deltas.forEach(({ payload }) => note("(streams)", textOf(payload)));
-  assert.ok(deltas.length >= 2 && textOf(deltas[0].payload).length < "First piece, second piece, third piece.".length, JSON.stringify(deltas));
+  assert.ok(
+    deltas.length >= 2 && textOf(deltas[0].payload).length < "First piece, second piece, third piece.".length,
+    JSON.stringify(deltas),
+  );
   await say("2", BACKEND);
   const request = await approval(BACKEND, from, "deny");
   assert.ok(!request.title.includes("native tool: Bash"), request.title);
@@ -190,7 +226,11 @@ test("the backend: the text streams, questions and permissions are asked, and th
 test("the backend: a cancel ends the agent", async () => {
   const from = chat.events.length;
   await say("hang", BACKEND);
-  await chat.until("text", (payload, event) => wanted("chat", BACKEND)(payload, event) && textOf(payload).includes("I work for ever."), from);
+  await chat.until(
+    "text",
+    (payload, event) => wanted("chat", BACKEND)(payload, event) && textOf(payload).includes("I work for ever."),
+    from,
+  );
   note("user", "(cancels)");
   await chat.client.request("chat.abort", { sessionKey: BACKEND });
   await gone();
@@ -200,7 +240,11 @@ test("the backend: a cancel ends the agent", async () => {
 test("a killed gateway leaves no agent and no secret, and nothing wanted to leave the machine", async () => {
   const from = chat.events.length;
   await say(call({ prompt: "hang" }), TOOL);
-  await chat.until("the tool", (payload, event) => event === "agent" && JSON.stringify(payload).includes("update"), from);
+  await chat.until(
+    "the tool",
+    (payload, event) => event === "agent" && JSON.stringify(payload).includes("update"),
+    from,
+  );
   while (running().length === 0) await new Promise((done) => setTimeout(done, 50)); // Nobody tells of another program's child.
   gateway.child.kill("SIGKILL");
   await gateway.exit;
@@ -212,7 +256,9 @@ test("a killed gateway leaves no agent and no secret, and nothing wanted to leav
   database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   database.close();
   const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  const holders = files.map((entry) => join(entry.parentPath, entry.name)).filter((file) => readFileSync(file).includes(KEY));
+  const holders = files
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => readFileSync(file).includes(KEY));
   assert.deepEqual(holders, []);
   assert.deepEqual(model.strays, []);
 });

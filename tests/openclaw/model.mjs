@@ -34,7 +34,8 @@ export async function startModel() {
   return { server, strays, requests, url: `http://127.0.0.1:${server.address().port}` };
 }
 
-const textOf = (content) => (typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? "").join(""));
+const textOf = (content) =>
+  typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? "").join("");
 
 /** The model's next message: `{say}` or `{call, args}`. */
 function reply({ messages, tools }) {
@@ -52,11 +53,28 @@ function reply({ messages, tools }) {
 function stream(response, { say, call, args }) {
   response.writeHead(200, { "content-type": "text/event-stream" });
   const send = (delta, finish_reason = null, more = {}) => {
-    const chunk = { id: "c", object: "chat.completion.chunk", created: 0, model: "scripted", choices: [{ index: 0, delta, finish_reason }], ...more };
+    const chunk = {
+      id: "c",
+      object: "chat.completion.chunk",
+      created: 0,
+      model: "scripted",
+      choices: [{ index: 0, delta, finish_reason }],
+      ...more,
+    };
     response.write(`data: ${JSON.stringify(chunk)}\n\n`);
   };
   send({ role: "assistant", content: say ?? "" });
-  if (call) send({ tool_calls: [{ index: 0, id: `call_${Date.now()}`, type: "function", function: { name: call, arguments: JSON.stringify(args) } }] });
+  if (call)
+    send({
+      tool_calls: [
+        {
+          index: 0,
+          id: `call_${Date.now()}`,
+          type: "function",
+          function: { name: call, arguments: JSON.stringify(args) },
+        },
+      ],
+    });
   send({}, call ? "tool_calls" : "stop", { usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } });
   response.end("data: [DONE]\n\n");
 }

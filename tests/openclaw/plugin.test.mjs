@@ -11,15 +11,29 @@ const root = mkdtempSync(join(tmpdir(), "plugin-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 const sdk = join(root, "node_modules/openclaw");
 mkdirSync(sdk, { recursive: true });
-writeFileSync(join(sdk, "package.json"), JSON.stringify({ name: "openclaw", type: "module", exports: { "./plugin-sdk/*": "./sdk.js" } }));
-const functions = ["callGatewayTool", "requestDeferredPluginToolApproval", "resolveSecretRefValues", "runAgentHarnessGatewayQuestion"];
-writeFileSync(join(sdk, "sdk.js"), functions.map((name) => `export const ${name} = (...args) => globalThis.openclaw.${name}(...args);`).join("\n"));
+writeFileSync(
+  join(sdk, "package.json"),
+  JSON.stringify({ name: "openclaw", type: "module", exports: { "./plugin-sdk/*": "./sdk.js" } }),
+);
+const functions = [
+  "callGatewayTool",
+  "requestDeferredPluginToolApproval",
+  "resolveSecretRefValues",
+  "runAgentHarnessGatewayQuestion",
+];
+writeFileSync(
+  join(sdk, "sdk.js"),
+  functions.map((name) => `export const ${name} = (...args) => globalThis.openclaw.${name}(...args);`).join("\n"),
+);
 cpSync(process.env.PLUGIN, join(root, "plugin"), { recursive: true });
 const command = fileURLToPath(new URL("program.mjs", import.meta.url));
 const program = join(root, "program.mjs");
 cpSync(command, program);
 chmodSync(program, 0o755);
 const { default: plugin } = await import(pathToFileURL(join(root, "plugin/index.js")).href);
+
+// The gateway has variables that no agent may have.
+process.env.OPENCLAW_GATEWAY_TOKEN = "made-up";
 
 /** The plugin as OpenClaw has it after `register`. */
 function registered(config = {}) {
@@ -36,13 +50,28 @@ function registered(config = {}) {
 
 /** Runs the tool with these steps of the program. */
 async function runTool(steps, { config, sessionKey = "chat-1", signal, params = {}, onUpdate } = {}) {
-  const tool = registered(config).factory({ sessionKey, agentId: "main", workspaceDir: root, deliveryContext: { channel: "c", to: "t" } });
+  const tool = registered(config).factory({
+    sessionKey,
+    agentId: "main",
+    workspaceDir: root,
+    deliveryContext: { channel: "c", to: "t" },
+  });
   return tool.execute("call-1", { prompt: JSON.stringify(steps), ...params }, signal, onUpdate);
 }
 
 const reported = (result) => JSON.parse(result.content[0].text.split("\n\nFiles:")[0]);
 let ids = 0;
-const asked = (fields) => ({ question_id: `q_${++ids}`, purpose: "clarification", kind: "text", header: "Header", text: "Well?", attempt: 1, timeout_s: 5, required: true, ...fields });
+const asked = (fields) => ({
+  question_id: `q_${++ids}`,
+  purpose: "clarification",
+  kind: "text",
+  header: "Header",
+  text: "Well?",
+  attempt: 1,
+  timeout_s: 5,
+  required: true,
+  ...fields,
+});
 const options = (...labels) => labels.map((label) => ({ value: label.toLowerCase(), label }));
 const askAndWait = (question) => [{ frame: ["run.question", question] }, { wait: "run.input" }];
 
@@ -66,10 +95,34 @@ const KINDS = [
   ["confirm", { kind: "confirm" }, ["Yes"], ["Yes", "No"], { value: "Yes" }],
   ["select", { kind: "select", options: options("A", "B") }, ["B"], ["A", "B"], { value: "B" }],
   ["select with one option", { kind: "select", options: options("A") }, ["1"], null, { value: "1" }],
-  ["select with five options", { kind: "select", options: options("A", "B", "C", "D", "E") }, ["5"], null, { value: "5" }],
-  ["several", { kind: "select", multiple: true, options: options("A", "B", "C") }, ["A", "C"], ["A", "B", "C"], { value: ["A", "C"] }],
-  ["several of five", { kind: "select", multiple: true, options: options("A", "B", "C", "D", "E") }, ["1, e;3"], null, { value: ["1", "e", "3"] }],
-  ["a label with a comma", { kind: "select", multiple: true, options: options("A, B", "C", "D", "E", "F") }, ["a, b"], null, { value: ["a, b"] }],
+  [
+    "select with five options",
+    { kind: "select", options: options("A", "B", "C", "D", "E") },
+    ["5"],
+    null,
+    { value: "5" },
+  ],
+  [
+    "several",
+    { kind: "select", multiple: true, options: options("A", "B", "C") },
+    ["A", "C"],
+    ["A", "B", "C"],
+    { value: ["A", "C"] },
+  ],
+  [
+    "several of five",
+    { kind: "select", multiple: true, options: options("A", "B", "C", "D", "E") },
+    ["1, e;3"],
+    null,
+    { value: ["1", "e", "3"] },
+  ],
+  [
+    "a label with a comma",
+    { kind: "select", multiple: true, options: options("A, B", "C", "D", "E", "F") },
+    ["a, b"],
+    null,
+    { value: ["a, b"] },
+  ],
   ["skipped", {}, undefined, null, { declined: true }],
 ];
 
@@ -89,9 +142,21 @@ for (const [name, fields, answers, labels, wanted] of KINDS) {
 
 test("own words beside options, several of them, and a bad answer with its error", async () => {
   const requests = userSays(["Other"]);
-  const question = asked({ kind: "select", options: options("A", "B"), allow_other: true, multiple: true, header: "Longer than twelve" });
+  const question = asked({
+    kind: "select",
+    options: options("A", "B"),
+    allow_other: true,
+    multiple: true,
+    header: "Longer than twelve",
+  });
   await runTool([...askAndWait(question), ...askAndWait({ ...question, attempt: 2, error: "Choose one." })]);
-  const shown = requests.map(({ questionId, questions: [{ header, question, isOther, multiSelect }] }) => [questionId, header, question, isOther, multiSelect]);
+  const shown = requests.map(({ questionId, questions: [{ header, question, isOther, multiSelect }] }) => [
+    questionId,
+    header,
+    question,
+    isOther,
+    multiSelect,
+  ]);
   const id = question.question_id;
   assert.deepEqual(shown, [
     [`${id}_1`, "Longer than ", "Well?", true, true],
@@ -105,7 +170,10 @@ function slowUser() {
   globalThis.openclaw = {
     runAgentHarnessGatewayQuestion: (request) =>
       new Promise((done) => {
-        const entry = { request, answer: (text) => over({ status: "answered", answers: { answers: { [request.questions[0].id]: [text] } } }) };
+        const entry = {
+          request,
+          answer: (text) => over({ status: "answered", answers: { answers: { [request.questions[0].id]: [text] } } }),
+        };
         const over = (result) => {
           user.open.splice(user.open.indexOf(entry), 1);
           done(result);
@@ -132,7 +200,10 @@ test("the questions of a group come one after the other", async () => {
     assert.deepEqual([user.open.length, request.questions[0].question], [1, text]);
     answer(text);
   }
-  assert.deepEqual(reported(await run).inputs.map(({ value }) => value), ["First?", "Second?"]);
+  assert.deepEqual(
+    reported(await run).inputs.map(({ value }) => value),
+    ["First?", "Second?"],
+  );
 });
 
 test("two sessions are asked at once, each its own question", async () => {
@@ -149,7 +220,9 @@ for (const resolution of ["withdrawn", "timeout"]) {
   test(`a question that is over (${resolution}) is taken back and not answered, nor is one that waits behind it`, async () => {
     const user = slowUser();
     const [first, second, third] = [asked({}), asked({ text: "Never shown" }), asked({ text: "Third" })];
-    const over = ({ question_id }) => ({ frame: ["run.progress", { kind: "question_resolved", text: "", question_id, resolution }] });
+    const over = ({ question_id }) => ({
+      frame: ["run.progress", { kind: "question_resolved", text: "", question_id, resolution }],
+    });
     const ask = (question) => ({ frame: ["run.question", question] });
     // The frames come while the first question is open, because nobody answers it.
     const run = runTool([ask(first), ask(second), over(second), over(first), ask(third), { wait: "run.input" }]);
@@ -165,19 +238,36 @@ test("a question that cannot be asked is declined, and the log says why", async 
   globalThis.openclaw = { runAgentHarnessGatewayQuestion: async () => assert.fail("no chat") };
   const found = registered();
   const steps = askAndWait(asked({}));
-  const result = await found.factory({ sessionKey: "s", workspaceDir: root }).execute("c", { prompt: JSON.stringify(steps) });
+  const result = await found
+    .factory({ sessionKey: "s", workspaceDir: root })
+    .execute("c", { prompt: JSON.stringify(steps) });
   assert.equal(reported(result).inputs[0].declined, true);
   assert.deepEqual(found.warnings, ["spektacular: a question could not be asked: no chat"]);
 });
 
 const permission = (subject, ...values) =>
-  asked({ purpose: "permission", kind: "select", subject: { category: "execute", title: "Run x", detail: "x", locations: [], ...subject }, options: values.map((value) => ({ value, label: value === "allow_always" ? "Allow x for this run" : value })) });
+  asked({
+    purpose: "permission",
+    kind: "select",
+    subject: { category: "execute", title: "Run x", detail: "x", locations: [], ...subject },
+    options: values.map((value) => ({ value, label: value === "allow_always" ? "Allow x for this run" : value })),
+  });
 const ALL = ["allow_once", "allow_always", "deny"];
 
-for (const [decision, value] of [["allow-once", "allow_once"], ["allow-always", "allow_always"], ["deny", "deny"], [undefined, "deny"]]) {
+for (const [decision, value] of [
+  ["allow-once", "allow_once"],
+  ["allow-always", "allow_always"],
+  ["deny", "deny"],
+  [undefined, "deny"],
+]) {
   test(`a permission is an approval: ${decision}`, async () => {
     let request;
-    globalThis.openclaw = { requestDeferredPluginToolApproval: async (params) => ((request = params.deferredApproval), { approvalResolution: decision }) };
+    globalThis.openclaw = {
+      requestDeferredPluginToolApproval: async (params) => (
+        (request = params.deferredApproval),
+        { approvalResolution: decision }
+      ),
+    };
     const result = await runTool(askAndWait(permission({}, ...ALL)));
     assert.equal(reported(result).inputs[0].value, value);
     const { approval, ctx } = request;
@@ -189,7 +279,10 @@ for (const [decision, value] of [["allow-once", "allow_once"], ["allow-always", 
 
 test("an approval shows hidden characters, and offers always only for what it shows as a whole", async () => {
   let approval;
-  const decide = async ({ deferredApproval }) => ((approval = deferredApproval.approval), { approvalResolution: "allow-always" });
+  const decide = async ({ deferredApproval }) => (
+    (approval = deferredApproval.approval),
+    { approvalResolution: "allow-always" }
+  );
   globalThis.openclaw = { requestDeferredPluginToolApproval: decide };
   const detail = `echo ${"a".repeat(5000)}; rm -rf /`;
   const long = reported(await runTool(askAndWait(permission({ title: `Run ${detail}`, detail }, ...ALL))));
@@ -198,7 +291,10 @@ test("an approval shows hidden characters, and offers always only for what it sh
   assert.ok(approval.title.length <= 80 && approval.description.length <= 512);
   assert.match(approval.description, /^echo aaa.*\[\d+ characters not shown\].*; rm -rf \/$/);
   await runTool(askAndWait(permission({ title: "Run a\u202eb", detail: "a\u202eb\u0000\u001b[2J" }, ...ALL)));
-  assert.deepEqual([approval.title, approval.description.split("\n")[0]], ["Run a\\u{202e}b", "a\\u{202e}b\\u{0}\\u{1b}[2J"]);
+  assert.deepEqual(
+    [approval.title, approval.description.split("\n")[0]],
+    ["Run a\\u{202e}b", "a\\u{202e}b\\u{0}\\u{1b}[2J"],
+  );
 });
 
 for (const status of ["answered", "expired"]) {
@@ -215,9 +311,14 @@ for (const status of ["answered", "expired"]) {
     };
     const [input] = reported(await runTool(askAndWait(asked({ kind: "secret" })))).inputs;
     assert.deepEqual(status === "answered" ? input.value : input.declined, status === "answered" ? "the value" : true);
-    assert.deepEqual(calls.map(([method]) => method), ["question.request", "question.waitAnswer", "secrets.store.set", "secrets.store.delete"]);
+    assert.deepEqual(
+      calls.map(([method]) => method),
+      ["question.request", "question.waitAnswer", "secrets.store.set", "secrets.store.delete"],
+    );
     const [[, request, extra], , [, set], [, deleted]] = calls;
-    assert.ok(request.questions[0].isSecret && extra.scopes.includes("operator.admin") && extra.requireAgentRuntimeIdentity);
+    assert.ok(
+      request.questions[0].isSecret && extra.scopes.includes("operator.admin") && extra.requireAgentRuntimeIdentity,
+    );
     assert.match(name, /^[A-Z][A-Z0-9_]+$/);
     assert.deepEqual([set.name, set.value, deleted.name], [name, "-", name]);
   });
@@ -226,21 +327,33 @@ for (const status of ["answered", "expired"]) {
 test("a result names the files and the session, and progress is reported", async () => {
   const updates = [];
   const progress = (payload) => ({ frame: ["run.progress", payload] });
-  const steps = [progress({ kind: "text", text: "Hi", message_id: "m_1", done: true }), progress({ kind: "usage", text: "no" })];
+  const steps = [
+    progress({ kind: "text", text: "Hi", message_id: "m_1", done: true }),
+    progress({ kind: "usage", text: "no" }),
+  ];
   const config = { agent: "codex", permissions: { read: "allow" }, questionTimeoutSeconds: 7 };
-  process.env.OPENCLAW_GATEWAY_TOKEN = "made-up";
-  const result = await runTool(steps, { config, params: { cwd: "sub", session_id: "s0" }, onUpdate: (update) => updates.push(update.content[0].text) });
+  const result = await runTool(steps, {
+    config,
+    params: { cwd: "sub", session_id: "s0" },
+    onUpdate: (update) => updates.push(update.content[0].text),
+  });
   const { start, names } = reported(result);
   assert.deepEqual(updates, ["Hi"]);
   assert.match(result.content[0].text, /\n\nFiles:\ncreated a\.txt\n\nSession: s1 \(pass it as session_id/);
   assert.deepEqual([start.agent, start.cwd, start.session_id], ["codex", join(root, "sub"), "s0"]);
-  assert.deepEqual([start.permissions, start.question_timeout_s, start.on_question_timeout], [{ read: "allow" }, 7, "continue"]);
+  assert.deepEqual(
+    [start.permissions, start.question_timeout_s, start.on_question_timeout],
+    [{ read: "allow" }, 7, "continue"],
+  );
   assert.ok(names.includes("PATH") && !names.includes("OPENCLAW_GATEWAY_TOKEN"));
 });
 
 test("an abort is a cancel, and then SIGTERM", { timeout: 60_000 }, async () => {
   const cancelled = { frame: ["run.cancelled", { session_id: null, artifacts: [], usage: {} }] };
-  for (const steps of [[{ raw: "\n" }, { wait: "run.cancel" }, cancelled], [{ deaf: true }, { forever: true }]]) {
+  for (const steps of [
+    [{ raw: "\n" }, { wait: "run.cancel" }, cancelled],
+    [{ deaf: true }, { forever: true }],
+  ]) {
     const user = slowUser();
     const controller = new AbortController();
     const run = runTool([{ frame: ["run.question", asked({})] }, ...steps], { signal: controller.signal });
@@ -254,17 +367,39 @@ test("an abort is a cancel, and then SIGTERM", { timeout: 60_000 }, async () => 
 test("a failure has its code; a program that dies or is missing has a reason", async () => {
   const failed = { frame: ["run.failed", { code: "rate_limited", message: "Wait.", session_id: "s9" }] };
   await assert.rejects(runTool([failed]), /^Error: rate_limited: Wait\.\nSession: s9 /);
-  await assert.rejects(runTool([{ stderr: "no such thing" }, { exit: 3 }]), /agent_exited: .*exit code 3\)\. no such thing/);
-  await assert.rejects(runTool([], { config: { command: "/no/such/program" } }), /\/no\/such\/program cannot be started .*ENOENT.*entries\.spektacular\.config\.command/);
+  await assert.rejects(
+    runTool([{ stderr: "no such thing" }, { exit: 3 }]),
+    /agent_exited: .*exit code 3\)\. no such thing/,
+  );
+  await assert.rejects(
+    runTool([], { config: { command: "/no/such/program" } }),
+    /\/no\/such\/program cannot be started .*ENOENT.*entries\.spektacular\.config\.command/,
+  );
 });
 
 test("garbage and floods on stdout are skipped", async () => {
   userSays(["yes"]);
   const question = asked({});
-  const garbage = ["no json\n", "{}\n", "[1]\n", '{"v":"2","type":"run.failed","payload":{}}\n', '{"v":"1","type":"run.failed","payload":null}\n', "\u0000\n\n", '"\ud800\n'];
+  const garbage = [
+    "no json\n",
+    "{}\n",
+    "[1]\n",
+    '{"v":"2","type":"run.failed","payload":{}}\n',
+    '{"v":"1","type":"run.failed","payload":null}\n',
+    "\u0000\n\n",
+    '"\ud800\n',
+  ];
   const flood = [{ flood: 5 << 20 }, { flood: 30 << 20 }];
-  const many = Array.from({ length: 2000 }, () => ({ frame: ["run.progress", { kind: "text", text: "x".repeat(500), message_id: "m", done: false }] }));
-  const result = await runTool([...garbage.map((raw) => ({ raw })), ...flood, ...many, ...askAndWait(question), ...flood]);
+  const many = Array.from({ length: 2000 }, () => ({
+    frame: ["run.progress", { kind: "text", text: "x".repeat(500), message_id: "m", done: false }],
+  }));
+  const result = await runTool([
+    ...garbage.map((raw) => ({ raw })),
+    ...flood,
+    ...many,
+    ...askAndWait(question),
+    ...flood,
+  ]);
   assert.deepEqual(reported(result).inputs, [{ question_id: question.question_id, value: "yes" }]);
 });
 
@@ -275,7 +410,17 @@ async function runBackend(steps, more = {}) {
   const { backend } = registered();
   const { execute } = await backend.prepareExecution();
   const records = [];
-  const ctx = { command: program, args: [], cwd: root, env: process.env, prompt: JSON.stringify(steps), modelId: "claude", useResume: false, timeoutMs: 1000, ...more };
+  const ctx = {
+    command: program,
+    args: [],
+    cwd: root,
+    env: process.env,
+    prompt: JSON.stringify(steps),
+    modelId: "claude",
+    useResume: false,
+    timeoutMs: 1000,
+    ...more,
+  };
   for await (const record of execute(ctx)) records.push(record);
   return { records, events: records.flatMap((record) => backend.parseJsonlEvent(JSON.stringify(record))) };
 }
@@ -286,11 +431,27 @@ test("the backend streams text, tools and the session, and ends with a result", 
   const progress = (payload) => ({ frame: ["run.progress", payload] });
   const text = (message_id, text, done) => progress({ kind: "text", message_id, text, done });
   const tool = (state) => progress({ kind: "tool", call_id: "c_1", category: "execute", text: "Run x", state });
-  const steps = [progress({ kind: "session", text: "", session_id: "s1", capabilities: { resume: true } }), text("m_1", "Hel", false), text("m_1", "lo", true), tool("started"), tool("denied"), text("m_2", "Bye", true)];
+  const steps = [
+    progress({ kind: "session", text: "", session_id: "s1", capabilities: { resume: true } }),
+    text("m_1", "Hel", false),
+    text("m_1", "lo", true),
+    tool("started"),
+    tool("denied"),
+    text("m_2", "Bye", true),
+  ];
   const context = { prependContext: "Note.", appendContext: undefined };
-  const { records, events } = await runBackend(steps, { modelId: "opencode:a/b:c", useResume: true, sessionId: "s0", promptContext: context });
-  const { start } = JSON.parse(records.at(-1).frame.payload.text);
-  assert.deepEqual([start.agent, start.model, start.session_id, start.progress, start.system_prompt], ["opencode", "a/b:c", "s0", "full", "Note."]);
+  const { records, events } = await runBackend(steps, {
+    modelId: "opencode:a/b:c",
+    useResume: true,
+    sessionId: "s0",
+    promptContext: context,
+  });
+  const { start, names } = JSON.parse(records.at(-1).frame.payload.text);
+  assert.ok(names.includes("PATH") && !names.includes("OPENCLAW_GATEWAY_TOKEN"));
+  assert.deepEqual(
+    [start.agent, start.model, start.session_id, start.progress, start.system_prompt],
+    ["opencode", "a/b:c", "s0", "full", "Note."],
+  );
   assert.deepEqual(events.slice(0, -1), [
     { kind: "sessionId", sessionId: "s1" },
     { kind: "text", text: "Hel" },
@@ -302,22 +463,40 @@ test("the backend streams text, tools and the session, and ends with a result", 
   const { usage, sessionId } = events.at(-1);
   assert.deepEqual([usage, sessionId], [{ input: 3, output: 5, cacheRead: 7 }, "s1"]);
   const failed = await runBackend([{ frame: ["run.failed", { code: "auth_required", message: "Log in." }] }]);
-  assert.deepEqual([failed.records.at(-1).is_error, failed.events], [true, [{ kind: "result", errorText: "auth_required: Log in." }]]);
+  assert.deepEqual(
+    [failed.records.at(-1).is_error, failed.events],
+    [true, [{ kind: "result", errorText: "auth_required: Log in." }]],
+  );
 });
 
 test("the backend asks by OpenClaw's input request, one question at a time, and declines a secret", async () => {
   const requests = [];
-  const requestUserInput = async (request) => (requests.push(request), { status: "answered", answers: { [request.questions[0].id]: ["B"] } });
+  const requestUserInput = async (request) => (
+    requests.push(request),
+    { status: "answered", answers: { [request.questions[0].id]: ["B"] } }
+  );
   const questions = [asked({ kind: "select", options: options("A", "B") }), asked({ kind: "secret" })];
   const inputs = inputsOf(await runBackend(questions.flatMap(askAndWait), { requestUserInput }));
-  assert.deepEqual(inputs.map(({ value, declined }) => [value, declined]), [["B", undefined], [undefined, true]]);
+  assert.deepEqual(
+    inputs.map(({ value, declined }) => [value, declined]),
+    [
+      ["B", undefined],
+      [undefined, true],
+    ],
+  );
   assert.equal(requests.length, 1);
 });
 
 test("the backend's permissions: always is for this very action, and a changed action is denied", async () => {
   const names = [];
-  const decide = (outcome) => ({ requestToolPermission: async (request) => (names.push(request.toolName), { ...outcome, updatedInput: { ...request.toolInput, ...outcome.changed } }) });
-  const ask = async (subject, outcome) => inputsOf(await runBackend(askAndWait(permission(subject, ...ALL)), decide(outcome)))[0];
+  const decide = (outcome) => ({
+    requestToolPermission: async (request) => (
+      names.push(request.toolName),
+      { ...outcome, updatedInput: { ...request.toolInput, ...outcome.changed } }
+    ),
+  });
+  const ask = async (subject, outcome) =>
+    inputsOf(await runBackend(askAndWait(permission(subject, ...ALL)), decide(outcome)))[0];
   const allow = { behavior: "allow" };
   assert.equal((await ask({ title: "Bash", detail: "rm a" }, allow)).value, "allow_once");
   assert.equal((await ask({ title: "Bash", detail: "rm b" }, { ...allow, changed: { detail: "rm c" } })).value, "deny");
@@ -328,14 +507,20 @@ test("the backend's permissions: always is for this very action, and a changed a
   await ask({ title: `${long}2`, detail: "" }, allow);
   assert.equal(new Set(names).size, names.length, `different actions share a name: ${names}`);
   assert.equal(names[2], "execute: Run x");
-  assert.ok(names.every((name) => name.length <= 55 && name !== "Bash" && name.startsWith("execute: ")), `${names}`);
+  assert.ok(
+    names.every((name) => name.length <= 55 && name !== "Bash" && name.startsWith("execute: ")),
+    `${names}`,
+  );
 });
 
 test("the manifest declares what the plugin registers", () => {
   const manifest = JSON.parse(readFileSync(join(root, "plugin/openclaw.plugin.json"), "utf8"));
   const { options, backend, factory } = registered();
   assert.deepEqual(manifest.contracts.tools, [options.name]);
-  assert.deepEqual([manifest.id, manifest.cliBackends, manifest.setup.cliBackends], [plugin.id, [backend.id], [backend.id]]);
+  assert.deepEqual(
+    [manifest.id, manifest.cliBackends, manifest.setup.cliBackends],
+    [plugin.id, [backend.id], [backend.id]],
+  );
   const { models } = manifest.modelCatalog.providers[backend.id];
   assert.ok(["claude", "codex", "gemini", "opencode"].every((name) => models.some(({ id }) => id === name)));
   const { properties } = factory({}).parameters;

@@ -25,7 +25,12 @@ const came = (type) =>
   });
 const write = (text) => new Promise((done) => process.stdout.write(text, done));
 const send = (type, payload) => write(`${JSON.stringify({ v: "1", type, payload })}\n`);
-const end = { session_id: "s1", artifacts: [{ path: "a.txt", action: "created" }], usage: { input_tokens: 10, output_tokens: 5, cached_input_tokens: 7 }, duration_ms: 1 };
+const end = {
+  session_id: "s1",
+  artifacts: [{ path: "a.txt", action: "created" }],
+  usage: { input_tokens: 10, output_tokens: 5, cached_input_tokens: 7 },
+  duration_ms: 1,
+};
 
 const STEPS = {
   frame: ([type, payload]) => send(type, payload),
@@ -34,7 +39,10 @@ const STEPS = {
   wait: (type) => came(type),
   stderr: (text) => new Promise((done) => process.stderr.write(text, done)),
   exit: (code) => process.exit(code),
-  deaf: () => process.on("SIGTERM", () => send("run.cancelled", { ...end, reason: null, source: "signal" }).then(() => process.exit(0))),
+  deaf: () =>
+    process.on("SIGTERM", () =>
+      send("run.cancelled", { ...end, reason: null, source: "signal" }).then(() => process.exit(0)),
+    ),
   forever: () => new Promise(() => {}),
 };
 
@@ -45,5 +53,8 @@ for (const step of JSON.parse(start.prompt)) {
   await STEPS[name](value);
 }
 const inputs = received.filter(({ type }) => type === "run.input").map(({ payload }) => payload);
-await send("run.completed", { ...end, text: JSON.stringify({ start: { ...start, prompt: "" }, inputs, names: Object.keys(process.env) }) });
+await send("run.completed", {
+  ...end,
+  text: JSON.stringify({ start: { ...start, prompt: "" }, inputs, names: Object.keys(process.env) }),
+});
 process.exit(0);

@@ -5,7 +5,11 @@ import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { callGatewayTool, requestDeferredPluginToolApproval, runAgentHarnessGatewayQuestion } from "openclaw/plugin-sdk/agent-harness-runtime";
+import {
+  callGatewayTool,
+  requestDeferredPluginToolApproval,
+  runAgentHarnessGatewayQuestion,
+} from "openclaw/plugin-sdk/agent-harness-runtime";
 import { resolveSecretRefValues } from "openclaw/plugin-sdk/secret-ref-runtime";
 
 const ID = "spektacular";
@@ -54,10 +58,18 @@ function parsed(line) {
  * out while a person thinks: then its signal aborts.
  */
 async function* framesOfRun({ command, cwd, env, start, signal, ask, warn }) {
-  const child = spawn(command, ARGS, { cwd, env, stdio: "pipe" });
+  // Without OpenClaw's variables, such as its token, because the agent must not act for the gateway.
+  const own = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("OPENCLAW_")));
+  const child = spawn(command, ARGS, { cwd, env: own, stdio: "pipe" });
   const exit = new Promise((done) => {
-    child.once("error", (error) => done(`${command} cannot be started in ${cwd} (${error.code}). Set plugins.entries.${ID}.config.command to the whole path of spektacular.`));
-    child.once("close", (code, by) => done(`${command} ended without a result (${by ?? `exit code ${code}`}). ${said.trim()}`.trim()));
+    child.once("error", (error) =>
+      done(
+        `${command} cannot be started in ${cwd} (${error.code}). Set plugins.entries.${ID}.config.command to the whole path of spektacular.`,
+      ),
+    );
+    child.once("close", (code, by) =>
+      done(`${command} ended without a result (${by ?? `exit code ${code}`}). ${said.trim()}`.trim()),
+    );
   });
   let said = "";
   child.stderr.setEncoding("utf8").on("data", (text) => (said = (said + text).slice(-2_000)));
@@ -67,7 +79,10 @@ async function* framesOfRun({ command, cwd, env, start, signal, ask, warn }) {
   const timers = [];
   const stop = () => {
     send("run.cancel", {});
-    timers.push(setTimeout(() => child.kill("SIGTERM"), TERM_MS), setTimeout(() => child.kill("SIGKILL"), KILL_MS));
+    timers.push(
+      setTimeout(() => child.kill("SIGTERM"), TERM_MS),
+      setTimeout(() => child.kill("SIGKILL"), KILL_MS),
+    );
   };
   const open = new Map();
   const answer = async (question) => {
@@ -201,7 +216,12 @@ function askInChat(tc, question, signal) {
 async function askSecret(tc, { questionId, header, question, timeoutMs, signal }) {
   const name = `SPEKTACULAR_${randomBytes(8).toString("hex").toUpperCase()}`;
   const admin = { scopes: ["operator.admin"], requireAgentRuntimeIdentity: true };
-  const secretStore = { name, kind: "secret", allowedHosts: [], reason: "A coding agent asked for it. It is deleted after use." };
+  const secretStore = {
+    name,
+    kind: "secret",
+    allowedHosts: [],
+    reason: "A coding agent asked for it. It is deleted after use.",
+  };
   const questions = [{ questionId: "secret_value", header, question, options: [], isSecret: true, secretStore }];
   try {
     const request = { id: questionId, questions, agentId: tc.agentId, sessionKey: tc.sessionKey, timeoutMs };
@@ -210,12 +230,17 @@ async function askSecret(tc, { questionId, header, question, timeoutMs, signal }
     const { status } = await callGatewayTool("question.waitAnswer", wait, { id: questionId, timeoutMs }, { signal });
     if (status !== "answered") return undefined;
     const ref = { source: "store", provider: "default", id: name };
-    const values = await resolveSecretRefValues([ref], { config: tc.getRuntimeConfig?.() ?? tc.config, env: process.env });
+    const values = await resolveSecretRefValues([ref], {
+      config: tc.getRuntimeConfig?.() ?? tc.config,
+      env: process.env,
+    });
     return { value: [...values.values()][0] };
   } finally {
     // A question that is over refuses the cancel, and a value that was never set has nothing to delete.
     if (signal.aborted) await callGatewayTool("question.resolve", {}, { id: questionId, cancel: true }).catch(() => {});
-    await callGatewayTool("secrets.store.set", {}, { name, kind: "secret", value: "-", allowedHosts: [] }, admin).catch(() => {});
+    await callGatewayTool("secrets.store.set", {}, { name, kind: "secret", value: "-", allowedHosts: [] }, admin).catch(
+      () => {},
+    );
     await callGatewayTool("secrets.store.delete", {}, { name }, admin).catch(() => {});
   }
 }
@@ -237,7 +262,12 @@ async function approve(tc, toolCallId, question, signal) {
     timeoutMs: Math.min(Math.ceil(question.timeout_s * 1000), 600_000),
   };
   const { channel, to, accountId, threadId } = tc.deliveryContext ?? {};
-  const source = { turnSourceChannel: channel, turnSourceTo: to, turnSourceAccountId: accountId, turnSourceThreadId: threadId };
+  const source = {
+    turnSourceChannel: channel,
+    turnSourceTo: to,
+    turnSourceAccountId: accountId,
+    turnSourceThreadId: threadId,
+  };
   const ctx = { agentId: tc.agentId, sessionKey: tc.sessionKey, ...source };
   const deferredApproval = { approval, toolName: TOOL, toolCallId, ctx, baseParams: {} };
   const { approvalResolution } = await requestDeferredPluginToolApproval({ deferredApproval, signal });
@@ -253,7 +283,9 @@ const PARAMETERS = {
   additionalProperties: false,
   required: ["prompt"],
   properties: {
-    prompt: text("The whole task. The agent sees nothing of this conversation. No secrets: the agent asks the user for them."),
+    prompt: text(
+      "The whole task. The agent sees nothing of this conversation. No secrets: the agent asks the user for them.",
+    ),
     cwd: text("The directory to work in. Default: the workspace."),
     agent: text("The coding agent, such as claude, codex, gemini or opencode, if the user named one."),
     session_id: text("Continues this earlier session of the agent: the id from the last line of a result."),
@@ -264,7 +296,8 @@ const PARAMETERS = {
 const toolOf = (api) => (tc) => ({
   name: TOOL,
   label: "Coding agent",
-  description: "Hands a task to a coding agent (Claude Code, Codex, Gemini CLI, OpenCode or another) and returns its answer. Its questions and requests for permission go to the user.",
+  description:
+    "Hands a task to a coding agent (Claude Code, Codex, Gemini CLI, OpenCode or another) and returns its answer. Its questions and requests for permission go to the user.",
   parameters: PARAMETERS,
   async execute(toolCallId, params, signal, onUpdate) {
     const config = api.pluginConfig ?? {};
@@ -273,12 +306,18 @@ const toolOf = (api) => (tc) => ({
     const cwd = resolve(workspace, params.cwd ?? ".");
     const ask = async (question, own) =>
       question.purpose === "permission" ? approve(tc, toolCallId, question, own) : askInChat(tc, question, own);
-    // The agent must not act for the gateway.
-    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("OPENCLAW_")));
     const start = { ...configured(config), prompt, cwd, agent, session_id, timeout_s };
     const warn = (message) => api.logger?.warn?.(`${ID}: ${message}`);
     let end;
-    for await (const frame of framesOfRun({ command: config.command ?? ID, cwd: workspace, env, start, signal, ask, warn })) {
+    for await (const frame of framesOfRun({
+      command: config.command ?? ID,
+      cwd: workspace,
+      env: process.env,
+      start,
+      signal,
+      ask,
+      warn,
+    })) {
       const { kind, text } = frame.payload;
       if (kind === "text" || kind === "tool") onUpdate?.({ content: [{ type: "text", text }], details: {} });
       end = frame;
@@ -289,8 +328,10 @@ const toolOf = (api) => (tc) => ({
 
 function resultOf({ type, payload }) {
   const session = payload.session_id && `Session: ${payload.session_id} (pass it as session_id to continue this task)`;
-  if (type === "run.cancelled") throw new Error(["cancelled: the run was stopped.", session].filter(Boolean).join("\n"));
-  if (type === "run.failed") throw new Error([`${payload.code}: ${payload.message}`, session].filter(Boolean).join("\n"));
+  if (type === "run.cancelled")
+    throw new Error(["cancelled: the run was stopped.", session].filter(Boolean).join("\n"));
+  if (type === "run.failed")
+    throw new Error([`${payload.code}: ${payload.message}`, session].filter(Boolean).join("\n"));
   const files = payload.artifacts.map(({ path, action }) => `${action} ${path}`);
   const list = files.length > 0 && `Files:\n${files.slice(0, 50).join("\n")}${files.length > 50 ? "\n…" : ""}`;
   const whole = [payload.text, list, session].filter(Boolean).join("\n\n");
@@ -307,7 +348,10 @@ function resultOf({ type, payload }) {
 function grantName({ category, title, detail }) {
   const name = `${category}: ${visible(title)}`;
   if (name.length <= NAME_LENGTH && (!detail || title.includes(detail))) return name;
-  const hash = createHash("sha256").update(JSON.stringify([title, detail])).digest("base64url").slice(0, 22);
+  const hash = createHash("sha256")
+    .update(JSON.stringify([title, detail]))
+    .digest("base64url")
+    .slice(0, 22);
   const room = NAME_LENGTH - hash.length - 2;
   return `${name.length > room ? `${name.slice(0, room - 1)}…` : name} #${hash}`;
 }
@@ -327,7 +371,13 @@ async function permit(ctx, question, abortSignal) {
 async function askOperator(ctx, question, abortSignal) {
   if (question.kind === "secret") return undefined;
   const id = `${question.question_id}_${question.attempt}`;
-  const request = { toolName: "ask_user", intro: "The agent asks:", toolCallId: id, questions: [shown(question, id)], abortSignal };
+  const request = {
+    toolName: "ask_user",
+    intro: "The agent asks:",
+    toolCallId: id,
+    questions: [shown(question, id)],
+    abortSignal,
+  };
   const { status, answers } = await ctx.requestUserInput(request);
   return status === "answered" ? inputOf(question, answers[id]) : undefined;
 }
@@ -379,14 +429,18 @@ function eventsOf(line) {
     const cacheRead = cached_input_tokens ?? undefined;
     const input = input_tokens === null ? undefined : input_tokens - (cacheRead ?? 0);
     const usage = { input, output: output_tokens ?? undefined, cacheRead };
-    return [{ kind: "result", text: payload.text, usage, ...(payload.session_id && { sessionId: payload.session_id }) }];
+    return [
+      { kind: "result", text: payload.text, usage, ...(payload.session_id && { sessionId: payload.session_id }) },
+    ];
   }
   if (text === "" && (kind === "text" || kind === "reasoning")) return [];
   if (kind === "text") return [{ kind: "text", text: begins ? `\n\n${text}` : text }];
   if (kind === "reasoning") return [{ kind: "thinking", text }];
-  if (kind === "session" && payload.session_id && payload.capabilities?.resume !== false) return [{ kind: "sessionId", sessionId: payload.session_id }];
+  if (kind === "session" && payload.session_id && payload.capabilities?.resume !== false)
+    return [{ kind: "sessionId", sessionId: payload.session_id }];
   if (kind !== "tool") return [];
-  if (payload.state === "started") return [{ kind: "toolStart", toolCallId, name: payload.category, args: { title: text } }];
+  if (payload.state === "started")
+    return [{ kind: "toolStart", toolCallId, name: payload.category, args: { title: text } }];
   const isError = payload.state !== "completed";
   return [{ kind: "toolResult", toolCallId, name: payload.category, isError, result: payload.output ?? payload.state }];
 }
