@@ -109,7 +109,8 @@ fn the_page_names_every_key_parameter_kind_and_the_tested_version() {
     let plugin = include_str!("../../src/integrate/openclaw/index.js");
     let parameters = plugin.split("const PARAMETERS").nth(1).unwrap().split("  properties: {").nth(1).unwrap();
     let parameters = parameters.split("\n  },").next().unwrap().lines().filter_map(|line| line.trim().split_once(':'));
-    let names: Vec<&str> = parameters.map(|(name, _)| name).collect();
+    let is_name = |name: &&str| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    let names: Vec<&str> = parameters.map(|(name, _)| name).filter(is_name).collect();
     assert_eq!(names, ["prompt", "cwd", "agent", "session_id", "timeout_s"]);
     let tool = PAGE.split("## The tool\n").nth(1).unwrap();
     assert!(names.iter().all(|name| tool.contains(&format!("`{name}`"))), "the page lacks a parameter of {names:?}");
