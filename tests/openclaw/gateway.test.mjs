@@ -87,7 +87,7 @@ const running = () =>
 async function gone() {
   for (let tries = 0; running().length > 0; tries++) {
     assert.ok(tries < 200, `the agent still runs: ${running()}`);
-    await new Promise((done) => setTimeout(done, 50)); // Nobody tells of another program's child.
+    await new Promise((done) => setTimeout(done, 50)); // No event announces another program's child.
   }
 }
 
@@ -245,7 +245,7 @@ test("a killed gateway leaves no agent and no secret, and nothing wanted to leav
     (payload, event) => event === "agent" && JSON.stringify(payload).includes("update"),
     from,
   );
-  while (running().length === 0) await new Promise((done) => setTimeout(done, 50)); // Nobody tells of another program's child.
+  while (running().length === 0) await new Promise((done) => setTimeout(done, 50)); // No event announces another program's child.
   gateway.child.kill("SIGKILL");
   await gateway.exit;
   note("", "the gateway is killed");
