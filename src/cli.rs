@@ -7,12 +7,14 @@ pub(crate) mod authors;
 pub mod command;
 pub(crate) mod config;
 pub(crate) mod flags;
+pub(crate) mod integrate;
 pub mod row;
 pub(crate) mod workflow;
 
 pub use adhoc::{Adhoc, AtEof, Color, DiffSize, Output};
 pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsArgs};
 pub use config::{ConfigAction, ConfigArgs};
+pub use integrate::IntegrateArgs;
 pub use workflow::{CheckArgs, InitArgs};
 
 use crate::protocol::request::{Seconds, is_environment_name};

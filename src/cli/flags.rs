@@ -3,6 +3,7 @@
 use super::adhoc::{Adhoc, AtEof, Color, DiffSize, answer};
 use super::agents::{AgentsArgs, Export, Open, SessionsArgs, filled};
 use super::config::ConfigArgs;
+use super::integrate::IntegrateArgs;
 use super::row::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
 use super::workflow::{CheckArgs, InitArgs};
 use super::{Output, Replay, one_of, seconds, text, variable};
@@ -345,6 +346,15 @@ pub(crate) const INIT: &[Row<InitArgs>] = &[
     json(|to| to.output = Output::Json),
 ];
 
+pub(crate) const INTEGRATE: &[Row<IntegrateArgs>] = &[
+    own("out", "DIR", FlagForm::Text, "write the files into this folder", |to: &mut IntegrateArgs, _, value| {
+        to.out = Some(value.into());
+        Ok(())
+    })
+    .begins("The files"),
+    own_switch("force", "write into a folder that is not empty", |to| to.force = true),
+];
+
 pub(crate) const REPLAY: &[Row<Replay>] = &[
     own_switch("strict", "fail if the host deviates from the recording", |to: &mut Replay| to.strict = true)
         .begins("Playing"),
@@ -354,7 +364,7 @@ pub(crate) const REPLAY: &[Row<Replay>] = &[
 #[cfg(test)]
 mod tests {
     use super::super::row::{GivenFlag, Row, store};
-    use super::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, INIT, OPEN, REPLAY};
+    use super::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, INIT, INTEGRATE, OPEN, REPLAY};
     use std::fmt::Debug;
 
     /// Each flag with a value other than the default changes the result.
@@ -380,6 +390,7 @@ mod tests {
         every_flag_is_stored(REPLAY);
         every_flag_is_stored(CHECK);
         every_flag_is_stored(INIT);
+        every_flag_is_stored(INTEGRATE);
         assert!(ADHOC.iter().any(|row| row.flag.field.is_some_and(|field| field.name == "cwd")));
     }
 }

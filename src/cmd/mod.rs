@@ -12,6 +12,7 @@ mod dry_run;
 mod export;
 mod format_check;
 mod init;
+mod integrate;
 mod last;
 mod manual;
 mod open;

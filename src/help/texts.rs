@@ -200,6 +200,18 @@ Processes that the agent leaves behind keep running. Other users can read the pr
     page: "",
 };
 
+pub(crate) const INTEGRATE: CommandText = CommandText {
+    about: "write the plugin for another program, with its configuration",
+    more: "\
+Writes the files of an integration, and prints the configuration of the other program for this machine.
+Without NAME, it lists the integrations.",
+    examples: &[
+        ("spektacular integrate", "list the integrations, each with its configuration"),
+        ("spektacular integrate openclaw --out ~/openclaw-spektacular", "write the plugin for OpenClaw"),
+    ],
+    page: include_str!("../integrate/openclaw.md"),
+};
+
 pub(crate) const PROTOCOL: CommandText = CommandText {
     about: "print the protocol reference",
     more: "",

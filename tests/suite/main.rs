@@ -42,6 +42,7 @@ mod golden;
 mod help;
 mod hidden;
 mod images;
+mod integrate;
 mod kept;
 mod leaks;
 mod lifecycle;
