@@ -4,52 +4,10 @@
 use super::{Driver, Launch, Turn};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::Settings;
+pub use crate::protocol::words::Limit;
 use crate::protocol::words::OnUnsupported;
 
-/// A limit of run.start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// The number of calls of the model.
-    MaxTurns,
-    /// The number of calls of tools.
-    MaxToolCalls,
-    /// The number of input and output tokens.
-    MaxTokens,
-    /// The cost in US dollars.
-    MaxCostUsd,
-    /// The only tools that the agent may use.
-    AllowedTools,
-    /// Tools that the agent may not use.
-    DisallowedTools,
-    /// The MCP servers, which the agent must really have.
-    McpServers,
-}
-
 impl Limit {
-    /// Every limit, in the order of run.start.
-    pub const ALL: [Limit; 7] = [
-        Limit::AllowedTools,
-        Limit::DisallowedTools,
-        Limit::McpServers,
-        Limit::MaxTurns,
-        Limit::MaxToolCalls,
-        Limit::MaxTokens,
-        Limit::MaxCostUsd,
-    ];
-
-    /// The field of run.start.
-    pub fn field(self) -> &'static str {
-        match self {
-            Limit::MaxTurns => "max_turns",
-            Limit::MaxToolCalls => "max_tool_calls",
-            Limit::MaxTokens => "max_tokens",
-            Limit::MaxCostUsd => "max_cost_usd",
-            Limit::AllowedTools => "allowed_tools",
-            Limit::DisallowedTools => "disallowed_tools",
-            Limit::McpServers => "mcp_servers",
-        }
-    }
-
     /// Whether these settings have the limit.
     pub fn is_set(self, settings: &Settings) -> bool {
         match self {
@@ -87,7 +45,7 @@ impl Limit {
 
     /// The failure of a run that reached this limit.
     pub(crate) fn reached(self) -> Failure {
-        let field = self.field();
+        let field = self.word();
         let message = match self {
             Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens | Limit::MaxCostUsd => {
                 format!("The run reached {field}: raise it or split the task.")
@@ -96,7 +54,7 @@ impl Limit {
                 format!("The agent used a tool that {field} excludes: change {field}, or the prompt.")
             }
         };
-        Failure { limit: Some(field), ..Failure::new(Code::LimitReached, message) }
+        Failure { limit: Some(self), ..Failure::new(Code::LimitReached, message) }
     }
 }
 
@@ -121,13 +79,13 @@ pub(crate) fn launch(settings: &Settings, driver: &mut dyn Driver, turn: &mut Tu
 /// adds a warning to `turn` instead.
 fn check(settings: &Settings, driver: &dyn Driver, turn: &mut Turn) -> Result<(), Failure> {
     let is_kept = |limit: Limit| driver.keeper(limit) != Keeper::Nobody;
-    for limit in Limit::ALL.into_iter().filter(|limit| limit.is_set(settings) && !is_kept(*limit)) {
-        let field = limit.field();
+    for limit in Limit::ALL.iter().filter(|limit| limit.is_set(settings) && !is_kept(**limit)) {
+        let field = limit.word();
         match settings.on_unsupported {
             OnUnsupported::Warn => turn.warn(format!("`{field}` has no effect on this agent")),
             OnUnsupported::Fail => {
                 let similar = limit.similar().iter().find(|limit| is_kept(**limit));
-                let instead = similar.map_or(limit.otherwise().into(), |limit| format!("`{}`", limit.field()));
+                let instead = similar.map_or(limit.otherwise().into(), |limit| format!("`{}`", limit.word()));
                 let message = format!(
                     "run.start: `{field}` cannot be kept on the agent {}: use {instead}, or set `on_unsupported` to \
                      \"warn\" to run without it.",

@@ -4,7 +4,7 @@
 //! name. The agent's own error text is in a separate field, because it may contain addresses.
 
 use crate::protocol::text::Text;
-use crate::protocol::words::RefusalReason;
+use crate::protocol::words::{Limit, RefusalReason};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $exit:literal, $retryable:literal;)*) => {
@@ -122,7 +122,7 @@ pub struct Failure {
     /// The last lines of the agent's stderr, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`] bytes.
     pub stderr_tail: Option<Text>,
     /// The field of run.start whose limit was reached.
-    pub limit: Option<&'static str>,
+    pub limit: Option<Limit>,
     /// The reason why a workflow was refused.
     pub reason: Option<RefusalReason>,
     /// The file that a refused workflow concerns.

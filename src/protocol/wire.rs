@@ -12,8 +12,8 @@ use super::question::{Answer, Choice, Kind, Subject, Validation};
 use super::redacted::Redacted;
 use super::request::Settings;
 use super::words::{
-    Action, Category, PathType, PhaseOutcome, PhaseState, PlanStatus, Purpose, QuestionKind, RefusalReason, Resolution,
-    Source, Status, StopReason, ToolState, WaitingOn, Warning, WorkflowKind,
+    Action, Category, Limit, PathType, PhaseOutcome, PhaseState, PlanStatus, Purpose, QuestionKind, RefusalReason,
+    Resolution, Source, Status, StopReason, ToolState, WaitingOn, Warning, WorkflowKind,
 };
 use super::workflow::ShownOptions;
 use serde::ser::SerializeMap;
@@ -149,6 +149,7 @@ words!(
     Purpose,
     QuestionKind,
     RefusalReason,
+    Limit,
     Resolution,
     Source,
     Status,

@@ -58,6 +58,11 @@ words! {
     OnQuestionTimeout { Fail = "fail", Continue = "continue" }
     /// The effect of a limit that cannot be kept.
     OnUnsupported { Fail = "fail", Warn = "warn" }
+    /// The limits of run.start, by their fields.
+    Limit {
+        AllowedTools = "allowed_tools", DisallowedTools = "disallowed_tools", McpServers = "mcp_servers",
+        MaxTurns = "max_turns", MaxToolCalls = "max_tool_calls", MaxTokens = "max_tokens", MaxCostUsd = "max_cost_usd",
+    }
     /// The state of the run.
     Status {
         Starting = "starting", Running = "running", WaitingForInput = "waiting_for_input", Retrying = "retrying",

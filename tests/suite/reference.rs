@@ -197,7 +197,7 @@ fn completed(most: bool) -> Outcome {
 
 fn failed(most: bool) -> Outcome {
     Outcome::Failed(Failure {
-        limit: most.then_some("max_turns"),
+        limit: most.then_some(Limit::MaxTurns),
         code: if most { Code::UnsupportedVersion } else { Code::AgentError },
         message: "m".into(),
         retryable: false,
@@ -468,7 +468,7 @@ fn the_table_of_agents_matches_their_drivers() {
             });
             let mut turn = Turn::default();
             driver.launch(&settings, &mut turn).unwrap();
-            let refused = Limit::ALL.into_iter().any(|l| l.is_set(&settings) && driver.keeper(l) == Keeper::Nobody);
+            let refused = Limit::ALL.iter().any(|l| l.is_set(&settings) && driver.keeper(*l) == Keeper::Nobody);
             (driver.capabilities(), turn.events, refused)
         };
         for (field, value) in fields {

@@ -68,22 +68,18 @@ pub(super) fn failed(ready: &ReadyPlan, at: Attempt, why: Why, fault: &Fault, de
             (Code::VerificationFailed, format!("{id} did not pass in {attempts}: {what}."))
         }
         Why::NoShell => {
-            let message = format!("The commands of {id} cannot run: /bin/sh is missing or cannot be started.");
-            return with_detail(
-                Failure::new(
-                    Code::VerificationFailed,
-                    message + " Install a shell, then run the same command to continue." + denials,
-                ),
-                at,
-                id,
-                fault,
-            );
+            (Code::VerificationFailed, format!("The commands of {id} cannot run: install /bin/sh, or repair it."))
         }
         Why::NotFound => (Code::VerificationFailed, format!("{id} did not pass: in two attempts, {what}.")),
         Why::NoProgress => (Code::NoProgress, format!("The agent did nothing in two attempts at {id}.")),
         Why::Blocked(_) => (Code::Blocked, format!("The agent reported that it cannot continue with {id}.")),
     };
-    message.push_str(&format!(" Correct the work or {target}, then run the same command to continue."));
+    message.push_str(&match &why {
+        Why::NoShell => " Then run the same command to continue.".to_owned(),
+        Why::Verification | Why::NoProgress | Why::Blocked(_) | Why::NotFound => {
+            format!(" Correct the work or {target}, then run the same command to continue.")
+        }
+    });
     message.push_str(denials);
     let mut failure = Failure::new(code, message);
     if let Why::Blocked(reason) = why {
