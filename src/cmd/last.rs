@@ -4,7 +4,7 @@
 
 use crate::agent::registry::Layers;
 use crate::clean::one_line;
-use crate::io::files::OpenFolder;
+use crate::io::files::{OpenFolder, state_folder};
 use crate::protocol::ids::SessionId;
 use crate::protocol::limits;
 use crate::protocol::request::Options;
@@ -113,7 +113,7 @@ impl Last {
             Component::Normal(name) => Some(name.to_owned()),
             Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
         });
-        Some((state()?, ["spektacular", SESSIONS].map(OsString::from).into_iter().chain(names).collect()))
+        Some((state_folder()?, ["spektacular", SESSIONS].map(OsString::from).into_iter().chain(names).collect()))
     }
 
     /// Whether the directory contains a file or folder named `.spektacular`.
@@ -174,12 +174,6 @@ pub(super) fn continued(layers: &Layers, options: Options) -> Result<SessionId, 
     };
     let agent = last.map_or_else(|| "the agent".to_owned(), |last| last.agent);
     Err(format!("--continue: {agent} has no earlier session in this directory. {remedy}"))
-}
-
-/// The user's state folder. `None`: the environment does not name one.
-fn state() -> Option<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
 }
 
 #[cfg(test)]

@@ -63,6 +63,12 @@ const WRITER_LIMIT: Duration = Duration::from_secs(5);
 /// The pause between checks for a pipe's writer, or for a lock.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
+/// The user's state folder. `None`: the environment does not name one.
+pub(crate) fn state_folder() -> Option<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
+}
+
 /// An open directory. Opening a file in it follows no link.
 #[derive(Debug)]
 pub(crate) struct OpenFolder(OwnedFd);

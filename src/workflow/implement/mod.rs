@@ -16,6 +16,7 @@ mod command;
 mod commit;
 mod conversation;
 mod judge;
+mod kept_state;
 mod machine;
 mod observer;
 mod plan_file;

@@ -12,9 +12,11 @@ use crate::workflow::project::HOME;
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt::Write;
 use std::fs::{self, Metadata, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -64,17 +66,83 @@ enum Held {
 pub(crate) struct ProtectedState {
     entries: Vec<String>,
     held: BTreeMap<PathBuf, Held>,
-    /// Random keys, so that nobody can construct two contents with the same digest.
-    keys: [RandomState; 2],
+    keys: Keys,
+}
+
+/// Random keys, so that nobody can construct two contents with the same digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Keys([u64; 4]);
+
+impl Keys {
+    fn random() -> Keys {
+        Keys([0; 4].map(|_: u64| RandomState::new().hash_one(0)))
+    }
+
+    #[expect(deprecated, reason = "std has no other hash with keys that a later run can use again")]
+    fn hashers(self) -> [std::hash::SipHasher; 2] {
+        let Keys([a, b, c, d]) = self;
+        [std::hash::SipHasher::new_with_keys(a, b), std::hash::SipHasher::new_with_keys(c, d)]
+    }
 }
 
 impl ProtectedState {
     /// Reads the paths, which are relative to the project's folder. Error: they exceed the limits, or the work was
     /// given up.
     pub(crate) fn take(project: &Path, entries: &[String], until: &Until) -> Result<ProtectedState, Unread> {
-        let keys = [RandomState::new(), RandomState::new()];
-        let held = Walk::new(project, &keys, until).all(entries)?;
+        let keys = Keys::random();
+        let held = Walk::new(project, keys, until).all(entries)?;
         Ok(ProtectedState { entries: entries.to_vec(), held, keys })
+    }
+
+    /// The state as text, for a later run: the keys, and a line for each path. Paths are in hex.
+    pub(super) fn record(&self) -> String {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let Keys([a, b, c, d]) = self.keys;
+        let mut text = format!("{a:x} {b:x} {c:x} {d:x}\n");
+        for (path, held) in &self.held {
+            let held = match held {
+                Held::File { permissions, size, digest: Some([one, two]) } => {
+                    format!("file {permissions:x} {size:x} {one:x} {two:x}")
+                }
+                Held::File { permissions, size, digest: None } => format!("file {permissions:x} {size:x}"),
+                Held::Link(target) => format!("link {}", hex(target.as_bytes())),
+                Held::Folder => "folder".to_owned(),
+                Held::Other => "other".to_owned(),
+            };
+            let _ = writeln!(text, "{} {held}", hex(path.as_os_str().as_bytes()));
+        }
+        text
+    }
+
+    /// Reads a state from text. `None`: the text is not such a record.
+    pub(super) fn parse(entries: &[String], text: &str) -> Option<ProtectedState> {
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        let bytes = |text: &str| -> Option<Vec<u8>> {
+            let pair = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+            (0..text.len()).step_by(2).map(pair).collect()
+        };
+        let mut lines = text.lines();
+        let keys: Vec<u64> = lines.next()?.split(' ').map(number).collect::<Option<_>>()?;
+        let mut held = BTreeMap::new();
+        for line in lines {
+            let words: Vec<&str> = line.split(' ').collect();
+            let one = match words[1..] {
+                ["file", permissions, size, ref digest @ ..] => Held::File {
+                    permissions: u32::try_from(number(permissions)?).ok()?,
+                    size: number(size)?,
+                    digest: match digest {
+                        [one, two] => Some([number(one)?, number(two)?]),
+                        _ => None,
+                    },
+                },
+                ["link", target] => Held::Link(OsString::from_vec(bytes(target)?)),
+                ["folder"] => Held::Folder,
+                ["other"] => Held::Other,
+                _ => return None,
+            };
+            held.insert(PathBuf::from(OsString::from_vec(bytes(words[0])?)), one);
+        }
+        Some(ProtectedState { entries: entries.to_vec(), held, keys: Keys(keys.try_into().ok()?) })
     }
 
     /// The protected paths that only links lead to: relative to the project's folder if inside, otherwise absolute.
@@ -87,7 +155,7 @@ impl ProtectedState {
     pub(crate) fn differences(&self, project: &Path, until: &Until) -> Vec<String> {
         let mut now = BTreeMap::new();
         for entry in &self.entries {
-            let mut walk = Walk::new(project, &self.keys, until);
+            let mut walk = Walk::new(project, self.keys, until);
             match walk.all(std::slice::from_ref(entry)) {
                 Ok(held) => now.extend(held),
                 // The entry was below the limits before, so it changed. Nobody sees a result that was given up.
@@ -104,7 +172,7 @@ impl ProtectedState {
 
 struct Walk<'a> {
     project: &'a Path,
-    keys: &'a [RandomState; 2],
+    keys: Keys,
     until: &'a Until,
     held: BTreeMap<PathBuf, Held>,
     /// Folders that links lead to, not yet walked.
@@ -115,7 +183,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(project: &'a Path, keys: &'a [RandomState; 2], until: &'a Until) -> Walk<'a> {
+    fn new(project: &'a Path, keys: Keys, until: &'a Until) -> Walk<'a> {
         Walk { project, keys, until, held: BTreeMap::new(), linked: Vec::new(), files: 0, folders: 0, bytes: 0 }
     }
 
@@ -222,7 +290,7 @@ impl<'a> Walk<'a> {
         let file = OpenOptions::new().read(true).custom_flags(i32::try_from(flags).ok()?).open(path).ok()?;
         file.metadata().ok().filter(Metadata::is_file)?;
         let mut rest = file.take(size);
-        let mut hashers = [self.keys[0].build_hasher(), self.keys[1].build_hasher()];
+        let mut hashers = self.keys.hashers();
         let mut buffer = vec![0; 64 << 10];
         loop {
             match rest.read(&mut buffer).ok()? {
@@ -371,6 +439,25 @@ mod tests {
         // A sparse file is not read.
         File::create(folder.path().join("large")).unwrap().set_len(65 << 20).unwrap();
         assert_eq!(ProtectedState::take(folder.path(), &["large".to_owned()], &soon()).err(), Some(Unread::TooLarge));
+    }
+
+    #[test]
+    fn a_later_run_finds_the_same_differences() {
+        use std::os::unix::ffi::OsStrExt;
+        let folder = project();
+        let odd = folder.path().join("tests").join(std::ffi::OsStr::from_bytes(b"a b\n\xff"));
+        fs::write(odd, "odd").unwrap();
+        symlink("../Makefile", folder.path().join("tests/link")).unwrap();
+        let entries = ["tests/".to_owned()];
+        let before = ProtectedState::take(folder.path(), &entries, &soon()).unwrap();
+        let later = ProtectedState::parse(&entries, &before.record()).unwrap();
+        assert_eq!(later.record(), before.record());
+        assert_eq!(later.differences(folder.path(), &soon()), [""; 0]);
+        fs::write(folder.path().join("tests/a"), "ONE").unwrap();
+        assert_eq!(later.differences(folder.path(), &soon()), ["tests/a"]);
+        for text in ["", "1 2 3", "1 2 3 4\nzz folder", "1 2 3 4\n61 what", "1 2 3 x\n"] {
+            assert!(ProtectedState::parse(&entries, text).is_none(), "{text}");
+        }
     }
 
     #[test]

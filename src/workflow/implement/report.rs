@@ -80,6 +80,9 @@ pub(super) fn failed(ready: &ReadyPlan, at: Attempt, why: Why, fault: &Fault, de
             format!(" Correct the work or {target}, then run the same command to continue.")
         }
     });
+    if let Fault::Protected(_) = fault {
+        message.push_str(&format!(" To accept the changed files, remove the state line below the heading of {id}."));
+    }
     message.push_str(denials);
     let mut failure = Failure::new(code, message);
     if let Why::Blocked(reason) = why {

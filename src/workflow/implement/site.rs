@@ -4,6 +4,7 @@ use super::command::VerifyStep;
 use super::commit::{self, Commits, GitStep, list, message};
 use super::conversation::{Conversation, Terms};
 use super::judge::Guarded;
+use super::kept_state::KeptState;
 use super::machine::{AgentTurn, Attempt, Failing, Fault, ManualAnswer, Mark, TurnPrompt, World};
 use super::plan_file::PlanFile;
 use super::prompt;
@@ -205,8 +206,21 @@ impl World for Site<'_, '_, '_> {
 
     fn begin(&mut self, index: usize) -> Result<(), Stop> {
         self.began = Some(self.outer.elapsed());
-        let paths = self.guarded(index);
-        self.protect(paths, index)
+        let (paths, number) = (self.guarded(index), self.phase(index).number);
+        let record = KeptState::of(self.ready.project.folder(), &self.ready.path.folder).filter(|_| !paths.is_empty());
+        let begun = self.phase(index).state.is_some();
+        if let Some(state) = record.as_ref().filter(|_| begun).and_then(|record| record.load(number, &paths)) {
+            self.protected = Some(Arc::new(state));
+            return Ok(());
+        }
+        self.protect(paths.clone(), index)?;
+        if let (Some(record), Some(state)) = (record, &self.protected)
+            && record.store(number, &paths, state).is_err()
+        {
+            let text = "The state of the protected files could not be stored: a later run compares with what it finds";
+            self.outer.warn(Warning::Unverified, text.to_owned());
+        }
+        Ok(())
     }
 
     fn begin_final(&mut self) -> Result<(), Stop> {
@@ -228,6 +242,10 @@ impl World for Site<'_, '_, '_> {
         }
         self.restore()?;
         self.plan.mark(self.phase(at.phase).number, at.number, mark)?;
+        if mark == Mark::Passed {
+            let record = KeptState::of(self.ready.project.folder(), &self.ready.path.folder);
+            record.iter().for_each(KeptState::forget);
+        }
         Ok(())
     }
 
