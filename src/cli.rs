@@ -18,7 +18,7 @@ pub use integrate::IntegrateArgs;
 pub use workflow::{CheckArgs, InitArgs};
 
 use crate::protocol::request::{Seconds, is_environment_name};
-use crate::suggest::{Name, Unknown, either, hint};
+use crate::suggest::{Name, Typed, Unknown, either, hint};
 use command::{Command, Runnable};
 use lexopt::Arg;
 use row::{Flag, GivenFlag, Row, store};
@@ -115,11 +115,13 @@ fn too_early(commands: Commands, name: &str, dashes: &str) -> Wrong {
     let owner = commands.iter().find(|command| command.flags.iter().any(|flag| is_it(&flag)));
     match owner {
         Some(owner) => format!("{dashes}{name} must follow a command: spektacular {} {dashes}{name}.", owner.name),
-        None => unknown("flag", dashes, name, &["help", "version"], "`spektacular help` lists the commands."),
+        None => {
+            unknown("flag", dashes, Typed::Name(name), &["help", "version"], "`spektacular help` lists the commands.")
+        }
     }
 }
 
-fn unknown(what: &str, dashes: &str, typed: &str, known: &[&str], otherwise: &str) -> Wrong {
+fn unknown(what: &str, dashes: &str, typed: Typed<'_>, known: &[&str], otherwise: &str) -> Wrong {
     Unknown { what, dashes, typed, place: "" }.message(known.iter().copied(), otherwise)
 }
 
@@ -155,13 +157,13 @@ fn find(commands: Commands, name: &OsStr) -> Result<&'static Command, Wrong> {
         return Ok(command);
     }
     if let Some((_, ours)) = FOREIGN.iter().find(|(foreign, _)| *foreign == name) {
-        return Err(unknown("command", "", &name, &[], ours));
+        return Err(unknown("command", "", Typed::Value(&name), &[], ours));
     }
     let otherwise = match name.contains(' ') {
         true => "To run a task: spektacular adhoc \"TASK\".",
         false => "`spektacular help` lists the commands.",
     };
-    Err(unknown("command", "", &name, &names(commands), otherwise))
+    Err(unknown("command", "", Typed::Value(&name), &names(commands), otherwise))
 }
 
 /// The help that `help` or `--help` shows for these words.
@@ -226,10 +228,10 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
 
 fn unknown_flag(command: &Command, name: &str, listed: &str) -> Wrong {
     match command.foreign.iter().find(|(foreign, _)| *foreign == name && name.len() > 1) {
-        Some((_, ours)) => unknown("flag", "--", name, &[], ours),
+        Some((_, ours)) => unknown("flag", "--", Typed::Name(name), &[], ours),
         None => {
             let known: Vec<&str> = command.all_flags().map(|flag| flag.long).collect();
-            unknown("flag", "--", name, &known, listed)
+            unknown("flag", "--", Typed::Name(name), &known, listed)
         }
     }
 }
@@ -237,7 +239,7 @@ fn unknown_flag(command: &Command, name: &str, listed: &str) -> Wrong {
 fn unknown_letter(command: &Command, letter: char, listed: &str) -> Wrong {
     let letter = letter.to_string();
     let ours = command.foreign.iter().find(|(foreign, _)| *foreign == letter).map_or(listed, |(_, ours)| ours);
-    unknown("flag", "-", &letter, &[], ours)
+    unknown("flag", "-", Typed::Name(&letter), &[], ours)
 }
 
 fn text(flag: &Flag, value: OsString) -> Result<String, Wrong> {

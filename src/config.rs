@@ -23,6 +23,7 @@ use crate::protocol::request::Options;
 use crate::protocol::unknown::UnknownNames;
 use crate::protocol::variables::INTERNAL;
 use crate::protocol::words::Warning;
+use crate::redact::Redactor;
 use crate::suggest::nearest;
 use agents::Entry;
 use keys::{PREFIX, Slot, leaves, slot};
@@ -298,7 +299,7 @@ fn environment(variables: impl Iterator<Item = (OsString, OsString)>) -> Read {
             Err(why) => read.fail(format!("{name} {why}.")),
         }
     }
-    if let Some(text) = unknown.warning("variable", " of the environment") {
+    if let Some(text) = unknown.warning("variable", " of the environment", &Redactor::new()) {
         read.warnings.push((Warning::UnknownField, text));
     }
     read

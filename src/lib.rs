@@ -31,7 +31,7 @@
 //! | [`redact`] | the search for secrets, also across the pieces of a message |
 //! | `integrate` | files for other programs that use this one, and their configuration |
 //! | [`recording`] | the format of recorded dialogues |
-//! | `suggest` | names that may be shown, and did-you-mean |
+//! | `suggest` | typed names as messages show them, and did-you-mean |
 //! | `base64` | the encoding of images, and of secrets to find |
 //! | [`clean`] | agent text without escape sequences |
 //!
@@ -53,8 +53,9 @@
 //! - Whatever a process has once (stdin, signals, stdout, the numbers of ids) is the engine's; a run leaves no thread
 //!   and no descriptor behind.
 //! - Nothing is read without a limit, and only the agent waits for an orchestrator that does not read.
-//! - Nothing waits for a batch to fill: a batch holds the lines that one read brought, 256 at most, and a chunk the frames
+//! - Nothing waits for a batch to fill: a batch holds the lines that one read brought, 15 at most, and a chunk the frames
 //!   that were ready when it was written.
+//! - At most 32 events of the agent are read and not yet handled. They are counted by line, whatever the batches.
 //! - No error text holds a value that somebody typed.
 //!
 //! # Absent on purpose

@@ -1,26 +1,40 @@
-//! Names in messages: whether a name that a user typed may be shown, and which known name the user probably meant.
+//! Names in messages: how a name that a user typed is shown, and which known name the user probably meant.
 
+use crate::redact::{MASK, Redactor};
 use std::fmt;
 
-/// The maximum length of a name that is shown or compared, in bytes. All known names are shorter.
+/// The maximum length of a name that is shown or compared. All known names are shorter.
 const LONGEST: usize = 64;
 
-/// A typed name that may be shown: 1 to 64 ASCII letters, digits, `-`, `_` and `.`. Other text could be a misplaced
-/// value.
+/// A typed value that may be shown, because it looks like a name: 1 to 64 ASCII letters, digits, `-`, `_` and `.`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Name<'a>(&'a str);
 
 impl<'a> Name<'a> {
-    /// Wraps the name. `None`: it may not be shown.
+    /// Wraps the value. `None`: it may not be shown.
     pub(crate) fn new(text: &'a str) -> Option<Name<'a>> {
-        let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
-        ((1..=LONGEST).contains(&text.len()) && text.bytes().all(fits)).then_some(Name(text))
+        ((1..=LONGEST).contains(&text.len()) && text.chars().all(is_plain)).then_some(Name(text))
     }
+}
 
-    /// Like [`Name::new`], for the name of a field or a variable, which has neither `-` nor `.`.
-    pub(crate) fn of_field(text: &'a str) -> Option<Name<'a>> {
-        Name::new(text).filter(|_| !text.contains(['-', '.']))
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+/// The name of a field, key, flag or variable as messages show it: its first 64 characters, with `?` for every
+/// character that a [`Name`] may not have.
+///
+/// Redacts first, because a secret that lost a character would no longer be found.
+pub(crate) fn shown(name: &str, redactor: &Redactor) -> String {
+    if Name::new(name).is_some() {
+        return name.to_owned();
     }
+    if name.is_empty() {
+        return "\"\"".to_owned();
+    }
+    let cut: String = redactor.redact_uncleaned(name).chars().take(LONGEST).collect();
+    let plain = |part: &str| part.replace(|c| !is_plain(c), "?");
+    cut.split(MASK).map(plain).collect::<Vec<_>>().join(MASK)
 }
 
 impl fmt::Display for Name<'_> {
@@ -29,15 +43,25 @@ impl fmt::Display for Name<'_> {
     }
 }
 
+/// The text in which a name was expected.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Typed<'a> {
+    /// The name of a flag or key. It is always [`shown`].
+    Name(&'a str),
+    /// A value, such as a command or an agent. Only a [`Name`] is shown, because other text could be a misplaced
+    /// prompt.
+    Value(&'a str),
+}
+
 /// An unknown name that a user typed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Unknown<'a> {
     /// The kind of name, such as `flag` or `key`.
     pub what: &'a str,
     /// The dashes in front of the name and of the known names.
     pub dashes: &'a str,
     /// The name, without its dashes.
-    pub typed: &'a str,
+    pub typed: Typed<'a>,
     /// The place where the name was read, after a space: ` in FILE, line 3`.
     pub place: &'a str,
 }
@@ -46,7 +70,11 @@ impl Unknown<'_> {
     /// The message: the name, and the closest of the `known` names. `otherwise`: the sentence if none is close.
     pub(crate) fn message<'k>(&self, known: impl Iterator<Item = &'k str>, otherwise: &str) -> String {
         let Unknown { what, dashes, typed, place } = self;
-        let shown = Name::new(typed).map(|name| format!(" {dashes}{name}")).unwrap_or_default();
+        let (typed, name) = match typed {
+            Typed::Name(typed) => (typed, Some(shown(typed, &Redactor::new()))),
+            Typed::Value(typed) => (typed, Name::new(typed).map(|name| name.to_string())),
+        };
+        let shown = name.map(|name| format!(" {dashes}{name}")).unwrap_or_default();
         let meant = nearest(typed, known).map(|name| format!("Did you mean {dashes}{name}?"));
         format!("Unknown {what}{shown}{place}. {}", meant.as_deref().unwrap_or(otherwise)).trim_end().to_owned()
     }
@@ -106,7 +134,8 @@ fn edits(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Name, Unknown, either};
+    use super::{Name, Typed, Unknown, either, shown};
+    use crate::redact::Redactor;
 
     #[test]
     fn only_a_plain_short_name_is_shown() {
@@ -116,20 +145,43 @@ mod tests {
         for bad in ["", "a b", "ä", "a/b", "a=b", "a\n", "\u{202e}a", &"x".repeat(65)] {
             assert_eq!(Name::new(bad), None, "{bad:?}");
         }
-        assert!(Name::of_field("timeout_s").is_some() && Name::of_field("A1_").is_some());
-        assert!(Name::of_field("a-b").is_none() && Name::of_field("a.b").is_none());
+    }
+
+    #[test]
+    fn any_name_is_shown_by_its_first_64_characters_without_special_ones() {
+        let token = format!("ghp_{}", "Ab1".repeat(12));
+        let mut redactor = Redactor::new();
+        redactor.add("pass word 9!");
+        for (name, wanted) in [
+            ("max-turns", "max-turns"),
+            ("a.b_c", "a.b_c"),
+            ("", "\"\""),
+            ("a b\n\u{202e}é/", "a?b????"),
+            (&"x".repeat(65), &"x".repeat(64)),
+            (&"é".repeat(65), &"?".repeat(64)),
+            (&format!("my {token}"), "my?[redacted]"),
+            ("my pass word 9!", "my?[redacted]"),
+            (&format!("{}{}", "-".repeat(60), token), &format!("{}?red", "-".repeat(60))),
+        ] {
+            assert_eq!(shown(name, &redactor), wanted, "{name}");
+        }
     }
 
     #[test]
     fn a_message_shows_only_safe_names_and_suggests_the_intended_one() {
-        let unknown = |typed| Unknown { what: "flag", dashes: "--", typed, ..Unknown::default() };
+        let unknown = |typed| Unknown { what: "flag", dashes: "--", typed: Typed::Name(typed), place: "" };
         let known = || ["agent", "model"].into_iter();
         assert_eq!(unknown("agnt").message(known(), "See help."), "Unknown flag --agnt. Did you mean --agent?");
         assert_eq!(unknown("zzz").message(known(), "See help."), "Unknown flag --zzz. See help.");
-        assert_eq!(unknown("a gent").message(known(), "See help."), "Unknown flag. Did you mean --agent?");
-        assert_eq!(unknown(&"agent".repeat(99)).message(known(), ""), "Unknown flag.");
-        let placed = Unknown { what: "key", typed: "modle", place: " in f.json, line 3", ..Unknown::default() };
+        assert_eq!(unknown("a gent").message(known(), "See help."), "Unknown flag --a?gent. Did you mean --agent?");
+        let long = format!("Unknown flag --{}.", "agent".repeat(99).split_at(64).0);
+        assert_eq!(unknown(&"agent".repeat(99)).message(known(), ""), long);
+        let (what, place, dashes) = ("key", " in f.json, line 3", "");
+        let placed = Unknown { what, dashes, typed: Typed::Name("modle"), place };
         assert_eq!(placed.message(known(), ""), "Unknown key modle in f.json, line 3. Did you mean model?");
+        let value = |typed| Unknown { what: "agent", dashes: "", typed: Typed::Value(typed), place: "" };
+        assert_eq!(value("modle").message(known(), ""), "Unknown agent modle. Did you mean model?");
+        assert_eq!(value("fix it").message(known(), "See help."), "Unknown agent. See help.");
     }
 
     #[test]

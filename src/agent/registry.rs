@@ -8,7 +8,7 @@ use crate::protocol::origins::Origins;
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::{McpServer, Options, Settings};
 use crate::protocol::words::one_of;
-use crate::suggest::Unknown;
+use crate::suggest::{Typed, Unknown};
 
 /// An agent that run.start can name.
 #[derive(Clone, Debug)]
@@ -276,7 +276,7 @@ impl Agents {
 
     /// The message about an unknown name. `from`: where the name comes from, with a leading space.
     pub fn unknown(&self, name: &str, from: &str) -> String {
-        let unknown = Unknown { what: "agent", typed: name, place: from, ..Unknown::default() };
+        let unknown = Unknown { what: "agent", dashes: "", typed: Typed::Value(name), place: from };
         unknown.message(self.all_names(), &format!("The agents are: {}.", self.names()))
     }
 

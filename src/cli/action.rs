@@ -1,7 +1,7 @@
 //! The actions of a command, such as `get` of `config`, as rows, each with the reader of its words.
 
 use super::{Wrong, unknown};
-use crate::suggest::either;
+use crate::suggest::{Typed, either};
 use std::ffi::OsString;
 
 /// The completions that a shell offers for a value or a word.
@@ -133,7 +133,7 @@ pub(crate) fn act<A>(command: &str, rows: &'static [ActionRow<A>], words: Vec<Os
     let name = words.next().ok_or_else(|| format!("Missing action: {}.", either(&names)))?;
     let row = rows.iter().find(|row| row.action.name == name);
     let row = row.ok_or_else(|| {
-        unknown("action", "", &name, &names, &format!("`spektacular help {command}` lists the actions."))
+        unknown("action", "", Typed::Value(&name), &names, &format!("`spektacular help {command}` lists the actions."))
     })?;
     let usage = || format!("{command} {}", row.action.usage());
     let missing = |at: usize| {

@@ -2,7 +2,7 @@
 
 use super::Wrong;
 use super::row::{GivenFlag, Row, store};
-use crate::suggest::{Unknown, either};
+use crate::suggest::{Typed, Unknown, either};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ pub(crate) fn integrate(
     }
     let name = name.to_string_lossy();
     if !known.contains(&&*name) {
-        let unknown = Unknown { what: "integration", typed: &name, ..Unknown::default() };
+        let unknown = Unknown { what: "integration", dashes: "", typed: Typed::Value(&name), place: "" };
         return Err(unknown.message(known.iter().copied(), "`spektacular integrate` lists the known ones."));
     }
     if typed.out.is_none() {

@@ -5,7 +5,7 @@ use crate::cli::Wrong;
 use crate::config::Places;
 use crate::io::output::deliver;
 use crate::protocol::failure::{Code, Failure};
-use crate::suggest::Unknown;
+use crate::suggest::{Typed, Unknown};
 use crate::workflow::project::Project;
 use crate::workflow::prompts::PromptText;
 use crate::workflow::template::PromptKind;
@@ -17,7 +17,7 @@ pub(super) fn named(words: &[OsString]) -> Result<Option<PromptKind>, Wrong> {
         [] => Ok(None),
         [name] => {
             let name = name.to_string_lossy();
-            let unknown = Unknown { what: "prompt", typed: &name, ..Unknown::default() };
+            let unknown = Unknown { what: "prompt", dashes: "", typed: Typed::Value(&name), place: "" };
             let known = || PromptKind::NAMES.iter().copied();
             let all = format!("The prompts are {}.", PromptKind::NAMES.join(", "));
             PromptKind::parse(&name).map(Some).ok_or_else(|| unknown.message(known(), &all))

@@ -8,7 +8,7 @@ use crate::protocol::json::{Fields, string};
 use crate::protocol::read::{boolean, path};
 use crate::protocol::typed;
 use crate::protocol::words::Policy;
-use crate::suggest::Unknown;
+use crate::suggest::{Typed, Unknown};
 use serde_json::value::{RawValue, to_raw_value};
 
 /// A key of the configuration.
@@ -253,7 +253,7 @@ fn of_agent<'a>(name: &'a str, place: &str, there: &str) -> Result<Slot<'a>, Str
 }
 
 fn unknown<'a>(what: &'a str, typed: &'a str, place: &'a str) -> Unknown<'a> {
-    Unknown { what, typed, place, dashes: "" }
+    Unknown { what, typed: Typed::Name(typed), place, dashes: "" }
 }
 
 /// The values in an object, by dotted name. A value in the place of an object counts as a value.

@@ -235,7 +235,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
             self.peer.admit(&mut ready.settings, &ready.agent, workflow, &said, &mut unknown, &redactor)?;
             Ok(ready)
         });
-        if let Some(text) = unknown.warning("field", " of run.start") {
+        if let Some(text) = unknown.warning("field", " of run.start", &redactor) {
             self.step(Event::Warn(origin.clone(), Warning::UnknownField, text));
         }
         let start = match admitted {

@@ -1,8 +1,9 @@
 //! The engine: the state that a process has once, and the loop that drives a run.
 //!
 //! A reader thread per pipe pushes batches of lines, a signal thread pushes signals. The loop waits for all of them in
-//! one select, control before data, passes each event to the [`Conductor`], writes the frames, and waits again. A batch
-//! is small enough that a control event that arrives meanwhile is served in time. The loop never waits for stdout:
+//! one select, control before data, passes each event to the [`Conductor`], writes the frames, and waits again. At
+//! most 32 events of the agent wait, and a batch is small enough that a control event that arrives meanwhile is served
+//! in time. The loop never waits for stdout:
 //! bytes that a pipe or socket does not accept at once, and all bytes for a terminal or a file, go to a writer thread.
 //! Two rules limit memory: the loop takes nothing from the agent while the outbox is full, and sending to the writer is
 //! one arm of the select, so that an unread stdout never delays a cancel.

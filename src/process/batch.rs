@@ -4,8 +4,8 @@
 use crate::io::lines::READ_BYTES;
 use std::borrow::Cow;
 
-/// The maximum number of lines in a batch. Also the maximum number of lines that may wait for the loop.
-pub(super) const BATCH_LINES: usize = 256;
+/// The maximum number of lines in a batch, apart from an empty line before the last one.
+pub(super) const BATCH_LINES: usize = 14;
 /// The size in bytes at which a batch accepts no further line. A single line may be longer.
 const BATCH_BYTES: usize = READ_BYTES / 2;
 
@@ -67,6 +67,11 @@ impl Lines {
     /// Whether every line was taken.
     pub(crate) fn is_empty(&self) -> bool {
         self.taken == self.ends.len()
+    }
+
+    /// The number of lines, taken or not.
+    pub(super) fn count(&self) -> usize {
+        self.ends.len()
     }
 
     /// The number of bytes that were read for this batch.

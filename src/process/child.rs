@@ -5,24 +5,22 @@
 //! their order, so a reader that meets the sentinel has read everything before it. Waiting for the end of file instead
 //! would wait for every process that still holds the pipe.
 
-use super::batch::{Gathered, Lines};
+use super::batch::Lines;
 use super::launch;
 use super::myself;
+use super::readers::{AgentOutput, read_stderr, read_stdout};
 use super::reaper::Reaper;
 use super::scratch::{Scratch, write_files};
 use super::tree::{self, MARKER, Swept, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Launch, Program};
 use crate::io::faults::point;
-use crate::io::lines::{Framed, LineReader};
 use crate::io::output::write_whole;
 use crate::io::spawn_thread;
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::request::Settings;
 use crate::suggest::Name;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter};
@@ -33,24 +31,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
-
-/// The maximum size of agent output that is read but not yet handled, in bytes. A single line may exceed it.
-const BYTES_WAITING: usize = 256 << 10;
-
-/// A piece of the agent's output.
-#[derive(Debug)]
-pub(crate) enum AgentOutput {
-    /// Lines of the agent's stdout.
-    Lines(Lines),
-    /// A line of stdout longer than [`myself::agent_line_bytes`]; the reader skipped it.
-    TooLong,
-    /// The end of stdout.
-    End,
-    /// Text of stderr, sent only if stderr is mirrored: a line with its LF, or a part of a long line.
-    Stderr(String),
-    /// The end of stderr, with the last part of its text.
-    StderrEnd(String),
-}
 
 /// A change in the state of the agent's process.
 #[derive(Debug)]
@@ -392,150 +372,80 @@ fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>, unsent: &Ato
     }
 }
 
-fn read_stdout(pipe: PipeReader, end: &[u8], data: &Sender<AgentOutput>, returned: &Receiver<Lines>) {
-    // However this thread ends, the engine learns that no more output follows.
-    let _end = SendEnd(data);
-    let mut source = StdoutReader { lines: LineReader::new(pipe, myself::agent_line_bytes()), end, empty: false };
-    let mut waiting = 0;
-    let mut spare = Gathered::default();
-    loop {
-        // Back-pressure: the next line is not even read before there is room for it.
-        while waiting >= BYTES_WAITING || !returned.is_empty() {
-            let Ok(lines) = returned.recv() else { return };
-            waiting -= lines.size();
-            spare = lines.reuse();
-        }
-        let mut gathered = std::mem::take(&mut spare);
-        let stopped = source.gather(&mut gathered);
-        point("agent-stdout line");
-        let lines = gathered.into_lines();
-        waiting += lines.size();
-        if !lines.is_empty() && data.send(AgentOutput::Lines(lines)).is_err() {
-            return;
-        }
-        match stopped {
-            Stopped::NoLine => {}
-            Stopped::TooLong if data.send(AgentOutput::TooLong).is_ok() => {}
-            Stopped::TooLong | Stopped::End => return,
-        }
+#[cfg(test)]
+mod tests {
+    use super::{AgentProcess, MARKER, ProcessEvent, Tree, marker_value, pipe, tree};
+    use crate::process::readers::AgentOutput;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use std::io::PipeWriter;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    /// Longer than any test takes.
+    const LONG: Duration = Duration::from_secs(120);
+
+    /// Starts a shell as the agent, whose tree is found by its marker alone, because other tests run in this process.
+    /// Also returns the write end of its stdout.
+    fn agent(script: &str) -> (AgentProcess, PipeWriter) {
+        let nonce = tree::nonce();
+        let tree = Tree::by_marker(nonce.clone());
+        let ((out, our_out), (err, our_err)) = (pipe().unwrap(), pipe().unwrap());
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).env(MARKER, marker_value(&nonce)).stdin(Stdio::null()).process_group(0);
+        command.stdout(our_out.try_clone().unwrap()).stderr(our_err.try_clone().unwrap());
+        let child = command.spawn().unwrap();
+        drop(command);
+        let end = our_out.try_clone().unwrap();
+        (AgentProcess::attach(child, tree, &tree::nonce(), false, (out, our_out), (err, our_err)).unwrap(), end)
     }
-}
 
-/// The agent's stdout up to the sentinel.
-struct StdoutReader<'a> {
-    lines: LineReader<PipeReader>,
-    end: &'a [u8],
-    /// Whether the last line was empty. The sentinel begins with an LF, so an empty line counts only if another line
-    /// follows it.
-    empty: bool,
-}
+    #[test]
+    fn the_end_of_stderr_does_not_wait_for_a_full_stdout() {
+        let (mut agent, stdout) = agent("echo why >&2; exec yes");
+        // Nobody handles the lines. With the second batch, the reader waits for room and reads no more.
+        for _ in 0..2 {
+            let lines = agent.data.recv_timeout(LONG);
+            assert!(matches!(lines, Ok(AgentOutput::Lines(_))), "{lines:?}");
+        }
+        let now = Some(&Timespec::default());
+        let is_full = || poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], now) == Ok(0);
+        while !is_full() {
+            std::thread::yield_now();
+        }
+        agent.signal(rustix::process::Signal::KILL);
+        assert!(matches!(agent.process.recv_timeout(LONG), Ok(ProcessEvent::Exited)));
+        agent.sweep(Duration::from_secs(10));
+        let ended = agent.data.recv_timeout(LONG);
+        assert!(matches!(&ended, Ok(AgentOutput::StderrEnd(tail)) if tail == "why\n"), "{ended:?}");
+        agent.reap();
+    }
 
-/// The reason why a batch accepts no further line.
-enum Stopped {
-    /// The batch is full, or the next line needs another read.
-    NoLine,
-    /// The next line was too long.
-    TooLong,
-    /// The output has ended.
-    End,
-}
-
-impl StdoutReader<'_> {
-    /// Waits for a line, then adds the lines that were read with it.
-    fn gather(&mut self, batch: &mut Gathered) -> Stopped {
-        while batch.is_empty() || (!batch.is_full() && self.lines.has_line()) {
-            let line = match self.lines.next() {
-                None => return Stopped::End,
-                Some(Framed::Line(line)) if *line == *self.end => return Stopped::End,
-                Some(Framed::Line(line)) if line.is_empty() && !std::mem::replace(&mut self.empty, true) => continue,
-                Some(Framed::Line(line)) => line,
-                Some(Framed::Rest(line)) => line.into(),
-                Some(Framed::TooLong) => {
-                    if std::mem::take(&mut self.empty) {
-                        batch.push(Cow::default());
+    #[test]
+    fn the_end_of_stdout_comes_after_the_words_of_a_process_that_outlived_the_agent() {
+        let folder = std::env::temp_dir().join(format!("spektacular-{}", tree::nonce()));
+        std::fs::create_dir(&folder).unwrap();
+        let go = folder.join("go");
+        let path = go.display();
+        let (mut agent, _) = agent(&format!("(until [ -e '{path}' ]; do sleep 0.01; done; echo late) & echo early"));
+        assert!(matches!(agent.process.recv_timeout(LONG), Ok(ProcessEvent::Exited)));
+        std::fs::write(&go, "").unwrap();
+        let mut said = Vec::new();
+        while said.last().is_none_or(|line| line != "late") {
+            match agent.data.recv_timeout(LONG) {
+                Ok(AgentOutput::Lines(mut lines)) => {
+                    while let Some(line) = lines.next() {
+                        said.push(line.into_owned());
                     }
-                    return Stopped::TooLong;
                 }
-            };
-            if !line.is_empty() && std::mem::take(&mut self.empty) {
-                batch.push(Cow::default());
-            }
-            batch.push(line);
-        }
-        Stopped::NoLine
-    }
-}
-
-struct SendEnd<'a>(&'a Sender<AgentOutput>);
-
-impl Drop for SendEnd<'_> {
-    fn drop(&mut self) {
-        let _ = self.0.send(AgentOutput::End);
-    }
-}
-
-/// The minimum size of kept stderr, in bytes: more than is ever shown, so that secrets are redacted before the text is
-/// cut.
-const TAIL_BYTES: usize = 8 * STDERR_TAIL_BYTES;
-
-/// Reads stderr as fast as it arrives and keeps its last part. A line of any length is passed on, in parts.
-fn read_stderr(pipe: PipeReader, end: &str, mirror: bool, data: &Sender<AgentOutput>) {
-    let mut source = LineReader::new(pipe, TAIL_BYTES);
-    let (mut line, mut tail) = (PartialLine::default(), String::new());
-    loop {
-        let read = source.next_part();
-        let at_end = read.is_none();
-        let (part, ended) = read.unwrap_or((b"", true));
-        line.bytes.extend_from_slice(part);
-        if ended && line.bytes == end.as_bytes() {
-            break;
-        }
-        if let Some(text) = line.take(ended) {
-            tail.push_str(&text);
-            if tail.len() > 2 * TAIL_BYTES {
-                tail.drain(..tail.ceil_char_boundary(tail.len() - TAIL_BYTES));
-            }
-            if mirror && data.send(AgentOutput::Stderr(text)).is_err() {
-                return;
+                other => panic!("{other:?} after {said:?}"),
             }
         }
-        if at_end {
-            break;
-        }
+        agent.sweep(Duration::from_secs(10));
+        let mut ends = [(); 2].map(|()| format!("{:?}", agent.data.recv_timeout(LONG)));
+        ends.sort();
+        assert_eq!(ends, ["Ok(End)", "Ok(StderrEnd(\"\"))"]);
+        agent.reap();
+        std::fs::remove_dir_all(&folder).unwrap();
     }
-    let _ = data.send(AgentOutput::StderrEnd(tail));
-}
-
-/// A line of stderr while it is read.
-#[derive(Default)]
-struct PartialLine {
-    /// The bytes that were not passed on yet.
-    bytes: Vec<u8>,
-    /// Whether a part of the line was passed on.
-    begun: bool,
-}
-
-impl PartialLine {
-    /// The text to pass on: the line with its LF, or a part of it once that is long. `None`: more must be read first, or
-    /// the line is blank. `ended`: the line has ended.
-    fn take(&mut self, ended: bool) -> Option<String> {
-        let is_blank = self.bytes.is_empty() && !self.begun;
-        if (ended && is_blank) || (!ended && self.bytes.len() < TAIL_BYTES) {
-            return None;
-        }
-        let rest = self.bytes.split_off(self.bytes.len() - if ended { 0 } else { unfinished_char(&self.bytes) });
-        if ended {
-            self.bytes.push(b'\n');
-        }
-        let bytes = std::mem::replace(&mut self.bytes, rest);
-        self.begun = !ended;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
-    }
-}
-
-/// The length of the character at the end of `bytes` that needs further bytes. 0: there is none.
-fn unfinished_char(bytes: &[u8]) -> usize {
-    let last = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
-    let needs_more = std::str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
-    if needs_more { last.len() } else { 0 }
 }

@@ -17,8 +17,10 @@ mod info;
 mod launch;
 pub mod myself;
 pub(crate) mod query;
+pub(crate) mod readers;
 mod reaper;
 pub(crate) mod scratch;
+
 pub mod tree;
 
 /// Runs this program as one of its own helpers if the first argument names one, and returns the exit code. A program

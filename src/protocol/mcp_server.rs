@@ -2,7 +2,8 @@
 
 use super::json::{Fields, to_line};
 use super::read::{Problem, Read, arguments, environment, is_null, list, non_empty, secrets_fit};
-use crate::suggest::Name;
+use crate::redact::Redactor;
+use crate::suggest::shown;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
@@ -59,7 +60,7 @@ pub(super) fn by_name(text: &str) -> Result<Option<Box<RawValue>>, String> {
             return Err(Problem::Repeated.clause());
         }
         if server.get("command").is_none() {
-            let which = Name::new(name).map_or("one".into(), |name| name.to_string());
+            let which = shown(name, &Redactor::new());
             return Err(format!(
                 "must give every server a command, but {which} has none: servers with a URL are not supported"
             ));

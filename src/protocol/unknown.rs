@@ -1,9 +1,12 @@
 //! Unknown fields of run.start and unknown environment variables. They are ignored, and one warning lists them.
 
-use crate::suggest::Name;
+use crate::redact::Redactor;
+use crate::suggest::shown;
 
 /// The maximum number of names in one warning, which then fits into the smallest frame.
 const NAMED: usize = 50;
+/// The beginning of the names of the fields of `workflow`.
+const WORKFLOW: &str = "workflow.";
 
 /// The unknown names of one source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,17 +18,15 @@ pub struct UnknownNames {
 }
 
 impl UnknownNames {
-    /// Adds a name. `meant`: the known name that was probably meant. Only counts the name if it may not be shown, or if
-    /// the list is full.
+    /// Adds a name. `meant`: the known name that was probably meant. Only counts the name if the list is full.
     pub fn add(&mut self, name: &str, meant: impl FnOnce() -> Option<String>) {
         if self.named.iter().any(|(named, _)| named == name) {
             return;
         }
-        // Users type NAME, not `workflow.NAME`.
-        let typed = name.strip_prefix("workflow.").unwrap_or(name);
-        match Name::of_field(typed).filter(|_| self.named.len() < NAMED) {
-            Some(_) => self.named.push((name.to_owned(), meant())),
-            None => self.more += 1,
+        if self.named.len() < NAMED {
+            self.named.push((name.to_owned(), meant()));
+        } else {
+            self.more += 1;
         }
     }
 
@@ -37,28 +38,28 @@ impl UnknownNames {
     }
 
     /// The text of the warning. `what`: the noun for one name. `None`: all names are known.
-    pub fn warning(&self, what: &str, of: &str) -> Option<String> {
+    pub fn warning(&self, what: &str, of: &str, redactor: &Redactor) -> Option<String> {
         let count = match self.named.len() + self.more {
             0 => return None,
             1 => format!("an unknown {what}"),
             count => format!("{count} unknown {what}s"),
         };
         let meant = |meant: &String| format!(" (did you mean {meant}?)");
-        let one =
-            |(name, near): &(String, Option<String>)| format!("{name}{}", near.as_ref().map(meant).unwrap_or_default());
-        let names = self.named.iter().map(one).collect::<Vec<_>>().join(", ");
-        let list = match (names.as_str(), self.more) {
-            ("", _) => String::new(),
-            (names, 0) => format!(": {names}"),
-            (names, more) => format!(": {names}, and {more} more"),
+        let one = |(name, near): &(String, Option<String>)| {
+            // The object in front is ours and takes nothing from the length of the name.
+            let (object, name) = name.split_at(if name.starts_with(WORKFLOW) { WORKFLOW.len() } else { 0 });
+            format!("{object}{}{}", shown(name, redactor), near.as_ref().map(meant).unwrap_or_default())
         };
-        Some(format!("Ignored {count}{of}{list}"))
+        let names = self.named.iter().map(one).collect::<Vec<_>>().join(", ");
+        let more = if self.more == 0 { String::new() } else { format!(", and {} more", self.more) };
+        Some(format!("Ignored {count}{of}: {names}{more}"))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::UnknownNames;
+    use crate::redact::Redactor;
     use crate::suggest::nearest;
 
     fn warning(names: &[&str]) -> Option<String> {
@@ -66,21 +67,21 @@ mod tests {
         for name in names {
             unknown.add(name, || nearest(name, ["model", "timeout_s"].into_iter()).map(str::to_owned));
         }
-        unknown.warning("field", " of run.start")
+        unknown.warning("field", " of run.start", &Redactor::new())
     }
 
     #[test]
-    fn a_warning_shows_safe_names_and_counts_the_rest() {
+    fn a_warning_names_each_field() {
         assert_eq!(warning(&[]), None);
-        let rows: [(&[&str], &str); 5] = [
+        let long = format!("Ignored an unknown field of run.start: {}", "x".repeat(64));
+        let rows: [(&[&str], &str); 7] = [
             (&["modle"], "Ignored an unknown field of run.start: modle (did you mean model?)"),
             (&["zzz", "zzz"], "Ignored an unknown field of run.start: zzz"),
-            (&["a b"], "Ignored an unknown field of run.start"),
-            (&["a-b", "c.d"], "Ignored 2 unknown fields of run.start"),
-            (
-                &["timeout", "a-b", "zzz"],
-                "Ignored 3 unknown fields of run.start: timeout (did you mean timeout_s?), zzz, and 1 more",
-            ),
+            (&["a b"], "Ignored an unknown field of run.start: a?b"),
+            (&["a-b", "c.d"], "Ignored 2 unknown fields of run.start: a-b, c.d"),
+            (&["timeout-s"], "Ignored an unknown field of run.start: timeout-s (did you mean timeout_s?)"),
+            (&["timeout", ""], "Ignored 2 unknown fields of run.start: timeout (did you mean timeout_s?), \"\""),
+            (&[&"x".repeat(65)], &long),
         ];
         for (names, wanted) in rows {
             assert_eq!(warning(names).as_deref(), Some(wanted));

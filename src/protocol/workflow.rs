@@ -105,16 +105,20 @@ fields! {
 /// The longest name of a specification or a plan, in bytes.
 pub const NAME_BYTES: usize = 50;
 
-/// Whether a text can be the name of a specification or a plan: `^[a-z0-9]([a-z0-9-]{0,48}[a-z0-9])?$`.
+/// The form of a name, as the rest of "must be …".
+pub const NAME_FORM: &str =
+    "1 to 50 lower-case letters, digits, dashes and underscores, with a letter or a digit at both ends";
+
+/// Whether a text can be the name of a specification or a plan: `^[a-z0-9]([a-z0-9_-]{0,48}[a-z0-9])?$`.
 pub fn is_name(text: &str) -> bool {
-    let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    (1..=NAME_BYTES).contains(&text.len()) && text.bytes().all(legal) && !text.starts_with('-') && !text.ends_with('-')
+    let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    let inner = |c| c == '-' || c == '_';
+    let ends = !text.starts_with(inner) && !text.ends_with(inner);
+    (1..=NAME_BYTES).contains(&text.len()) && text.bytes().all(legal) && ends
 }
 
 fn name(raw: &RawValue) -> Read<String> {
-    string(raw)
-        .filter(|text| is_name(text))
-        .ok_or(Some("1 to 50 lower-case letters, digits and dashes, with a letter or a digit at both ends"))
+    string(raw).filter(|text| is_name(text)).ok_or(Some(NAME_FORM))
 }
 
 fn skill(raw: &RawValue) -> Read<String> {
@@ -293,12 +297,16 @@ pub struct PhaseReport {
 #[cfg(test)]
 mod tests {
     use super::{WorkflowFields, WorkflowKind, is_name};
+    use crate::redact::Redactor;
     use serde_json::value::to_raw_value;
 
     #[test]
-    fn a_name_consists_of_letters_digits_and_inner_dashes() {
-        for (text, fits) in [("a", true), ("a-1", true), ("", false), ("-a", false), ("a-", false), ("A", false)] {
-            assert_eq!(is_name(text), fits, "{text}");
+    fn a_name_has_dashes_and_underscores_inside_only() {
+        for good in ["a", "0", "a-1", "a_1", "a_-_b", "a__b"] {
+            assert!(is_name(good), "{good}");
+        }
+        for bad in ["", "-a", "a-", "_a", "a_", "_", "A", "a b"] {
+            assert!(!is_name(bad), "{bad}");
         }
         assert!(is_name(&"a".repeat(50)) && !is_name(&"a".repeat(51)));
     }
@@ -308,7 +316,7 @@ mod tests {
         let raw = to_raw_value(&serde_json::json!({"attempts": 99, "force": "yes", "name": null})).unwrap();
         let read = WorkflowFields::read(WorkflowKind::Spec, Some(&raw));
         assert_eq!(read.wrong.as_deref(), Some("run.start: `workflow.force` must be true or false."));
-        let warning = read.unknown.warning("field", " of run.start");
+        let warning = read.unknown.warning("field", " of run.start", &Redactor::new());
         assert_eq!(warning.as_deref(), Some("Ignored an unknown field of run.start: workflow.attempts"));
         let read = WorkflowFields::read(WorkflowKind::Implement, Some(&raw));
         assert_eq!(read.wrong.as_deref(), Some("run.start: `workflow.attempts` must be a whole number from 1 to 10."));

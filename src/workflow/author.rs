@@ -207,8 +207,14 @@ impl Author {
             (_, 1) => format!("{draft} breaks a rule"),
             (_, count) => format!("{draft} breaks {count} rules"),
         };
-        let mut message = format!("{what}: correct the draft, or let the agent continue with --continue.");
-        message += &outer.denials();
+        let remedy = match self.paths.is_there(&self.project, &self.paths.draft) {
+            Ok(true) => "correct the draft, or let the agent continue with --continue.",
+            Ok(false) | Err(_) => {
+                "read what the agent said, check --skill if you set it, and run the command again. There is no draft \
+                 for --continue."
+            }
+        };
+        let message = format!("{what}: {remedy}{}", outer.denials());
         Stop::failed(Code::ResultInvalid, message)
     }
 }

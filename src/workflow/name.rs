@@ -6,10 +6,12 @@ use std::fmt;
 
 /// The minimum length of a name that is cut at a `-`, in bytes.
 const LEAST: usize = 20;
+/// The characters that a name has inside only.
+const INNER: [char; 2] = ['-', '_'];
 /// The name for a text without a usable character.
 const FALLBACK: &str = "spec";
 
-/// A name: 1 to 50 lower-case ASCII letters, digits and `-`, without a `-` at either end.
+/// A name: 1 to 50 lower-case ASCII letters, digits, `-` and `_`, with a letter or a digit at both ends.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slug(String);
 
@@ -35,11 +37,15 @@ impl Slug {
         for c in text.chars() {
             if c.is_ascii_alphanumeric() {
                 name.push(c.to_ascii_lowercase());
-            } else if !name.is_empty() && !name.ends_with('-') {
+            } else if name.is_empty() {
+                // A name begins with a letter or a digit.
+            } else if c == '_' {
+                name.push('_');
+            } else if !name.ends_with('-') {
                 name.push('-');
             }
-            // One byte over the limit shows that the name must be cut; a `-` at the end does not count.
-            if name.len() > NAME_BYTES && !name.ends_with('-') {
+            // One byte over the limit shows that the name must be cut; what is trimmed at the end does not count.
+            if name.len() > NAME_BYTES && !name.ends_with(INNER) {
                 name.truncate(NAME_BYTES);
                 if let Some(at) = name.rfind('-').filter(|at| *at >= LEAST) {
                     name.truncate(at);
@@ -47,7 +53,7 @@ impl Slug {
                 break;
             }
         }
-        let name = name.trim_end_matches('-');
+        let name = name.trim_end_matches(INNER);
         Slug(if name.is_empty() { FALLBACK.to_owned() } else { name.to_owned() })
     }
 
@@ -78,6 +84,10 @@ mod tests {
             ("", "spec"),
             ("---", "spec"),
             ("a  --  b", "a-b"),
+            ("Fix user_id in HTTP_API", "fix-user_id-in-http_api"),
+            ("__init__ of _x_ _", "init__-of-_x"),
+            ("a-_!_b", "a-_-_b"),
+            ("___", "spec"),
             (&long, &long[..50]),
             // Cut to 50 bytes, then before the last `-`.
             (
@@ -98,23 +108,32 @@ mod tests {
         assert_eq!(Slug::of_description(&early).as_str(), &early[..50]);
         let enough = format!("{}-{}", "a".repeat(20), "b".repeat(60));
         assert_eq!(Slug::of_description(&enough).as_str(), "a".repeat(20));
+        // The trimmed end does not count towards the limit, and the cut leaves no `_` at the end.
+        let whole = "a".repeat(50);
+        assert_eq!(Slug::of_description(&format!("{whole}_ _")).as_str(), whole);
+        assert_eq!(Slug::of_description(&format!("{}__b", "a".repeat(49))).as_str(), "a".repeat(49));
+        assert_eq!(Slug::of_description(&format!("{}_-{}", "a".repeat(30), "b".repeat(60))).as_str(), "a".repeat(30));
     }
 
     #[test]
     fn a_plan_is_named_after_the_file_of_its_specification() {
-        for (file, name) in
-            [("login.md", "login"), ("My Spec.md", "my-spec"), ("x.draft.md", "x-draft"), (".md", "spec")]
-        {
+        for (file, name) in [
+            ("login.md", "login"),
+            ("user_login.md", "user_login"),
+            ("My Spec.md", "my-spec"),
+            ("x.draft.md", "x-draft"),
+            (".md", "spec"),
+        ] {
             assert_eq!(Slug::of_file(file.as_ref()).as_str(), name, "{file}");
         }
     }
 
     #[test]
     fn invalid_names_are_refused() {
-        for good in ["a", "0", "a-b", "a--b", &"x".repeat(50)] {
+        for good in ["a", "0", "a-b", "a--b", "a_b", "a_-b", &"x".repeat(50)] {
             assert!(Slug::parse(good).is_some(), "{good}");
         }
-        for bad in ["", "-", "-a", "a-", "A", "a b", "a/b", "a.b", "ä", "a\n", &"x".repeat(51)] {
+        for bad in ["", "-", "-a", "a-", "_", "_a", "a_", "A", "a b", "a/b", "a.b", "ä", "a\n", &"x".repeat(51)] {
             assert!(Slug::parse(bad).is_none(), "{bad:?}");
         }
     }
@@ -123,7 +142,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn every_description_yields_a_valid_name(description in "\\PC{0,80}|(.|\n){0,200}|[a-z -]{0,200}") {
+        fn every_description_yields_a_valid_name(description in "\\PC{0,80}|(.|\n){0,200}|[a-z _-]{0,200}") {
             let name = Slug::of_description(&description);
             prop_assert_eq!(Slug::parse(name.as_str()), Some(name));
         }

@@ -13,7 +13,7 @@ use crate::protocol::failure::Failure;
 use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{RefusalReason, WorkflowKind};
-use crate::protocol::workflow::WorkflowSettings;
+use crate::protocol::workflow::{NAME_FORM, WorkflowSettings};
 use std::path::Path;
 
 /// The maximum number of drafts to read.
@@ -38,9 +38,9 @@ pub(crate) fn admit(
     }
     let ignored = ignored(&options)?;
     let name = match (&options.name, resumes) {
-        (Some(name), _) => Slug::parse(name).ok_or_else(|| {
-            invalid("run.start: `workflow.name` must be 1 to 50 lower-case letters, digits and dashes.".into())
-        })?,
+        (Some(name), _) => {
+            Slug::parse(name).ok_or_else(|| invalid(format!("run.start: `workflow.name` must be {NAME_FORM}.")))?
+        }
         (None, true) => only_draft(&project)?,
         (None, false) => Slug::of_description(&description),
     };

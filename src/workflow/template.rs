@@ -1,6 +1,7 @@
 //! Prompts as templates: `{{x}}` is replaced by a value, which is not expanded again.
 
-use crate::suggest::{Name, either, hint};
+use crate::redact::Redactor;
+use crate::suggest::{either, hint, shown};
 
 /// A prompt of the workflows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,11 +80,11 @@ impl PromptKind {
     pub fn check(self, text: &str) -> Result<(), String> {
         let used: Vec<&str> = parts(text).filter_map(Part::placeholder).collect();
         if let Some(unknown) = used.iter().find(|used| self.placeholders().all(|known| known != **used)) {
-            let shown = Name::new(unknown).map(|name| format!(" {{{{{name}}}}}")).unwrap_or_default();
+            let shown = shown(unknown, &Redactor::new());
             let hint = hint(unknown, self.placeholders());
             let known: Vec<&str> = self.placeholders().collect();
             let hint = if hint.is_empty() { format!(" It may have {}.", either(&known)) } else { hint };
-            return Err(format!("The prompt {} has an unknown placeholder{shown}.{hint}", self.name()));
+            return Err(format!("The prompt {} has an unknown placeholder {{{{{shown}}}}}.{hint}", self.name()));
         }
         match self.own().iter().find(|(name, must)| *must && !used.contains(name)) {
             Some((name, _)) => Err(format!("The prompt {} lacks the placeholder {{{{{name}}}}}. Add it.", self.name())),
@@ -195,10 +196,8 @@ mod tests {
         ] {
             assert_eq!(kind.check(text), Err(message.to_owned()));
         }
-        // A long name may be a misplaced value, so it is not shown.
         let long = format!("{{{{failure}}}} {{{{{}}}}}", "x".repeat(65));
-        assert!(
-            PromptKind::Retry.check(&long).unwrap_err().starts_with("The prompt retry has an unknown placeholder. It")
-        );
+        let cut = format!("The prompt retry has an unknown placeholder {{{{{}}}}}. It", "x".repeat(64));
+        assert!(PromptKind::Retry.check(&long).unwrap_err().starts_with(&cut));
     }
 }

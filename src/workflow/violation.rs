@@ -1,7 +1,7 @@
 //! Violations: a rule, the line that breaks it, and an instruction. The text of a violation never quotes the file.
 
 use crate::protocol::outbound::{Breach, Text};
-use crate::suggest::Unknown;
+use crate::suggest::{Typed, Unknown};
 use std::borrow::Cow;
 
 /// The maximum number of violations that are reported at once.
@@ -98,7 +98,7 @@ impl Rule {
             }
             None => {
                 let known = Rule::ALL.iter().filter(may).map(|rule| rule.name());
-                Err(Unknown { what: "rule", typed: name, ..Unknown::default() }
+                Err(Unknown { what: "rule", dashes: "", typed: Typed::Value(name), place: "" }
                     .message(known, "`spektacular help spec` lists the rules."))
             }
         }

@@ -90,15 +90,20 @@ fn a_slow_reader_holds_up_the_agent_and_gets_every_line() {
     assert_eq!(outcome.said().len(), 1000 * 10_000 + "last".len());
 }
 
-/// Beside those, each of the two pipes holds 64 KiB, and each of the three threads between them has a line or a buffer
-/// of 64 KiB in hand: at 30,000 bytes a line, less than half of 32. Limits in bytes keep it below that.
+/// Two pipes and a buffer hold 64 KiB each. Between them wait at most 32 lines, which a unit test of their reader counts,
+/// and at most twice 128 frames or twice 256 KiB of them.
 #[test]
-fn at_most_32_lines_of_the_agent_and_32_frames_wait_for_a_reader() {
-    let mut session = Case::with(flood_of(0, 30_000)).unread().spawn();
-    session.start(json!({}));
-    wait_held_up(&session);
-    let printed = flooded(&session);
-    assert!((5..64 + 16).contains(&printed), "{printed} lines of the agent wait somewhere");
+fn few_lines_wait_for_a_reader_whether_they_are_short_or_long() {
+    for bytes in [10, 30_000] {
+        let line = text("msg_flood", &"z".repeat(bytes)).to_string().len();
+        let frame = bytes + 200;
+        let most = 2 * (64 << 10) / line + 32 + (64 << 10) / frame + 256.min((512 << 10) / frame) + 5;
+        let mut session = Case::with(flood_of(0, bytes)).unread().spawn();
+        session.start(json!({}));
+        wait_held_up(&session);
+        let printed = flooded(&session);
+        assert!((5..=most).contains(&printed), "{printed} lines of {bytes} bytes wait somewhere, not {most}");
+    }
 }
 
 #[test]

@@ -163,6 +163,7 @@ fn a_typo_gets_a_suggestion() {
         (&["config", "--glob", "list"], "Unknown flag --glob. Did you mean --global?"),
         (&["config", "--zzz", "list"], "Unknown flag --zzz. `spektacular help config` lists the flags."),
         (&["man", "--hlep"], "Unknown flag --hlep. Did you mean --help?"),
+        (&["adhoc", "--max turns/", "x"], "Unknown flag --max?turns?. Did you mean --max-turns?"),
         (&["adhoc", "-x"], "Unknown flag -x. `spektacular help adhoc` lists the flags."),
         (&["--hlep"], "Unknown flag --hlep. Did you mean --help?"),
         (&["--agent", "claude", "hi"], "--agent must follow a command: spektacular adhoc --agent."),

@@ -66,6 +66,7 @@ mod reference_workflow;
 mod request;
 mod requirements;
 mod secrets;
+mod simulated;
 mod stress;
 mod tab;
 mod terminal;

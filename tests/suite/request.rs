@@ -333,17 +333,34 @@ fn unknown_fields(outcome: &Outcome) -> String {
 fn unknown_fields_are_ignored_with_one_warning_that_names_them() {
     let outcome = start_with(json!({"modle": BAD, "timeout": BAD, "zzz": {"model": BAD}, "session-id": BAD}));
     outcome.completed();
-    let wanted = "Ignored 4 unknown fields of run.start: modle (did you mean model?), timeout (did you mean timeout_s?), \
-                  zzz, and 1 more";
+    let wanted = "Ignored 4 unknown fields of run.start: modle (did you mean model?), session-id (did you mean \
+                  session_id?), timeout (did you mean timeout_s?), zzz";
     assert_eq!(unknown_fields(&outcome), wanted);
     assert_eq!(outcome.frames[0].kind(), "run.started");
     outcome.never_shows(BAD);
-    outcome.never_shows("session-id");
     assert_eq!(outcome.stderr, "");
 
     let outcome = start_with(json!({"promt": 1}));
     assert_eq!(unknown_fields(&outcome), "Ignored an unknown field of run.start: promt (did you mean prompt?)");
     assert!(start_with(json!({})).warnings("unknown_field").is_empty());
+}
+
+#[test]
+fn an_unknown_field_is_named_whatever_its_characters_and_length() {
+    let long = "x".repeat(64);
+    for (field, shown) in [
+        ("max-turns".to_owned(), "max-turns (did you mean max_turns?)".to_owned()),
+        ("max.turns".to_owned(), "max.turns (did you mean max_turns?)".to_owned()),
+        ("a b/\u{202e}\n\u{1b}é".to_owned(), "a?b?????".to_owned()),
+        (String::new(), "\"\"".to_owned()),
+        (format!("{long}yz"), long.clone()),
+        ("é".repeat(70), "?".repeat(64)),
+    ] {
+        let outcome = start_with(json!({field.as_str(): BAD}));
+        outcome.completed();
+        assert_eq!(unknown_fields(&outcome), format!("Ignored an unknown field of run.start: {shown}"), "{field:?}");
+        outcome.never_shows(BAD);
+    }
 }
 
 #[test]
@@ -372,6 +389,10 @@ fn a_secret_that_is_a_fields_name_is_hidden() {
     let outcome = start_with(json!({token.as_str(): 1}));
     assert_eq!(unknown_fields(&outcome), "Ignored an unknown field of run.start: [redacted]");
     outcome.never_shows(&token);
+    // Neither the cut nor the replacement of a character may hide a secret from the search for secrets.
+    let (long, odd) = (format!("zq{}", "Ab1-".repeat(20)), "pass word 77!");
+    let outcome = start_with(json!({long.as_str(): 1, odd: 1, "secrets": [long, odd]}));
+    assert_eq!(unknown_fields(&outcome), "Ignored 2 unknown fields of run.start: [redacted], [redacted]");
 }
 
 #[test]

@@ -337,7 +337,8 @@ const STREAM: &[Requirement] = &[
     held(
         "At most 32 events wait; a slow reader holds up the agent, and nothing is dropped.",
         &[
-            ("tests/suite/faults.rs", "at_most_32_lines_of_the_agent_and_32_frames_wait_for_a_reader"),
+            ("src/process/readers.rs", "at_most_32_events_wait_for_the_loop_whatever_their_size"),
+            ("tests/suite/faults.rs", "few_lines_wait_for_a_reader_whether_they_are_short_or_long"),
             ("tests/suite/faults.rs", "a_slow_reader_holds_up_the_agent_and_gets_every_line"),
         ],
     ),

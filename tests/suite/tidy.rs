@@ -132,7 +132,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("base64", &[]),
     ("redact", &["base64", "clean"]),
     ("clean", &[]),
-    ("suggest", &[]),
+    ("suggest", &["redact"]),
     ("protocol", &["base64", "redact", "suggest"]),
     ("agent", &["clean", "protocol", "suggest"]),
     ("recording", &["protocol", "redact"]),
@@ -146,7 +146,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("help", &["cli"]),
     ("integrate", &["agent", "protocol"]),
     ("cli", &["agent", "protocol", "suggest"]),
-    ("config", &["agent", "cli", "io", "protocol", "suggest"]),
+    ("config", &["agent", "cli", "io", "protocol", "redact", "suggest"]),
     (
         "cmd",
         &[

@@ -37,6 +37,7 @@ fn three_files_that_pass_their_check_become_the_plan() {
     for line in [format!("Folder: {FOLDER}.draft"), "## Format".into(), "## Review".into(), "## Interview".into()] {
         assert!(prompt.lines().any(|own| own == line), "no line {line}: {prompt}");
     }
+    assert!(prompt.contains("`## Testing strategy`") && prompt.contains("`## Rollback`"), "{prompt}");
     assert!(prompt.contains(".spektacular/knowledge/") && prompt.contains(SPEC), "{prompt}");
     assert!(prompt.lines().any(|line| line.ends_with(&format!(" plan check {FOLDER}.draft"))), "{prompt}");
 }

@@ -93,6 +93,9 @@ fn the_prompt_has_one_line_per_required_fact() {
     let outcome = session.finish();
     let prompt = outcome.log().prompts()[0].clone();
     let lines: Vec<&str> = prompt.lines().collect();
+    for section in ["`## Constraints`", "`## Non-goals`", "`## Success metrics`"] {
+        assert!(prompt.contains(section), "{section} is not suggested: {prompt}");
+    }
     for line in ["# Create a specification", "Description: Log in", "by mail", "## Format", "## Review", "## Interview"]
     {
         assert!(lines.contains(&line), "no line {line}: {prompt}");
@@ -114,6 +117,26 @@ fn a_skill_is_a_thin_prompt_passed_raw() {
     let outcome = run(spec(writes(DRAFT, GOOD)), login(json!({"skill": "spec:new", "name": "login"})));
     outcome.completed();
     assert_eq!(outcome.log().prompts()[0], format!("/spec:new\n\nDescription: Log in\nFile: {DRAFT}\n"));
+}
+
+#[test]
+fn without_a_draft_the_message_says_to_run_the_command_again() {
+    let outcome = run(spec(Script::hello()), login(json!({"skill": "nosuch", "attempts": 1})));
+    let message = outcome.failed("result_invalid")["message"].as_str().unwrap().to_owned();
+    assert!(message.contains(DRAFT) && message.contains("--continue") && message.contains("--skill"), "{message}");
+    assert!(message.contains("run the command again") && !message.contains("correct the draft"), "{message}");
+}
+
+#[test]
+fn a_name_may_have_underscores_inside() {
+    let named = |name: &str| run(spec(Script::hello()), json!({"prompt": "x", "workflow": {"name": name}}));
+    assert_eq!(told(&named("user_log-in"))["target"], ".spektacular/specs/user_log-in.md");
+    for bad in ["_login", "login_", "_"] {
+        let message = named(bad).failed("invalid_request")["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("dashes and underscores, with a letter or a digit at both ends"), "{message}");
+    }
+    let derived = run(spec(Script::hello()), json!({"prompt": "Fix the __user_id__ (again)"}));
+    assert_eq!(told(&derived)["target"], ".spektacular/specs/fix-the-__user_id__-again.md");
 }
 
 #[test]

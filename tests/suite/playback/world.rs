@@ -237,7 +237,7 @@ impl World {
 
     /// Takes the pending output. A long line is taken in parts.
     #[track_caller]
-    fn take(&mut self) {
+    pub(crate) fn take(&mut self) {
         for parts in 0.. {
             assert!(parts < PARTS, "a line comes in parts without end");
             while !self.conductor.outbox().is_empty() {

@@ -1,0 +1,126 @@
+//! Tests of a simulated run: its idle clock in simulated time, and messages that arrive while nobody reads its frames.
+
+use crate::playback::world::{World, exited};
+use serde_json::{Value, json};
+use spektacular::agent::registry::Agents;
+use spektacular::io::inbox::RawLine;
+use spektacular::protocol::request::Options;
+use std::time::{Duration, Instant};
+
+/// A run with an agent that works.
+fn working(payload: Value) -> World {
+    let mut world = World::new("/home/user/project", Options::default(), Agents::built_in());
+    let mut start = json!({"prompt": "Go on", "agent": "claude", "heartbeat_s": 0, "timeout_s": 100_000});
+    start.as_object_mut().unwrap().extend(payload.as_object().unwrap().clone());
+    world.hear(&message("run.start", start));
+    world.spawn();
+    world.line(&json!({"type": "system", "subtype": "init", "session_id": "s"}).to_string());
+    world
+}
+
+fn message(kind: &str, payload: Value) -> String {
+    json!({"v": "1", "type": kind, "payload": payload}).to_string()
+}
+
+/// A question of the agent. No tool was reported, so none runs.
+fn ask(world: &mut World) -> String {
+    let question = json!({"question": "Which?", "header": "Which", "multiSelect": false,
+        "options": [{"label": "This", "description": ""}, {"label": "That", "description": ""}]});
+    let request = json!({"subtype": "can_use_tool", "tool_name": "AskUserQuestion", "input": {"questions": [question]},
+        "tool_use_id": "t"});
+    world.line(&json!({"type": "control_request", "request_id": "r", "request": request}).to_string());
+    world.question_ids().pop().expect("a question")
+}
+
+/// The payload of the last frame once the agent is gone.
+#[track_caller]
+fn end(world: &mut World) -> Value {
+    world.gone(exited(0), "");
+    assert!(world.is_over(), "the run goes on");
+    world.frames.last().unwrap().value.clone()
+}
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+#[test]
+fn an_open_question_stops_the_idle_clock_and_its_answer_restarts_it() {
+    let mut world = working(json!({"idle_timeout_s": 10, "tool_timeout_s": 1, "question_timeout_s": 2000}));
+    world.tick_until(seconds(5));
+    let question_id = ask(&mut world);
+    world.tick_until(seconds(1000));
+    assert!(!world.is_decided(), "the agent counts as silent while it waits for an answer");
+    world.hear(&message("run.input", json!({"question_id": question_id, "value": "This"})));
+    world.tick_until(seconds(1009));
+    assert!(!world.is_decided(), "the clock did not begin anew");
+    world.tick_until(seconds(1011));
+    assert!(world.is_decided(), "the clock stands still");
+    assert_eq!(end(&mut world)["payload"]["code"], "idle_timeout");
+}
+
+/// Lets frames wait until messages are only counted whose only reply would be a warning.
+fn overfill(world: &mut World) {
+    let mut number = 0;
+    while !world.conductor().outbox().is_overfull() {
+        number += 1;
+        let message =
+            json!({"id": format!("m{number}"), "role": "assistant", "content": [{"type": "text", "text": "x"}]});
+        world.hand(&json!({"type": "assistant", "message": message, "parent_tool_use_id": null}).to_string());
+    }
+}
+
+/// Hears a line of stdin. Leaves the frames in the outbox.
+fn hear(world: &mut World, line: &str) {
+    world.conductor().hear(&RawLine::Whole(line.as_bytes().to_vec()), Instant::now());
+}
+
+fn warnings(world: &World) -> Vec<&Value> {
+    let payloads = world.frames.iter().map(|frame| &frame.value["payload"]);
+    payloads.filter(|payload| payload["kind"] == "warning").collect()
+}
+
+#[test]
+fn a_cancel_is_heard_however_many_frames_wait() {
+    for reason in ["enough", ""] {
+        let mut world = working(json!({}));
+        overfill(&mut world);
+        hear(&mut world, &message("run.cancel", json!({"reason": reason})));
+        assert!(world.run().stopping().is_some(), "the cancel was dropped");
+        world.take();
+        let last = end(&mut world);
+        assert_eq!((&last["type"], &last["payload"]["reason"]), (&json!("run.cancelled"), &json!(reason)));
+    }
+}
+
+#[test]
+fn an_answer_and_an_unsupported_version_are_heard_however_many_frames_wait() {
+    let mut world = working(json!({}));
+    let question_id = ask(&mut world);
+    overfill(&mut world);
+    hear(&mut world, &message("run.input", json!({"question_id": question_id, "value": "This"})));
+    hear(&mut world, r#"{"v":"2","type":"run.cancel"}"#);
+    assert!(world.run().stopping().is_some(), "the message was dropped");
+    world.take();
+    let resolutions: Vec<&Value> = world.frames.iter().map(|frame| &frame.value["payload"]["resolution"]).collect();
+    assert!(resolutions.contains(&&json!("answered")), "the answer was dropped");
+    assert_eq!(end(&mut world)["payload"]["code"], "unsupported_version");
+}
+
+#[test]
+fn messages_that_would_only_be_warned_about_are_counted_while_too_many_frames_wait() {
+    let mut world = working(json!({}));
+    overfill(&mut world);
+    for _ in 0..5 {
+        hear(&mut world, "garbage");
+        hear(&mut world, &message("run.unknown", json!({})));
+        hear(&mut world, &message("run.input", json!({"question_id": "q_none_1", "value": "x"})));
+        hear(&mut world, &message("run.start", json!({"prompt": "again"})));
+    }
+    world.take();
+    assert_eq!(warnings(&world), Vec::<&Value>::new(), "the warnings fill the outbox further");
+    hear(&mut world, "garbage");
+    world.take();
+    let texts: Vec<&str> = warnings(&world).iter().map(|warning| warning["text"].as_str().unwrap()).collect();
+    assert!(texts.len() == 2 && texts[0].contains("20"), "{texts:?}");
+}
