@@ -161,6 +161,37 @@ pub fn whole(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// A text for approval: nothing in it acts on a terminal, looks like something else, or is left out. Control, format
+/// and bidirectional characters and unusual blanks become `\u{1b}`; a backslash that would look like the beginning of
+/// such an escape becomes one too. So the text can be turned back. `tabs`: whether tabs stay.
+pub fn escaped(text: &str, tabs: bool) -> Cow<'_, str> {
+    let is_plain = |c: char| c == '\n' || (c == '\t' && tabs) || !is_deceptive(c);
+    if text.chars().all(is_plain) && !text.contains("\\u{") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for (at, c) in text.char_indices() {
+        match c {
+            '\\' if text[at..].starts_with("\\u{") => out.push_str("\\u{5c}"),
+            c if is_plain(c) => out.push(c),
+            c => out.extend(c.escape_unicode()),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Whether a character is invisible, acts on a terminal, or looks like a blank.
+fn is_deceptive(c: char) -> bool {
+    c.is_control()
+        || (c.is_whitespace() && c != ' ')
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'
+            | '\u{891}' | '\u{8e2}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}'
+            | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// Cleans a whole text, and joins its lines into one.
 pub fn one_line(text: &str) -> String {
     let clean = whole(text);
@@ -174,13 +205,12 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
-/// The end of a text, from the beginning of a line if possible.
-pub fn last_lines(text: &str, bytes: usize) -> &str {
+/// The last `bytes` of a text, from the beginning of a character.
+pub fn last_bytes(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
     }
-    let end = &text[text.ceil_char_boundary(text.len() - bytes)..];
-    end.split_once('\n').map(|(_, lines)| lines).filter(|lines| !lines.is_empty()).unwrap_or(end)
+    &text[text.ceil_char_boundary(text.len() - bytes)..]
 }
 
 /// Quotes a word for a shell.
@@ -191,7 +221,7 @@ pub fn shell_word(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cleaner, last_lines, safe, whole};
+    use super::{Cleaner, escaped, last_bytes, safe, whole};
 
     const CASES: &[(&str, &str)] = &[
         ("plain \u{1f468}\u{200d}\u{1f469} é\ttab\n", "plain \u{1f468}\u{200d}\u{1f469} é\ttab\n"),
@@ -233,6 +263,45 @@ mod tests {
         }
     }
 
+    /// Reads an escaped text.
+    fn unescaped(text: &str) -> String {
+        let mut parts = text.split("\\u{");
+        let mut out = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (code, rest) = part.split_once('}').unwrap();
+            out.push(char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap());
+            out.push_str(rest);
+        }
+        out
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn an_escaped_text_can_be_turned_back(
+            text in "([a-z ;|&\\\\{}u0-9\n\t]|\\\\u\\{1b\\}|\u{1b}\\];|\u{7}|\u{9b}|\u{202e}|\u{200b}|\u{e0041}|\u{a0}|.){0,40}",
+            tabs in proptest::bool::ANY,
+        ) {
+            let shown = escaped(&text, tabs);
+            proptest::prop_assert_eq!(unescaped(&shown), text.clone());
+            let acts = |c: char| super::is_deceptive(c) && c != '\n' && !(c == '\t' && tabs);
+            proptest::prop_assert!(!shown.chars().any(acts));
+        }
+    }
+
+    #[test]
+    fn what_could_deceive_is_shown_as_an_escape() {
+        for (text, shown) in [
+            ("ls \u{1b}];touch pwned;\u{7}", "ls \\u{1b}];touch pwned;\\u{7}"),
+            ("a\u{9b}2Kb\u{202e}c\rd", "a\\u{9b}2Kb\\u{202e}c\\u{d}d"),
+            ("printf '\\u{1b}'", "printf '\\u{5c}u{1b}'"),
+            ("printf '\\x1b' \\u00e9", "printf '\\x1b' \\u00e9"),
+            ("one\ntwo é 漢", "one\ntwo é 漢"),
+        ] {
+            assert_eq!(escaped(text, false), shown);
+        }
+        assert_eq!((escaped("\t", false).as_ref(), escaped("\t", true).as_ref()), ("\\u{9}", "\t"));
+    }
+
     #[test]
     fn every_split_gives_the_same() {
         for (text, clean) in CASES {
@@ -245,9 +314,10 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_text_begins_with_a_line_if_possible() {
-        for (text, end) in [("a\nb", "a\nb"), ("aaaa\nbb", "bb"), ("aaaaaa", "aaaa"), ("aaaaaa\n", "aaa\n")] {
-            assert_eq!(last_lines(text, 4), end);
+    fn the_end_of_a_text_is_as_long_as_it_may_be() {
+        for (text, end) in [("a\nb", "a\nb"), ("aaaa\nbb", "a\nbb"), ("aaaaaa", "aaaa"), ("aaéé", "éé"), ("éée", "ée")]
+        {
+            assert_eq!(last_bytes(text, 4), end);
         }
     }
 }

@@ -7,15 +7,17 @@ pub(crate) mod authors;
 pub mod command;
 pub(crate) mod config;
 pub(crate) mod flags;
+pub(crate) mod integrate;
 pub mod row;
 pub(crate) mod workflow;
 
 pub use adhoc::{Adhoc, AtEof, Color, DiffSize, Output};
 pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsArgs};
 pub use config::{ConfigAction, ConfigArgs};
+pub use integrate::IntegrateArgs;
 pub use workflow::{CheckArgs, InitArgs};
 
-use crate::protocol::request::is_environment_name;
+use crate::protocol::request::{Seconds, is_environment_name};
 use crate::suggest::{Name, Typed, Unknown, either, hint};
 use command::{Command, Runnable};
 use lexopt::Arg;
@@ -242,6 +244,13 @@ fn unknown_letter(command: &Command, letter: char, listed: &str) -> Wrong {
 
 fn text(flag: &Flag, value: OsString) -> Result<String, Wrong> {
     value.into_string().map_err(|_| format!("--{} must be UTF-8.", flag.long))
+}
+
+/// Reads a length of time above 0, in seconds.
+fn seconds(flag: &Flag, value: &OsStr) -> Result<Seconds, Wrong> {
+    let number =
+        value.to_str().and_then(|text| text.parse().ok()).filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.map(Seconds).ok_or_else(|| format!("--{} must be a number of seconds above 0.", flag.long))
 }
 
 /// Splits the value of `--env` into the name and the value of a variable.

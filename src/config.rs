@@ -139,7 +139,15 @@ pub fn load_from(places: &Places, variables: impl Iterator<Item = (OsString, OsS
         loaded.config.user = loaded.take(read);
     }
     if let Some(path) = &places.project {
-        let text = files::read(path);
+        let leads_out = files::leads_out(path, &places.folder);
+        let text = if leads_out { Ok(None) } else { files::read(path) };
+        if leads_out {
+            let text = format!(
+                "{} is a symbolic link that leads out of the project, and is not read. Replace it with a regular file.",
+                path.display()
+            );
+            loaded.warnings.push((Warning::UnsupportedOption, text));
+        }
         // Trust in the target of a link belongs to another project.
         let trusted = |text: &str| !files::is_linked(path) && trust::is_trusted(places.trusted.as_deref(), path, text);
         let trusted = text.as_ref().is_ok_and(|text| text.as_deref().is_some_and(trusted));

@@ -18,7 +18,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`cli`], [`help`] | argv → a command; help, completions and the manual page from the same rows |
-//! | [`cmd`] | the commands, one row each in `cmd::COMMANDS`: `adhoc`, `init`, `spec`, `plan`, `implement`, `prompts`, `agents`, `ask-server`, `config`, `sessions`, `export`, `open`, `replay`, `completions`, `man` |
+//! | [`cmd`] | the commands, one row each in `cmd::COMMANDS`: `adhoc`, `init`, `spec`, `plan`, `implement`, `prompts`, `agents`, `ask-server`, `config`, `sessions`, `export`, `open`, `integrate`, `replay`, `completions`, `man` |
 //! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
 //! | [`engine`] | run after run in one process: the loop, the conductor of a run, the peers' trait, preparation, dry run |
 //! | [`json_lines`], [`terminal`] | the two peers of a run: an orchestrator, and a person |
@@ -29,6 +29,7 @@
 //! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the registry of agents, `agent::native` for each agent outside its dialect |
 //! | [`protocol`] | messages in, frames out; the fields of run.start, one row each; limits, words, failure codes, questions and the check of answers |
 //! | [`redact`] | the search for secrets, also across the pieces of a message |
+//! | `integrate` | files for other programs that use this one, and their configuration |
 //! | [`recording`] | the format of recorded dialogues |
 //! | `suggest` | typed names as messages show them, and did-you-mean |
 //! | `base64` | the encoding of images, and of secrets to find |
@@ -73,6 +74,7 @@ pub mod cmd;
 pub mod config;
 pub mod engine;
 pub mod help;
+mod integrate;
 pub mod io;
 pub mod json_lines;
 pub mod process;

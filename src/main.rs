@@ -15,5 +15,6 @@ fn main() -> ExitCode {
     if let Some(code) = process::run_helper(&args) {
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
-    ExitCode::from(catch_unwind(|| cmd::run(args)).unwrap_or_else(|_| cmd::crashed()))
+    let run = || catch_unwind(|| cmd::run(args)).unwrap_or_else(|_| cmd::crashed());
+    ExitCode::from(myself::with_room(run).unwrap_or_else(cmd::no_room))
 }

@@ -7,6 +7,7 @@
 //! inside another form, except JSON in JSON. No rule masks text that only looks random, because that would change code,
 //! hashes and ids.
 
+mod action;
 mod filter;
 mod forms;
 mod names;

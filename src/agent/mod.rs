@@ -34,6 +34,7 @@ mod edits;
 mod form;
 pub(crate) mod hash;
 pub mod json;
+pub mod limit;
 pub(crate) mod lines;
 pub(crate) mod mcp;
 pub(crate) mod native;
@@ -46,6 +47,7 @@ mod said;
 pub mod text;
 
 use self::json::Object;
+use self::limit::{Keeper, Limit};
 pub use self::reply::{NO_USER_PROMPT, Reply};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
@@ -115,6 +117,8 @@ pub struct Launch {
     pub send: Vec<String>,
     /// The images whose labels are in one of its lines, now or later; see [`Image::label`].
     pub images: Vec<Image>,
+    /// Files to write for it, whose paths become its last arguments.
+    pub files: Vec<LaunchFile>,
     /// Whether to close its stdin after these lines.
     pub close_input: bool,
     /// The time limit for its first line if run.start sets none. `None`: no limit.
@@ -135,12 +139,24 @@ impl Launch {
             env_remove: Vec::new(),
             send: Vec::new(),
             images: Vec::new(),
+            files: Vec::new(),
             close_input: false,
             start_timeout: None,
             driver,
             install: None,
         }
     }
+}
+
+/// A file that only this run's agent reads, and that goes when the agent is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchFile {
+    /// The flag whose value is the file's path.
+    pub flag: &'static str,
+    /// The file's name.
+    pub name: &'static str,
+    /// The content.
+    pub text: String,
 }
 
 /// A line of the agent's stdout, without its LF.
@@ -218,6 +234,8 @@ pub enum AgentEvent {
     Tool {
         call: CallKey,
         category: Category,
+        /// The tool, as the agent knows it. Empty if the agent does not say.
+        name: String,
         /// The whole title, of which only the first line is shown. `None`: unchanged.
         title: Option<Text>,
         /// The files that the call works on.
@@ -237,6 +255,8 @@ pub enum AgentEvent {
     Plan(Entries),
     /// The agent's plan as one text: one entry per line, and headings.
     PlanText(Text),
+    /// A call of the model ended, and the tools that it asked for are done.
+    ModelCalled,
     /// The usage of the whole run so far.
     Usage(Usage),
     /// The agent reports that it changed a file.
@@ -402,18 +422,13 @@ pub(crate) fn takes_no_images(agent: &str) -> Failure {
 
 /// A setting that some agents ignore: its name, and whether it is set.
 type Wish = (&'static str, fn(&Settings) -> bool);
-const WISHES: [Wish; 11] = [
+const WISHES: [Wish; 6] = [
     ("model", |settings| settings.model.is_some()),
     ("effort", |settings| settings.effort.is_some()),
     ("mode", |settings| settings.mode.is_some()),
     ("system_prompt", |settings| settings.system_prompt.is_some()),
-    ("max_turns", |settings| settings.max_turns.is_some()),
-    ("max_cost_usd", |settings| settings.max_cost_usd.is_some()),
     ("output_schema", |settings| settings.output_schema.is_some()),
-    ("mcp_servers", |settings| !settings.mcp_servers.is_empty()),
     ("add_dirs", |settings| !settings.add_dirs.is_empty()),
-    ("allowed_tools", |settings| settings.allowed_tools.is_some()),
-    ("disallowed_tools", |settings| settings.disallowed_tools.is_some()),
 ];
 
 /// Warns of each setting that is set and not in `follows`, the settings that this agent supports.
@@ -434,6 +449,9 @@ pub trait Driver: Send {
     /// Prepares the agent's start with these settings. Adds a warning to `turn` for each option that has no effect.
     /// Error: a setting that cannot work, such as a value too long for a command line.
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure>;
+
+    /// The keeper of a limit of run.start with this agent.
+    fn keeper(&self, limit: Limit) -> Keeper;
 
     /// Whether the agent takes the images of a prompt. Some agents tell only once they run.
     fn takes_images(&self) -> bool {

@@ -4,7 +4,7 @@ use super::row::{Flag, FlagForm, GivenFlag, HasFields, Row, store};
 use super::{Wrong, one_of, text, variable};
 use crate::protocol::fields::Field;
 use crate::protocol::json::string;
-use crate::protocol::request::Options;
+use crate::protocol::request::{Options, Seconds};
 use crate::protocol::typed;
 use crate::protocol::words::WorkflowKind;
 use crate::protocol::workflow::WorkflowOptions;
@@ -100,6 +100,8 @@ pub struct Adhoc {
     pub answers: Vec<(String, String)>,
     /// The value of `--answers`.
     pub answers_file: Option<PathBuf>,
+    /// The value of `--input-timeout`.
+    pub input_timeout: Option<Seconds>,
     /// The value of `--on-eof`.
     pub on_eof: AtEof,
     /// The value of `--record`.

@@ -3,13 +3,15 @@
 use super::adhoc::{Adhoc, AtEof, Color, DiffSize, answer};
 use super::agents::{AgentsArgs, Export, Open, SessionsArgs, filled};
 use super::config::ConfigArgs;
+use super::integrate::IntegrateArgs;
 use super::row::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
 use super::workflow::{CheckArgs, InitArgs};
-use super::{Output, Replay, one_of, text, variable};
+use super::{Output, Replay, one_of, seconds, text, variable};
 use crate::agent::registry::DEFAULT;
 
 const POLICY_HELP: &str = "\
 POLICY is ask, allow or deny for every request, or a list by category of tool: read=allow,edit=ask,*=deny.
+read-only lets the agent read and search, and denies everything else.
 The categories are read, edit, delete, move, search, execute, fetch, think, agent, mcp, mode, other, and * for the rest.
 JSON works too: {\"read\":\"allow\",\"*\":\"ask\"}.
 A policy answers the agent's requests for permission. It is not a sandbox.";
@@ -84,7 +86,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     field("agent_args", "ARG", "an argument for the agent's own command line"),
     switch("raw_prompt", "true", "let the agent interpret commands in the prompt")
         .more("Without it, a prompt that begins with / or contains @path is passed as plain text."),
-    field("permissions", "POLICY", "ask, allow, deny, or read=allow,edit=ask,*=deny")
+    field("permissions", "POLICY", "ask, allow, deny, read-only, or read=allow,edit=ask,*=deny")
         .more(POLICY_HELP)
         .begins("Permissions and answers"),
     switch("permissions", "\"allow\"", "the same as --permissions allow").named("yes").short('y'),
@@ -108,8 +110,11 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     field("start_timeout_s", "SECONDS", "limit until the agent's first line"),
     field("idle_timeout_s", "SECONDS", "limit for the agent's silence, 0 = off"),
     field("tool_timeout_s", "SECONDS", "how long a running tool pauses the idle timeout"),
-    field("max_turns", "N", "limit on turns, as the agent counts them"),
-    field("max_cost_usd", "USD", "limit on cost in US dollars, as the agent counts it"),
+    field("max_turns", "N", "limit on calls of the model"),
+    field("max_tool_calls", "N", "limit on calls of tools"),
+    field("max_tokens", "N", "limit on input and output tokens"),
+    field("max_cost_usd", "USD", "limit on cost in US dollars"),
+    field("on_unsupported", "ACTION", "what to do about a limit that cannot be kept"),
     output(|to: &mut Adhoc, flag, value| {
         to.output = Some(Output::read(flag, &value)?);
         Ok(())
@@ -150,6 +155,17 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         },
     )
     .values(&["jsonl"]),
+    own(
+        "input-timeout",
+        "SECONDS",
+        FlagForm::Text,
+        "how long to wait for piped input to begin",
+        |to: &mut Adhoc, flag, value| {
+            to.input_timeout = Some(seconds(flag, &value)?);
+            Ok(())
+        },
+    )
+    .default("60"),
     own("on-eof", "ACTION", FlagForm::Text, "what to do when stdin ends", |to: &mut Adhoc, flag, value| {
         to.on_eof = AtEof::read(flag, &value)?;
         Ok(())
@@ -330,6 +346,15 @@ pub(crate) const INIT: &[Row<InitArgs>] = &[
     json(|to| to.output = Output::Json),
 ];
 
+pub(crate) const INTEGRATE: &[Row<IntegrateArgs>] = &[
+    own("out", "DIR", FlagForm::Text, "write the files into this folder", |to: &mut IntegrateArgs, _, value| {
+        to.out = Some(value.into());
+        Ok(())
+    })
+    .begins("The files"),
+    own_switch("force", "write into a folder that is not empty", |to| to.force = true),
+];
+
 pub(crate) const REPLAY: &[Row<Replay>] = &[
     own_switch("strict", "fail if the host deviates from the recording", |to: &mut Replay| to.strict = true)
         .begins("Playing"),
@@ -339,7 +364,7 @@ pub(crate) const REPLAY: &[Row<Replay>] = &[
 #[cfg(test)]
 mod tests {
     use super::super::row::{GivenFlag, Row, store};
-    use super::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, INIT, OPEN, REPLAY};
+    use super::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, INIT, INTEGRATE, OPEN, REPLAY};
     use std::fmt::Debug;
 
     /// Each flag with a value other than the default changes the result.
@@ -365,6 +390,7 @@ mod tests {
         every_flag_is_stored(REPLAY);
         every_flag_is_stored(CHECK);
         every_flag_is_stored(INIT);
+        every_flag_is_stored(INTEGRATE);
         assert!(ADHOC.iter().any(|row| row.flag.field.is_some_and(|field| field.name == "cwd")));
     }
 }

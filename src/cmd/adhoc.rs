@@ -25,8 +25,9 @@ use crate::run::OnEof;
 use crate::terminal::{Detail, Features, Look, TerminalFront};
 use crate::workflow::outer::Ended;
 use std::io::IsTerminal;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::MetadataExt;
 use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -44,6 +45,9 @@ const DIFF_LINES: usize = 40;
 
 /// Runs the command with the registered signals; returns the exit code.
 pub(crate) fn run(adhoc: Adhoc, signals: Option<SignalChannels>) -> u8 {
+    if stdout_is_closed() {
+        return undelivered();
+    }
     let engine = (!adhoc.dry_run).then(|| engine(signals));
     let Ok(mut loaded) = catch_unwind(load) else { return crashed(adhoc, engine) };
     let failure = loaded.failure.take();
@@ -84,6 +88,9 @@ pub(crate) fn refuse(
     failure: Failure,
     signals: Option<SignalChannels>,
 ) -> u8 {
+    if stdout_is_closed() {
+        return undelivered();
+    }
     let engine = Some(engine(signals));
     let mut adhoc = Adhoc::default();
     (adhoc.workflow, adhoc.output) = (workflow, output);
@@ -95,9 +102,6 @@ pub(crate) fn refuse(
 }
 
 fn refuse_with(mut adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<Engine>) -> u8 {
-    if stdout_is_closed() {
-        return undelivered();
-    }
     let carrier = Carrier::of(&mut adhoc, false);
     refused(carrier, job(adhoc, loaded), failure, &mut JsonLines::default(), engine)
 }
@@ -148,9 +152,6 @@ fn job(adhoc: Adhoc, loaded: Loaded) -> Job {
 }
 
 fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
-    if stdout_is_closed() {
-        return undelivered();
-    }
     if let Err(message) = go_on(&mut adhoc, &loaded.config) {
         return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message), engine);
     }
@@ -206,9 +207,6 @@ fn plan(
 }
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
-    if stdout_is_closed() {
-        return undelivered();
-    }
     let dry_run = adhoc.dry_run;
     let carrier = Carrier::of(&mut adhoc, true);
     let prompt = carrier.prompt(&adhoc);
@@ -296,7 +294,7 @@ fn look(adhoc: &Adhoc, alert: bool) -> Look {
         person,
         live,
         escapes,
-        shared: person && may_be_seen(&std::io::stdout()),
+        shared: (person && may_be_seen(&std::io::stdout())) || is_merged(),
         page,
         diff_lines,
         alert: live && alert && !adhoc.no_alert,
@@ -309,6 +307,13 @@ fn may_be_seen(stdout: &std::io::Stdout) -> bool {
     let file = stdout.as_fd().try_clone_to_owned().map(std::fs::File::from);
     let kind = file.and_then(|file| file.metadata()).map(|meta| meta.file_type());
     stdout.is_terminal() || kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
+}
+
+/// Whether stdout and stderr are one file or pipe, as after `2>&1`.
+fn is_merged() -> bool {
+    let file = |stream: BorrowedFd<'_>| stream.try_clone_to_owned().and_then(|fd| std::fs::File::from(fd).metadata());
+    let (out, err) = (file(std::io::stdout().as_fd()), file(std::io::stderr().as_fd()));
+    out.ok().zip(err.ok()).is_some_and(|(out, err)| (out.dev(), out.ino()) == (err.dev(), err.ino()))
 }
 
 /// The terminal on which a person answers: stdin, or the controlling terminal if stdin contains the prompt.

@@ -12,7 +12,7 @@ use crate::io::output::print;
 use crate::io::stdin;
 use crate::protocol::failure::{EXIT_UNDELIVERED, Failure};
 use crate::protocol::json::{map_strings, to_line};
-use crate::protocol::request::{Options, Settings};
+use crate::protocol::request::{Options, Seconds, Settings};
 use crate::protocol::words::WorkflowKind;
 use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::workflow::admission::Surroundings;
@@ -46,7 +46,10 @@ impl Carrier {
             Some(row) if !row.takes_text => typed,
             Some(_) if self.fields.resume == Some(true) && typed.is_none() => Some(Prompt::Nothing),
             Some(_) | None if adhoc.dry_run => Some(typed.unwrap_or_else(Prompt::stand_in)),
-            Some(_) | None => Prompt::with_piped(typed, stdin::kind()),
+            Some(_) | None => {
+                let first = adhoc.input_timeout.map_or(stdin::FIRST_BYTE, Seconds::duration);
+                Prompt::with_piped(typed, stdin::kind(), first)
+            }
         };
         let missing = workflow.map_or("Missing prompt: spektacular adhoc \"TASK\".", |row| row.missing);
         found.ok_or_else(|| missing.to_owned())

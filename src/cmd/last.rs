@@ -4,7 +4,7 @@
 
 use crate::agent::registry::Layers;
 use crate::clean::one_line;
-use crate::io::files::OpenFolder;
+use crate::io::files::{OpenFolder, state_folder};
 use crate::protocol::ids::SessionId;
 use crate::protocol::limits;
 use crate::protocol::request::Options;
@@ -12,10 +12,10 @@ use crate::protocol::workflow::HOME;
 use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::{DirBuilder, Metadata};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The subfolder for data of this machine.
 const LOCAL: &str = "local";
@@ -27,6 +27,9 @@ const KEPT: usize = 20;
 const WORDS: usize = 60;
 /// The maximum size of a file, in bytes.
 const FILE_BYTES: u64 = (KEPT * (limits::SESSION_ID_BYTES + 4 * WORDS + 32)) as u64;
+
+/// The maximum wait for other runs that store their sessions: a run that has ended must not stay.
+const LOCK_LIMIT: Duration = Duration::from_secs(1);
 
 /// A session of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +113,7 @@ impl Last {
             Component::Normal(name) => Some(name.to_owned()),
             Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
         });
-        Some((state()?, ["spektacular", SESSIONS].map(OsString::from).into_iter().chain(names).collect()))
+        Some((state_folder()?, ["spektacular", SESSIONS].map(OsString::from).into_iter().chain(names).collect()))
     }
 
     /// Whether the directory contains a file or folder named `.spektacular`.
@@ -132,6 +135,10 @@ impl Last {
             if part == LOCAL {
                 folder.ignore()?;
             }
+        }
+        // Runs that end at the same time must not drop each other's sessions.
+        if folder.lock(LOCK_LIMIT).is_none() {
+            return Err(ErrorKind::TimedOut.into());
         }
         let earlier = self.all().into_iter().filter(|other| other.id != stored.id);
         let lines: String = std::iter::once(stored.clone()).chain(earlier).take(KEPT).map(|one| one.line()).collect();
@@ -167,12 +174,6 @@ pub(super) fn continued(layers: &Layers, options: Options) -> Result<SessionId, 
     };
     let agent = last.map_or_else(|| "the agent".to_owned(), |last| last.agent);
     Err(format!("--continue: {agent} has no earlier session in this directory. {remedy}"))
-}
-
-/// The user's state folder. `None`: the environment does not name one.
-fn state() -> Option<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
 }
 
 #[cfg(test)]

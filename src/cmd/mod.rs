@@ -12,6 +12,7 @@ mod dry_run;
 mod export;
 mod format_check;
 mod init;
+mod integrate;
 mod last;
 mod manual;
 mod open;
@@ -99,6 +100,11 @@ pub fn crashed() -> u8 {
     let failure = Failure::of_our_own();
     diagnose(&format!("spektacular: {}: {}", failure.code.name(), failure.message));
     failure.code.exit_code()
+}
+
+/// Reports that no thread could be started; returns the exit code.
+pub fn no_room() -> u8 {
+    complain(&crate::engine::no_thread())
 }
 
 /// The command with this name.

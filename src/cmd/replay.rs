@@ -5,17 +5,20 @@ use super::demo::{self, Role};
 use super::texts::unread;
 use crate::agent::ask_user::{named_server, renamed};
 use crate::cli::Replay;
+use crate::io::files::read_text;
 use crate::io::output::{diagnose, print};
 use crate::io::signals::end_by;
 use crate::protocol::json::{Fields, string};
 use crate::recording::{Moment, Recording};
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::BufRead;
+use std::io::{BufRead, ErrorKind};
 use std::path::{Component, Path};
 
 /// The demo agent's recording.
 const DEMO: &str = include_str!("demo.jsonl");
+/// The maximum size of a recording, in bytes.
+const FILE_BYTES: u64 = 1 << 30;
 /// The exit code under `--strict` when the host deviates from the recording.
 const DIFFERS: u8 = 65;
 
@@ -23,7 +26,10 @@ const DIFFERS: u8 = 65;
 pub(super) fn run(replay: &Replay) -> u8 {
     let text = match &replay.file {
         None => Ok(DEMO.to_owned()),
-        Some(file) => std::fs::read_to_string(file).map_err(|error| unread(error.kind()).to_owned()),
+        Some(file) => read_text(file, FILE_BYTES).map_err(|error| {
+            let is_long = error.kind() == ErrorKind::FileTooLarge;
+            if is_long { "the recording is longer than 1 GiB" } else { unread(error.kind()) }.to_owned()
+        }),
     };
     let recording = text.and_then(|text| Recording::parse(&text));
     match recording {

@@ -1,16 +1,19 @@
 //! Every command: its flags, its texts, its reader and its main function.
 
-use super::{agents, ask_server, config, export, format_check, init, manual, open, prompts, replay, sessions};
+use super::{
+    agents, ask_server, config, export, format_check, init, integrate, manual, open, prompts, replay, sessions,
+};
 use crate::cli::action::{Offers, actions};
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
 use crate::cli::authors::{IMPLEMENT, PLAN, SPEC};
 use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Runs, Words};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
-use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INIT, OPEN, REPLAY, SESSIONS};
+use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INIT, INTEGRATE, OPEN, REPLAY, SESSIONS};
 use crate::cli::row::flags;
 use crate::cli::{self, no_words};
 use crate::help::complete::Shell;
 use crate::help::texts;
+use crate::integrate::NAMES;
 use crate::protocol::words::WorkflowKind;
 use crate::workflow::template::PromptKind;
 
@@ -97,6 +100,14 @@ pub static COMMANDS: &[Command] = &[
         flags: &flags::<_, { OPEN.len() }>(OPEN),
         ..row("open", &texts::OPEN, |given, words| {
             Ok(Runnable::new(cli::agents::open(OPEN, given, words)?, |typed| open::run(&typed)))
+        })
+    },
+    Command {
+        words: Words::Free("[NAME]", Offers::Words(NAMES)),
+        flags: &flags::<_, { INTEGRATE.len() }>(INTEGRATE),
+        ..row("integrate", &texts::INTEGRATE, |given, words| {
+            let read = cli::integrate::integrate((NAMES, INTEGRATE), given, words)?;
+            Ok(Runnable::new(read, |typed| integrate::run(&typed)))
         })
     },
     row("protocol", &texts::PROTOCOL, |_, words| {

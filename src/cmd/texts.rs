@@ -3,6 +3,7 @@
 use crate::cli::Adhoc;
 use crate::config::flaw;
 use crate::io::files::read_text;
+use crate::io::output::diagnose;
 use crate::io::stdin::{self, StdinKind, StdinProblem, Wish};
 use crate::protocol::{limits, typed};
 use crate::workflow::markdown::fenced;
@@ -10,6 +11,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The maximum size of a text from a file or a pipe, in bytes: the same as for an inbound line.
 const TEXT_BYTES: u64 = limits::INBOUND_LINE_BYTES as u64;
@@ -55,11 +57,13 @@ impl Prompt {
         })
     }
 
-    /// Adds piped input to the prompt, or makes it the whole prompt. `None`: there is neither.
-    pub(super) fn with_piped(prompt: Option<Prompt>, stdin: StdinKind) -> Option<Prompt> {
+    /// Adds piped input to the prompt, or makes it the whole prompt. `first`: the maximum wait for its first byte.
+    /// `None`: there is neither.
+    pub(super) fn with_piped(prompt: Option<Prompt>, stdin: StdinKind, first: Duration) -> Option<Prompt> {
+        let wish = Wish::Offered { first };
         match (prompt, stdin) {
-            (Some(Prompt::Own(own)), StdinKind::Piped) => Some(Prompt::With(own, Wish::Offered, String::new())),
-            (None, StdinKind::Piped | StdinKind::Other) => Some(Prompt::Stdin(Wish::Offered)),
+            (Some(Prompt::Own(own)), StdinKind::Piped) => Some(Prompt::With(own, wish, String::new())),
+            (None, StdinKind::Piped | StdinKind::Other) => Some(Prompt::Stdin(wish)),
             (prompt, _) => prompt,
         }
     }
@@ -112,18 +116,17 @@ fn around(before: &str, input: &str, after: &str) -> String {
 }
 
 /// The advice if stdin stays silent: as the whole prompt, or in addition to a prompt.
-const NO_PROMPT: &str = "give the prompt as words, or - to wait for it";
-const NO_INPUT: &str = "add </dev/null if nothing is piped in, or a - to the prompt to wait for it";
+const NO_PROMPT: &str = "give the prompt as words, or - to wait for it without a limit";
+const NO_INPUT: &str = "add </dev/null to run without it, or a - to the prompt to wait for it without a limit";
 
 /// The text on stdin, without trailing line ends. `remedy`: the advice if stdin stays silent.
 fn piped(wish: Wish, remedy: &str) -> Result<String, String> {
-    stdin::read(wish, TEXT_BYTES).map(trimmed).map_err(|problem| match problem {
-        StdinProblem::Silent => {
-            format!("stdin sent nothing for {} s: {remedy}.", stdin::LIMITS.first.as_secs())
-        }
+    let notice = || diagnose(&format!("spektacular: waiting for input from a pipe: {remedy}"));
+    stdin::read(wish, TEXT_BYTES, notice).map(trimmed).map_err(|problem| match problem {
+        StdinProblem::Silent(limit) => format!("stdin sent nothing for {} s: {remedy}.", limit.as_secs_f64()),
         StdinProblem::Endless => format!(
             "stdin did not end within {} min: end it, or add a - to the prompt to wait for it.",
-            stdin::LIMITS.whole.as_secs() / 60
+            stdin::WHOLE.as_secs() / 60
         ),
         StdinProblem::Io(kind) => why("stdin", kind),
     })

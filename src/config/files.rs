@@ -1,12 +1,10 @@
 //! The places of configuration files, and how they are read and written.
 
 use crate::io::files::OpenFolder;
-use crate::io::spawn_thread;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::workflow::HOME;
-use crossbeam_channel::bounded;
 use std::ffi::OsString;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -83,6 +81,13 @@ pub(super) fn is_linked(path: &Path) -> bool {
     link(path) || path.parent().is_some_and(link)
 }
 
+/// Whether a project's file is reached through a link that leads out of the project: a stranger's project must not choose
+/// which file of the user's is read.
+pub(super) fn leads_out(path: &Path, project: &Path) -> bool {
+    let inside = || Some(path.canonicalize().ok()?.starts_with(project.canonicalize().ok()?));
+    is_linked(path) && inside() == Some(false)
+}
+
 /// Rejects a project's file that is a link.
 pub(super) fn not_linked(path: &Path) -> Result<(), Failure> {
     if is_linked(path) { Err(unusable(path, " is a symbolic link: replace it with a regular file")) } else { Ok(()) }
@@ -151,8 +156,8 @@ pub(super) fn change(
     };
     let folder = target.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder).map_err(denied)?;
-    let lock = File::open(folder).map_err(denied)?;
-    let alone = is_alone(&lock).ok_or_else(|| {
+    let folder = OpenFolder::open(folder).map_err(denied)?;
+    let alone = folder.lock(LOCK_LIMIT).ok_or_else(|| {
         unusable(path, " is being changed by another process, which does not finish: stop that process")
     })?;
     let old = read(&target)?;
@@ -165,48 +170,10 @@ pub(super) fn change(
     // Every change under the lock uses this name, so that the next one replaces the file that a killed one left.
     let by = if alone { String::new() } else { format!(".{}", std::process::id()) };
     let temporary = OsString::from(format!(".{}{by}.tmp", name.to_string_lossy()));
-    let folder = OpenFolder::open(folder).map_err(denied)?;
     folder.replace(name, &temporary, mode, new.as_bytes()).map_err(denied)
-}
-
-/// Locks a folder against other processes of this program. Returns false if its file system has no locks: there, the
-/// later of two simultaneous changes wins. `None`: another process keeps the lock.
-fn is_alone(folder: &File) -> Option<bool> {
-    match folder.try_lock() {
-        Ok(()) => Some(true),
-        Err(TryLockError::Error(_)) => Some(false),
-        Err(TryLockError::WouldBlock) => lock_within(LOCK_LIMIT, folder),
-    }
-}
-
-/// Waits for the lock on a thread, because a blocking lock has no time limit. `folder` and the thread's clone share the
-/// lock. If the thread gets it too late, its clone is the only one left, and closing the clone frees the lock.
-fn lock_within(limit: Duration, folder: &File) -> Option<bool> {
-    let (sender, locked) = bounded(1);
-    let clone = folder.try_clone().ok()?;
-    spawn_thread("lock", move || _ = sender.send(clone.lock().is_ok())).ok()?;
-    locked.recv_timeout(limit).ok()
 }
 
 /// Whether a text is short enough to be read again.
 pub(super) fn fits(text: &str) -> bool {
     text.len() as u64 <= FILE_BYTES
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lock_that_arrives_after_the_limit_is_freed_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let open = || File::open(folder.path()).unwrap();
-        let (other, late, next) = (open(), open(), open());
-        other.lock().unwrap();
-        assert_eq!(lock_within(Duration::ZERO, &late), None);
-        drop(late);
-        drop(other);
-        assert_eq!(lock_within(Duration::from_secs(600), &next), Some(true));
-        assert!(matches!(open().try_lock(), Err(TryLockError::WouldBlock)));
-    }
 }

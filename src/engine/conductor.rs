@@ -231,7 +231,8 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
         };
         let admitted = checked.and_then(|mut ready| {
             ready.settings.tool_facts = self.peer.is_screen();
-            self.peer.admit(&mut ready.settings, &ready.agent, workflow.as_deref(), &said, &mut unknown)?;
+            let workflow = workflow.as_deref();
+            self.peer.admit(&mut ready.settings, &ready.agent, workflow, &said, &mut unknown, &redactor)?;
             Ok(ready)
         });
         if let Some(text) = unknown.warning("field", " of run.start", &redactor) {

@@ -3,7 +3,7 @@
 use super::host::Host;
 use super::prepare;
 use crate::agent::registry::Layers;
-use crate::agent::{AgentEvent, Program, Turn};
+use crate::agent::{AgentEvent, Program, Turn, limit};
 use crate::process::child::{environment, resolve};
 use crate::process::tree::nonce;
 use crate::protocol::failure::Failure;
@@ -63,7 +63,7 @@ pub(crate) fn plan_with(
     let mut start = ready.start(Redactor::new(), 0, &mut host);
     let settings = start.settings.clone();
     let mut turn = Turn::default();
-    let launch = start.driver.launch(&settings, &mut turn)?;
+    let launch = limit::launch(&settings, start.driver.as_mut(), &mut turn)?;
     let theirs = environment(&launch, &settings, &nonce());
     let path = resolve(&launch.program, &theirs, &settings.cwd);
     let program = match &launch.program {

@@ -1,6 +1,7 @@
 //! The driver of a run that only begins a run of several parts: the agent's own driver checks the settings, and no
 //! process starts.
 
+use crate::agent::limit::{Keeper, Limit};
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Reply, Turn, TurnOver};
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
@@ -21,6 +22,10 @@ impl Driver for Opening {
         let launch = self.0.launch(settings, turn)?;
         turn.events.push(AgentEvent::TurnOver(TurnOver::completed(OPENED.to_owned())));
         Ok(launch)
+    }
+
+    fn keeper(&self, limit: Limit) -> Keeper {
+        self.0.keeper(limit)
     }
 
     fn has_process(&self) -> bool {

@@ -10,6 +10,7 @@ use crate::protocol::inbound::Inbound;
 use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
 use crate::protocol::unknown::UnknownNames;
+use crate::redact::Redactor;
 use serde_json::value::RawValue;
 use std::time::{Instant, SystemTime};
 
@@ -67,8 +68,8 @@ pub trait Peer {
     fn hear(&mut self, line: &RawLine, at: Instant) -> Understood;
 
     /// Admits a run.start that the protocol considers valid. `workflow`: its field of that name; `said`: the other
-    /// fields that it sets; `unknown`: the unknown fields to warn about. A peer that joins several runs into one may
-    /// change the settings, or refuse them.
+    /// fields that it sets; `unknown`: the unknown fields to warn about; `redactor`: knows every secret of the run. A
+    /// peer that joins several runs into one may change the settings, or refuse them.
     fn admit(
         &mut self,
         _settings: &mut Settings,
@@ -76,6 +77,7 @@ pub trait Peer {
         workflow: Option<&RawValue>,
         _said: &[&'static str],
         unknown: &mut UnknownNames,
+        _redactor: &Redactor,
     ) -> Result<(), Failure> {
         if workflow.is_some() {
             unknown.add("workflow", || None);

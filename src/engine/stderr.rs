@@ -1,6 +1,6 @@
 //! The agent's stderr, made safe to show: without escape sequences, and redacted even across line ends.
 
-use crate::clean::{Cleaner, last_lines, whole};
+use crate::clean::{Cleaner, last_bytes, whole};
 use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crate::redact::{Redactor, Stream};
 
@@ -42,7 +42,7 @@ impl StderrLines {
 
 /// The tail of a stderr for a failure: cleaned and redacted first, then cut at the beginning of a line.
 pub(crate) fn tail(text: &str, redactor: &Redactor) -> String {
-    last_lines(&redactor.redact(&whole(text)), STDERR_TAIL_BYTES).to_owned()
+    last_bytes(&redactor.redact(&whole(text)), STDERR_TAIL_BYTES).to_owned()
 }
 
 #[cfg(test)]

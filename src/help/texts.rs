@@ -8,7 +8,7 @@ pub(crate) const ADHOC: CommandText = CommandText {
 The prompt is the words on the command line, or comes from --prompt or --prompt-file.
 A pipe or a file on stdin is appended to the prompt, fenced as input.
 A - among the words puts the input there instead; a - alone makes it the whole prompt.
-A pipe must send something within 5 s and end within 10 min. With a -, there is no limit.
+A pipe must send something within --input-timeout and end within 10 min. With a -, there is no limit.
 If stdin is not input for the run, as in a loop that reads stdin, add </dev/null.
 The agent's text goes to stdout, everything else to stderr.
 On a terminal, adhoc asks you the agent's questions. In the background, the questions wait for the shell's fg.
@@ -198,6 +198,18 @@ Processes that the agent leaves behind keep running. Other users can read the pr
         ("spektacular open --continue", "take over the last session of adhoc"),
     ],
     page: "",
+};
+
+pub(crate) const INTEGRATE: CommandText = CommandText {
+    about: "write the plugin for another program, with its configuration",
+    more: "\
+Writes the files of an integration, and prints the configuration of the other program for this machine.
+Without NAME, it lists the integrations.",
+    examples: &[
+        ("spektacular integrate", "list the integrations, each with its configuration"),
+        ("spektacular integrate openclaw --out ~/openclaw-spektacular", "write the plugin for OpenClaw"),
+    ],
+    page: include_str!("../integrate/openclaw.md"),
 };
 
 pub(crate) const PROTOCOL: CommandText = CommandText {

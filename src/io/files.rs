@@ -1,7 +1,9 @@
 //! Careful access to files: regular files only, and our own files in a directory that may come from a stranger.
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, mkdirat, openat, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, mkdirat, openat, renameat, statat, unlinkat,
+};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
@@ -56,9 +58,16 @@ pub(crate) fn read_text(path: &Path, bytes: u64) -> io::Result<String> {
     Err(ErrorKind::FileTooLarge.into())
 }
 
-/// The maximum wait for a pipe's writer, and the pause between checks for one.
+/// The maximum wait for a pipe's writer.
 const WRITER_LIMIT: Duration = Duration::from_secs(5);
+/// The pause between checks for a pipe's writer, or for a lock.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// The user's state folder. `None`: the environment does not name one.
+pub(crate) fn state_folder() -> Option<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
+}
 
 /// An open directory. Opening a file in it follows no link.
 #[derive(Debug)]
@@ -150,6 +159,23 @@ impl OpenFolder {
         written
     }
 
+    /// Locks this directory against other processes of this program, for as long as it stays open. Waits for the lock at
+    /// most this long. Returns false if its file system has no locks: there, the later of two simultaneous changes wins.
+    /// `None`: another process keeps the lock.
+    pub(crate) fn lock(&self, limit: Duration) -> Option<bool> {
+        let began = Instant::now();
+        loop {
+            match flock(&self.0, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Some(true),
+                Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) if began.elapsed() >= limit => return None,
+                // A blocking lock has no time limit.
+                Err(Errno::WOULDBLOCK) => std::thread::sleep(LOOK_AGAIN),
+                Err(_) => return Some(false),
+            }
+        }
+    }
+
     /// Moves an entry of this directory to another directory, perhaps this one.
     pub(crate) fn rename(&self, name: &OsStr, to: &OpenFolder, new: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.0, name, &to.0, new)?)
@@ -206,4 +232,21 @@ fn below(path: &Path, project: &Path) -> Option<(PathBuf, PathBuf)> {
         }
     }
     inside.map(|rest| (root, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OpenFolder;
+    use std::time::Duration;
+
+    #[test]
+    fn a_lock_lasts_as_long_as_its_folder_is_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || OpenFolder::open(folder.path()).unwrap();
+        let (first, late) = (open(), open());
+        assert_eq!(first.lock(Duration::ZERO), Some(true));
+        assert_eq!(late.lock(Duration::ZERO), None);
+        drop(first);
+        assert_eq!(late.lock(Duration::ZERO), Some(true));
+    }
 }

@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::net::{SendFlags, send};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -258,41 +259,39 @@ pub(crate) fn reader_has_left() -> bool {
 }
 
 /// Whether stdout was closed when the process started. In that case std opens /dev/null for reading and writing in
-/// its place before `main`, and every write succeeds. Somebody may have opened it so on purpose; then somebody else often
-/// holds the same open file.
+/// its place before `main`, and every write succeeds. The parent may have opened it so on purpose; then it often holds the
+/// same open file. stdin and stderr prove nothing: where they were closed too, std gave all of them the same open file.
 pub fn stdout_is_closed() -> bool {
     let stdout = io::stdout();
     let Ok(flags) = fcntl_getfl(&stdout) else { return true };
     let null = || std::fs::metadata("/dev/null").map(|null| null.rdev());
     let is_null = || fstat(&stdout).is_ok_and(|stat| null().is_ok_and(|null| stat.st_rdev == null));
-    flags & OFlags::RWMODE == OFlags::RDWR && is_null() && !is_shared(&stdout, flags)
+    flags & OFlags::RWMODE == OFlags::RDWR && is_null() && !parent_holds(&stdout, flags)
 }
 
-/// Whether stdin, stderr or a descriptor of the parent's is the same open file as this one: whether a flag of the open file
-/// shows there too.
-fn is_shared(file: &io::Stdout, flags: OFlags) -> bool {
-    let before = flags_elsewhere();
+/// Whether a descriptor of the parent's is the same open file as this one: whether a flag of the open file shows there
+/// too.
+fn parent_holds(file: &io::Stdout, flags: OFlags) -> bool {
+    let before = flags_of_parent();
     let _ = fcntl_setfl(file, flags ^ OFlags::APPEND);
-    let after = flags_elsewhere();
+    let after = flags_of_parent();
     let _ = fcntl_setfl(file, flags);
     // The parent may open and close other files meanwhile.
     let changed =
-        |(name, flags): (&String, &u32)| after.get(name).map(|now| now ^ flags) == Some(OFlags::APPEND.bits());
+        |(name, flags): (&OsString, &u32)| after.get(name).map(|now| now ^ flags) == Some(OFlags::APPEND.bits());
     before.iter().any(changed)
 }
 
-/// The flags of stdin, of stderr, and of each descriptor of the parent process as the system reports them.
-fn flags_elsewhere() -> BTreeMap<String, u32> {
-    let own = [("stdin", fcntl_getfl(io::stdin())), ("stderr", fcntl_getfl(io::stderr()))];
-    let own = own.into_iter().filter_map(|(name, flags)| Some((name.to_owned(), flags.ok()?.bits())));
+/// The flags of each descriptor of the parent process, as the system reports them.
+fn flags_of_parent() -> BTreeMap<OsString, u32> {
     let parent = rustix::process::getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
     let entries = std::fs::read_dir(format!("/proc/{parent}/fdinfo")).into_iter().flatten().flatten();
     let flags = entries.filter_map(|entry| {
         let info = std::fs::read_to_string(entry.path()).ok()?;
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
-        Some((entry.file_name().to_string_lossy().into_owned(), u32::from_str_radix(flags.trim(), 8).ok()?))
+        Some((entry.file_name(), u32::from_str_radix(flags.trim(), 8).ok()?))
     });
-    own.chain(flags).collect()
+    flags.collect()
 }
 
 /// The pause between checks whether a terminal accepts output from the background.

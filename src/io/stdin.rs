@@ -11,8 +11,12 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant};
 
-/// The maximum wait for a stdin that nobody asked for.
-pub(crate) const LIMITS: Limits = Limits { first: Duration::from_secs(5), whole: Duration::from_secs(600) };
+/// The usual wait for the first byte of a stdin that nobody asked for: time for a short build.
+pub(crate) const FIRST_BYTE: Duration = Duration::from_secs(60);
+/// The maximum wait for the whole text of such a stdin.
+pub(crate) const WHOLE: Duration = Duration::from_secs(600);
+/// The silence after which the user is told what the program waits for.
+const NOTICE: Duration = Duration::from_secs(2);
 /// The longest single wait. If this process is stopped meanwhile, the stop counts as no more than one such wait.
 const SLICE: Duration = Duration::from_millis(250);
 
@@ -23,6 +27,8 @@ pub(crate) struct Limits {
     pub first: Duration,
     /// For the whole text.
     pub whole: Duration,
+    /// For the first byte, before [`read`] calls its `notice`.
+    pub notice: Duration,
 }
 
 /// The kind of stdin.
@@ -41,16 +47,19 @@ pub(crate) enum StdinKind {
 pub(crate) enum Wish {
     /// The command line asks for it: we wait as long as it takes.
     Asked,
-    /// stdin is a pipe or a file that may hold nothing for us: [`LIMITS`] apply.
-    Offered,
+    /// stdin is a pipe or a file that may hold nothing for us: limits apply.
+    Offered {
+        /// The maximum wait for the first byte.
+        first: Duration,
+    },
 }
 
 /// The reason why reading gave no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StdinProblem {
-    /// No byte arrived within [`Limits::first`].
-    Silent,
-    /// stdin did not end within [`Limits::whole`].
+    /// No byte arrived within this time.
+    Silent(Duration),
+    /// stdin did not end within [`WHOLE`].
     Endless,
     /// Another error: the system's; `FileTooLarge` if the text is too long; `InvalidData` if it is not UTF-8.
     Io(ErrorKind),
@@ -75,16 +84,20 @@ pub(crate) fn is_in_background() -> bool {
     !super::front::in_front(io::stdin())
 }
 
-/// Reads stdin to its end, or until it has given more than `bytes` bytes. Error: see [`StdinProblem`]. The time limits
-/// apply only to [`Wish::Offered`].
-pub(crate) fn read(wish: Wish, bytes: u64) -> Result<String, StdinProblem> {
+/// Reads stdin to its end, or until it has given more than `bytes` bytes. Calls `notice` once if stdin stays silent for
+/// a while. Error: see [`StdinProblem`]. The time limits apply only to [`Wish::Offered`].
+pub(crate) fn read(wish: Wish, bytes: u64, notice: impl FnOnce()) -> Result<String, StdinProblem> {
     let mut text = Vec::new();
     let io = |error: io::Error| StdinProblem::Io(error.kind());
     match tty::stdin() {
         Some(terminal) => _ = Typed(Keys::always(terminal)).take(bytes + 1).read_to_end(&mut text).map_err(io)?,
         None => {
             let stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from).map_err(io)?;
-            read_piped(stdin, (wish == Wish::Offered).then_some(LIMITS), bytes, &mut text)?;
+            let limits = match wish {
+                Wish::Asked => None,
+                Wish::Offered { first } => Some(Limits { first, whole: WHOLE, notice: NOTICE }),
+            };
+            read_piped(stdin, limits, bytes, &mut text, notice)?;
         }
     }
     if text.len() as u64 > bytes {
@@ -93,7 +106,14 @@ pub(crate) fn read(wish: Wish, bytes: u64) -> Result<String, StdinProblem> {
     String::from_utf8(text).map_err(|_| StdinProblem::Io(ErrorKind::InvalidData))
 }
 
-fn read_piped(mut stdin: File, limits: Option<Limits>, bytes: u64, text: &mut Vec<u8>) -> Result<(), StdinProblem> {
+fn read_piped(
+    mut stdin: File,
+    limits: Option<Limits>,
+    bytes: u64,
+    text: &mut Vec<u8>,
+    notice: impl FnOnce(),
+) -> Result<(), StdinProblem> {
+    let mut notice = Some(notice);
     let slice = Timespec::try_from(SLICE).ok();
     let mut waited = Duration::ZERO;
     let mut buffer = vec![0; 64 << 10];
@@ -101,8 +121,12 @@ fn read_piped(mut stdin: File, limits: Option<Limits>, bytes: u64, text: &mut Ve
         let began = Instant::now();
         let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], slice.as_ref()).is_ok_and(|ready| ready > 0);
         waited += began.elapsed().min(SLICE);
+        let is_silent = !ready && text.is_empty();
+        if is_silent && limits.is_some_and(|limits| (limits.notice..limits.first).contains(&waited)) {
+            notice.take().into_iter().for_each(|notice| notice());
+        }
         match limits {
-            Some(limits) if !ready && text.is_empty() && waited >= limits.first => return Err(StdinProblem::Silent),
+            Some(Limits { first, .. }) if is_silent && waited >= first => return Err(StdinProblem::Silent(first)),
             Some(limits) if waited >= limits.whole => return Err(StdinProblem::Endless),
             _ if !ready => continue,
             _ => {}
@@ -143,21 +167,23 @@ mod tests {
     use std::os::fd::OwnedFd;
     use std::time::Duration;
 
-    /// Reads a pipe that holds `said` and stays open; the limits are in milliseconds.
-    fn open_pipe(said: &[u8], first: u64, whole: u64) -> (Result<(), StdinProblem>, Vec<u8>) {
+    /// Reads a pipe that holds `said` and stays open; the limits are in milliseconds. Returns whether a notice came, too.
+    fn open_pipe(said: &[u8], first: u64, whole: u64) -> (Result<(), StdinProblem>, Vec<u8>, bool) {
         let (reader, mut writer) = std::io::pipe().unwrap();
         writer.write_all(said).unwrap();
-        let limits = Limits { first: Duration::from_millis(first), whole: Duration::from_millis(whole) };
-        let mut text = Vec::new();
-        let read = read_piped(File::from(OwnedFd::from(reader)), Some(limits), 4, &mut text);
-        (read, text)
+        let [first, whole, notice] = [first, whole, 1].map(Duration::from_millis);
+        let (mut text, mut noticed) = (Vec::new(), false);
+        let limits = Limits { first, whole, notice };
+        let read = read_piped(File::from(OwnedFd::from(reader)), Some(limits), 4, &mut text, || noticed = true);
+        (read, text, noticed)
     }
 
     #[test]
     fn a_pipe_that_stays_open_ends_by_a_limit() {
-        assert_eq!(open_pipe(b"", 300, 10_000).0, Err(StdinProblem::Silent));
-        assert_eq!(open_pipe(b"abc", 10_000, 300), (Err(StdinProblem::Endless), b"abc".to_vec()));
+        let silent = Err(StdinProblem::Silent(Duration::from_millis(300)));
+        assert_eq!(open_pipe(b"", 300, 10_000), (silent, Vec::new(), true));
+        assert_eq!(open_pipe(b"abc", 10_000, 300), (Err(StdinProblem::Endless), b"abc".to_vec(), false));
         // The text is already too long, so nothing more is waited for.
-        assert_eq!(open_pipe(b"abcde", 10_000, 10_000), (Ok(()), b"abcde".to_vec()));
+        assert_eq!(open_pipe(b"abcde", 10_000, 10_000), (Ok(()), b"abcde".to_vec(), false));
     }
 }

@@ -10,6 +10,7 @@ use super::launch;
 use super::myself;
 use super::readers::{AgentOutput, read_stderr, read_stdout};
 use super::reaper::Reaper;
+use super::scratch::{Scratch, write_files};
 use super::tree::{self, MARKER, Swept, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Launch, Program};
 use crate::io::faults::point;
@@ -50,6 +51,8 @@ pub(crate) struct AgentProcess {
     sweep: Sender<(Duration, Option<Reaper>)>,
     emptied: Sender<Lines>,
     reaper: Option<Reaper>,
+    /// The folder of the files that the agent reads. Dropping this removes it.
+    _files: Option<Scratch>,
     /// The agent's output. The channel holds one message, and a full one makes the readers wait.
     pub(crate) data: Receiver<AgentOutput>,
     /// Changes in the state of the agent's process.
@@ -71,16 +74,18 @@ impl AgentProcess {
             Program::Myself => myself::not_found(),
             program @ Program::Command(_) => not_found(program, launch.install.as_deref()),
         })?;
+        let (files, arguments) = write_files(&launch.files)?;
         let (out, our_out) = pipe()?;
         let (err, our_err) = pipe()?;
         let prepare = |command: &mut Command| {
-            command.args(&launch.args).env_clear().envs(&environment).current_dir(&settings.cwd);
+            command.args(&launch.args).args(&arguments).env_clear().envs(&environment).current_dir(&settings.cwd);
             command.stdin(Stdio::piped()).stdout(our_out.try_clone()?);
             Ok(())
         };
         let child = spawn(|| launch::spawn(&program, tree.cgroup(), &our_err, prepare), &program, &settings.cwd)?;
         // The sentinel has a different nonce, because the agent's processes know the one in their environment.
-        AgentProcess::attach(child, tree, &tree::nonce(), mirror, (out, our_out), (err, our_err))
+        let agent = AgentProcess::attach(child, tree, &tree::nonce(), mirror, (out, our_out), (err, our_err));
+        agent.map(|agent| AgentProcess { _files: files, ..agent })
     }
 
     fn attach(
@@ -126,7 +131,18 @@ impl AgentProcess {
         ];
         let reaper = Reaper::start(Arc::clone(&tree), pid).ok();
         let no_thread = reaper.is_none() || threads.into_iter().any(|started| started.is_err());
-        let mut agent = AgentProcess { child, tree, input: Some(input), unsent, sweep, emptied, reaper, data, process };
+        let mut agent = AgentProcess {
+            child,
+            tree,
+            input: Some(input),
+            unsent,
+            sweep,
+            emptied,
+            reaper,
+            _files: None,
+            data,
+            process,
+        };
         if no_thread {
             agent.signal(rustix::process::Signal::KILL);
             let _ = agent.child.wait();

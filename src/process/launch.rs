@@ -6,6 +6,7 @@
 //! reports why the agent cannot be started. If the socket closes without a report, the agent is running.
 
 use super::cgroup::ControlGroup;
+use super::format;
 use super::myself;
 use rustix::cmsg_space;
 use rustix::io::fcntl_dupfd_cloexec;
@@ -83,21 +84,10 @@ fn become_program(status: &UnixStream, args: impl IntoIterator<Item = OsString>)
     }
     // This fails only for the leader of a group, and a new child is not one.
     let _ = rustix::process::setsid();
-    if !is_executable_format(Path::new(&program)) {
+    if !format::is_executable(Path::new(&program)) {
         return io::Error::from_raw_os_error(rustix::io::Errno::NOEXEC.raw_os_error());
     }
     Command::new(program).args(args).exec()
-}
-
-/// Whether the kernel itself can run the file. `exec` would pass any other text to a shell.
-fn is_executable_format(program: &Path) -> bool {
-    let mut start = [0; 2];
-    let read = std::fs::File::open(program).and_then(|mut file| file.read_exact(&mut start));
-    match read {
-        // MZ: some systems run Windows programs.
-        Ok(()) => [*b"#!", *b"MZ"].contains(&start) || !start.iter().all(|byte| matches!(byte, b'\t'..=b'~')),
-        Err(error) => error.kind() != ErrorKind::UnexpectedEof,
-    }
 }
 
 fn send(socket: &UnixStream, descriptor: &PipeWriter) -> io::Result<()> {

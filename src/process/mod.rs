@@ -9,6 +9,7 @@ pub(crate) mod batch;
 pub mod cgroup;
 pub(crate) mod child;
 pub(crate) mod errand;
+mod format;
 pub mod git;
 pub(crate) mod guard;
 pub(crate) mod handover;

@@ -54,6 +54,19 @@ const ADDRESS_SPACE: u64 = if cfg!(target_env = "gnu") { 2 << 30 } else { 64 << 
 /// killed by SIGSEGV.
 const STACK: u64 = 256 << 10;
 
+/// The stack of the thread that takes the place of such a main thread, in bytes.
+const OWN_STACK: usize = 2 << 20;
+
+/// Runs this on a thread with a stack of its own if the main thread's is too small even to refuse a run. `None`: the
+/// thread cannot be started.
+pub fn with_room<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    use rustix::process::{Resource, getrlimit};
+    if getrlimit(Resource::Stack).current.is_none_or(|now| now >= STACK) {
+        return Some(run());
+    }
+    std::thread::Builder::new().name("main".into()).stack_size(OWN_STACK).spawn(run).ok()?.join().ok()
+}
+
 /// The limit of this process that leaves no room for a run, as a sentence. `None`: there is room.
 pub(crate) fn low_limit() -> Option<String> {
     use rustix::process::{Resource, getrlimit};

@@ -1,8 +1,11 @@
 //! Temporary folders that only the user can enter, and that are removed after use.
 
 use super::tree;
+use crate::agent::LaunchFile;
+use crate::protocol::failure::{Code, Failure};
 use std::env;
-use std::fs::DirBuilder;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -32,8 +35,30 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// Writes files into a folder of their own. Returns the folder, and an argument for each file.
+pub(super) fn write_files(files: &[LaunchFile]) -> Result<(Option<Scratch>, Vec<OsString>), Failure> {
+    if files.is_empty() {
+        return Ok((None, Vec::new()));
+    }
+    let failed = || {
+        let message =
+            "Cannot write a file for the agent in the directory for temporary files: free some space, or set TMPDIR.";
+        Failure::new(Code::ResourceExhausted, message)
+    };
+    let folder = Scratch::new().ok_or_else(failed)?;
+    let mut arguments = Vec::new();
+    for LaunchFile { flag, name, text } in files {
+        let path = folder.path().join(name);
+        fs::write(&path, text).map_err(|_| failed())?;
+        let mut argument = OsString::from(format!("{flag}="));
+        argument.push(path);
+        arguments.push(argument);
+    }
+    Ok((Some(folder), arguments))
 }
 
 /// Creates a folder for a socket that only the user can enter, and returns its path. Tries the user's runtime folder
@@ -59,6 +84,6 @@ pub(crate) fn socket_folder(name: &str) -> io::Result<PathBuf> {
 
 /// Removes a socket and its folder, but no other file in it.
 pub(crate) fn remove_socket(folder: &Path) {
-    let _ = std::fs::remove_file(folder.join(SOCKET));
-    let _ = std::fs::remove_dir(folder);
+    let _ = fs::remove_file(folder.join(SOCKET));
+    let _ = fs::remove_dir(folder);
 }

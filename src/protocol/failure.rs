@@ -4,7 +4,7 @@
 //! name. The agent's own error text is in a separate field, because it may contain addresses.
 
 use crate::protocol::text::Text;
-use crate::protocol::words::RefusalReason;
+use crate::protocol::words::{Limit, RefusalReason};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $exit:literal, $retryable:literal;)*) => {
@@ -121,6 +121,8 @@ pub struct Failure {
     pub agent_message: Option<Text>,
     /// The last lines of the agent's stderr, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`] bytes.
     pub stderr_tail: Option<Text>,
+    /// The field of run.start whose limit was reached.
+    pub limit: Option<Limit>,
     /// The reason why a workflow was refused.
     pub reason: Option<RefusalReason>,
     /// The file that a refused workflow concerns.
@@ -156,6 +158,7 @@ impl Failure {
             http_status: None,
             agent_message: None,
             stderr_tail: None,
+            limit: None,
             reason: None,
             target: None,
             phase: None,

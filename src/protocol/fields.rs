@@ -12,10 +12,10 @@ use super::mcp_server::{McpServer, mcp_servers};
 use super::question::Judge;
 use super::read::{
     Permissions, Seconds, any_string, arguments, boolean, cost, count, environment, frame_bytes, images, layer, level,
-    metadata, names, non_empty, object, on_question_timeout, path, paths, permissions, positive, secrets, session_id,
-    strings, zero_or_more,
+    metadata, names, non_empty, object, on_question_timeout, on_unsupported, path, paths, permissions, positive,
+    secrets, session_id, strings, zero_or_more,
 };
-use super::words::{Level, OnQuestionTimeout};
+use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
 use Care::{Free, Guards, Trusted};
 use serde::Serialize;
 use serde::ser::SerializeMap;
@@ -337,10 +337,18 @@ run_start! {
     on_question_timeout: OnQuestionTimeout =
         on_question_timeout, default(OnQuestionTimeout::Fail), Shape::Word(OnQuestionTimeout::WORDS), Some(Free),
         "on-question-timeout", shown;
-    /// The maximum number of turns.
+    /// The maximum number of calls of the model.
     max_turns: u64 = count, optional, Shape::Number, Some(Trusted), "max-turns", shown;
+    /// The maximum number of calls of tools.
+    max_tool_calls: u64 = count, optional, Shape::Number, Some(Trusted), "max-tool-calls", shown;
+    /// The maximum number of input and output tokens.
+    max_tokens: u64 = count, optional, Shape::Number, Some(Trusted), "max-tokens", shown;
     /// The maximum cost, in US dollars.
     max_cost_usd: f64 = cost, optional, Shape::Number, Some(Trusted), "max-cost-usd", shown;
+    /// The effect of a limit that neither the agent nor spektacular can keep.
+    on_unsupported: OnUnsupported =
+        on_unsupported, default(OnUnsupported::Fail), Shape::Word(OnUnsupported::WORDS), Some(Guards),
+        "on-unsupported", shown;
     /// The amount of progress that the run emits.
     progress: Level = level, default(Level::Normal), Shape::Word(Level::WORDS), Some(Free), "progress", shown;
     /// The longest time without a frame before a heartbeat; 0: no heartbeats.
@@ -370,6 +378,14 @@ run_start! {
     fail_on_denied: bool = boolean, default(false), Shape::Bool, Some(Free), "fail-on-denied", shown;
     /// An object that run.started and the terminal frame return.
     metadata: Box<RawValue> = metadata, optional, Shape::Object, None, "metadata", hidden;
+}
+
+impl Settings {
+    /// Whether the agent may read and search without a question, but not run commands.
+    pub fn reads_unasked(&self) -> bool {
+        let lets_read = self.judge.as_ref().is_some_and(|judge| judge.lets_read());
+        self.permissions.reads_unasked() || lets_read && self.permissions.of(Category::Execute) != Policy::Allow
+    }
 }
 
 impl Options {

@@ -57,6 +57,8 @@ impl Cut for Choices {
 pub(crate) enum BodyPart<'a> {
     /// Free text.
     Text(&'a mut Text),
+    /// An action that somebody approves. It is never cut.
+    Action(&'a mut Text),
     /// A setting or a sentence of our own, which may contain a secret too.
     Own(&'a mut String),
     /// Text that is useful only as a whole: it is kept or dropped.
@@ -84,8 +86,8 @@ fn places(places: &mut Vec<Place>, visit: Visit<'_>) {
 
 fn subject(subject: &mut Subject, visit: Visit<'_>) {
     let Subject { category: _, title, locations, detail } = subject;
-    text(Rank::Output, detail, visit);
-    text(Rank::Text, title, visit);
+    visit(Rank::Own, BodyPart::Action(detail));
+    visit(Rank::Own, BodyPart::Action(title));
     places(locations, visit);
 }
 
@@ -162,6 +164,9 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         question_timeout_s: _,
         on_question_timeout: _,
         max_turns: _,
+        max_tool_calls: _,
+        max_tokens: _,
+        on_unsupported: _,
         max_cost_usd: _,
         progress: _,
         heartbeat_s: _,
@@ -220,7 +225,10 @@ fn question(body: &mut Question, visit: Visit<'_>) {
         text(Rank::Text, error, visit);
     }
     text(Rank::Text, header, visit);
-    text(Rank::Text, asked, visit);
+    match purpose {
+        Purpose::Permission => visit(Rank::Own, BodyPart::Action(asked)),
+        Purpose::Clarification | Purpose::Input => text(Rank::Text, asked, visit),
+    }
 }
 
 fn answers(kind: &mut Kind, default: &mut Option<Answer>, visit: Visit<'_>) {
@@ -392,6 +400,7 @@ fn outcome(outcome: &mut Outcome, visit: Visit<'_>) {
                 http_status: _,
                 agent_message,
                 stderr_tail,
+                limit: _,
                 reason: _,
                 target,
                 phase,

@@ -166,6 +166,11 @@ pub struct Subject {
 pub trait Judge: std::fmt::Debug + Send + Sync {
     /// Decides about a request. `also`: further categories of the request. `None`: the policy decides.
     fn decide(&self, subject: &Subject, also: &[Category]) -> Option<Policy>;
+
+    /// Whether the agent needs no permission to look at the project.
+    fn lets_read(&self) -> bool {
+        false
+    }
 }
 
 /// A question from the agent, before it gets an id and a clock.

@@ -4,7 +4,7 @@
 use super::ids::SessionId;
 use super::json::{Fields, number, string};
 use super::limits;
-use super::words::{Category, Level, OnQuestionTimeout, Policy};
+use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
 use crate::redact::is_secret_name;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -117,6 +117,8 @@ impl Serialize for Seconds {
 /// A permission policy: one word for all requests, or one per category.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permissions {
+    /// Reading, searching and thinking are allowed, everything else is denied.
+    ReadOnly,
     /// The same policy for every category.
     All(Policy),
     /// One policy per category.
@@ -143,11 +145,39 @@ impl Permissions {
     /// The policy for a category.
     pub fn of(&self, category: Category) -> Policy {
         match self {
+            Permissions::ReadOnly => match category {
+                Category::Read | Category::Search | Category::Think => Policy::Allow,
+                Category::Edit
+                | Category::Delete
+                | Category::Move
+                | Category::Execute
+                | Category::Fetch
+                | Category::Agent
+                | Category::Mcp
+                | Category::Mode
+                | Category::Other => Policy::Deny,
+            },
             Permissions::All(policy) => *policy,
             Permissions::ByCategory { named, rest } => {
                 named.get(&category).or(rest.as_ref()).copied().unwrap_or(Policy::Ask)
             }
         }
+    }
+
+    /// Whether reading and searching are allowed, and everything that acts is denied.
+    pub fn is_read_only(&self) -> bool {
+        let reads = |category: &Category| matches!(category, Category::Read | Category::Search);
+        self.reads_unasked()
+            && Category::ALL
+                .iter()
+                .filter(|category| !reads(category) && **category != Category::Think)
+                .all(|category| self.of(*category) == Policy::Deny)
+    }
+
+    /// Whether reading and searching are allowed, and running a command is not.
+    pub fn reads_unasked(&self) -> bool {
+        [Category::Read, Category::Search].iter().all(|category| self.of(*category) == Policy::Allow)
+            && self.of(Category::Execute) != Policy::Allow
     }
 
     /// The strictest policy for these categories.
@@ -165,6 +195,7 @@ impl Permissions {
 impl fmt::Display for Permissions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Permissions::ReadOnly => f.write_str(READ_ONLY),
             Permissions::All(policy) => f.write_str(policy.word()),
             Permissions::ByCategory { named, rest } => {
                 for (category, policy) in named {
@@ -179,6 +210,7 @@ impl fmt::Display for Permissions {
 impl Serialize for Permissions {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
+            Permissions::ReadOnly => serializer.serialize_str(READ_ONLY),
             Permissions::All(policy) => policy.serialize(serializer),
             Permissions::ByCategory { named, rest } => {
                 let mut map = serializer.serialize_map(None)?;
@@ -299,14 +331,24 @@ pub(super) fn on_question_timeout(raw: &RawValue) -> Read<OnQuestionTimeout> {
     string(raw).and_then(|w| OnQuestionTimeout::from_word(&w)).ok_or(Some(OnQuestionTimeout::EXPECTED))
 }
 
+pub(super) fn on_unsupported(raw: &RawValue) -> Read<OnUnsupported> {
+    string(raw).and_then(|w| OnUnsupported::from_word(&w)).ok_or(Some(OnUnsupported::EXPECTED))
+}
+
+/// The policy that lets an agent look at everything and change nothing.
+const READ_ONLY: &str = "read-only";
+
 /// The type of `permissions`, for messages; it names every category.
-const POLICIES: &str = "\"ask\", \"allow\", \"deny\", or an object of these by tool category: read, edit, delete, move, \
+const POLICIES: &str = "\"ask\", \"allow\", \"deny\", \"read-only\", or an object of these by tool category: read, edit, delete, move, \
     search, execute, fetch, think, agent, mcp, mode, other, or * for the rest";
 
 pub(super) fn permissions(raw: &RawValue) -> Read<Permissions> {
     let expected = POLICIES;
     let policy = |raw: &RawValue| string(raw).and_then(|w| Policy::from_word(&w)).ok_or(Some(expected));
     let Some(fields) = Fields::parse(raw.get()) else {
+        if string(raw).is_some_and(|word| word == READ_ONLY) {
+            return Ok(Permissions::ReadOnly);
+        }
         return policy(raw).map(Permissions::All);
     };
     let mut keys = HashSet::new();

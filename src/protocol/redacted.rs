@@ -24,6 +24,7 @@ impl Redacted {
         };
         each(&mut body, &mut |_, part| match part {
             BodyPart::Text(text) | BodyPart::Answer(text) => text.redact(redactor),
+            BodyPart::Action(text) => text.redact_action(redactor),
             BodyPart::Own(text) => clean(text),
             BodyPart::Whole(text) => text.iter_mut().for_each(|text| text.redact(redactor)),
             BodyPart::Json(Some(json)) => json.map(&mut |text| redactor.redact(text).into_owned()),
@@ -63,7 +64,7 @@ impl Redacted {
             BodyPart::Whole(text) => whole = whole.max(text.as_ref().map_or(0, Text::size)),
             BodyPart::Json(json) => whole = whole.max(json.as_ref().map_or(0, super::text::Json::size)),
             BodyPart::List(list) => elements = elements.max(list.count()),
-            BodyPart::Answer(_) => {}
+            BodyPart::Answer(_) | BodyPart::Action(_) => {}
         });
         texts.sort_unstable();
         let longest = texts.last().copied().unwrap_or_default();
@@ -93,7 +94,7 @@ impl Redacted {
             BodyPart::List(list) if drop_elements && list.count() == elements => {
                 list.cut(elements - elements.div_ceil(8))
             }
-            BodyPart::Whole(_) | BodyPart::Json(_) | BodyPart::List(_) | BodyPart::Answer(_) => {}
+            BodyPart::Whole(_) | BodyPart::Json(_) | BodyPart::List(_) | BodyPart::Answer(_) | BodyPart::Action(_) => {}
         });
         self.mark_truncated(rank);
         true

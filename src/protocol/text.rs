@@ -50,6 +50,11 @@ impl Text {
         self.text
     }
 
+    /// The text, redacted as an action that somebody approves.
+    pub fn redacted_action(&self, redactor: &Redactor) -> Cow<'_, str> {
+        redactor.redact_action(&self.text)
+    }
+
     /// Adds this piece to a stream. Returns the redacted text that the stream releases.
     pub fn through<'a>(&'a self, stream: &mut Stream, redactor: &Redactor) -> Cow<'a, str> {
         stream.push(redactor, &self.text)
@@ -57,6 +62,14 @@ impl Text {
 
     pub(super) fn redact(&mut self, redactor: &Redactor) {
         if let Cow::Owned(clean) = self.redacted(redactor) {
+            self.text = clean;
+        }
+        self.clean = Some(redactor.generation());
+    }
+
+    /// Redacts the text as an action that somebody approves.
+    pub(super) fn redact_action(&mut self, redactor: &Redactor) {
+        if let Cow::Owned(clean) = redactor.redact_action(&self.text) {
             self.text = clean;
         }
         self.clean = Some(redactor.generation());

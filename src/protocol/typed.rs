@@ -59,7 +59,7 @@ pub fn clause(field: &str, problem: &Problem) -> String {
             let categories: Vec<&str> = Category::ALL.iter().map(|category| category.word()).collect();
             let categories = categories.join(", ");
             format!(
-                "must be ask, allow or deny, or pairs such as read=allow,*=deny. The categories are {categories}, and * for the rest"
+                "must be ask, allow, deny or read-only, or pairs such as read=allow,*=deny. The categories are {categories}, and * for the rest"
             )
         }
         (Problem::Field { .. }, Some(Shape::Servers)) => EXPECTED.into(),
@@ -124,8 +124,8 @@ mod tests {
     fn errors_do_not_show_the_value() {
         for (field, text, why) in [
             ("timeout_s", "-7731", "must be a number of seconds above 0"),
-            ("permissions", "read=allow,private", "must be ask, allow or deny, or pairs"),
-            ("permissions", "private=allow", "must be ask, allow or deny, or pairs"),
+            ("permissions", "read=allow,private", "must be ask, allow, deny or read-only, or pairs"),
+            ("permissions", "private=allow", "must be ask, allow, deny or read-only, or pairs"),
             ("permissions", "read=allow,read=deny", "repeats a key"),
             ("max_turns", "null", "must be a whole number"),
         ] {

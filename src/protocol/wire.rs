@@ -12,8 +12,8 @@ use super::question::{Answer, Choice, Kind, Subject, Validation};
 use super::redacted::Redacted;
 use super::request::Settings;
 use super::words::{
-    Action, Category, PathType, PhaseOutcome, PhaseState, PlanStatus, Purpose, QuestionKind, RefusalReason, Resolution,
-    Source, Status, StopReason, ToolState, WaitingOn, Warning, WorkflowKind,
+    Action, Category, Limit, PathType, PhaseOutcome, PhaseState, PlanStatus, Purpose, QuestionKind, RefusalReason,
+    Resolution, Source, Status, StopReason, ToolState, WaitingOn, Warning, WorkflowKind,
 };
 use super::workflow::ShownOptions;
 use serde::ser::SerializeMap;
@@ -149,6 +149,7 @@ words!(
     Purpose,
     QuestionKind,
     RefusalReason,
+    Limit,
     Resolution,
     Source,
     Status,
@@ -415,6 +416,7 @@ impl Put for Detail<'_> {
             && said.is_none()
             && stderr.is_none()
             && !unsupported
+            && failure.limit.is_none()
             && failure.reason.is_none()
             && failure.phase.is_none()
         {
@@ -422,7 +424,7 @@ impl Put for Detail<'_> {
         }
         out.push(b'{');
         let mut map = Object { out, empty: true };
-        known!(map; "reason": failure.reason, "http_status": failure.http_status.map(u64::from));
+        known!(map; "reason": failure.reason, "limit": failure.limit, "http_status": failure.http_status.map(u64::from));
         if unsupported {
             entries!(map; "supported": Own(&["1"]));
         }

@@ -56,6 +56,13 @@ words! {
     Level { Minimal = "minimal", Normal = "normal", Full = "full" }
     /// The effect of a timeout on a required question without a default.
     OnQuestionTimeout { Fail = "fail", Continue = "continue" }
+    /// The effect of a limit that cannot be kept.
+    OnUnsupported { Fail = "fail", Warn = "warn" }
+    /// The limits of run.start, by their fields.
+    Limit {
+        AllowedTools = "allowed_tools", DisallowedTools = "disallowed_tools", McpServers = "mcp_servers",
+        MaxTurns = "max_turns", MaxToolCalls = "max_tool_calls", MaxTokens = "max_tokens", MaxCostUsd = "max_cost_usd",
+    }
     /// The state of the run.
     Status {
         Starting = "starting", Running = "running", WaitingForInput = "waiting_for_input", Retrying = "retrying",
@@ -90,6 +97,7 @@ words! {
         Unguarded = "unguarded", PlanChanged = "plan_changed", SpecChanged = "spec_changed",
         SpecViolations = "spec_violations", Unverified = "unverified", UnexpectedChange = "unexpected_change",
         UntrustedPrompt = "untrusted_prompt", NotCommitted = "not_committed",
+        PermissionTooLong = "permission_too_long",
     }
     /// A workflow.
     WorkflowKind { Spec = "spec", Plan = "plan", Implement = "implement" }

@@ -7,6 +7,7 @@ use super::read::{Read, Seconds, boolean, positive, strings_where};
 use super::text::Text;
 use super::unknown::UnknownNames;
 use super::words::{PhaseOutcome, WorkflowKind};
+use crate::redact::Redactor;
 use crate::suggest::nearest;
 use WorkflowKind::{Implement, Plan, Spec};
 use serde::ser::SerializeMap;
@@ -189,6 +190,18 @@ pub struct WorkflowStarted {
     pub target: Option<Text>,
     /// The fields, with defaults filled in.
     pub options: WorkflowSettings,
+}
+
+impl WorkflowStarted {
+    /// Redacts every text: a name that the user chose can be a secret too.
+    pub fn redact(&mut self, redactor: &Redactor) {
+        self.project.redact(redactor);
+        self.target.iter_mut().for_each(|target| target.redact(redactor));
+        let WorkflowSettings { name, skill, .. } = &mut self.options;
+        for text in [name, skill].into_iter().flatten() {
+            *text = redactor.redact(text).into_owned();
+        }
+    }
 }
 
 /// The fields of a workflow as run.started shows them.

@@ -57,9 +57,11 @@ impl Live {
         let mut ask = member.shown.clone();
         // The text of a permission contains its title, except for a plan.
         if let Some(subject) = ask.subject.as_ref().filter(|subject| subject.category != Category::Mode) {
-            let (text, title) = (ask.text.redacted(&self.redactor), subject.title.redacted(&self.redactor));
+            let (text, title) =
+                (ask.text.redacted_action(&self.redactor), subject.title.redacted_action(&self.redactor));
             let title = Some(title).filter(|title| !title.is_empty());
-            let text = title.map_or(text.clone(), |title| text.replace(&*title, &self.title(&subject.title)).into());
+            let text =
+                title.map_or(text.clone(), |title| text.replace(&*title, &self.action_title(&subject.title)).into());
             ask.text = self.cut(&text).into();
         }
         ask.subject = ask.subject.as_ref().map(|subject| self.subject(subject));
@@ -79,7 +81,7 @@ impl Live {
     /// A permission's subject as frames show it.
     fn subject(&self, subject: &Subject) -> Subject {
         Subject {
-            title: self.title(&subject.title).into(),
+            title: self.action_title(&subject.title).into(),
             locations: places(&self.settings.cwd, &subject.locations),
             ..subject.clone()
         }
@@ -116,6 +118,10 @@ impl Live {
     ) {
         let some = !resolved.is_empty();
         for one in resolved {
+            if one.too_long {
+                let text = "A permission was denied, because no frame can show the whole action: raise max_frame_bytes";
+                self.warn(Warning::PermissionTooLong, text, None);
+            }
             let what = one.ask.subject.as_ref().map_or(&one.ask.text, |subject| &subject.title);
             let what = self.title(what);
             self.questions.unattended.count(&one, &what);

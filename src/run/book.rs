@@ -3,7 +3,7 @@
 //! This module makes all decisions about questions; drivers make none.
 
 use super::granted::Granted;
-use super::shown::{both, shown};
+use super::shown::{Both, both, shown};
 use crate::agent::{AskKey, Reply};
 use crate::protocol::ids::QuestionId;
 use crate::protocol::limits::{BAD_ANSWERS, SECRET_BYTES};
@@ -64,6 +64,8 @@ pub(crate) struct Member {
     ask: Ask,
     /// The question as a frame shows it: redacted.
     pub(crate) shown: Ask,
+    /// Whether a frame can show the whole action.
+    fits: bool,
     pub(crate) attempt: u32,
     reply: Option<Reply>,
 }
@@ -77,6 +79,8 @@ pub(crate) struct Resolved {
     pub(crate) ask: Ask,
     /// The chosen option of a permission.
     pub(crate) value: Option<&'static str>,
+    /// Whether the question was denied because no frame can show its whole action.
+    pub(crate) too_long: bool,
 }
 
 /// A group whose questions are all resolved.
@@ -192,8 +196,8 @@ impl Book {
         let members = asks
             .into_iter()
             .map(|ask| {
-                let (ask, shown) = both(ask, redactor, settings.max_frame_bytes);
-                Member { id: self.next_id(), shown, ask, attempt: 1, reply: None }
+                let Both { asked, shown, fits } = both(ask, redactor, settings.max_frame_bytes);
+                Member { id: self.next_id(), shown, ask: asked, fits, attempt: 1, reply: None }
             })
             .collect();
         let deadline = now + settings.question_timeout_s.duration();
@@ -243,6 +247,7 @@ impl Book {
             };
             match decided {
                 Some(reply) => resolved.push(member.resolve(reply, Resolution::Policy, false)),
+                None if !member.fits => resolved.push(member.resolve(denied(), Resolution::Policy, false)),
                 None if !settings.interactive => resolved.extend(member.fall_back(Absence::Headless, settings)),
                 None => {}
             }
@@ -394,7 +399,8 @@ impl Member {
             Reply::Answer(_) | Reply::Declined(_) | Reply::NoUser => None,
         };
         self.reply = Some(reply);
-        Resolved { question_id: self.id.clone(), resolution, used_default, ask: self.shown.clone(), value }
+        let too_long = !self.fits && value == Some(DENY);
+        Resolved { question_id: self.id.clone(), resolution, used_default, ask: self.shown.clone(), value, too_long }
     }
 
     /// Resolves the question with "always". The agent is told only that this request is allowed.

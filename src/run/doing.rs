@@ -2,15 +2,17 @@
 
 use super::Effect;
 use super::book::Asker;
+use super::budget::ToolMoment;
 use super::frames::{boxed, effect};
 use super::live::Live;
 use super::messages::{Marks, Messages, Piece, Rules};
-use super::work::{Described, ToolEnd, absolute, path, places, relative};
-use crate::agent::{self, Driver, Turn};
+use super::work::{Described, EndedCall, ToolEnd, absolute, path, places, relative};
+use crate::agent::limit::Limit;
+use crate::agent::{self, CallKey, Driver, Turn};
 use crate::protocol::ids::SessionId;
 use crate::protocol::limits::REPORTED;
-use crate::protocol::outbound::{About, Artifact, Body, Entries, PlanEntry, Progress, Text, ToolFacts, Usage};
-use crate::protocol::words::{Action, Level, PlanStatus, Status, Warning};
+use crate::protocol::outbound::{About, Artifact, Body, Entries, Outcome, PlanEntry, Progress, Text, ToolFacts, Usage};
+use crate::protocol::words::{Action, Level, PlanStatus, Status, ToolState, Warning};
 use std::path::Path;
 
 impl Live {
@@ -85,24 +87,24 @@ impl Live {
                     self.progress(progress, None);
                 }
             }
-            agent::AgentEvent::Tool { call, category, title, locations, parent } => {
+            agent::AgentEvent::Tool { call, category, name, title, locations, parent } => {
                 let places = places(&self.settings.cwd, &locations);
                 let title = title.map(|title| self.titled(title));
-                let seen = Described { category, title, places, parent };
-                let begun = self.work.tools.begin(self.now, call, seen, self.room());
-                begun.into_iter().for_each(|progress| self.progress(progress, None));
+                self.tool_began(call, Described { category, name, title, places, parent });
             }
             agent::AgentEvent::ToolOver { call, state, output, facts } => {
                 let facts = ToolFacts { stopped: self.is_stopping(), ..facts };
                 let full = self.settings.progress == Level::Full;
-                let end = ToolEnd { state, output: output.filter(|_| full), facts };
-                let over = self.work.tools.end(call, end, &self.settings.cwd, &self.redactor);
-                over.into_iter().for_each(|progress| self.progress(progress, None));
+                self.tool_ended(call, ToolEnd { state, output: output.filter(|_| full), facts });
             }
             agent::AgentEvent::Plan(entries) => self.plan(entries),
             agent::AgentEvent::PlanText(text) => {
                 let entries = plan_entries(&text.redacted(&self.redactor));
                 self.plan(entries);
+            }
+            agent::AgentEvent::ModelCalled => {
+                let exceeded = self.work.budget.count_model_call();
+                self.keep_limit(exceeded);
             }
             agent::AgentEvent::Usage(more) => self.used(more),
             agent::AgentEvent::Changed { path: text, action } => self.changed(path(&text), action),
@@ -126,6 +128,24 @@ impl Live {
             agent::AgentEvent::Note(text) => self.out.push(Effect::Note(text.into_redacted(&self.redactor))),
             agent::AgentEvent::TurnOver(over) => self.turn_over(over),
         }
+    }
+
+    fn tool_began(&mut self, call: CallKey, seen: Described) {
+        let excluded = self.work.budget.excludes(&seen.name, ToolMoment::Called);
+        if let Some(progress) = self.work.tools.begin(self.now, call, seen, self.room()) {
+            self.progress(progress, None);
+            let exceeded = self.work.budget.count_tool_call();
+            self.keep_limit(excluded.or(exceeded));
+        }
+    }
+
+    fn tool_ended(&mut self, call: CallKey, end: ToolEnd) {
+        let did_work = end.state == ToolState::Completed;
+        let over = self.work.tools.end(call, end, &self.settings.cwd, &self.redactor);
+        let Some(EndedCall { progress, name }) = over else { return };
+        self.progress(progress, None);
+        let excluded = self.work.budget.excludes(&name, ToolMoment::Done).filter(|_| did_work);
+        self.keep_limit(excluded);
     }
 
     fn plan(&mut self, entries: Entries) {
@@ -172,6 +192,14 @@ impl Live {
     fn used(&mut self, usage: Usage) {
         self.work.usage = usage;
         self.tell(About::Usage(self.work.usage), self.work.usage.line(), None);
+        self.keep_limit(self.work.budget.exceeded_by(&usage));
+    }
+
+    /// Stops the agent if it exceeded a limit.
+    fn keep_limit(&mut self, exceeded: Option<Limit>) {
+        if let Some(limit) = exceeded {
+            self.stop(Outcome::Failed(limit.reached()), None);
+        }
     }
 
     pub(super) fn changed(&mut self, path: &Path, action: Action) {
@@ -212,6 +240,7 @@ fn sign(event: &agent::AgentEvent) -> Sign {
         Event::Text { .. } | Event::Tool { .. } | Event::Ask { .. } | Event::Plan(_) | Event::PlanText(_) => Sign::Work,
         Event::Usage(_) | Event::Changed { .. } | Event::Retrying { .. } => Sign::Life,
         Event::Session { .. }
+        | Event::ModelCalled
         | Event::Partial { .. }
         | Event::Withdrawn { .. }
         | Event::ToolOver { .. }
@@ -236,6 +265,7 @@ fn said(event: &agent::AgentEvent) -> Option<Effect> {
         | Event::ToolOver { .. }
         | Event::Plan(_)
         | Event::PlanText(_)
+        | Event::ModelCalled
         | Event::Usage(_)
         | Event::Changed { .. }
         | Event::Ask { .. }

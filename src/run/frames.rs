@@ -60,6 +60,12 @@ impl Live {
         }
     }
 
+    /// The title of an action that somebody approves: its first line, cut. The detail shows all of it.
+    pub(super) fn action_title(&self, text: &Text) -> String {
+        let clean = text.redacted_action(&self.redactor);
+        self.cut(clean.split('\n').map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()).into_owned()
+    }
+
     /// Makes the paths in a redacted text relative, and cuts the text.
     pub(super) fn cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
         fitting(shorten(text, &self.folder))

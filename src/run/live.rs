@@ -1,10 +1,11 @@
 //! The state of a run with an agent. Its siblings implement what the run does, one subject each.
 
 use super::book::{Asker, Book};
+use super::budget::Budget;
 use super::messages::Messages;
 use super::stop::Ending;
 use super::work::{Artifacts, Tools};
-use super::{Effect, Late, OnEof};
+use super::{Effect, Ids, Late, OnEof};
 use crate::agent::{AgentEvent, AskKey, Driver};
 use crate::protocol::ids::{RunId, SessionId};
 use crate::protocol::outbound::{AgentExit, Progress, Text, Unattended, Usage};
@@ -98,10 +99,28 @@ pub(super) struct Work {
     pub(super) artifacts: Artifacts,
     /// Whether the agent wrote the completion marker.
     pub(super) completion: bool,
+    /// The limits that the run keeps itself.
+    pub(super) budget: Budget,
     pub(super) usage: Usage,
     pub(super) session_id: Option<SessionId>,
     /// The model that the agent reports.
     pub(super) model: Option<Text>,
+}
+
+impl Work {
+    /// No work yet. `ids`: the counters after the previous run.
+    pub(super) fn after(ids: Ids, budget: Budget) -> Work {
+        Work {
+            messages: Messages::after(ids.messages),
+            tools: Tools::after(ids.calls),
+            artifacts: Artifacts::after(ids.artifacts),
+            completion: false,
+            budget,
+            usage: Usage::default(),
+            session_id: None,
+            model: None,
+        }
+    }
 }
 
 pub(super) struct Questions {

@@ -5,6 +5,7 @@
 
 mod asking;
 mod book;
+mod budget;
 mod clock;
 mod doing;
 mod ending;

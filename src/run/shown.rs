@@ -1,35 +1,52 @@
 //! Questions as frames show them: redacted, with options that can still be distinguished.
 
+use crate::protocol::json::encoded_bytes;
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::text::Text;
-use crate::protocol::words::Purpose;
+use crate::protocol::words::{Category, Purpose};
 use crate::redact::Redactor;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// The question as it is answered, and as it is shown. The texts of a permission are kept only once, and only as far as
-/// they fit into a frame.
-pub(super) fn both(mut ask: Ask, redactor: &Redactor, frame_bytes: usize) -> (Ask, Ask) {
-    let mut copy = shown(&ask, redactor);
-    if ask.purpose == Purpose::Permission
-        && let (Some(kept), Some(subject)) = (&mut ask.subject, &mut copy.subject)
+/// The room in a frame for everything but the action, in bytes: the envelope, the options and a cut title.
+const ROOM: usize = 4 << 10;
+
+/// A question as it is answered, and as it is shown.
+pub(super) struct Both {
+    pub(super) asked: Ask,
+    pub(super) shown: Ask,
+    /// Whether a frame can show the whole action. If not, the question is never asked.
+    pub(super) fits: bool,
+}
+
+/// The question as it is answered, and as it is shown. The texts of a permission are kept only once, and only if they
+/// fit into a frame: a person must not approve what no frame showed.
+pub(super) fn both(mut asked: Ask, redactor: &Redactor, frame_bytes: usize) -> Both {
+    let mut copy = shown(&asked, redactor);
+    let mut fits = true;
+    if asked.purpose == Purpose::Permission
+        && let (Some(kept), Some(subject)) = (&mut asked.subject, &mut copy.subject)
     {
-        (ask.text, kept.detail, kept.title) = (Text::default(), Text::default(), Text::default());
-        // Redacted before it is cut, because half a secret would not be found.
-        let cut = |text: &str| text[..text.floor_char_boundary(frame_bytes)].to_owned();
-        if subject.detail.size() > frame_bytes {
-            subject.detail = cut(&subject.detail.redacted(redactor)).into();
+        (asked.text, kept.detail, kept.title) = (Text::default(), Text::default(), Text::default());
+        // Only the text of a plan is shown whole. That of another permission is its title and a few words.
+        let is_plan = subject.category == Category::Mode;
+        let places: usize = subject.locations.iter().map(|place| place.path.size() + 64).sum();
+        let text = if is_plan { encoded_bytes(&copy.text.redacted_action(redactor)) } else { 0 };
+        let detail = encoded_bytes(&subject.detail.redacted_action(redactor));
+        fits = ROOM + places + text + detail <= frame_bytes;
+        if !fits {
+            subject.detail = Text::default();
         }
         if subject.title.size() > frame_bytes {
-            let title = subject.title.redacted(redactor).into_owned();
-            copy.text = copy.text.redacted(redactor).replace(&title, &cut(&title)).into();
-            subject.title = cut(&title).into();
-        } else if copy.text.size() > 2 * frame_bytes {
-            // This is a plan. The text of any other permission is its title and a few words.
-            copy.text = cut(&copy.text.redacted(redactor)).into();
+            let title = subject.title.redacted_action(redactor).into_owned();
+            let cut = title[..title.floor_char_boundary(frame_bytes)].to_owned();
+            copy.text = copy.text.redacted_action(redactor).replace(&title, &cut).into();
+            subject.title = cut.into();
+        } else if !fits {
+            copy.text = subject.title.clone();
         }
     }
-    (ask, copy)
+    Both { asked, shown: copy, fits }
 }
 
 /// Redacts a question. An option's value that contains a secret becomes `option_N`, so that an answer can name the

@@ -1,17 +1,16 @@
 //! The beginning of a run with an agent, and the handling of each event.
 
 use super::book::{Asker, Book};
+use super::budget::Budget;
 use super::frames;
 use super::live::{AgentSide, Clocks, End, Kept, Live, Marked, ProcessState, Questions, Work};
-use super::messages::Messages;
 use super::orchestrator::UNKNOWN_TYPE;
 use super::stop::Ending;
-use super::work::{Artifacts, Tools};
 use super::{Event, Ids, OnEof, Refusal, Start};
-use crate::agent::{Driver, Turn};
+use crate::agent::{Driver, Turn, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, RunId};
-use crate::protocol::outbound::{AgentExit, Body, Json, Outcome, Started, Text, Unattended, Usage};
+use crate::protocol::outbound::{AgentExit, Body, Json, Outcome, Started, Text, Unattended};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Status, Warning};
 use std::time::Duration;
@@ -29,7 +28,7 @@ impl Live {
         let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, granted } = start;
         let has_process = driver.has_process();
         let mut turn = Turn::default();
-        let launch = match driver.launch(&settings, &mut turn) {
+        let launch = match limit::launch(&settings, driver.as_mut(), &mut turn) {
             Ok(launch) => launch,
             Err(failure) => {
                 let metadata = settings.metadata.map(Json::from);
@@ -38,6 +37,7 @@ impl Live {
         };
         settings.start_timeout_s = settings.start_timeout_s.or(launch.start_timeout);
         let started = started(display_name, &settings, driver.as_ref());
+        let work = Work::after(ids, Budget::new(&settings, driver.as_ref()));
         let mut live = Box::new(Live {
             now,
             out: Vec::new(),
@@ -50,15 +50,7 @@ impl Live {
             status: None,
             clocks: Clocks { begun: now, run: None, start: None, active: now, frame: now },
             agent: AgentSide::before_spawn(driver),
-            work: Work {
-                messages: Messages::after(ids.messages),
-                tools: Tools::after(ids.calls),
-                artifacts: Artifacts::after(ids.artifacts),
-                completion: false,
-                usage: Usage::default(),
-                session_id: None,
-                model: None,
-            },
+            work,
             questions: Questions {
                 book: Book::new(random, ids.questions, ids.groups, granted),
                 unattended: Unattended::default(),

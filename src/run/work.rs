@@ -27,10 +27,19 @@ pub(super) struct Tools {
 /// An agent's description of a call.
 pub(super) struct Described {
     pub(super) category: Category,
+    /// The tool, as the agent knows it.
+    pub(super) name: String,
     pub(super) title: Option<Text>,
     pub(super) places: Vec<Place>,
     /// The agent's key of the call whose sub-agent made this call.
     pub(super) parent: Option<CallKey>,
+}
+
+/// A call that ended.
+pub(super) struct EndedCall {
+    pub(super) progress: Progress,
+    /// The tool, as the agent knows it.
+    pub(super) name: String,
 }
 
 pub(super) struct ToolEnd {
@@ -49,6 +58,7 @@ impl ToolEnd {
 struct Call {
     number: u64,
     category: Category,
+    name: String,
     title: Text,
     places: Vec<Place>,
     parent: Option<CallId>,
@@ -102,7 +112,7 @@ impl Tools {
     /// Handles the beginning of a call, or a new description of it. A description without a title keeps the old title.
     /// Returns the progress of a new call. `room`: the number of bytes that may be kept.
     pub(super) fn begin(&mut self, now: Duration, key: CallKey, seen: Described, room: usize) -> Option<Progress> {
-        let Described { category, title, places, parent } = seen;
+        let Described { category, name, title, places, parent } = seen;
         if let Some(call) = self.running.get_mut(&key) {
             (call.category, call.places) = (category, places);
             call.title = title.unwrap_or(std::mem::take(&mut call.title));
@@ -117,7 +127,7 @@ impl Tools {
         let parent = parent.and_then(|parent| self.id(parent));
         self.count += 1;
         let title = title.unwrap_or_default();
-        let mut call = Call { number: self.count, category, title, places, parent, kept: 0, cut: false };
+        let mut call = Call { number: self.count, category, name, title, places, parent, kept: 0, cut: false };
         let progress = call.clone().into_progress(ToolEnd::bare(ToolState::Started), false);
         call.fit(room);
         self.kept += call.kept;
@@ -127,8 +137,8 @@ impl Tools {
     }
 
     /// Handles the end of a call. `None`: the call is not running.
-    pub(super) fn end(&mut self, key: CallKey, end: ToolEnd, cwd: &Path, redactor: &Redactor) -> Option<Progress> {
-        let call = self.running.remove(&key)?;
+    pub(super) fn end(&mut self, key: CallKey, end: ToolEnd, cwd: &Path, redactor: &Redactor) -> Option<EndedCall> {
+        let mut call = self.running.remove(&key)?;
         self.kept -= call.kept;
         self.began.remove(&call.number);
         self.over.add(key, call.number);
@@ -140,7 +150,11 @@ impl Tools {
             room = room.saturating_sub(fit(edit, room, cwd, redactor));
             is_shown
         });
-        Some(call.into_progress(ToolEnd { state, output, facts }, truncated == Some(true)))
+        let name = std::mem::take(&mut call.name);
+        Some(EndedCall {
+            progress: call.into_progress(ToolEnd { state, output, facts }, truncated == Some(true)),
+            name,
+        })
     }
 
     /// Ends all running calls as failed, in the order in which they began.
@@ -175,7 +189,7 @@ impl Tools {
 impl Call {
     /// Drops the places beyond the budget.
     fn fit(&mut self, room: usize) {
-        self.kept = ENTRY_BYTES + self.title.size();
+        self.kept = ENTRY_BYTES + self.name.len() + self.title.size();
         let all = self.places.len();
         self.places.retain(|place| {
             let more = self.kept + size_of::<Place>() + place.path.size();
@@ -187,7 +201,7 @@ impl Call {
     }
 
     fn into_progress(self, end: ToolEnd, truncated: bool) -> Progress {
-        let Call { number, category, title, places: locations, parent, kept: _, cut } = self;
+        let Call { number, category, name: _, title, places: locations, parent, kept: _, cut } = self;
         let ToolEnd { state, output, facts } = end;
         let about = About::Tool { call_id: CallId(number), category, state, locations, output, facts, phase: None };
         Progress { text: title, parent_call_id: parent, about, truncated: truncated || cut }

@@ -4,7 +4,7 @@ use super::answer::{key, keys};
 use super::screen::{Ink, Look};
 use super::tools::without_first_hunk;
 use super::work::{span, title as tool_title};
-use crate::clean::{one_line, whole};
+use crate::clean::{escaped, one_line, whole};
 use crate::engine::InAdvance;
 use crate::protocol::limits::BAD_ANSWERS;
 use crate::protocol::outbound::{Question, Text};
@@ -14,12 +14,6 @@ use serde_json::Value as Json;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Lines of a permission's detail to show, from its beginning and its end. A note stands for the omitted middle.
-const HEAD: usize = 20;
-const TAIL: usize = 10;
-/// The limits within a line, in characters.
-const LINE_HEAD: usize = 600;
-const LINE_TAIL: usize = 200;
 /// The time left at which the countdown begins.
 pub(super) const NEAR: Duration = Duration::from_secs(30);
 /// Columns of the countdown before a prompt.
@@ -116,14 +110,19 @@ pub(super) fn refusal(why: &str, look: &Look) -> String {
 /// The question. One about a permission has the words of the tool's own line, unless the agent asks in its own words.
 /// `command`: the words for a command that the detail shows.
 fn titled(ask: &Ask, command: Option<&str>) -> String {
-    let text = whole(ask.text.shown());
+    // Cleaning would leave out parts of an action.
+    let safe = |text: &'_ Text| match ask.purpose {
+        Purpose::Permission => escaped(text.shown(), false).into_owned(),
+        Purpose::Clarification | Purpose::Input => whole(text.shown()).into_owned(),
+    };
+    let text = safe(&ask.text);
     let asks = |subject: &Subject| {
-        let reason = text.strip_suffix(&format!("Allow {}?", whole(subject.title.shown())))?;
-        let title = || tool_title(subject.category, &whole(subject.title.shown()));
+        let reason = text.strip_suffix(&format!("Allow {}?", safe(&subject.title)))?;
+        let title = || tool_title(subject.category, &safe(&subject.title));
         let what = command.filter(|_| is_below(subject)).map_or_else(title, str::to_owned);
         (reason.is_empty() || reason.ends_with('\n')).then(|| format!("{reason}Allow {what}?"))
     };
-    ask.subject.as_ref().and_then(asks).unwrap_or_else(|| text.into_owned())
+    ask.subject.as_ref().and_then(asks).unwrap_or_else(|| text.clone())
 }
 
 /// Whether the detail shows the command of the title.
@@ -135,7 +134,7 @@ fn is_below(subject: &Subject) -> bool {
 
 /// The places and the detail of the permission, each unless the question repeats it.
 fn what_exactly(subject: &Subject, text: &str, look: &Look) -> String {
-    let detail = whole(subject.detail.shown());
+    let detail = escaped(subject.detail.shown(), is_change(subject.category));
     let detail = if detail.trim() == text.trim() { "" } else { &*detail };
     // The question may end with the first line, such as an address. A command is always shown.
     let (first, rest) = detail.split_once('\n').unwrap_or((detail, ""));
@@ -152,24 +151,22 @@ fn what_exactly(subject: &Subject, text: &str, look: &Look) -> String {
             let _ = writeln!(out, "    {path}{line}");
         }
     }
-    let changes = matches!(subject.category, Category::Edit | Category::Delete | Category::Move);
-    let lines: Vec<&str> = detail.lines().collect();
-    let hidden = lines.len().saturating_sub(HEAD + TAIL);
-    for (at, line) in lines.iter().enumerate() {
-        if hidden > 1 && at == HEAD {
-            let _ = writeln!(out, "    ... {hidden} more lines ...");
-        }
-        if hidden <= 1 || at < HEAD || at >= HEAD + hidden {
-            let ink = match line.chars().next().filter(|_| changes) {
-                Some('+') => Some(Ink::Green),
-                Some('-') => Some(Ink::Red),
-                _ => None,
-            };
-            let line = shortened(line);
-            let _ = writeln!(out, "    {}", ink.map_or_else(|| line.clone(), |ink| look.paint(ink, &line)));
-        }
+    // Nothing is left out: what a person approves is what runs.
+    let changes = is_change(subject.category);
+    for line in detail.lines() {
+        let ink = match line.chars().next().filter(|_| changes) {
+            Some('+') => Some(Ink::Green),
+            Some('-') => Some(Ink::Red),
+            _ => None,
+        };
+        let _ = writeln!(out, "    {}", ink.map_or_else(|| line.to_owned(), |ink| look.paint(ink, line)));
     }
     out
+}
+
+/// Whether an action changes files, so that its detail is a diff.
+fn is_change(category: Category) -> bool {
+    matches!(category, Category::Edit | Category::Delete | Category::Move)
 }
 
 /// A diff without the header that names its file, if that is the file in the question.
@@ -191,17 +188,6 @@ fn without_header<'a>(detail: &'a str, asked: &[String]) -> &'a str {
         is_asked(path).then_some(rest)
     };
     without_first_hunk(index().or_else(change).unwrap_or(detail))
-}
-
-/// A line, with the middle of a very long one omitted.
-fn shortened(line: &str) -> String {
-    let count = line.chars().count();
-    if count <= LINE_HEAD + LINE_TAIL {
-        return line.to_owned();
-    }
-    let head: String = line.chars().take(LINE_HEAD).collect();
-    let tail: String = line.chars().skip(count - LINE_TAIL).collect();
-    format!("{head} ... {} more characters ... {tail}", count - LINE_HEAD - LINE_TAIL)
 }
 
 /// The line that says how to answer, and the prompt mark. `left`: the time left, where it is limited.

@@ -28,7 +28,7 @@ pub struct Look {
     pub live: bool,
     /// Whether escape sequences may be used.
     pub escapes: bool,
-    /// Whether stdout may appear on the same terminal.
+    /// Whether stdout may appear on the same terminal, or in the same log.
     pub shared: bool,
     /// Whether the agent's Markdown is laid out for this terminal.
     pub page: bool,

@@ -59,7 +59,7 @@ impl TerminalFront {
         let exit_code = tool.facts.exit_code.filter(|code| *code > 0);
         let output = match self.look.detail {
             Detail::Verbose => self.output(tool.output),
-            Detail::Quiet | Detail::Normal => self.last_lines(tool.output, exit_code),
+            Detail::Quiet | Detail::Normal => self.tail(tool.output, exit_code),
         };
         self.result_line(tool, Some(Ink::Red), "failed", exit_code) + &output
     }
@@ -89,7 +89,7 @@ impl TerminalFront {
     }
 
     /// The last lines of a failed tool's output, without one that only repeats the exit code.
-    fn last_lines(&self, output: Option<&Text>, exit_code: Option<i64>) -> String {
+    fn tail(&self, output: Option<&Text>, exit_code: Option<i64>) -> String {
         let text = output.map(|text| whole(text.shown())).unwrap_or_default();
         let repeats = |line: &str| exit_code.is_some_and(|code| line == format!("Exit code {code}"));
         let lines = text.lines().rev().filter(|line| !line.trim().is_empty() && !repeats(line));

@@ -66,7 +66,7 @@ impl DraftRequest {
             let first = first(&begin, &values);
             let lock = match around.dry {
                 true => None,
-                false => Some(Lock::take(&self.project, self.name.as_str(), self.name.as_str())?),
+                false => Some(Lock::of_name(&self.project, self.name.as_str())?),
             };
             settings.cwd = self.project.folder().to_owned();
             let DraftRequest { kind, project, name, paths, ignored } = self;

@@ -280,6 +280,7 @@ impl Peer for Joined<'_> {
         workflow: Option<&RawValue>,
         said: &[&'static str],
         unknown: &mut UnknownNames,
+        redactor: &Redactor,
     ) -> Result<(), Failure> {
         let Some(admit) = self.admit.take() else { return Ok(()) };
         let read = WorkflowFields::read(self.kind, workflow);
@@ -298,7 +299,8 @@ impl Peer for Joined<'_> {
         // The configuration may set these for runs outside of workflows.
         (settings.session_id, settings.output_schema, settings.raw_prompt) = (None, None, false);
         let options = read.options.over(std::mem::take(&mut self.flags)).resolved();
-        let workflow = admit(settings, agent, options)?;
+        let mut workflow = admit(settings, agent, options)?;
+        workflow.redact(redactor);
         settings.is_part = true;
         self.admitted = Some((settings.clone(), agent.clone(), workflow));
         Ok(())

@@ -5,19 +5,36 @@ use crate::protocol::failure::Failure;
 use crate::protocol::words::RefusalReason;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use std::fs::{File, OpenOptions};
+use std::io;
+#[cfg(target_os = "linux")]
+use std::io::ErrorKind;
+#[cfg(target_os = "linux")]
+use std::os::linux::net::SocketAddrExt;
+#[cfg(target_os = "linux")]
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::fs::OpenOptionsExt;
+#[cfg(target_os = "linux")]
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 
-/// A lock, held until it is dropped or the process ends.
+/// A lock, held until it is dropped or the process ends. Nothing that removes files ends it sooner.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
+    _name: Option<Reservation>,
 }
 
 impl Lock {
-    /// Takes the lock with this name. `what`: the locked thing, as the message names it. Error: another process holds
-    /// the lock, or the file cannot be created.
-    pub(crate) fn take(project: &Project, name: &str, what: &str) -> Result<Lock, Failure> {
+    /// Takes the lock for `implement`, on the project's own folder. Error: another process holds it.
+    pub(crate) fn of_project(project: &Project) -> Result<Lock, Failure> {
+        make_local(project)?;
+        let folder = File::open(project.folder()).map_err(|_| locked("this project"))?;
+        flock(&folder, FlockOperation::NonBlockingLockExclusive).map_err(|_| locked("a plan of this project"))?;
+        Ok(Lock { _file: folder, _name: None })
+    }
+
+    /// Takes the lock of a name. Error: another process holds the lock, or the file cannot be created.
+    pub(crate) fn of_name(project: &Project, name: &str) -> Result<Lock, Failure> {
         make_local(project)?;
         let path = Path::new(LOCAL).join("locks").join(format!("{name}.lock"));
         project.create(&path, b"").map_err(|problem| problem.refusal("The folder of locks"))?;
@@ -29,12 +46,38 @@ impl Lock {
         let file = opened.ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file())).ok_or_else(|| {
             Failure::refused_for(RefusalReason::Outside, format!("{} must be a regular file.", path.display()))
         })?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-            let message = format!("Another workflow is using {what}: wait until it ends, or stop it.");
-            Failure::refused_for(RefusalReason::Locked, message)
-        })?;
-        Ok(Lock { _file: file })
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| locked(name))?;
+        let reserved = reserve(project.folder(), name).map_err(|_| locked(name))?;
+        Ok(Lock { _file: file, _name: reserved })
     }
+}
+
+fn locked(what: &str) -> Failure {
+    let message = format!("Another workflow is using {what}: wait until it ends, or stop it.");
+    Failure::refused_for(RefusalReason::Locked, message)
+}
+
+/// A name that the system gives to one process at a time. An agent or git may remove the file of a lock, after which
+/// another process would lock a new file.
+#[cfg(target_os = "linux")]
+type Reservation = UnixDatagram;
+#[cfg(not(target_os = "linux"))]
+type Reservation = ();
+
+/// Reserves a name of this project. `None`: the system has no such names. Error: another process has reserved it.
+#[cfg(target_os = "linux")]
+fn reserve(folder: &Path, name: &str) -> io::Result<Option<Reservation>> {
+    let Ok(metadata) = folder.metadata() else { return Ok(None) };
+    let address = format!("spektacular-{}-{}-{name}", metadata.dev(), metadata.ino());
+    match SocketAddr::from_abstract_name(address).and_then(|address| UnixDatagram::bind_addr(&address)) {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => Err(error),
+        bound => Ok(bound.ok()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reserve(_folder: &Path, _name: &str) -> io::Result<Option<Reservation>> {
+    Ok(None)
 }
 
 /// Creates the folder for this machine's data, which git ignores. Error: the folder cannot be created, or is a link.

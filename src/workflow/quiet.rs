@@ -1,5 +1,6 @@
 //! A part of the run without a process: one question of spektacular's own, or the wait for work in a thread.
 
+use crate::agent::limit::{Keeper, Limit};
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
@@ -22,6 +23,11 @@ pub(crate) enum QuietStep {
 impl Driver for QuietStep {
     fn capabilities(&self) -> Capabilities {
         Capabilities::only_asking(vec![QuestionKind::Confirm, QuestionKind::Select])
+    }
+
+    /// Nothing here calls a model or a tool.
+    fn keeper(&self, _limit: Limit) -> Keeper {
+        Keeper::Agent
     }
 
     fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {

@@ -20,6 +20,7 @@ mod lab;
 mod rows;
 mod errors;
 mod images;
+mod limits;
 mod permissions;
 mod questions;
 mod scenario;

@@ -1,6 +1,6 @@
 //! Permissions: allowed once, allowed for the rest of the run, denied.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::agents::Agent;
 use crate::client::{Client, Rule, Run, denial, permission, run};
@@ -9,7 +9,7 @@ use crate::support::options;
 
 rows!(old: permission_allow permission_deny);
 rows!(permission_allow_always permission_by_policy);
-rows!(old: permission_always_is_no_wider_than_it_says);
+rows!(old: permission_always_is_no_wider_than_it_says permission_always_covers_each_equal_request);
 rows!(permission_denied_without_an_answer);
 rows!(of permission_that_nobody_can_give: claude Claude);
 
@@ -69,6 +69,17 @@ fn permission_always_is_no_wider_than_it_says(agent: Agent) {
     assert_eq!(run.outcome.resolutions(), ["answered", "policy", "policy"]);
     let payload = run.outcome.completed();
     assert_eq!(payload["denied"], json!({"count": 0, "first": []}), "a policy's denial has an answer");
+}
+
+/// Each command and the edits are asked about once, in whatever order the agent's messages arrive.
+fn permission_always_covers_each_equal_request(agent: Agent) {
+    let run = ask(agent, "always", permission("allow_always"));
+    run.completed("Did it all.");
+    let asked = run.questions();
+    let titles: Vec<&Value> = asked.iter().map(|question| &question["payload"]["subject"]["title"]).collect();
+    assert_eq!(asked.len(), 3, "one for each command and one for the edits: {titles:?}");
+    assert!(run.tools().iter().all(|(_, state)| *state == "completed"), "{:?}", run.tools());
+    assert!(run.made("two.txt") && !run.made("asked.txt"), "{:?}", run.files());
 }
 
 /// With fail_on_denied, a run fails if nobody was present to allow a request.

@@ -30,6 +30,11 @@ pub(crate) struct Ways {
     pub(crate) at_work_s: u64,
     /// Whether a session can be resumed in the minute in which it began.
     pub(crate) resumes_at_once: bool,
+    /// The agent's names of the tool that runs commands, and of one that only reads.
+    pub(crate) shell: &'static str,
+    pub(crate) reader: &'static str,
+    /// The limits that cannot hold with the agent.
+    pub(crate) refuses: &'static [&'static str],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +60,9 @@ const CLAUDE: Ways = Ways {
     leaves_in_time: true,
     at_work_s: 8,
     resumes_at_once: true,
+    shell: "Bash",
+    reader: "Read",
+    refuses: &[],
 };
 
 const CODEX: Ways = Ways {
@@ -64,6 +72,9 @@ const CODEX: Ways = Ways {
     reads_why: false,
     // Codex reports a class instead of the status.
     broken: ("provider_unavailable", None),
+    shell: "exec_command",
+    reader: "view_image",
+    refuses: &["max_cost_usd"],
     ..CLAUDE
 };
 
@@ -83,6 +94,9 @@ const GEMINI: Ways = Ways {
     at_work_s: 15,
     // The session file's name contains the minute, and loading the session within that minute damages the file.
     resumes_at_once: false,
+    shell: "run_shell_command",
+    reader: "read_file",
+    refuses: &["max_turns", "max_tokens", "max_cost_usd"],
     ..CLAUDE
 };
 
@@ -96,6 +110,9 @@ const OPENCODE: Ways = Ways {
     // The agent passes on only the provider's text.
     broken: ("agent_error", None),
     at_work_s: 25,
+    shell: "bash",
+    reader: "read",
+    refuses: &["max_turns", "max_tokens", "max_cost_usd"],
     ..CLAUDE
 };
 

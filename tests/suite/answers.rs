@@ -3,6 +3,7 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
+use spektacular::agent::limit::{Keeper, Limit};
 use spektacular::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::frame::Stamper;
@@ -146,6 +147,10 @@ impl Driver for Asker {
         Capabilities { questions: Vec::new(), resume: None, deltas: None, structured_output: None, usage: None }
     }
 
+    fn keeper(&self, _: Limit) -> Keeper {
+        Keeper::Run
+    }
+
     fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Launch, Failure> {
         let program = Program::Command("asker".into());
         let (args, env, env_remove) = (Vec::new(), Vec::new(), Vec::new());
@@ -156,6 +161,7 @@ impl Driver for Asker {
             env_remove,
             send: Vec::new(),
             images: Vec::new(),
+            files: Vec::new(),
             close_input: false,
             start_timeout: None,
             driver: "asker",

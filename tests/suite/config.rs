@@ -64,6 +64,7 @@ fn sample(key: &str, layer: usize) -> Value {
         }
         "permissions" => one([json!("deny"), json!({"edit": "allow", "*": "ask"}), json!("allow")]),
         "on_question_timeout" => one([json!("continue"), json!("fail"), json!("continue")]),
+        "on_unsupported" => one([json!("warn"), json!("fail"), json!("warn")]),
         "progress" => one([json!("minimal"), json!("normal"), json!("full")]),
         "add_dirs" | "allowed_tools" | "disallowed_tools" | "agent_args" => json!([format!("x{layer}")]),
         "env_allow" => json!([format!("X{layer}_*")]),
@@ -280,6 +281,25 @@ fn a_write_keeps_unknown_keys_order_blanks_and_mode_and_follows_a_link() {
 }
 
 #[test]
+fn a_projects_file_is_not_read_through_a_link_out_of_the_project() {
+    let text = r#"{"effort":"low"}"#;
+    for (link, target) in [
+        (PROJECT, "outside/config.json"),
+        ("work/.spektacular", "outside"),
+        ("work/.spektacular", "work/inside"),
+        (PROJECT, "work/inside/config.json"),
+    ] {
+        let case = Case::new().file("outside/config.json", text).file("work/inside/config.json", text);
+        fs::create_dir_all(case.path(link).parent().unwrap()).unwrap();
+        let case = case.link(link, target);
+        let said = config(&case, &["get", "effort"]);
+        let read = target.starts_with("work/");
+        assert_eq!(said.out, if read { "low\n" } else { "" }, "{link} {target}: {}", said.err);
+        assert_eq!(said.err.contains("leads out of the project"), !read, "{link} {target}: {}", said.err);
+    }
+}
+
+#[test]
 fn a_projects_file_that_is_a_link_is_neither_trusted_nor_written_to() {
     let text = r#"{"permissions":"allow"}"#;
     let case = Case::new().file("other/.spektacular/config.json", text).file(USER, "{}").file("work/x", "");
@@ -382,7 +402,7 @@ fn set_accepts_the_same_values_as_the_flag() {
         assert_eq!(ok(&case, &["get", key]), format!("{shown}\n"), "{key} {text}");
     }
     for (key, text, why) in [
-        ("permissions", "read=allow,private", "permissions must be ask, allow or deny, or pairs such as"),
+        ("permissions", "read=allow,private", "permissions must be ask, allow, deny or read-only, or pairs such as"),
         ("permissions", "read=allow,read=deny", "permissions repeats a key."),
         ("output_schema", "@nothing", "output_schema: no such file."),
         (

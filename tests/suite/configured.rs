@@ -168,7 +168,10 @@ fn a_variable_accepts_the_same_values_as_the_flag() {
     assert!(outcome.log().argv().join(" ").contains("/bin/true"));
     let outcome = run(hello(&[]).env("SPEKTACULAR_PERMISSIONS", "read=allow,private"), json!({}));
     let message = outcome.failed("invalid_config")["message"].as_str().unwrap().to_owned();
-    assert!(message.starts_with("SPEKTACULAR_PERMISSIONS must be ask, allow or deny, or pairs such as"), "{message}");
+    assert!(
+        message.starts_with("SPEKTACULAR_PERMISSIONS must be ask, allow, deny or read-only, or pairs such as"),
+        "{message}"
+    );
     outcome.never_shows("private");
 }
 

@@ -190,16 +190,6 @@ fn a_reader_that_stops_after_a_few_lines_ends_a_persons_run_silently() {
 }
 
 #[test]
-fn a_stdout_that_was_opened_for_reading_too_is_not_closed() {
-    // Hosts that discard several streams open /dev/null once. A shell keeps what it opened for itself.
-    for shell in ["exec \"$@\" 1<>/dev/null 2>&1", "exec 1<>/dev/null; \"$@\"; exit $?"] {
-        let mut session = Case::with(Script::hello()).shell(shell).spawn();
-        session.start(json!({}));
-        assert_eq!(session.finish_unchecked().exit_code, Some(0), "{shell}");
-    }
-}
-
-#[test]
 fn a_closed_stdout_is_noticed_without_proc() {
     if !Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success()) {
         return not_checked("a_closed_stdout_is_noticed_without_proc", "unshare cannot make a mount namespace here");
@@ -467,6 +457,27 @@ fn a_start_that_the_system_refuses_has_a_failure_code() {
         assert_eq!(outcome.terminal().text("code"), code, "{name}: {}", outcome.terminal().raw);
         assert_eq!(outcome.frames[0].kind(), "run.started", "{name}");
         assert_eq!(outcome.exit_code, Some(4), "{name}");
+    }
+}
+
+/// A file that the kernel refuses must not reach a shell, which would run what it can of it.
+#[test]
+fn a_program_in_no_format_of_this_machine_reaches_no_shell() {
+    let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    let with = |bytes: &[u8]| [bytes, b"\ntouch ../log/shell\n"].concat();
+    let mut foreign = own[..4096].to_vec();
+    foreign[18] = 22;
+    for (name, content) in [
+        ("a cut binary", with(&own[..60])),
+        ("a binary for another processor", with(&foreign)),
+        ("random bytes", with(&[0xf3, 0x01, 0x80, 0x02])),
+        ("a text", with(b"true")),
+    ] {
+        let outcome = run(Case::new().agent_file(&content, 0o755), json!({}));
+        let failed = outcome.failed("agent_start_failed");
+        assert!(failed["agent_exit"].is_null(), "{name}: {failed}");
+        assert_eq!(failed["message"], "The agent's program cannot run on this machine: reinstall it.", "{name}");
+        assert!(!outcome.log().path("shell").exists(), "{name}");
     }
 }
 

@@ -240,7 +240,12 @@ fn known() -> Known {
 #[test]
 fn the_manual_page_shows_values_as_they_are_typed_and_links_as_their_words() {
     let page = printed(&["man"]).replace("\\-", "-");
-    for line in ["ask, allow, deny, or read=allow", "ask: the agent asks", "cli for a person", "jsonl: read messages"] {
+    for line in [
+        "ask, allow, deny, read-only, or read=allow",
+        "ask: the agent asks",
+        "cli for a person",
+        "jsonl: read messages",
+    ] {
         assert!(page.contains(&format!("\n{line}")), "{line}: {page}");
     }
     assert!(page.contains("\nThe task.") && page.contains("see workflows (") && !page.contains("]("), "{page}");
@@ -392,7 +397,7 @@ fn fish_completes_commands_flags_and_values() {
     fs::write(folder.path().join("script"), script(Shell::Fish, COMMANDS, &known())).unwrap();
     let rows: [(&str, &[&str]); 7] = [
         ("spektacular ad", &["adhoc\trun one task through a coding agent"]),
-        ("spektacular run --permi", &["--permissions\task, allow, deny, or read=allow,edit=ask,*=deny"]),
+        ("spektacular run --permi", &["--permissions\task, allow, deny, read-only, or read=allow,edit=ask,*=deny"]),
         ("spektacular adhoc --output=j", &["--output=json\tcli for a person, json for a program"]),
         ("spektacular config tr", &["trust\ttrust the project's file and prompts as they are now"]),
         ("spektacular config get mod", &["model\tit's [a] model: one"]),

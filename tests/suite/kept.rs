@@ -202,7 +202,7 @@ fn hostile() -> [Hostile; 4] {
             json!({}),
             false,
         ),
-        row("open permissions", permission(), json!({}), true),
+        row("open permissions", permission(), json!({"max_frame_bytes": 64 << 20}), true),
         row("unread replies", permission(), json!({"permissions": "allow"}), true),
     ]
 }

@@ -84,3 +84,11 @@ fn a_terminal_is_refused_as_a_recording() {
     let (code, seen) = person.ends();
     assert!(code == 2 && seen.contains("--record: the file cannot be written"), "{code} {seen}");
 }
+
+#[test]
+fn replay_waits_for_the_writer_of_a_pipe_only_within_a_limit() {
+    let case = Case::new();
+    assert!(case.command("mkfifo").arg("pipe").status().unwrap().success());
+    let did = case.run(&["replay", "pipe"]);
+    assert!(did.refused(2).contains("nothing writes to this pipe"), "{did:?}");
+}

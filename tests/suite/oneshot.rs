@@ -475,6 +475,29 @@ fn a_session_id_that_is_a_secret_is_hidden_and_can_be_continued() {
 }
 
 #[test]
+fn runs_that_end_at_the_same_time_all_keep_their_sessions() {
+    let case = Case::new();
+    let fake = Script::hello().render(&case.path("log"));
+    // Each process of the agent has a session of its own.
+    let own = format!("#!/bin/sh\nfake-claude \"$@\" | sed -u \"s/{SESSION}/s-$$/g\"\n");
+    let case = case.program("fake-claude", &fake).program("claude", &own);
+    fs::create_dir(case.path("work/.spektacular")).unwrap();
+    let runs: Vec<_> = (0..12).map(|number| case.started(&["--output", "cli", &format!("task {number}")])).collect();
+    for run in runs {
+        let said = run.wait_with_output().unwrap();
+        assert_eq!(said.status.code(), Some(0), "{said:?}");
+        assert!(!String::from_utf8_lossy(&said.stderr).contains("could not be stored"), "{said:?}");
+    }
+    let listed = case.run(&["sessions", "--output", "json"]).json(0);
+    let mut prompts: Vec<&str> =
+        listed["sessions"].as_array().unwrap().iter().map(|one| one["prompt"].as_str().unwrap()).collect();
+    prompts.sort_unstable();
+    let mut wanted: Vec<String> = (0..12).map(|number| format!("task {number}")).collect();
+    wanted.sort_unstable();
+    assert_eq!(prompts, wanted);
+}
+
+#[test]
 fn the_last_sessions_are_listed_with_their_first_words() {
     let secret = "tr0ub4dor-tr0ub4dor";
     let case = Case::with(Script::hello());

@@ -67,9 +67,6 @@ const POINTS: &[(&str, Reached)] = &[
 /// The points at which stdout is lost if it is a file. A pipe needs the writer only while it is full.
 const WRITER: &[&str] = &["stdout", "stdout chunk"];
 
-/// The thread that only a change of the configuration starts, and only while another process holds the lock.
-const LOCK: &str = "lock";
-
 fn has_points(test: &str) -> bool {
     if !cfg!(debug_assertions) {
         not_checked(test, "only a debug build has points at which it can be made to panic");
@@ -193,19 +190,6 @@ fn a_panic_of_another_command_is_reported() {
     assert!(stderr.starts_with("spektacular: internal_error: "), "{stderr}");
 }
 
-#[test]
-fn a_panic_while_a_change_of_the_configuration_waits_refuses_the_change() {
-    if !has_points("a_panic_while_a_change_of_the_configuration_waits_refuses_the_change") {
-        return;
-    }
-    let case = Case::new().file("home/.config/spektacular/config.json", "{}").env(PANIC_AT, LOCK);
-    let folder = File::open(case.path("home/.config/spektacular")).unwrap();
-    folder.lock().unwrap();
-    let done = case.run(&["config", "set", "--global", "model", "m"]);
-    assert_eq!(done.code, Some(2), "{}", done.err);
-    assert_eq!(read(&case.path("home/.config/spektacular/config.json")), "{}");
-}
-
 /// The signal handlers are installed before the command line and the configuration are read, even if the command line
 /// is refused.
 #[test]
@@ -255,6 +239,6 @@ fn every_thread_and_every_point_has_a_row() {
             named.extend(names.map(str::to_owned));
         }
     }
-    let rows = POINTS.iter().map(|(point, _)| *point).chain(WRITER.iter().copied()).chain([LOCK]);
+    let rows = POINTS.iter().map(|(point, _)| *point).chain(WRITER.iter().copied());
     assert_eq!(named, rows.map(str::to_owned).collect());
 }

@@ -526,22 +526,22 @@ fn only_a_denial_carries_a_message() {
     }
 }
 
-/// If a frame exceeds its limit, the options of a permission keep their texts.
+/// If no frame can show an action, nobody is asked about it. The options of a permission keep their texts.
 #[test]
-fn the_options_of_a_permission_are_never_cut() {
+fn an_action_that_no_frame_can_show_is_denied() {
     let long = "a long plan of many words ".repeat(4000);
     let long: &'static str = Box::leak(long.into_boxed_str());
     let payload = json!({"max_frame_bytes": 16384, "secrets": ["without a question", "Allow all file edits"]});
     for (speaker, category) in [(0, Category::Mode), (0, Category::Edit), (2, Category::Edit), (3, Category::Other)] {
         let mut talk = Talk::begin(speakers().swap_remove(speaker), payload.clone());
         let whole = talk.asks(Wish { category, tool: "one", input: "a" }).unwrap();
-        let cut = talk.asks(Wish { category, tool: "one", input: long }).unwrap();
-        assert_eq!(cut["truncated"], true, "{category:?}");
         let wanted: &[&str] =
             if category == Category::Mode { &["allow_once", "deny"] } else { &["allow_once", "allow_always", "deny"] };
-        assert_eq!(options(&cut), wanted);
-        assert_eq!(cut["options"], whole["options"], "{category:?}");
-        assert!(!cut["options"].to_string().contains("[redacted]"), "{cut}");
+        assert_eq!(options(&whole), wanted);
+        assert!(!whole["options"].to_string().contains("[redacted]"), "{whole}");
+        assert!(talk.asks(Wish { category, tool: "one", input: long }).is_none(), "{category:?}");
+        let warned = |line: &str| line.contains("permission_too_long");
+        assert!(talk.world.frames.iter().any(|frame| warned(&frame.line)), "{category:?}");
         let longest = talk.world.frames.iter().map(|frame| frame.line.len()).max().unwrap();
         assert!(longest <= 16384, "{longest}");
     }

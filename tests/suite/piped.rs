@@ -3,11 +3,10 @@
 use crate::support;
 
 use std::fs::{self, File};
-use std::io::{PipeWriter, Seek, SeekFrom, Write, pipe};
+use std::io::{BufRead, BufReader, PipeWriter, Seek, SeekFrom, Write, pipe};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use support::agent::{AgentLog, Script};
@@ -144,20 +143,42 @@ fn a_closed_stdin_is_not_read() {
 fn a_silent_pipe_is_abandoned_unless_a_dash_asks_to_wait_for_it() {
     let (stdin, mut late) = silent();
     let waiting = hello();
-    let waits = adhoc(&waiting, &["Explain this:", "-"], stdin);
-    let began = Instant::now();
+    let waits = adhoc(&waiting, &["--input-timeout", "0.5", "Explain this:", "-"], stdin);
     let (stdin, _kept) = silent();
-    let message = refused(&["go"], stdin);
-    assert!(message.starts_with("stdin sent nothing for 5 s: add </dev/null"), "{message}");
-    assert!(began.elapsed().as_secs() >= 5, "{:?}", began.elapsed());
+    let message = refused(&["--input-timeout", "1.5", "go"], stdin);
+    assert!(message.starts_with("stdin sent nothing for 1.5 s: add </dev/null"), "{message}");
     let (stdin, _kept) = silent();
-    assert_eq!(refused(&[], stdin), "stdin sent nothing for 5 s: give the prompt as words, or - to wait for it.");
-    // By now, the other run has been silent for twice as long.
+    let message = refused(&["--input-timeout", "1"], stdin);
+    assert_eq!(message, "stdin sent nothing for 1 s: give the prompt as words, or - to wait for it without a limit.");
+    // By now, the other run has been silent for longer than its limit would be.
     late.write_all(b"late\n").unwrap();
     drop(late);
     let output = waits.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(log(&waiting).prompts(), ["Explain this:\n\n```stdin\nlate\n```"]);
+}
+
+#[test]
+fn a_slow_pipe_is_waited_for_and_stderr_says_so() {
+    let (stdin, mut late) = silent();
+    let case = hello();
+    let mut child = adhoc(&case, &["explain"], stdin);
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.starts_with("spektacular: waiting for input from a pipe: add </dev/null"), "{line}");
+    late.write_all(b"the build's output\n").unwrap();
+    drop(late);
+    assert!(child.wait_with_output().unwrap().status.success());
+    assert_eq!(log(&case).prompts(), ["explain\n\n```stdin\nthe build's output\n```"]);
+}
+
+#[test]
+fn the_time_to_wait_for_a_pipe_must_be_a_number() {
+    for value in ["0", "-1", "soon", ""] {
+        let message = refused(&["--input-timeout", value, "go"], Stdio::null());
+        assert!(message.contains("--input-timeout") && message.contains("number of seconds above 0"), "{message}");
+    }
 }
 
 #[test]

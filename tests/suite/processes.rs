@@ -446,16 +446,22 @@ fn a_stack_that_is_too_small_refuses_the_run() {
     if !has_prlimit(name) {
         return;
     }
-    let with = |kib: u64| {
-        let case = Case::with(Script::hello()).shell(&format!("exec prlimit --stack={} \"$@\"", kib << 10));
+    let with = |kib: u64, subcommand: &'static str| {
+        let case = Case::with(Script::hello()).subcommand(subcommand);
+        let case = case.shell(&format!("exec prlimit --stack={} \"$@\"", kib << 10));
         run(case, json!({}))
     };
-    for kib in [128, 200, 255] {
-        let outcome = with(kib);
-        let message = outcome.failed("resource_exhausted")["message"].as_str().unwrap();
-        assert!(message.contains("below 256 KiB") && message.contains("ulimit -s"), "{message}");
+    for kib in [48, 64, 72, 128, 200, 255] {
+        for subcommand in ["adhoc", "spec", "plan", "implement"] {
+            let outcome = with(kib, subcommand);
+            let message = outcome.failed("resource_exhausted")["message"].as_str().unwrap();
+            assert!(
+                message.contains("below 256 KiB") && message.contains("ulimit -s"),
+                "{kib} {subcommand}: {message}"
+            );
+        }
     }
-    with(256).completed();
+    with(256, "adhoc").completed();
 }
 
 #[test]

@@ -10,8 +10,13 @@ use std::process::{Command, Output, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_spektacular");
 /// The pages of the reference.
-const PAGES: [&str; 4] =
-    ["src/protocol/reference.md", "src/config/reference.md", "src/agent/reference.md", "src/workflow/reference.md"];
+const PAGES: [&str; 5] = [
+    "src/protocol/reference.md",
+    "src/config/reference.md",
+    "src/agent/reference.md",
+    "src/workflow/reference.md",
+    "src/integrate/openclaw.md",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -9,6 +9,7 @@ use crate::reference_workflow::{about_phase, about_resolved, phase_failure, work
 use crate::support;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use spektacular::agent::limit::{Keeper, Limit};
 use spektacular::agent::registry::Agents;
 use spektacular::agent::{AgentEvent, Turn};
 use spektacular::cmd;
@@ -196,6 +197,7 @@ fn completed(most: bool) -> Outcome {
 
 fn failed(most: bool) -> Outcome {
     Outcome::Failed(Failure {
+        limit: most.then_some(Limit::MaxTurns),
         code: if most { Code::UnsupportedVersion } else { Code::AgentError },
         message: "m".into(),
         retryable: false,
@@ -447,6 +449,8 @@ fn the_table_of_agents_matches_their_drivers() {
         ("allowed_tools", "[\"t\"]"),
         ("disallowed_tools", "[\"t\"]"),
         ("max_turns", "3"),
+        ("max_tool_calls", "3"),
+        ("max_tokens", "3"),
         ("max_cost_usd", "1"),
         ("output_schema", "{}"),
     ];
@@ -464,7 +468,8 @@ fn the_table_of_agents_matches_their_drivers() {
             });
             let mut turn = Turn::default();
             driver.launch(&settings, &mut turn).unwrap();
-            (driver.capabilities(), turn.events)
+            let refused = Limit::ALL.iter().any(|l| l.is_set(&settings) && driver.keeper(*l) == Keeper::Nobody);
+            (driver.capabilities(), turn.events, refused)
         };
         for (field, value) in fields {
             let line = text.lines().find(|line| line.starts_with("| `") && line.contains(&format!("`{field}`")));
@@ -472,11 +477,16 @@ fn the_table_of_agents_matches_their_drivers() {
                 row(text, line.unwrap_or_else(|| panic!("no row of {field}")).split('|').nth(1).unwrap().trim());
             let plain = cells[at + 1].replace('`', "");
             let says =
-                plain.contains("no: unsupported_option") || plain.contains(&format!("{field}: unsupported_option"));
-            let (_, events) = launched(&format!("{{\"{field}\":{value}}}"));
+                |word: &str| plain.contains(&format!("no: {word}")) || plain.contains(&format!("{field}: {word}"));
+            let (_, events, refused) = launched(&format!("{{\"{field}\":{value}}}"));
+            assert_eq!(says("invalid_request"), refused, "{name}, {field}: the table says {plain:?}");
             let warns = format!("`{field}` has no effect");
             let does = events.iter().any(|e| matches!(e, AgentEvent::Warning(_, text) if text.contains(&warns)));
-            assert_eq!(says, does, "{name}, {field}: the table says {plain:?}, the driver {events:?}");
+            assert_eq!(
+                says("unsupported_option"),
+                does,
+                "{name}, {field}: the table says {plain:?}, the driver {events:?}"
+            );
         }
         let all = row(text, "kinds of question")[at + 1].starts_with("all by the tool");
         assert_eq!(all, launched("{}").0.questions == QuestionKind::ALL, "{name}: kinds of question");

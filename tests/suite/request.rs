@@ -254,13 +254,13 @@ fn the_ends_of_the_ranges_are_accepted() {
 #[test]
 fn model_tools_and_arguments_reach_the_agents_command_line() {
     let outcome = start_with(json!({
-        "model": "a-model", "allowed_tools": ["Read", "Bash(git log:*)"], "disallowed_tools": ["WebFetch"],
+        "model": "a-model", "allowed_tools": ["Read", "Bash"], "disallowed_tools": ["WebFetch", "Bash(rm *)"],
         "agent_args": ["--odd-flag", "a value"], "system_prompt": "be brief", "add_dirs": ["/tmp"]
     }));
     outcome.completed();
     let argv = outcome.log().argv();
     let joined = argv.join("\n");
-    for word in ["a-model", "Read", "Bash(git log:*)", "WebFetch", "be brief", "/tmp"] {
+    for word in ["a-model", "--tools=Read,Bash", "--disallowedTools=Bash(rm *)", "WebFetch", "be brief", "/tmp"] {
         assert!(joined.contains(word), "{word} in {argv:?}");
     }
     assert!(argv.ends_with(&["--odd-flag".to_owned(), "a value".to_owned()]), "{argv:?}");

@@ -511,7 +511,10 @@ fn a_secret_of_several_lines_is_hidden_in_a_change_of_a_file() {
     let mut session = Case::with(Script::asks("Edit", input)).spawn();
     session.start(json!({"secrets": [secret]}));
     let asked = session.until("run.question");
-    assert_eq!(asked["payload"]["subject"]["detail"], "-a\n-[redacted]\n-b\n+[redacted]\n");
+    assert_eq!(
+        asked["payload"]["subject"]["detail"],
+        "-a\n-[redacted]\n[redacted]\n[redacted]\n-b\n+[redacted]\n[redacted]\n[redacted]\n"
+    );
     session.answer(&asked, json!("deny"));
     session.finish().completed();
 }

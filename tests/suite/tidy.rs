@@ -144,6 +144,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("workflow", &["agent", "clean", "config", "engine", "io", "process", "protocol", "redact", "run", "suggest"]),
     ("terminal", &["clean", "engine", "io", "protocol", "suggest"]),
     ("help", &["cli"]),
+    ("integrate", &["agent", "protocol"]),
     ("cli", &["agent", "protocol", "suggest"]),
     ("config", &["agent", "cli", "io", "protocol", "redact", "suggest"]),
     (
@@ -155,6 +156,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "config",
             "engine",
             "help",
+            "integrate",
             "io",
             "json_lines",
             "process",

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// The targets of `cargo test` and `cargo bench`. A suite that changes its own process or its allocator needs a target
-/// of its own, and so do the real agents, which need a feature. Everything else is a module of `suite`.
-const TARGETS: &[&str] = &["bench", "counts", "engine", "fuzz", "real_agents", "suite", "tree"];
+/// of its own, and so do the real agents and OpenClaw, which need a feature. Everything else is a module of `suite`.
+const TARGETS: &[&str] = &["bench", "counts", "engine", "fuzz", "openclaw", "real_agents", "suite", "tree"];
 
 #[test]
 fn tests_are_one_binary() {

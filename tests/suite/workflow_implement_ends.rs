@@ -353,3 +353,151 @@ fn a_daemon_of_a_command_is_gone_when_the_next_one_runs() {
     let outcome = run(project(&one(&commands), "touch a").git(), allowed(json!({"attempts": 1})));
     outcome.completed();
 }
+
+#[test]
+fn one_long_line_leaves_as_much_output_as_short_ones() {
+    let check = "head -c 20000 /dev/zero | tr '\\0' x; echo; echo 'make: *** [test] Error 1'; exit 7";
+    let outcome = run(project(&one(&[check]), "touch a").git(), allowed(json!({"attempts": 2})));
+    let failed = outcome.failed("verification_failed");
+    let tail = failed["detail"]["output_tail"].as_str().unwrap();
+    assert!(tail.len() == 8 << 10 && tail.ends_with("x\nmake: *** [test] Error 1\n"), "{} bytes", tail.len());
+    let retry = &prompts(&outcome)[1];
+    assert!(retry.contains(&"x".repeat(16_000)) && retry.contains("make: *** [test] Error 1"), "{} bytes", retry.len());
+}
+
+#[test]
+fn a_command_that_does_not_exist_costs_two_attempts_and_is_named() {
+    let outcome = run(project(&one(&["no-such-command --all"]), "touch a").git(), allowed(json!({"attempts": 5})));
+    let failed = outcome.failed("verification_failed");
+    assert_eq!((&failed["detail"]["attempt"], &failed["detail"]["exit_code"]), (&json!(2), &json!(127)));
+    assert!(failed["message"].as_str().unwrap().contains("no-such-command --all"), "{failed}");
+    assert_eq!(prompts(&outcome).len(), 2);
+}
+
+/// A command is code that the agent wrote: it must not rewrite the test that runs next.
+#[test]
+fn a_command_that_rewrites_a_protected_test_fails_the_phase() {
+    let text = plan(&[phase(1, &["make -s", "sh tests/run.sh"], "\n### Protect\n\n- tests/\n")]);
+    let case = project(&text, "printf 'all:\n\t@echo exit 0 >tests/run.sh\n' >Makefile").git();
+    let case = case.file("work/tests/run.sh", "exit 1\n");
+    let outcome = run(case, allowed(json!({"attempts": 1})));
+    let failed = outcome.failed("verification_failed");
+    assert_eq!((&failed["detail"]["command"], &failed["workflow"]["complete"]), (&json!("make -s"), &json!(false)));
+    assert!(failed["message"].as_str().unwrap().contains("its command changed protected files"), "{failed}");
+}
+
+#[test]
+fn a_protected_link_protects_what_it_leads_to() {
+    let text = plan(&[phase(1, &["sh tests/run.sh"], "\n### Protect\n\n- tests/\n")]);
+    let case = project(&text, "echo exit 0 >real/run.sh").git().file("work/real/run.sh", "exit 1\n");
+    std::os::unix::fs::symlink("real", case.work().join("tests")).unwrap();
+    let outcome = run(case, allowed(json!({"attempts": 1})));
+    let failed = outcome.failed("verification_failed");
+    assert!(failed["message"].as_str().unwrap().contains("protected files changed"), "{failed}");
+}
+
+#[test]
+fn consent_covers_only_what_one_question_shows_whole() {
+    let long = |count: usize, bytes: usize| {
+        let command = |n: usize| format!("true {n} {}", "x".repeat(bytes));
+        let phases: Vec<String> = (0..count.div_ceil(20))
+            .map(|at| {
+                let all: Vec<String> = (at * 20..count.min(at * 20 + 20)).map(command).collect();
+                phase(at as u32 + 1, &all.iter().map(String::as_str).collect::<Vec<_>>(), "")
+            })
+            .collect();
+        plan(&phases)
+    };
+    // 50 commands of 1,000 bytes are shown whole.
+    let mut session = project(&long(50, 1000), "touch a").git().spawn();
+    session.start(json!({"prompt": "greeting"}));
+    let question = session.until("run.question");
+    let detail = question.payload()["subject"]["detail"].as_str().unwrap().to_owned();
+    assert_eq!((detail.lines().count(), &question.payload()["truncated"]), (50, &Value::Null));
+    assert!(detail.lines().all(|line| line.len() > 1000));
+    session.answer(&question, json!("deny"));
+    session.finish().failed("question_declined");
+    // Neither a small frame nor many commands may hide some of them.
+    for (text, frame) in [(long(40, 500), 16 << 10), (long(80, 1000), 256 << 10)] {
+        let start = json!({"prompt": "greeting", "max_frame_bytes": frame});
+        let outcome = run(project(&text, "touch a").git(), start);
+        let failed = outcome.failed("invalid_request");
+        assert_eq!(failed["detail"]["reason"], "consent", "{failed}");
+        assert_eq!(prompts(&outcome).len(), 0);
+    }
+}
+
+#[test]
+fn a_command_that_redaction_would_change_is_refused() {
+    for command in [
+        "true Authorization: x;touch ran;true",
+        "true -----BEGIN PRIVATE KEY----- ;touch ran",
+        "curl -u hunter2-Zq7731/x+y a",
+    ] {
+        let start = json!({"prompt": "greeting", "secrets": ["hunter2-Zq7731/x+y"]});
+        let outcome = run(project(&one(&[command]), "touch a").git(), start);
+        let failed = outcome.failed("invalid_request");
+        assert_eq!(failed["detail"]["reason"], "consent", "{failed}");
+        assert!(failed["message"].as_str().unwrap().contains("secret"), "{failed}");
+        assert!(!outcome.case().work().join("ran").exists());
+    }
+}
+
+#[test]
+fn a_commit_is_made_in_this_repository_whatever_the_caller_says() {
+    let case = repository(&one(&["test -e made"]), "touch made");
+    let other = case.path("elsewhere");
+    fs::create_dir_all(&other).unwrap();
+    assert!(Command::new("git").args(["init", "-q"]).current_dir(&other).status().unwrap().success());
+    let git_dir = other.join(".git").display().to_string();
+    let case = case.env("GIT_DIR", &git_dir).env("GIT_WORK_TREE", &other.display().to_string());
+    let case = case.env("GIT_INDEX_FILE", &other.join("index").display().to_string());
+    let outcome = run(case, allowed(json!({"commit": true})));
+    outcome.completed();
+    let log = |at: &Path| {
+        let output = Command::new("git").args(["log", "--format=%s"]).current_dir(at).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(log(&outcome.case().work()).starts_with("Phase 1: "));
+    assert_eq!(log(&other), "");
+}
+
+#[test]
+fn a_hook_that_waits_ends_at_the_limit_with_nothing_staged() {
+    use std::os::unix::fs::PermissionsExt;
+    let case = repository(&one(&["test -e made"]), "touch made");
+    let hook = case.work().join(".git/hooks/pre-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\nexec sleep 600\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    let outcome = run(case, allowed(json!({"commit": true, "verify_timeout_s": 1.5})));
+    let failed = outcome.failed("commit_failed");
+    assert!(failed["message"].as_str().unwrap().contains("verify_timeout_s"), "{failed}");
+    let staged =
+        Command::new("git").args(["diff", "--cached", "--name-only"]).current_dir(outcome.case().work()).output();
+    assert_eq!(String::from_utf8(staged.unwrap().stdout).unwrap(), "");
+}
+
+/// A second run does not take a changed file for the original.
+#[test]
+fn a_protected_file_that_changed_in_an_earlier_run_has_still_changed() {
+    let text = plan(&[phase(1, &["sh tests/run.sh"], "\n### Protect\n\n- tests/\n")]);
+    let case = project(&text, "echo exit 0 >tests/run.sh").git().file("work/tests/run.sh", "exit 1\n");
+    let changed = |code: Option<i32>, err: &str| code == Some(1) && err.contains("protected files changed");
+    let again = |case: &Case| case.run(&["implement", "--allow-verify", "--attempts", "1", "greeting"]);
+    let first = again(&case);
+    assert!(changed(first.code, &first.err), "{}", first.err);
+    let second = again(&case);
+    assert!(changed(second.code, &second.err), "{}", second.err);
+    assert!(second.err.contains("remove the state line"), "{}", second.err);
+    // A person accepts the file.
+    let plan = case.work().join(PLAN);
+    let kept: Vec<String> = fs::read_to_string(&plan)
+        .unwrap()
+        .lines()
+        .filter(|line| !line.starts_with("<!--"))
+        .map(str::to_owned)
+        .collect();
+    fs::write(&plan, kept.join("\n")).unwrap();
+    assert_eq!(again(&case).code, Some(0));
+}

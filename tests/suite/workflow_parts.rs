@@ -258,6 +258,11 @@ fn a_name_and_a_project_are_locked_while_a_run_works_on_them() {
     locked(&["implement", "--allow-verify", "greeting"], PLAN);
     locked(&["implement", "--allow-verify", "other"], other);
     locked(&["spec", "--name", "greeting", "Greet"], ".spektacular/specs/greeting.md");
+    // Like `git clean -fdX`.
+    std::fs::remove_dir_all(session.case.work().join(".spektacular/local")).unwrap();
+    locked(&["implement", "--allow-verify", "greeting"], PLAN);
+    locked(&["implement", "--allow-verify", "other"], other);
+    locked(&["spec", "--name", "greeting", "Greet"], ".spektacular/specs/greeting.md");
     // A dry run takes no lock and needs none.
     let shown = session.case.run(&["implement", "--dry-run", "--output", "json", "other"]).json(0);
     assert_eq!(shown["target"], other);

@@ -424,3 +424,19 @@ fn the_demo_agent_writes_a_specification_in_any_folder() {
     session.answer(&question, json!("Warm"));
     session.finish().completed();
 }
+
+/// A name of a specification can be a secret of the run.
+#[test]
+fn a_secret_in_a_name_is_in_no_frame() {
+    let secret = "hunter2-secret9";
+    let draft = format!(".spektacular/specs/{secret}.draft.md");
+    let payload = json!({"prompt": "Log in", "secrets": [secret], "workflow": {"name": secret}});
+    let outcome = run(spec(writes(&draft, GOOD)), payload);
+    outcome.completed();
+    let started = &outcome.frames[0].payload()["workflow"];
+    assert_eq!(started["target"], ".spektacular/specs/[redacted].md");
+    assert_eq!(started["options"]["name"], "[redacted]");
+    for frame in &outcome.frames {
+        assert!(!frame.raw.contains(secret), "{}", frame.raw);
+    }
+}

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -253,6 +253,14 @@ impl Case {
     #[track_caller]
     pub(crate) fn cli(&self, args: &[&str]) -> Output {
         self.adhoc().args(["--output", "cli"]).args(args).stdin(Stdio::null()).output().expect("spektacular")
+    }
+
+    /// Starts the command of the case with an empty stdin, and does not wait for it.
+    #[track_caller]
+    pub(crate) fn started(&self, args: &[&str]) -> Child {
+        let mut command = self.adhoc();
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("spektacular")
     }
 
     /// Runs a command of the program in work/, to its end.

@@ -1,11 +1,11 @@
 //! The agent's requests to the user and their answers: permissions and forms.
 
-use super::Acp;
 use super::call::{Call, Diff, PROSE, texts};
+use super::{Acp, PERMISSION};
 use crate::agent::detail::{join, rest};
 use crate::agent::form::Form;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{Reply, Turn};
+use crate::agent::{Reply, Turn, rpc};
 use crate::protocol::question::{Ask, Asks, Subject, one};
 use crate::protocol::scope::Scope;
 use crate::protocol::text::Text;
@@ -28,6 +28,14 @@ pub(super) enum AcpRequest {
     Form(Form),
 }
 
+/// A permission request that is not asked yet.
+#[derive(Debug)]
+pub(super) struct EarlyRequest {
+    pub(super) id: String,
+    /// The whole message.
+    line: String,
+}
+
 impl Acp {
     /// Reads a permission request. `None`: the request cannot be answered.
     pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Asks)> {
@@ -35,6 +43,12 @@ impl Acp {
         let known = about.str("toolCallId").and_then(|id| self.calls.get(&*id));
         let (earlier, before) = known.map(|call| (call.input.clone(), call.identity())).unwrap_or_default();
         let id = self.learn(&about)?;
+        if is_command(&earlier)
+            && let Some(call) = self.calls.get_mut(&*id)
+        {
+            // The request's own input may lack the directory, which a second request for the same call must show too.
+            call.input.clone_from(&earlier);
+        }
         self.called = true;
         self.end_message(turn);
         if !self.calls.get(&*id)?.own {
@@ -64,15 +78,55 @@ impl Acp {
         Some((AcpRequest::Permission { call: id.into_owned(), once, reject }, one(ask)))
     }
 
+    /// Keeps a permission request that holds a command if its call's own input, with the command's directory, has yet to
+    /// come: an approval needs both. Returns whether it does.
+    pub(super) fn defers(&mut self, id: &str, params: &Object<'_>) -> bool {
+        let Some(about) = params.object("toolCall").filter(|_| self.profile.inputs_follow) else { return false };
+        let Some(call) = about.string("toolCallId") else { return false };
+        let known = self.calls.get(&call).map(|known| known.input.as_str()).unwrap_or_default();
+        let asked = about.raw("rawInput").map(Raw::get).unwrap_or_default();
+        let waits = !known.is_empty() && !is_command(known) && is_command(asked) && !self.early.contains(&call);
+        if waits {
+            let early = EarlyRequest { id: id.to_owned(), line: params.line().to_owned() };
+            let bytes = early.id.len() + early.line.len();
+            self.early.insert(call, early, bytes);
+        }
+        waits
+    }
+
+    /// Asks for the permission that waited for the input of this call. `over`: the call has ended, so that nothing is
+    /// left to permit.
+    pub(super) fn ask_deferred(&mut self, call: &str, over: bool, turn: &mut Turn) {
+        let Some(early) = self.early.remove(call) else { return };
+        if over {
+            return turn.send.push(rpc::result(&early.id, &cancelled()));
+        }
+        let params = Object::parse(&early.line).and_then(|line| line.object("params"));
+        self.asked(&early.id, PERMISSION, params, turn);
+    }
+
     /// Identifies equal calls. `before`: the call as known before the request, which may omit a command's directory.
     /// `None`: not enough is known.
     fn identity(&self, about: &Object<'_>, before: String, call: &Call) -> Option<String> {
         let input = about.object("rawInput").map(|input| input.without(PROSE)).unwrap_or_default();
         if self.profile.titles_are_commands && call.category() == Category::Execute {
-            let content = about.raw("content").map(Raw::get).unwrap_or_default();
-            return Some(format!("{}\n{content}\n{input}\n{before}", call.text));
+            let content: Vec<String> = about.array("content").map(|part| self.without_description(part)).collect();
+            return Some(format!("{}\n{}\n{input}\n{before}", call.text, content.join("\n")));
         }
         (!input.is_empty()).then(|| format!("{input}\n{before}"))
+    }
+
+    /// A part of the content of a command, verbatim. Nothing for the usual directory, with the model's description.
+    fn without_description(&self, part: Raw<'_>) -> String {
+        let text = part.object().and_then(|part| part.object("content")?.string("text"));
+        if text.is_some_and(|text| self.is_usual_directory(&text)) { String::new() } else { part.get().to_owned() }
+    }
+
+    /// Whether a text names only the usual directory of a command and the model's description, in Gemini's words. Without
+    /// another bracket, the directory surely ends at the first one.
+    fn is_usual_directory(&self, text: &str) -> bool {
+        let usual = format!("[current working directory {}]", self.cwd.to_string_lossy());
+        text.strip_prefix(&usual).is_some_and(|rest| !rest.contains(']'))
     }
 
     /// The exact action to allow: the change, the command, or else the agent's description, and the other fields of the
@@ -101,9 +155,7 @@ impl Acp {
             }));
         }
         if self.profile.titles_are_commands && call.category() == Category::Execute {
-            // Gemini names the directory there, and the model's description.
-            let usual = format!("[current working directory {}]", self.cwd.to_string_lossy());
-            fields.extend(texts(about).filter(|text| !text.is_empty() && !text.starts_with(&usual)));
+            fields.extend(texts(about).filter(|text| !text.is_empty() && !self.is_usual_directory(text)));
         }
         join(&text, fields)
     }
@@ -113,6 +165,16 @@ impl Acp {
         let in_id = id.rsplit_once("__").map(|(name, _)| name).filter(|_| self.profile.ids_name_tools);
         in_id.or(call.name.as_deref())
     }
+}
+
+/// Whether a tool's input holds a shell command.
+fn is_command(input: &str) -> bool {
+    Object::parse(input).is_some_and(|input| input.raw("command").is_some())
+}
+
+/// The result for a permission that nobody was or will be asked for.
+pub(super) fn cancelled() -> Value {
+    json!({"outcome": {"outcome": "cancelled"}})
 }
 
 /// The part of an input that the text of an action shows.
@@ -195,7 +257,7 @@ impl AcpRequest {
     /// The result for a cancelled turn.
     pub(super) fn cancelled(&self) -> Value {
         match self {
-            AcpRequest::Permission { .. } => json!({"outcome": {"outcome": "cancelled"}}),
+            AcpRequest::Permission { .. } => cancelled(),
             AcpRequest::Form(_) => json!({"action": "cancel"}),
         }
     }

@@ -12,23 +12,27 @@ mod errors;
 mod native;
 mod open_requests;
 pub(crate) mod profile;
+mod rules;
 mod session;
 #[cfg(test)]
 mod tests;
 mod updates;
 
+use self::ask::EarlyRequest;
 use self::call::Call;
 use self::open_requests::OpenRequests;
 use self::profile::Profile;
+use self::rules::{RuleFormat, ToolRules};
 use self::session::{Phase, SessionSetup};
 use self::updates::Said;
 use super::json::{Index, Object};
+use super::limit::{Keeper, Limit};
 use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, Wants, ask_user,
-    without_effect,
+    AgentEvent, AskKey, Base, CallKey, Driver, Launch, LaunchFile, Line, MessageKey, Reply, Turn, TurnOver, Wants,
+    ask_user, without_effect,
 };
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
@@ -58,6 +62,8 @@ pub(crate) struct Acp {
     waiting: u64,
     /// The agent's requests that wait for an answer. Several can be open at once.
     pending: OpenRequests,
+    /// The permission requests that wait for the whole input of their call, by the call's id.
+    early: OpenMap<EarlyRequest>,
     calls: OpenMap<Call>,
     finished: Recent,
     /// The message that is being streamed.
@@ -103,6 +109,7 @@ impl Acp {
             requests: 0,
             waiting: 0,
             pending: OpenRequests::default(),
+            early: OpenMap::default(),
             calls: OpenMap::default(),
             finished: Recent::default(),
             said: None,
@@ -137,13 +144,16 @@ impl Acp {
     }
 
     fn asked(&mut self, id: &str, method: &str, params: Option<Object<'_>>, turn: &mut Turn) {
+        if method == PERMISSION && params.as_ref().is_some_and(|params| self.defers(id, params)) {
+            return;
+        }
         let served = match method {
-            "session/request_permission" => true,
+            PERMISSION => true,
             "elicitation/create" => params.as_ref().is_none_or(ask::is_form),
             _ => false,
         };
         let read = match (method, params) {
-            ("session/request_permission", Some(params)) => self.permission(&params, turn),
+            (PERMISSION, Some(params)) => self.permission(&params, turn),
             ("elicitation/create", Some(params)) => ask::form(&params),
             _ => None,
         };
@@ -170,7 +180,10 @@ impl Acp {
     fn withdraw(&mut self, call: Option<&str>, turn: &mut Turn) {
         let gone = match call {
             Some(call) => self.pending.take_of(call),
-            None => self.pending.take_all().into_keys().collect(),
+            None => {
+                self.early = OpenMap::default();
+                self.pending.take_all().into_keys().collect()
+            }
         };
         turn.events.extend(gone.into_iter().map(|key| AgentEvent::AskWithdrawn { key }));
     }
@@ -192,12 +205,15 @@ impl Acp {
     }
 }
 
+/// The method of a permission request.
+const PERMISSION: &str = "session/request_permission";
+
 /// The maximum number of denied calls that the message to the model names.
 const DENIALS_TOLD: usize = 20;
 
 impl Driver for Acp {
     fn kept(&self) -> usize {
-        self.calls.bytes()
+        self.calls.bytes() + self.early.bytes()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -213,6 +229,17 @@ impl Driver for Acp {
         }
     }
 
+    fn keeper(&self, limit: Limit) -> Keeper {
+        match limit {
+            Limit::MaxToolCalls => Keeper::Run,
+            Limit::McpServers => Keeper::Agent,
+            Limit::AllowedTools | Limit::DisallowedTools if self.profile.rules.is_some() => Keeper::Agent,
+            Limit::MaxTurns | Limit::MaxTokens | Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools => {
+                Keeper::Nobody
+            }
+        }
+    }
+
     /// Whether the agent really does is known after the handshake.
     fn takes_images(&self) -> bool {
         true
@@ -220,7 +247,7 @@ impl Driver for Acp {
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         // ACP does not support the other settings.
-        let mut follows = vec!["model", "system_prompt", "mcp_servers"];
+        let mut follows = vec!["model", "system_prompt"];
         follows.extend(self.profile.dir_flag.map(|_| "add_dirs"));
         follows.extend(self.profile.has_modes.then_some("mode"));
         without_effect(settings, &follows, turn);
@@ -233,11 +260,20 @@ impl Driver for Acp {
         ask_user::warn_if_taken(settings, turn);
         let mut first = Turn::default();
         self.initialize(&mut first);
-        let asking = self.profile.asking_env.iter().filter(|_| self.offers_asking);
-        let env = self.profile.env.iter().chain(asking);
-        let env = env.map(|(name, value)| ((*name).to_owned(), value.replace(profile::SERVER, &self.ask_server)));
+        let mut env: Vec<(String, String)> =
+            self.profile.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let rules = ToolRules::new(settings, self.profile.ask_tool);
+        let mut files = Vec::new();
+        match self.profile.rules {
+            Some(RuleFormat::OpenCode) => env.push(("OPENCODE_PERMISSION".into(), rules.opencode())),
+            Some(RuleFormat::Gemini) => {
+                let file = |text| LaunchFile { flag: "--policy", name: "policy.toml", text };
+                files.extend(rules.gemini().map(file));
+            }
+            None => {}
+        }
         let images = settings.attached.clone();
-        Ok(Launch { send: first.send, images, ..self.base.launch("acp", args, env.collect()) })
+        Ok(Launch { send: first.send, images, files, ..self.base.launch("acp", args, env) })
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
@@ -281,6 +317,9 @@ impl Driver for Acp {
         // The turn does not end before all these have an answer.
         for (key, pending) in self.pending.take_all() {
             turn.send.push(rpc::result(&key.0, &pending.cancelled()));
+        }
+        for (_, early) in self.early.drain() {
+            turn.send.push(rpc::result(&early.id, &ask::cancelled()));
         }
     }
 

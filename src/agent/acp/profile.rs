@@ -1,6 +1,7 @@
 //! The differences between agents that speak ACP. To support another agent, add a profile.
 
 use super::native;
+use super::rules::RuleFormat;
 use crate::agent::native::{NONE, Native};
 use crate::agent::{Program, ask_user};
 
@@ -25,14 +26,17 @@ pub(crate) struct Profile {
     pub(super) ids_name_tools: bool,
     /// Whether the title of a shell command is the whole command.
     pub(super) titles_are_commands: bool,
+    /// Whether a permission request for a command can precede the call's whole input, which follows without an answer. The
+    /// request then lacks the directory of the command.
+    pub(super) inputs_follow: bool,
     /// Whether a denied permission ends its turn.
     pub(super) stops_when_denied: bool,
     /// The name of our own tool.
     pub(super) ask_tool: &'static str,
     /// The signs of a call of our own tool. `None`: unknown, so that such a call needs permission like any other.
     pub(super) own_call: Option<OwnCall>,
-    /// Variables to add to its environment if our tool is offered, with [`SERVER`] for the server's name.
-    pub(super) asking_env: &'static [(&'static str, &'static str)],
+    /// The format of the rules that limit its tools. `None`: it has none that we know.
+    pub(super) rules: Option<RuleFormat>,
     /// Whether it exits at the end of its input even if it has MCP servers.
     pub(super) leaves_servers: bool,
     /// Whether a turn's token counts cover all its requests, and not only the last one.
@@ -90,11 +94,12 @@ pub(crate) static GEMINI: Profile = Profile {
     names_tools: false,
     ids_name_tools: true,
     titles_are_commands: true,
+    inputs_follow: false,
     stops_when_denied: false,
     // Gemini hides every tool named ask_user, because it has its own, which it does not offer over ACP.
     ask_tool: "ask_the_user",
     own_call: Some(OwnCall { title: "ask_the_user ({server} MCP Server)", id: "mcp_{server}_ask_the_user__" }),
-    asking_env: &[],
+    rules: Some(RuleFormat::Gemini),
     leaves_servers: false,
     counts_turns: true,
     native: &native::GEMINI,
@@ -108,18 +113,15 @@ pub(crate) static OPENCODE: Profile = Profile {
     dir_flag: None,
     // A mode is one of its agents.
     has_modes: true,
-    env: &[("OPENCODE_DISABLE_AUTOUPDATE", "1"), native::OPENCODE_ASKS],
+    env: &[("OPENCODE_DISABLE_AUTOUPDATE", "1")],
     names_tools: true,
     ids_name_tools: false,
     titles_are_commands: false,
+    inputs_follow: true,
     stops_when_denied: true,
     ask_tool: ask_user::TOOL,
     own_call: Some(OwnCall { title: "{server}_ask_user", id: "" }),
-    // The value of `OPENCODE_ASKS`, except that our tool needs no permission.
-    asking_env: &[(
-        "OPENCODE_PERMISSION",
-        r#"{"*":"ask","bash":"ask","edit":"ask","webfetch":"ask","task":"ask","external_directory":"ask","{server}_ask_user":"allow"}"#,
-    )],
+    rules: Some(RuleFormat::OpenCode),
     leaves_servers: true,
     counts_turns: false,
     native: &native::OPENCODE,
@@ -136,10 +138,11 @@ pub(crate) static GENERIC: Profile = Profile {
     names_tools: false,
     ids_name_tools: false,
     titles_are_commands: false,
+    inputs_follow: false,
     stops_when_denied: false,
     ask_tool: ask_user::TOOL,
     own_call: None,
-    asking_env: &[],
+    rules: None,
     leaves_servers: true,
     counts_turns: false,
     native: &NONE,

@@ -1,5 +1,6 @@
 //! The driver with an agent that says what no recording has.
 
+mod always;
 mod limits;
 
 use super::Acp;

@@ -176,6 +176,7 @@ impl Acp {
         turn.events.push(AgentEvent::Tool {
             call: CallKey::of(id),
             category: call.category(),
+            name: call.name.clone().unwrap_or_default(),
             title: news.then(|| call.title().into()),
             locations: call.locations.clone(),
             parent: None,
@@ -215,6 +216,7 @@ impl Acp {
         if !known || !over {
             self.show(&id, turn);
         }
+        self.ask_deferred(&id, over, turn);
         if over {
             self.tool_over(&id, update, status == "failed", turn);
         }

@@ -59,6 +59,7 @@ impl Claude {
         turn.events.push(AgentEvent::Tool {
             call: CallKey::of(&call),
             category: tools::category(&name),
+            name: (*name).to_owned(),
             title: Some(tools::title(&name, input.as_ref()).into()),
             locations: tools::locations(input.as_ref()),
             parent,

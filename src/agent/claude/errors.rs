@@ -1,6 +1,7 @@
 //! Maps Claude Code's error messages to our codes. Ignores its exit code, which says nothing about the cause.
 
 use crate::agent::json::{Object, Raw};
+use crate::agent::limit::Limit;
 use crate::agent::{TurnOver, said};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{AgentExit, Text};
@@ -59,11 +60,9 @@ pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown
     if unknown_session && subtype == "error_during_execution" && result.count("num_turns") == Some(0) {
         return TurnOver::Failed(Failure::session_not_found("Claude Code").saying(said));
     }
-    let limit =
-        |field: &str| Failure::new(Code::LimitReached, format!("The run reached {field}: raise it or split the task."));
     let failure = match (subtype.as_str(), reason.as_str(), class.as_deref()) {
-        ("error_max_turns", ..) => limit("max_turns"),
-        ("error_max_budget_usd", ..) => limit("max_cost_usd"),
+        ("error_max_turns", ..) => Limit::MaxTurns.reached(),
+        ("error_max_budget_usd", ..) => Limit::MaxCostUsd.reached(),
         (_, "prompt_too_long" | "blocking_limit", _) => Failure::context_exceeded(),
         (_, _, Some("model_not_found")) => Failure::model_not_found(),
         (_, _, Some("authentication_failed")) => auth(status),

@@ -1,7 +1,7 @@
 //! Claude Code's command line and environment.
 
 use crate::agent::argument;
-use crate::protocol::failure::Failure;
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::json::to_line;
 use crate::protocol::request::{McpServer, Settings};
 use serde_json::{Map, Value, json};
@@ -51,14 +51,27 @@ pub(super) fn arguments(
     }
     let lists = [
         ("add_dirs", "--add-dir", Some(&settings.add_dirs)),
-        ("allowed_tools", "--allowedTools", settings.allowed_tools.as_ref()),
         ("disallowed_tools", "--disallowedTools", settings.disallowed_tools.as_ref()),
     ];
+    if let Some(tools) = &settings.allowed_tools {
+        give("allowed_tools", "--tools", built_in(tools)?)?;
+    }
     for (field, flag, values) in lists {
         values.into_iter().flatten().try_for_each(|value| give(field, flag, value.clone()))?;
     }
     args.extend(settings.agent_args.iter().cloned());
     Ok(args)
+}
+
+/// The built-in tools in `allowed_tools`. Claude Code offers those of MCP servers all the same; the run denies them.
+/// `--allowedTools` would not limit anything, and would allow without a question.
+fn built_in(tools: &[String]) -> Result<String, Failure> {
+    if tools.iter().any(|tool| tool.contains(['(', ','])) {
+        let message = "run.start: `allowed_tools` takes names of tools for this agent, such as Bash: use `permissions` or \
+                       `disallowed_tools` for a part of what a tool does.";
+        return Err(Failure::new(Code::InvalidRequest, message));
+    }
+    Ok(tools.iter().filter(|tool| !tool.starts_with("mcp__")).map(String::as_str).collect::<Vec<_>>().join(","))
 }
 
 fn mcp_config(servers: &[McpServer], asking: Option<(String, Value)>) -> Option<String> {

@@ -26,6 +26,7 @@ use self::errors::ApiError;
 use self::speech::Blocks;
 use self::tools::Calls;
 use super::json::{Index, Object, Raw, is_blank};
+use super::limit::{Keeper, Limit};
 use super::mcp;
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, Turn, TurnOver, Wants};
 use super::{ask_user, no_such_mode, without_effect};
@@ -60,6 +61,8 @@ pub(crate) struct Claude {
     api_error: Option<ApiError>,
     /// The usage of all turns so far.
     used: Usage,
+    /// The usage of the current turn so far, if `max_tokens` needs it before the turn's end.
+    streamed: Option<Usage>,
     /// The number of our control requests so far.
     requests: u64,
     /// Whether the model is offered the tool `ask_user`.
@@ -88,6 +91,7 @@ impl Claude {
             cost_before: None,
             api_error: None,
             used: Usage::default(),
+            streamed: None,
             requests: 0,
             offers_asking: false,
             names: asking::Names::default(),
@@ -104,7 +108,10 @@ impl Claude {
     fn message(&mut self, message: &Object<'_>, turn: &mut Turn) {
         let read = match message.str("type").as_deref() {
             Some("assistant") => self.assistant(message, turn),
-            Some("stream_event") => self.speech.stream_event(message, turn),
+            Some("stream_event") => {
+                self.count_tokens(message, turn);
+                self.speech.stream_event(message, turn)
+            }
             Some("user") => self.user(message, turn),
             Some("system") => self.system(message, turn),
             Some("control_request") => self.control_request(message, turn),
@@ -173,6 +180,17 @@ impl Driver for Claude {
         }
     }
 
+    fn keeper(&self, limit: Limit) -> Keeper {
+        match limit {
+            Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
+            Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools if self.is_recording() => Keeper::Run,
+            Limit::MaxTurns | Limit::McpServers if self.is_recording() => Keeper::Nobody,
+            Limit::MaxTurns | Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => {
+                Keeper::Agent
+            }
+        }
+    }
+
     fn takes_images(&self) -> bool {
         !self.is_recording()
     }
@@ -200,7 +218,9 @@ impl Driver for Claude {
         self.cost_before = settings.session_cost_usd;
         self.wants = Wants::of(settings);
         let server = self.offers_asking.then(|| self.names.config());
-        let args = launch::arguments(settings, self.wants.full, server)?;
+        // Only the events of a stream report the tokens before the end of the turn.
+        self.streamed = settings.max_tokens.map(|_| Usage::default());
+        let args = launch::arguments(settings, self.wants.full || self.streamed.is_some(), server)?;
         Ok(Launch {
             env_remove: vec!["CLAUDECODE".into()],
             send: vec![control::user_line(&launch::guarded(&settings.prompt, settings.raw_prompt), &settings.attached)],

@@ -28,10 +28,27 @@ impl Claude {
         Some(())
     }
 
+    /// Reports the tokens of a response: the input at its beginning, and the output at its end.
+    pub(super) fn count_tokens(&mut self, line: &Object<'_>, turn: &mut Turn) {
+        let Some(streamed) = &mut self.streamed else { return };
+        let Some(event) = line.object("event") else { return };
+        let used = match event.str("type").as_deref() {
+            Some("message_start") => {
+                let used = event.object("message").map(|message| usage::of_turn(&message)).unwrap_or_default();
+                Usage { output_tokens: None, ..used }
+            }
+            Some("message_delta") => Usage { output_tokens: usage::of_turn(&event).output_tokens, ..Usage::default() },
+            _ => return,
+        };
+        *streamed = streamed.plus(&used);
+        turn.events.push(AgentEvent::Usage(self.used.plus(streamed)));
+    }
+
     /// The usage of this run so far. In a resumed session, the sums over the process include the usage of earlier runs
     /// (seen with 2.1.330). In that case the turns are added up, and the cost is known only if the cost of the earlier
     /// runs is known.
     fn usage(&mut self, result: &Object<'_>) -> Usage {
+        self.streamed = self.streamed.map(|_| Usage::default());
         self.used = self.used.plus(&usage::of_turn(result));
         match usage::of_process(result).filter(|_| !self.resuming) {
             Some(usage) => usage,

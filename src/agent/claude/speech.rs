@@ -134,8 +134,14 @@ impl Blocks {
                     }
                 }
             }
-            _ if chunks.left() == 0 => return,
-            _ => (MessageKey::next(&mut self.blocks), String::new()),
+            other => {
+                // Claude Code asked for the answer again, here without streaming, and does not say so.
+                turn.events.extend(other.map(|stream| AgentEvent::Withdrawn { message: stream.key }));
+                if chunks.left() == 0 {
+                    return;
+                }
+                (MessageKey::next(&mut self.blocks), String::new())
+            }
         };
         if chunks.left() > LONG && self.long.is_empty() {
             turn.events.push(speech(key, parent, thinking, rest, false));
@@ -182,7 +188,12 @@ impl Blocks {
             "content_block_delta" => return self.delta(&event.object("delta")?, parent, turn),
             "message_start" => {
                 let id = event.object("message")?.string("id")?;
-                self.change(parent, |one, _| one.message = id);
+                // Claude Code asks for a stalled answer again without saying so.
+                let stalled = self.change(parent, |one, _| {
+                    one.message = id;
+                    one.stream.take()
+                });
+                turn.events.extend(stalled.map(|stream| AgentEvent::Withdrawn { message: stream.key }));
             }
             "content_block_stop" => {
                 let input = self.change(parent, |one, _| one.input.take());

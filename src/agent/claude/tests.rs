@@ -92,3 +92,29 @@ fn a_result_of_a_refused_task_is_refused() {
     });
     assert_eq!(code, Some(Code::Refused));
 }
+
+/// Claude Code requests a stalled answer again, as a stream or whole, and reports no retry.
+#[test]
+fn a_stalled_answer_is_withdrawn_when_another_one_begins() {
+    let delta = |text: &str| {
+        let delta = json!({"type": "text_delta", "text": text});
+        streamed(None, &json!({"type": "content_block_delta", "delta": delta}))
+    };
+    let start = |id: &str| streamed(None, &json!({"type": "message_start", "message": {"id": id}}));
+    let whole = content("assistant", "msg_2", None, &json!([{"type": "text", "text": "I am done"}]));
+    for again in [vec![whole.clone()], vec![start("msg_2"), delta("I am "), whole.clone()]] {
+        let mut claude = Claude::new(Base::command("claude"));
+        let lines = [vec![start("msg_1"), delta("I am ")], again].concat();
+        let said: Vec<String> = lines
+            .iter()
+            .flat_map(|line| events(&mut claude, line))
+            .filter_map(|event| match event {
+                AgentEvent::Text { message, piece, .. } => Some(format!("{} {}", message.0, piece.shown())),
+                AgentEvent::Withdrawn { message } => Some(format!("{} withdrawn", message.0)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(said[..2], ["1 I am ", "1 withdrawn"]);
+        assert_eq!(said[2..].iter().map(|text| text.trim_start_matches("2 ")).collect::<String>(), "I am done");
+    }
+}

@@ -3,7 +3,8 @@
 use crate::agent::json::Object;
 use crate::protocol::outbound::Usage;
 
-/// The usage of one turn, without its sub-agents. Claude's `input_tokens` exclude the cache; ours include it.
+/// The usage of one turn, without its sub-agents, or of one response of the model. Claude's `input_tokens` exclude the
+/// cache; ours include it.
 pub(super) fn of_turn(result: &Object<'_>) -> Usage {
     let Some(usage) = result.object("usage") else { return Usage::default() };
     let cached = usage.count("cache_read_input_tokens");

@@ -1,7 +1,7 @@
 //! Codex's requests and their answers: approvals, its own question tool, MCP elicitations, our question tool, and
 //! questions in a message that Codex does not wait for.
 
-use super::items::{Items, Spot, command};
+use super::items::{Items, Spot, whole_command};
 use crate::agent::ask_user::{self, choices};
 use crate::agent::detail::{join, rest};
 use crate::agent::form::Form;
@@ -98,7 +98,7 @@ const REQUEST: [&str; 7] =
 fn command_approval(params: &Object<'_>, cwd: &Path) -> Ask {
     let (category, title, action) = match params.object("networkApprovalContext").and_then(|net| net.string("host")) {
         Some(host) => (Category::Fetch, title("Network", &host), host),
-        None => (Category::Execute, title("Shell", &command(params)), whole_command(params)),
+        None => (Category::Execute, title("Shell", &whole_command(params)), whole_command(params)),
     };
     let is_shown = |name: &str, value: Raw<'_>| match name {
         "networkApprovalContext" => value.object().is_some_and(|net| net.iter().all(|(name, _)| name == "host")),
@@ -117,18 +117,6 @@ fn command_approval(params: &Object<'_>, cwd: &Path) -> Ask {
         text,
         scope,
     )
-}
-
-/// The command without its shell wrapper, unless Codex left out more than the wrapper. Codex omits parts of a script
-/// that it considers unimportant, such as a change of the directory.
-fn whole_command(params: &Object<'_>) -> String {
-    let short = command(params);
-    let Some(whole) = params.str("command") else { return short.into_owned() };
-    let unquoted = ["'", "\"", ""].iter().find_map(|quote| {
-        let script = whole.strip_suffix(quote)?.strip_suffix(&*short)?.strip_suffix(quote)?;
-        (script.ends_with(" -lc ") || script.ends_with(" -c ")).then_some(())
-    });
-    if unquoted.is_some() { short.into_owned() } else { whole.into_owned() }
 }
 
 /// The question about a patch. The request itself names no file; the item that began before it does.

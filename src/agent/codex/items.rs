@@ -194,9 +194,16 @@ impl Items {
             }
             // If a command is refused at once, the first message about it is its end.
             if is_new {
-                let Tool { category, title, locations } = tool;
+                let Tool { category, name, title, locations } = tool;
                 let (call, parent) = (CallKey::of(&key), spot.parent);
-                turn.events.push(AgentEvent::Tool { call, category, title: Some(title.into()), locations, parent });
+                turn.events.push(AgentEvent::Tool {
+                    call,
+                    category,
+                    name,
+                    title: Some(title.into()),
+                    locations,
+                    parent,
+                });
             }
         }
         for raw in item.array("receiverThreadIds") {
@@ -269,9 +276,10 @@ fn part_key(item: &str, part: &str, at: u64) -> String {
     format!("{item}/{part}{at}")
 }
 
-/// The category and title of a tool call.
+/// The category, name and title of a tool call.
 struct Tool {
     category: Category,
+    name: String,
     title: String,
     locations: Vec<Place>,
 }
@@ -282,7 +290,7 @@ fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
     let (category, title) = match kind {
         "commandExecution" => {
             locations = item.objects("commandActions").filter_map(|action| at(action.string("path")?)).collect();
-            (Category::Execute, title("Shell", &command(item)))
+            (Category::Execute, title("Shell", &whole_command(item)))
         }
         "fileChange" => {
             locations = item.objects("changes").filter_map(|change| at(change.string("path")?)).collect();
@@ -305,15 +313,60 @@ fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
         "imageGeneration" => (Category::Other, "Image generation".into()),
         _ => return None,
     };
-    Some(Tool { category, title, locations })
+    Some(Tool { category, name: tool_name(kind, item), title, locations })
+}
+
+/// The tool behind an item, by the name under which Codex offers it to the model.
+fn tool_name(kind: &str, item: &Object<'_>) -> String {
+    let field = |name: &str| item.string(name).unwrap_or_default();
+    match kind {
+        "commandExecution" => "exec_command".into(),
+        "fileChange" => "apply_patch".into(),
+        "webSearch" => "web_search".into(),
+        "mcpToolCall" => format!("mcp__{}__{}", field("server"), field("tool")),
+        "imageView" => "view_image".into(),
+        "imageGeneration" => "image_generation".into(),
+        // A call of another agent, and a tool of ours.
+        _ => field("tool"),
+    }
 }
 
 fn at(path: String) -> Option<Place> {
     (!path.is_empty()).then(|| Place { path: path.into(), line: None })
 }
 
-/// A command without its shell wrapper.
-pub(super) fn command<'a>(item: &Object<'a>) -> Cow<'a, str> {
+/// The command without its shell wrapper, unless Codex left out more than the wrapper. Codex omits parts of a script
+/// that it considers unimportant, such as a change of the directory.
+pub(super) fn whole_command(params: &Object<'_>) -> String {
+    let short = first_action(params);
+    let Some(whole) = params.str("command") else { return short.into_owned() };
+    let unquoted = ["'", "\"", ""].iter().find_map(|quote| {
+        let wrapper = whole.strip_suffix(quote)?.strip_suffix(&*short)?.strip_suffix(quote)?;
+        is_shell(wrapper).then_some(())
+    });
+    if unquoted.is_some() { short.into_owned() } else { whole.into_owned() }
+}
+
+/// Whether a text is a known shell with flags, up to its script: `/bin/bash -lc `.
+fn is_shell(wrapper: &str) -> bool {
+    let Some((shell, flags)) = wrapper.strip_suffix(' ').and_then(|wrapper| wrapper.split_once(' ')) else {
+        return false;
+    };
+    let folder = shell.rsplit_once('/').map_or("/", |(folder, _)| folder);
+    let name = shell.rsplit('/').next().unwrap_or_default();
+    let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte));
+    let is_flag = |flag: &str| flag.strip_prefix('-').is_some_and(|flag| flag.bytes().all(|b| b.is_ascii_lowercase()));
+    let is_known = ["sh", "bash", "zsh", "dash", "ksh"].contains(&name);
+    let ends = flags.rsplit(' ').next().is_some_and(|flag| flag.ends_with('c'));
+    is_known
+        && ["/", "/bin", "/usr/bin", "/usr/local/bin"].contains(&folder)
+        && plain(shell)
+        && flags.split(' ').all(is_flag)
+        && ends
+}
+
+/// The command of the only action that Codex sees in a script, or else the script.
+fn first_action<'a>(item: &Object<'a>) -> Cow<'a, str> {
     let mut actions = item.objects("commandActions");
     match (actions.next(), actions.next()) {
         (Some(only), None) => only.str("command"),

@@ -65,7 +65,7 @@ fn server_name(server: &McpServer) -> Result<&str, Failure> {
 }
 
 /// The settings that Codex supports.
-pub(super) const FOLLOWS: &[&str] = &["model", "effort", "system_prompt", "output_schema", "mcp_servers", "add_dirs"];
+pub(super) const FOLLOWS: &[&str] = &["model", "effort", "system_prompt", "output_schema", "add_dirs"];
 
 /// Our `clientInfo`. The version is the protocol's, so that recordings do not depend on a release.
 pub(super) fn initialize(progress: Level) -> Value {
@@ -90,9 +90,12 @@ pub(super) fn initialize(progress: Level) -> Value {
 }
 
 /// `thread/start` or `thread/resume`, with its parameters. Omits `cwd`, with which Codex would write a trust entry into
-/// the user's configuration. Sets `untrusted`, so that Codex asks as other agents do and our policy answers.
+/// the user's configuration. Sets `untrusted`, so that Codex asks as other agents do and our policy answers. Where the
+/// run may read but not act, Codex's own sandbox keeps its commands from writing, and they run without a request.
 pub(super) fn thread(settings: &Settings) -> (&'static str, Value) {
-    let mut params = json!({"approvalPolicy": "untrusted", "sandbox": "workspace-write"});
+    let (asks, sandbox) =
+        if settings.reads_unasked() { ("on-request", "read-only") } else { ("untrusted", "workspace-write") };
+    let mut params = json!({"approvalPolicy": asks, "sandbox": sandbox});
     if let Some(model) = &settings.model {
         params["model"] = json!(model);
     }

@@ -20,6 +20,7 @@ use self::ask::CodexRequest;
 use self::items::{Items, Spot};
 use super::hash::hash;
 use super::json::{Index, Object, Raw};
+use super::limit::{Keeper, Limit};
 use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
@@ -328,7 +329,8 @@ impl Codex {
             cached_input_tokens: sum(self.used.cached_input_tokens, "cachedInputTokens"),
             cost_usd: None,
         };
-        turn.events.push(AgentEvent::Usage(self.used));
+        // One notification for each response of the model.
+        turn.events.extend([AgentEvent::ModelCalled, AgentEvent::Usage(self.used)]);
         Some(())
     }
 
@@ -401,6 +403,17 @@ impl Driver for Codex {
             deltas: Some(true),
             structured_output: Some(true),
             usage: Some(true),
+        }
+    }
+
+    fn keeper(&self, limit: Limit) -> Keeper {
+        match limit {
+            // Codex has no limits of its own, and reports no cost.
+            Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens | Limit::AllowedTools | Limit::DisallowedTools => {
+                Keeper::Run
+            }
+            Limit::MaxCostUsd => Keeper::Nobody,
+            Limit::McpServers => Keeper::Agent,
         }
     }
 

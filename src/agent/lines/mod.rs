@@ -12,6 +12,7 @@ mod command;
 mod tests;
 
 use self::command::{MODEL, PROMPT, SESSION, Values};
+use super::limit::{Keeper, Limit};
 use super::text::FinalAnswer;
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, Wants, without_effect};
 use crate::clean::Cleaner;
@@ -207,6 +208,11 @@ impl Driver for LinesDriver {
             structured_output: Some(false),
             usage: Some(false),
         }
+    }
+
+    /// A command reports neither its tools nor its usage.
+    fn keeper(&self, _limit: Limit) -> Keeper {
+        Keeper::Nobody
     }
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {

@@ -1,6 +1,7 @@
 //! A command of the plan as the driver of a part of the run. Its process is treated like an agent's process, from the
 //! marker to the ladder that stops it. Its stdout and stderr are joined in order, and their end is kept, redacted.
 
+use crate::agent::limit::{Keeper, Limit};
 use crate::agent::{AgentEvent, AskKey, CallKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
 use crate::clean::Cleaner;
 use crate::protocol::failure::Failure;
@@ -95,11 +96,17 @@ impl Driver for VerifyStep {
         Capabilities::only_asking(Vec::new())
     }
 
+    /// Nothing here calls a model or a tool.
+    fn keeper(&self, _limit: Limit) -> Keeper {
+        Keeper::Agent
+    }
+
     fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         if let Some(title) = self.title.clone() {
             turn.events.push(AgentEvent::Tool {
                 call: CallKey::of(KEY),
                 category: Category::Execute,
+                name: "sh".to_owned(),
                 title: Some(Text::from(title)),
                 locations: Vec::new(),
                 parent: None,

@@ -14,18 +14,37 @@ const SUBJECT: usize = 72;
 /// The maximum time for git to list the changes.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Adds the files that a list names and commits them alone: what else is staged stays so. A commit that git refuses
-/// leaves nothing of these files staged. `$1`: the list, with NULs; `$2`: the message; `$3`: git, found by the rule for
-/// agents, since the shell would also search folders of the project.
-pub(super) const SCRIPT: &str = r#"exec 2>&1
-git=$3
-set -- --pathspec-from-file="$1" --pathspec-file-nul "$2"
-"$git" --literal-pathspecs add -A "$1" "$2" || exit
-"$git" --literal-pathspecs commit --quiet --cleanup=whitespace -m "$3" --only "$1" "$2" && exit
-status=$?
-"$git" --literal-pathspecs reset --quiet "$1" "$2"
-exit $status
-"#;
+/// A step of a commit, in a shell. Each has a time limit of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GitStep {
+    /// Stages the files that the list names.
+    Add,
+    /// Commits these files alone: what else is staged stays so.
+    Commit,
+    /// Unstages them, after a commit that failed.
+    Reset,
+}
+
+impl GitStep {
+    /// The script of the step. `$1`: the list of files, with NULs; `$2`: the message; `$3`: git, found by the rule for
+    /// agents, since the shell would also search folders of the project. The caller's variables may lead git to another
+    /// repository, as inside a hook. Nothing that git starts of its own may outlive the step.
+    pub(super) fn script(self) -> String {
+        let command = match self {
+            GitStep::Add => "add -A \"$files\" --pathspec-file-nul",
+            GitStep::Commit => {
+                "commit --quiet --cleanup=whitespace -m \"$message\" --only \"$files\" --pathspec-file-nul"
+            }
+            GitStep::Reset => "reset --quiet \"$files\" --pathspec-file-nul",
+        };
+        format!(
+            "exec 2>&1\nfiles=--pathspec-from-file=$1 message=$2 git=$3\n\
+             unset $(\"$git\" rev-parse --local-env-vars) GIT_NAMESPACE GIT_CEILING_DIRECTORIES GIT_GLOB_PATHSPECS \
+             GIT_NOGLOB_PATHSPECS GIT_ICASE_PATHSPECS\n\
+             exec \"$git\" -c gc.auto=0 -c maintenance.auto=false -c core.fsmonitor=false --literal-pathspecs {command}\n"
+        )
+    }
+}
 
 /// The work tree before the first phase.
 #[derive(Debug)]
@@ -148,7 +167,7 @@ pub(crate) fn list(files: &[PathBuf]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Commits, NoCommits, SCRIPT, Share, head, list, look, message};
+    use super::{Commits, GitStep, NoCommits, Share, head, list, look, message};
     use crate::process::git::{Baseline, BaselineResult};
     use std::fs;
     use std::path::Path;
@@ -168,12 +187,19 @@ mod tests {
     fn commit(commits: &Commits, files: &[std::path::PathBuf]) -> bool {
         let at = commits.root().join(".git/list");
         fs::write(&at, list(files)).unwrap();
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", SCRIPT, "sh"]).arg(&at).arg(message(1, "It", "p", ["T1.1"])).arg(commits.git());
-        command.current_dir(commits.root());
-        let names = [("GIT_AUTHOR_NAME", "A"), ("GIT_AUTHOR_EMAIL", "a@b.c")];
-        command.envs(names).envs([("GIT_COMMITTER_NAME", "A"), ("GIT_COMMITTER_EMAIL", "a@b.c")]);
-        command.status().unwrap().success()
+        let step = |step: GitStep| {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", &step.script(), "sh"]).arg(&at).arg(message(1, "It", "p", ["T1.1"])).arg(commits.git());
+            command.current_dir(commits.root());
+            // As inside a hook of another repository.
+            command.envs([("GIT_DIR", "/nowhere/.git"), ("GIT_INDEX_FILE", "/nowhere/index"), ("GIT_WORK_TREE", "/")]);
+            let names = [("GIT_AUTHOR_NAME", "A"), ("GIT_AUTHOR_EMAIL", "a@b.c")];
+            command.envs(names).envs([("GIT_COMMITTER_NAME", "A"), ("GIT_COMMITTER_EMAIL", "a@b.c")]);
+            command.status().unwrap().success()
+        };
+        let done = step(GitStep::Add) && step(GitStep::Commit);
+        assert!(done || step(GitStep::Reset));
+        done
     }
 
     fn now(at: &Path) -> Option<BaselineResult> {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Guarded {
     /// The project's folder: absolute, without links.
     pub(super) project: PathBuf,
-    /// The paths, relative to it.
+    /// The paths, relative to it or absolute.
     pub(super) paths: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ impl Judge for Guarded {
             | Category::Mode
             | Category::Other => false,
         });
-        let covered = |path: &Path| path.strip_prefix(&self.project).is_ok_and(|path| covers(&self.paths, path));
+        let covered = |path: &Path| covers(&self.project, &self.paths, path);
         let guarded = |path: &str| {
             let path = Path::new(path);
             covered(&absolute(&self.project, path)) || real(&self.project, path).is_some_and(|path| covered(&path))

@@ -45,9 +45,16 @@ pub(crate) struct Failing {
     pub(crate) exit_code: Option<i32>,
     pub(crate) signal: Option<i32>,
     pub(crate) timed_out: bool,
+    /// The protected paths that it changed. It has failed then, whatever its exit status.
+    pub(crate) changed: Vec<String>,
+    /// Whether there is no `/bin/sh` to run it.
+    pub(crate) no_shell: bool,
     /// The end of its joined stdout and stderr, redacted.
     pub(crate) output: String,
 }
+
+/// The exit status with which a shell reports that it did not find a command.
+const NOT_FOUND: i32 = 127;
 
 /// The reason why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +67,23 @@ pub(crate) enum Fault {
     Idle,
     /// A manual check was answered with No.
     Manual(String),
+}
+
+impl Failing {
+    /// Whether the shell did not find the command.
+    pub(crate) fn not_found(&self) -> bool {
+        self.exit_code == Some(NOT_FOUND)
+    }
+}
+
+impl Fault {
+    fn no_shell(&self) -> bool {
+        matches!(self, Fault::Command(failing) if failing.no_shell)
+    }
+
+    fn not_found(&self) -> bool {
+        matches!(self, Fault::Command(failing) if failing.not_found())
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +137,9 @@ pub(crate) trait World {
     fn tell(&mut self, at: Attempt, step: PhaseState, why: Option<&Fault>);
     /// Gives the agent a turn, and restores plan.md after it.
     fn turn(&mut self, at: Attempt, prompt: TurnPrompt<'_>) -> Result<AgentTurn, Self::Stop>;
-    /// The protected paths that changed since the phase began.
+    /// Records the protected paths of all phases, before the final check.
+    fn begin_final(&mut self) -> Result<(), Self::Stop>;
+    /// The protected paths that changed since the phase, or the final check, began.
     fn differences(&mut self, phase: usize) -> Result<Vec<String>, Self::Stop>;
     /// Runs a command. `None`: it passed.
     fn command(&mut self, at: Attempt, command: &str) -> Result<Option<Failing>, Self::Stop>;
@@ -132,6 +158,10 @@ pub(crate) enum Why {
     NoProgress,
     /// The agent says that it cannot continue.
     Blocked(String),
+    /// There is no `/bin/sh`.
+    NoShell,
+    /// A command was not found in two attempts in a row.
+    NotFound,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -234,7 +264,9 @@ impl<'p> Loop<'p> {
                 return Ok(None);
             };
             let why = match turn.blocked {
+                _ if fault.no_shell() => Some(Why::NoShell),
                 Some(reason) => Some(Why::Blocked(reason)),
+                None if fault.not_found() && last.as_ref().is_some_and(Fault::not_found) => Some(Why::NotFound),
                 None if idle >= 2 => Some(Why::NoProgress),
                 None if number >= self.attempts => Some(Why::Verification),
                 None => None,
@@ -262,7 +294,7 @@ impl<'p> Loop<'p> {
         world.tell(at, PhaseState::Verifying, None);
         let phase = &self.phases[at.phase];
         for command in &phase.commands {
-            if let Some(failing) = world.command(at, command)? {
+            if let Some(failing) = run_command(at, command, world)? {
                 return Ok(Some(Fault::Command(failing)));
             }
             self.passed.insert(command);
@@ -281,22 +313,27 @@ impl<'p> Loop<'p> {
 
     /// Runs every command that has not passed since the agent's last turn. `None`: a phase was reopened.
     fn final_check<W: World>(&mut self, world: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
+        let mut begun = false;
         for (index, phase) in self.phases.iter().enumerate() {
             let at = Attempt { phase: index, number: 0 };
             for command in &phase.commands {
                 if self.passed.contains(command.as_str()) {
                     continue;
                 }
-                let Some(failing) = world.command(at, command)? else {
+                if !std::mem::replace(&mut begun, true) {
+                    world.begin_final()?;
+                }
+                let Some(failing) = run_command(at, command, world)? else {
                     self.passed.insert(command);
                     continue;
                 };
                 self.progress[index].state = PhaseOutcome::Failed;
                 world.mark(Attempt { phase: index, number: self.progress[index].attempts }, Mark::Reopened)?;
                 let fault = Fault::Command(failing.clone());
-                if self.reopened[index].replace(failing).is_some() {
+                if self.reopened[index].replace(failing).is_some() || fault.no_shell() {
                     world.tell(at, PhaseState::Failed, Some(&fault));
-                    return Ok(Some(LoopEnd::Failed(at, Why::Verification, fault)));
+                    let why = if fault.no_shell() { Why::NoShell } else { Why::Verification };
+                    return Ok(Some(LoopEnd::Failed(at, why, fault)));
                 }
                 world.tell(at, PhaseState::Reopened, Some(&fault));
                 return Ok(None);
@@ -304,6 +341,18 @@ impl<'p> Loop<'p> {
         }
         Ok(Some(LoopEnd::Complete))
     }
+}
+
+/// Runs a command. A command that changes a protected path has failed: it could rewrite the next check. `None`: it
+/// passed.
+fn run_command<W: World>(at: Attempt, command: &str, world: &mut W) -> Result<Option<Failing>, W::Stop> {
+    let failing = world.command(at, command)?;
+    let changed = world.differences(at.phase)?;
+    if changed.is_empty() {
+        return Ok(failing);
+    }
+    let passed = || Failing { command: command.to_owned(), exit_code: Some(0), ..Failing::default() };
+    Ok(Some(Failing { changed, ..failing.unwrap_or_else(passed) }))
 }
 
 #[cfg(test)]

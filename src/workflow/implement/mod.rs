@@ -16,6 +16,7 @@ mod command;
 mod commit;
 mod conversation;
 mod judge;
+mod kept_state;
 mod machine;
 mod observer;
 mod plan_file;
@@ -62,7 +63,7 @@ fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<Strin
         Some(look) => Some(ready.commits(outer.errand(None, look)?)?),
         None => None,
     };
-    ready.consentable(&settings)?;
+    ready.consentable(&settings, &outer.redactor())?;
     for (warning, text) in std::mem::take(&mut ready.warnings) {
         outer.warn(warning, text);
     }

@@ -2,6 +2,7 @@
 //! agent did something. At the end of the part it returns both, and the agent's driver for a further turn.
 
 use super::blocked::{BlockedCutter, cut};
+use crate::agent::limit::{Keeper, Limit};
 use crate::agent::{
     AgentEvent, AskKey, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, text::FinalAnswer,
 };
@@ -82,9 +83,9 @@ impl Observer {
                 self.cutters.remove(&message);
                 AgentEvent::Withdrawn { message }
             }
-            AgentEvent::Tool { call, category, title, locations, parent } => {
+            AgentEvent::Tool { call, category, name, title, locations, parent } => {
                 self.calls.insert(call, category);
-                AgentEvent::Tool { call, category, title, locations, parent }
+                AgentEvent::Tool { call, category, name, title, locations, parent }
             }
             AgentEvent::ToolOver { call, state, output, facts } => {
                 let category = self.calls.remove(&call);
@@ -97,6 +98,7 @@ impl Observer {
             | AgentEvent::Partial { .. }
             | AgentEvent::Plan(_)
             | AgentEvent::PlanText(_)
+            | AgentEvent::ModelCalled
             | AgentEvent::Usage(_)
             | AgentEvent::Changed { .. }
             | AgentEvent::Ask { .. }
@@ -180,6 +182,10 @@ impl Driver for Observer {
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
         self.observe(turn, |inner, turn| inner.answer(key, replies, turn));
+    }
+
+    fn keeper(&self, limit: Limit) -> Keeper {
+        self.inner.as_ref().map_or(Keeper::Agent, |inner| inner.keeper(limit))
     }
 
     fn takes_turns(&self) -> bool {
@@ -306,7 +312,14 @@ mod tests {
         ] {
             let (mut observer, over) = observer(&[]);
             let (call, title) = (CallKey::of("c"), None);
-            observer.see(AgentEvent::Tool { call, category, title, locations: Vec::new(), parent: None });
+            observer.see(AgentEvent::Tool {
+                call,
+                category,
+                name: String::new(),
+                title,
+                locations: Vec::new(),
+                parent: None,
+            });
             observer.see(AgentEvent::ToolOver { call, state, output: None, facts: ToolFacts::default() });
             drop(observer);
             assert_eq!(over.recv().unwrap().acted, acted, "{category:?} {state:?}");

@@ -1,7 +1,7 @@
 //! The values for the prompts of a phase: its description, and the last failure.
 
 use super::machine::{Failing, Fault};
-use crate::clean::last_lines;
+use crate::clean::last_bytes;
 use crate::workflow::markdown::fenced;
 use crate::workflow::plan::PlanPhase;
 use std::fmt::Write;
@@ -34,12 +34,8 @@ pub(super) fn failure(attempt: u32, of: u32, fault: &Fault) -> String {
     let what = match fault {
         Fault::Command(failing) => command(failing),
         Fault::Protected(paths) => {
-            let mut text = "These protected files changed. Restore each to its state before this phase:\n".to_owned();
-            paths.iter().take(PATHS).for_each(|path| text.push_str(&format!("\n- {path}")));
-            if paths.len() > PATHS {
-                let _ = write!(text, "\n- and {} more", paths.len() - PATHS);
-            }
-            text
+            let what = "These protected files changed. Restore each to its state before this phase:\n";
+            format!("{what}{}", path_list(paths))
         }
         Fault::Idle => "Nothing was done: no file changed, and no tool ran that changes something. The commands were \
                         not run. Do the work of this phase."
@@ -47,6 +43,15 @@ pub(super) fn failure(attempt: u32, of: u32, fault: &Fault) -> String {
         Fault::Manual(text) => format!("A person checked the result. This does not hold:\n\n- {text}"),
     };
     format!("Attempt {attempt} of {of}\n\n{what}")
+}
+
+/// The first paths, each on a line of its own.
+fn path_list(paths: &[String]) -> String {
+    let mut text: String = paths.iter().take(PATHS).map(|path| format!("\n- {path}")).collect();
+    if paths.len() > PATHS {
+        let _ = write!(text, "\n- and {} more", paths.len() - PATHS);
+    }
+    text
 }
 
 /// A failed command with the end of its output.
@@ -58,7 +63,12 @@ fn command(failing: &Failing) -> String {
         (false, None, None) => "it could not be started".to_owned(),
     };
     let mut text = format!("{}\n\nResult: {how}\n\n", fenced("sh", &failing.command));
-    let output = last_lines(&failing.output, OUTPUT);
+    if !failing.changed.is_empty() {
+        text.push_str("It changed these protected files. Restore each, and keep the command from changing them:\n");
+        text.push_str(&path_list(&failing.changed));
+        text.push_str("\n\n");
+    }
+    let output = last_bytes(&failing.output, OUTPUT);
     match output.trim().is_empty() {
         true => text.push_str("It printed nothing."),
         false => {

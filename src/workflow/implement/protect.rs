@@ -1,7 +1,8 @@
 //! The protected paths of a phase: their contents before its first attempt, and their differences later.
 //!
-//! Files are compared by content and permissions, and not by times, which anybody can set. No link is followed: a link
-//! is compared by its target, even if it replaces a folder of the path.
+//! Files are compared by content and permissions, and not by times, which anybody can set. A link is compared by its
+//! target, even if it replaces a folder of the path, and the file or folder that it leads to is protected too. Only a
+//! link to a folder that contains the link is not followed.
 
 use crate::process::query::Until;
 use crate::protocol::failure::Failure;
@@ -11,9 +12,11 @@ use crate::workflow::project::HOME;
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt::Write;
 use std::fs::{self, Metadata, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -63,24 +66,96 @@ enum Held {
 pub(crate) struct ProtectedState {
     entries: Vec<String>,
     held: BTreeMap<PathBuf, Held>,
-    /// Random keys, so that nobody can construct two contents with the same digest.
-    keys: [RandomState; 2],
+    keys: Keys,
+}
+
+/// Random keys, so that nobody can construct two contents with the same digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Keys([u64; 4]);
+
+impl Keys {
+    fn random() -> Keys {
+        Keys([0; 4].map(|_: u64| RandomState::new().hash_one(0)))
+    }
+
+    #[expect(deprecated, reason = "std has no other hash with keys that a later run can use again")]
+    fn hashers(self) -> [std::hash::SipHasher; 2] {
+        let Keys([a, b, c, d]) = self;
+        [std::hash::SipHasher::new_with_keys(a, b), std::hash::SipHasher::new_with_keys(c, d)]
+    }
 }
 
 impl ProtectedState {
     /// Reads the paths, which are relative to the project's folder. Error: they exceed the limits, or the work was
     /// given up.
     pub(crate) fn take(project: &Path, entries: &[String], until: &Until) -> Result<ProtectedState, Unread> {
-        let keys = [RandomState::new(), RandomState::new()];
-        let held = Walk::new(project, &keys, until).all(entries)?;
+        let keys = Keys::random();
+        let held = Walk::new(project, keys, until).all(entries)?;
         Ok(ProtectedState { entries: entries.to_vec(), held, keys })
+    }
+
+    /// The state as text, for a later run: the keys, and a line for each path. Paths are in hex.
+    pub(super) fn record(&self) -> String {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let Keys([a, b, c, d]) = self.keys;
+        let mut text = format!("{a:x} {b:x} {c:x} {d:x}\n");
+        for (path, held) in &self.held {
+            let held = match held {
+                Held::File { permissions, size, digest: Some([one, two]) } => {
+                    format!("file {permissions:x} {size:x} {one:x} {two:x}")
+                }
+                Held::File { permissions, size, digest: None } => format!("file {permissions:x} {size:x}"),
+                Held::Link(target) => format!("link {}", hex(target.as_bytes())),
+                Held::Folder => "folder".to_owned(),
+                Held::Other => "other".to_owned(),
+            };
+            let _ = writeln!(text, "{} {held}", hex(path.as_os_str().as_bytes()));
+        }
+        text
+    }
+
+    /// Reads a state from text. `None`: the text is not such a record.
+    pub(super) fn parse(entries: &[String], text: &str) -> Option<ProtectedState> {
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        let bytes = |text: &str| -> Option<Vec<u8>> {
+            let pair = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+            (0..text.len()).step_by(2).map(pair).collect()
+        };
+        let mut lines = text.lines();
+        let keys: Vec<u64> = lines.next()?.split(' ').map(number).collect::<Option<_>>()?;
+        let mut held = BTreeMap::new();
+        for line in lines {
+            let words: Vec<&str> = line.split(' ').collect();
+            let one = match words[1..] {
+                ["file", permissions, size, ref digest @ ..] => Held::File {
+                    permissions: u32::try_from(number(permissions)?).ok()?,
+                    size: number(size)?,
+                    digest: match digest {
+                        [one, two] => Some([number(one)?, number(two)?]),
+                        _ => None,
+                    },
+                },
+                ["link", target] => Held::Link(OsString::from_vec(bytes(target)?)),
+                ["folder"] => Held::Folder,
+                ["other"] => Held::Other,
+                _ => return None,
+            };
+            held.insert(PathBuf::from(OsString::from_vec(bytes(words[0])?)), one);
+        }
+        Some(ProtectedState { entries: entries.to_vec(), held, keys: Keys(keys.try_into().ok()?) })
+    }
+
+    /// The protected paths that only links lead to: relative to the project's folder if inside, otherwise absolute.
+    pub(crate) fn behind_links(&self) -> impl Iterator<Item = String> {
+        let is_new = |path: &&PathBuf| !self.entries.iter().any(|entry| path.starts_with(entry));
+        self.held.keys().filter(is_new).map(|path| path.to_string_lossy().into_owned())
     }
 
     /// The changed paths, in order, relative to the project's folder.
     pub(crate) fn differences(&self, project: &Path, until: &Until) -> Vec<String> {
         let mut now = BTreeMap::new();
         for entry in &self.entries {
-            let mut walk = Walk::new(project, &self.keys, until);
+            let mut walk = Walk::new(project, self.keys, until);
             match walk.all(std::slice::from_ref(entry)) {
                 Ok(held) => now.extend(held),
                 // The entry was below the limits before, so it changed. Nobody sees a result that was given up.
@@ -97,22 +172,27 @@ impl ProtectedState {
 
 struct Walk<'a> {
     project: &'a Path,
-    keys: &'a [RandomState; 2],
+    keys: Keys,
     until: &'a Until,
     held: BTreeMap<PathBuf, Held>,
+    /// Folders that links lead to, not yet walked.
+    linked: Vec<PathBuf>,
     files: usize,
     folders: usize,
     bytes: u64,
 }
 
 impl<'a> Walk<'a> {
-    fn new(project: &'a Path, keys: &'a [RandomState; 2], until: &'a Until) -> Walk<'a> {
-        Walk { project, keys, until, held: BTreeMap::new(), files: 0, folders: 0, bytes: 0 }
+    fn new(project: &'a Path, keys: Keys, until: &'a Until) -> Walk<'a> {
+        Walk { project, keys, until, held: BTreeMap::new(), linked: Vec::new(), files: 0, folders: 0, bytes: 0 }
     }
 
     fn all(&mut self, entries: &[String]) -> Result<BTreeMap<PathBuf, Held>, Unread> {
         for entry in entries {
             self.entry(Path::new(entry))?;
+        }
+        while let Some(folder) = self.linked.pop() {
+            self.folder(folder)?;
         }
         Ok(std::mem::take(&mut self.held))
     }
@@ -171,8 +251,26 @@ impl<'a> Walk<'a> {
         } else {
             Held::Other
         };
+        let is_link = matches!(held, Held::Link(_));
         self.held.insert(path, held);
-        Ok(())
+        if is_link { self.follow(&absolute) } else { Ok(()) }
+    }
+
+    /// Adds what a link leads to. Walks a folder later, so that the depth of links costs no stack.
+    fn follow(&mut self, link: &Path) -> Result<(), Unread> {
+        let Ok(target) = link.canonicalize() else { return Ok(()) };
+        if link.parent().and_then(|folder| folder.canonicalize().ok()).is_some_and(|at| at.starts_with(&target)) {
+            return Ok(());
+        }
+        let path = target.strip_prefix(self.project).map(Path::to_owned).unwrap_or_else(|_| target.clone());
+        match fs::symlink_metadata(&target) {
+            Ok(metadata) if metadata.is_dir() => {
+                self.linked.push(path);
+                Ok(())
+            }
+            Ok(metadata) => self.add(path, &metadata),
+            Err(_) => Ok(()),
+        }
     }
 
     fn count(&mut self, bytes: u64) -> Result<(), Unread> {
@@ -192,7 +290,7 @@ impl<'a> Walk<'a> {
         let file = OpenOptions::new().read(true).custom_flags(i32::try_from(flags).ok()?).open(path).ok()?;
         file.metadata().ok().filter(Metadata::is_file)?;
         let mut rest = file.take(size);
-        let mut hashers = [self.keys[0].build_hasher(), self.keys[1].build_hasher()];
+        let mut hashers = self.keys.hashers();
         let mut buffer = vec![0; 64 << 10];
         loop {
             match rest.read(&mut buffer).ok()? {
@@ -205,9 +303,9 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether a path, relative to the project's folder, is a protected path or lies in one.
-pub(crate) fn covers(entries: &[String], path: &Path) -> bool {
-    entries.iter().any(|entry| path.starts_with(entry))
+/// Whether an absolute path is a protected path or lies in one. `project`: the folder to which `entries` are relative.
+pub(crate) fn covers(project: &Path, entries: &[String], path: &Path) -> bool {
+    entries.iter().any(|entry| path.starts_with(project.join(entry)))
 }
 
 #[cfg(test)]
@@ -279,18 +377,41 @@ mod tests {
             fs::rename(at.join("tests"), at.join("moved")).unwrap();
             symlink("moved", at.join("tests")).unwrap();
         };
-        assert_eq!(after(swap_folder), ["tests", "tests/a", "tests/deep", "tests/deep/b"]);
+        let moved = ["moved", "moved/a", "moved/deep", "moved/deep/b"];
+        assert_eq!(after(swap_folder), [&moved[..], &["tests", "tests/a", "tests/deep", "tests/deep/b"]].concat());
         let swap_file = |at: &Path| {
             fs::rename(at.join("Makefile"), at.join("moved")).unwrap();
             symlink("moved", at.join("Makefile")).unwrap();
         };
-        assert_eq!(after(swap_file), ["Makefile"]);
-        // A loop of links ends, and the target of a link does not matter.
+        assert_eq!(after(swap_file), ["Makefile", "moved"]);
+        // A link to a folder around it protects nothing else.
         let folder = project();
         symlink("..", folder.path().join("tests/up")).unwrap();
         let before = ProtectedState::take(folder.path(), &["tests/".to_owned()], &soon()).unwrap();
         fs::write(folder.path().join("free"), "changed").unwrap();
         assert_eq!(before.differences(folder.path(), &soon()), [""; 0]);
+    }
+
+    #[test]
+    fn a_change_behind_a_link_is_found() {
+        let (folder, outside) = (project(), tempfile::tempdir().unwrap());
+        let at = folder.path().canonicalize().unwrap();
+        let shared = outside.path().canonicalize().unwrap().join("run.sh");
+        fs::create_dir_all(at.join("checks")).unwrap();
+        fs::write(&shared, "make test").unwrap();
+        symlink("../tests/deep", at.join("checks/deep")).unwrap();
+        symlink(&shared, at.join("checks/run.sh")).unwrap();
+        symlink("loop", at.join("checks/loop")).unwrap();
+        let take = || ProtectedState::take(&at, &["checks/".to_owned()], &soon()).unwrap();
+        let before = take();
+        assert_eq!(before.differences(&at, &soon()), [""; 0]);
+        let behind: Vec<String> = before.behind_links().collect();
+        assert_eq!(behind, [shared.to_str().unwrap(), "tests/deep", "tests/deep/b"]);
+        fs::write(&shared, "exit 0").unwrap();
+        assert_eq!(before.differences(&at, &soon()), [shared.to_str().unwrap()]);
+        let before = take();
+        fs::write(at.join("tests/deep/b"), "TWO").unwrap();
+        assert_eq!(before.differences(&at, &soon()), ["tests/deep/b"]);
     }
 
     #[test]
@@ -321,6 +442,25 @@ mod tests {
     }
 
     #[test]
+    fn a_later_run_finds_the_same_differences() {
+        use std::os::unix::ffi::OsStrExt;
+        let folder = project();
+        let odd = folder.path().join("tests").join(std::ffi::OsStr::from_bytes(b"a b\n\xff"));
+        fs::write(odd, "odd").unwrap();
+        symlink("../Makefile", folder.path().join("tests/link")).unwrap();
+        let entries = ["tests/".to_owned()];
+        let before = ProtectedState::take(folder.path(), &entries, &soon()).unwrap();
+        let later = ProtectedState::parse(&entries, &before.record()).unwrap();
+        assert_eq!(later.record(), before.record());
+        assert_eq!(later.differences(folder.path(), &soon()), [""; 0]);
+        fs::write(folder.path().join("tests/a"), "ONE").unwrap();
+        assert_eq!(later.differences(folder.path(), &soon()), ["tests/a"]);
+        for text in ["", "1 2 3", "1 2 3 4\nzz folder", "1 2 3 4\n61 what", "1 2 3 x\n"] {
+            assert!(ProtectedState::parse(&entries, text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
     fn an_abandoned_read_stops_early() {
         let folder = project();
         let entries = ["./".to_owned()];
@@ -334,7 +474,7 @@ mod tests {
         for (path, covered) in
             [("tests/a", true), ("tests", true), ("Makefile", true), ("testsuite", false), ("src/tests/a", false)]
         {
-            assert_eq!(covers(&entries, Path::new(path)), covered, "{path}");
+            assert_eq!(covers(Path::new("/p"), &entries, &Path::new("/p").join(path)), covered, "{path}");
         }
     }
 }

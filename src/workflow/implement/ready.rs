@@ -10,11 +10,13 @@ use crate::process::errand::Errand;
 use crate::process::git::BaselineResult;
 use crate::process::query::Until;
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::json::encoded_bytes;
 use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::question::Judge;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Category, Policy, RefusalReason, Warning, WorkflowKind};
 use crate::protocol::workflow::WorkflowSettings;
+use crate::redact::Redactor;
 use crate::workflow::admission::{check_command, project_of, started};
 use crate::workflow::check::{self, PlanCheck};
 use crate::workflow::lock::Lock;
@@ -28,6 +30,7 @@ use crate::workflow::stop::Stop;
 use crate::workflow::template::PromptKind;
 use crate::workflow::violation::{Rule, Violation};
 use crossbeam_channel::bounded;
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,10 +65,15 @@ impl Target {
     /// Takes the locks: only one workflow at a time works on a name, and only one `implement` in a project.
     pub(super) fn lock(&self) -> Result<[Lock; 2], Failure> {
         let name = Slug::of_file(self.path.folder.file_name().unwrap_or_default());
-        let project = Lock::take(&self.project, "_implement", "a plan of this project")?;
-        Ok([project, Lock::take(&self.project, name.as_str(), name.as_str())?])
+        let project = Lock::of_project(&self.project)?;
+        Ok([project, Lock::of_name(&self.project, name.as_str())?])
     }
 }
+
+/// The maximum size of the commands in the question for consent, in bytes.
+const CONSENT_BYTES: usize = 64 << 10;
+/// The room in its frame for everything else, in bytes.
+const FRAME_ROOM: usize = 8 << 10;
 
 /// The time limit for reading a plan and its protected files.
 pub(super) const READ_LIMIT: Duration = Duration::from_secs(24 * 3600);
@@ -188,8 +196,9 @@ impl ReadyPlan {
         Ok(commits)
     }
 
-    /// Fails if nobody can consent to the commands.
-    pub(super) fn consentable(&self, settings: &Settings) -> Result<(), Failure> {
+    /// Fails if the commands cannot be shown as they would run, or if nobody can consent to them.
+    pub(super) fn consentable(&self, settings: &Settings, redactor: &Redactor) -> Result<(), Failure> {
+        self.showable(settings.max_frame_bytes, redactor)?;
         let policy = settings.permissions.of(Category::Execute);
         let nobody = match policy {
             Policy::Allow => false,
@@ -206,14 +215,45 @@ impl ReadyPlan {
         Err(Failure::refused_for(RefusalReason::Consent, message))
     }
 
+    /// The commands, each with the id of its phase.
+    fn commands(&self) -> Vec<(String, &str)> {
+        let mut commands = Vec::new();
+        for phase in &self.plan.phases {
+            commands.extend(phase.verify.iter().map(|command| (phase.id(), command.text.as_str())));
+        }
+        commands
+    }
+
+    /// Fails if no question can show every command whole and unredacted: nobody consents to what was not shown.
+    fn showable(&self, frame_bytes: usize, redactor: &Redactor) -> Result<(), Failure> {
+        let commands = self.commands();
+        let refused = |why: String| Err(Failure::refused_for(RefusalReason::Consent, why));
+        let hidden = commands.iter().find(|(_, text)| {
+            matches!(redactor.redact_uncleaned(text), Cow::Owned(_))
+                || matches!(redactor.redact_action(text), Cow::Owned(_))
+        });
+        if let Some((phase, _)) = hidden {
+            return refused(format!(
+                "A command of {phase} holds a secret or what looks like one, so it cannot be shown for consent: put the \
+                 value into a variable of the environment."
+            ));
+        }
+        let bytes: usize = commands.iter().map(|(phase, text)| phase.len() + 2 + text.len() + 1).sum();
+        let encoded: usize = commands.iter().map(|(phase, text)| phase.len() + 4 + encoded_bytes(text)).sum();
+        if bytes > CONSENT_BYTES || encoded + FRAME_ROOM > frame_bytes {
+            return refused(format!(
+                "The commands of {} are too long to be shown in one question: shorten them, or raise max_frame_bytes; \
+                 at most {} KiB can be shown.",
+                self.target,
+                CONSENT_BYTES >> 10
+            ));
+        }
+        Ok(())
+    }
+
     /// Asks for consent to all commands of the plan, once.
     pub(super) fn consent(&self, outer: &mut Outer<'_>) -> Result<(), Stop> {
-        let commands: Vec<(String, &str)> = self
-            .plan
-            .phases
-            .iter()
-            .flat_map(|phase| phase.verify.iter().map(|command| (phase.id(), command.text.as_str())))
-            .collect();
+        let commands = self.commands();
         let ask = consent(&self.target, commands.iter().map(|(id, text)| (id.as_str(), *text)));
         let (sender, reply) = bounded(1);
         let driver = Box::new(QuietStep::Asks(Box::new(ask), sender));

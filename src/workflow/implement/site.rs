@@ -1,9 +1,10 @@
 //! The real world of the loop: sessions, commands and questions as parts of the run, plan.md, and the clock of a phase.
 
 use super::command::VerifyStep;
-use super::commit::{self, Commits, SCRIPT, list, message};
+use super::commit::{self, Commits, GitStep, list, message};
 use super::conversation::{Conversation, Terms};
 use super::judge::Guarded;
+use super::kept_state::KeptState;
 use super::machine::{AgentTurn, Attempt, Failing, Fault, ManualAnswer, Mark, TurnPrompt, World};
 use super::plan_file::PlanFile;
 use super::prompt;
@@ -13,7 +14,7 @@ use super::ready::READ_LIMIT;
 use super::ready::ReadyPlan;
 use super::report::{self, Account};
 use crate::agent::registry::Dialect;
-use crate::clean::last_lines;
+use crate::clean::last_bytes;
 use crate::engine::no_thread;
 use crate::process::errand::Errand;
 use crate::process::git::Baseline;
@@ -96,6 +97,18 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
     /// The protected paths of a phase, relative to the project's folder.
     fn guarded(&self, index: usize) -> Vec<String> {
         self.phase(index).protect.iter().map(|entry| entry.path.clone()).collect()
+    }
+
+    /// Records these protected paths. `index`: the phase that protects too much, if they exceed the limits.
+    fn protect(&mut self, paths: Vec<String>, index: usize) -> Result<(), Stop> {
+        let project = self.ready.project.folder().to_owned();
+        let take = move |until: &Until| ProtectedState::take(&project, &paths, until);
+        match self.wait(READ_LIMIT, take)?.unwrap_or(Err(Unread::GivenUp)) {
+            Ok(state) => self.protected = Some(Arc::new(state)),
+            Err(Unread::TooLarge) => return Err(too_large(self.phase(index)).into()),
+            Err(Unread::GivenUp) => return Err(no_thread().into()),
+        }
+        Ok(())
     }
 
     /// Restores plan.md if somebody changed it.
@@ -193,14 +206,26 @@ impl World for Site<'_, '_, '_> {
 
     fn begin(&mut self, index: usize) -> Result<(), Stop> {
         self.began = Some(self.outer.elapsed());
-        let (project, paths) = (self.ready.project.folder().to_owned(), self.guarded(index));
-        let take = move |until: &Until| ProtectedState::take(&project, &paths, until);
-        match self.wait(READ_LIMIT, take)?.unwrap_or(Err(Unread::GivenUp)) {
-            Ok(state) => self.protected = Some(Arc::new(state)),
-            Err(Unread::TooLarge) => return Err(too_large(self.phase(index)).into()),
-            Err(Unread::GivenUp) => return Err(no_thread().into()),
+        let (paths, number) = (self.guarded(index), self.phase(index).number);
+        let record = KeptState::of(self.ready.project.folder(), &self.ready.path.folder).filter(|_| !paths.is_empty());
+        let begun = self.phase(index).state.is_some();
+        if let Some(state) = record.as_ref().filter(|_| begun).and_then(|record| record.load(number, &paths)) {
+            self.protected = Some(Arc::new(state));
+            return Ok(());
+        }
+        self.protect(paths.clone(), index)?;
+        if let (Some(record), Some(state)) = (record, &self.protected)
+            && record.store(number, &paths, state).is_err()
+        {
+            let text = "The state of the protected files could not be stored: a later run compares with what it finds";
+            self.outer.warn(Warning::Unverified, text.to_owned());
         }
         Ok(())
+    }
+
+    fn begin_final(&mut self) -> Result<(), Stop> {
+        let paths = (0..self.ready.plan.phases.len()).flat_map(|index| self.guarded(index)).collect();
+        self.protect(paths, 0)
     }
 
     fn end(&mut self, index: usize) {
@@ -217,6 +242,10 @@ impl World for Site<'_, '_, '_> {
         }
         self.restore()?;
         self.plan.mark(self.phase(at.phase).number, at.number, mark)?;
+        if mark == Mark::Passed {
+            let record = KeptState::of(self.ready.project.folder(), &self.ready.path.folder);
+            record.iter().for_each(KeptState::forget);
+        }
         Ok(())
     }
 
@@ -253,6 +282,7 @@ impl World for Site<'_, '_, '_> {
 
     fn turn(&mut self, at: Attempt, prompt: TurnPrompt<'_>) -> Result<AgentTurn, Stop> {
         let mut paths = self.guarded(at.phase);
+        paths.extend(self.protected.iter().flat_map(|state| state.behind_links()));
         paths.push(self.ready.path.folder.to_string_lossy().into_owned());
         let judge = Guarded { project: self.ready.project.folder().to_owned(), paths };
         let project = self.ready.project.folder().to_owned();
@@ -301,11 +331,14 @@ impl World for Site<'_, '_, '_> {
             return Ok(None);
         }
         let exit = end.exit.filter(|_| !end.timed_out);
+        let no_shell = matches!(&end.outcome, Outcome::Failed(failure) if failure.code != Code::Timeout);
         Ok(Some(Failing {
             command: command.to_owned(),
             exit_code: exit.and_then(|exit| exit.code),
             signal: exit.and_then(|exit| exit.signal),
             timed_out: end.timed_out,
+            no_shell,
+            changed: Vec::new(),
             output: output.try_recv().unwrap_or_default(),
         }))
     }
@@ -332,6 +365,16 @@ impl World for Site<'_, '_, '_> {
 }
 
 impl Site<'_, '_, '_> {
+    /// Runs a step of a commit, with the time limit of a command. Returns its output too.
+    fn git(&mut self, commits: &Commits, step: GitStep, arguments: &[String; 3]) -> Result<(StepEnd, String), Stop> {
+        let (sender, output) = bounded(1);
+        let root = commits.root().to_string_lossy().into_owned();
+        let driver = VerifyStep::hidden(&step.script(), root, arguments.clone(), self.outer.redactor(), sender);
+        let limit = Some(self.ready.options.verify_timeout_s.duration());
+        let end = self.outer.step(Step { driver: Box::new(driver), limit, phase: None, judge: None })?;
+        Ok((end, output.try_recv().unwrap_or_default()))
+    }
+
     fn commit_with(&mut self, commits: &Commits, index: usize) -> Result<(), Stop> {
         let phase = self.phase(index);
         let refused = |why: &str| {
@@ -366,15 +409,18 @@ impl Site<'_, '_, '_> {
         let tasks = tasks.iter().map(String::as_str);
         let text = message(phase.number, &phase.title, &self.ready.target, tasks);
         let at = self.ready.project.folder().join(&names).to_string_lossy().into_owned();
-        let [root, git] = [commits.root(), commits.git()].map(|path| path.to_string_lossy().into_owned());
-        let (sender, output) = bounded(1);
-        let driver = VerifyStep::hidden(SCRIPT, root, [at, text, git], self.outer.redactor(), sender);
-        let end = self.step(Step { driver: Box::new(driver), limit: None, phase: None, judge: None })?;
-        if end.exit.is_none_or(|exit| exit.code != Some(0)) {
-            let mut failure = refused("see its output");
-            let output = output.try_recv().unwrap_or_default();
-            failure.agent_message = Some(last_lines(&output, 4 << 10)).filter(|said| !said.is_empty()).map(Into::into);
-            return Err(failure.into());
+        let git = commits.git().to_string_lossy().into_owned();
+        let arguments = [at, text, git];
+        for step in [GitStep::Add, GitStep::Commit] {
+            let (end, output) = self.git(commits, step, &arguments)?;
+            if end.exit.is_none_or(|exit| exit.code != Some(0)) || end.timed_out {
+                self.git(commits, GitStep::Reset, &arguments)?;
+                let mut failure =
+                    refused(if end.timed_out { "it took longer than verify_timeout_s" } else { "see its output" });
+                failure.agent_message =
+                    Some(last_bytes(&output, 4 << 10)).filter(|said| !said.is_empty()).map(Into::into);
+                return Err(failure.into());
+            }
         }
         self.accounts[index].commit = commit::head(self.outer.errand(None, commit::look(commits.root()))?);
         Ok(())

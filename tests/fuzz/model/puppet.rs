@@ -1,6 +1,7 @@
 //! An agent whose lines name the events that its driver reports.
 
 use super::acts::{Asked, Lives};
+use spektacular::agent::limit::{Keeper, Limit};
 use spektacular::agent::{
     AgentEvent as Event, AskKey, CallKey, Driver, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver,
     text::FinalAnswer,
@@ -78,6 +79,10 @@ impl Driver for Puppet {
         Capabilities { questions: Vec::new(), resume: None, deltas: None, structured_output: None, usage: None }
     }
 
+    fn keeper(&self, _: Limit) -> Keeper {
+        Keeper::Run
+    }
+
     fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Launch, Failure> {
         Ok(Launch::of(Program::Command("puppet".into()), "puppet"))
     }
@@ -89,6 +94,7 @@ impl Driver for Puppet {
             Said::Tool(call) => Event::Tool {
                 call: CallKey::of(&call.to_string()),
                 category: Category::Execute,
+                name: "puppet".to_owned(),
                 title: None,
                 locations: Vec::new(),
                 parent: None,

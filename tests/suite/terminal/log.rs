@@ -1,12 +1,15 @@
 //! Tests of the log of a run without a viewer, as a CI system keeps it.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::process::Stdio;
 
 use super::codex::Codex;
 use super::edits::failed;
 use super::without_times;
 use crate::support::Case;
-use crate::support::agent::{Script, bash, question};
+use crate::support::agent::{SESSION, Script, assistant, bash, question};
+use crate::support::read;
 
 /// The stderr of a run without a terminal.
 #[track_caller]
@@ -62,6 +65,25 @@ fn a_silent_run_sends_heartbeats() {
     let case = Case::with(script).stdout_to("stdout").stderr_to("stderr");
     let mut person = case.at_terminal(&["adhoc", "--heartbeat", "0.2", "go"]);
     assert_eq!(person.ends().0, 0, "{}", person.file("stderr"));
+}
+
+#[test]
+fn a_merged_log_has_nothing_behind_an_unfinished_text() {
+    let event = |event: Value| json!({"type": "stream_event", "event": event, "session_id": SESSION, "parent_tool_use_id": null});
+    let waits = "until grep -q 'still running' \"$D/../merged\"; do sleep 0.02; done";
+    let script = Script::new()
+        .out(&event(json!({"type": "message_start", "message": {"id": "msg_1"}})))
+        .out(&event(json!({"type": "content_block_delta", "delta": {"type": "text_delta", "text": "I am about "}})))
+        .sh(waits)
+        .out(&assistant("msg_1", json!({"type": "text", "text": "I am about to start."})))
+        .done("I am about to start.");
+    let case = Case::with(script);
+    let merged = File::create(case.path("merged")).unwrap();
+    let mut command = case.other("work", &["adhoc", "--heartbeat", "0.2", "go"]);
+    command.stdin(Stdio::null()).stdout(merged.try_clone().unwrap()).stderr(merged);
+    assert!(command.status().unwrap().success());
+    let log = read(&case.path("merged"));
+    assert!(log.contains("I am about \nstill running: "), "{log}");
 }
 
 #[test]

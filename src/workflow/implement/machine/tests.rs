@@ -12,6 +12,8 @@ struct Fake {
     turns: VecDeque<AgentTurn>,
     /// The outcomes of each command: whether it passes. After the last one it passes.
     outcomes: HashMap<&'static str, VecDeque<bool>>,
+    /// The way in which commands fail, if not with exit status 1.
+    failing: Option<Failing>,
     differences: VecDeque<Vec<String>>,
     checks: VecDeque<ManualAnswer>,
     /// The turn that ends the run, counted from 1.
@@ -24,6 +26,10 @@ impl World for Fake {
 
     fn begin(&mut self, phase: usize) -> Result<(), ()> {
         self.log.push(format!("P{} begins", phase + 1));
+        Ok(())
+    }
+
+    fn begin_final(&mut self) -> Result<(), ()> {
         Ok(())
     }
 
@@ -67,7 +73,8 @@ impl World for Fake {
     fn command(&mut self, at: Attempt, command: &str) -> Result<Option<Failing>, ()> {
         let passes = self.outcomes.get_mut(command).and_then(VecDeque::pop_front).unwrap_or(true);
         self.log.push(format!("P{} {command}: {}", at.phase + 1, if passes { "passed" } else { "failed" }));
-        let failing = Failing { command: command.to_owned(), exit_code: Some(1), ..Failing::default() };
+        let how = Failing { exit_code: Some(1), ..Failing::default() };
+        let failing = Failing { command: command.to_owned(), ..self.failing.clone().unwrap_or(how) };
         Ok((!passes).then_some(failing))
     }
 
@@ -371,4 +378,49 @@ fn a_phase_cut_short_stays_open() {
     let states: Vec<PhaseOutcome> = all.progress.iter().map(|phase| phase.state).collect();
     assert_eq!(states, [PhaseOutcome::Passed, PhaseOutcome::Open]);
     assert_eq!(world.log.last().map(String::as_str), Some("P2 ends"));
+}
+
+#[test]
+fn a_command_that_is_not_found_twice_in_a_row_ends_the_phase() {
+    let phases = [phase(&["a"])];
+    let missing = Failing { exit_code: Some(127), ..Failing::default() };
+    let mut world = Fake { failing: Some(missing), ..Fake::default() }.with("a", &[false; 3]);
+    let (ending, all) = run(&phases, &mut world);
+    let (at, why, _) = failure(&ending).unwrap();
+    assert_eq!((at.number, why, all.progress[0].state), (2, &Why::NotFound, PhaseOutcome::Failed));
+    // Once is a mistake that the agent may mend.
+    let missing = Failing { exit_code: Some(127), ..Failing::default() };
+    let mut world = Fake { failing: Some(missing), ..Fake::default() }.with("a", &[false, true]);
+    assert_eq!(run(&phases, &mut world).0, Ok(LoopEnd::Complete));
+}
+
+#[test]
+fn without_a_shell_the_run_ends_at_the_first_command() {
+    let no_shell = || Some(Failing { no_shell: true, ..Failing::default() });
+    let mut world = Fake { failing: no_shell(), ..Fake::default() }.with("a", &[false]);
+    let (ending, _) = run(&[phase(&["a", "b"])], &mut world);
+    let (at, why, _) = failure(&ending).unwrap();
+    assert_eq!((at.number, why), (1, &Why::NoShell));
+    let done = LoopPhase { done: true, ..phase(&["a"]) };
+    let mut world = Fake { failing: no_shell(), ..Fake::default() }.with("a", &[false]);
+    let (ending, _) = run(&[done], &mut world);
+    let (at, why, _) = failure(&ending).unwrap();
+    assert_eq!((at.number, why), (0, &Why::NoShell));
+}
+
+#[test]
+fn a_command_that_changes_a_protected_path_has_failed() {
+    let changed = || vec!["tests/run.sh".to_owned()];
+    // Looked at before the commands, after the first, and so on.
+    let mut world = Fake { differences: [Vec::new(), changed()].into(), ..Fake::default() };
+    let phases = [phase(&["a", "b"])];
+    let (ending, all) = run(&phases, &mut world);
+    assert_eq!((ending, all.progress[0].attempts), (Ok(LoopEnd::Complete), 2));
+    assert_eq!(world.turns_and_commands()[..3], ["P1 turn (new)", "P1 a: passed", "P1 turn (retry: a)"]);
+    // In the final check it reopens the phase.
+    let done = LoopPhase { done: true, ..phase(&["a"]) };
+    let mut world = Fake { differences: [changed()].into(), ..Fake::default() };
+    let (ending, _) = run(&[done], &mut world);
+    assert_eq!(ending, Ok(LoopEnd::Complete));
+    assert!(world.log.contains(&"P1 reopened 0".to_owned()), "{:?}", world.log);
 }

@@ -1,0 +1,99 @@
+//! The limits of run.start, and the keeper of each with an agent. A limit is kept or refused, never ignored, unless
+//! the caller asked for that with `on_unsupported`.
+
+use super::{Driver, Launch, Turn};
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::request::Settings;
+pub use crate::protocol::words::Limit;
+use crate::protocol::words::OnUnsupported;
+
+impl Limit {
+    /// Whether these settings have the limit.
+    pub fn is_set(self, settings: &Settings) -> bool {
+        match self {
+            Limit::MaxTurns => settings.max_turns.is_some(),
+            Limit::MaxToolCalls => settings.max_tool_calls.is_some(),
+            Limit::MaxTokens => settings.max_tokens.is_some(),
+            Limit::MaxCostUsd => settings.max_cost_usd.is_some(),
+            Limit::AllowedTools => settings.allowed_tools.is_some(),
+            Limit::DisallowedTools => settings.disallowed_tools.is_some(),
+            Limit::McpServers => !settings.mcp_servers.is_empty(),
+        }
+    }
+
+    /// The limits that serve a similar purpose, the nearest first.
+    fn similar(self) -> &'static [Limit] {
+        match self {
+            Limit::MaxTurns => &[Limit::MaxToolCalls, Limit::MaxTokens, Limit::MaxCostUsd],
+            Limit::MaxToolCalls => &[Limit::MaxTurns, Limit::MaxTokens, Limit::MaxCostUsd],
+            Limit::MaxTokens => &[Limit::MaxCostUsd, Limit::MaxTurns, Limit::MaxToolCalls],
+            Limit::MaxCostUsd => &[Limit::MaxTokens, Limit::MaxTurns, Limit::MaxToolCalls],
+            Limit::AllowedTools => &[Limit::DisallowedTools],
+            Limit::DisallowedTools => &[Limit::AllowedTools],
+            Limit::McpServers => &[],
+        }
+    }
+
+    /// The advice when neither this limit nor a similar one can be kept.
+    fn otherwise(self) -> &'static str {
+        match self {
+            Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens | Limit::MaxCostUsd => "`timeout_s`",
+            Limit::AllowedTools | Limit::DisallowedTools => "`permissions`",
+            Limit::McpServers => "the agent's own configuration",
+        }
+    }
+
+    /// The failure of a run that reached this limit.
+    pub(crate) fn reached(self) -> Failure {
+        let field = self.word();
+        let message = match self {
+            Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens | Limit::MaxCostUsd => {
+                format!("The run reached {field}: raise it or split the task.")
+            }
+            Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => {
+                format!("The agent used a tool that {field} excludes: change {field}, or the prompt.")
+            }
+        };
+        Failure { limit: Some(self), ..Failure::new(Code::LimitReached, message) }
+    }
+}
+
+/// The keeper of a limit with one agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeper {
+    /// The agent, by means of its own.
+    Agent,
+    /// The run, by what the agent reports.
+    Run,
+    /// Nobody.
+    Nobody,
+}
+
+/// Prepares the agent's start, once all its limits are known to hold.
+pub(crate) fn launch(settings: &Settings, driver: &mut dyn Driver, turn: &mut Turn) -> Result<Launch, Failure> {
+    check(settings, driver, turn)?;
+    driver.launch(settings, turn)
+}
+
+/// Checks that each limit of these settings is kept. Error: the first one that is not. With `on_unsupported` `"warn"`,
+/// adds a warning to `turn` instead.
+fn check(settings: &Settings, driver: &dyn Driver, turn: &mut Turn) -> Result<(), Failure> {
+    let is_kept = |limit: Limit| driver.keeper(limit) != Keeper::Nobody;
+    for limit in Limit::ALL.iter().filter(|limit| limit.is_set(settings) && !is_kept(**limit)) {
+        let field = limit.word();
+        match settings.on_unsupported {
+            OnUnsupported::Warn => turn.warn(format!("`{field}` has no effect on this agent")),
+            OnUnsupported::Fail => {
+                let similar = limit.similar().iter().find(|limit| is_kept(**limit));
+                let instead = similar.map_or(limit.otherwise().into(), |limit| format!("`{}`", limit.word()));
+                let message = format!(
+                    "run.start: `{field}` cannot be kept on the agent {}: use {instead}, or set `on_unsupported` to \
+                     \"warn\" to run without it.",
+                    settings.agent
+                );
+                return Err(Failure::new(Code::InvalidRequest, message));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! The command line of `integrate`.
+
+use super::Wrong;
+use super::row::{GivenFlag, Row, store};
+use crate::suggest::{Typed, Unknown, either};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The arguments of `integrate`.
+#[derive(Debug, Default)]
+pub struct IntegrateArgs {
+    /// The program to integrate with. `None`: list all.
+    pub with: Option<String>,
+    /// The value of `--out`.
+    pub out: Option<PathBuf>,
+    /// Whether `--force` is given.
+    pub force: bool,
+}
+
+/// Reads the flags and words of `integrate`. `known`: the names of the integrations.
+pub(crate) fn integrate(
+    (known, rows): (&[&str], &'static [Row<IntegrateArgs>]),
+    given: Vec<GivenFlag>,
+    words: Vec<OsString>,
+) -> Result<IntegrateArgs, Wrong> {
+    let mut typed = store(rows, given)?;
+    let mut words = words.into_iter();
+    let Some(name) = words.next() else {
+        if typed.out.is_some() || typed.force {
+            return Err(format!("Missing NAME: {}.", either(known)));
+        }
+        return Ok(typed);
+    };
+    if words.next().is_some() {
+        return Err("Too many words: integrate takes one NAME.".into());
+    }
+    let name = name.to_string_lossy();
+    if !known.contains(&&*name) {
+        let unknown = Unknown { what: "integration", dashes: "", typed: Typed::Value(&name), place: "" };
+        return Err(unknown.message(known.iter().copied(), "`spektacular integrate` lists the known ones."));
+    }
+    if typed.out.is_none() {
+        return Err(format!("Missing --out: spektacular integrate {name} --out DIR."));
+    }
+    typed.with = Some(name.into_owned());
+    Ok(typed)
+}

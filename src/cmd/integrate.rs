@@ -1,0 +1,71 @@
+//! `integrate`: writes the files of an integration, or lists the integrations.
+
+use super::{complain, configured};
+use crate::agent::registry::Layers;
+use crate::cli::IntegrateArgs;
+use crate::integrate::{Here, INTEGRATIONS, Integration};
+use crate::io::output::deliver;
+use crate::process::myself;
+use crate::protocol::failure::{Code, Failure};
+use std::fs;
+use std::io;
+use std::path::{Path, absolute};
+
+/// Runs the command; returns the exit code.
+pub(super) fn run(typed: &IntegrateArgs) -> u8 {
+    match text(typed) {
+        Ok(text) => deliver(&text),
+        Err(failure) => complain(&failure),
+    }
+}
+
+fn text(typed: &IntegrateArgs) -> Result<String, Failure> {
+    let layers = configured()?;
+    let program = myself::file().ok_or_else(myself::not_found)?;
+    let program = printable("The path of this program", &program)?;
+    let chosen = INTEGRATIONS.iter().find(|integration| typed.with.as_deref() == Some(integration.name));
+    let (Some(integration), Some(out)) = (chosen, &typed.out) else {
+        return Ok(INTEGRATIONS
+            .iter()
+            .map(|integration| listed(integration, &here(&layers, program, "DIR")))
+            .collect());
+    };
+    let folder = absolute(out).map_err(|_| Failure::new(Code::Usage, "--out must name a folder."))?;
+    let here = here(&layers, program, printable("--out", &folder)?);
+    write(&folder, &(integration.files)(&here), typed.force)?;
+    Ok(format!("The files are in {}\n\n{}", here.folder, (integration.setup)(&here)))
+}
+
+fn here<'a>(layers: &'a Layers, program: &'a str, folder: &'a str) -> Here<'a> {
+    Here { program, folder, agents: layers.agents.iter().collect(), default: layers.default_agent() }
+}
+
+fn listed(integration: &Integration, here: &Here<'_>) -> String {
+    let Integration { name, about, setup, .. } = integration;
+    format!("{name}: {about}\nTo write its files: spektacular integrate {name} --out DIR\n\n{}", setup(here))
+}
+
+/// The path as text for a configuration.
+fn printable<'a>(what: &str, path: &'a Path) -> Result<&'a str, Failure> {
+    path.to_str()
+        .ok_or_else(|| Failure::new(Code::Usage, format!("{what} must be UTF-8, because a JSON file names it.")))
+}
+
+/// Writes the files below a folder, which must be new or empty, or `force` is set.
+fn write(folder: &Path, files: &[(&str, String)], force: bool) -> Result<(), Failure> {
+    let failed = |error: io::Error| {
+        let why = error.kind();
+        Failure::new(Code::Usage, format!("--out: the files cannot be written: {why}. Choose another folder."))
+    };
+    fs::create_dir_all(folder).map_err(failed)?;
+    if !force && fs::read_dir(folder).map_err(failed)?.next().is_some() {
+        let message = "--out: the folder is not empty. Add --force to replace the files of the integration in it.";
+        return Err(Failure::new(Code::Usage, message));
+    }
+    for (path, text) in files {
+        let file = folder.join(path);
+        fs::create_dir_all(file.parent().unwrap_or(folder)).map_err(failed)?;
+        fs::write(file, text).map_err(failed)?;
+    }
+    Ok(())
+}

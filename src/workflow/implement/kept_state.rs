@@ -1,0 +1,60 @@
+//! The state of a phase's protected paths from before its first attempt, kept in the user's state folder. A later run
+//! compares with it: otherwise a file that was changed on the way would be taken for the original.
+//!
+//! The record counts only while plan.md has a state line for the phase. To accept a changed file, remove that line.
+
+use super::protect::ProtectedState;
+use crate::io::files::{OpenFolder, state_folder};
+use crate::protocol::json::to_line;
+use rustix::fs::OFlags;
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The maximum size of a record, in bytes: 10,000 paths of the greatest length that systems accept, in hex.
+const RECORD_BYTES: u64 = 128 << 20;
+
+/// The place of a plan's record.
+#[derive(Debug)]
+pub(super) struct KeptState {
+    folder: PathBuf,
+    name: String,
+}
+
+impl KeptState {
+    /// `plan`: the plan's folder. `None`: the environment names no state folder.
+    pub(super) fn of(project: &Path, plan: &Path) -> Option<KeptState> {
+        let hex =
+            |path: &Path| path.as_os_str().as_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let digest = crate::workflow::plan::Digest::of(hex(&project.join(plan)).as_bytes());
+        Some(KeptState { folder: state_folder()?.join("spektacular/protected"), name: format!("{digest}.json") })
+    }
+
+    /// The state of this phase with these entries, if an earlier run recorded it.
+    pub(super) fn load(&self, phase: u16, entries: &[String]) -> Option<ProtectedState> {
+        let folder = OpenFolder::open(&self.folder).ok()?;
+        let file = folder.file(self.name.as_ref(), OFlags::RDONLY, 0).ok()?;
+        let mut text = String::new();
+        file.take(RECORD_BYTES).read_to_string(&mut text).ok()?;
+        let (head, record) = text.split_once('\n')?;
+        (head == header(phase, entries)).then(|| ProtectedState::parse(entries, record)).flatten()
+    }
+
+    /// Records the state of a phase, in place of an earlier record of the plan.
+    pub(super) fn store(&self, phase: u16, entries: &[String], state: &ProtectedState) -> io::Result<()> {
+        std::fs::create_dir_all(&self.folder)?;
+        let temporary = format!("{}.{}.new", self.name, std::process::id());
+        let text = format!("{}\n{}", header(phase, entries), state.record());
+        OpenFolder::open(&self.folder)?.replace(self.name.as_ref(), OsStr::new(&temporary), 0o600, text.as_bytes())
+    }
+
+    /// Removes the record, once the phase has passed.
+    pub(super) fn forget(&self) {
+        let _ = std::fs::remove_file(self.folder.join(&self.name));
+    }
+}
+
+fn header(phase: u16, entries: &[String]) -> String {
+    format!("1 {phase} {}", to_line(&entries))
+}

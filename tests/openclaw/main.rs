@@ -1,0 +1,74 @@
+//! Tests of the plugin for OpenClaw, which are written in JavaScript: against stand-ins under the node of this machine, and
+//! in a real gateway under a node that is new enough for OpenClaw. npm installs both at the versions of package.json.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_spektacular");
+
+fn here() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/openclaw")
+}
+
+/// The plugin as the program writes it.
+#[track_caller]
+fn plugin() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let done = Command::new(PROGRAM).args(["integrate", "openclaw", "--out"]).arg(folder.path()).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    folder
+}
+
+/// Runs a file of tests. Fails with its output.
+#[track_caller]
+fn run(node: &Path, file: &str, openclaw: Option<&Path>) {
+    let plugin = plugin();
+    let mut command = Command::new(node);
+    command.args(["--test", "--test-reporter=spec"]).arg(here().join(file));
+    command.env("PLUGIN", plugin.path()).env("SPEKTACULAR", PROGRAM);
+    openclaw.map(|path| command.env("OPENCLAW", path));
+    let done = command.stdin(Stdio::null()).output().expect("node is needed");
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && said.contains("fail 0"), "{said}{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// The folder with the installed packages, next to that of the real agents, and installed as they are.
+fn installed() -> PathBuf {
+    let given = std::env::var_os("SPEKTACULAR_AGENTS").map(PathBuf::from);
+    let cache = given.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("real-agents"));
+    let folder = cache.join("openclaw");
+    fs::create_dir_all(&folder).expect("cache folder");
+    // Other test processes may install at the same time.
+    let guard = File::create(folder.join("lock")).expect("lock file");
+    guard.lock().expect("lock");
+    let pins = fs::read(here().join("package.json")).expect("package.json");
+    if fs::read(folder.join("installed")).ok().as_deref() != Some(pins.as_slice()) {
+        fs::write(folder.join("package.json"), &pins).expect("package.json");
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
+        let output = npm.current_dir(&folder).stdin(Stdio::null()).output().expect("npm is needed");
+        assert!(output.status.success(), "npm install: {}", String::from_utf8_lossy(&output.stderr));
+        fs::write(folder.join("installed"), &pins).expect("installed");
+    }
+    folder.join("node_modules")
+}
+
+#[test]
+fn the_plugin_keeps_its_promises_against_stand_ins() {
+    run(Path::new("node"), "plugin.test.mjs", None);
+}
+
+#[test]
+fn the_plugin_works_in_a_real_gateway() {
+    let packages = installed();
+    let arch = match std::env::consts::ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        other => panic!("no node package for {other}"),
+    };
+    let node = packages.join(format!("node-linux-{arch}/bin/node"));
+    run(&node, "gateway.test.mjs", Some(&packages.join("openclaw")));
+}
