@@ -38,7 +38,7 @@ fn told(outcome: &Outcome, question: &str) -> String {
 }
 
 #[test]
-fn a_permission_is_asked_in_the_same_shape_from_every_agent() {
+fn a_permission_has_its_options_and_its_subject() {
     let mut session = begin(Script::asks_bash(), json!({}));
     let asked = session.until("run.question");
     let payload = asked.payload();

@@ -35,9 +35,26 @@ const PROTOCOL: &[Requirement] = &[
     held(
         "The first message must be a run.start.",
         &[
+            ("tests/suite/dialogue.rs", "nothing_but_a_run_start_begins_a_run"),
             ("tests/suite/lifecycle.rs", "stdin_that_ends_before_a_start_ends_the_run"),
             ("tests/suite/framing.rs", "a_malformed_line_before_the_start_fails_the_run_and_is_not_echoed"),
         ],
+    ),
+    held(
+        "stdout carries frames and nothing else; stderr has one line of a failed run and nothing of another one.",
+        &[("tests/suite/dialogue.rs", "stdout_carries_frames_alone_and_stderr_one_line_of_a_failed_run")],
+    ),
+    held(
+        "A frame that a message causes names the message's id in reply_to, and no other frame does.",
+        &[
+            ("tests/suite/dialogue.rs", "a_frame_names_the_message_that_caused_it_and_no_other"),
+            ("tests/suite/dialogue.rs", "an_end_before_the_start_names_the_message_that_caused_it"),
+            ("tests/suite/framing.rs", "a_message_without_an_id_is_answered_without_reply_to"),
+        ],
+    ),
+    held(
+        "Each kind of progress is reported from its own level on.",
+        &[("tests/suite/dialogue.rs", "every_kind_of_progress_is_reported_at_its_level_and_above")],
     ),
     held(
         "run.started comes in a time that the agent does not count towards.",
@@ -49,6 +66,23 @@ const PROTOCOL: &[Requirement] = &[
             ("tests/suite/faults.rs", "the_first_result_counts_and_nothing_after_it_makes_a_second_end"),
             ("tests/suite/cancel.rs", "a_cancel_that_races_with_the_result_gives_one_end"),
             ("tests/suite/anomalies.rs", "death_without_an_error"),
+        ],
+    ),
+    held(
+        "run.artifact says what a run changed, whether the agent reports it or not: each path and action once.",
+        &[
+            ("tests/suite/lifecycle.rs", "a_change_that_the_agent_reports_is_an_artifact_once"),
+            ("tests/suite/lifecycle.rs", "files_that_a_command_changed_are_found_in_a_git_work_tree"),
+            ("tests/suite/git.rs", "created_modified_and_deleted"),
+            ("tests/suite/git.rs", "a_rename_is_a_deletion_and_a_creation"),
+            ("tests/suite/git.rs", "changes_from_before_are_not_the_agents"),
+        ],
+    ),
+    held(
+        "The program is one static binary that needs nothing else.",
+        &[
+            ("tests/suite/tidy.rs", "no_package_of_the_program_needs_a_c_library"),
+            ("tests/suite/alone.rs", "in_an_empty_root_the_agent_is_not_found"),
         ],
     ),
     held(
@@ -81,6 +115,7 @@ const PROTOCOL: &[Requirement] = &[
     held(
         "The default, the validation and the rules of a question can be reached from every agent.",
         &[
+            ("tests/suite/every_agent.rs", "every_agent_can_ask_every_kind_of_question_with_its_default_and_rules"),
             ("tests/suite/ask_server.rs", "a_model_can_validate_the_answers"),
             ("tests/real_agents/questions.rs", "question_of_every_kind"),
         ],
@@ -97,6 +132,15 @@ const PROTOCOL: &[Requirement] = &[
         &[
             ("tests/suite/questions.rs", "the_questions_of_a_group_share_an_id_and_go_back_in_one_answer"),
             ("tests/suite/answers.rs", "a_group_waits_for_all_and_its_clock_starts_again_with_each_answer"),
+        ],
+    ),
+    held(
+        "A question without an answer in its time takes its default, or fails the run, or goes on as declined.",
+        &[
+            ("tests/suite/unanswered.rs", "after_the_timeout_the_default_is_used"),
+            ("tests/suite/unanswered.rs", "after_the_timeout_a_required_question_without_default_fails_the_run"),
+            ("tests/suite/unanswered.rs", "after_a_timeout_with_continue_the_agent_learns_of_it_and_continues"),
+            ("tests/suite/simulated.rs", "an_open_question_stops_the_idle_clock_and_its_answer_restarts_it"),
         ],
     ),
     held(
@@ -142,9 +186,9 @@ const PROTOCOL: &[Requirement] = &[
     held(
         "An orchestrator needs no branch for any agent.",
         &[
+            ("tests/suite/every_agent.rs", "one_orchestrator_without_a_branch_serves_every_agent"),
             ("tests/suite/readme.rs", "the_client_in_python_answers_questions"),
             ("tests/suite/readme.rs", "the_client_in_a_shell_answers_questions"),
-            ("tests/suite/questions.rs", "a_permission_is_asked_in_the_same_shape_from_every_agent"),
         ],
     ),
     held(
@@ -165,7 +209,7 @@ const AGENTS: &[Requirement] = &[
     held(
         "Nothing outside an agent's own module knows its types or its name.",
         &[
-            ("tests/suite/tidy.rs", "neither_the_protocol_nor_the_run_nor_a_command_names_an_agent"),
+            ("tests/suite/tidy.rs", "nothing_outside_the_agents_names_an_agent"),
             ("tests/suite/tidy.rs", "dependencies_point_one_way"),
         ],
     ),
@@ -242,7 +286,11 @@ const AGENTS: &[Requirement] = &[
     held(
         "A permission posture, allow all or ask, holds for every agent.",
         &[
-            ("tests/suite/unanswered.rs", "permissions_decide_by_category"),
+            ("tests/suite/permissions.rs", "of_claude"),
+            ("tests/suite/permissions.rs", "of_codex"),
+            ("tests/suite/permissions.rs", "of_gemini"),
+            ("tests/suite/permissions.rs", "of_opencode"),
+            ("tests/suite/permissions.rs", "of_any_agent_that_speaks_acp"),
             ("tests/real_agents/permissions.rs", "permission_by_policy"),
         ],
     ),
@@ -500,6 +548,10 @@ const WORKFLOWS: &[Requirement] = &[
             ("tests/suite/workflow_spec.rs", "the_prompt_has_one_line_per_required_fact"),
             ("tests/suite/workflow_spec.rs", "the_demo_agent_writes_a_specification_in_any_folder"),
         ],
+    ),
+    held(
+        "Without a user, a specification is written from what the agent reads in the code.",
+        &[("tests/suite/workflow_spec.rs", "a_headless_specification_is_written_from_the_projects_code")],
     ),
     held(
         "A specification is reviewed inside the agent's instructions, with at most three rounds.",

@@ -292,17 +292,15 @@ fn the_workflow_allows_exactly_the_actions_that_its_prompt_needs() {
 #[test]
 fn a_headless_specification_is_written_from_the_projects_code() {
     // The agent reads the file only if it is allowed to.
-    let reads = format!(
-        r#"case $(cat "$D/answer-req-1") in *'"allow"'*) code=$(cat src/login.rs) ;; *) code=unread ;; esac
-        {}; printf -- '- The code knows: %s\n' "$code" >> {DRAFT}"#,
-        write(DRAFT, GOOD)
-    );
+    let reads = r#"code=unread; case "$line" in *'"behavior":"allow"'*) code=$(cat src/login.rs) ;; esac"#;
+    let writes = format!(r#"{}; printf -- '- The code has: %s\n' "$code" >> {DRAFT}"#, write(DRAFT, GOOD));
     let script = Script::new()
         .ask("req-1", "toolu_1", "Read", json!({"file_path": "src/login.rs"}))
+        .sh(reads)
         .tool_result("toolu_1", "ok")
-        .ask("req-2", "toolu_2", "Grep", json!({"pattern": "fn login"}))
+        .ask("req-2", "toolu_2", "Grep", json!({"pattern": "fn login", "path": "src"}))
         .tool_result("toolu_2", "ok")
-        .sh(&reads)
+        .sh(&writes)
         .done("Done");
     let mut start = login(json!({}));
     start["interactive"] = json!(false);
@@ -311,7 +309,7 @@ fn a_headless_specification_is_written_from_the_projects_code() {
     assert_eq!(outcome.resolutions(), ["policy", "policy"]);
     assert!(outcome.of_type("run.question").is_empty());
     let text = read(&outcome.case().path("work").join(TARGET));
-    assert!(text.ends_with("- The code knows: fn login_by_code_7731() {}\n"), "{text}");
+    assert!(text.ends_with("- The code has: fn login_by_code_7731() {}\n"), "{text}");
 }
 
 #[test]
