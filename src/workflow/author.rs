@@ -210,8 +210,8 @@ impl Author {
         let remedy = match self.paths.is_there(&self.project, &self.paths.draft) {
             Ok(true) => "correct the draft, or let the agent continue with --continue.",
             Ok(false) | Err(_) => {
-                "read what the agent said, check --skill if you set it, and run the command again. There is no draft \
-                 for --continue."
+                "read what the agent said, check --skill if you set it, and run the command again. \
+                 --continue needs a draft."
             }
         };
         let message = format!("{what}: {remedy}{}", outer.denials());
