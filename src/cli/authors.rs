@@ -25,7 +25,15 @@ const fn ignore() -> Row<Adhoc> {
     })
 }
 
-const SPEC_OWN: [Row<Adhoc>; 5] = [
+const fn attempts(help: &'static str) -> Row<Adhoc> {
+    own("attempts", "N", FlagForm::Json, help, |to, flag, value| workflow_field(to, "attempts", flag, value))
+        .default("3")
+}
+
+/// The help of --attempts for a draft.
+const AT_A_DRAFT: &str = "how often the agent may try the draft, 1 to 10";
+
+const SPEC_OWN: [Row<Adhoc>; 6] = [
     own("name", "NAME", FlagForm::Text, "the name of the specification", |to: &mut Adhoc, flag, value| {
         workflow_field(to, "name", flag, value)
     })
@@ -37,9 +45,10 @@ const SPEC_OWN: [Row<Adhoc>; 5] = [
         workflow_field(to, "skill", flag, value)
     }),
     ignore(),
+    attempts(AT_A_DRAFT),
 ];
 
-const PLAN_OWN: [Row<Adhoc>; 3] = [force().begins("The plan"), resume(), ignore()];
+const PLAN_OWN: [Row<Adhoc>; 4] = [force().begins("The plan"), resume(), ignore(), attempts(AT_A_DRAFT)];
 
 pub(crate) const SPEC: &[Row<Adhoc>] =
     &joined::<{ SPEC_OWN.len() }, { SPEC_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(SPEC_OWN);
@@ -54,11 +63,7 @@ Without it, you are asked for consent to the plan's commands before the first ph
 Read the commands first: they come from a file. --dry-run shows them.";
 
 const IMPLEMENT_OWN: [Row<Adhoc>; 7] = [
-    own("attempts", "N", FlagForm::Json, "how often the agent may try a phase, 1 to 10", |to, flag, value| {
-        workflow_field(to, "attempts", flag, value)
-    })
-    .default("3")
-    .begins("The plan"),
+    attempts("how often the agent may try a phase, 1 to 10").begins("The plan"),
     own("max-phases", "N", FlagForm::Json, "stop after N phases have passed", |to, flag, value| {
         workflow_field(to, "max_phases", flag, value)
     }),

@@ -239,12 +239,19 @@ macro_rules! run_start {
             /// The cost of the resumed session so far, in US dollars, if an earlier part of this run had that session.
             /// Not a field of run.start.
             pub session_cost_usd: Option<f64>,
+            /// Whether any layer sets `on_question_timeout`. Not a field of run.start.
+            pub sets_on_question_timeout: bool,
+            /// Whether the end of stdin declines a required question instead of failing the run. Not a field of
+            /// run.start.
+            pub closed_input_declines: bool,
         }
 
         impl Options {
             /// Fills in every default.
             fn settle(self, required: Required) -> Settings {
                 Settings {
+                    sets_on_question_timeout: self.on_question_timeout.is_some(),
+                    closed_input_declines: false,
                     $($name: settle!($kind $(($($extra)*))?, self.$name, required.$name),)*
                     attached: Vec::new(),
                     ask_server: None,

@@ -192,6 +192,8 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         is_part: _,
         tool_facts: _,
         session_cost_usd: _,
+        sets_on_question_timeout: _,
+        closed_input_declines: _,
     } = settings;
     let tools = [allowed_tools, disallowed_tools].into_iter().flatten();
     for list in [add_dirs, images].into_iter().chain(tools) {

@@ -86,8 +86,8 @@ fields! {
     skill, "skill": String = skill, optional, [Spec];
     /// The rules that the check ignores.
     ignore, "ignore": Vec<String> = rules, default(Vec::new()), [Spec, Plan];
-    /// The maximum number of attempts at a phase.
-    attempts, "attempts": u32 = attempts, default(3), [Implement];
+    /// The maximum number of attempts at a draft or a phase.
+    attempts, "attempts": u32 = attempts, default(3), [Spec, Plan, Implement];
     /// The maximum number of phases that pass in this run.
     max_phases, "max_phases": u64 = super::read::count, optional, [Implement];
     /// The limit of one phase with all its attempts and commands.
@@ -313,11 +313,12 @@ mod tests {
 
     #[test]
     fn a_field_of_another_workflow_is_ignored_and_a_wrong_one_is_named() {
-        let raw = to_raw_value(&serde_json::json!({"attempts": 99, "force": "yes", "name": null})).unwrap();
+        let raw =
+            to_raw_value(&serde_json::json!({"attempts": 99, "commit": true, "force": "yes", "name": null})).unwrap();
         let read = WorkflowFields::read(WorkflowKind::Spec, Some(&raw));
-        assert_eq!(read.wrong.as_deref(), Some("run.start: `workflow.force` must be true or false."));
+        assert_eq!(read.wrong.as_deref(), Some("run.start: `workflow.attempts` must be a whole number from 1 to 10."));
         let warning = read.unknown.warning("field", " of run.start", &Redactor::new());
-        assert_eq!(warning.as_deref(), Some("Ignored an unknown field of run.start: workflow.attempts"));
+        assert_eq!(warning.as_deref(), Some("Ignored an unknown field of run.start: workflow.commit"));
         let read = WorkflowFields::read(WorkflowKind::Implement, Some(&raw));
         assert_eq!(read.wrong.as_deref(), Some("run.start: `workflow.attempts` must be a whole number from 1 to 10."));
         assert_eq!(read.options.resolved().attempts, 3);

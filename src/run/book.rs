@@ -447,6 +447,7 @@ impl Member {
             (Some(default), ..) => (self.reply_for_default(default.clone()), true),
             (None, false, _) => (Reply::Answer(Answer::Null), false),
             (None, true, Absence::Headless) => (Reply::NoUser, false),
+            (None, true, Absence::InputClosed) if settings.closed_input_declines => (Reply::Declined(None), false),
             (None, true, Absence::InputClosed) => return None,
             (None, true, Absence::Timeout) => match settings.on_question_timeout {
                 OnQuestionTimeout::Fail => return None,

@@ -60,7 +60,10 @@ impl DraftRequest {
             self.may_begin(options)?;
             let load = |kind| PromptText::load(kind, &self.project, &around.places)?.checked();
             let (begin, resume) = (load(kind)?, load(PromptKind::Continue)?);
-            let warning = if options.resume { &resume } else { &begin }.warning.clone();
+            let begins = (!options.resume).then_some(&begin);
+            let continues = (options.resume || options.attempts > 1).then_some(&resume);
+            let warnings = [begins, continues].into_iter().flatten().filter_map(|prompt| prompt.warning.clone());
+            let warnings = warnings.map(|text| (Warning::UntrustedPrompt, text)).collect();
             let check = check_command(self.kind, &shown(&self.paths.draft))?;
             let values = CommonValues::new(&self.project, settings.interactive, check);
             let first = first(&begin, &values);
@@ -71,8 +74,8 @@ impl DraftRequest {
             settings.cwd = self.project.folder().to_owned();
             let DraftRequest { kind, project, name, paths, ignored } = self;
             let prompt = AuthorPrompt { first, resume, words: String::new(), values };
-            let warnings = warning.map(|text| (Warning::UntrustedPrompt, text)).into_iter().collect();
-            Ok(Author { kind, project, name, paths, resumes: options.resume, ignored, prompt, warnings, _lock: lock })
+            let (resumes, attempts) = (options.resume, options.attempts);
+            Ok(Author { kind, project, name, paths, resumes, attempts, ignored, prompt, warnings, _lock: lock })
         };
         author().map_err(|failure: Failure| failure.about(target))
     }

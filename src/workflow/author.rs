@@ -1,10 +1,12 @@
-//! `spec` and `plan`: one session in which the agent writes a draft, the check, and the rename.
+//! `spec` and `plan`: a session in which the agent writes a draft, the check after each of its turns, and the rename.
 
+use super::conversation::{Conversation, Terms};
 use super::draft::{DraftPaths, Snapshot};
 use super::last_session::LastSession;
 use super::lock::{Lock, make_local};
 use super::name::Slug;
-use super::outer::{Outer, Session};
+use super::observer::BlockedMarker;
+use super::outer::Outer;
 use super::permit::DraftPermit;
 use super::project::{Entry, FileProblem, Project, shown};
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
@@ -26,6 +28,8 @@ pub(crate) struct Author {
     pub paths: DraftPaths,
     /// Whether an existing draft is continued.
     pub resumes: bool,
+    /// The maximum number of turns for a draft.
+    pub attempts: u32,
     /// The rules that the check ignores.
     pub ignored: Vec<Rule>,
     pub prompt: AuthorPrompt,
@@ -66,26 +70,49 @@ impl Author {
         }
         self.steps(outer, PlanStatus::InProgress, PlanStatus::Pending);
         make_local(&self.project).map_err(Stop::from)?;
-        let prompt = self.begin(outer, check).map_err(unwritable)?;
-        let finished = self.paths.snapshot(&self.project, &self.paths.finished);
-        let draft = self.paths.snapshot(&self.project, &self.paths.draft);
-        self.session(outer, prompt)?;
-        self.steps(outer, PlanStatus::Completed, PlanStatus::InProgress);
-        self.put_back(outer, &finished, &draft).map_err(unwritable)?;
-        let checked = check(self).map_err(unwritable)?;
-        outer.end.tasks = Some(checked.tasks as u64);
-        if !outer.seen().files.is_empty() {
-            let text = "Files other than the draft were changed: see the artifacts of this run.";
-            outer.warn(Warning::UnexpectedChange, text);
-        }
-        if !checked.violations.is_empty() {
-            outer.end.violations = checked.violations.iter().map(Violation::breach).collect();
-            return Err(self.invalid(outer, &checked));
-        }
+        let first = self.begin(outer, check).map_err(unwritable)?;
+        let checked = self.attempts(outer, &first, check)?;
         self.finish(outer, &checked).map_err(unwritable)?;
         self.steps(outer, PlanStatus::Completed, PlanStatus::Completed);
         outer.end.complete = true;
         Ok(format!("{} created with {}", shown(&self.paths.target), checked.counts))
+    }
+
+    /// Gives the agent turns until the draft breaks no rule or the attempts are used up.
+    fn attempts(
+        &self,
+        outer: &mut Outer<'_>,
+        first: &SessionPrompt,
+        check: CheckDraft<'_>,
+    ) -> Result<CheckedDraft, Stop> {
+        let finished = self.paths.snapshot(&self.project, &self.paths.finished);
+        let mut conversation = Conversation::default();
+        let (mut again, mut attempt, mut warned) = (None, 1, false);
+        loop {
+            let draft = self.paths.snapshot(&self.project, &self.paths.draft);
+            self.turn(outer, &mut conversation, first, again)?;
+            self.steps(outer, PlanStatus::Completed, PlanStatus::InProgress);
+            self.put_back(outer, &finished, &draft).map_err(unwritable)?;
+            let checked = check(self).map_err(unwritable)?;
+            outer.end.tasks = Some(checked.tasks as u64);
+            outer.end.violations = checked.violations.iter().map(Violation::breach).collect();
+            if !outer.seen().files.is_empty() && !std::mem::replace(&mut warned, true) {
+                let text = "Files other than the draft were changed: see the artifacts of this run.";
+                outer.warn(Warning::UnexpectedChange, text);
+            }
+            if checked.violations.is_empty() {
+                return Ok(checked);
+            }
+            if attempt >= self.attempts {
+                return Err(self.invalid(outer, &checked));
+            }
+            attempt += 1;
+            // A further turn begins only if the budget is not used up.
+            outer.money_left()?;
+            self.steps(outer, PlanStatus::InProgress, PlanStatus::Pending);
+            // The session knows the user's words already.
+            again = Some(self.continuation(&checked.violations, ""));
+        }
     }
 
     /// Emits the workflow's own steps.
@@ -111,36 +138,52 @@ impl Author {
             let copy = self.paths.snapshot(&self.project, finished);
             self.paths.restore(&self.project, draft, &copy)?;
         }
-        let violations = check(self)?.violations;
+        Ok(self.continuation(&check(self)?.violations, &self.prompt.words))
+    }
+
+    /// The prompt that continues the draft.
+    fn continuation(&self, violations: &[Violation], words: &str) -> SessionPrompt {
         let line = |v: &Violation| format!("{}: {}: {}\n", v.line.unwrap_or_default(), v.rule.name(), v.text);
         let violations: String = violations.iter().map(line).collect();
-        let file = shown(draft);
-        let AuthorPrompt { resume, words, values, .. } = &self.prompt;
-        Ok(values.fill(resume, |name| match name {
+        let file = shown(&self.paths.draft);
+        let AuthorPrompt { resume, values, .. } = &self.prompt;
+        values.fill(resume, |name| match name {
             "file" => Some(&file),
             "violations" => Some(violations.trim_end()),
             "words" => Some(words),
             _ => None,
-        }))
+        })
     }
 
-    /// Runs the session. Resumes the last one of this name and agent if possible.
-    fn session(&self, outer: &mut Outer<'_>, prompt: SessionPrompt) -> Result<(), Stop> {
+    /// Runs a turn. The first one resumes the last session of this name and agent if possible. `again`: the prompt of a
+    /// further turn.
+    fn turn(
+        &self,
+        outer: &mut Outer<'_>,
+        conversation: &mut Conversation,
+        first: &SessionPrompt,
+        again: Option<SessionPrompt>,
+    ) -> Result<(), Stop> {
         let place = LastSession::of(self.kind, &self.name, &outer.agent().name);
-        let known = place.as_ref().filter(|_| self.resumes && outer.can_resume()).and_then(|p| p.id(&self.project));
         let judge = DraftPermit {
             project: self.project.folder().to_owned(),
             draft: self.project.folder().join(&self.paths.draft),
             check: self.prompt.values.check.clone(),
         };
-        let judge = Arc::new(judge);
-        let begin =
-            |resume| Session { prompt: prompt.clone(), resume, judge: Some(judge.clone()), limit: None, wrap: None };
-        let resumed = known.is_some();
-        let mut ended = outer.session(begin(known));
-        if resumed && matches!(&ended, Err(Stop::Failed(failure)) if failure.code == Code::SessionNotFound) {
-            ended = outer.session(begin(None));
-        }
+        let terms = Terms { judge: Arc::new(judge), limit: None, marker: BlockedMarker::Kept };
+        let ended = match again {
+            Some(again) => {
+                let whole = first.followed_by(&again);
+                conversation.go_on(outer, again, || whole, &terms)
+            }
+            None => {
+                let known = place.as_ref().filter(|_| self.resumes && outer.can_resume());
+                match known.and_then(|place| place.id(&self.project)) {
+                    Some(id) => conversation.resume(outer, id, first.clone(), || first.clone(), &terms),
+                    None => conversation.begin(outer, first.clone(), &terms),
+                }
+            }
+        };
         if let (Some(place), Some(id)) = (&place, outer.session_id()) {
             place.keep(&self.project, id);
         }

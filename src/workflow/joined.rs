@@ -14,7 +14,7 @@ use crate::protocol::question::DENY;
 use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
 use crate::protocol::unknown::UnknownNames;
-use crate::protocol::words::{Category, Level, Status, ToolState, Warning, WorkflowKind};
+use crate::protocol::words::{Category, Level, OnQuestionTimeout, Status, ToolState, Warning, WorkflowKind};
 use crate::protocol::workflow::{WorkflowFields, WorkflowOptions, WorkflowSettings};
 use crate::redact::Redactor;
 use serde_json::value::RawValue;
@@ -255,6 +255,14 @@ impl<'p> Joined<'p> {
     }
 }
 
+/// Lets a draft be written although nobody answers: the agent infers what it asked.
+fn endure_silence(settings: &mut Settings) {
+    settings.closed_input_declines = true;
+    if !settings.sets_on_question_timeout {
+        settings.on_question_timeout = OnQuestionTimeout::Continue;
+    }
+}
+
 /// Names the phase of a command.
 fn mark(body: &mut Body, id: String) {
     if let Body::Progress(progress) = body
@@ -299,6 +307,9 @@ impl Peer for Joined<'_> {
         // The configuration may set these for runs outside of workflows.
         (settings.session_id, settings.output_schema, settings.raw_prompt) = (None, None, false);
         let options = read.options.over(std::mem::take(&mut self.flags)).resolved();
+        if matches!(self.kind, WorkflowKind::Spec | WorkflowKind::Plan) {
+            endure_silence(settings);
+        }
         let mut workflow = admit(settings, agent, options)?;
         workflow.redact(redactor);
         settings.is_part = true;

@@ -10,6 +10,7 @@
 //! | `init` | the folders of a project |
 //! | `violation` | the rules, and their violations |
 //! | `admission`, `author`, `spec_run`, `plan_run` | the workflows that write a draft: common checks, common steps, and each workflow |
+//! | `conversation`, `observer`, `blocked` | the agent's sessions, and the facts about their turns |
 //! | `draft`, `old`, `lock`, `last_session`, `permit` | their files, replaced files, locks, sessions to resume, permissions |
 //! | `outer`, `joined`, `quiet`, `stop` | one run for the orchestrator, made of several; its peer; parts without a process; the reasons for an early end |
 //! | `implement` | phase by phase, each verified by its commands |
@@ -18,7 +19,9 @@
 
 pub(crate) mod admission;
 pub(crate) mod author;
+mod blocked;
 pub mod check;
+mod conversation;
 pub(crate) mod draft;
 pub(crate) mod implement;
 pub(crate) mod init;
@@ -27,6 +30,7 @@ pub(crate) mod last_session;
 pub(crate) mod lock;
 pub(crate) mod markdown;
 pub mod name;
+mod observer;
 pub(crate) mod old;
 pub(crate) mod outer;
 pub(crate) mod permit;

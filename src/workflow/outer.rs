@@ -384,7 +384,11 @@ impl<'p> Outer<'p> {
         let spent = self.peer.usage.cost_usd.unwrap_or_default();
         match self.settings.max_cost_usd.map(|whole| whole - spent) {
             Some(left) if left <= 0.0 => {
-                let message = "The run has used up max_cost_usd: raise it, then run the same command to continue.";
+                let how = match self.end.name {
+                    WorkflowKind::Spec | WorkflowKind::Plan => "continue the draft with --continue",
+                    WorkflowKind::Implement => "run the same command to continue",
+                };
+                let message = format!("The run has used up max_cost_usd: raise it, then {how}.");
                 Err(Stop::failed(Code::LimitReached, message))
             }
             left => Ok(left),

@@ -85,6 +85,13 @@ pub struct SessionPrompt {
     pub raw: bool,
 }
 
+impl SessionPrompt {
+    /// This prompt, and another one below it.
+    pub(super) fn followed_by(&self, next: &SessionPrompt) -> SessionPrompt {
+        SessionPrompt { text: format!("{}\n\n{}", self.text.trim_end(), next.text), raw: self.raw }
+    }
+}
+
 /// The values of the placeholders that every prompt may have.
 #[derive(Clone, Debug)]
 pub struct CommonValues {

@@ -80,6 +80,7 @@ mod unattended;
 mod untrusted;
 mod workflow_check;
 mod workflow_demo;
+mod workflow_drafts;
 mod workflow_formats;
 mod workflow_implement;
 mod workflow_implement_ends;

@@ -114,7 +114,7 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/terminal/answer.rs",
         // The paths and the command of a request are compared with those that a workflow allows.
         "src/workflow/implement/judge.rs",
-        "src/workflow/implement/observer.rs",
+        "src/workflow/observer.rs",
         "src/workflow/permit.rs",
     ];
     assert_eq!(callers(".unredacted()"), openers);

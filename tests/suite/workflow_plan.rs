@@ -53,6 +53,26 @@ fn a_plan_that_does_not_cover_its_specification_stays_a_draft() {
 }
 
 #[test]
+fn a_plan_that_breaks_a_rule_goes_back_to_the_agent() {
+    let incomplete = write(&format!("{FOLDER}.draft/plan.md"), &PLAN.replace(", R2", ""));
+    let missing =
+        format!("if ! [ -e \"$D/once\" ]; then touch \"$D/once\"; {incomplete}; rm {FOLDER}.draft/context.md; fi");
+    let again = case(PLAN);
+    let script = Script::new()
+        .sh(&write(&format!("{FOLDER}.draft/plan.md"), PLAN))
+        .sh(&write(&format!("{FOLDER}.draft/research.md"), "# R\n"))
+        .sh(&write(&format!("{FOLDER}.draft/context.md"), "# C\n"))
+        .sh(&missing)
+        .done("Done");
+    let outcome = run(again.agent(script), json!({"prompt": "login"}));
+    outcome.completed();
+    let prompts = outcome.log().prompts();
+    let told = |text: &str| prompts[1].lines().any(|line| line.contains(text));
+    assert!(prompts.len() == 2 && prompts[1].starts_with("# Continue\n"), "{prompts:?}");
+    assert!(told(": uncovered: ") && told("0: missing-file: Write context.md "), "{}", prompts[1]);
+}
+
+#[test]
 fn a_specification_is_found_by_name_or_path_and_must_be_there() {
     for (argument, reason) in [
         ("signup", "not_found"),

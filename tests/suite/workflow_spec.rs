@@ -62,7 +62,7 @@ fn a_draft_that_passes_its_check_becomes_the_specification() {
     assert_eq!(started["workflow"]["project"], started["config"]["cwd"]);
     assert_eq!(
         started["workflow"]["options"],
-        json!({"name": "login", "force": false, "continue": false, "skill": null, "ignore": []})
+        json!({"name": "login", "force": false, "continue": false, "skill": null, "ignore": [], "attempts": 3})
     );
     let completed = outcome.completed();
     assert_eq!(completed["text"], format!("{TARGET} created with 2 tasks"));
@@ -176,7 +176,7 @@ fn an_ignored_rule_is_not_reported() {
 
 #[test]
 fn a_missing_draft_is_an_invalid_result() {
-    let outcome = run(spec(Script::hello()), login(json!({})));
+    let outcome = run(spec(Script::hello()), login(json!({"attempts": 1})));
     outcome.failed("result_invalid");
     assert_eq!(told(&outcome)["violations"][0]["rule"], "missing-file");
     assert_eq!(told(&outcome)["violations"][0]["line"], Value::Null);
@@ -229,7 +229,7 @@ fn a_link_is_never_written_through() {
     refused(&outcome, "outside");
     assert_eq!(fs::read_dir(outcome.case().path("tmp")).unwrap().count(), 0);
     let script = Script::new().sh(&format!("mkdir -p .spektacular/specs; ln -s /etc/passwd {DRAFT}")).done("Done");
-    let outcome = run(spec(script), login(json!({})));
+    let outcome = run(spec(script), login(json!({"attempts": 1})));
     outcome.failed("result_invalid");
     assert_eq!(told(&outcome)["violations"][0]["rule"], "missing-file");
 }
@@ -246,7 +246,7 @@ fn a_workflow_makes_its_own_sessions_and_prompts() {
     }
     let outcome = run(spec(Script::hello()), login(json!({"name": "No name"})));
     assert!(outcome.failed("invalid_request")["message"].as_str().unwrap().contains("`workflow.name`"));
-    let outcome = run(spec(writes(DRAFT, GOOD)), login(json!({"attempts": 99})));
+    let outcome = run(spec(writes(DRAFT, GOOD)), login(json!({"commit": true})));
     outcome.completed();
     assert_eq!(outcome.warnings("unknown_field").len(), 1);
 }
@@ -278,7 +278,7 @@ fn the_workflow_allows_exactly_the_actions_that_its_prompt_needs() {
         .tool_result("toolu_7", "ok")
         .sh(&write(DRAFT, BAD))
         .done("Done");
-    let mut start = login(json!({}));
+    let mut start = login(json!({"attempts": 1}));
     start["interactive"] = json!(false);
     let outcome = run(spec(script), start);
     let values: Vec<&Value> = outcome.progress("question_resolved").iter().map(|f| &f.payload()["value"]).collect();

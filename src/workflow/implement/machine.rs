@@ -2,6 +2,7 @@
 //! when the commands run, and how the run ends. Only the world touches processes, files and clocks.
 
 use crate::protocol::words::{PhaseOutcome, PhaseState};
+use crate::workflow::conversation::AgentTurn;
 use std::collections::HashSet;
 
 /// A phase of the plan at the start of the run.
@@ -97,15 +98,6 @@ pub(crate) enum TurnPrompt<'a> {
     },
     /// A further turn of the same session.
     Retry(&'a Fault),
-}
-
-/// The result of a successful turn of the agent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct AgentTurn {
-    /// Whether the agent did something, as far as that is visible.
-    pub(crate) acted: bool,
-    /// The agent's reason if it says that it cannot continue.
-    pub(crate) blocked: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

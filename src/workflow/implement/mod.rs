@@ -6,19 +6,15 @@
 //! | `machine` | the loop, pure: attempts, verification, the final check |
 //! | `site` | the loop's world: sessions, commands, questions, the clock of a phase |
 //! | `ready` | the conditions before any agent starts |
-//! | `conversation`, `observer`, `blocked` | the agent's sessions, and the facts about them |
 //! | `command`, `question` | commands of the plan, and questions of spektacular's own |
 //! | `plan_file`, `protect`, `commit` | plan.md, protected paths, commits |
 //! | `prompt`, `judge`, `report` | texts for the agent, permissions of our own, the report |
 
-mod blocked;
 mod command;
 mod commit;
-mod conversation;
 mod judge;
 mod kept_state;
 mod machine;
-mod observer;
 mod plan_file;
 mod prompt;
 mod protect;

@@ -2,10 +2,9 @@
 
 use super::command::VerifyStep;
 use super::commit::{self, Commits, GitStep, list, message};
-use super::conversation::{Conversation, Terms};
 use super::judge::Guarded;
 use super::kept_state::KeptState;
-use super::machine::{AgentTurn, Attempt, Failing, Fault, ManualAnswer, Mark, TurnPrompt, World};
+use super::machine::{Attempt, Failing, Fault, ManualAnswer, Mark, TurnPrompt, World};
 use super::plan_file::PlanFile;
 use super::prompt;
 use super::protect::{ProtectedState, Unread, too_large};
@@ -22,6 +21,8 @@ use crate::process::query::Until;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{About, Outcome, Text};
 use crate::protocol::words::{PhaseState, PlanStatus, Warning};
+use crate::workflow::conversation::{AgentTurn, Conversation, Terms};
+use crate::workflow::observer::BlockedMarker;
 use crate::workflow::outer::{Outer, Step, StepEnd};
 use crate::workflow::plan::PlanPhase;
 use crate::workflow::project::{HOME, LOCAL};
@@ -287,7 +288,7 @@ impl World for Site<'_, '_, '_> {
         let judge = Guarded { project: self.ready.project.folder().to_owned(), paths };
         let project = self.ready.project.folder().to_owned();
         let tree = self.wait(GIT_LIMIT, move |until| Baseline::now(&project, until).ok().flatten())?.flatten();
-        let terms = Terms { judge: Arc::new(judge), limit: self.left()? };
+        let terms = Terms { judge: Arc::new(judge), limit: self.left()?, marker: BlockedMarker::Cut };
         let before = self.outer.usage().cost_usd;
         let mut conversation = std::mem::take(&mut self.conversation);
         let said = match prompt {
@@ -298,9 +299,7 @@ impl World for Site<'_, '_, '_> {
             TurnPrompt::Retry(fault) => {
                 let of = self.ready.options.attempts;
                 let words = self.ready.prompts.retry(&prompt::failure(at.number, of, fault));
-                let first = self.first(at.phase, false, None);
-                let whole =
-                    SessionPrompt { text: format!("{}\n\n{}", first.text.trim_end(), words.text), raw: first.raw };
+                let whole = self.first(at.phase, false, None).followed_by(&words);
                 conversation.go_on(self.outer, words, || whole, &terms)
             }
         };

@@ -1,5 +1,6 @@
-//! A driver around the agent's own driver: removes the marker of a blocked agent from its text and records whether the
-//! agent did something. At the end of the part it returns both, and the agent's driver for a further turn.
+//! A driver around the agent's own driver: removes the marker of a blocked agent from its text, if the prompt offers
+//! this marker, and records whether the agent did something. At the end of the part it returns both, and the agent's
+//! driver for a further turn.
 
 use super::blocked::{BlockedCutter, cut};
 use crate::agent::limit::{Keeper, Limit};
@@ -23,12 +24,22 @@ pub(crate) struct Observation {
     pub(crate) driver: Box<dyn Driver>,
 }
 
+/// The treatment of the marker of a blocked agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockedMarker {
+    /// The prompt offers the marker, so it is removed from the text.
+    Cut,
+    /// The prompt does not offer it, so the text stays as it is.
+    Kept,
+}
+
 /// The agent's driver, observed.
 pub(crate) struct Observer {
     /// `None` only while this is dropped.
     inner: Option<Box<dyn Driver>>,
     /// Whether [`Driver::launch`] begins a further turn of the driver's session.
     goes_on: bool,
+    marker: BlockedMarker,
     cutters: BTreeMap<MessageKey, BlockedCutter>,
     /// The running tool calls.
     calls: HashMap<CallKey, Category>,
@@ -39,19 +50,20 @@ pub(crate) struct Observer {
 
 impl Observer {
     /// `over` receives the observation.
-    pub(crate) fn new(inner: Box<dyn Driver>, over: Sender<Observation>) -> Observer {
-        Observer::around(inner, false, over)
+    pub(crate) fn new(inner: Box<dyn Driver>, marker: BlockedMarker, over: Sender<Observation>) -> Observer {
+        Observer::around(inner, false, marker, over)
     }
 
     /// An observer of a further turn, for a driver that starts one process per turn.
-    pub(crate) fn going_on(inner: Box<dyn Driver>, over: Sender<Observation>) -> Observer {
-        Observer::around(inner, true, over)
+    pub(crate) fn going_on(inner: Box<dyn Driver>, marker: BlockedMarker, over: Sender<Observation>) -> Observer {
+        Observer::around(inner, true, marker, over)
     }
 
-    fn around(inner: Box<dyn Driver>, goes_on: bool, over: Sender<Observation>) -> Observer {
+    fn around(inner: Box<dyn Driver>, goes_on: bool, marker: BlockedMarker, over: Sender<Observation>) -> Observer {
         Observer {
             inner: Some(inner),
             goes_on,
+            marker,
             cutters: BTreeMap::new(),
             calls: HashMap::new(),
             acted: false,
@@ -71,7 +83,9 @@ impl Observer {
 
     fn see(&mut self, event: AgentEvent) -> AgentEvent {
         match event {
-            AgentEvent::Text { message, piece, done, reasoning: false, parent: None } => {
+            AgentEvent::Text { message, piece, done, reasoning: false, parent: None }
+                if self.marker == BlockedMarker::Cut =>
+            {
                 let cutter = self.cutters.entry(message).or_default();
                 let piece = cutter.push(piece.unredacted(), done);
                 if done {
@@ -119,7 +133,7 @@ impl Observer {
     /// Handles the end of a turn, whose answer usually repeats the last message.
     fn end(&mut self, over: TurnOver) -> TurnOver {
         match over {
-            TurnOver::Completed { mut answer, structured, stop } => {
+            TurnOver::Completed { mut answer, structured, stop } if self.marker == BlockedMarker::Cut => {
                 let (text, reason) = cut(answer.clone().into_text().unredacted());
                 if reason.is_some() {
                     self.blocked = self.blocked.take().or(reason);
@@ -127,7 +141,7 @@ impl Observer {
                 }
                 TurnOver::Completed { answer, structured, stop }
             }
-            over @ (TurnOver::Failed(_) | TurnOver::Interrupted) => over,
+            over @ (TurnOver::Completed { .. } | TurnOver::Failed(_) | TurnOver::Interrupted) => over,
         }
     }
 }
@@ -246,7 +260,7 @@ impl Driver for Observer {
 
 #[cfg(test)]
 mod tests {
-    use super::Observer;
+    use super::{BlockedMarker, Observer};
     use crate::agent::lines::LinesDriver;
     use crate::agent::text::FinalAnswer;
     use crate::agent::{AgentEvent, Base, CallKey, Driver, Line, MessageKey, Turn, TurnOver};
@@ -259,7 +273,14 @@ mod tests {
     fn observer(resume_args: &[&str]) -> (Observer, Receiver<super::Observation>) {
         let resume_args = resume_args.iter().map(|arg| (*arg).to_owned()).collect();
         let (sender, receiver) = bounded(1);
-        (Observer::new(Box::new(LinesDriver::new(Base::command("x"), Vec::new(), resume_args)), sender), receiver)
+        (
+            Observer::new(
+                Box::new(LinesDriver::new(Base::command("x"), Vec::new(), resume_args)),
+                BlockedMarker::Cut,
+                sender,
+            ),
+            receiver,
+        )
     }
 
     fn text(key: u64, piece: &str, done: bool) -> AgentEvent {
@@ -336,7 +357,7 @@ mod tests {
         drop(first);
         let driver = over.recv().unwrap().driver;
         assert!(driver.takes_turns());
-        let mut next = Observer::going_on(driver, bounded(1).0);
+        let mut next = Observer::going_on(driver, BlockedMarker::Cut, bounded(1).0);
         let launch = next.launch(&settings("two"), &mut Turn::default()).unwrap();
         assert_eq!(launch.args, ["--continue", "two"]);
     }

@@ -1,20 +1,29 @@
-//! The sessions of the agent: each phase gets a new one, and a retry continues it if possible.
+//! A session of the agent with several turns: a further turn continues the session if possible, and otherwise starts a
+//! new one.
 
-use super::machine::AgentTurn;
-use super::observer::{Observation, Observer};
+use super::observer::{BlockedMarker, Observation, Observer};
+use super::outer::{Outer, Session, Wrap};
+use super::prompts::SessionPrompt;
+use super::stop::Stop;
 use crate::agent::Driver;
 use crate::agent::registry::Dialect;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::question::Judge;
-use crate::workflow::outer::{Outer, Session, Wrap};
-use crate::workflow::prompts::SessionPrompt;
-use crate::workflow::stop::Stop;
 use crossbeam_channel::bounded;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The session of a phase.
+/// The result of a successful turn of the agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AgentTurn {
+    /// Whether the agent did something, as far as that is visible.
+    pub(crate) acted: bool,
+    /// The agent's reason if it says that it cannot continue.
+    pub(crate) blocked: Option<String>,
+}
+
+/// The session of a phase or of a draft.
 #[derive(Default)]
 pub(super) struct Conversation {
     session_id: Option<SessionId>,
@@ -22,10 +31,11 @@ pub(super) struct Conversation {
     driver: Option<Box<dyn Driver>>,
 }
 
-/// The settings that all sessions of a phase share.
+/// The settings that all turns of a conversation share.
 pub(super) struct Terms {
     pub(super) judge: Arc<dyn Judge>,
     pub(super) limit: Option<Duration>,
+    pub(super) marker: BlockedMarker,
 }
 
 impl Conversation {
@@ -56,6 +66,18 @@ impl Conversation {
         let Some(id) = self.session_id.clone().filter(|id| resumable.as_ref() == Some(id)) else {
             return self.begin(outer, whole(), terms);
         };
+        self.resume(outer, id, prompt, whole, terms)
+    }
+
+    /// Resumes a session. If the agent cannot resume it, starts a new one with `whole`.
+    pub(super) fn resume(
+        &mut self,
+        outer: &mut Outer<'_>,
+        id: SessionId,
+        prompt: SessionPrompt,
+        whole: impl FnOnce() -> SessionPrompt,
+        terms: &Terms,
+    ) -> Result<AgentTurn, Stop> {
         match self.turn(outer, prompt, terms, How::Resume(id)) {
             Err(Stop::Failed(failure)) if is_lost(&failure) => self.begin(outer, whole(), terms),
             other => other,
@@ -70,10 +92,11 @@ impl Conversation {
         how: How,
     ) -> Result<AgentTurn, Stop> {
         let (sender, over) = bounded(1);
+        let marker = terms.marker;
         let (resume, wrap): (Option<SessionId>, Wrap) = match how {
-            How::Begin => (None, Box::new(move |inner| Box::new(Observer::new(inner, sender)))),
-            How::Resume(id) => (Some(id), Box::new(move |inner| Box::new(Observer::new(inner, sender)))),
-            How::Driver(driver) => (None, Box::new(move |_| Box::new(Observer::going_on(driver, sender)))),
+            How::Begin => (None, Box::new(move |inner| Box::new(Observer::new(inner, marker, sender)))),
+            How::Resume(id) => (Some(id), Box::new(move |inner| Box::new(Observer::new(inner, marker, sender)))),
+            How::Driver(driver) => (None, Box::new(move |_| Box::new(Observer::going_on(driver, marker, sender)))),
         };
         let session =
             Session { prompt, resume, judge: Some(Arc::clone(&terms.judge)), limit: terms.limit, wrap: Some(wrap) };
