@@ -21,11 +21,12 @@ pub(super) fn rest<'a>(input: &Object<'a>, is_shown: impl Fn(&str, Raw<'a>) -> b
     hidden.map(|(name, value)| format!("{}: {}", to_line(&name).trim_matches('"'), value.get())).collect()
 }
 
-/// Joins an action and the lines of the fields that it does not show.
-pub(super) fn join(action: &str, fields: Vec<String>) -> String {
+/// Joins an action and the lines of the fields that it does not show, the shortest first.
+pub(super) fn join(action: &str, mut fields: Vec<String>) -> String {
     if fields.is_empty() {
         return action.to_owned();
     }
+    fields.sort_by_key(String::len);
     let action = action.trim_end_matches('\n');
     let lines = std::iter::once(action).chain(fields.iter().map(String::as_str));
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
