@@ -336,6 +336,7 @@ mod tests {
     use crate::protocol::request::Seconds;
     use crate::protocol::words::Category;
     use crate::terminal::screen::Look;
+    use crate::terminal::width::wrap;
 
     fn asked(category: Category, detail: &str, paths: &[&str]) -> String {
         let locations = paths.iter().map(|path| Place { path: (*path).into(), line: None }).collect();
@@ -355,8 +356,9 @@ mod tests {
         question(&asked, 1, &Look::default())
     }
 
-    /// The detail that a question on a terminal shows, with its escapes turned back.
+    /// The detail that a question on a terminal shows, with its rows and its escapes turned back.
     fn turned_back(shown: &str) -> String {
+        let shown = shown.replace("\n  ↳   ", "");
         let lines: Vec<&str> = shown.strip_suffix('\n').unwrap().split('\n').collect();
         let options = lines.iter().rposition(|line| line.starts_with("    ")).unwrap();
         let detail: Vec<&str> = lines[1..=options].iter().map(|line| line.strip_prefix("    ").unwrap()).collect();
@@ -375,10 +377,11 @@ mod tests {
         /// Whatever a command holds, the terminal shows exactly this command.
         #[test]
         fn a_command_on_a_terminal_can_be_turned_back(
-            command in "([a-z ;|&\\\\{}u0-9\n\t]|\\\\u\\{1b\\}|@@ -0,0 \n|Index: a\n|\u{1b}\\];|\u{7}|\u{9b}|\r|\u{202e}|\u{200b}|.){1,60}",
+            width in 20..200_usize,
+            command in "([a-z ;|&\\\\{}u0-9\n\t]|\\\\u\\{1b\\}|@@ -0,0 \n|Index: a\n|\u{1b}\\];|\u{7}|\u{9b}|\r|\u{202e}|\u{200b}|.){1,60}( {0,3}[a-z]{1,90}(\n  )?){0,9}",
         ) {
             proptest::prop_assume!(!command.trim().is_empty());
-            let shown = asked(Category::Execute, &command, &[]);
+            let shown = wrap(&asked(Category::Execute, &command, &[]), width);
             proptest::prop_assert!(!shown.chars().any(|c| c.is_control() && c != '\n'));
             proptest::prop_assert_eq!(turned_back(&shown), command);
         }
