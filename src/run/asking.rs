@@ -7,7 +7,7 @@ use super::work::places;
 use crate::agent::Reply;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, QuestionId};
-use crate::protocol::outbound::{About, Body, Outcome, Question, Text};
+use crate::protocol::outbound::{About, Body, Outcome, Progress, Question, Text};
 use crate::protocol::question::{Ask, Asks, Kind, Subject};
 use crate::protocol::request::Seconds;
 use crate::protocol::words::{Category, Purpose, Status, Warning};
@@ -138,7 +138,8 @@ impl Live {
                 permission,
                 what: if self.settings.tool_facts { self.with_options(&one.ask, &what) } else { Text::default() },
             };
-            self.tell(about, format!("{what}: {how}"), reply_to.clone());
+            let progress = Progress::new(about, format!("{what}: {how}"));
+            self.progress(Progress { truncated: !one.fits, ..progress }, reply_to.clone());
         }
         if fails {
             let failure = match absence {

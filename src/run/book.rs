@@ -79,7 +79,9 @@ pub(crate) struct Resolved {
     pub(crate) ask: Ask,
     /// The chosen option of a permission.
     pub(crate) value: Option<&'static str>,
-    /// Whether the question was denied because no frame can show its whole action.
+    /// Whether a frame can show the whole action.
+    pub(crate) fits: bool,
+    /// Whether the question was denied because no frame can show the whole action.
     pub(crate) too_long: bool,
 }
 
@@ -196,7 +198,7 @@ impl Book {
         let members = asks
             .into_iter()
             .map(|ask| {
-                let Both { asked, shown, fits } = both(ask, redactor, settings.max_frame_bytes);
+                let Both { asked, shown, fits } = both(ask, redactor, settings.max_frame_bytes, &settings.cwd);
                 Member { id: self.next_id(), shown, ask: asked, fits, attempt: 1, reply: None }
             })
             .collect();
@@ -247,7 +249,10 @@ impl Book {
             };
             match decided {
                 Some(reply) => resolved.push(member.resolve(reply, Resolution::Policy, false)),
-                None if !member.fits => resolved.push(member.resolve(denied(), Resolution::Policy, false)),
+                None if !member.fits => {
+                    let denied = member.resolve(denied(), Resolution::Policy, false);
+                    resolved.push(Resolved { too_long: true, ..denied });
+                }
                 None if !settings.interactive => resolved.extend(member.fall_back(Absence::Headless, settings)),
                 None => {}
             }
@@ -399,8 +404,8 @@ impl Member {
             Reply::Answer(_) | Reply::Declined(_) | Reply::NoUser => None,
         };
         self.reply = Some(reply);
-        let too_long = !self.fits && value == Some(DENY);
-        Resolved { question_id: self.id.clone(), resolution, used_default, ask: self.shown.clone(), value, too_long }
+        let (question_id, ask, fits) = (self.id.clone(), self.shown.clone(), self.fits);
+        Resolved { question_id, resolution, used_default, ask, value, fits, too_long: false }
     }
 
     /// Resolves the question with "always". The agent is told only that this request is allowed.

@@ -1,5 +1,6 @@
 //! Questions as frames show them: redacted, with options that can still be distinguished.
 
+use super::work::places;
 use crate::protocol::json::encoded_bytes;
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::text::Text;
@@ -7,9 +8,12 @@ use crate::protocol::words::{Category, Purpose};
 use crate::redact::Redactor;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 /// The room in a frame for everything but the action, in bytes: the envelope, the options and a cut title.
 const ROOM: usize = 4 << 10;
+/// The room for the keys and the line number of a place, in bytes.
+const PLACE: usize = 48;
 
 /// A question as it is answered, and as it is shown.
 pub(super) struct Both {
@@ -21,7 +25,7 @@ pub(super) struct Both {
 
 /// The question as it is answered, and as it is shown. The texts of a permission are kept only once, and only if they
 /// fit into a frame: a person must not approve what no frame showed.
-pub(super) fn both(mut asked: Ask, redactor: &Redactor, frame_bytes: usize) -> Both {
+pub(super) fn both(mut asked: Ask, redactor: &Redactor, frame_bytes: usize, cwd: &Path) -> Both {
     let mut copy = shown(&asked, redactor);
     let mut fits = true;
     if asked.purpose == Purpose::Permission
@@ -30,10 +34,10 @@ pub(super) fn both(mut asked: Ask, redactor: &Redactor, frame_bytes: usize) -> B
         (asked.text, kept.detail, kept.title) = (Text::default(), Text::default(), Text::default());
         // Only the text of a plan is shown whole. That of another permission is its title and a few words.
         let is_plan = subject.category == Category::Mode;
-        let places: usize = subject.locations.iter().map(|place| place.path.size() + 64).sum();
-        let text = if is_plan { encoded_bytes(&copy.text.redacted_action(redactor)) } else { 0 };
-        let detail = encoded_bytes(&subject.detail.redacted_action(redactor));
-        fits = ROOM + places + text + detail <= frame_bytes;
+        let size = |text: &Text| encoded_bytes(&text.redacted_action(redactor));
+        let places: usize = places(cwd, &subject.locations).iter().map(|place| size(&place.path) + PLACE).sum();
+        let text = if is_plan { size(&copy.text) } else { 0 };
+        fits = ROOM + places + text + size(&subject.detail) <= frame_bytes;
         if !fits {
             subject.detail = Text::default();
         }

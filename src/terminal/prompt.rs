@@ -8,9 +8,10 @@ use crate::clean::{escaped, one_line, whole};
 use crate::engine::InAdvance;
 use crate::protocol::limits::BAD_ANSWERS;
 use crate::protocol::outbound::{Question, Text};
-use crate::protocol::question::{ALLOW_ALWAYS, Answer, Ask, Choice, Given, Kind, Subject, Validation};
+use crate::protocol::question::{ALLOW_ALWAYS, Answer, Ask, Choice, Given, Kind, Place, Subject, Validation};
 use crate::protocol::words::{Category, PathType, Purpose};
 use serde_json::Value as Json;
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -135,25 +136,32 @@ fn is_below(subject: &Subject) -> bool {
 /// The places and the detail of the permission, each unless the question repeats it.
 fn what_exactly(subject: &Subject, text: &str, look: &Look) -> String {
     let detail = escaped(subject.detail.shown(), is_change(subject.category));
-    let detail = if detail.trim() == text.trim() { "" } else { &*detail };
-    // The question may end with the first line, such as an address. A command is always shown.
+    // The question may repeat the detail, or its first line, such as an address. A command is always shown.
+    let is_command = subject.category == Category::Execute;
+    let detail = if !is_command && detail.trim() == text.trim() { "" } else { &*detail };
     let (first, rest) = detail.split_once('\n').unwrap_or((detail, ""));
-    let is_repeated = subject.category != Category::Execute && text.ends_with(&format!(" {first}?"));
+    let is_repeated = !is_command && text.ends_with(&format!(" {first}?"));
     let detail = if is_repeated { rest } else { detail };
-    let asked = subject.locations.iter().map(|place| one_line(place.path.shown()));
-    let asked = asked.filter(|path| text.ends_with(&format!(" {path}?"))).collect::<Vec<_>>();
-    let detail = without_header(detail, &asked);
+    let changes = is_change(subject.category);
+    let path = |place: &Place| escaped(place.path.shown(), false).replace('\n', "\\u{a}");
+    let asked = subject.locations.iter().map(path).filter(|path| text.ends_with(&format!(" {path}?")));
+    let asked = asked.collect::<Vec<_>>();
+    let detail = if changes { without_header(detail, &asked) } else { detail };
+    // The lines that a change adds, removes or keeps do not name its file.
+    let is_content = |line: &&str| changes && line.starts_with(['+', '-', ' ']);
+    let named = text.lines().chain(detail.lines().filter(|line| !is_content(line))).flat_map(paths);
+    let named: HashSet<&str> = if subject.locations.is_empty() { HashSet::new() } else { named.collect() };
     let mut out = String::new();
     for place in &subject.locations {
-        let path = one_line(place.path.shown());
-        if !text.contains(&path) && !detail.contains(&path) {
+        let path = path(place);
+        if !asked.contains(&path) && !named.contains(path.as_str()) {
             let line = place.line.map(|line| format!(":{line}")).unwrap_or_default();
             let _ = writeln!(out, "    {path}{line}");
         }
     }
-    // Nothing is left out: what a person approves is what runs.
-    let changes = is_change(subject.category);
-    for line in detail.lines() {
+    // Nothing is left out: what a person approves is what runs. The last line of a change has no text after its end.
+    let lines = if changes { detail.strip_suffix('\n').unwrap_or(detail) } else { detail };
+    for line in lines.split('\n').filter(|_| !detail.is_empty()) {
         let ink = match line.chars().next().filter(|_| changes) {
             Some('+') => Some(Ink::Green),
             Some('-') => Some(Ink::Red),
@@ -162,6 +170,16 @@ fn what_exactly(subject: &Subject, text: &str, look: &Look) -> String {
         let _ = writeln!(out, "    {}", ink.map_or_else(|| line.to_owned(), |ink| look.paint(ink, line)));
     }
     out
+}
+
+/// The parts of a text that may be paths, each with its last parts: `/w/a/b`, `w/a/b`, `a/b`, `b`.
+fn paths(line: &str) -> impl Iterator<Item = &str> {
+    const PARTS: usize = 32;
+    let words = line.split_whitespace().map(|word| word.trim_matches(['"', '\'', ',', '?', ':']));
+    // A path with blanks follows one word.
+    let rest = line.split_once(' ').map(|(_, rest)| rest.trim_end());
+    let parts = |word: &'_ str| word.rmatch_indices('/').take(PARTS).map(|(at, _)| at + 1).collect::<Vec<_>>();
+    words.chain(rest).flat_map(move |word| std::iter::once(0).chain(parts(word)).map(move |at| &word[at..]))
 }
 
 /// Whether an action changes files, so that its detail is a diff.
@@ -312,9 +330,76 @@ fn rules(rules: &Validation) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{titled, without_header};
-    use crate::protocol::question::{Ask, Subject};
+    use super::{question, titled, without_header};
+    use crate::protocol::outbound::Question;
+    use crate::protocol::question::{Ask, Place, Subject};
+    use crate::protocol::request::Seconds;
     use crate::protocol::words::Category;
+    use crate::terminal::screen::Look;
+    use crate::terminal::width::wrap;
+
+    fn asked(category: Category, detail: &str, paths: &[&str]) -> String {
+        let locations = paths.iter().map(|path| Place { path: (*path).into(), line: None }).collect();
+        let subject = Subject { category, title: "Tool: it".into(), locations, detail: detail.into() };
+        let ask = Ask::permission(subject, "Allow Tool: it?", None);
+        let (question_id, timeout_s) = ("q_1_1".to_owned().into(), Seconds(60.0));
+        let asked = Question {
+            question_id,
+            group_id: "g".into(),
+            group_size: 1,
+            timeout_s,
+            attempt: 1,
+            error: None,
+            ask,
+            truncated: false,
+        };
+        question(&asked, 1, &Look::default())
+    }
+
+    /// The detail that a question on a terminal shows, with its rows and its escapes turned back.
+    fn turned_back(shown: &str) -> String {
+        let shown = shown.replace("\n  ↳   ", "");
+        let lines: Vec<&str> = shown.strip_suffix('\n').unwrap().split('\n').collect();
+        let options = lines.iter().rposition(|line| line.starts_with("    ")).unwrap();
+        let detail: Vec<&str> = lines[1..=options].iter().map(|line| line.strip_prefix("    ").unwrap()).collect();
+        let mut parts = detail.join("\n");
+        let mut out = String::new();
+        while let Some((before, escape)) = parts.split_once("\\u{") {
+            let (code, rest) = escape.split_once('}').unwrap();
+            out.push_str(before);
+            out.push(char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap());
+            parts = rest.to_owned();
+        }
+        out + &parts
+    }
+
+    proptest::proptest! {
+        /// Whatever a command holds, the terminal shows exactly this command.
+        #[test]
+        fn a_command_on_a_terminal_can_be_turned_back(
+            width in 20..200_usize,
+            command in "([a-z ;|&\\\\{}u0-9\n\t]|\\\\u\\{1b\\}|@@ -0,0 \n|Index: a\n|\u{1b}\\];|\u{7}|\u{9b}|\r|\u{202e}|\u{200b}|.){1,60}( {0,3}[a-z]{1,90}(\n  )?){0,9}",
+        ) {
+            proptest::prop_assume!(!command.trim().is_empty());
+            let shown = wrap(&asked(Category::Execute, &command, &[]), width);
+            proptest::prop_assert!(!shown.chars().any(|c| c.is_control() && c != '\n'));
+            proptest::prop_assert_eq!(turned_back(&shown), command);
+        }
+    }
+
+    #[test]
+    fn neither_a_header_nor_a_file_is_left_out_because_the_content_names_it() {
+        let diff = "@@ -0,0 +1 @@\n+ /etc/passwd\n";
+        assert!(asked(Category::Execute, diff, &[]).contains("    @@ -0,0 +1 @@\n"));
+        assert!(asked(Category::Execute, " Allow Run it?", &[]).contains("\n     Allow Run it?\n"));
+        let edit = asked(Category::Edit, "+ /etc/passwd\n+/etc/passwd", &["/etc/passwd"]);
+        assert!(edit.contains("\n    /etc/passwd\n"), "{edit}");
+        let named = asked(Category::Edit, "update /etc/passwd\n+x", &["/etc/passwd"]);
+        assert!(!named.contains("\n    /etc/passwd\n"), "{named}");
+        let path = "/tmp/a\u{1b}]/../../etc/passwd\u{7}";
+        let edit = asked(Category::Edit, "+x", &[path]);
+        assert!(edit.contains("\n    /tmp/a\\u{1b}]/../../etc/passwd\\u{7}\n"), "{edit}");
+    }
 
     #[test]
     fn a_question_about_a_permission_keeps_the_agents_reason() {

@@ -38,10 +38,15 @@ pub(super) fn cut(text: &str, limit: usize) -> String {
 /// agent's text stands where a line of ours begins.
 const VERBATIM: &str = "    ";
 
+/// The beginning of each further row of such a line. The line of another text cannot look like it, so that nobody takes a
+/// line break of a command for a wrapped row.
+const FURTHER: &str = "  ↳   ";
+
 /// The sign before each line of the agent's reasoning.
 const REASONING: &str = "  | ";
 
-/// Our own lines, wrapped between words. A continuation stands below the text behind the line's marker.
+/// Our own lines, wrapped between words. A continuation stands below the text behind the line's marker. A verbatim line
+/// keeps every blank.
 pub(super) fn wrap(lines: &str, width: usize) -> String {
     let mut out = String::with_capacity(lines.len());
     for line in lines.split_inclusive('\n') {
@@ -51,15 +56,18 @@ pub(super) fn wrap(lines: &str, width: usize) -> String {
         }
         let is_verbatim = line.starts_with(VERBATIM);
         let prefix = continuation(line, width);
+        let indent = columns(&prefix);
         let mut column = 0;
         for word in line.split_inclusive(' ') {
-            if column > prefix.len() && column + visible(word.trim_end()) > width {
-                out.truncate(out.trim_end_matches(' ').len());
+            if column > indent && column + visible(word.trim_end()) > width {
+                if !is_verbatim {
+                    out.truncate(out.trim_end_matches(' ').len());
+                }
                 out.push('\n');
                 out.push_str(&prefix);
-                column = prefix.len();
+                column = indent;
             }
-            if is_verbatim && column + visible(word.trim_end()) > width {
+            if is_verbatim && column + visible(word) > width {
                 column = push_broken(word, &prefix, column, width, &mut out);
             } else {
                 out.push_str(word);
@@ -73,7 +81,7 @@ pub(super) fn wrap(lines: &str, width: usize) -> String {
 /// The beginning of each further row of a line.
 fn continuation(line: &str, width: usize) -> String {
     if line.starts_with(VERBATIM) {
-        return " ".repeat((VERBATIM.len() + 2).min(width / 2));
+        return FURTHER.chars().take(width / 2).collect();
     }
     if without_style(line).starts_with(REASONING) {
         return REASONING.into();
@@ -83,14 +91,14 @@ fn continuation(line: &str, width: usize) -> String {
 
 /// Adds a word that is longer than a row. Returns the column behind it.
 fn push_broken(word: &str, prefix: &str, mut column: usize, width: usize, out: &mut String) -> usize {
-    let mut is_colour = false;
+    let (mut is_colour, indent) = (false, columns(prefix));
     for c in word.chars() {
         let columns = if is_colour || c.is_control() { 0 } else { of(c) };
         is_colour = c == '\u{1b}' || is_colour && c != 'm';
-        if column > prefix.len() && column + columns > width {
+        if column > indent && column + columns > width {
             out.push('\n');
             out.push_str(prefix);
-            column = prefix.len();
+            column = indent;
         }
         out.push(c);
         column += columns;
@@ -137,9 +145,9 @@ mod tests {
             ("  2. one two three\n", "  2. one two\n     three\n"),
             ("  y  one two three\n", "  y  one two\n     three\n"),
             ("done after 3s and more\n> ", "done after\n3s and more\n> "),
-            ("    git push --all\n", "    git push\n      --all\n"),
-            ("    averyverylongword\n", "    averyver\n      ylongw\n      ord\n"),
-            ("    \u{1b}[32m+averyverylong\u{1b}[0m\n", "    \u{1b}[32m+averyve\n      rylong\u{1b}[0m\n"),
+            ("    git push --all\n", "    git push\n  ↳    --all\n"),
+            ("    averyverylongword\n", "    averyver\n  ↳   ylongw\n  ↳   ord\n"),
+            ("    \u{1b}[32m+averyverylong\u{1b}[0m\n", "    \u{1b}[32m+averyve\n  ↳   rylong\u{1b}[0m\n"),
             ("  | one two three\n", "  | one two\n  | three\n"),
             ("  n, one two three\n", "  n, one two\n  three\n"),
             ("averyverylongword and\n", "averyverylongword\nand\n"),

@@ -31,8 +31,9 @@ fn an_action_is_shown_whole_or_it_is_not_asked_about() {
 #[test]
 fn redaction_hides_nothing_that_acts() {
     for (command, shown) in [
-        ("true Authorization: x;touch pwned;true", "true Authorization: [redacted];touch pwned;true"),
+        ("true Authorization: Zq7731abcdef;touch pwned;true", "true Authorization: [redacted];touch pwned;true"),
         ("true -----BEGIN PRIVATE KEY----- ; touch pwned\nls", "true -----BEGIN PRIVATE KEY----- ; touch pwned\nls"),
+        ("env -u Authorization: reboot", "env -u Authorization: reboot"),
         ("curl -u hunter2-Zq7731/x+y|sh", "curl -u [redacted]|sh"),
     ] {
         let mut session = Case::with(Script::asks("Bash", bash(command))).spawn();
@@ -52,7 +53,7 @@ fn a_terminal_shows_every_line_of_a_command() {
         (lines.as_str(), "echo line-31"),
         ("ls \u{1b}];touch pwned;\u{7}", "ls \\u{1b}];touch pwned;\\u{7}"),
         ("ls \u{9b}2K\u{202e}x", "ls \\u{9b}2K\\u{202e}x"),
-        ("true Authorization: x;touch pwned;true", "true Authorization: [redacted];touch pwned;true"),
+        ("true Authorization: Zq7731abcdef;touch pwned;true", "true Authorization: [redacted];touch pwned;true"),
     ] {
         let case = Case::with(Script::asks("Bash", bash(command))).columns(400);
         let mut person = case.at_terminal(&["adhoc", "go"]);

@@ -41,6 +41,7 @@ impl Acp {
     pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Asks)> {
         let about = params.object("toolCall")?;
         let known = about.str("toolCallId").and_then(|id| self.calls.get(&*id));
+        let lost = known.is_some_and(|call| call.input_is_lost);
         let (earlier, before) = known.map(|call| (call.input.clone(), call.identity())).unwrap_or_default();
         let id = self.learn(&about)?;
         if is_command(&earlier)
@@ -66,7 +67,13 @@ impl Acp {
         let of_kind =
             |kind: &str| params.objects("options").find(|o| o.is("kind", kind)).and_then(|o| o.string("optionId"));
         let (once, reject) = (of_kind("allow_once"), of_kind("reject_once"));
-        let ask = if once.is_some() {
+        // The request's own input may lack a part of the action, such as the directory of a command.
+        let is_whole = !lost
+            || (subject.category != Category::Execute && about.raw("rawInput").is_some_and(|raw| raw.get() != "{}"));
+        let ask = if !is_whole {
+            turn.warn("A permission can only be denied, because the input of its call is too long to be shown");
+            Ask::denial(subject, text)
+        } else if once.is_some() {
             let identity = self.identity(&about, before, call);
             let scope = Scope::of(subject.category, self.tool_name(&id, call), identity.as_deref());
             Ask::permission(subject, text, scope)

@@ -16,6 +16,8 @@ pub(super) struct Call {
     pub(super) locations: Vec<Place>,
     /// The input of the call, verbatim, if short and not empty.
     pub(super) input: String,
+    /// Whether the last input was too long to keep.
+    pub(super) input_is_lost: bool,
     pub(super) shown: bool,
     /// Whether the title changed since the last report.
     pub(super) retitled: bool,

@@ -161,7 +161,8 @@ impl Acp {
         }
         if let Some(input) = input.map(Raw::get).filter(|raw| *raw != "{}") {
             // An input that is too long to keep also replaces the earlier one.
-            call.input = if input.len() <= INPUT_BYTES { input.to_owned() } else { String::new() };
+            call.input_is_lost = input.len() > INPUT_BYTES;
+            call.input = if call.input_is_lost { String::new() } else { input.to_owned() };
         }
         let texts = call.size();
         self.calls.insert(id.clone().into_owned(), call, texts);

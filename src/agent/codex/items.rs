@@ -342,7 +342,9 @@ pub(super) fn whole_command(params: &Object<'_>) -> String {
     let Some(whole) = params.str("command") else { return short.into_owned() };
     let unquoted = ["'", "\"", ""].iter().find_map(|quote| {
         let wrapper = whole.strip_suffix(quote)?.strip_suffix(&*short)?.strip_suffix(quote)?;
-        is_shell(wrapper).then_some(())
+        // Without quotes, the second word is an argument: `bash -c touch x` runs `touch` alone.
+        let is_script = !quote.is_empty() || !short.contains(|c: char| c.is_whitespace() || "'\"\\".contains(c));
+        (is_shell(wrapper) && is_script).then_some(())
     });
     if unquoted.is_some() { short.into_owned() } else { whole.into_owned() }
 }

@@ -347,6 +347,7 @@ fn a_command_is_shown_from_its_first_word_unless_that_is_a_shell() {
         ("/bin/bash --init-file=/tmp/x -c ls", "ls", "/bin/bash --init-file=/tmp/x -c ls"),
         ("/bin/bash -lc 'cd /etc && ls'", "ls", "/bin/bash -lc 'cd /etc && ls'"),
         ("X=1 /bin/bash -lc ls", "ls", "X=1 /bin/bash -lc ls"),
+        ("/bin/bash -lc touch x", "touch x", "/bin/bash -lc touch x"),
     ] {
         let item = serde_json::json!({"command": command, "commandActions": [{"type": "unknown", "command": action}]})
             .to_string();

@@ -6,19 +6,18 @@ use crate::protocol::outbound::Text;
 use crate::protocol::question::{Answer, Ask, Kind, Place, Subject};
 use crate::protocol::words::{Category, Purpose};
 
-/// The question for consent. `plan`: the path of plan.md; `commands`: each with the id of its phase.
-pub(crate) fn consent<'a>(plan: &str, commands: impl IntoIterator<Item = (&'a str, &'a str)>) -> Ask {
-    let mut count = 0;
-    let lines = commands.into_iter().map(|(phase, command)| {
-        count += 1;
-        format!("{phase}: {command}\n")
-    });
-    let detail = lines.collect::<String>().trim_end().to_owned();
-    let commands = if count == 1 { "the command" } else { "the commands" };
-    let title = format!("{commands} of {plan}");
+/// The commands as the question for consent shows them: a line for each, with the id of its phase.
+pub(super) fn listed<'a>(commands: impl IntoIterator<Item = (String, &'a str)>) -> String {
+    commands.into_iter().map(|(phase, command)| format!("{phase}: {command}")).collect::<Vec<_>>().join("\n")
+}
+
+/// The question for consent. `plan`: the path of plan.md; `commands`: see [`listed`].
+pub(super) fn consent(plan: &str, commands: String) -> Ask {
+    let noun = if commands.contains('\n') { "the commands" } else { "the command" };
+    let title = format!("{noun} of {plan}");
     let text = format!("Run {title} to verify the work?");
     let locations = vec![Place { path: Text::from(plan), line: None }];
-    let subject = Subject { category: Category::Execute, title: title.into(), locations, detail: detail.into() };
+    let subject = Subject { category: Category::Execute, title: title.into(), locations, detail: commands.into() };
     Ask { header: "Verification".into(), ..Ask::permission(subject, text, None) }
 }
 
@@ -41,16 +40,17 @@ pub(super) fn checked(reply: &Reply) -> ManualAnswer {
 
 #[cfg(test)]
 mod tests {
-    use super::{ManualAnswer, checked, consent, manual};
+    use super::{ManualAnswer, checked, consent, listed, manual};
     use crate::agent::Reply;
     use crate::protocol::question::{ALLOW_ONCE, Answer, DENY};
     use crate::protocol::words::Category;
 
     #[test]
     fn consent_names_every_command_with_its_phase() {
-        let ask = consent(".spektacular/plans/x/plan.md", [("P1", "make"), ("P2", "test -s a")]);
+        let commands = listed([("P1".to_owned(), "make"), ("P2".to_owned(), "test -s a\u{3000}")]);
+        let ask = consent(".spektacular/plans/x/plan.md", commands);
         let subject = ask.subject.clone().unwrap();
-        assert_eq!((subject.category, subject.detail.shown()), (Category::Execute, "P1: make\nP2: test -s a"));
+        assert_eq!((subject.category, subject.detail.shown()), (Category::Execute, "P1: make\nP2: test -s a\u{3000}"));
         assert_eq!(subject.locations[0].path.shown(), ".spektacular/plans/x/plan.md");
         assert_eq!((ask.header.shown(), &ask.default), ("Verification", &Some(Answer::One(DENY.into()))));
         assert!(ask.offers(ALLOW_ONCE) && ask.offers(DENY) && !ask.offers("allow_always"));

@@ -2,7 +2,7 @@
 
 use super::commit::{self, Commits, NoCommits, StatusQuery};
 use super::protect::{ProtectedState, Unread, too_large};
-use super::question::consent;
+use super::question::{consent, listed};
 use super::{judge, prompt};
 use crate::agent::Reply;
 use crate::config::Places;
@@ -232,15 +232,17 @@ impl ReadyPlan {
             matches!(redactor.redact_uncleaned(text), Cow::Owned(_))
                 || matches!(redactor.redact_action(text), Cow::Owned(_))
         });
-        if let Some((phase, _)) = hidden {
+        let phase = hidden.map(|(phase, _)| phase.clone());
+        let detail = listed(commands);
+        // A secret of several lines may span two commands.
+        let whole = || matches!(redactor.redact_action(&detail), Cow::Owned(_)).then(|| self.target.clone());
+        if let Some(place) = phase.or_else(whole) {
             return refused(format!(
-                "A command of {phase} holds a secret or what looks like one, so it cannot be shown for consent: put the \
+                "A command of {place} holds a secret or what looks like one, so it cannot be shown for consent: put the \
                  value into a variable of the environment."
             ));
         }
-        let bytes: usize = commands.iter().map(|(phase, text)| phase.len() + 2 + text.len() + 1).sum();
-        let encoded: usize = commands.iter().map(|(phase, text)| phase.len() + 4 + encoded_bytes(text)).sum();
-        if bytes > CONSENT_BYTES || encoded + FRAME_ROOM > frame_bytes {
+        if detail.len() > CONSENT_BYTES || encoded_bytes(&detail) + FRAME_ROOM > frame_bytes {
             return refused(format!(
                 "The commands of {} are too long to be shown in one question: shorten them, or raise max_frame_bytes; \
                  at most {} KiB can be shown.",
@@ -253,8 +255,7 @@ impl ReadyPlan {
 
     /// Asks for consent to all commands of the plan, once.
     pub(super) fn consent(&self, outer: &mut Outer<'_>) -> Result<(), Stop> {
-        let commands = self.commands();
-        let ask = consent(&self.target, commands.iter().map(|(id, text)| (id.as_str(), *text)));
+        let ask = consent(&self.target, listed(self.commands()));
         let (sender, reply) = bounded(1);
         let driver = Box::new(QuietStep::Asks(Box::new(ask), sender));
         let judge = self.options.allow_verify.then(|| Arc::new(judge::Consented) as Arc<dyn Judge>);

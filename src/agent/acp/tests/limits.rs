@@ -64,3 +64,25 @@ fn lists_have_a_limit() {
     let [AgentEvent::Plan(entries)] = &events[..] else { panic!("{events:?}") };
     assert_eq!((entries.len(), entries.dropped()), (1000, 1));
 }
+
+/// The directory of a command is only in its call's own input. If that is too long to keep, nobody can approve it.
+#[test]
+fn a_command_whose_input_is_lost_can_only_be_denied() {
+    let asked = |bytes: usize| {
+        let mut driver = in_a_turn(&OPENCODE);
+        let input = json!({"command": format!("true {}", "x".repeat(bytes)), "workdir": "/etc"});
+        let call = json!({"toolCallId": "c", "title": "bash", "kind": "execute", "rawInput": input});
+        let mut update = call.clone();
+        update["sessionUpdate"] = json!("tool_call");
+        let update = json!({"sessionId": "s", "update": update});
+        hear(&mut driver, &json!({"jsonrpc": "2.0", "method": "session/update", "params": update}));
+        let options = json!([{"optionId": "once", "kind": "allow_once"}]);
+        let params = json!({"sessionId": "s", "toolCall": call, "options": options});
+        let ask = json!({"jsonrpc": "2.0", "id": "p", "method": "session/request_permission", "params": params});
+        let (_, events) = hear(&mut driver, &ask);
+        let Some(AgentEvent::Ask { asks, .. }) = events.last() else { panic!("{events:?}") };
+        asks[0].offers("allow_once")
+    };
+    assert!(asked(60 << 10));
+    assert!(!asked(70 << 10));
+}
