@@ -106,15 +106,23 @@ fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> 
         return Ok(choice.value.shown().to_owned());
     }
     let range = format!("Answer with a number from 1 to {}.", all.len());
-    if text.contains(',') && text.bytes().all(|b| b.is_ascii_digit() || b == b',' || b == b' ') {
-        return Err(range);
+    let at = digits(text).and_then(|digits| digits.parse::<usize>().ok()?.checked_sub(1));
+    if let Some(choice) = at.and_then(|at| all.get(at)) {
+        return Ok(choice.value.shown().to_owned());
     }
-    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
-        // A number outside the list is a slip, never a free text.
-        let at = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        return at.and_then(|at| all.get(at)).map(|choice| choice.value.shown().to_owned()).ok_or(range);
-    }
-    if allow_other && !text.is_empty() { Ok(text.to_owned()) } else { Err(range) }
+    if allow_other && !text.is_empty() && !is_slip(text) { Ok(text.to_owned()) } else { Err(range) }
+}
+
+/// Whether a text that fits no option is a slip and never a free text: numbers alone, `y` or `n`.
+fn is_slip(text: &str) -> bool {
+    let are_numbers = text.split([',', ' ', '\t']).all(|part| part.is_empty() || digits(part).is_some());
+    are_numbers || ["y", "n"].iter().any(|key| text.eq_ignore_ascii_case(key))
+}
+
+/// The digits of a number, which may end as it does in the list: `1.`.
+fn digits(text: &str) -> Option<&str> {
+    let digits = text.strip_suffix(['.', ')']).unwrap_or(text);
+    (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then_some(digits)
 }
 
 /// The only option that begins with the word yes, if the text is `y` or `yes`; likewise for no.
@@ -139,7 +147,7 @@ const SHORT: usize = 3;
 pub(super) fn nearly(question: &Question, line: &str) -> Option<String> {
     let Kind::Select { choices, multiple: false, allow_other: true } = &question.ask.kind else { return None };
     let (all, text) = (choices.as_slice(), line.trim().to_lowercase());
-    if one(all, false, line.trim()).is_ok() {
+    if one(all, false, line.trim()).is_ok() || is_slip(line.trim()) {
         return None;
     }
     let lower: Vec<String> = all.iter().map(|choice| choice.label.shown().trim().to_lowercase()).collect();
@@ -162,7 +170,7 @@ fn several(all: &[Choice], allow_other: bool, text: &str) -> Result<Box<RawValue
     } else {
         text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
     };
-    let listed = parts.iter().any(|part| one(all, false, part).is_ok() || part.bytes().all(|b| b.is_ascii_digit()));
+    let listed = parts.iter().any(|part| one(all, false, part).is_ok() || is_slip(part));
     if !listed && allow_other && !parts.is_empty() {
         return raw(&[text]);
     }
@@ -226,6 +234,14 @@ mod tests {
             ("0", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
             ("4", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
             ("99999999999999999999999", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("2.", "\"green\"", "\"green\""),
+            ("1 3", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("1, 3", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("4.", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("y", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("N", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("+1", "! Answer with a number from 1 to 3.", "\"+1\""),
+            ("3.11", "! Answer with a number from 1 to 3.", "\"3.11\""),
             ("pink", "! Answer with a number from 1 to 3.", "\"pink\""),
             ("", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
             ("?", "explain", "explain"),
@@ -255,8 +271,10 @@ mod tests {
             );
         }
         assert_eq!(meant(&long, "n"), "\"No, wait\"");
-        assert_eq!(meant(&options(&["Node", "Yes, all", "Yes, some"]), "y"), "\"y\"");
-        assert_eq!(meant(&options(&["Node", "Rust"]), "n"), "\"n\"");
+        // A key that no single option says is a slip.
+        assert_eq!(meant(&options(&["Node", "Yes, all", "Yes, some"]), "y"), "! Answer with a number from 1 to 3.");
+        assert_eq!(meant(&options(&["Node", "Rust"]), "n"), "! Answer with a number from 1 to 2.");
+        assert_eq!(meant(&options(&["Node", "Rust"]), "no"), "\"no\"");
     }
 
     #[test]
@@ -277,6 +295,18 @@ mod tests {
             ("blue, 1,", "[\"blue\",\"red\"]", "[\"blue\",\"red\"]"),
             (
                 "1,4",
+                "! Answer with numbers from 1 to 3, such as 1,2.",
+                "! Answer with numbers from 1 to 3, such as 1,2.",
+            ),
+            (
+                "4 5",
+                "! Answer with numbers from 1 to 3, such as 1,2.",
+                "! Answer with numbers from 1 to 3, such as 1,2.",
+            ),
+            ("y", "! Answer with numbers from 1 to 3, such as 1,2.", "! Answer with numbers from 1 to 3, such as 1,2."),
+            ("N", "! Answer with numbers from 1 to 3, such as 1,2.", "! Answer with numbers from 1 to 3, such as 1,2."),
+            (
+                "1, y",
                 "! Answer with numbers from 1 to 3, such as 1,2.",
                 "! Answer with numbers from 1 to 3, such as 1,2.",
             ),
