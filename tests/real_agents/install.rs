@@ -14,6 +14,12 @@ pub(crate) fn program(package: &str, file: &str) -> PathBuf {
     program
 }
 
+/// ripgrep, which comes with Codex.
+pub(crate) fn search_program() -> PathBuf {
+    let file = format!("vendor/{}-unknown-linux-musl/codex-path/rg", std::env::consts::ARCH);
+    program(&format!("@openai/codex-linux-{}", arch()), &file)
+}
+
 /// The processor's name in the names of packages.
 pub(crate) fn arch() -> &'static str {
     match std::env::consts::ARCH {

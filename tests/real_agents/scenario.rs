@@ -59,9 +59,19 @@ pub(crate) struct Usage {
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Call {
     Shell(String),
-    Write { path: String, content: String },
+    /// Reads a file, by the agent's own tool if it has one beside the shell.
+    Read(String),
+    /// Searches the working directory for a word, without naming it.
+    Search(String),
+    Write {
+        path: String,
+        content: String,
+    },
     Ask(Vec<Question>),
-    Tool { name: String, input: Value },
+    Tool {
+        name: String,
+        input: Value,
+    },
     Offered(Value),
 }
 

@@ -2,6 +2,7 @@
 //! kill.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use rustix::process::Signal;
@@ -9,11 +10,14 @@ use serde_json::{Value, json};
 
 use crate::agents::Agent;
 use crate::client::{Client, Run, permission, rule, run};
+use crate::install::search_program;
 use crate::lab::Lab;
 use crate::sessions::another_minute;
 use crate::support::read;
 
-rows!(spec_headless spec_asks_by_tool spec_continued plan_headless);
+rows!(spec_headless spec_reads spec_mended spec_asks_by_tool spec_continued plan_headless);
+// The only agent whose requests for such a search name no place.
+rows!(of spec_globs: opencode OpenCode);
 // Gemini CLI and OpenCode have no tool of their own for questions here.
 rows!(of spec_asks: claude Claude, codex Codex);
 rows!(of spec_asks_nobody: claude Claude, codex Codex);
@@ -96,6 +100,47 @@ fn spec_asks_nobody(agent: Agent) {
     assert!(results.iter().any(|result| result.contains("No user is present")), "{results:?}");
 }
 
+/// Without a user and without `--yes`, the agent reads and searches the project.
+fn spec_reads(agent: Agent) {
+    let results = looked(agent, "spec_reads").join("\n");
+    assert!(results.contains("A_WORD_OF_THE_CODE") && results.contains("inner/more.py"), "{results}");
+}
+
+fn spec_globs(agent: Agent) {
+    let results = looked(agent, "spec_globs").join("\n");
+    assert!(results.contains("inner/more.py"), "{results}");
+}
+
+/// The results of the agent's tools in a headless run in which nothing is denied.
+#[track_caller]
+fn looked(agent: Agent, scenario: &str) -> Vec<String> {
+    let lab = spec(agent, scenario);
+    // OpenCode searches by a program that it otherwise downloads.
+    symlink(search_program(), lab.case.path("bin/rg")).unwrap();
+    let case = lab.case.file("work/greeting.py", "A_WORD_OF_THE_CODE = 1\n").file("work/inner/more.py", "# a wren\n");
+    let run = run(Lab { case, ..lab }, greeting(false), Vec::new());
+    is_specified(&run);
+    assert!(run.questions().is_empty());
+    assert!(run.tools().iter().all(|(_, state)| *state == "completed"), "{:?}", run.tools());
+    run.stub().tool_results()
+}
+
+/// A draft that breaks a rule goes back to the agent in the same run: to the same session, or to a new one if the agent
+/// cannot resume yet.
+fn spec_mended(agent: Agent) {
+    let run = run(spec(agent, "spec_broken"), greeting(true), permission("allow_once"));
+    run.completed(&format!("{SPEC} created with 2 tasks"));
+    assert_eq!(read(&run.outcome.case().work().join(SPEC)), GOOD_SPEC);
+    assert_eq!(run.outcome.completed()["workflow"]["violations"], json!([]));
+    let heard = run.stub().last_heard();
+    for part in ["# Create a specification", "# Continue", "5: open-question: "] {
+        assert!(heard.contains(part), "{part} is not in: {heard}");
+    }
+    // A resumed session contains the agent's earlier messages.
+    let said = heard.matches("greeting.draft.md created with 2 tasks").count();
+    assert!(said > 0 || !agent.ways().resumes_at_once, "{heard}");
+}
+
 /// A draft that breaks a rule fails the run. The next run continues it in the same session, or in a new one if the
 /// agent cannot resume that session yet.
 fn spec_continued(agent: Agent) {
@@ -111,7 +156,9 @@ fn spec_resumed(agent: Agent) {
 /// Returns whether the session was resumed.
 #[track_caller]
 fn continued(agent: Agent, wait: impl Fn()) -> bool {
-    let first = run(spec(agent, "spec_broken"), greeting(false), Vec::new());
+    let mut once = greeting(false);
+    once["workflow"]["attempts"] = json!(1);
+    let first = run(spec(agent, "spec_broken"), once, Vec::new());
     let failed = first.outcome.failed("result_invalid");
     assert_eq!(failed["workflow"]["violations"][0]["rule"], "open-question");
     let session = failed["session_id"].clone();

@@ -6,7 +6,7 @@ use crate::agent::detail::{join, rest};
 use crate::agent::form::Form;
 use crate::agent::json::{Object, Raw};
 use crate::agent::{Reply, Turn, rpc};
-use crate::protocol::question::{Ask, Asks, Subject, one};
+use crate::protocol::question::{Ask, Asks, Place, Subject, one};
 use crate::protocol::scope::Scope;
 use crate::protocol::text::Text;
 use crate::protocol::words::Category;
@@ -61,7 +61,7 @@ impl Acp {
         let subject = Subject {
             category: call.category(),
             title: title.into(),
-            locations: call.locations.clone(),
+            locations: self.places(&about, call),
             detail: self.detail(&about, &earlier, call).into(),
         };
         let of_kind =
@@ -110,6 +110,20 @@ impl Acp {
         }
         let params = Object::parse(&early.line).and_then(|line| line.object("params"));
         self.asked(&early.id, PERMISSION, params, turn);
+    }
+
+    /// The places to permit. A call's own locations leave out the working directory, but a search of it needs a place.
+    fn places(&self, about: &Object<'_>, call: &Call) -> Vec<Place> {
+        let is_here = |path: &str| path.is_empty() || Path::new(path) == self.cwd;
+        let searches_here = |input: Object<'_>| {
+            input.string("pattern").is_some()
+                && input.raw("path").is_none_or(|path| path.str().is_some_and(|p| is_here(&p)))
+        };
+        let is_search = call.category() == Category::Search && call.locations.is_empty();
+        if is_search && self.profile.searches_cwd && about.object("rawInput").is_some_and(searches_here) {
+            return vec![Place { path: self.cwd.to_string_lossy().into_owned().into(), line: None }];
+        }
+        call.locations.clone()
     }
 
     /// Identifies equal calls. `before`: the call as known before the request, which may omit a command's directory.

@@ -29,6 +29,8 @@ pub(crate) struct Profile {
     /// Whether a permission request for a command can precede the call's whole input, which follows without an answer. The
     /// request then lacks the directory of the command.
     pub(super) inputs_follow: bool,
+    /// Whether a search by a pattern without a path never leaves the working directory, whatever the pattern is.
+    pub(super) searches_cwd: bool,
     /// Whether a denied permission ends its turn.
     pub(super) stops_when_denied: bool,
     /// The name of our own tool.
@@ -95,6 +97,7 @@ pub(crate) static GEMINI: Profile = Profile {
     ids_name_tools: true,
     titles_are_commands: true,
     inputs_follow: false,
+    searches_cwd: false,
     stops_when_denied: false,
     // Gemini hides every tool named ask_user, because it has its own, which it does not offer over ACP.
     ask_tool: "ask_the_user",
@@ -118,6 +121,7 @@ pub(crate) static OPENCODE: Profile = Profile {
     ids_name_tools: false,
     titles_are_commands: false,
     inputs_follow: true,
+    searches_cwd: true,
     stops_when_denied: true,
     ask_tool: ask_user::TOOL,
     own_call: Some(OwnCall { title: "{server}_ask_user", id: "" }),
@@ -139,6 +143,7 @@ pub(crate) static GENERIC: Profile = Profile {
     ids_name_tools: false,
     titles_are_commands: false,
     inputs_follow: false,
+    searches_cwd: false,
     stops_when_denied: false,
     ask_tool: ask_user::TOOL,
     own_call: None,

@@ -4,7 +4,7 @@ mod always;
 mod limits;
 
 use super::Acp;
-use super::profile::{GEMINI, OPENCODE, Profile};
+use super::profile::{GEMINI, GENERIC, OPENCODE, Profile};
 use crate::agent::{AgentEvent, AskKey, Base, Driver, Line, Reply, Turn, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::ids::SessionId;
@@ -448,6 +448,38 @@ fn a_permission_shows_every_field_of_its_input() {
         (&GEMINI, json!({}), gemini("/etc"), "npm test\n[current working directory /etc] (Run the tests)"),
     ] {
         assert_eq!(detail(profile, json!({"rawInput": earlier, "kind": call["kind"]}), call), wanted);
+    }
+}
+
+/// OpenCode's request for a search names no place for the working directory.
+#[test]
+fn a_search_without_a_path_is_one_of_the_working_directory() {
+    let places = |profile, kind: &str, locations: Value, input: Value| -> Vec<String> {
+        let call = json!({"toolCallId": "c", "kind": kind, "title": "x", "locations": locations, "rawInput": input});
+        let options = json!([{"optionId": "o", "kind": "allow_once"}]);
+        let params = json!({"sessionId": "s", "toolCall": call, "options": options});
+        let asked = json!({"jsonrpc": "2.0", "id": 7, "method": "session/request_permission", "params": params});
+        let (_, events) = hear(&mut in_a_turn(profile), &asked);
+        let Some(AgentEvent::Ask { asks, .. }) = events.last() else { panic!("{events:?}") };
+        let locations = &asks[0].subject.as_ref().unwrap().locations;
+        locations.iter().map(|place| place.path.shown().to_owned()).collect()
+    };
+    let at = |path: &str| json!([{ "path": path }]);
+    for (profile, kind, locations, input, wanted) in [
+        (&OPENCODE, "search", json!([]), json!({"pattern": "../x"}), &["/p"][..]),
+        (&OPENCODE, "search", json!([]), json!({"pattern": "x", "path": ""}), &["/p"]),
+        (&OPENCODE, "search", at("/p"), json!({"pattern": "x", "path": "/p"}), &["/p"]),
+        (&OPENCODE, "search", at("/etc"), json!({"pattern": "x", "path": "/etc"}), &["/etc"]),
+        // Unless the whole input is known and is that of a search, the place is unknown.
+        (&OPENCODE, "search", json!([]), json!({}), &[]),
+        (&OPENCODE, "search", json!([]), json!({"pattern": "x", "path": "/etc"}), &[]),
+        (&OPENCODE, "search", json!([]), json!({"pattern": "x", "path": ["/etc"]}), &[]),
+        (&OPENCODE, "read", json!([]), json!({"pattern": "x"}), &[]),
+        (&OPENCODE, "execute", json!([]), json!({"pattern": "x"}), &[]),
+        // Nothing is known about the searches of other agents.
+        (&GENERIC, "search", json!([]), json!({"pattern": "x"}), &[]),
+    ] {
+        assert_eq!(places(profile, kind, locations, input.clone()), wanted, "{kind} {input}");
     }
 }
 

@@ -83,6 +83,8 @@ fn tool(id: &str, call: &Call) -> Value {
     match call {
         // The time after which the model gets the output so far.
         Call::Shell(command) => function("exec_command", &json!({"cmd": command, "yield_time_ms": 30_000})),
+        Call::Read(path) => function("exec_command", &json!({"cmd": format!("cat {path}")})),
+        Call::Search(word) => function("exec_command", &json!({"cmd": format!("grep -rn {word} .")})),
         Call::Write { path, content } => {
             let added: String = content.lines().map(|line| format!("+{line}\n")).collect();
             let patch = format!("*** Begin Patch\n*** Add File: {path}\n{added}*** End Patch\n");
