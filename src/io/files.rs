@@ -124,8 +124,8 @@ impl OpenFolder {
         }
     }
 
-    /// Writes a file in this directory completely or not at all: `temporary` is written first and then renamed. A link
-    /// of this name is replaced, not followed. `mode`: the mode of a new file; an existing one keeps its permissions.
+    /// Writes a file in this directory completely or not at all: `temporary`, or a name made from it if a folder has that
+    /// one, is written first and then renamed. A link of this name is replaced, not followed. `mode`: the mode of a new file; an existing one keeps its permissions.
     pub(crate) fn replace(&self, name: &OsStr, temporary: &OsStr, mode: u32, bytes: &[u8]) -> io::Result<()> {
         self.swap(name, temporary, mode, |file| file.write_all(bytes).and_then(|()| file.sync_all()))
     }
@@ -142,19 +142,22 @@ impl OpenFolder {
         mode: u32,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
-        let remove = || {
+        let remove = |temporary: &OsStr| {
             let _ = unlinkat(&self.0, temporary, AtFlags::empty());
         };
-        // A killed process may have left one.
-        remove();
+        let create = |temporary: &OsStr| {
+            // A killed process may have left one.
+            remove(temporary);
+            self.create_new(temporary, mode)
+        };
         let kept = self.stat(name).filter(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
-        let written = self.create_new(temporary, mode).and_then(|mut file| {
-            kept.map_or(Ok(()), |kept| file.set_permissions(Permissions::from_mode(kept.st_mode & 0o777)))?;
-            write(&mut file)?;
-            self.rename(temporary, self, name)
-        });
+        let (mut file, temporary) = first_free(temporary, create)?;
+        let written = kept
+            .map_or(Ok(()), |kept| file.set_permissions(Permissions::from_mode(kept.st_mode & 0o777)))
+            .and_then(|()| write(&mut file))
+            .and_then(|()| self.rename(&temporary, self, name));
         if written.is_err() {
-            remove();
+            remove(&temporary);
         }
         written
     }
@@ -191,6 +194,25 @@ impl OpenFolder {
         let names =
             Dir::read_from(&self.0)?.map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned()));
         names.filter(|name| !matches!(name, Ok(name) if name == "." || name == "..")).take(limit).collect()
+    }
+}
+
+/// The maximum number of names to try for a temporary file. A folder may have the first one.
+const TEMPORARY_NAMES: u32 = 100;
+
+/// Creates a temporary file with the first name that is free. Returns the file and its name.
+fn first_free(name: &OsStr, create: impl Fn(&OsStr) -> io::Result<File>) -> io::Result<(File, OsString)> {
+    let mut number = 1;
+    let mut tried = name.to_owned();
+    loop {
+        match create(&tried) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && number < TEMPORARY_NAMES => {
+                number += 1;
+                tried = OsString::from(format!(".{number}"));
+                tried.push(name);
+            }
+            created => return created.map(|file| (file, tried)),
+        }
     }
 }
 

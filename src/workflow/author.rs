@@ -8,11 +8,11 @@ use super::name::Slug;
 use super::observer::BlockedMarker;
 use super::outer::Outer;
 use super::permit::DraftPermit;
-use super::project::{Entry, FileProblem, Project, shown};
+use super::project::{FileProblem, Project, shown};
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::stop::Stop;
 use super::violation::{Rule, Violation};
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::Code;
 use crate::protocol::outbound::{Artifact, Body, Text};
 use crate::protocol::words::{Action, PlanStatus, Warning, WorkflowKind};
 use std::path::Path;
@@ -194,6 +194,14 @@ impl Author {
     /// draft.
     fn put_back(&self, outer: &mut Outer<'_>, finished: &Snapshot, draft: &Snapshot) -> Result<(), FileProblem> {
         let (project, paths) = (&self.project, &self.paths);
+        let is_blocked = project.entry(&paths.finished)?.is_some() && !paths.is_there(project, &paths.finished)?;
+        if is_blocked {
+            // A link is never a draft: it gives way, and only then counts as missing.
+            outer.end.kept.extend(project.give_way(&paths.finished)?);
+            paths.restore(project, &paths.finished, finished)?;
+            let text = format!("The agent put something else in the place of {}; it was moved.", shown(&paths.finished));
+            outer.warn(Warning::UnexpectedChange, text);
+        }
         if paths.snapshot(project, &paths.finished) == *finished {
             return Ok(());
         }
@@ -227,9 +235,6 @@ impl Author {
             project.write(path, bytes)?;
         }
         let before = paths.snapshot(project, &paths.finished);
-        if project.entry(&paths.finished)? == Some(Entry::Link) {
-            return Err(FileProblem::Outside);
-        }
         outer.end.kept.extend(project.give_way(&paths.finished)?);
         project.rename(&paths.draft, &paths.finished)?;
         let after = paths.snapshot(project, &paths.finished);
@@ -277,12 +282,14 @@ fn artifact(path: &Path, action: Action, size_bytes: Option<u64>) -> Body {
 
 /// The failure for a file of the workflow that cannot be written.
 pub(crate) fn unwritable(problem: FileProblem) -> Stop {
-    let failure = match problem {
-        FileProblem::Outside | FileProblem::Exhausted => problem.refusal("A file of the workflow"),
+    let message = match problem {
+        FileProblem::Exhausted => return problem.refusal("A file of the workflow").into(),
+        FileProblem::Outside => {
+            "Cannot write a file below .spektacular, because a folder there has become a link: restore the folder."
+        }
         FileProblem::TooLarge | FileProblem::Io(_) => {
-            let message = "Cannot write a file below .spektacular: free some space, or check the permissions.";
-            Failure::new(Code::ResourceExhausted, message)
+            "Cannot write a file below .spektacular: free some space, or check the permissions."
         }
     };
-    failure.into()
+    Stop::failed(Code::ResourceExhausted, message)
 }

@@ -187,3 +187,41 @@ fn nobodys_silence_ends_a_specification() {
     outcome.completed();
     assert_eq!(outcome.resolutions(), ["input_closed"]);
 }
+
+#[test]
+fn a_link_in_place_of_the_finished_file_gives_way() {
+    let link = format!("ln -sf /etc/hosts {TARGET}");
+    for (before, force) in [(None, false), (Some(GOOD), true)] {
+        let mut case = claude(&[format!("{}; {link}", write(DRAFT, GOOD))]);
+        if let Some(text) = before {
+            case = case.file(&format!("work/{TARGET}"), text);
+        }
+        let outcome = run(case, login(json!({"force": force})));
+        assert_eq!(outcome.completed()["text"], format!("{TARGET} created with 2 tasks"));
+        let target = outcome.case().work().join(TARGET);
+        assert!(!target.is_symlink(), "{before:?}");
+        assert_eq!(read(&target), GOOD);
+        assert_eq!(outcome.completed()["workflow"]["kept"][0]["path"], TARGET);
+        assert_eq!(outcome.warnings("unexpected_change").len(), 1, "{before:?}");
+    }
+}
+
+#[test]
+fn a_link_is_no_draft() {
+    let link = format!("ln -sf /etc/hosts {TARGET}");
+    let case = claude(&[link, write(DRAFT, GOOD)]).file(&format!("work/{TARGET}"), GOOD);
+    let outcome = run(case, login(json!({"force": true})));
+    outcome.completed();
+    let again = outcome.log().prompts()[1].clone();
+    assert!(again.lines().any(|line| line.starts_with("0: missing-file: ")), "{again}");
+}
+
+#[test]
+fn a_folder_that_becomes_a_link_ends_the_run_as_a_file_that_cannot_be_written() {
+    let step = format!("{}; mv .spektacular/specs specs; ln -s ../specs .spektacular/specs", write(DRAFT, GOOD));
+    let outcome = run(claude(&[step]), login(json!({})));
+    let failed = outcome.failed("resource_exhausted");
+    assert!(failed["message"].as_str().unwrap().contains("link"), "{failed}");
+    assert!(outcome.case().work().join("specs/login.draft.md").exists());
+    assert!(!outcome.case().work().join("specs/login.md").exists());
+}

@@ -90,6 +90,7 @@ fn a_plan_that_breaks_a_rule_or_is_missing_is_refused() {
     assert_eq!(failed["detail"]["reason"], "invalid");
     assert_eq!(failed["workflow"]["violations"][0]["rule"], "task-id");
     assert_eq!(failed["workflow"]["violations"][0]["line"], 8);
+    assert_eq!(failed["workflow"]["tasks"], 1);
     assert_eq!(plan_of(&outcome), text);
     for (prompt, reason) in [("absent", "not_found"), ("/etc/hosts", "outside"), ("UPPER", "invalid")] {
         let outcome = run(project(&one(&["true"]), "touch a"), json!({"prompt": prompt}));

@@ -61,6 +61,19 @@ fn a_rename_moves_files_and_folders() {
 }
 
 #[test]
+fn a_folder_with_the_name_of_the_temporary_file_stays() {
+    let (inside, _outside, project) = project();
+    let taken = format!(".file.md.{}.tmp", std::process::id());
+    fs::create_dir(inside.path().join(&taken)).unwrap();
+    fs::write(inside.path().join(&taken).join("theirs"), "theirs").unwrap();
+    project.write(path("file.md"), b"mine").unwrap();
+    assert_eq!(project.read(path("file.md"), 99), Ok(Some(b"mine".to_vec())));
+    assert_eq!(fs::read_to_string(inside.path().join(&taken).join("theirs")).unwrap(), "theirs");
+    let left: Vec<_> = fs::read_dir(inside.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.iter().filter(|name| name.to_string_lossy().ends_with(".tmp")).count(), 1, "{left:?}");
+}
+
+#[test]
 fn no_link_is_followed() {
     let (inside, outside, project) = project();
     let before = fs::read_dir(outside.path()).unwrap().count();

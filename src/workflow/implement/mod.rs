@@ -50,6 +50,7 @@ fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<Strin
     let reading = ReadyPlan::begin(target, &settings, places);
     let read = outer.errand(None, reading)?.ok_or_else(|| Stop::from(no_thread()))?;
     let mut ready = read.map_err(|unfit| {
+        outer.end.tasks = unfit.tasks;
         outer.end.violations = unfit.violations.iter().map(Violation::breach).collect();
         Stop::from(unfit.failure)
     })?;

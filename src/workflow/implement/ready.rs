@@ -122,12 +122,14 @@ pub(super) struct ReadyPlan {
 /// A plan that cannot be carried out.
 pub(super) struct Unfit {
     pub(super) failure: Failure,
+    /// The number of tasks. `None`: the plan could not be read.
+    pub(super) tasks: Option<u64>,
     pub(super) violations: Vec<Violation>,
 }
 
 impl From<Failure> for Box<Unfit> {
     fn from(failure: Failure) -> Box<Unfit> {
-        Box::new(Unfit { failure, violations: Vec::new() })
+        Box::new(Unfit { failure, tasks: None, violations: Vec::new() })
     }
 }
 
@@ -151,6 +153,7 @@ impl ReadyPlan {
         let check = PlanCheck { shown: &path.folder, whole: false, of: None, ignored: &ignored };
         let checked = check::plan(&project, &path, check);
         let (plan, text, violations) = checked.map_err(|problem| problem.refusal(&shown))?;
+        let tasks = Some(plan.tasks() as u64);
         if !violations.is_empty() {
             let count = match violations.len() {
                 1 => "a rule of the format".to_owned(),
@@ -158,15 +161,17 @@ impl ReadyPlan {
             };
             let message = format!("{shown} breaks {count}: correct it; `spektacular plan check` shows where.");
             let failure = Failure::refused_for(RefusalReason::Invalid, message);
-            return Err(Box::new(Unfit { failure, violations }));
+            return Err(Box::new(Unfit { failure, tasks, violations }));
         }
+        let unfit = |failure| Box::new(Unfit { failure, tasks, violations: Vec::new() });
         if let Some(phase) = plan.phases.iter().filter(|phase| !phase.is_done()).find(|phase| {
             let paths: Vec<String> = phase.protect.iter().map(|entry| entry.path.clone()).collect();
             matches!(ProtectedState::take(project.folder(), &paths, until), Err(Unread::TooLarge))
         }) {
-            return Err(too_large(phase).into());
+            return Err(unfit(too_large(phase)));
         }
-        let (prompts, mut warnings) = Prompts::load(&project, &path, &text, settings.interactive, places)?;
+        let prompts = Prompts::load(&project, &path, &text, settings.interactive, places);
+        let (prompts, mut warnings) = prompts.map_err(unfit)?;
         warnings.extend(spec_changed(&project, &plan));
         Ok(ReadyPlan { prompts, warnings, options, target: shown, project, path, text, plan })
     }
