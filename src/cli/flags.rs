@@ -5,7 +5,7 @@ use super::agents::{AgentsArgs, Export, Open, SessionsArgs, filled};
 use super::config::ConfigArgs;
 use super::integrate::IntegrateArgs;
 use super::row::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
-use super::workflow::{CheckArgs, InitArgs};
+use super::workflow::{CheckArgs, OutputArgs};
 use super::{Output, Replay, one_of, seconds, text, variable};
 use crate::agent::registry::DEFAULT;
 
@@ -337,8 +337,9 @@ pub(crate) const CHECK: &[Row<CheckArgs>] = &[
     json(|to| to.output = Output::Json),
 ];
 
-pub(crate) const INIT: &[Row<InitArgs>] = &[
-    output(|to: &mut InitArgs, flag, value| {
+/// The flags of `init` and `status`.
+pub(crate) const OUTPUT: &[Row<OutputArgs>] = &[
+    output(|to: &mut OutputArgs, flag, value| {
         to.output = Output::read(flag, &value)?;
         Ok(())
     })
@@ -364,7 +365,7 @@ pub(crate) const REPLAY: &[Row<Replay>] = &[
 #[cfg(test)]
 mod tests {
     use super::super::row::{GivenFlag, Row, store};
-    use super::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, INIT, INTEGRATE, OPEN, REPLAY};
+    use super::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, INTEGRATE, OPEN, OUTPUT, REPLAY};
     use std::fmt::Debug;
 
     /// Each flag with a value other than the default changes the result.
@@ -389,7 +390,7 @@ mod tests {
         every_flag_is_stored(CONFIG);
         every_flag_is_stored(REPLAY);
         every_flag_is_stored(CHECK);
-        every_flag_is_stored(INIT);
+        every_flag_is_stored(OUTPUT);
         every_flag_is_stored(INTEGRATE);
         assert!(ADHOC.iter().any(|row| row.flag.field.is_some_and(|field| field.name == "cwd")));
     }

@@ -1,4 +1,4 @@
-//! The command lines of `init`, `spec check`, `plan check` and `prompts`.
+//! The command lines of `init`, `status`, `spec check`, `plan check` and `prompts`.
 
 use super::row::{GivenFlag, Row, store};
 use super::{Output, Wrong, no_words};
@@ -15,9 +15,9 @@ pub struct CheckArgs {
     pub output: Output,
 }
 
-/// The arguments of `init`.
+/// The arguments of `init` and `status`.
 #[derive(Debug, Default)]
-pub struct InitArgs {
+pub struct OutputArgs {
     /// The value of `--output`.
     pub output: Output,
 }
@@ -34,12 +34,12 @@ pub(crate) fn check(
     Ok(CheckArgs { files: words, ..store(rows, given)? })
 }
 
-/// Reads the flags of `init`.
-pub(crate) fn init(
-    rows: &'static [Row<InitArgs>],
+/// Reads the flags of the command `name`, which takes no words.
+pub(crate) fn output(
+    (name, rows): (&str, &'static [Row<OutputArgs>]),
     given: Vec<GivenFlag>,
     words: &[OsString],
-) -> Result<InitArgs, Wrong> {
-    no_words("init", words)?;
+) -> Result<OutputArgs, Wrong> {
+    no_words(name, words)?;
     store(rows, given)
 }

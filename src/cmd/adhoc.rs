@@ -215,7 +215,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         Err(message) => return complain(&Failure::new(Code::Usage, message)),
     };
     let missing = super::default_is_missing(&loaded.config.layers().0, &adhoc.options);
-    if let Some(failure) = missing.filter(|_| !dry_run) {
+    if let Some(failure) = missing.filter(|_| !dry_run && !carrier.is_doubtful(&adhoc)) {
         return complain(&failure);
     }
     let look = look(&adhoc, loaded.config.alert());

@@ -19,7 +19,9 @@ use crate::workflow::admission::Surroundings;
 use crate::workflow::author::Author;
 use crate::workflow::implement::{self, Preview};
 use crate::workflow::outer::{Ended, Outer};
+use crate::workflow::project::Project;
 use crate::workflow::prompts::SessionPrompt;
+use crate::workflow::slip::command_word;
 use crate::workflow::{plan_run, spec_run};
 use serde_json::{Value, json};
 
@@ -37,6 +39,12 @@ impl Carrier {
         Carrier { workflow: adhoc.workflow, fields: std::mem::take(&mut adhoc.fields), typed }
     }
 
+    /// Whether the description is the name of a command, which is a slip to correct before anything else.
+    pub(super) fn is_doubtful(&self, adhoc: &Adhoc) -> bool {
+        let word = matches!(adhoc.words.as_slice(), [word] if command_word(word).is_some());
+        word && self.workflow == Some(WorkflowKind::Spec)
+    }
+
     /// The prompt of a run from the command line. Error: the prompt is missing.
     pub(super) fn prompt(&self, adhoc: &Adhoc) -> Result<Prompt, String> {
         let typed = Prompt::of(adhoc);
@@ -51,8 +59,10 @@ impl Carrier {
                 Prompt::with_piped(typed, stdin::kind(), first)
             }
         };
-        let missing = workflow.map_or("Missing prompt: spektacular adhoc \"TASK\".", |row| row.missing);
-        found.ok_or_else(|| missing.to_owned())
+        found.ok_or_else(|| match workflow {
+            Some(row) => format!("{}{}", row.missing, (row.others)()),
+            None => "Missing prompt: spektacular adhoc \"TASK\".".to_owned(),
+        })
     }
 
     /// The place of the session for `adhoc --continue`. Workflows store their sessions themselves.
@@ -102,6 +112,8 @@ impl Carrier {
 struct WorkflowRow {
     /// The error for a missing argument.
     missing: &'static str,
+    /// A sentence that lists the files for the missing argument, or an empty text.
+    others: fn() -> String,
     /// Whether the argument is a text, which stdin can supply too. Otherwise it names a file.
     takes_text: bool,
     carry: fn(Engine, Job, &mut dyn Peer, WorkflowOptions, &Surroundings) -> Ended,
@@ -115,18 +127,21 @@ fn row(kind: WorkflowKind) -> &'static WorkflowRow {
     match kind {
         WorkflowKind::Spec => &WorkflowRow {
             missing: "Missing description: spektacular spec \"DESCRIPTION\".",
+            others: String::new,
             takes_text: true,
             carry: spec,
             preview: |settings, fields, around| Ok(DryWorkflow::of(spec_run::admit(settings, fields, around)?.0)),
         },
         WorkflowKind::Plan => &WorkflowRow {
             missing: "Missing SPEC: spektacular plan SPEC.",
+            others: || here().map(|project| project.other_specs("")).unwrap_or_default(),
             takes_text: false,
             carry: plan,
             preview: |settings, fields, around| Ok(DryWorkflow::of(plan_run::admit(settings, fields, around)?.0)),
         },
         WorkflowKind::Implement => &WorkflowRow {
             missing: "Missing PLAN: spektacular implement PLAN.",
+            others: || here().map(|project| project.other_plans("")).unwrap_or_default(),
             takes_text: false,
             carry: implement,
             preview: |settings, fields, around| {
@@ -135,6 +150,11 @@ fn row(kind: WorkflowKind) -> &'static WorkflowRow {
             },
         },
     }
+}
+
+/// The project around the current directory.
+fn here() -> Option<Project> {
+    Project::around(&std::env::current_dir().ok()?).ok()
 }
 
 fn spec(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {

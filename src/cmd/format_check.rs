@@ -9,8 +9,9 @@ use crate::protocol::json::{map_strings, to_line};
 use crate::protocol::words::RefusalReason;
 use crate::workflow::check::{self, Contents, PlanCheck};
 use crate::workflow::counted;
+use crate::workflow::documents::is_readme;
 use crate::workflow::name::Slug;
-use crate::workflow::plan::{PlanPhase, Task};
+use crate::workflow::plan::{PlanPhase, Task, WorkPlan};
 use crate::workflow::project::{Argument, Entry, FileProblem, PlanPath, Project, plan_folder, shown, spec_file};
 use crate::workflow::violation::{Rule, Violation};
 use serde_json::{Value, json};
@@ -24,13 +25,13 @@ const VIOLATED: u8 = 1;
 const UNREADABLE: u8 = 2;
 
 /// The findings for one argument.
-struct Findings {
+pub(super) struct Findings {
     /// The file as messages name it.
     file: String,
-    tasks: usize,
-    violations: Vec<Violation>,
-    /// The phases of a plan. `None`: the file is not a plan.
-    phases: Option<Vec<Value>>,
+    pub(super) tasks: usize,
+    pub(super) violations: Vec<Violation>,
+    /// `None`: the file is not a plan.
+    pub(super) plan: Option<WorkPlan>,
 }
 
 /// Runs `spec check`; returns the exit code.
@@ -43,7 +44,8 @@ pub(super) fn plans(typed: &CheckArgs) -> u8 {
     all(typed, plan)
 }
 
-type Check = fn(&Path, &OsStr, &[Rule]) -> Result<Findings, Failure>;
+/// Checks one argument. `None`: it is not a document to check.
+type Check = fn(&Path, &OsStr, &[Rule]) -> Result<Option<Findings>, Failure>;
 
 fn all(typed: &CheckArgs, check: Check) -> u8 {
     let ignored: Result<Vec<Rule>, String> = typed.ignored.iter().map(|name| Rule::ignored(name)).collect();
@@ -57,13 +59,18 @@ fn all(typed: &CheckArgs, check: Check) -> u8 {
     let redact = |text: &str| redactor.redact(text).into_owned();
     let mut exit = 0;
     for file in &typed.files {
-        let found = check(&cwd, file, &ignored);
+        let name = shown(Path::new(file));
+        let Some(found) = check(&cwd, file, &ignored).transpose() else {
+            if !print(&skipped(&redact(&name), typed.output)) {
+                return EXIT_UNDELIVERED;
+            }
+            continue;
+        };
         exit = exit.max(match &found {
             Ok(found) if found.violations.is_empty() => 0,
             Ok(_) => VIOLATED,
             Err(_) => UNREADABLE,
         });
-        let name = shown(Path::new(file));
         if let Err(refusal) = &found {
             let message = redact(&format!("{name}: {}", refusal.message));
             diagnose(&format!("spektacular: {}: {message}", Code::InvalidRequest.name()));
@@ -79,6 +86,17 @@ fn all(typed: &CheckArgs, check: Check) -> u8 {
     exit
 }
 
+/// The line for a README.md, which explains its folder.
+fn skipped(name: &str, output: Output) -> String {
+    match output {
+        Output::Json => {
+            let line = json!({"file": name, "valid": true, "tasks": null, "violations": [], "skipped": true});
+            to_line(&line) + "\n"
+        }
+        Output::Cli => format!("{}: skipped, not a specification\n", one_line(name)),
+    }
+}
+
 fn in_words(found: &Findings, redact: &dyn Fn(&str) -> String) -> String {
     let mut lines: Vec<String> = found.violations.iter().map(Violation::in_words).collect();
     if lines.is_empty() {
@@ -88,6 +106,11 @@ fn in_words(found: &Findings, redact: &dyn Fn(&str) -> String) -> String {
 }
 
 fn as_json(name: &str, found: &Result<Findings, Failure>, redact: &dyn Fn(&str) -> String) -> String {
+    map_strings(&to_line(&object(name, found)), &mut |text| redact(text)) + "\n"
+}
+
+/// Formats the findings as JSON. `name`: the file that could not be read.
+pub(super) fn object(name: &str, found: &Result<Findings, Failure>) -> Value {
     let mut line = match found {
         Ok(found) => {
             let violations: Vec<Value> = found.violations.iter().map(|of| violation(of, &found.file)).collect();
@@ -98,10 +121,10 @@ fn as_json(name: &str, found: &Result<Findings, Failure>, redact: &dyn Fn(&str) 
             json!({"file": name, "valid": false, "tasks": null, "violations": [], "error": error})
         }
     };
-    if let Some(phases) = found.as_ref().ok().and_then(|found| found.phases.as_ref()) {
-        line["phases"] = json!(phases);
+    if let Some(plan) = found.as_ref().ok().and_then(|found| found.plan.as_ref()) {
+        line["phases"] = plan.phases.iter().map(phase).collect();
     }
-    map_strings(&to_line(&line), &mut |text| redact(text)) + "\n"
+    line
 }
 
 /// Formats a violation as JSON. A violation in another file of a plan names that file.
@@ -113,19 +136,26 @@ fn violation(violation: &Violation, file: &str) -> Value {
     shown
 }
 
-fn spec(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Failure> {
+fn spec(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Option<Findings>, Failure> {
+    if is_readme(Path::new(typed)) {
+        return Ok(None);
+    }
     let (project, path, file) = find("FILE", cwd, typed, spec_file)?;
-    let contents = match project.markdown(&path) {
+    spec_at(&project, &path, shown(&file), ignored).map(Some)
+}
+
+/// Checks a specification. `file`: its name in messages.
+pub(super) fn spec_at(project: &Project, path: &Path, file: String, ignored: &[Rule]) -> Result<Findings, Failure> {
+    let contents = match project.markdown(path) {
         Ok(Contents::Missing) => Err(FileProblem::Io(io::ErrorKind::NotFound)),
         contents => contents,
     };
     let contents = contents.map_err(|problem| problem.refusal("FILE"))?;
-    let file = shown(&file);
     let (spec, violations) = check::spec(&file, &contents, ignored);
-    Ok(Findings { file, tasks: spec.tasks.len(), violations, phases: None })
+    Ok(Findings { file, tasks: spec.tasks.len(), violations, plan: None })
 }
 
-fn plan(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Failure> {
+fn plan(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Option<Findings>, Failure> {
     let (project, inside, named) = find("PLAN", cwd, typed, plan_folder)?;
     let (path, named) = (PlanPath::of(inside.clone()), PlanPath::of(named));
     // The path of a plan.md means that file alone; a folder means all files of the plan.
@@ -137,10 +167,20 @@ fn plan(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Findings, Failure
         Ok(Some(_)) => return Err(FileProblem::Outside.refusal("PLAN")),
         Err(problem) => return Err(problem.refusal("PLAN")),
     }
-    let request = PlanCheck { shown: &named.folder, whole, of: None, ignored };
-    let (plan, _, violations) = check::plan(&project, &path, request).map_err(|problem| problem.refusal("PLAN"))?;
-    let phases = Some(plan.phases.iter().map(phase).collect());
-    Ok(Findings { file: shown(&named.file), tasks: plan.tasks(), violations, phases })
+    plan_at(&project, &path, (&named.folder, whole), ignored).map(Some)
+}
+
+/// Checks a plan. `folder`: its folder in messages. `whole`: whether research.md and context.md must be there.
+pub(super) fn plan_at(
+    project: &Project,
+    path: &PlanPath,
+    (folder, whole): (&Path, bool),
+    ignored: &[Rule],
+) -> Result<Findings, Failure> {
+    let request = PlanCheck { shown: folder, whole, of: None, ignored };
+    let (plan, _, violations) = check::plan(project, path, request).map_err(|problem| problem.refusal("PLAN"))?;
+    let file = shown(&folder.join(path.file.file_name().unwrap_or_default()));
+    Ok(Findings { file, tasks: plan.tasks(), violations, plan: Some(plan) })
 }
 
 /// Formats a phase as JSON.
@@ -171,7 +211,7 @@ fn find(
 }
 
 /// The project around the current directory.
-fn around(cwd: &Path) -> Result<Project, Failure> {
+pub(super) fn around(cwd: &Path) -> Result<Project, Failure> {
     let gone = |_| {
         Failure::refused_for(RefusalReason::NotFound, "The current directory no longer exists. Change to another one.")
     };

@@ -1,7 +1,7 @@
 //! `init`: the folder `.spektacular` of a project.
 
 use super::complain;
-use crate::cli::{InitArgs, Output};
+use crate::cli::{Output, OutputArgs};
 use crate::io::output::deliver;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::json::to_line;
@@ -10,7 +10,7 @@ use crate::workflow::project::{Project, shown};
 use serde_json::json;
 
 /// Runs the command; returns the exit code.
-pub(super) fn run(typed: &InitArgs) -> u8 {
+pub(super) fn run(typed: &OutputArgs) -> u8 {
     let found = std::env::current_dir().and_then(|cwd| Project::around(&cwd));
     let project = found.map_err(|_| {
         let message = "The current directory no longer exists. Change to another one.";

@@ -19,6 +19,7 @@ mod open;
 mod prompts;
 mod replay;
 mod sessions;
+mod status;
 mod table;
 mod texts;
 

@@ -1,14 +1,14 @@
 //! Every command: its flags, its texts, its reader and its main function.
 
 use super::{
-    agents, ask_server, config, export, format_check, init, integrate, manual, open, prompts, replay, sessions,
+    agents, ask_server, config, export, format_check, init, integrate, manual, open, prompts, replay, sessions, status,
 };
 use crate::cli::action::{Offers, actions};
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
 use crate::cli::authors::{IMPLEMENT, PLAN, SPEC};
 use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Runs, Words};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
-use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INIT, INTEGRATE, OPEN, REPLAY, SESSIONS};
+use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INTEGRATE, OPEN, OUTPUT, REPLAY, SESSIONS};
 use crate::cli::row::flags;
 use crate::cli::{self, no_words};
 use crate::help::complete::Shell;
@@ -30,9 +30,9 @@ pub static COMMANDS: &[Command] = &[
         })
     },
     Command {
-        flags: &flags::<_, { INIT.len() }>(INIT),
+        flags: &flags::<_, { OUTPUT.len() }>(OUTPUT),
         ..row("init", &texts::INIT, |given, words| {
-            Ok(Runnable::new(cli::workflow::init(INIT, given, &words)?, |typed| init::run(&typed)))
+            Ok(Runnable::new(cli::workflow::output(("init", OUTPUT), given, &words)?, |typed| init::run(&typed)))
         })
     },
     Command {
@@ -62,6 +62,12 @@ pub static COMMANDS: &[Command] = &[
         runs: Runs::Workflow(WorkflowKind::Implement),
         ..row("implement", &texts::IMPLEMENT, |given, words| {
             Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow((WorkflowKind::Implement, IMPLEMENT), given, words)?)))
+        })
+    },
+    Command {
+        flags: &flags::<_, { OUTPUT.len() }>(OUTPUT),
+        ..row("status", &texts::STATUS, |given, words| {
+            Ok(Runnable::new(cli::workflow::output(("status", OUTPUT), given, &words)?, |typed| status::run(&typed)))
         })
     },
     Command {

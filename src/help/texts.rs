@@ -44,6 +44,18 @@ Outside a git work tree, it is the current directory. Existing files are not cha
     page: "",
 };
 
+pub(crate) const STATUS: CommandText = CommandText {
+    about: "list the specifications and plans, and what comes next",
+    more: "\
+For each specification and plan of the project: its name, its state, the number of tasks, and the command that comes next.
+No agent is started and nothing is written.",
+    examples: &[
+        ("spektacular status", "list the specifications and plans of this project"),
+        ("spektacular status --output json", "the same as one JSON object"),
+    ],
+    page: "",
+};
+
 pub(crate) const SPEC: CommandText = CommandText {
     about: "write a specification",
     more: "\

@@ -75,7 +75,8 @@ impl DraftRequest {
             let DraftRequest { kind, project, name, paths, ignored } = self;
             let prompt = AuthorPrompt { first, resume, words: String::new(), values };
             let (resumes, attempts) = (options.resume, options.attempts);
-            Ok(Author { kind, project, name, paths, resumes, attempts, ignored, prompt, warnings, _lock: lock })
+            let doubt = None;
+            Ok(Author { kind, project, name, paths, doubt, resumes, attempts, ignored, prompt, warnings, _lock: lock })
         };
         author().map_err(|failure: Failure| failure.about(target))
     }

@@ -10,6 +10,7 @@ use super::outer::Outer;
 use super::permit::DraftPermit;
 use super::project::{FileProblem, Project, shown};
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
+use super::slip;
 use super::stop::Stop;
 use super::violation::{Rule, Violation};
 use crate::protocol::failure::Code;
@@ -26,6 +27,8 @@ pub(crate) struct Author {
     pub name: Slug,
     /// The paths of the draft and of the finished file.
     pub paths: DraftPaths,
+    /// The command that the description probably means. The user is asked first.
+    pub doubt: Option<&'static str>,
     /// Whether an existing draft is continued.
     pub resumes: bool,
     /// The maximum number of turns for a draft.
@@ -67,6 +70,9 @@ impl Author {
         outer.hide(self.paths.hidden());
         for (warning, text) in &self.warnings {
             outer.warn(*warning, text.as_str());
+        }
+        if let Some(word) = self.doubt {
+            slip::confirm(outer, word)?;
         }
         self.steps(outer, PlanStatus::InProgress, PlanStatus::Pending);
         make_local(&self.project).map_err(Stop::from)?;
@@ -199,7 +205,8 @@ impl Author {
             // A link is never a draft: it gives way, and only then counts as missing.
             outer.end.kept.extend(project.give_way(&paths.finished)?);
             paths.restore(project, &paths.finished, finished)?;
-            let text = format!("The agent put something else in the place of {}; it was moved.", shown(&paths.finished));
+            let text =
+                format!("The agent put something else in the place of {}; it was moved.", shown(&paths.finished));
             outer.warn(Warning::UnexpectedChange, text);
         }
         if paths.snapshot(project, &paths.finished) == *finished {

@@ -1,6 +1,6 @@
 //! Checks of a project's files.
 
-use super::plan::{self, WorkPlan};
+use super::plan::{self, Digest, WorkPlan};
 use super::project::{FILE_BYTES_MAX, FileProblem, PLAN_FILES, PlanPath, Project, shown};
 use super::spec::{self, Spec};
 use super::violation::{Rule, VIOLATIONS_MAX, Violation, Violations};
@@ -89,6 +89,13 @@ pub fn plan(
     }
     violations.truncate(VIOLATIONS_MAX);
     Ok((plan, text, violations))
+}
+
+/// Whether the specification has changed since the plan was made, or is gone.
+pub(crate) fn spec_has_changed(project: &Project, plan: &WorkPlan) -> bool {
+    let (Some(spec), Some(digest)) = (&plan.spec, &plan.digest) else { return false };
+    let bytes = project.read(Path::new(&spec.path), FILE_BYTES_MAX).ok().flatten();
+    bytes.is_none_or(|bytes| Digest::of(&bytes) != *digest)
 }
 
 /// The specification that a plan names, if it can be read.

@@ -5,12 +5,13 @@
 //! | `project`, `name` | the project's folder, its paths, safe reading and writing |
 //! | `markdown` | lines, fences, headings, list items |
 //! | `spec`, `plan` | the two formats: types, rules, edits that change no other byte |
-//! | `check` | checks of a project's files |
+//! | `check`, `documents` | checks of a project's files, and the lists of its specifications and plans |
 //! | `template`, `prompts` | prompts with placeholders, and the text of each that is in force |
 //! | `init` | the folders of a project |
 //! | `violation` | the rules, and their violations |
 //! | `admission`, `author`, `spec_run`, `plan_run` | the workflows that write a draft: common checks, common steps, and each workflow |
 //! | `conversation`, `observer`, `blocked` | the agent's sessions, and the facts about their turns |
+//! | `slip` | a description that is probably a command |
 //! | `draft`, `old`, `lock`, `last_session`, `permit` | their files, replaced files, locks, sessions to resume, permissions |
 //! | `outer`, `joined`, `quiet`, `stop` | one run for the orchestrator, made of several; its peer; parts without a process; the reasons for an early end |
 //! | `implement` | phase by phase, each verified by its commands |
@@ -22,6 +23,7 @@ pub(crate) mod author;
 mod blocked;
 pub mod check;
 mod conversation;
+pub(crate) mod documents;
 pub(crate) mod draft;
 pub(crate) mod implement;
 pub(crate) mod init;
@@ -39,6 +41,7 @@ pub(crate) mod plan_run;
 pub mod project;
 pub mod prompts;
 mod quiet;
+pub(crate) mod slip;
 pub mod spec;
 pub(crate) mod spec_run;
 mod spent;

@@ -6,8 +6,8 @@ use super::prompts::SessionPrompt;
 use super::quiet::QuietStep;
 use super::spent::Spent;
 use super::stop::Stop;
-use crate::agent::Driver;
 use crate::agent::registry::Agent;
+use crate::agent::{Driver, Reply};
 use crate::engine::{Begin, Carried, Engine, Job, Next, Over, Peer, Report};
 use crate::process::errand::Errand;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
@@ -16,12 +16,12 @@ use crate::protocol::outbound::{
     About, AgentExit, Body, Outcome, PlanEntry, Progress, Terminal, Text, Unattended, Usage, WorkflowEnd,
     WorkflowStarted,
 };
-use crate::protocol::question::Judge;
+use crate::protocol::question::{Ask, Judge};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::words::{OnQuestionTimeout, PlanStatus, StopReason, Warning, WorkflowKind};
 use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::redact::Redactor;
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, bounded};
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -280,6 +280,15 @@ impl<'p> Outer<'p> {
     /// Runs a step without the agent. Error: the run is over. A failed step is not an error.
     pub(crate) fn step(&mut self, step: Step) -> Result<StepEnd, Stop> {
         self.step_beside(step, None)
+    }
+
+    /// Asks a question of spektacular's own. `judge` may answer it. `None`: the step ended without a reply. Error: the run
+    /// is over.
+    pub(crate) fn ask(&mut self, ask: Ask, judge: Option<Arc<dyn Judge>>) -> Result<Option<Reply>, Stop> {
+        let (sender, reply) = bounded(1);
+        let driver = Box::new(QuietStep::Asks(Box::new(ask), sender));
+        self.step(Step { driver, limit: None, phase: None, judge })?;
+        Ok(reply.try_recv().ok())
     }
 
     /// Like [`Outer::step`]. `errand`: the work that a step without a process waits for.

@@ -5,8 +5,9 @@ use super::author::{Author, CheckedDraft};
 use super::check::{self, Contents};
 use super::draft::DraftPaths;
 use super::name::Slug;
-use super::project::{DESCRIPTION_BYTES_MAX, Entry, FileProblem, Project, SPECS, shown};
+use super::project::{DESCRIPTION_BYTES_MAX, FileProblem, Project, shown};
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
+use super::slip::{command_word, mistaken};
 use super::template::PromptKind;
 use super::{counted, invalid};
 use crate::protocol::failure::Failure;
@@ -14,10 +15,6 @@ use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{RefusalReason, WorkflowKind};
 use crate::protocol::workflow::{NAME_FORM, WorkflowSettings};
-use std::path::Path;
-
-/// The maximum number of drafts to read.
-const DRAFTS: usize = 10_000;
 
 /// Checks a run.start of `spec`.
 pub(crate) fn admit(
@@ -35,6 +32,10 @@ pub(crate) fn admit(
     let resumes = options.resume;
     if description.trim().is_empty() && !resumes {
         return Err(Failure::refused_for(RefusalReason::Invalid, "The description is empty: describe the need."));
+    }
+    let doubt = if resumes || around.typed_in.is_none() { None } else { command_word(&description) };
+    if let Some(word) = doubt.filter(|_| !settings.interactive) {
+        return Err(mistaken(word));
     }
     let ignored = ignored(&options)?;
     let name = match (&options.name, resumes) {
@@ -58,6 +59,7 @@ pub(crate) fn admit(
     let request = DraftRequest { kind, project, name, paths, ignored };
     let mut author = request.author(settings, &options, around, (PromptKind::Spec, first))?;
     author.prompt.words = description.trim().to_owned();
+    author.doubt = doubt;
     let options = WorkflowSettings { name: Some(author.name.to_string()), ..options };
     let started = started(kind, &author.project, &author.paths.target, options);
     Ok((author, started))
@@ -82,11 +84,8 @@ fn by_skill(skill: &str, description: &str, file: &str, user_is_present: bool) -
 }
 
 fn only_draft(project: &Project) -> Result<Slug, Failure> {
-    let entries = project.list(Path::new(SPECS), DRAFTS).map_err(|problem| problem.refusal("The folder of drafts"))?;
-    let mut names = entries.iter().filter(|(_, entry)| *entry == Entry::File).filter_map(|(name, _)| {
-        let name = name.to_str()?.strip_suffix(".draft.md")?;
-        Slug::parse(name)
-    });
+    let specs = project.specs().map_err(|problem| problem.refusal("The folder of drafts"))?;
+    let mut names = specs.iter().filter(|spec| spec.is_draft).filter_map(|draft| Slug::parse(&draft.name));
     match (names.next(), names.next()) {
         (Some(name), None) => Ok(name),
         (None, _) => {

@@ -89,3 +89,4 @@ mod workflow_plan;
 mod workflow_project;
 mod workflow_served;
 mod workflow_spec;
+mod workflow_status;

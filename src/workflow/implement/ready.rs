@@ -18,21 +18,19 @@ use crate::protocol::words::{Category, Policy, RefusalReason, Warning, WorkflowK
 use crate::protocol::workflow::WorkflowSettings;
 use crate::redact::Redactor;
 use crate::workflow::admission::{check_command, project_of, started};
-use crate::workflow::check::{self, PlanCheck};
+use crate::workflow::check::{self, PlanCheck, spec_has_changed};
 use crate::workflow::lock::Lock;
 use crate::workflow::name::Slug;
-use crate::workflow::outer::{Outer, Step};
-use crate::workflow::plan::{Digest, PlanPhase, WorkPlan, without_own_lines};
+use crate::workflow::outer::Outer;
+use crate::workflow::plan::{PlanPhase, SpecLine, WorkPlan, without_own_lines};
 use crate::workflow::project::{Argument, FILE_BYTES_MAX, PLAN_FILES, PlanPath, Project, shown};
 use crate::workflow::prompts::{CommonValues, PromptText, SessionPrompt};
-use crate::workflow::quiet::QuietStep;
 use crate::workflow::stop::Stop;
 use crate::workflow::template::PromptKind;
 use crate::workflow::violation::{Rule, Violation};
-use crossbeam_channel::bounded;
 use std::borrow::Cow;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -261,12 +259,9 @@ impl ReadyPlan {
     /// Asks for consent to all commands of the plan, once.
     pub(super) fn consent(&self, outer: &mut Outer<'_>) -> Result<(), Stop> {
         let ask = consent(&self.target, listed(self.commands()));
-        let (sender, reply) = bounded(1);
-        let driver = Box::new(QuietStep::Asks(Box::new(ask), sender));
         let judge = self.options.allow_verify.then(|| Arc::new(judge::Consented) as Arc<dyn Judge>);
-        outer.step(Step { driver, limit: None, phase: None, judge })?;
-        match reply.try_recv() {
-            Ok(Reply::Allowed) => Ok(()),
+        match outer.ask(ask, judge)? {
+            Some(Reply::Allowed) => Ok(()),
             _ => {
                 let message = "Nobody consented to the commands of the plan, so none has run: read them, and allow \
                                them when asked or with --allow-verify.";
@@ -278,12 +273,9 @@ impl ReadyPlan {
 
 /// The warning about a specification that has changed since the plan was written.
 fn spec_changed(project: &Project, plan: &WorkPlan) -> Option<(Warning, String)> {
-    let (spec, digest) = (plan.spec.as_ref()?, plan.digest.as_ref()?);
-    let path = PathBuf::from(&spec.path);
-    let bytes = project.read(&path, FILE_BYTES_MAX).ok().flatten();
-    let same = bytes.is_some_and(|bytes| Digest::of(&bytes) == *digest);
-    let text = || format!("{} has changed since the plan was made", shown(&path));
-    (!same).then(|| (Warning::SpecChanged, text()))
+    let text = |spec: &SpecLine| format!("{} has changed since the plan was made", shown(Path::new(&spec.path)));
+    let spec = plan.spec.as_ref().filter(|_| spec_has_changed(project, plan))?;
+    Some((Warning::SpecChanged, text(spec)))
 }
 
 /// The prompts, with the values that every phase shares.

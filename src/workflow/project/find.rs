@@ -81,18 +81,22 @@ impl Project {
             Argument::Path(path) => self.inside("SPEC", path, from),
             Argument::Name(name) => {
                 let path = spec_file(name);
-                self.must_be_file(&path, || format!("The specification {name}")).map(|()| path)
+                let others = || self.other_specs(name.as_str());
+                self.must_be_file(&path, || format!("The specification {name}"), others).map(|()| path)
             }
         }
     }
 
     /// The plan that an argument names. Error: it does not exist, or lies outside the project.
     pub fn plan(&self, argument: &Argument, from: &Path) -> Result<PlanPath, Failure> {
-        let (plan, what) = match argument {
-            Argument::Path(path) => (PlanPath::of(self.inside("PLAN", path, from)?), "The plan.md of PLAN".to_owned()),
-            Argument::Name(name) => (PlanPath::in_folder(plan_folder(name)), format!("The plan {name}")),
+        let (plan, what, name) = match argument {
+            Argument::Path(path) => {
+                (PlanPath::of(self.inside("PLAN", path, from)?), "The plan.md of PLAN".to_owned(), "")
+            }
+            Argument::Name(name) => (PlanPath::in_folder(plan_folder(name)), format!("The plan {name}"), name.as_str()),
         };
-        self.must_be_file(&plan.file, || what).map(|()| plan)
+        let others = || self.other_plans(name);
+        self.must_be_file(&plan.file, || what, others).map(|()| plan)
     }
 
     /// A user's path as a path relative to the project's folder, without links. It must exist. `what`: the argument.
@@ -116,11 +120,20 @@ impl Project {
         Ok(inside.join(name))
     }
 
-    fn must_be_file(&self, path: &Path, what: impl FnOnce() -> String) -> Result<(), Failure> {
+    /// Refuses a path without a regular file. `others`: a sentence that lists the files that exist, or an empty text.
+    fn must_be_file(
+        &self,
+        path: &Path,
+        what: impl FnOnce() -> String,
+        others: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
         let problem = match self.entry(path) {
             Ok(Some(Entry::File)) => return Ok(()),
             Ok(Some(Entry::Folder | Entry::Link | Entry::Other)) => FileProblem::Outside,
-            Ok(None) => FileProblem::Io(ErrorKind::NotFound),
+            Ok(None) => {
+                let refusal = FileProblem::Io(ErrorKind::NotFound).refusal(&what());
+                return Err(Failure { message: refusal.message + &others(), ..refusal });
+            }
             Err(problem) => problem,
         };
         Err(problem.refusal(&what()))

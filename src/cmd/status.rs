@@ -1,0 +1,157 @@
+//! `status`: the specifications and plans of a project, each with its state and the command that comes next.
+
+use super::format_check::{Findings, around, object, plan_at, spec_at};
+use super::{complain, secrets_here};
+use crate::clean::one_line;
+use crate::cli::{Output, OutputArgs};
+use crate::io::output::deliver;
+use crate::protocol::failure::Failure;
+use crate::protocol::json::{map_strings, to_line};
+use crate::workflow::check::spec_has_changed;
+use crate::workflow::counted;
+use crate::workflow::documents::Document;
+use crate::workflow::name::Slug;
+use crate::workflow::plan::{State, WorkPlan};
+use crate::workflow::project::{PlanPath, Project, shown};
+use crate::workflow::violation::Rule;
+use serde_json::{Value, json};
+
+/// The columns between two cells.
+const GAP: usize = 2;
+
+/// A specification or a plan, checked.
+struct Row {
+    document: Document,
+    found: Result<Findings, Failure>,
+    /// The state, in words.
+    state: String,
+    /// The command that comes next. `None`: nothing is left to do, or no command can name the document.
+    next: Option<String>,
+}
+
+/// Runs the command; returns the exit code.
+pub(super) fn run(typed: &OutputArgs) -> u8 {
+    let cwd = std::env::current_dir().unwrap_or_default();
+    let rows = around(&cwd).and_then(|project| {
+        let rows = rows(&project)?;
+        Ok((project, rows))
+    });
+    let redactor = secrets_here();
+    match rows {
+        Ok((project, (specs, plans))) => deliver(&match typed.output {
+            Output::Json => as_json(&project, &specs, &plans, &|text| redactor.redact(text).into_owned()),
+            Output::Cli => in_words(&specs, &plans, &|text| redactor.redact(text).into_owned()),
+        }),
+        Err(failure) => complain(&failure),
+    }
+}
+
+/// The specifications and the plans. Error: one of their folders cannot be read.
+fn rows(project: &Project) -> Result<(Vec<Row>, Vec<Row>), Failure> {
+    let specs = project.specs().map_err(|problem| problem.refusal("The folder of specifications"))?;
+    let plans = project.plans().map_err(|problem| problem.refusal("The folder of plans"))?;
+    let is_planned = |name: &str| plans.iter().any(|plan| plan.name == name);
+    let has_spec = |name: &str| specs.iter().any(|spec| spec.name == name && !spec.is_draft);
+    let spec_rows = specs.iter().map(|spec| spec_row(project, spec, is_planned(&spec.name))).collect();
+    let plan_rows = plans.iter().map(|plan| plan_row(project, plan, has_spec(&plan.name))).collect();
+    Ok((spec_rows, plan_rows))
+}
+
+fn spec_row(project: &Project, document: &Document, is_planned: bool) -> Row {
+    let found = spec_at(project, &document.path, shown(&document.path), &[]);
+    let breaks = found.as_ref().is_ok_and(|found| !found.violations.is_empty());
+    let state = match &found {
+        Err(_) => vec!["unreadable".to_owned()],
+        Ok(found) => {
+            let finished = if breaks || document.is_draft { None } else { Some("valid".to_owned()) };
+            let draft = document.is_draft.then(|| "draft".to_owned());
+            draft.into_iter().chain(finished).chain(violations(found)).collect()
+        }
+    };
+    let next = match Slug::parse(&document.name) {
+        Some(name) if breaks || document.is_draft => Some(format!("spektacular spec --continue --name {name}")),
+        Some(name) if !is_planned && found.is_ok() => Some(format!("spektacular plan {name}")),
+        Some(_) | None => None,
+    };
+    Row { document: document.clone(), found, state: state.join(", "), next }
+}
+
+fn plan_row(project: &Project, document: &Document, has_spec: bool) -> Row {
+    let found = plan_at(project, &PlanPath::in_folder(document.path.clone()), (&document.path, true), &[]);
+    let state = match &found {
+        Err(_) => vec!["unreadable".to_owned()],
+        Ok(found) if document.is_draft => std::iter::once("draft".to_owned()).chain(violations(found)).collect(),
+        Ok(found) => {
+            let plan = found.plan.as_ref().filter(|plan| !plan.phases.is_empty());
+            let changed = || plan.is_some_and(|plan| spec_has_changed(project, plan));
+            let mut state: Vec<String> = violations(found).into_iter().chain(plan.map(done)).collect();
+            state.extend(plan.and_then(failed));
+            state.extend(changed().then(|| "specification changed since".to_owned()));
+            state
+        }
+    };
+    let next = found.as_ref().ok().zip(Slug::parse(&document.name)).and_then(|(found, name)| {
+        // Coverage matters while the plan is written, not while it is carried out.
+        let coverage = [Rule::Uncovered, Rule::UnknownRequirement];
+        let breaks = found.violations.iter().any(|violation| !coverage.contains(&violation.rule));
+        let open = found.plan.as_ref().and_then(WorkPlan::first_open);
+        match document.is_draft || breaks {
+            true => has_spec.then(|| format!("spektacular plan --continue {name}")),
+            false => open.map(|_| format!("spektacular implement {name}")),
+        }
+    });
+    Row { document: document.clone(), found, state: state.join(", "), next }
+}
+
+fn violations(found: &Findings) -> Option<String> {
+    (!found.violations.is_empty()).then(|| format!("violations: {}", found.violations.len()))
+}
+
+fn done(plan: &WorkPlan) -> String {
+    let done = plan.phases.iter().filter(|phase| phase.is_done()).count();
+    format!("{done} of {} done", counted(plan.phases.len(), "phase"))
+}
+
+/// The state of the first open phase, if it failed.
+fn failed(plan: &WorkPlan) -> Option<String> {
+    let phase = plan.first_open()?;
+    match phase.state.as_ref()?.state {
+        State::Failed => Some(format!("failed at {}", phase.id())),
+        State::InProgress | State::Passed => None,
+    }
+}
+
+fn as_json(project: &Project, specs: &[Row], plans: &[Row], redact: &dyn Fn(&str) -> String) -> String {
+    let row = |row: &Row| {
+        let mut value = object(&shown(&row.document.path), &row.found);
+        value["name"] = json!(row.document.name);
+        value["state"] = json!(row.state);
+        value["next"] = json!(row.next);
+        value
+    };
+    let all = |rows: &[Row]| rows.iter().map(row).collect::<Vec<Value>>();
+    let line = json!({"project": shown(project.folder()), "specs": all(specs), "plans": all(plans)});
+    map_strings(&to_line(&line), &mut |text| redact(text)) + "\n"
+}
+
+fn in_words(specs: &[Row], plans: &[Row], redact: &dyn Fn(&str) -> String) -> String {
+    if specs.is_empty() && plans.is_empty() {
+        return "This project has no specification yet. Next: spektacular spec \"DESCRIPTION\".\n".to_owned();
+    }
+    let cells = |row: &Row| {
+        let tasks = row.found.as_ref().map(|found| format!(", {}", counted(found.tasks, "task"))).unwrap_or_default();
+        let next = row.next.as_ref().map(|next| format!("next: {next}")).unwrap_or_default();
+        [row.document.name.clone(), format!("{}{tasks}", row.state), next].map(|cell| one_line(&redact(&cell)))
+    };
+    let (specs, plans): (Vec<_>, Vec<_>) = (specs.iter().map(cells).collect(), plans.iter().map(cells).collect());
+    let width = |at: usize| specs.iter().chain(&plans).map(|cells| cells[at].chars().count()).max().unwrap_or_default();
+    let (first, second) = (width(0), width(1));
+    let (first, second) = (first + GAP, second + GAP);
+    let line = |[name, state, next]: &[String; 3]| format!("{:GAP$}{name:first$}{state:second$}{next}", "");
+    let mut text = String::new();
+    for (title, rows) in [("Specifications", specs), ("Plans", plans)].iter().filter(|(_, rows)| !rows.is_empty()) {
+        text += &format!("{title}\n");
+        rows.iter().for_each(|cells| text += &format!("{}\n", line(cells).trim_end()));
+    }
+    text
+}
