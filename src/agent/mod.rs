@@ -482,6 +482,21 @@ pub trait Driver: Send {
     /// `turn.relaunch` is the next process; without one, or if the turn failed, the run is over.
     fn follow_up(&mut self, prompt: &str, turn: &mut Turn);
 
+    /// Whether each turn has a process of its own.
+    fn has_process_per_turn(&self) -> bool {
+        false
+    }
+
+    /// Passes a prompt to the agent while it works on a turn. Returns whether the agent takes it now.
+    fn steer(&mut self, _prompt: &str, _turn: &mut Turn) -> bool {
+        false
+    }
+
+    /// Asks the agent to stop its turn and to stay for the next one. Returns whether it can.
+    fn interrupt_turn(&mut self, _turn: &mut Turn) -> bool {
+        false
+    }
+
     /// Whether the agent reacts to an interrupt or the end of its stdin. If not, a stop begins with SIGTERM.
     fn listens(&self) -> bool {
         true

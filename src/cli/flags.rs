@@ -67,6 +67,8 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     own_switch("continue", "resume the agent's last session in this directory", |to: &mut Adhoc| to.go_on = true)
         .short('c')
         .more(CONTINUE_HELP),
+    switch("conversation", "true", "with json: keep the agent for further prompts")
+        .more("run.input with `prompt` is a further turn. The end of stdin, or `end`, ends the conversation."),
     field("agent", "AGENT", "the agent to run").short('a').begins("The agent"),
     field("model", "NAME", "the model, by the agent's name for it").short('m'),
     field("effort", "LEVEL", "the reasoning effort, by the agent's name for it"),
@@ -107,6 +109,8 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     switch("fail_on_denied", "true", "fail if a permission was denied because nobody answered")
         .more("The run fails with `denied`, exit code 6. Denials by --permissions or by an answer do not count."),
     field("timeout_s", "SECONDS", "limit for the whole run").begins("Limits"),
+    field("turn_timeout_s", "SECONDS", "limit for a turn of a conversation"),
+    field("prompt_timeout_s", "SECONDS", "limit for the wait for a further prompt"),
     field("start_timeout_s", "SECONDS", "limit until the agent's first line"),
     field("idle_timeout_s", "SECONDS", "limit for the agent's silence, 0 = off"),
     field("tool_timeout_s", "SECONDS", "how long a running tool pauses the idle timeout"),

@@ -207,6 +207,10 @@ fn plan(
 }
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
+    if adhoc.options.conversation == Some(true) {
+        let message = "--conversation needs --output json: further prompts are messages on stdin.";
+        return complain(&Failure::new(Code::Usage, message));
+    }
     let dry_run = adhoc.dry_run;
     let carrier = Carrier::of(&mut adhoc, true);
     let prompt = carrier.prompt(&adhoc);

@@ -22,13 +22,14 @@ use crate::io::output::Chunk;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::RunId;
 use crate::protocol::image::Image;
-use crate::protocol::inbound::{Addressee, Inbound, Message};
+use crate::protocol::inbound::{Addressee, CancelScope, Inbound, Message};
 use crate::protocol::limits;
 use crate::protocol::outbound::{Body, Json, Terminal};
+use crate::protocol::prompt::Spoken;
 use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Source as CancelSource, Warning};
 use crate::recording::Moment;
-use crate::run::{Answered, Effect, Event, Gone, Granted, Ids, Late, Origin, ReadInput, Refusal, Run, Unseen};
+use crate::run::{Answered, Effect, Event, Gone, Granted, Ids, Late, Origin, ReadInput, Refusal, Remake, Run, Unseen};
 use std::borrow::Cow;
 use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -195,7 +196,11 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
             Message::Malformed(flaw) => Event::Malformed(origin, flaw),
             Message::Unsupported => Event::Unsupported(origin),
             Message::UnknownType => Event::UnknownType(origin),
-            Message::Cancel { reason } => Event::Cancel(origin, reason, CancelSource::Orchestrator),
+            Message::Cancel { reason, scope: CancelScope::Turn } => Event::CancelTurn(origin, reason),
+            Message::Cancel { reason, scope: CancelScope::Run } => {
+                Event::Cancel(origin, reason, CancelSource::Orchestrator)
+            }
+            Message::Spoken(spoken) => Event::Spoken(origin, spoken),
             Message::Start(_) if !self.run.is_waiting() => {
                 let failure =
                     Failure::new(Code::InvalidRequest, "A second run.start was sent: one process is one run.");
@@ -240,7 +245,9 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
         }
         let start = match admitted {
             Ok(ready) => {
+                let agent = ready.settings.conversation.then(|| ready.agent.clone());
                 let mut start = ready.start(redactor, short_secrets, &mut self.machine);
+                start.remake = agent.map(|agent| Box::new(move || agent.driver()) as Remake);
                 if self.opens {
                     start.driver = Box::new(Opening(start.driver));
                 }
@@ -278,6 +285,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
             Message::Malformed(_) | Message::UnknownType => true,
             Message::Input(input) => !input.question_id.as_ref().is_some_and(|id| self.run.is_open(id)),
             Message::Start(_) => !self.run.is_waiting(),
+            Message::Spoken(spoken) => matches!(spoken, Spoken::Mixed | Spoken::Wrong(_)),
             Message::Unsupported | Message::Cancel { .. } => false,
         }
     }

@@ -45,7 +45,16 @@ pub(super) fn start(
     let name = ask_user::server_name(&settings);
     settings.ask_server = tool.and_then(|tool| machine.offer(tool)).map(|server| McpServer { name, ..server });
     let asking_failed = tool.is_some() && settings.ask_server.is_none();
-    Start { settings, driver, display_name, redactor, short_secrets, asking_failed, granted: Granted::default() }
+    Start {
+        settings,
+        driver,
+        display_name,
+        redactor,
+        short_secrets,
+        asking_failed,
+        granted: Granted::default(),
+        remake: None,
+    }
 }
 
 /// Checks a run.start, with its defaults, against the machine.

@@ -327,6 +327,12 @@ run_start! {
     /// MCP servers for the agent to start.
     mcp_servers: Vec<McpServer> =
         mcp_servers, default(Vec::new()), Shape::Servers, Some(Trusted), "mcp-servers", hidden;
+    /// Whether the agent stays for further prompts.
+    conversation: bool = boolean, default(false), Shape::Bool, None, "conversation", shown;
+    /// The limit of one turn of a conversation.
+    turn_timeout_s: Seconds = positive, optional, Shape::Number, Some(Free), "turn-timeout", shown;
+    /// The longest wait for a further prompt of a conversation.
+    prompt_timeout_s: Seconds = positive, optional, Shape::Number, Some(Free), "prompt-timeout", shown;
     /// The limit of the whole run.
     timeout_s: Seconds = positive, optional, Shape::Number, Some(Free), "timeout", shown;
     /// The limit until the agent's first line.

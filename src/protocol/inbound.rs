@@ -5,6 +5,7 @@
 use super::ids::{InboundId, RunId};
 use super::json::{Fields, deeper_than, string};
 use super::limits;
+use super::prompt::Spoken;
 use super::question::Input;
 use super::request::{Options, Payload, Problem};
 use super::text::Text;
@@ -22,11 +23,25 @@ pub enum Message {
     Start(Box<Payload>),
     /// run.input.
     Input(Input),
+    /// run.input with a further prompt, or with the end of the prompts.
+    Spoken(Spoken),
     /// run.cancel.
     Cancel {
         /// The reason, if the message states one.
         reason: Option<Text>,
+        /// The part to cancel.
+        scope: CancelScope,
     },
+}
+
+/// The part of a run that a cancel ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CancelScope {
+    /// The whole run.
+    #[default]
+    Run,
+    /// The running turn of a conversation.
+    Turn,
 }
 
 /// The reason why a line is not a message.
@@ -134,13 +149,18 @@ fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Re
             Payload { wrong: Some(Problem::Repeated), .. } => return Err(Flaw::Repeated),
             payload => Message::Start(Box::new(payload)),
         },
-        "run.input" => Message::Input(Input::parse(payload).ok_or(Flaw::Repeated)?),
+        "run.input" => match Spoken::parse(payload).map_err(|_| Flaw::Repeated)? {
+            Some(spoken) => Message::Spoken(spoken),
+            None => Message::Input(Input::parse(payload).ok_or(Flaw::Repeated)?),
+        },
         "run.cancel" => {
             let fields = payload.and_then(|raw| Fields::parse(raw.get()));
-            if fields.as_ref().is_some_and(|f| f.repeats_one_of(&["reason"])) {
+            if fields.as_ref().is_some_and(|f| f.repeats_one_of(&["reason", "scope"])) {
                 return Err(Flaw::Repeated);
             }
-            Message::Cancel { reason: fields.and_then(|f| f.get("reason").and_then(string).map(Text::from)) }
+            let text = |name: &str| fields.as_ref().and_then(|fields| fields.get(name)).and_then(string);
+            let scope = if text("scope").as_deref() == Some("turn") { CancelScope::Turn } else { CancelScope::Run };
+            Message::Cancel { reason: text("reason").map(Text::from), scope }
         }
         _ => Message::UnknownType,
     };

@@ -69,3 +69,6 @@ pub const TOOL_LINE_BYTES: usize = 1 << 20;
 pub const TOOL_CALLS: usize = 16;
 /// The longest time, in seconds (a hundred years). Longer times are reduced to it.
 pub const SECONDS: f64 = 3_153_600_000.0;
+
+/// The maximum number of further prompts that wait for their turn.
+pub const PROMPTS_WAITING: usize = 32;

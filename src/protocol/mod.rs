@@ -15,6 +15,7 @@ pub(crate) mod origins;
 pub mod outbound;
 pub(crate) mod parts;
 pub(crate) mod pattern;
+pub mod prompt;
 pub mod question;
 pub(crate) mod read;
 pub mod redacted;

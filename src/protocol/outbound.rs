@@ -9,8 +9,8 @@ use super::limits::{LEFT_LISTED, PLAN_ENTRIES};
 use super::question::{Ask, Subject};
 use super::read::Seconds;
 use super::words::{
-    Category, Level, PhaseState, PlanStatus, QuestionKind, Resolution, Source, Status, StopReason, ToolState,
-    WaitingOn, Warning,
+    Category, Level, PhaseState, PlanStatus, PromptState, QuestionKind, Resolution, Source, Status, StopReason,
+    ToolState, TurnOutcome, WaitingOn, Warning,
 };
 use serde::Serialize;
 
@@ -51,6 +51,19 @@ impl Usage {
         }
     }
 
+    /// The part of this usage that came after `before`.
+    pub fn since(&self, before: &Usage) -> Usage {
+        fn rest<T: Default>(now: Option<T>, before: Option<T>, subtract: fn(T, T) -> T) -> Option<T> {
+            now.map(|now| subtract(now, before.unwrap_or_default()))
+        }
+        Usage {
+            input_tokens: rest(self.input_tokens, before.input_tokens, u64::saturating_sub),
+            output_tokens: rest(self.output_tokens, before.output_tokens, u64::saturating_sub),
+            cached_input_tokens: rest(self.cached_input_tokens, before.cached_input_tokens, u64::saturating_sub),
+            cost_usd: rest(self.cost_usd, before.cost_usd, |now, before| (now - before).max(0.0)),
+        }
+    }
+
     /// The tokens, in one short line.
     pub fn line(&self) -> String {
         let count = |n: Option<u64>| n.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
@@ -71,13 +84,25 @@ pub struct Capabilities {
     pub structured_output: Option<bool>,
     /// Whether tokens are counted.
     pub usage: Option<bool>,
+    /// Whether the agent takes further prompts.
+    pub conversation: Option<bool>,
+    /// Whether the agent takes a prompt while it works.
+    pub steer: Option<bool>,
 }
 
 impl Capabilities {
     /// The capabilities of a driver that can only ask these kinds of question.
     pub fn only_asking(questions: Vec<QuestionKind>) -> Capabilities {
         let no = Some(false);
-        Capabilities { questions, resume: no, deltas: no, structured_output: no, usage: no }
+        Capabilities {
+            questions,
+            resume: no,
+            deltas: no,
+            structured_output: no,
+            usage: no,
+            conversation: no,
+            steer: no,
+        }
     }
 }
 
@@ -222,6 +247,38 @@ pub enum About {
         state: PhaseState,
     },
     Usage(Usage),
+    Prompt {
+        /// The number of the prompt in the run, from 1.
+        number: u64,
+        state: PromptState,
+    },
+    Turn(Box<TurnReport>),
+}
+
+/// The end of a turn of a conversation.
+#[derive(Clone, Debug)]
+pub struct TurnReport {
+    /// The number of the turn, from 1.
+    pub number: u64,
+    /// The outcome, as that of a run.
+    pub outcome: Outcome,
+    /// The usage of this turn.
+    pub usage: Usage,
+    /// Whether the completion marker was in the agent's text.
+    pub completion_detected: bool,
+    /// The questions and permissions of this turn that nobody answered.
+    pub unattended: Unattended,
+}
+
+impl TurnReport {
+    /// The outcome as a word.
+    pub fn word(&self) -> TurnOutcome {
+        match self.outcome {
+            Outcome::Completed { .. } => TurnOutcome::Completed,
+            Outcome::Failed(_) => TurnOutcome::Failed,
+            Outcome::Cancelled { .. } => TurnOutcome::Cancelled,
+        }
+    }
 }
 
 impl About {
@@ -235,6 +292,8 @@ impl About {
             | About::Warning(_)
             | About::Resolved { .. }
             | About::Phase { .. }
+            | About::Prompt { .. }
+            | About::Turn(_)
             | About::Heartbeat { .. } => Level::Minimal,
         }
     }
@@ -329,6 +388,8 @@ pub struct Terminal {
     pub completion_detected: bool,
     /// The exit of the agent's process. `None`: no process was started.
     pub agent_exit: Option<AgentExit>,
+    /// The number of turns of a conversation. `None`: the run is not a conversation.
+    pub turns: Option<u64>,
     /// The part of a workflow. `None`: the run is not a workflow.
     pub workflow: Option<Box<WorkflowEnd>>,
     /// Whether something was cut.

@@ -4,7 +4,7 @@
 use super::failure::{Failure, PhaseFailure};
 use super::outbound::{
     About, Artifact, ArtifactRef, Body, Breach, FileEdit, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry,
-    Progress, Question, Started, Tally, Terminal, Text, Unattended, WorkflowEnd, WorkflowStarted,
+    Progress, Question, Started, Tally, Terminal, Text, TurnReport, Unattended, WorkflowEnd, WorkflowStarted,
 };
 use super::question::{Answer, Ask, Choice, Choices, Kind, Subject, Validation};
 use super::request::Settings;
@@ -159,6 +159,9 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         session_id: _,
         interactive: _,
         permissions: _,
+        conversation: _,
+        turn_timeout_s: _,
+        prompt_timeout_s: _,
         timeout_s: _,
         start_timeout_s: _,
         idle_timeout_s: _,
@@ -294,9 +297,10 @@ fn terminal(body: &mut Terminal, visit: Visit<'_>) {
         usage: _,
         duration_ms: _,
         metadata,
-        unattended: Unattended { denied, unanswered },
+        unattended,
         completion_detected: _,
         agent_exit: _,
+        turns: _,
         workflow,
         truncated: _,
     } = body;
@@ -307,14 +311,19 @@ fn terminal(body: &mut Terminal, visit: Visit<'_>) {
         text(Rank::List, path, visit);
     }
     visit(Rank::List, BodyPart::List(artifacts));
+    left(unattended, visit);
+    outcome(end, visit);
+    visit(Rank::Own, BodyPart::Json(metadata));
+}
+
+fn left(unattended: &mut Unattended, visit: Visit<'_>) {
+    let Unattended { denied, unanswered } = unattended;
     for Tally { count: _, first } in [denied, unanswered] {
         for Left { category: _, text: asked } in first.iter_mut() {
             text(Rank::List, asked, visit);
         }
         visit(Rank::List, BodyPart::List(first));
     }
-    outcome(end, visit);
-    visit(Rank::Own, BodyPart::Json(metadata));
 }
 
 fn workflow_end(end: &mut WorkflowEnd, visit: Visit<'_>) {
@@ -385,7 +394,12 @@ fn about(about: &mut About, visit: Visit<'_>) {
             }
             visit(Rank::List, BodyPart::List(entries));
         }
-        About::Status(_) | About::Warning(_) | About::Usage(_) => {}
+        About::Turn(turn) => {
+            let TurnReport { number: _, outcome: end, usage: _, completion_detected: _, unattended } = &mut **turn;
+            left(unattended, visit);
+            outcome(end, visit);
+        }
+        About::Status(_) | About::Warning(_) | About::Usage(_) | About::Prompt { .. } => {}
         About::Heartbeat { idle_s: _, waiting_on: _ } => {}
         About::Text { message_id: _, done: _, withdrawn: _ } => {}
         About::Reasoning { message_id: _, done: _, withdrawn: _ } => {}

@@ -103,7 +103,14 @@ impl Redacted {
     fn mark_truncated(&mut self, rank: Rank) {
         match &mut self.0 {
             Body::Started(body) => body.truncated = true,
-            Body::Progress(body) => body.truncated = true,
+            Body::Progress(body) => {
+                body.truncated = true;
+                if let (About::Turn(turn), Rank::Text) = (&mut body.about, rank)
+                    && let Outcome::Completed { text_cut, .. } = &mut turn.outcome
+                {
+                    *text_cut = true;
+                }
+            }
             Body::Question(body) => body.truncated = true,
             Body::Artifact(body) => body.truncated = true,
             Body::Terminal(body) => {

@@ -6,14 +6,14 @@ use super::ids::{CallId, MessageId, SessionId};
 use super::json::{encode, put_number, put_string};
 use super::outbound::{
     About, Artifact, ArtifactRef, Body, Breach, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry, Progress,
-    Question, Started, Tally, Terminal, Text, WorkflowEnd, WorkflowStarted,
+    Question, Started, Tally, Terminal, Text, TurnReport, WorkflowEnd, WorkflowStarted,
 };
 use super::question::{Answer, Choice, Kind, Subject, Validation};
 use super::redacted::Redacted;
 use super::request::Settings;
 use super::words::{
-    Action, Category, Limit, PathType, PhaseOutcome, PhaseState, PlanStatus, Purpose, QuestionKind, RefusalReason,
-    Resolution, Source, Status, StopReason, ToolState, WaitingOn, Warning, WorkflowKind,
+    Action, Category, Limit, PathType, PhaseOutcome, PhaseState, PlanStatus, PromptState, Purpose, QuestionKind,
+    RefusalReason, Resolution, Source, Status, StopReason, ToolState, TurnOutcome, WaitingOn, Warning, WorkflowKind,
 };
 use super::workflow::ShownOptions;
 use serde::ser::SerializeMap;
@@ -146,6 +146,7 @@ words!(
     PhaseOutcome,
     PhaseState,
     PlanStatus,
+    PromptState,
     Purpose,
     QuestionKind,
     RefusalReason,
@@ -155,6 +156,7 @@ words!(
     Status,
     StopReason,
     ToolState,
+    TurnOutcome,
     WaitingOn,
     Warning,
     WorkflowKind
@@ -250,7 +252,7 @@ objects! {
         entries!(map;
             "agent": Own(&Agent { name: &it.agent, display_name: it.display_name.shown(), version: None }),
             "config": Own(&Config(&it.settings, ShownText { cwd: Wire(&it.cwd), agent_args: Wire(&it.agent_args) })),
-            "protocol": Own(&Protocol { v: "1", minor: 0, spektacular: env!("CARGO_PKG_VERSION") }),
+            "protocol": Own(&Protocol { v: "1", minor: 1, spektacular: env!("CARGO_PKG_VERSION") }),
             "capabilities": Own(&it.capabilities));
         map.metadata(&it.metadata);
         if let Some(workflow) = &it.workflow {
@@ -287,6 +289,8 @@ objects! {
             About::Todo(_) => "todo",
             About::Phase { .. } => "phase",
             About::Usage(_) => "usage",
+            About::Prompt { .. } => "prompt",
+            About::Turn(_) => "turn",
         };
         entries!(map; "kind": Word(kind), "text": it.text);
         it.about.put_fields(&mut map);
@@ -322,6 +326,7 @@ objects! {
             "duration_ms": it.duration_ms);
         map.metadata(&it.metadata);
         entries!(map; "completion_detected": it.completion_detected, "agent_exit": Own(&it.agent_exit));
+        known!(map; "turns": it.turns);
         if let Some(workflow) = &it.workflow {
             entries!(map; "workflow": **workflow);
         }
@@ -358,7 +363,52 @@ impl About {
             About::Phase { phase, title, number, of, attempt, state } => entries!(map;
                 "phase": phase, "title": title, "number": number, "of": of, "attempt": attempt, "state": state),
             About::Usage(usage) => entries!(map; "usage": Own(usage)),
+            About::Prompt { number, state } => entries!(map; "prompt_id": PromptId(*number), "state": state),
+            About::Turn(turn) => turn.put_fields(map),
         }
+    }
+}
+
+impl TurnReport {
+    fn put_fields(&self, map: &mut Object<'_>) {
+        entries!(map; "turn": self.number, "outcome": self.word());
+        let (mut answer, mut failed) = (None, None);
+        match &self.outcome {
+            Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason } => {
+                answer = Some((text, message_id.filter(|_| *text_cut), structured_output, stop_reason));
+            }
+            Outcome::Failed(failure) => failed = Some(TurnFailure(failure)),
+            Outcome::Cancelled { .. } => {}
+        }
+        let (text, message_id, structured, stop) = match answer {
+            Some((text, message_id, structured, stop)) => (Some(text), message_id, structured.as_ref(), Some(stop)),
+            None => (None, None, None, None),
+        };
+        entries!(map; "final_text": text, "message_id": message_id, "stop_reason": stop,
+            "structured_output": structured, "completion_detected": self.completion_detected,
+            "usage": Own(&self.usage), "failure": failed, "denied": self.unattended.denied,
+            "unanswered": self.unattended.unanswered);
+    }
+}
+
+/// The id of a further prompt.
+struct PromptId(u64);
+
+impl Put for PromptId {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_string(&format!("p_{}", self.0), out);
+    }
+}
+
+/// The failure of a turn.
+struct TurnFailure<'a>(&'a Failure);
+
+impl Put for TurnFailure<'_> {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        let mut map = Object { out, empty: true };
+        entries!(map; "code": self.0.code.name(), "message": self.0.message, "retryable": self.0.retryable);
+        map.out.push(b'}');
     }
 }
 

@@ -66,8 +66,12 @@ words! {
     /// The state of the run.
     Status {
         Starting = "starting", Running = "running", WaitingForInput = "waiting_for_input", Retrying = "retrying",
-        Cancelling = "cancelling",
+        Cancelling = "cancelling", WaitingForPrompt = "waiting_for_prompt",
     }
+    /// The state of a further prompt.
+    PromptState { Queued = "queued", Sent = "sent", Dropped = "dropped" }
+    /// The outcome of a turn.
+    TurnOutcome { Completed = "completed", Failed = "failed", Cancelled = "cancelled" }
     /// The state of a tool call.
     ToolState { Started = "started", Completed = "completed", Failed = "failed", Denied = "denied" }
     /// The state of an entry of a plan.
@@ -82,7 +86,7 @@ words! {
         Headless = "headless", Policy = "policy", Withdrawn = "withdrawn",
     }
     /// The side that the run waits for.
-    WaitingOn { Agent = "agent", Input = "input" }
+    WaitingOn { Agent = "agent", Input = "input", Prompt = "prompt" }
     /// The reason why the model stopped.
     StopReason { EndTurn = "end_turn", MaxTokens = "max_tokens", Refusal = "refusal", Other = "other" }
     /// The source of a cancel.
@@ -97,7 +101,7 @@ words! {
         Unguarded = "unguarded", PlanChanged = "plan_changed", SpecChanged = "spec_changed",
         SpecViolations = "spec_violations", Unverified = "unverified", UnexpectedChange = "unexpected_change",
         UntrustedPrompt = "untrusted_prompt", NotCommitted = "not_committed",
-        PermissionTooLong = "permission_too_long",
+        PermissionTooLong = "permission_too_long", PromptRefused = "prompt_refused",
     }
     /// A workflow.
     WorkflowKind { Spec = "spec", Plan = "plan", Implement = "implement" }

@@ -16,9 +16,11 @@ impl Live {
         let heartbeat = self.heartbeat_at();
         let ending = self.end.ending.as_ref().map(|ending| ending.due);
         let all = match ending {
-            _ if self.agent.process == ProcessState::Drained => [heartbeat, None, None, None, None],
-            Some(due) => [due, heartbeat, None, None, None],
-            None => [heartbeat, self.clocks.run, self.clocks.start, self.idle_at(), self.question_due()],
+            _ if self.agent.process == ProcessState::Drained => [heartbeat, None, None, None, None, None],
+            Some(due) => [due, heartbeat, None, None, None, None],
+            None => {
+                [heartbeat, self.clocks.run, self.clocks.start, self.idle_at(), self.question_due(), self.turn_due()]
+            }
         };
         all.into_iter().flatten().min()
     }
@@ -39,7 +41,11 @@ impl Live {
     /// `tool_timeout_s`.
     fn idle_at(&self) -> Option<Duration> {
         let limit = self.settings.idle_timeout_s.duration();
-        if limit.is_zero() || self.clocks.active.is_zero() || self.questions.book.is_waiting() {
+        if limit.is_zero()
+            || self.clocks.active.is_zero()
+            || self.questions.book.is_waiting()
+            || self.turns.is_waiting()
+        {
             return None;
         }
         let held = self.work.tools.running_since().map(|since| since + self.settings.tool_timeout_s.duration());
@@ -77,6 +83,9 @@ impl Live {
                 return self.stop(Outcome::Failed(Failure::new(code, message)), None);
             }
         }
+        if self.end.ending.is_none() && due(self.turn_due()) {
+            self.turn_is_due();
+        }
         if self.end.ending.is_none() && due(self.question_due()) {
             self.nobody(if self.questions.input_closed { Absence::InputClosed } else { Absence::Timeout });
         }
@@ -87,10 +96,15 @@ impl Live {
 
     fn heartbeat(&mut self) {
         let idle = self.now.saturating_sub(self.clocks.active);
-        let waiting_on = if self.questions.book.is_waiting() { WaitingOn::Input } else { WaitingOn::Agent };
+        let waiting_on = match (self.questions.book.is_waiting(), self.turns.is_waiting()) {
+            (true, _) => WaitingOn::Input,
+            (false, true) => WaitingOn::Prompt,
+            (false, false) => WaitingOn::Agent,
+        };
         let text = match waiting_on {
             WaitingOn::Input => "Waiting for an answer",
             WaitingOn::Agent => "Waiting for the agent",
+            WaitingOn::Prompt => "Waiting for a prompt",
         };
         let idle_s = Seconds((idle.as_millis() as f64) / 1000.0);
         self.tell(About::Heartbeat { idle_s, waiting_on }, text, None);

@@ -190,9 +190,9 @@ impl Live {
     }
 
     fn used(&mut self, usage: Usage) {
-        self.work.usage = usage;
+        self.work.set_usage(&usage);
         self.tell(About::Usage(self.work.usage), self.work.usage.line(), None);
-        self.keep_limit(self.work.budget.exceeded_by(&usage));
+        self.keep_limit(self.work.budget.exceeded_by(&self.work.usage));
     }
 
     /// Stops the agent if it exceeded a limit.

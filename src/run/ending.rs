@@ -29,11 +29,12 @@ impl Live {
             }
             return;
         }
-        if matches!(over, TurnOver::Completed { .. }) && self.asks_markers() {
+        if matches!(over, TurnOver::Completed { .. }) && !self.turns.is_stopping() && self.asks_markers() {
             return;
         }
         let outcome = self.outcome(over);
         self.withdraw(None);
+        let Some(outcome) = self.end_turn(outcome) else { return };
         self.end.ending = Some(Ending::after_result(self.now, outcome, self.agent.driver.leaves()));
         self.finish_agent();
     }
@@ -144,6 +145,8 @@ impl Live {
                 Outcome::Failed(failure) => self.explain(failure),
                 Outcome::Cancelled { .. } => false,
             };
+        let mut unattended = std::mem::take(&mut self.questions.unattended);
+        self.turns.sum(&mut unattended, &mut self.work.completion);
         Terminal {
             outcome,
             session_id: self.work.session_id.take(),
@@ -151,9 +154,10 @@ impl Live {
             usage: self.work.usage,
             duration_ms: u64::try_from((self.now.saturating_sub(self.clocks.begun)).as_millis()).unwrap_or(u64::MAX),
             metadata: self.settings.metadata.take().map(Json::from),
-            unattended: std::mem::take(&mut self.questions.unattended),
+            unattended,
             completion_detected: self.work.completion,
             agent_exit: self.agent.exit,
+            turns: self.settings.conversation.then_some(self.turns.number),
             workflow: None,
             truncated,
         }

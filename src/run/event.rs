@@ -6,6 +6,7 @@ use crate::protocol::failure::Failure;
 use crate::protocol::ids::{InboundId, QuestionId, RunId};
 use crate::protocol::inbound::{Addressee, Flaw};
 use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text};
+use crate::protocol::prompt::Spoken;
 use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Action, Source, Warning};
@@ -28,7 +29,12 @@ pub struct Start {
     pub asking_failed: bool,
     /// The permissions that the user allowed "always" in earlier parts of this run.
     pub granted: Granted,
+    /// Makes the driver of a new process for the same session. `None`: the run has one process only.
+    pub remake: Option<Remake>,
 }
+
+/// Makes another driver for the agent of a run.
+pub type Remake = Box<dyn Fn() -> Box<dyn Driver> + Send>;
 
 /// An invalid run.start.
 #[derive(Debug)]
@@ -63,6 +69,10 @@ pub enum Event<'a> {
     Start(Origin, Result<Box<Start>, Box<Refusal>>),
     /// A run.input, with its value read.
     Input(Origin, ReadInput),
+    /// A run.input with a further prompt, or with the end of the prompts.
+    Spoken(Origin, Spoken),
+    /// A run.cancel of the running turn.
+    CancelTurn(Origin, Option<Text>),
     /// A run.cancel, a signal, or a person at the terminal.
     Cancel(Origin, Option<Text>, Source),
     /// A line that is not a message.

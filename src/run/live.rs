@@ -4,8 +4,9 @@ use super::book::{Asker, Book};
 use super::budget::Budget;
 use super::messages::Messages;
 use super::stop::Ending;
+use super::turns::Turns;
 use super::work::{Artifacts, Tools};
-use super::{Effect, Ids, Late, OnEof};
+use super::{Effect, Ids, Late, OnEof, Remake};
 use crate::agent::{AgentEvent, AskKey, Driver};
 use crate::protocol::ids::{RunId, SessionId};
 use crate::protocol::outbound::{AgentExit, Progress, Text, Unattended, Usage};
@@ -34,6 +35,9 @@ pub(super) struct Live {
     pub(super) agent: AgentSide,
     pub(super) work: Work,
     pub(super) questions: Questions,
+    pub(super) turns: Turns,
+    /// Makes the driver of a new process for the same session.
+    pub(super) remake: Option<Remake>,
     pub(super) end: End,
 }
 
@@ -101,7 +105,10 @@ pub(super) struct Work {
     pub(super) completion: bool,
     /// The limits that the run keeps itself.
     pub(super) budget: Budget,
+    /// The usage of this process and of those before it.
     pub(super) usage: Usage,
+    /// The usage of the processes before this one.
+    earlier: Usage,
     pub(super) session_id: Option<SessionId>,
     /// The model that the agent reports.
     pub(super) model: Option<Text>,
@@ -117,9 +124,22 @@ impl Work {
             completion: false,
             budget,
             usage: Usage::default(),
+            earlier: Usage::default(),
             session_id: None,
             model: None,
         }
+    }
+}
+
+impl Work {
+    /// Keeps the usage of the processes that have ended, because a new one counts from zero.
+    pub(super) fn begin_process(&mut self) {
+        self.earlier = self.usage;
+    }
+
+    /// Sets the usage of the current process.
+    pub(super) fn set_usage(&mut self, usage: &Usage) {
+        self.usage = self.earlier.plus(usage);
     }
 }
 

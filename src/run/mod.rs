@@ -22,11 +22,12 @@ mod process;
 mod shown;
 mod step;
 mod stop;
+mod turns;
 mod unattended;
 mod work;
 
 pub use book::Answered;
-pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Start, Unseen};
+pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Remake, Start, Unseen};
 pub use granted::Granted;
 pub(crate) use markers::Cutter;
 pub(crate) use work::absolute;
@@ -104,6 +105,8 @@ pub struct Ids {
     pub calls: u64,
     /// The number of artifacts.
     pub artifacts: u64,
+    /// The number of further prompts.
+    pub prompts: u64,
 }
 
 impl Run {
@@ -308,6 +311,11 @@ impl Run {
             Event::Input(origin, _) => {
                 return self.hold(held, origin.id, Warning::UnknownQuestion, orchestrator::UNKNOWN_QUESTION.into());
             }
+            Event::Spoken(origin, _) => {
+                let text = "A prompt was ignored: no run has begun";
+                return self.hold(held, origin.id, Warning::PromptRefused, text.into());
+            }
+            Event::CancelTurn(origin, reason) => (origin, Outcome::Cancelled { reason, source: Source::Orchestrator }),
             Event::UnknownType(origin) => {
                 return self.hold(held, origin.id, Warning::UnknownType, orchestrator::UNKNOWN_TYPE.into());
             }
@@ -399,6 +407,7 @@ fn bare(outcome: Outcome) -> Terminal {
         unattended: Unattended::default(),
         completion_detected: false,
         agent_exit: None,
+        turns: None,
         workflow: None,
         truncated: false,
     }

@@ -88,6 +88,7 @@ impl Live {
             return self.cancel(None, None, Source::Orchestrator);
         }
         self.nobody(Absence::InputClosed);
+        self.no_more_prompts();
     }
 
     /// Fails the run because of a message of another major version, even after a result.

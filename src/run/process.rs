@@ -59,7 +59,7 @@ impl Live {
             return;
         }
         let over = self.agent.driver.exited(gone.exit, self.agent.alive, &gone.stderr_tail);
-        if matches!(over, TurnOver::Completed { .. }) && self.asks_markers() {
+        if matches!(over, TurnOver::Completed { .. }) && !self.turns.is_stopping() && self.asks_markers() {
             return;
         }
         // A signal came from elsewhere, and a more specific failure takes precedence.
@@ -70,7 +70,9 @@ impl Live {
         if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
             failure.stderr_tail = Some(gone.stderr_tail);
         }
-        self.decide(outcome);
+        if let Some(outcome) = self.end_turn(outcome) {
+            self.decide(outcome);
+        }
     }
 
     /// Reports the changed files that the agent did not report.

@@ -6,6 +6,7 @@ use super::frames;
 use super::live::{AgentSide, Clocks, End, Kept, Live, Marked, ProcessState, Questions, Work};
 use super::orchestrator::UNKNOWN_TYPE;
 use super::stop::Ending;
+use super::turns::{StopCause, Turns};
 use super::{Event, Ids, OnEof, Refusal, Start};
 use crate::agent::{Driver, Turn, limit};
 use crate::protocol::failure::{Code, Failure};
@@ -25,7 +26,8 @@ impl Live {
         reply_to: Option<InboundId>,
         start: Start,
     ) -> Result<Box<Live>, Box<Refusal>> {
-        let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, granted } = start;
+        let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, granted, remake } =
+            start;
         let has_process = driver.has_process();
         let mut turn = Turn::default();
         let launch = match limit::launch(&settings, driver.as_mut(), &mut turn) {
@@ -35,6 +37,13 @@ impl Live {
                 return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
             }
         };
+        if settings.conversation && driver.capabilities().conversation == Some(false) {
+            let metadata = settings.metadata.map(Json::from);
+            let message =
+                "run.start: `conversation` must be false: this agent can neither stay nor resume its session.";
+            let failure = Failure::new(Code::InvalidRequest, message);
+            return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
+        }
         settings.start_timeout_s = settings.start_timeout_s.or(launch.start_timeout);
         let started = started(display_name, &settings, driver.as_ref());
         let work = Work::after(ids, Budget::new(&settings, driver.as_ref()));
@@ -59,6 +68,8 @@ impl Live {
                 declined: false,
                 input_closed: false,
             },
+            turns: Turns::first(now, ids.prompts),
+            remake,
             end: End::default(),
         });
         live.emit(Body::Started(Box::new(started)), reply_to.clone());
@@ -85,7 +96,8 @@ impl Live {
     pub(super) fn ids(&self) -> Ids {
         let (questions, groups) = self.questions.book.counts();
         let (messages, calls) = (self.work.messages.count(), self.work.tools.count());
-        Ids { questions, groups, messages, calls, artifacts: self.work.artifacts.count() }
+        let (artifacts, prompts) = (self.work.artifacts.count(), self.turns.prompts);
+        Ids { questions, groups, messages, calls, artifacts, prompts }
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -120,6 +132,19 @@ impl Live {
                 }
                 if self.is_for_us(&origin) {
                     self.cancel(origin.id, reason, source);
+                }
+            }
+            Event::Spoken(origin, spoken) => {
+                if self.is_for_us(&origin) {
+                    self.spoken(origin.id, spoken);
+                }
+            }
+            Event::CancelTurn(origin, reason) => {
+                if self.is_for_us(&origin) {
+                    match self.settings.conversation {
+                        true => self.interrupt_turn(StopCause::Cancel, origin.id),
+                        false => self.cancel(origin.id, reason, Source::Orchestrator),
+                    }
                 }
             }
             Event::Malformed(origin, flaw) => {

@@ -36,7 +36,7 @@ impl TerminalFront {
                 let idle = span(idle.duration() + Duration::from_millis(500));
                 self.look.paint(Ink::Dim, &format!("still running: {activity} ({idle})")) + "\n"
             }
-            WaitingOn::Agent | WaitingOn::Input => String::new(),
+            WaitingOn::Agent | WaitingOn::Input | WaitingOn::Prompt => String::new(),
         }
     }
 

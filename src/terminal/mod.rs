@@ -307,7 +307,9 @@ impl TerminalFront {
                 Shown::lines(if known.is_empty() { String::new() } else { self.logged(&known.join(", ")) })
             }
             About::Heartbeat { idle_s, waiting_on } => Shown::lines(self.sign_of_life(*idle_s, *waiting_on)),
-            About::Reasoning { .. } | About::Resolved { .. } => Shown::default(),
+            About::Reasoning { .. } | About::Resolved { .. } | About::Prompt { .. } | About::Turn(_) => {
+                Shown::default()
+            }
         }
     }
 

@@ -249,6 +249,8 @@ impl<'p> Joined<'p> {
             | About::Reasoning { .. }
             | About::Plan(_)
             | About::Todo(_)
+            | About::Prompt { .. }
+            | About::Turn(_)
             | About::Phase { .. } => {}
         }
         self.peer.show(outgoing, out);
@@ -296,9 +298,15 @@ impl Peer for Joined<'_> {
         if let Some(wrong) = read.wrong {
             return Err(super::invalid(wrong));
         }
-        let refused =
-            ["session_id", "images", "output_schema", "raw_prompt"].into_iter().filter(|field| said.contains(field));
-        if let Some(field) = refused.into_iter().find(|field| *field != "raw_prompt" || settings.raw_prompt) {
+        let refused = ["session_id", "images", "output_schema", "raw_prompt", "conversation"]
+            .into_iter()
+            .filter(|field| said.contains(field));
+        let is_set = |field: &str| match field {
+            "raw_prompt" => settings.raw_prompt,
+            "conversation" => settings.conversation,
+            _ => true,
+        };
+        if let Some(field) = refused.into_iter().find(|field| is_set(field)) {
             let message = format!(
                 "run.start: `{field}` cannot be used with a workflow, which makes its own sessions and prompts: leave it out."
             );
@@ -306,6 +314,7 @@ impl Peer for Joined<'_> {
         }
         // The configuration may set these for runs outside of workflows.
         (settings.session_id, settings.output_schema, settings.raw_prompt) = (None, None, false);
+        settings.conversation = false;
         let options = read.options.over(std::mem::take(&mut self.flags)).resolved();
         if matches!(self.kind, WorkflowKind::Spec | WorkflowKind::Plan) {
             endure_silence(settings);

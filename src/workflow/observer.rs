@@ -169,8 +169,15 @@ impl Drop for Observer {
 /// Without an inner driver, which happens only during the drop, every method does nothing.
 impl Driver for Observer {
     fn capabilities(&self) -> Capabilities {
-        let none =
-            || Capabilities { questions: Vec::new(), resume: None, deltas: None, structured_output: None, usage: None };
+        let none = || Capabilities {
+            questions: Vec::new(),
+            resume: None,
+            deltas: None,
+            structured_output: None,
+            usage: None,
+            conversation: None,
+            steer: None,
+        };
         self.inner.as_ref().map_or_else(none, |inner| inner.capabilities())
     }
 
@@ -208,6 +215,22 @@ impl Driver for Observer {
 
     fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
         self.observe(turn, |inner, turn| inner.follow_up(prompt, turn));
+    }
+
+    fn has_process_per_turn(&self) -> bool {
+        self.inner.as_ref().is_some_and(|inner| inner.has_process_per_turn())
+    }
+
+    fn steer(&mut self, prompt: &str, turn: &mut Turn) -> bool {
+        let mut taken = false;
+        self.observe(turn, |inner, turn| taken = inner.steer(prompt, turn));
+        taken
+    }
+
+    fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
+        let mut stays = false;
+        self.observe(turn, |inner, turn| stays = inner.interrupt_turn(turn));
+        stays
     }
 
     fn listens(&self) -> bool {

@@ -447,6 +447,7 @@ impl<'p> Outer<'p> {
             unattended: std::mem::take(&mut self.last.unattended),
             completion_detected: self.last.completion,
             agent_exit: self.last.exit,
+            turns: None,
             workflow: Some(Box::new(self.end.clone())),
             truncated: self.peer.has_more_artifacts(),
         }

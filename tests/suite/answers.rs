@@ -144,7 +144,7 @@ struct Asker {
 
 impl Driver for Asker {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { questions: Vec::new(), resume: None, deltas: None, structured_output: None, usage: None }
+        Capabilities::only_asking(Vec::new())
     }
 
     fn keeper(&self, _: Limit) -> Keeper {
@@ -219,6 +219,7 @@ impl Case {
             short_secrets: 0,
             asking_failed: false,
             granted: Default::default(),
+            remake: None,
         };
         let run = Run::new("t", Ids::default(), OnEof::Continue, Redactor::new());
         let mut case = Case { run, heard, frames: Vec::new(), stamper: Stamper::default() };

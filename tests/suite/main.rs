@@ -30,6 +30,7 @@ mod clock;
 mod closed;
 mod config;
 mod configured;
+mod conversations;
 mod declined;
 mod dialogue;
 mod dropped;

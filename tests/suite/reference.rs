@@ -17,19 +17,20 @@ use spektacular::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use spektacular::protocol::fields::FIELDS;
 use spektacular::protocol::frame::Stamper;
 use spektacular::protocol::ids::{RunId, SessionId};
-use spektacular::protocol::inbound::{self, Message};
+use spektacular::protocol::inbound::{self, CancelScope, Message};
 use spektacular::protocol::json::{Fields, string};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::{
     About, AgentExit, Artifact, ArtifactRef, Body, CallId, Capabilities, Json, Left, MessageId, Outcome, Place,
-    PlanEntry, Progress, Question, Started, Tally, Terminal, ToolFacts, Unattended, Usage,
+    PlanEntry, Progress, Question, Started, Tally, Terminal, ToolFacts, TurnReport, Unattended, Usage,
 };
+use spektacular::protocol::prompt::Spoken;
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Subject, Validation};
 use spektacular::protocol::redacted::Redacted;
 use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, McpServer, Options, Payload, Seconds};
 use spektacular::protocol::words::{
-    Action, Category, Level, OnQuestionTimeout, PathType, PlanStatus, Purpose, QuestionKind, RefusalReason, Resolution,
-    Source, Status, StopReason, ToolState, WaitingOn, Warning,
+    Action, Category, Level, OnQuestionTimeout, PathType, PlanStatus, PromptState, Purpose, QuestionKind,
+    RefusalReason, Resolution, Source, Status, StopReason, ToolState, WaitingOn, Warning,
 };
 use spektacular::redact::Redactor;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,8 +42,16 @@ const FREE: [&str; 3] = ["payload.metadata", "payload.config.permissions", "payl
 
 fn capabilities(most: bool) -> Capabilities {
     let known = most.then_some(true);
-    let (resume, deltas, structured_output, usage) = (known, known, known, known);
-    Capabilities { questions: vec![QuestionKind::Select], resume, deltas, structured_output, usage }
+    let (resume, deltas, structured_output, usage, conversation, steer) = (known, known, known, known, known, known);
+    Capabilities {
+        questions: vec![QuestionKind::Select],
+        resume,
+        deltas,
+        structured_output,
+        usage,
+        conversation,
+        steer,
+    }
 }
 
 /// A run.start in which every field that run.started shows has a value.
@@ -97,6 +106,15 @@ fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
     }
 }
 
+fn about_turn(most: bool) -> About {
+    let outcome = match most {
+        true => completed(true),
+        false => Outcome::Failed(Failure::new(Code::AgentError, "m")),
+    };
+    let unattended = Unattended { denied: tally(), unanswered: tally() };
+    About::Turn(Box::new(TurnReport { number: 1, outcome, usage: usage(most), completion_detected: most, unattended }))
+}
+
 /// Every kind of progress: once with all fields, once with the required fields alone.
 fn abouts() -> Vec<(About, About)> {
     let message_id = MessageId::Said(1);
@@ -122,12 +140,15 @@ fn abouts() -> Vec<(About, About)> {
         same(About::Todo(vec![PlanEntry { text: "t".into(), status: PlanStatus::Pending }])),
         same(about_phase()),
         (About::Usage(usage(true)), About::Usage(usage(false))),
+        same(About::Prompt { number: 1, state: PromptState::Queued }),
+        (about_turn(true), about_turn(false)),
     ];
     // No wildcard: a new kind must also be added above.
     all.iter().for_each(|(most, _)| match most {
         About::Status(_) | About::Session { .. } | About::Warning(_) | About::Resolved { .. } => {}
         About::Heartbeat { .. } | About::Text { .. } | About::Reasoning { .. } | About::Tool { .. } => {}
         About::Plan(_) | About::Todo(_) | About::Phase { .. } | About::Usage(_) => {}
+        About::Prompt { .. } | About::Turn(_) => {}
     });
     all
 }
@@ -180,6 +201,7 @@ fn terminal(outcome: Outcome, most: bool) -> Body {
         unattended: Unattended { denied: tally(), unanswered: tally() },
         completion_detected: false,
         agent_exit,
+        turns: most.then_some(1),
         workflow: most.then(|| Box::new(workflow_end())),
         truncated: most,
     }))
@@ -559,7 +581,11 @@ fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
                 assert!(keys.iter().all(|key| Options::NAMES.contains(key)), "{line}");
                 "start"
             }
-            Message::Cancel { reason } => reason.map_or("bare cancel", |_| "cancel"),
+            Message::Cancel { scope: CancelScope::Turn, .. } => "cancel of a turn",
+            Message::Cancel { reason, scope: CancelScope::Run } => reason.map_or("bare cancel", |_| "cancel"),
+            Message::Spoken(Spoken::Prompt(_)) => "prompt",
+            Message::Spoken(Spoken::End) => "end",
+            Message::Spoken(Spoken::Mixed | Spoken::Wrong(_)) => panic!("not a good message: {line}"),
             Message::Input(Input { question_id, given, message }) => {
                 assert!(question_id.is_some(), "{line}");
                 seen.extend(message.map(|_| "message"));
@@ -573,7 +599,19 @@ fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
         };
         seen.push(way);
     }
-    for way in ["start", "cancel", "bare cancel", "value", "declined", "env", "file", "message"] {
+    for way in [
+        "start",
+        "cancel",
+        "bare cancel",
+        "value",
+        "declined",
+        "env",
+        "file",
+        "message",
+        "prompt",
+        "end",
+        "cancel of a turn",
+    ] {
         assert!(seen.contains(&way), "no example of {way}");
     }
 }

@@ -193,6 +193,7 @@ fn replies(frames: &[Seen<'_>]) -> Checked {
             _ => match frame.text("kind") {
                 "question_resolved" => matches!(frame.text("resolution"), "answered" | "declined"),
                 "status" => frame.text("status") == "cancelling",
+                "prompt" => frame.text("state") != "dropped",
                 kind => kind == "warning",
             },
         };
@@ -333,7 +334,8 @@ fn progress(frame: Seen<'_>) -> Checked {
     hold!(many_lines || !frame.text("text").contains(['\n', '\r']), "more than one line for a person: {raw}");
     let fits = match frame.text("kind") {
         "status" => {
-            ["starting", "running", "waiting_for_input", "retrying", "cancelling"].contains(&frame.text("status"))
+            let known = ["starting", "running", "waiting_for_input", "retrying", "cancelling", "waiting_for_prompt"];
+            known.contains(&frame.text("status"))
         }
         "session" => has_keys(payload, &["session_id", "agent_version", "model", "capabilities"]),
         "warning" => !frame.text("code").is_empty(),
@@ -342,7 +344,9 @@ fn progress(frame: Seen<'_>) -> Checked {
                 && payload["used_default"].is_boolean()
                 && RESOLUTIONS.contains(&frame.text("resolution"))
         }
-        "heartbeat" => payload["idle_s"].is_number() && ["agent", "input"].contains(&frame.text("waiting_on")),
+        "heartbeat" => {
+            payload["idle_s"].is_number() && ["agent", "input", "prompt"].contains(&frame.text("waiting_on"))
+        }
         "text" | "reasoning" => payload["message_id"].is_string() && payload["done"].is_boolean(),
         "tool" => {
             payload["call_id"].is_string()
@@ -351,6 +355,19 @@ fn progress(frame: Seen<'_>) -> Checked {
                 && payload["locations"].is_array()
         }
         "plan" => payload["entries"].is_array(),
+        "prompt" => {
+            frame.text("prompt_id").starts_with("p_") && ["queued", "sent", "dropped"].contains(&frame.text("state"))
+        }
+        "turn" => {
+            let keys =
+                ["final_text", "message_id", "stop_reason", "structured_output", "completion_detected", "failure"];
+            has_keys(payload, &keys)
+                && payload["turn"].is_number()
+                && ["completed", "failed", "cancelled"].contains(&frame.text("outcome"))
+                && is_usage(&payload["usage"])
+                && is_tally(&payload["denied"], &CATEGORIES)
+                && is_tally(&payload["unanswered"], &KINDS)
+        }
         "usage" => is_usage(&payload["usage"]),
         _ => true,
     };

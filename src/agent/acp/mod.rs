@@ -203,6 +203,19 @@ impl Acp {
         args.extend(settings.agent_args.iter().cloned());
         Ok(args)
     }
+
+    /// Cancels the running turn.
+    fn cancel_turn(&mut self, turn: &mut Turn) {
+        self.cancelling = true;
+        turn.send.push(rpc::notification("session/cancel", Some(&json!({"sessionId": self.session}))));
+        // The turn does not end before all these have an answer.
+        for (key, pending) in self.pending.take_all() {
+            turn.send.push(rpc::result(&key.0, &pending.cancelled()));
+        }
+        for (_, early) in self.early.drain() {
+            turn.send.push(rpc::result(&early.id, &ask::cancelled()));
+        }
+    }
 }
 
 /// The method of a permission request.
@@ -226,6 +239,8 @@ impl Driver for Acp {
             deltas: Some(true),
             structured_output: Some(false),
             usage: self.profile.counts_turns.then_some(true),
+            conversation: Some(true),
+            steer: Some(false),
         }
     }
 
@@ -306,21 +321,21 @@ impl Driver for Acp {
         self.prompt(prompt, &[], turn);
     }
 
+    fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
+        let runs = self.phase == Phase::Prompting;
+        if runs {
+            self.cancel_turn(turn);
+        }
+        runs
+    }
+
     fn interrupt(&mut self, turn: &mut Turn) {
         if self.phase != Phase::Prompting {
             self.phase = Phase::Over;
             turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
             return;
         }
-        self.cancelling = true;
-        turn.send.push(rpc::notification("session/cancel", Some(&json!({"sessionId": self.session}))));
-        // The turn does not end before all these have an answer.
-        for (key, pending) in self.pending.take_all() {
-            turn.send.push(rpc::result(&key.0, &pending.cancelled()));
-        }
-        for (_, early) in self.early.drain() {
-            turn.send.push(rpc::result(&early.id, &ask::cancelled()));
-        }
+        self.cancel_turn(turn);
     }
 
     fn finish(&mut self, turn: &mut Turn) {

@@ -247,6 +247,7 @@ impl Acp {
 
     pub(super) fn prompt(&mut self, text: &str, images: &[Image], turn: &mut Turn) {
         self.phase = Phase::Prompting;
+        self.cancelling = false;
         self.answer = FinalAnswer::default();
         self.called = false;
         // The agents treat a text that begins with a slash, even after white space, as a command. `@path` is plain text

@@ -177,6 +177,8 @@ impl Driver for Claude {
             deltas: real,
             structured_output: real,
             usage: Some(true),
+            conversation: real,
+            steer: Some(false),
         }
     }
 
@@ -263,6 +265,11 @@ impl Driver for Claude {
     fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
         self.api_error = None;
         turn.send.push(control::user_line(&launch::guarded(prompt, self.wants.raw_prompt), &[]));
+    }
+
+    fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
+        self.interrupt(turn);
+        true
     }
 
     fn interrupt(&mut self, turn: &mut Turn) {

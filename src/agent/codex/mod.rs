@@ -107,11 +107,17 @@ impl Codex {
         turn.send.push(line);
     }
 
-    fn interrupt_turn(&mut self, turn: &mut Turn) {
+    fn stop_turn(&mut self, turn: &mut Turn) {
         if let Some(running) = self.running.clone() {
             let line = self.request("turn/interrupt", &json!({"threadId": self.thread, "turnId": running}));
             turn.send.push(line);
         }
+    }
+
+    /// Ends the commands of an interrupted turn, which would keep running.
+    fn clean_terminals(&mut self, turn: &mut Turn) {
+        let line = self.request("thread/backgroundTerminals/clean", &json!({"threadId": self.thread}));
+        turn.send.push(line);
     }
 
     /// Handles a response to our request. Continues the handshake.
@@ -201,7 +207,7 @@ impl Codex {
             self.running = id;
         }
         if self.leaving {
-            self.interrupt_turn(turn);
+            self.stop_turn(turn);
         }
     }
 
@@ -403,6 +409,8 @@ impl Driver for Codex {
             deltas: Some(true),
             structured_output: Some(true),
             usage: Some(true),
+            conversation: Some(true),
+            steer: Some(true),
         }
     }
 
@@ -464,6 +472,24 @@ impl Driver for Codex {
         self.say(prompt, &[], turn);
     }
 
+    /// A turn that begins while another one runs is added to that one.
+    fn steer(&mut self, prompt: &str, turn: &mut Turn) -> bool {
+        let runs = self.running.is_some();
+        if runs {
+            self.say(prompt, &[], turn);
+        }
+        runs
+    }
+
+    fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
+        let runs = self.running.is_some();
+        self.stop_turn(turn);
+        if runs {
+            self.clean_terminals(turn);
+        }
+        runs
+    }
+
     fn interrupt(&mut self, turn: &mut Turn) {
         self.leaving = true;
         let starting = self.requests.values().any(|method| *method == START);
@@ -471,15 +497,13 @@ impl Driver for Codex {
             // No turn is running, so no end of a turn will be reported.
             return turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
         }
-        self.interrupt_turn(turn);
+        self.stop_turn(turn);
     }
 
     fn finish(&mut self, turn: &mut Turn) {
         self.leaving = true;
         if self.thread.is_some() {
-            // The commands of an interrupted turn keep running.
-            let line = self.request("thread/backgroundTerminals/clean", &json!({"threadId": self.thread}));
-            turn.send.push(line);
+            self.clean_terminals(turn);
         }
         turn.close_input = true;
     }

@@ -207,6 +207,8 @@ impl Driver for LinesDriver {
             deltas: Some(true),
             structured_output: Some(false),
             usage: Some(false),
+            conversation: Some(asks && (!self.resumes() || !self.session_patterns.is_empty())),
+            steer: Some(false),
         }
     }
 
@@ -290,6 +292,10 @@ impl Driver for LinesDriver {
                 turn.fail(failure);
             }
         }
+    }
+
+    fn has_process_per_turn(&self) -> bool {
+        true
     }
 
     fn listens(&self) -> bool {

@@ -79,6 +79,7 @@ impl Pair {
             short_secrets: 0,
             asking_failed: false,
             granted: spektacular::run::Granted::default(),
+            remake: None,
         };
         Event::Start(Origin::default(), Ok(Box::new(start)))
     }

@@ -76,7 +76,7 @@ pub(crate) fn ask(asked: Asked) -> Ask {
 
 impl Driver for Puppet {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { questions: Vec::new(), resume: None, deltas: None, structured_output: None, usage: None }
+        Capabilities::only_asking(Vec::new())
     }
 
     fn keeper(&self, _: Limit) -> Keeper {

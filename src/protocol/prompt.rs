@@ -1,0 +1,103 @@
+//! A further prompt: the payload of a run.input that answers no question.
+
+use super::json::{Fields, string};
+use super::text::Text;
+use serde_json::value::RawValue;
+
+/// A further prompt of the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FurtherPrompt {
+    /// The text. Never empty.
+    pub text: Text,
+    /// Whether the agent gets the prompt while it works, if it can take one.
+    pub now: bool,
+}
+
+/// The content of a run.input with the key `prompt` or `end`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spoken {
+    /// A further prompt.
+    Prompt(FurtherPrompt),
+    /// `end: true`: no further prompt comes.
+    End,
+    /// A payload that is also an answer, or neither.
+    Mixed,
+    /// A prompt that cannot be taken: the rest of a sentence that says why.
+    Wrong(&'static str),
+}
+
+/// The keys of such a payload.
+const KEYS: [&str; 4] = ["prompt", "end", "when", "images"];
+/// The keys of an answer.
+const ANSWER: [&str; 5] = ["question_id", "value", "declined", "value_from", "message"];
+
+impl Spoken {
+    /// Reads the payload of a run.input. `None`: it answers a question. Error: a key is repeated.
+    pub fn parse(payload: Option<&RawValue>) -> Result<Option<Spoken>, Repeated> {
+        let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else { return Ok(None) };
+        if fields.repeats_one_of(&KEYS) || fields.repeats_one_of(&ANSWER) {
+            return Err(Repeated);
+        }
+        let has = |keys: &[&str]| keys.iter().any(|key| fields.get(key).is_some());
+        let (prompt, end) = (fields.get("prompt"), fields.get("end"));
+        if prompt.is_none() && end.is_none() {
+            return Ok(None);
+        }
+        if has(&ANSWER) || prompt.is_some() && end.is_some() {
+            return Ok(Some(Spoken::Mixed));
+        }
+        Ok(Some(match prompt {
+            None if end.is_some_and(|raw| raw.get() == "true") => Spoken::End,
+            None => Spoken::Mixed,
+            Some(_) if has(&["images"]) => Spoken::Wrong("a further prompt takes no images"),
+            Some(raw) => match (string(raw).filter(|text| !text.is_empty()), fields.get("when").map(string)) {
+                (None, _) => Spoken::Wrong("`prompt` must be a non-empty string"),
+                (Some(text), None) => Spoken::Prompt(FurtherPrompt { text: text.into(), now: false }),
+                (Some(text), Some(when)) => match when.as_deref() {
+                    Some("next") => Spoken::Prompt(FurtherPrompt { text: text.into(), now: false }),
+                    Some("now") => Spoken::Prompt(FurtherPrompt { text: text.into(), now: true }),
+                    Some(_) | None => Spoken::Wrong("`when` must be \"next\" or \"now\""),
+                },
+            },
+        }))
+    }
+}
+
+/// A key occurs twice in a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeated;
+
+#[cfg(test)]
+mod tests {
+    use super::{FurtherPrompt, Repeated, Spoken};
+    use serde_json::value::RawValue;
+
+    fn read(json: &str) -> Result<Option<Spoken>, Repeated> {
+        Spoken::parse(Some(&RawValue::from_string(json.to_owned()).unwrap()))
+    }
+
+    #[test]
+    fn a_payload_is_a_prompt_the_end_an_answer_or_wrong() {
+        let prompt = |now| Ok(Some(Spoken::Prompt(FurtherPrompt { text: "go".into(), now })));
+        assert_eq!(read(r#"{"prompt":"go"}"#), prompt(false));
+        assert_eq!(read(r#"{"prompt":"go","when":"next","other":1}"#), prompt(false));
+        assert_eq!(read(r#"{"prompt":"go","when":"now"}"#), prompt(true));
+        assert_eq!(read(r#"{"end":true}"#), Ok(Some(Spoken::End)));
+        for mixed in [
+            r#"{"prompt":"go","value":1}"#,
+            r#"{"prompt":"go","question_id":"q"}"#,
+            r#"{"prompt":"go","end":true}"#,
+            r#"{"end":false}"#,
+        ] {
+            assert_eq!(read(mixed), Ok(Some(Spoken::Mixed)), "{mixed}");
+        }
+        for wrong in
+            [r#"{"prompt":""}"#, r#"{"prompt":1}"#, r#"{"prompt":"x","when":"soon"}"#, r#"{"prompt":"x","images":[]}"#]
+        {
+            assert!(matches!(read(wrong), Ok(Some(Spoken::Wrong(_)))), "{wrong}");
+        }
+        assert_eq!(read(r#"{"question_id":"q","value":1}"#), Ok(None));
+        assert_eq!(read(r#"{"prompt":"a","prompt":"b"}"#), Err(Repeated));
+        assert_eq!(Spoken::parse(None), Ok(None));
+    }
+}

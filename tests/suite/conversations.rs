@@ -1,0 +1,225 @@
+//! Tests of conversations: further prompts, the ends of turns, cancels and limits of a turn, and the end.
+
+use crate::support::agent::{Script, bash};
+use crate::support::{Case, Frame, Session};
+use serde_json::{Value, json};
+
+/// Ends a turn when the host interrupts it, and stays.
+const UNTIL_INTERRUPT: &str = r#"while recv; do case "$line" in *'"subtype":"interrupt"'*) note interrupt; accept; out "$ABORTED"; break ;; *) control ;; esac; done"#;
+
+/// Two turns that answer, and then the end.
+fn two_turns() -> Script {
+    Script::new().say("msg_1", "One").result("One").sh("prompt").say("msg_2", "Two").done("Two")
+}
+
+#[track_caller]
+fn begin(case: Case, mut payload: Value) -> Session {
+    let mut session = case.spawn();
+    payload["conversation"] = json!(true);
+    session.start(payload);
+    session
+}
+
+fn turns(frames: &[Frame]) -> Vec<(u64, &str)> {
+    let turns = frames.iter().filter(|frame| frame.is_progress("turn"));
+    turns.map(|frame| (frame["payload"]["turn"].as_u64().unwrap(), frame.text("outcome"))).collect()
+}
+
+fn prompts(frames: &[Frame]) -> Vec<String> {
+    let prompts = frames.iter().filter(|frame| frame.is_progress("prompt"));
+    prompts.map(|frame| format!("{} {}", frame.text("prompt_id"), frame.text("state"))).collect()
+}
+
+#[test]
+fn a_further_prompt_is_a_turn_of_the_same_process() {
+    let mut session = begin(Case::with(two_turns()), json!({}));
+    let first = session.until_progress("turn");
+    assert_eq!((first.text("outcome"), first.text("final_text")), ("completed", "One"));
+    session.until_status("waiting_for_prompt");
+    let id = session.send("run.input", json!({"prompt": "And now?"}));
+    let sent = session.until_progress("prompt");
+    assert_eq!((sent.text("state"), sent["reply_to"].as_str()), ("sent", Some(id.as_str())));
+    session.until_where("the second turn", |frame| frame.is_progress("turn") && frame["payload"]["turn"] == 2);
+    session.send("run.input", json!({"end": true}));
+    let outcome = session.finish();
+    assert_eq!((outcome.completed()["text"].as_str(), &outcome.completed()["turns"]), (Some("Two"), &json!(2)));
+    assert_eq!(turns(&outcome.frames), [(1, "completed"), (2, "completed")]);
+    assert_eq!(prompts(&outcome.frames), ["p_1 sent"]);
+    assert_eq!(outcome.log().prompts(), ["go", "And now?"]);
+    assert_eq!(outcome.frames[0]["payload"]["protocol"]["minor"], 1);
+    assert_eq!(outcome.frames[0]["payload"]["capabilities"]["conversation"], true);
+    outcome.never_shows("And now?");
+}
+
+#[test]
+fn the_end_of_stdin_ends_the_conversation_after_what_waits() {
+    let mut session = begin(Case::with(two_turns()), json!({}));
+    session.send("run.input", json!({"prompt": "And now?"}));
+    session.close_stdin();
+    let outcome = session.finish();
+    assert_eq!(outcome.completed()["text"], "Two");
+    assert_eq!(prompts(&outcome.frames), ["p_1 queued", "p_1 sent"]);
+    assert_eq!(turns(&outcome.frames), [(1, "completed"), (2, "completed")]);
+}
+
+#[test]
+fn a_run_that_is_no_conversation_takes_prompts_until_none_waits() {
+    let waits = Script::new().ask("req-1", "toolu_1", "Bash", bash("true")).say("msg_1", "One").result("One");
+    let mut session = Case::with(waits.sh("prompt").say("msg_2", "Two").done("Two")).spawn();
+    session.start(json!({}));
+    let question = session.until("run.question");
+    session.send("run.input", json!({"prompt": "And now?"}));
+    session.answer(&question, json!("allow_once"));
+    let outcome = session.finish();
+    assert_eq!((outcome.completed()["text"].as_str(), outcome.completed().get("turns")), (Some("Two"), None));
+    assert_eq!(turns(&outcome.frames), []);
+    assert_eq!(prompts(&outcome.frames), ["p_1 queued", "p_1 sent"]);
+}
+
+#[test]
+fn a_cancelled_turn_leaves_the_agent_and_drops_what_waits() {
+    let script = Script::new().say("msg_1", "Thinking").sh(UNTIL_INTERRUPT).sh("prompt");
+    let mut session = begin(Case::with(script.say("msg_2", "Two").done("Two")), json!({}));
+    session.until_text("Thinking");
+    session.send("run.input", json!({"prompt": "Later"}));
+    session.until_progress("prompt");
+    session.send("run.cancel", json!({"scope": "turn"}));
+    let turn = session.until_progress("turn");
+    assert_eq!((turn.text("outcome"), &turn["payload"]["final_text"]), ("cancelled", &Value::Null));
+    session.until_status("waiting_for_prompt");
+    // Without a running turn, a cancel of it does nothing.
+    session.send("run.cancel", json!({"scope": "turn"}));
+    session.send("run.input", json!({"prompt": "Again"}));
+    session.until_where("the second turn", |frame| frame.is_progress("turn") && frame["payload"]["turn"] == 2);
+    session.send("run.input", json!({"end": true}));
+    let outcome = session.finish();
+    assert_eq!(outcome.completed()["text"], "Two");
+    assert_eq!(prompts(&outcome.frames), ["p_1 queued", "p_1 dropped", "p_2 sent"]);
+    assert_eq!(outcome.log().prompts(), ["go", "Again"]);
+}
+
+#[test]
+fn a_cancelled_turn_withdraws_its_question() {
+    let script = Script::new().tool_use("toolu_1", "Bash", &bash("true"));
+    let asks = script.out(&crate::support::agent::can_use("req-1", "toolu_1", "Bash", &bash("true")));
+    let script = asks.sh(UNTIL_INTERRUPT).sh("prompt").say("msg_2", "Two").done("Two");
+    let mut session = begin(Case::with(script), json!({}));
+    session.until("run.question");
+    session.send("run.cancel", json!({"scope": "turn"}));
+    session.until_progress("turn");
+    session.close_stdin();
+    let outcome = session.finish();
+    assert_eq!(outcome.resolutions(), ["withdrawn"]);
+    assert_eq!(outcome.cancelled()["turns"], 1);
+    assert_eq!(outcome.exit_code, Some(0));
+}
+
+#[test]
+fn an_agent_that_ignores_the_interrupt_is_started_again_with_its_session() {
+    let script = Script::new().sh(
+        r#"if [ -e "$D/again" ]; then :; else touch "$D/again"; note hangs; while :; do recv || sleep 0.02; done; fi"#,
+    );
+    let case = Case::with(script.say("msg_2", "Two").done("Two"));
+    let mut session = begin(case, json!({}));
+    session.until_progress("session");
+    session.send("run.cancel", json!({"scope": "turn"}));
+    session.until_progress("turn");
+    session.send("run.input", json!({"prompt": "Again"}));
+    session.until_where("the second turn", |frame| frame.is_progress("turn") && frame["payload"]["turn"] == 2);
+    session.close_stdin();
+    let outcome = session.finish();
+    assert_eq!(outcome.completed()["text"], "Two");
+    assert!(outcome.log().argv().iter().any(|arg| arg.starts_with("--resume=")), "{:?}", outcome.log().argv());
+    assert_eq!(turns(&outcome.frames), [(1, "cancelled"), (2, "completed")]);
+}
+
+#[test]
+fn a_turn_has_a_time_limit_and_so_has_the_wait_for_a_prompt() {
+    let script = Script::new().say("msg_1", "Thinking").sh(UNTIL_INTERRUPT).sh("listen");
+    let session = begin(Case::with(script), json!({"turn_timeout_s": 0.3, "prompt_timeout_s": 0.3}));
+    let outcome = session.finish();
+    assert_eq!(outcome.failed("timeout")["turns"], 1);
+    let turn = outcome.progress("turn")[0];
+    assert_eq!((turn.text("outcome"), &turn["payload"]["failure"]["code"]), ("failed", &json!("timeout")));
+}
+
+#[test]
+fn prompts_that_cannot_be_taken_are_refused_with_a_warning() {
+    let waits = Script::new().say("msg_1", "Thinking").sh(UNTIL_INTERRUPT).sh("listen");
+    let mut session = begin(Case::with(waits), json!({}));
+    session.until_text("Thinking");
+    for _ in 0..32 {
+        session.send("run.input", json!({"prompt": "more"}));
+    }
+    for (payload, code) in [
+        (json!({"prompt": "one too many"}), "prompt_refused"),
+        (json!({"prompt": ""}), "prompt_refused"),
+        (json!({"prompt": 7}), "prompt_refused"),
+        (json!({"prompt": "x", "value": 1}), "invalid_answer"),
+    ] {
+        let id = session.send("run.input", payload);
+        let warning = session.until_where(&id, |frame| frame["reply_to"] == id.as_str());
+        assert_eq!(warning.text("code"), code, "{}", warning.raw);
+    }
+    session.cancel();
+    let outcome = session.finish();
+    assert_eq!(outcome.cancelled()["turns"], 1);
+}
+
+#[test]
+fn the_idle_clock_stands_still_while_a_prompt_is_awaited() {
+    let mut session = begin(Case::with(two_turns()), json!({"idle_timeout_s": 0.3, "heartbeat_s": 0.1}));
+    session.until_status("waiting_for_prompt");
+    session.until_where("a wait of twice the limit", |frame| {
+        let waits = frame.is_progress("heartbeat") && frame.text("waiting_on") == "prompt";
+        waits && frame["payload"]["idle_s"].as_f64().unwrap() > 0.6
+    });
+    session.send("run.input", json!({"prompt": "And now?"}));
+    session.until_text("Two");
+    session.close_stdin();
+    assert_eq!(session.finish().completed()["text"], "Two");
+}
+
+#[test]
+fn an_agent_that_dies_while_a_prompt_is_awaited_fails_the_run() {
+    let script = Script::new().say("msg_1", "One").result("One").sh("exit 3");
+    let outcome = begin(Case::with(script), json!({})).finish();
+    assert_eq!(outcome.failed("agent_exited")["turns"], 1);
+    assert_eq!(turns(&outcome.frames), [(1, "completed")]);
+}
+
+#[test]
+fn a_failed_turn_that_leaves_the_session_does_not_end_the_conversation() {
+    let failed =
+        crate::support::agent::error_result(json!({"subtype": "error_during_execution", "errors": ["It failed"]}));
+    let script = Script::new().out(&failed).sh("prompt").say("msg_2", "Two").done("Two");
+    let mut session = begin(Case::with(script), json!({}));
+    let turn = session.until_progress("turn");
+    assert_eq!((turn.text("outcome"), &turn["payload"]["failure"]["code"]), ("failed", &json!("agent_error")));
+    session.send("run.input", json!({"prompt": "Again"}));
+    session.until_where("the second turn", |frame| frame.is_progress("turn") && frame["payload"]["turn"] == 2);
+    session.close_stdin();
+    assert_eq!(session.finish().completed()["text"], "Two");
+}
+
+#[test]
+fn a_command_gets_a_process_for_each_turn() {
+    let script = r#"printf '%s' "said $(cat)""#;
+    let entry = json!({"driver": "lines", "command": "sh", "args": ["-c", script], "resume_args": ["-c", script]});
+    let config = json!({"agent": "cmd", "agents": {"cmd": entry}}).to_string();
+    let mut session = begin(Case::new().file("home/.config/spektacular/config.json", &config), json!({}));
+    session.until_status("waiting_for_prompt");
+    session.send("run.input", json!({"prompt": "two"}));
+    session.until_where("the second turn", |frame| frame.is_progress("turn") && frame["payload"]["turn"] == 2);
+    session.close_stdin();
+    let outcome = session.finish();
+    assert_eq!((outcome.completed()["text"].as_str(), &outcome.completed()["turns"]), (Some("said two"), &json!(2)));
+}
+
+#[test]
+fn a_command_that_cannot_go_on_holds_no_conversation() {
+    let entry = json!({"driver": "lines", "command": "sh", "args": ["-c", "cat"]});
+    let config = json!({"agent": "cmd", "agents": {"cmd": entry}}).to_string();
+    let outcome = begin(Case::new().file("home/.config/spektacular/config.json", &config), json!({})).finish();
+    assert!(outcome.failed("invalid_request")["message"].as_str().unwrap().contains("`conversation`"));
+}
