@@ -7,6 +7,7 @@ mod asking;
 mod book;
 mod budget;
 mod clock;
+mod conversation;
 mod doing;
 mod ending;
 mod event;

@@ -6,7 +6,7 @@ use super::frames;
 use super::live::{AgentSide, Clocks, End, Kept, Live, Marked, ProcessState, Questions, Work};
 use super::orchestrator::UNKNOWN_TYPE;
 use super::stop::Ending;
-use super::turns::{StopCause, Turns};
+use super::turns::Turns;
 use super::{Event, Ids, OnEof, Refusal, Start};
 use crate::agent::{Driver, Turn, limit};
 use crate::protocol::failure::{Code, Failure};
@@ -30,20 +30,15 @@ impl Live {
             start;
         let has_process = driver.has_process();
         let mut turn = Turn::default();
-        let launch = match limit::launch(&settings, driver.as_mut(), &mut turn) {
+        let launched =
+            converses(&settings, driver.as_ref()).and_then(|()| limit::launch(&settings, driver.as_mut(), &mut turn));
+        let launch = match launched {
             Ok(launch) => launch,
             Err(failure) => {
                 let metadata = settings.metadata.map(Json::from);
                 return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
             }
         };
-        if settings.conversation && driver.capabilities().conversation == Some(false) {
-            let metadata = settings.metadata.map(Json::from);
-            let message =
-                "run.start: `conversation` must be false: this agent can neither stay nor resume its session.";
-            let failure = Failure::new(Code::InvalidRequest, message);
-            return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
-        }
         settings.start_timeout_s = settings.start_timeout_s.or(launch.start_timeout);
         let started = started(display_name, &settings, driver.as_ref());
         let work = Work::after(ids, Budget::new(&settings, driver.as_ref()));
@@ -73,14 +68,7 @@ impl Live {
             end: End::default(),
         });
         live.emit(Body::Started(Box::new(started)), reply_to.clone());
-        if short_secrets > 0 {
-            live.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
-        }
-        if asking_failed {
-            let text =
-                "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
-            live.warn(Warning::UnsupportedOption, text, None);
-        }
+        live.warn_at_start(short_secrets, asking_failed, reply_to);
         if has_process {
             live.turn(turn);
             live.status(Status::Starting, "Starting the agent", None);
@@ -91,6 +79,18 @@ impl Live {
             live.turn(turn);
         }
         Ok(live)
+    }
+
+    /// Warns of what run.start asked for and cannot have.
+    fn warn_at_start(&mut self, short_secrets: usize, asking_failed: bool, reply_to: Option<InboundId>) {
+        if short_secrets > 0 {
+            self.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
+        }
+        if asking_failed {
+            let text =
+                "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
+            self.warn(Warning::UnsupportedOption, text, None);
+        }
     }
 
     pub(super) fn ids(&self) -> Ids {
@@ -134,19 +134,8 @@ impl Live {
                     self.cancel(origin.id, reason, source);
                 }
             }
-            Event::Spoken(origin, spoken) => {
-                if self.is_for_us(&origin) {
-                    self.spoken(origin.id, spoken);
-                }
-            }
-            Event::CancelTurn(origin, reason) => {
-                if self.is_for_us(&origin) {
-                    match self.settings.conversation {
-                        true => self.interrupt_turn(StopCause::Cancel, origin.id),
-                        false => self.cancel(origin.id, reason, Source::Orchestrator),
-                    }
-                }
-            }
+            Event::Spoken(origin, spoken) => self.spoken(origin, spoken),
+            Event::CancelTurn(origin, reason) => self.cancel_turn(origin, reason),
             Event::Malformed(origin, flaw) => {
                 let text = format!("A line on stdin was ignored: {}", flaw.clause());
                 self.warn(Warning::MalformedMessage, text, origin.id);
@@ -196,6 +185,15 @@ impl Live {
             Event::Tick => self.tick(),
         }
     }
+}
+
+/// Refuses a conversation with an agent that cannot hold one.
+fn converses(settings: &Settings, driver: &dyn Driver) -> Result<(), Failure> {
+    if settings.conversation && driver.capabilities().conversation == Some(false) {
+        let message = "run.start: `conversation` must be false: this agent can neither stay nor resume its session.";
+        return Err(Failure::new(Code::InvalidRequest, message));
+    }
+    Ok(())
 }
 
 /// The body of run.started.

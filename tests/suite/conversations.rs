@@ -58,7 +58,7 @@ fn the_end_of_stdin_ends_the_conversation_after_what_waits() {
     session.close_stdin();
     let outcome = session.finish();
     assert_eq!(outcome.completed()["text"], "Two");
-    assert_eq!(prompts(&outcome.frames), ["p_1 queued", "p_1 sent"]);
+    assert_eq!(prompts(&outcome.frames).last().map(String::as_str), Some("p_1 sent"));
     assert_eq!(turns(&outcome.frames), [(1, "completed"), (2, "completed")]);
 }
 

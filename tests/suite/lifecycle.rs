@@ -47,7 +47,7 @@ fn run_started_reports_agent_config_protocol_and_capabilities() {
     assert!(payload["agent"]["display_name"].is_string());
     assert!(payload["agent"]["version"].is_null() || payload["agent"]["version"].is_string());
     assert_eq!(payload["protocol"]["v"], "1");
-    assert_eq!(payload["protocol"]["minor"], 0);
+    assert_eq!(payload["protocol"]["minor"], 1);
     let version = payload["protocol"]["spektacular"].as_str().expect("version");
     assert_eq!(version.split('.').count(), 3, "{version}");
     let capabilities = &payload["capabilities"];

@@ -720,6 +720,7 @@ fn every_limit_is_listed() {
         ("answers `allow_always`", limits::REMEMBERED.to_string()),
         ("a command, call", size(limits::REMEMBERED_BYTES)),
         ("entries in `denied`", limits::LEFT_LISTED.to_string()),
+        ("further prompts", limits::PROMPTS_WAITING.to_string()),
     ];
     let source = include_str!("../../src/protocol/limits.rs");
     assert_eq!(source.matches("pub const").count(), limits.len(), "a limit is new: list it here and in the reference");

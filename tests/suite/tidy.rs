@@ -103,6 +103,8 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/protocol/question.rs",
         // It redacts whole messages and keeps escape sequences.
         "src/recording.rs",
+        // A further prompt goes to the agent.
+        "src/run/conversation.rs",
         // Markers, and a fingerprint of the text.
         "src/run/markers.rs",
         "src/run/messages.rs",
@@ -292,7 +294,9 @@ fn no_package_of_the_program_needs_a_c_library() {
     }
     let config = fs::read_to_string(root().join(".cargo/config.toml")).unwrap();
     let ci = fs::read_to_string(root().join(".ci/run")).unwrap();
-    assert!(config.contains("static = [\"build\", \"--release\", \"--target\", \"x86_64-unknown-linux-musl\"]"));
+    assert!(
+        config.contains("static = [\"build\", \"--profile\", \"dist\", \"--target\", \"x86_64-unknown-linux-musl\"]")
+    );
     assert!(ci.contains("cargo \"$build\"") && ci.contains("check_static \"$binary\""), "the release is not checked");
 }
 
