@@ -1,0 +1,56 @@
+//! Conversations with real agents: further prompts in one process, and turns that are cancelled.
+
+use serde_json::json;
+
+use crate::agents::Agent;
+use crate::client::{Client, permission};
+use crate::lab::Lab;
+use crate::support::{Frame, procs};
+
+rows!(two_turns_share_a_session a_cancelled_turn_leaves_the_agent);
+
+fn ends_turn(frame: &Frame, turn: u64) -> bool {
+    frame.is_progress("turn") && frame["payload"]["turn"] == turn
+}
+
+/// The model remembers the first turn, and the agent does not start again.
+fn two_turns_share_a_session(agent: Agent) {
+    let payload = json!({"conversation": true, "prompt": "Say a word."});
+    let mut client = Client::start(Lab::new(agent, "resume"), payload, Vec::new());
+    let first = client.until("the first turn", |frame| ends_turn(frame, 1));
+    assert_eq!(first.text("final_text"), "The word is heron.");
+    client.session.send("run.input", json!({"prompt": "Which word?"}));
+    let second = client.until("the second turn", |frame| ends_turn(frame, 2));
+    assert_eq!((second.text("outcome"), second.text("final_text")), ("completed", "I said heron."));
+    client.session.send("run.input", json!({"end": true}));
+    let run = client.finish();
+    assert_eq!(run.completed("I said heron.")["turns"], 2);
+    assert_eq!(run.outcome.progress("session").len(), 1, "the agent started again");
+    let heard = run.stub().last_heard();
+    for part in ["Say a word.", "The word is heron.", "Which word?"] {
+        assert!(heard.contains(part), "{part} is not in: {heard}");
+    }
+    let (one, two) = (&first["payload"]["usage"], &second["payload"]["usage"]);
+    assert_eq!(one["input_tokens"], two["input_tokens"], "the usage of a turn is not its own");
+}
+
+/// The tool of a cancelled turn ends, and the session takes another prompt.
+fn a_cancelled_turn_leaves_the_agent(agent: Agent) {
+    let lab = Lab::new(agent, "cancelled_turn");
+    let file = lab.case.work().join("at_work");
+    let mut client = Client::start(lab, json!({"conversation": true}), permission("allow_once"));
+    client.until("the permission", |frame| frame.is_progress("question_resolved"));
+    client.wait_file(&file);
+    let processes = client.session.processes().into_iter();
+    let tool: Vec<i32> = processes.filter(|(_, line)| line.contains("sleep 300")).map(|(pid, _)| pid).collect();
+    assert!(!tool.is_empty(), "the tool is not at work");
+    client.session.send("run.cancel", json!({"scope": "turn"}));
+    let turn = client.until("the cancelled turn", |frame| ends_turn(frame, 1));
+    assert_eq!(turn.text("outcome"), "cancelled");
+    client.session.wait_until("the end of the tool", || !tool.iter().any(|pid| procs::alive(*pid)));
+    client.session.send("run.input", json!({"prompt": "Are you there?"}));
+    let turn = client.until("the second turn", |frame| ends_turn(frame, 2));
+    assert_eq!((turn.text("outcome"), turn.text("final_text")), ("completed", "Here I am again."));
+    client.session.close_stdin();
+    client.finish().completed("Here I am again.");
+}
