@@ -80,6 +80,7 @@ mod unanswered;
 mod unattended;
 mod untrusted;
 mod workflow_check;
+mod workflow_commits;
 mod workflow_demo;
 mod workflow_drafts;
 mod workflow_formats;

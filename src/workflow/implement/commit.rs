@@ -1,6 +1,7 @@
 //! `--commit`: one git commit for each phase that passes, of plan.md and of the files that git reports as changed now and
 //! did not before the first phase.
 
+use super::attempted;
 use crate::io::signals;
 use crate::process::errand::Errand;
 use crate::process::git::{Baseline, BaselineResult, Incomplete};
@@ -52,6 +53,8 @@ pub(crate) struct Commits {
     before: Arc<Baseline>,
     /// The project's folder, relative to the root of the work tree.
     project: PathBuf,
+    /// The changes of earlier attempts at the first open phase.
+    earlier: attempted::EarlierWork,
 }
 
 /// A query about the work tree.
@@ -87,8 +90,8 @@ pub(crate) enum NoCommits {
 pub(crate) struct Share {
     /// The files to commit, relative to the root of the work tree.
     pub(crate) files: Vec<PathBuf>,
-    /// Whether a file changed that had changed before the first phase.
-    pub(crate) left: bool,
+    /// The files that the phase changed and that do not belong to it, relative to the root of the work tree.
+    pub(crate) left: Vec<PathBuf>,
 }
 
 impl From<Incomplete> for NoCommits {
@@ -99,15 +102,20 @@ impl From<Incomplete> for NoCommits {
 
 impl Commits {
     /// `project`: absolute and without links. `before`: its work tree before the first phase.
-    pub(crate) fn begin(project: &Path, before: Option<BaselineResult>) -> Result<Commits, NoCommits> {
+    /// `earlier`: the changes of earlier attempts at the first open phase.
+    pub(crate) fn begin(
+        project: &Path,
+        before: Option<BaselineResult>,
+        earlier: attempted::EarlierWork,
+    ) -> Result<Commits, NoCommits> {
         let before = before.ok_or(NoCommits::Failed)??.ok_or(NoCommits::NoGit)?;
         let inside = project.strip_prefix(before.root()).map_err(|_| NoCommits::Failed)?.to_owned();
-        Ok(Commits { project: inside, before })
+        Ok(Commits { project: inside, before, earlier })
     }
 
-    /// Whether something changed that is not spektacular's own.
+    /// Whether something changed that is neither spektacular's own nor of an earlier attempt.
     pub(crate) fn is_dirty(&self) -> bool {
-        self.before.changed().any(|path| !self.is_own(path))
+        self.before.changed().any(|path| !self.is_own(path) && !self.earlier.files.contains(path))
     }
 
     /// The root of the work tree.
@@ -131,14 +139,18 @@ impl Commits {
         let (plan, local) = (self.project.join(plan), self.project.join(LOCAL));
         let mut share = Share::default();
         let then = last.as_ref().unwrap_or(&self.before);
+        let is_ours = |path: &Path| path == plan || !self.before.has(path) || self.earlier.files.contains(path);
+        let is_first = last.is_none();
         for path in now.changed().filter(|path| !path.starts_with(&local)) {
-            if path == plan || !self.before.has(path) {
+            if is_ours(path) {
                 share.files.push(path.to_owned());
-            } else {
-                share.left |= !self.is_own(path) && now.differs(then, path);
+            } else if !self.is_own(path) {
+                let is_foreign = is_first && self.earlier.foreign.contains(path);
+                share.left.extend((is_foreign || now.differs(then, path)).then(|| path.to_owned()));
             }
         }
-        share.left |= self.before.changed().any(|path| !self.is_own(path) && then.has(path) && !now.has(path));
+        let reverted = self.before.changed().filter(|path| then.has(path) && !now.has(path));
+        share.left.extend(reverted.filter(|path| !self.is_own(path) && !is_ours(path)).map(Path::to_owned));
         *last = Some(now);
         Ok(share)
     }
@@ -207,7 +219,7 @@ mod tests {
     }
 
     fn begin(at: &Path) -> Result<Commits, NoCommits> {
-        Commits::begin(at, now(at))
+        Commits::begin(at, now(at), super::attempted::EarlierWork::default())
     }
 
     fn share(commits: &Commits, last: &mut Option<Arc<Baseline>>) -> Share {
@@ -246,7 +258,7 @@ mod tests {
         let share_now = |last: &mut Option<Arc<Baseline>>| share(&commits, last);
         let share = share_now(&mut last);
         assert_eq!(share.files, ["*.new", PLAN, "a.new\n", "gone", "kept"].map(Path::new));
-        assert!(!share.left);
+        assert_eq!(share.left, Vec::<std::path::PathBuf>::new());
         assert!(commit(&commits, &share.files));
         assert_eq!(git(&at, &["status", "--porcelain"]), " M mine\nM  staged\n");
         assert_eq!(git(&at, &["log", "-1", "--format=%s|%b"]).trim_end(), "Phase 1: It|Plan: p\nTasks: T1.1");
@@ -254,8 +266,8 @@ mod tests {
         // A later phase changes what was not ours.
         fs::write(at.join("mine"), "theirs\n").unwrap();
         let share = share_now(&mut last);
-        assert_eq!((share.files.len(), share.left), (0, true));
-        assert!(!share_now(&mut last).left);
+        assert_eq!((share.files.len(), share.left), (0, vec!["mine".into()]));
+        assert!(share_now(&mut last).left.is_empty());
     }
 
     #[test]

@@ -8,8 +8,10 @@
 //! | `ready` | the conditions before any agent starts |
 //! | `command`, `question` | commands of the plan, and questions of spektacular's own |
 //! | `plan_file`, `protect`, `commit` | plan.md, protected paths, commits |
+//! | `attempted`, `kept_state` | what a run leaves for the next one: changed files, the state of protected paths |
 //! | `prompt`, `judge`, `report` | texts for the agent, permissions of our own, the report |
 
+mod attempted;
 mod command;
 mod commit;
 mod judge;
@@ -72,6 +74,7 @@ fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<Strin
         let ending = all.run(&mut site);
         // However the run ends, a forged plan.md is replaced, because the next run would start from it.
         let restored = site.restore();
+        site.remember_changes();
         ending.and_then(|end| restored.map(|()| end))
     });
     let reports = ready.plan.phases.iter().zip(&all.progress).zip(&site.accounts);

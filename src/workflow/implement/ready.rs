@@ -1,5 +1,6 @@
 //! The conditions before any agent starts: the plan, its prompts, git, consent.
 
+use super::attempted::{self, Attempted, Seen};
 use super::commit::{self, Commits, NoCommits, StatusQuery};
 use super::protect::{ProtectedState, Unread, too_large};
 use super::question::{consent, listed};
@@ -72,6 +73,9 @@ impl Target {
 const CONSENT_BYTES: usize = 64 << 10;
 /// The room in its frame for everything else, in bytes.
 const FRAME_ROOM: usize = 8 << 10;
+
+/// The time limit for reading the files that an earlier run changed.
+const DIGEST_LIMIT: Duration = Duration::from_secs(2);
 
 /// The time limit for reading a plan and its protected files.
 pub(super) const READ_LIMIT: Duration = Duration::from_secs(24 * 3600);
@@ -179,9 +183,21 @@ impl ReadyPlan {
         self.options.commit.then(|| commit::look(self.project.folder()))
     }
 
+    /// The changes of earlier attempts at the first open phase.
+    fn earlier(&self, before: &Option<BaselineResult>) -> attempted::EarlierWork {
+        let phase = self.plan.first_open().filter(|phase| phase.state.is_some());
+        let record = phase.and_then(|phase| Attempted::load(&self.project, &self.path.folder, phase.number));
+        let Some((record, Ok(Some(tree)))) = record.zip(before.as_ref()) else {
+            return attempted::EarlierWork::default();
+        };
+        let until = Until::deadline(Instant::now() + DIGEST_LIMIT);
+        Seen::of(tree, self.project.folder(), &until).map(|seen| record.share(&seen)).unwrap_or_default()
+    }
+
     /// Prepares the commits. `before`: the state of the work tree.
     pub(super) fn commits(&self, before: Option<BaselineResult>) -> Result<Commits, Failure> {
-        let commits = Commits::begin(self.project.folder(), before).map_err(|why| match why {
+        let earlier = self.earlier(&before);
+        let commits = Commits::begin(self.project.folder(), before, earlier).map_err(|why| match why {
             NoCommits::NoGit => {
                 let message = "--commit needs git and a git work tree: run `git init`, or leave --commit out.";
                 Failure::refused_for(RefusalReason::NoGit, message)

@@ -1,5 +1,6 @@
 //! The real world of the loop: sessions, commands and questions as parts of the run, plan.md, and the clock of a phase.
 
+use super::attempted::{Attempted, Seen};
 use super::command::VerifyStep;
 use super::commit::{self, Commits, GitStep, list, message};
 use super::judge::Guarded;
@@ -25,17 +26,21 @@ use crate::workflow::conversation::{AgentTurn, Conversation, Terms};
 use crate::workflow::observer::BlockedMarker;
 use crate::workflow::outer::{Outer, Step, StepEnd};
 use crate::workflow::plan::PlanPhase;
-use crate::workflow::project::{HOME, LOCAL};
+use crate::workflow::project::{HOME, LOCAL, shown};
 use crate::workflow::prompts::SessionPrompt;
 use crate::workflow::quiet::QuietStep;
 use crate::workflow::stop::{PHASE_IS_LATE, Stop};
 use crossbeam_channel::bounded;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The maximum time for git to list the changes.
 const GIT_LIMIT: Duration = Duration::from_secs(5);
+/// The maximum time for the last look at the changes. A cancelled run must end soon.
+const REMEMBER_LIMIT: Duration = Duration::from_secs(1);
+/// The maximum number of files that a warning names.
+const NAMED: usize = 20;
 /// The maximum length of a manual check in a warning, in characters.
 const SHOWN: usize = 80;
 
@@ -53,6 +58,8 @@ pub(super) struct Site<'r, 'o, 'p> {
     conversation: Conversation,
     /// The contents of the phase's protected paths before its first attempt.
     protected: Option<Arc<ProtectedState>>,
+    /// The record of the phase's changes. `None`: git is missing, or no phase runs.
+    attempted: Option<Attempted>,
     /// The time at which the phase began, by the clock of limits.
     began: Option<Duration>,
 }
@@ -70,6 +77,7 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
             committed: None,
             conversation: Conversation::default(),
             protected: None,
+            attempted: None,
             began: None,
         }
     }
@@ -157,6 +165,33 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
         self.outer.errand(left, Errand::start("errand", limit, work))
     }
 
+    /// Begins the record of the phase's changes, which lasts if this run is killed.
+    fn record_changes(&mut self, index: usize) -> Result<(), Stop> {
+        let left = self.left()?;
+        let seen = self.outer.errand(left, Seen::look(&self.ready.project))?.flatten();
+        let (phase, folder) = (self.phase(index), &self.ready.path.folder);
+        let earlier = phase.state.as_ref().and_then(|_| Attempted::load(&self.ready.project, folder, phase.number));
+        self.attempted = seen.map(|seen| Attempted::begin(phase.number, &seen, earlier.as_ref()));
+        if let Some(record) = &self.attempted {
+            record.store(&self.ready.project, folder);
+        }
+        Ok(())
+    }
+
+    /// Completes the record of a phase that has not passed, however the run ends.
+    pub(super) fn remember_changes(&mut self) {
+        let Some(mut record) = self.attempted.take() else { return };
+        let mut look = Seen::look(&self.ready.project);
+        let seen = look.settle(REMEMBER_LIMIT).flatten();
+        look.give_up();
+        // The thread ends a git that hangs.
+        let _ = look.over().recv_timeout(REMEMBER_LIMIT);
+        if let Some(seen) = seen {
+            record.close(&seen);
+            record.store(&self.ready.project, &self.ready.path.folder);
+        }
+    }
+
     /// The prompt that begins a phase.
     fn first(&self, index: usize, earlier: bool, reopened: Option<&Failing>) -> SessionPrompt {
         let phase = prompt::phase(self.phase(index), earlier, reopened);
@@ -192,6 +227,14 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
     }
 }
 
+/// The warning about files that a commit leaves out.
+fn not_committed(phase: &str, files: &[PathBuf]) -> String {
+    let names: Vec<String> = files.iter().take(NAMED).map(|file| shown(file)).collect();
+    let more = files.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{phase}: not committed, because they had other changes: {}{more}", names.join(", "))
+}
+
 /// A path of spektacular's own in the project.
 pub(super) fn is_own(path: &str) -> bool {
     Path::new(path).starts_with(HOME)
@@ -207,6 +250,7 @@ impl World for Site<'_, '_, '_> {
 
     fn begin(&mut self, index: usize) -> Result<(), Stop> {
         self.began = Some(self.outer.elapsed());
+        self.record_changes(index)?;
         let (paths, number) = (self.guarded(index), self.phase(index).number);
         let record = KeptState::of(self.ready.project.folder(), &self.ready.path.folder).filter(|_| !paths.is_empty());
         let begun = self.phase(index).state.is_some();
@@ -246,6 +290,10 @@ impl World for Site<'_, '_, '_> {
         if mark == Mark::Passed {
             let record = KeptState::of(self.ready.project.folder(), &self.ready.path.folder);
             record.iter().for_each(KeptState::forget);
+            if self.attempted.take().is_some() {
+                // An empty record is about no phase.
+                Attempted::default().store(&self.ready.project, &self.ready.path.folder);
+            }
         }
         Ok(())
     }
@@ -386,9 +434,8 @@ impl Site<'_, '_, '_> {
         let now = self.outer.errand(None, commit::look(commits.root()))?;
         let share = commits.share(now, &mut self.committed, &self.ready.path.file);
         let share = share.map_err(|_| Stop::from(refused("it could not list the changes")))?;
-        if share.left {
-            let text = format!("{}: a file that had changed before the first phase is not committed", phase.id());
-            self.outer.warn(Warning::NotCommitted, text);
+        if !share.left.is_empty() {
+            self.outer.warn(Warning::NotCommitted, not_committed(&phase.id(), &share.left));
         }
         if share.files.is_empty() {
             return Ok(());

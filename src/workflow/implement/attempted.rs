@@ -1,0 +1,225 @@
+//! The files that the attempts at a phase changed. They belong to the phase's commit, even if a later run makes it, so
+//! they are remembered in `local/` with digests.
+//!
+//! A run that is killed leaves its record open, because nobody could list its changes. Then every change since the phase
+//! began counts as the attempts'.
+
+use crate::process::errand::Errand;
+use crate::process::git::Baseline;
+use crate::process::query::Until;
+use crate::protocol::json::to_line;
+use crate::workflow::plan::Digest;
+use crate::workflow::project::{HOME, LOCAL, Project};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The maximum size of a record, in bytes.
+const RECORD_BYTES: u64 = 64 << 20;
+/// The maximum size of a file whose contents count. Of a larger one, its size and time do.
+const CONTENT_BYTES: u64 = 64 << 20;
+/// The maximum time for a look at the changed files.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Files by their path from the root of the work tree, each with the digest of what it holds.
+type Digests = BTreeMap<PathBuf, String>;
+
+/// The work tree with the digests of its changed files, without those of spektacular's own.
+#[derive(Debug)]
+pub(super) struct Seen {
+    files: Digests,
+}
+
+impl Seen {
+    /// Looks at the work tree around a folder, in a thread of its own. `None`: git is missing, failed or was too slow.
+    pub(super) fn look(project: &Project) -> Errand<Option<Seen>> {
+        let folder = project.folder().to_owned();
+        Errand::start("attempted", LIMIT, move |until| {
+            let tree = Baseline::now(&folder, until).ok().flatten()?;
+            Seen::of(&tree, &folder, until)
+        })
+    }
+
+    /// Reads the changed files of the work tree. `None`: that took too long, or the project is outside of the tree.
+    pub(super) fn of(tree: &Arc<Baseline>, project: &Path, until: &Until) -> Option<Seen> {
+        let own = project.strip_prefix(tree.root()).ok()?.join(HOME);
+        let mut files = Digests::new();
+        for path in tree.changed().filter(|path| !path.starts_with(&own)) {
+            if until.is_over() {
+                return None;
+            }
+            files.insert(path.to_owned(), digest(&tree.root().join(path)));
+        }
+        Some(Seen { files })
+    }
+}
+
+/// The digest of a file: of its kind, mode and contents.
+fn digest(file: &Path) -> String {
+    let Ok(metadata) = file.symlink_metadata() else { return "gone".to_owned() };
+    let contents = if metadata.is_symlink() {
+        fs::read_link(file).map(|target| Digest::of(target.as_os_str().as_bytes()).to_string())
+    } else if metadata.is_file() && metadata.len() <= CONTENT_BYTES {
+        fs::read(file).map(|bytes| Digest::of(&bytes).to_string())
+    } else {
+        Ok(format!("{} {} {}", metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
+    };
+    format!("{:o} {}", metadata.mode(), contents.unwrap_or_default())
+}
+
+/// The changed files that belong to a phase, and those that do not any longer.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct EarlierWork {
+    /// The files as the attempts left them.
+    pub(super) files: BTreeSet<PathBuf>,
+    /// The files that another hand has changed since.
+    pub(super) foreign: BTreeSet<PathBuf>,
+}
+
+/// The record of a phase.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Attempted {
+    phase: u16,
+    /// Whether the changes since `before` are not listed yet.
+    open: bool,
+    /// The files that had changed before the phase, or by another hand.
+    before: Digests,
+    /// The files that the attempts changed, as they left them.
+    changed: Digests,
+}
+
+impl Attempted {
+    /// The record of an earlier run. `None`: it is about another phase, or missing.
+    pub(super) fn load(project: &Project, plan: &Path, phase: u16) -> Option<Attempted> {
+        let bytes = project.read(&file(plan)?, RECORD_BYTES).ok().flatten()?;
+        let record: Value = serde_json::from_slice(&bytes).ok()?;
+        let digests = |key: &str| -> Option<Digests> {
+            let files = record.get(key)?.as_object()?;
+            files.iter().map(|(path, digest)| Some((path_of(path)?, digest.as_str()?.to_owned()))).collect()
+        };
+        let loaded = Attempted {
+            phase: u16::try_from(record.get("phase")?.as_u64()?).ok()?,
+            open: record.get("open")?.as_bool()?,
+            before: digests("before")?,
+            changed: digests("changed")?,
+        };
+        (loaded.phase == phase).then_some(loaded)
+    }
+
+    /// The record of a phase that begins or continues now. `earlier`: the record of an earlier run.
+    pub(super) fn begin(phase: u16, seen: &Seen, earlier: Option<&Attempted>) -> Attempted {
+        let share = earlier.map(|earlier| earlier.share(seen)).unwrap_or_default();
+        let (changed, before) =
+            seen.files.clone().into_iter().partition(|(path, _): &(PathBuf, String)| share.files.contains(path));
+        Attempted { phase, open: true, before, changed }
+    }
+
+    /// Lists the changes, at the end of a run.
+    pub(super) fn close(&mut self, seen: &Seen) {
+        let is_changed = |(path, digest): &(&PathBuf, &String)| self.before.get(*path) != Some(*digest);
+        let changed = seen.files.iter().filter(is_changed).map(|(path, digest)| (path.clone(), digest.clone()));
+        (self.changed, self.open) = (changed.collect(), false);
+    }
+
+    /// The files of the work tree that belong to the phase.
+    pub(super) fn share(&self, seen: &Seen) -> EarlierWork {
+        let mut share = EarlierWork::default();
+        for (path, now) in &seen.files {
+            let is_ours = match self.open {
+                true => Some(self.before.get(path) != Some(now)),
+                false => self.changed.get(path).map(|then| then == now),
+            };
+            match is_ours {
+                Some(true) => share.files.insert(path.clone()),
+                Some(false) if !self.open => share.foreign.insert(path.clone()),
+                Some(false) | None => false,
+            };
+        }
+        share
+    }
+
+    /// Stores the record. Returns whether that succeeded.
+    pub(super) fn store(&self, project: &Project, plan: &Path) -> bool {
+        let digests =
+            |files: &Digests| -> Value { files.iter().map(|(path, digest)| (name_of(path), json!(digest))).collect() };
+        let record = json!({
+            "phase": self.phase, "open": self.open,
+            "before": digests(&self.before), "changed": digests(&self.changed),
+        });
+        file(plan).is_some_and(|file| project.write(&file, to_line(&record).as_bytes()).is_ok())
+    }
+}
+
+/// The record of a plan. `plan`: its folder.
+fn file(plan: &Path) -> Option<PathBuf> {
+    Some(Path::new(LOCAL).join("attempts").join(plan.file_name()?).with_extension("json"))
+}
+
+/// A path as a JSON key: it may not be UTF-8.
+fn name_of(path: &Path) -> String {
+    path.as_os_str().as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn path_of(name: &str) -> Option<PathBuf> {
+    let byte = |at: usize| u8::from_str_radix(name.get(at..at + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..name.len()).step_by(2).map(byte).collect();
+    Some(PathBuf::from(OsString::from_vec(bytes?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Attempted, Digests, Seen, name_of, path_of};
+    use crate::workflow::project::Project;
+    use std::path::{Path, PathBuf};
+
+    fn seen(files: &[(&str, &str)]) -> Seen {
+        let files: Digests = files.iter().map(|(path, digest)| (PathBuf::from(path), (*digest).to_owned())).collect();
+        Seen { files }
+    }
+
+    fn names<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<&'a str> {
+        paths.into_iter().map(|path| path.to_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_closed_record_knows_what_another_hand_changed() {
+        let mut record = Attempted::begin(2, &seen(&[("mine", "1")]), None);
+        record.close(&seen(&[("mine", "1"), ("a", "1"), ("b", "1")]));
+        let share = record.share(&seen(&[("mine", "2"), ("a", "1"), ("b", "2"), ("c", "1")]));
+        assert_eq!((names(&share.files), names(&share.foreign)), (vec!["a"], vec!["b"]));
+        // The next run keeps that out for good.
+        let mut next = Attempted::begin(2, &seen(&[("mine", "2"), ("a", "1"), ("b", "2")]), Some(&record));
+        next.close(&seen(&[("mine", "2"), ("a", "3"), ("b", "2"), ("d", "1")]));
+        let share = next.share(&seen(&[("mine", "2"), ("a", "3"), ("b", "2"), ("d", "1")]));
+        assert_eq!((names(&share.files), names(&share.foreign)), (vec!["a", "d"], vec![]));
+    }
+
+    #[test]
+    fn after_a_kill_every_change_since_the_phase_began_counts() {
+        let record = Attempted::begin(1, &seen(&[("mine", "1"), ("touched", "1")]), None);
+        let share = record.share(&seen(&[("mine", "1"), ("touched", "2"), ("new", "1")]));
+        assert_eq!((names(&share.files), share.foreign.len()), (vec!["new", "touched"], 0));
+    }
+
+    #[test]
+    fn a_record_is_read_back_for_its_phase_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (project, plan) = (Project::around(folder.path()).unwrap(), Path::new(".spektacular/plans/x"));
+        assert_eq!(Attempted::load(&project, plan, 1), None);
+        let mut record = Attempted::begin(1, &seen(&[("a\n\u{e9}", "1")]), None);
+        record.close(&seen(&[("a\n\u{e9}", "2")]));
+        assert!(record.store(&project, plan));
+        assert_eq!(Attempted::load(&project, plan, 1), Some(record));
+        assert_eq!(Attempted::load(&project, plan, 2), None);
+        project.write(Path::new(".spektacular/local/attempts/x.json"), b"{\"phase\":1}").unwrap();
+        assert_eq!(Attempted::load(&project, plan, 1), None);
+        assert_eq!(path_of(&name_of(Path::new("a/\u{e9}"))), Some(PathBuf::from("a/\u{e9}")));
+        assert!(path_of("6").is_none() && path_of("zz").is_none());
+    }
+}

@@ -1,0 +1,116 @@
+//! Tests of `implement --commit` after a run that did not finish its phase: what earlier attempts changed belongs to the
+//! phase, and what another hand changed does not.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+use std::process::Command;
+
+use crate::support::case::Did;
+use crate::support::{Case, Outcome, read, run};
+use crate::workflow_implement::{PLAN, allowed, phase, plan, project};
+
+/// Does the work in its first run, and then only says that it is done. `$D/wait` makes it wait after the work.
+const AGENT: &str = "mkdir -p sub; if ! [ -e made ]; then echo code >made; echo more >sub/it; rm old.txt; fi
+while [ -e \"$D/wait\" ]; do sleep 0.02; done; echo said";
+
+#[track_caller]
+fn git(case: &Case, args: &[&str]) -> String {
+    let mut git = Command::new("/usr/bin/git");
+    let output = git.args(args).current_dir(case.work()).env_clear().env("HOME", case.path("home")).output().unwrap();
+    assert!(output.status.success(), "{args:?} {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A clean repository with a plan of one phase.
+fn repository(command: &str) -> Case {
+    let names = ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"];
+    let case = project(&plan(&[phase(1, &[command], "")]), AGENT).git();
+    names.iter().fold(case, |case, name| case.env(name, "t@example.org"))
+}
+
+/// A first run that a signal ends once the agent has done its work.
+#[track_caller]
+fn interrupted(signal: Signal) -> Outcome {
+    let case = repository("test -e made").file("log/wait", "");
+    let made = case.work().join("made");
+    let mut session = case.spawn();
+    session.start(allowed(json!({"commit": true})));
+    session.wait_until("the work", || made.exists() && !made.with_file_name("old.txt").exists());
+    session.signal(signal);
+    let outcome = match signal {
+        Signal::KILL => session.finish_unchecked(),
+        _ => session.finish(),
+    };
+    fs::remove_file(outcome.case().path("log/wait")).unwrap();
+    outcome
+}
+
+/// A first run of one attempt, which fails until `$D/right` exists.
+#[track_caller]
+fn failed(workflow: Value) -> Outcome {
+    let outcome = run(repository("test -e \"$D/right\""), allowed(workflow));
+    outcome.failed("verification_failed");
+    fs::write(outcome.case().path("log/right"), "").unwrap();
+    outcome
+}
+
+/// The same command again.
+fn again(first: &Outcome, flags: &[&str]) -> Did {
+    let fixed = ["implement", "--allow-verify", "--commit", "greeting"];
+    first.case().run(&[&fixed, flags].concat())
+}
+
+#[track_caller]
+fn commits(first: &Outcome, flags: &[&str], files: &[&str]) -> Did {
+    let did = again(first, flags);
+    assert_eq!(did.code, Some(0), "{did:?}");
+    let shown = git(first.case(), &["show", "--format=", "--name-only", "HEAD"]);
+    assert_eq!(shown.lines().collect::<Vec<_>>(), files);
+    did
+}
+
+const ALL: [&str; 4] = [PLAN, "made", "old.txt", "sub/it"];
+
+#[test]
+fn the_work_of_an_interrupted_run_is_committed_with_its_phase() {
+    for signal in [Signal::TERM, Signal::KILL] {
+        let first = interrupted(signal);
+        let did = commits(&first, &[], &ALL);
+        assert!(!did.err.contains("not committed"), "{signal:?}: {}", did.err);
+        assert_eq!(git(first.case(), &["status", "--porcelain", "--", ":!.spektacular"]), "");
+    }
+}
+
+#[test]
+fn the_work_of_failed_attempts_is_committed_once_the_phase_passes() {
+    commits(&failed(json!({"commit": true, "attempts": 1})), &[], &ALL);
+    // A run without commits counts too.
+    commits(&failed(json!({"attempts": 1})), &[], &ALL);
+}
+
+#[test]
+fn what_another_hand_changed_since_is_refused_or_named() {
+    let first = interrupted(Signal::TERM);
+    for file in ["made", "own"] {
+        fs::write(first.case().work().join(file), "mine\n").unwrap();
+    }
+    let did = again(&first, &[]);
+    assert!(did.code == Some(2) && did.err.contains("--allow-dirty"), "{did:?}");
+    let did = commits(&first, &["--allow-dirty"], &[PLAN, "old.txt", "sub/it"]);
+    let warning = did.err.lines().find(|line| line.contains("not committed")).unwrap_or_else(|| panic!("{}", did.err));
+    assert!(warning.contains("made") && !warning.contains("own"), "{warning}");
+    assert_eq!(read(&first.case().work().join("made")), "mine\n");
+    assert_eq!(git(first.case(), &["status", "--porcelain", "--", ":!.spektacular"]), "?? made\n?? own\n");
+}
+
+#[test]
+fn a_passed_phase_leaves_no_record() {
+    let text = plan(&[phase(1, &["true"], ""), phase(2, &["test -e \"$D/right\""], "")]);
+    let agent = "case $P in *'# Implement Phase 1'*) touch one;; *) touch two;; esac; echo said";
+    let first = run(project(&text, agent).git(), allowed(json!({"attempts": 1})));
+    first.failed("verification_failed");
+    // The files of the first phase belong to no later commit.
+    let did = again(&first, &[]);
+    assert!(did.code == Some(2) && did.err.contains("--allow-dirty"), "{did:?}");
+}
