@@ -32,6 +32,7 @@ impl Live {
         if matches!(over, TurnOver::Completed { .. }) && self.asks_markers() {
             return;
         }
+        let Some(over) = self.checked(over) else { return };
         let outcome = self.outcome(over);
         self.withdraw(None);
         self.end.ending = Some(Ending::after_result(self.now, outcome, self.agent.driver.leaves()));

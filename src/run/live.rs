@@ -8,7 +8,7 @@ use super::work::{Artifacts, Tools};
 use super::{Effect, Ids, Late, OnEof};
 use crate::agent::{AgentEvent, AskKey, Driver};
 use crate::protocol::ids::{RunId, SessionId};
-use crate::protocol::outbound::{AgentExit, Progress, Text, Unattended, Usage};
+use crate::protocol::outbound::{AgentExit, Json, Progress, Text, Unattended, Usage};
 use crate::protocol::question::Asks;
 use crate::protocol::request::Settings;
 use crate::protocol::words::Status;
@@ -33,6 +33,7 @@ pub(super) struct Live {
     pub(super) clocks: Clocks,
     pub(super) agent: AgentSide,
     pub(super) work: Work,
+    pub(super) result: ResultSide,
     pub(super) questions: Questions,
     pub(super) end: End,
 }
@@ -121,6 +122,15 @@ impl Work {
             model: None,
         }
     }
+}
+
+/// The structured result of a run with `output_schema`.
+#[derive(Default)]
+pub(super) struct ResultSide {
+    /// The last fitting result that the model gave with our tool.
+    pub(super) submitted: Option<Json>,
+    /// The number of times that a result went back to the agent.
+    pub(super) returned: u32,
 }
 
 pub(super) struct Questions {
