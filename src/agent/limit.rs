@@ -1,7 +1,7 @@
 //! The limits of run.start, and the keeper of each with an agent. A limit is kept or refused, never ignored, unless
 //! the caller asked for that with `on_unsupported`.
 
-use super::{Driver, Launch, Turn};
+use super::{Driver, Launch, Turn, result};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::Settings;
 pub use crate::protocol::words::Limit;
@@ -72,7 +72,9 @@ pub enum Keeper {
 /// Prepares the agent's start, once all its limits are known to hold.
 pub(crate) fn launch(settings: &Settings, driver: &mut dyn Driver, turn: &mut Turn) -> Result<Launch, Failure> {
     check(settings, driver, turn)?;
-    driver.launch(settings, turn)
+    let Some(schema) = &settings.output_schema else { return driver.launch(settings, turn) };
+    let prompt = result::prompt(settings, schema, driver.result_way(settings), turn);
+    driver.launch(&Settings { prompt, ..settings.clone() }, turn)
 }
 
 /// Checks that each limit of these settings is kept. Error: the first one that is not. With `on_unsupported` `"warn"`,

@@ -42,6 +42,7 @@ pub(crate) mod npx;
 mod recent;
 pub mod registry;
 mod reply;
+pub(crate) mod result;
 mod rpc;
 mod said;
 pub mod text;
@@ -49,6 +50,7 @@ pub mod text;
 use self::json::Object;
 use self::limit::{Keeper, Limit};
 pub use self::reply::{NO_USER_PROMPT, Reply};
+pub use self::result::ResultWay;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
@@ -422,12 +424,11 @@ pub(crate) fn takes_no_images(agent: &str) -> Failure {
 
 /// A setting that some agents ignore: its name, and whether it is set.
 type Wish = (&'static str, fn(&Settings) -> bool);
-const WISHES: [Wish; 6] = [
+const WISHES: [Wish; 5] = [
     ("model", |settings| settings.model.is_some()),
     ("effort", |settings| settings.effort.is_some()),
     ("mode", |settings| settings.mode.is_some()),
     ("system_prompt", |settings| settings.system_prompt.is_some()),
-    ("output_schema", |settings| settings.output_schema.is_some()),
     ("add_dirs", |settings| !settings.add_dirs.is_empty()),
 ];
 
@@ -516,6 +517,11 @@ pub trait Driver: Send {
     /// The agent's name for the tool `ask_user`, if the tool needs a server process: [`Settings::ask_server`].
     fn asks_by(&self, _settings: &Settings) -> Option<&'static str> {
         None
+    }
+
+    /// The way in which the agent gives a result that fits [`Settings::output_schema`].
+    fn result_way(&self, _settings: &Settings) -> ResultWay {
+        ResultWay::Text
     }
 
     /// Handles the end of the agent's process, after its last line.

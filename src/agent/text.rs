@@ -159,9 +159,17 @@ impl FinalAnswer {
         self.text.into()
     }
 
-    /// The text as JSON. `None`: it is not valid JSON.
-    pub(super) fn json(&self) -> Option<Json> {
-        RawValue::from_string(self.text.trim().to_owned()).ok().map(Json::from)
+    /// The text as JSON, with or without a code fence around it. `None`: it is not valid JSON.
+    pub(crate) fn json(&self) -> Option<Json> {
+        let text = self.text.trim();
+        let fenced = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
+        let fenced = fenced.map(|text| text.strip_prefix("json").unwrap_or(text));
+        RawValue::from_string(fenced.unwrap_or(text).trim().to_owned()).ok().map(Json::from)
+    }
+
+    /// Whether the text is empty or white space.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.text.trim().is_empty()
     }
 
     /// Whether the text is incomplete.

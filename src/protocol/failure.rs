@@ -3,6 +3,7 @@
 //! The codes are part of the protocol. Messages are in our own words, and the only typed value in one is a model's
 //! name. The agent's own error text is in a separate field, because it may contain addresses.
 
+use crate::protocol::schema::Mismatch;
 use crate::protocol::text::Text;
 use crate::protocol::words::{Limit, RefusalReason};
 
@@ -55,7 +56,7 @@ codes! {
     RateLimited, "rate_limited", 1, true;
     /// The provider could not be reached or had an internal error.
     ProviderUnavailable, "provider_unavailable", 1, true;
-    /// The agent wrote no file, or one that breaks a rule.
+    /// The agent gave no result, or one that breaks a rule.
     ResultInvalid, "result_invalid", 1, false;
     /// A phase did not pass its verification.
     VerificationFailed, "verification_failed", 1, false;
@@ -129,6 +130,8 @@ pub struct Failure {
     pub target: Option<Box<Text>>,
     /// The phase of a workflow that did not pass.
     pub phase: Option<Box<PhaseFailure>>,
+    /// The reasons why a result does not fit `output_schema`.
+    pub violations: Vec<Mismatch>,
 }
 
 /// The failure of a phase.
@@ -162,12 +165,20 @@ impl Failure {
             reason: None,
             target: None,
             phase: None,
+            violations: Vec::new(),
         }
     }
 
     /// The refusal of a workflow before any agent starts.
     pub fn refused_for(reason: RefusalReason, message: impl Into<String>) -> Failure {
         Failure { reason: Some(reason), ..Failure::new(Code::InvalidRequest, message) }
+    }
+
+    /// A result that does not fit `output_schema`.
+    pub fn result_invalid(violations: Vec<Mismatch>) -> Failure {
+        let message = "The agent gave no result that fits `output_schema`: see detail.violations, and simplify the schema \
+                       or the task.";
+        Failure { violations, ..Failure::new(Code::ResultInvalid, message) }
     }
 
     /// A bug in this program.

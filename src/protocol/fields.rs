@@ -12,9 +12,10 @@ use super::mcp_server::{McpServer, mcp_servers};
 use super::question::Judge;
 use super::read::{
     Permissions, Seconds, any_string, arguments, boolean, cost, count, environment, frame_bytes, images, layer, level,
-    metadata, names, non_empty, object, on_question_timeout, on_unsupported, path, paths, permissions, positive,
+    metadata, names, non_empty, on_question_timeout, on_unsupported, path, paths, permissions, positive, schema,
     secrets, session_id, strings, zero_or_more,
 };
+use super::schema::OutputSchema;
 use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
 use Care::{Free, Guards, Trusted};
 use serde::Serialize;
@@ -378,7 +379,7 @@ run_start! {
     /// Arguments to append to the agent's command line.
     agent_args: Vec<String> = arguments, default(Vec::new()), Shape::List, Some(Trusted), "agent-arg", as_text;
     /// A JSON Schema for a structured result.
-    output_schema: Box<RawValue> = object, optional, Shape::Schema, Some(Free), "output-schema", hidden;
+    output_schema: OutputSchema = schema, optional, Shape::Schema, Some(Free), "output-schema", hidden;
     /// The string that sets completion_detected.
     completion_marker: String =
         non_empty, default("<promise>COMPLETE</promise>".to_owned()), Shape::Text, Some(Free), "completion-marker",

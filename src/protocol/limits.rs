@@ -63,6 +63,10 @@ pub const IMAGE_BYTES: usize = 5 << 20;
 pub const IMAGES_BYTES: usize = 20 << 20;
 /// The maximum number of further turns for question markers.
 pub const MARKER_TURNS: u32 = 20;
+/// The maximum number of times that a result that does not fit `output_schema` goes back to the agent.
+pub const RESULT_TURNS: u32 = 2;
+/// The maximum number of violations that are listed for such a result.
+pub const VIOLATIONS: usize = 20;
 /// The longest message of a server that offers `ask_user`, in bytes.
 pub const TOOL_LINE_BYTES: usize = 1 << 20;
 /// The maximum number of calls of `ask_user` that wait at the same time on one connection.

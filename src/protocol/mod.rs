@@ -20,6 +20,7 @@ pub mod question;
 pub(crate) mod read;
 pub mod redacted;
 pub mod request;
+pub mod schema;
 pub mod scope;
 pub mod text;
 pub mod typed;

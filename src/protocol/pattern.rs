@@ -38,7 +38,7 @@ impl Pattern {
     }
 
     /// Whether a text matches, or is too long to be checked.
-    pub(super) fn allows(&self, text: &str) -> bool {
+    pub(crate) fn allows(&self, text: &str) -> bool {
         text.len() > self.longest || self.regex.is_match(text)
     }
 }

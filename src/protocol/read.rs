@@ -4,6 +4,7 @@
 use super::ids::SessionId;
 use super::json::{Fields, number, string};
 use super::limits;
+use super::schema::OutputSchema;
 use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
 use crate::redact::is_secret_name;
 use serde::ser::SerializeMap;
@@ -410,6 +411,11 @@ pub(super) fn names(raw: &RawValue) -> Read<Vec<String>> {
 
 pub(super) fn object(raw: &RawValue) -> Read<Box<RawValue>> {
     Fields::parse(raw.get()).map(|_| raw.to_owned()).ok_or(Some("an object"))
+}
+
+pub(super) fn schema(raw: &RawValue) -> Read<OutputSchema> {
+    object(raw)?;
+    OutputSchema::read(raw).map_err(Some)
 }
 
 pub(super) fn metadata(raw: &RawValue) -> Read<Box<RawValue>> {

@@ -165,6 +165,11 @@ impl Json {
         &self.0
     }
 
+    /// The JSON with its secrets. Only for matching.
+    pub fn unredacted(&self) -> &str {
+        self.0.get()
+    }
+
     /// The length in bytes.
     pub fn size(&self) -> usize {
         self.0.get().len()

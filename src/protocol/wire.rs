@@ -11,6 +11,7 @@ use super::outbound::{
 use super::question::{Answer, Choice, Kind, Subject, Validation};
 use super::redacted::Redacted;
 use super::request::Settings;
+use super::schema::Mismatch;
 use super::words::{
     Action, Category, Limit, PathType, PhaseOutcome, PhaseState, PlanStatus, PromptState, Purpose, QuestionKind,
     RefusalReason, Resolution, Source, Status, StopReason, ToolState, TurnOutcome, WaitingOn, Warning, WorkflowKind,
@@ -268,6 +269,7 @@ objects! {
         entries!(map; "name": it.name, "target": it.target, "complete": it.complete, "tasks": it.tasks,
             "violations": it.violations, "kept": it.kept, "phases": it.phases);
     }
+    Mismatch, it, map => { entries!(map; "path": it.path, "text": it.text); }
     Breach, it, map => { entries!(map; "file": it.file, "line": it.line, "rule": it.rule, "text": it.text); }
     GaveWay, it, map => { entries!(map; "path": it.path, "to": it.to); }
     PhaseReport, it, map => {
@@ -469,6 +471,7 @@ impl Put for Detail<'_> {
             && failure.limit.is_none()
             && failure.reason.is_none()
             && failure.phase.is_none()
+            && failure.violations.is_empty()
         {
             return out.extend_from_slice(b"null");
         }
@@ -479,6 +482,9 @@ impl Put for Detail<'_> {
             entries!(map; "supported": Own(&["1"]));
         }
         known!(map; "agent_message": said, "stderr_tail": stderr);
+        if !failure.violations.is_empty() {
+            entries!(map; "violations": failure.violations);
+        }
         if let Some(PhaseFailure { phase, attempt, command, exit_code, timed_out, output_tail }) =
             failure.phase.as_deref()
         {

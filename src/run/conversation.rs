@@ -1,6 +1,6 @@
 //! Further prompts, and the end, the cancel and the clock of a turn.
 
-use super::live::{Live, ProcessState};
+use super::live::{Live, ProcessState, ResultSide};
 use super::messages::Messages;
 use super::turns::{StopCause, TurnState, WaitingPrompt};
 use super::{Effect, Method, Origin};
@@ -197,6 +197,7 @@ impl Live {
         (turns.state, turns.began, turns.usage_before) = (TurnState::Running, self.now, self.work.usage);
         turns.number += 1;
         self.questions.marked.turns = 0;
+        self.result = ResultSide::default();
         self.questions.declined = false;
         self.clocks.active = self.now;
         self.status(Status::Running, "The agent is working", None);

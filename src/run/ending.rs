@@ -32,6 +32,7 @@ impl Live {
         if matches!(over, TurnOver::Completed { .. }) && !self.turns.is_stopping() && self.asks_markers() {
             return;
         }
+        let Some(over) = self.checked(over) else { return };
         let outcome = self.outcome(over);
         self.withdraw(None);
         let Some(outcome) = self.end_turn(outcome) else { return };

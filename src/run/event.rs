@@ -9,6 +9,7 @@ use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text};
 use crate::protocol::prompt::Spoken;
 use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
+use crate::protocol::schema::Mismatch;
 use crate::protocol::words::{Action, Source, Warning};
 use crate::redact::Redactor;
 use std::path::PathBuf;
@@ -110,6 +111,8 @@ pub enum Event<'a> {
         /// The call.
         call: u64,
     },
+    /// The model submitted its result with our tool: the result, or the reasons why it does not fit.
+    Submitted(Result<Json, Vec<Mismatch>>),
     /// Stdout has room for the next part of a long line.
     More,
     /// The agent's process tree is gone and its output has been read. The search for changed files may still run.

@@ -9,7 +9,7 @@ use super::work::{Artifacts, Tools};
 use super::{Effect, Ids, Late, OnEof, Remake};
 use crate::agent::{AgentEvent, AskKey, Driver};
 use crate::protocol::ids::{RunId, SessionId};
-use crate::protocol::outbound::{AgentExit, Progress, Text, Unattended, Usage};
+use crate::protocol::outbound::{AgentExit, Json, Progress, Text, Unattended, Usage};
 use crate::protocol::question::Asks;
 use crate::protocol::request::Settings;
 use crate::protocol::words::Status;
@@ -34,6 +34,7 @@ pub(super) struct Live {
     pub(super) clocks: Clocks,
     pub(super) agent: AgentSide,
     pub(super) work: Work,
+    pub(super) result: ResultSide,
     pub(super) questions: Questions,
     pub(super) turns: Turns,
     /// Makes the driver of a new process for the same session.
@@ -141,6 +142,15 @@ impl Work {
     pub(super) fn set_usage(&mut self, usage: &Usage) {
         self.usage = self.earlier.plus(usage);
     }
+}
+
+/// The structured result of a run with `output_schema`.
+#[derive(Default)]
+pub(super) struct ResultSide {
+    /// The last fitting result that the model gave with our tool.
+    pub(super) submitted: Option<Json>,
+    /// The number of times that a result went back to the agent.
+    pub(super) returned: u32,
 }
 
 pub(super) struct Questions {

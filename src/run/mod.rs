@@ -20,6 +20,7 @@ mod markers;
 mod messages;
 mod orchestrator;
 mod process;
+mod result;
 mod shown;
 mod step;
 mod stop;
@@ -328,6 +329,7 @@ impl Run {
             | Event::Line(_)
             | Event::ToolAsk { .. }
             | Event::ToolAskWithdrawn { .. }
+            | Event::Submitted(_)
             | Event::More
             | Event::Drained(_)
             | Event::Gone(_)

@@ -62,6 +62,7 @@ impl Live {
         if matches!(over, TurnOver::Completed { .. }) && !self.turns.is_stopping() && self.asks_markers() {
             return;
         }
+        let Some(over) = self.checked(over) else { return };
         // A signal came from elsewhere, and a more specific failure takes precedence.
         let is_general = matches!(&over, TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. }));
         let is_declined = is_general && self.questions.declined && gone.exit.signal.is_none();

@@ -3,7 +3,7 @@
 use super::book::{Asker, Book};
 use super::budget::Budget;
 use super::frames;
-use super::live::{AgentSide, Clocks, End, Kept, Live, Marked, ProcessState, Questions, Work};
+use super::live::{AgentSide, Clocks, End, Kept, Live, Marked, ProcessState, Questions, ResultSide, Work};
 use super::orchestrator::UNKNOWN_TYPE;
 use super::stop::Ending;
 use super::turns::Turns;
@@ -55,6 +55,7 @@ impl Live {
             clocks: Clocks { begun: now, run: None, start: None, active: now, frame: now },
             agent: AgentSide::before_spawn(driver),
             work,
+            result: ResultSide::default(),
             questions: Questions {
                 book: Book::new(random, ids.questions, ids.groups, granted),
                 unattended: Unattended::default(),
@@ -170,6 +171,10 @@ impl Live {
                 self.clocks.active = self.now;
                 self.withdraw(Some(&Asker::Tool(call)));
                 self.running_again();
+            }
+            Event::Submitted(result) => {
+                self.clocks.active = self.now;
+                self.submitted(result);
             }
             Event::Ignored(count) => {
                 let text = format!("{count} messages were ignored while stdout was not read");

@@ -63,8 +63,14 @@ struct Talk {
 
 impl Talk {
     fn begin(agent: &Agent) -> Talk {
+        Talk::begin_with(agent, json!({}))
+    }
+
+    /// Begins with further fields of run.start.
+    fn begin_with(agent: &Agent, mut payload: Value) -> Talk {
         let mut world = World::new("/home/user/project", Options::default(), registry());
-        let payload = json!({"prompt": "Go on", "agent": agent.name});
+        payload["prompt"] = json!("Go on");
+        payload["agent"] = json!(agent.name);
         world.hear(&json!({"v": "1", "type": "run.start", "payload": payload}).to_string());
         world.spawn();
         let mut talk = Talk { world, dialect: agent.dialect, turn: 0, read: 0 };
@@ -291,4 +297,60 @@ fn every_agent_can_ask_every_kind_of_question_with_its_default_and_rules() {
         let kinds: BTreeSet<&str> = seen.iter().map(|question| question["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["confirm", "file_path", "secret", "select", "text"].into(), "{shown}");
     }
+}
+
+/// Lets the agent end a turn with each of these texts, and the run after the last one. Returns the last frame, and what
+/// the agent received.
+#[track_caller]
+fn results(agent: &Agent, texts: &[&str]) -> (Value, String) {
+    let schema = json!({"type": "object", "properties": {"otters": {"type": "integer"}}, "required": ["otters"]});
+    let mut talk = Talk::begin_with(agent, json!({"output_schema": schema}));
+    let mut given = String::new();
+    for (at, text) in texts.iter().enumerate() {
+        talk.takes_turn(text);
+        if at + 1 < texts.len() {
+            let launch = talk.world.due().map(|launch| format!("{:?}", (&launch.args, &launch.send)));
+            given += &format!("{}{:?}", launch.unwrap_or_default(), talk.world.machine().sent);
+            assert!(!talk.world.is_over(), "{}: the run ended after {text}", agent.name);
+            talk.world.spawn();
+        }
+    }
+    talk.world.gone(exited(0), "");
+    assert!(talk.world.is_over(), "{}: the run goes on", agent.name);
+    (talk.world.frames.last().unwrap().value.clone(), given)
+}
+
+#[test]
+fn a_result_that_does_not_fit_goes_back_to_every_agent_twice() {
+    for agent in &agents() {
+        let shown = &agent.name;
+        for good in ["{\"otters\": 7}", "```json\n{\"otters\":7}\n```"] {
+            let (last, _) = results(agent, &["It is done.", good]);
+            assert_eq!(last["type"], "run.completed", "{shown}: {last}");
+            assert_eq!(last["payload"]["structured_output"], json!({"otters": 7}), "{shown}: {last}");
+        }
+        let bad = ["Seven otters.", "{\"otters\":\"seven\"}"];
+        let (last, given) = results(agent, &[bad[0], bad[1], "{\"otters\":7}"]);
+        assert_eq!(last["payload"]["structured_output"], json!({"otters": 7}), "{shown}: {last}");
+        for told in ["is missing", "/otters: must be of the type integer (type)"] {
+            assert!(given.contains(told), "{shown} is not told {told:?}: {given}");
+        }
+        let (last, _) = results(agent, &[bad[0], bad[1], "{}"]);
+        assert_eq!(
+            (&last["type"], &last["payload"]["code"]),
+            (&json!("run.failed"), &json!("result_invalid")),
+            "{shown}"
+        );
+        let violations = json!([{"path": "", "text": "lacks the property \"otters\" (required)"}]);
+        assert_eq!(last["payload"]["detail"], json!({"violations": violations}), "{shown}: {last}");
+    }
+}
+
+#[test]
+fn keywords_that_nobody_checks_are_named() {
+    let talk = Talk::begin_with(&agents()[0], json!({"output_schema": {"uniqueItems": true, "not": {}}}));
+    let frames = talk.world.frames.iter().map(|frame| &frame.value["payload"]);
+    let warnings: Vec<&Value> = frames.filter(|payload| payload["code"] == "unsupported_option").collect();
+    assert_eq!(warnings.len(), 1);
+    assert_eq!(warnings[0]["text"], "`output_schema` is checked without these keywords: not, uniqueItems");
 }

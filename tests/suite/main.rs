@@ -68,6 +68,7 @@ mod reference_page;
 mod reference_workflow;
 mod request;
 mod requirements;
+mod results;
 mod secrets;
 mod simulated;
 mod stress;

@@ -28,6 +28,7 @@ use spektacular::protocol::prompt::Spoken;
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Subject, Validation};
 use spektacular::protocol::redacted::Redacted;
 use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, McpServer, Options, Payload, Seconds};
+use spektacular::protocol::schema::Mismatch;
 use spektacular::protocol::words::{
     Action, Category, Level, OnQuestionTimeout, PathType, PlanStatus, PromptState, Purpose, QuestionKind,
     RefusalReason, Resolution, Source, Status, StopReason, ToolState, WaitingOn, Warning,
@@ -229,6 +230,7 @@ fn failed(most: bool) -> Outcome {
         target: None,
         reason: most.then_some(RefusalReason::Exists),
         phase: most.then(|| Box::new(phase_failure())),
+        violations: if most { vec![Mismatch::of_whole("v")] } else { Vec::new() },
     })
 }
 
@@ -713,6 +715,8 @@ fn every_limit_is_listed() {
         ("bad answers", limits::BAD_ANSWERS.to_string()),
         ("one argument", limits::ARGUMENT_BYTES.to_string()),
         ("further turns", limits::MARKER_TURNS.to_string()),
+        ("times that a result", limits::RESULT_TURNS.to_string()),
+        ("entries in `violations`", limits::VIOLATIONS.to_string()),
         ("a message", size(limits::TOOL_LINE_BYTES)),
         ("calls", limits::TOOL_CALLS.to_string()),
         ("any time", limits::SECONDS.to_string()),

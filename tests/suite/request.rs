@@ -274,7 +274,6 @@ fn an_unsupported_option_is_a_warning_and_never_dropped_silently() {
         ("mode", json!("rare-mode"), "--agent=rare-mode"),
         ("max_turns", json!(7731), "7731"),
         ("max_cost_usd", json!(77.31), "77.31"),
-        ("output_schema", json!({"type": "object", "title": "rare-schema"}), "rare-schema"),
         ("mcp_servers", json!([{"name": "rare-server", "command": "/bin/true", "args": [], "env": {}}]), "rare-server"),
     ];
     for (field, value, word) in rows {

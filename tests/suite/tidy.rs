@@ -101,6 +101,8 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/agent/reply.rs",
         // An answer is compared with the options.
         "src/protocol/question.rs",
+        // A result is checked, and its violations go back to the agent.
+        "src/protocol/schema.rs",
         // It redacts whole messages and keeps escape sequences.
         "src/recording.rs",
         // A further prompt goes to the agent.

@@ -237,7 +237,7 @@ impl Driver for Acp {
             },
             resume: self.resumes,
             deltas: Some(true),
-            structured_output: Some(false),
+            structured_output: Some(true),
             usage: self.profile.counts_turns.then_some(true),
             conversation: Some(true),
             steer: Some(false),

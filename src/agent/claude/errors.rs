@@ -4,7 +4,9 @@ use crate::agent::json::{Object, Raw};
 use crate::agent::limit::Limit;
 use crate::agent::{TurnOver, said};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::limits::VIOLATIONS;
 use crate::protocol::outbound::{AgentExit, Text};
+use crate::protocol::schema::Mismatch;
 
 /// The failure for an invalid key or a missing login.
 pub(super) fn auth(status: Option<u16>) -> Failure {
@@ -63,6 +65,7 @@ pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown
     let failure = match (subtype.as_str(), reason.as_str(), class.as_deref()) {
         ("error_max_turns", ..) => Limit::MaxTurns.reached(),
         ("error_max_budget_usd", ..) => Limit::MaxCostUsd.reached(),
+        ("error_max_structured_output_retries", ..) => Failure::result_invalid(violations(&errors)),
         (_, "prompt_too_long" | "blocking_limit", _) => Failure::context_exceeded(),
         (_, _, Some("model_not_found")) => Failure::model_not_found(),
         (_, _, Some("authentication_failed")) => auth(status),
@@ -70,6 +73,17 @@ pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown
         _ => by_status(status, &text).unwrap_or_else(|| Failure::reported("Claude Code", said.clone())),
     };
     TurnOver::Failed(failure.with_status(status).saying(said))
+}
+
+/// The violations in the error of a structured result: "…required schema: /a: must be integer, /b: must be string".
+fn violations(errors: &[String]) -> Vec<Mismatch> {
+    let found = errors.iter().find_map(|error| Some(error.split_once("required schema: ")?.1));
+    let Some(found) = found else { return vec![Mismatch::of_whole("is missing")] };
+    let one = |part: &str| match part.split_once(": ").filter(|(path, _)| path.starts_with('/')) {
+        Some((path, text)) => Mismatch { path: path.into(), text: text.into() },
+        None => Mismatch::of_whole(part.strip_prefix("root: ").unwrap_or(part)),
+    };
+    found.split(", ").take(VIOLATIONS).map(one).collect()
 }
 
 /// The failure for an HTTP status or an error text. `None`: neither is known.

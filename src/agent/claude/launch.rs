@@ -3,7 +3,9 @@
 use crate::agent::argument;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::json::to_line;
+use crate::protocol::limits::RESULT_TURNS;
 use crate::protocol::request::{McpServer, Settings};
+use crate::protocol::schema::OutputSchema;
 use serde_json::{Map, Value, json};
 
 /// The arguments for these settings. `asking`: our MCP server, with its name. A flag and its value are one argument, so
@@ -43,7 +45,7 @@ pub(super) fn arguments(
         ("system_prompt", "--append-system-prompt", settings.system_prompt.clone()),
         ("max_turns", "--max-turns", settings.max_turns.map(|n| n.to_string())),
         ("max_cost_usd", "--max-budget-usd", settings.max_cost_usd.map(|n| n.to_string())),
-        ("output_schema", "--json-schema", settings.output_schema.as_ref().map(|s| s.get().to_owned())),
+        ("output_schema", "--json-schema", schema(settings).map(|schema| schema.get().to_owned())),
         ("mcp_servers", "--mcp-config", mcp_config(&settings.mcp_servers, asking)),
     ];
     for (field, flag, value) in texts {
@@ -83,6 +85,11 @@ fn mcp_config(servers: &[McpServer], asking: Option<(String, Value)>) -> Option<
     (!all.is_empty()).then(|| to_line(&json!({"mcpServers": all})))
 }
 
+/// The schema for Claude Code's own structured result, which is always an object.
+pub(super) fn schema(settings: &Settings) -> Option<&OutputSchema> {
+    settings.output_schema.as_ref().filter(|schema| schema.wants_object())
+}
+
 /// The variables to add to Claude Code's environment.
 pub(super) fn environment(settings: &Settings) -> Vec<(String, String)> {
     let mut env = vec![
@@ -92,6 +99,10 @@ pub(super) fn environment(settings: &Settings) -> Vec<(String, String)> {
         ("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT".to_owned(), "1".to_owned()),
         ("DISABLE_AUTOUPDATER".to_owned(), "1".to_owned()),
     ];
+    if schema(settings).is_some() {
+        // The number of attempts to give a result that fits, in one turn.
+        env.push(("MAX_STRUCTURED_OUTPUT_RETRIES".to_owned(), (1 + RESULT_TURNS).to_string()));
+    }
     if !settings.raw_prompt {
         // Without this, `@path` in the prompt sends any file to the model without asking.
         env.push(("CLAUDE_CODE_DISABLE_ATTACHMENTS".to_owned(), "1".to_owned()));

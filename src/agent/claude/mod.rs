@@ -28,7 +28,7 @@ use self::tools::Calls;
 use super::json::{Index, Object, Raw, is_blank};
 use super::limit::{Keeper, Limit};
 use super::mcp;
-use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, Turn, TurnOver, Wants};
+use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, ResultWay, Turn, TurnOver, Wants};
 use super::{ask_user, no_such_mode, without_effect};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
@@ -191,6 +191,11 @@ impl Driver for Claude {
                 Keeper::Agent
             }
         }
+    }
+
+    fn result_way(&self, settings: &Settings) -> ResultWay {
+        let is_own = !self.is_recording() && launch::schema(settings).is_some();
+        if is_own { ResultWay::Own } else { ResultWay::Text }
     }
 
     fn takes_images(&self) -> bool {

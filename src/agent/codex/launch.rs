@@ -5,6 +5,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::Image;
 use crate::protocol::json::to_line;
 use crate::protocol::request::{McpServer, Settings};
+use crate::protocol::schema::OutputSchema;
 use crate::protocol::words::Level;
 use serde_json::{Value, json};
 
@@ -65,7 +66,12 @@ fn server_name(server: &McpServer) -> Result<&str, Failure> {
 }
 
 /// The settings that Codex supports.
-pub(super) const FOLLOWS: &[&str] = &["model", "effort", "system_prompt", "output_schema", "add_dirs"];
+pub(super) const FOLLOWS: &[&str] = &["model", "effort", "system_prompt", "add_dirs"];
+
+/// The schema as the format of the answer. The provider refuses a schema with optional or unknown properties.
+pub(super) fn schema(settings: &Settings) -> Option<&OutputSchema> {
+    settings.output_schema.as_ref().filter(|schema| schema.is_strict())
+}
 
 /// Our `clientInfo`. The version is the protocol's, so that recordings do not depend on a release.
 pub(super) fn initialize(progress: Level) -> Value {

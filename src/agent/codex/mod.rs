@@ -24,14 +24,16 @@ use super::limit::{Keeper, Limit};
 use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
-use super::{AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, Reply, Turn, TurnOver, Wants, without_effect};
+use super::{
+    AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, Reply, ResultWay, Turn, TurnOver, Wants, without_effect,
+};
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::question::Asks;
 use crate::protocol::request::Settings;
-use crate::protocol::words::{QuestionKind, StopReason};
+use crate::protocol::words::QuestionKind;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -99,9 +101,8 @@ impl Codex {
     /// Sends the user's message: as a new turn, or into the running one.
     fn say(&mut self, text: &str, images: &[Image], turn: &mut Turn) {
         let mut params = json!({"threadId": self.thread, "input": launch::input(text, images)});
-        let schema = self.settings.as_ref().and_then(|settings| settings.output_schema.as_ref());
-        if let Some(schema) = schema.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) {
-            params["outputSchema"] = schema;
+        if let Some(schema) = self.settings.as_ref().and_then(|settings| launch::schema(settings)) {
+            params["outputSchema"] = schema.value();
         }
         let line = self.request(START, &params);
         turn.send.push(line);
@@ -380,9 +381,7 @@ impl Codex {
         let texts = || done.objects("items").filter(message).filter_map(|item| item.raw("text"));
         let last = || texts().filter(|text| text.is_string()).last().and_then(Raw::string);
         let answer = self.items.answer.take().or_else(|| last().map(FinalAnswer::from)).unwrap_or_default();
-        let wanted = self.settings.as_ref().is_some_and(|settings| settings.output_schema.is_some());
-        let structured = wanted.then(|| answer.json()).flatten();
-        TurnOver::Completed { answer, structured, stop: StopReason::EndTurn }
+        TurnOver::completed(answer)
     }
 
     /// Handles the successful end of a turn. The run continues while an answer is open or Codex has not accepted one.
@@ -423,6 +422,10 @@ impl Driver for Codex {
             Limit::MaxCostUsd => Keeper::Nobody,
             Limit::McpServers => Keeper::Agent,
         }
+    }
+
+    fn result_way(&self, settings: &Settings) -> ResultWay {
+        if launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text }
     }
 
     fn takes_images(&self) -> bool {

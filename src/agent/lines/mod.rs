@@ -205,7 +205,7 @@ impl Driver for LinesDriver {
             questions: if asks { vec![QuestionKind::Select, QuestionKind::Text] } else { Vec::new() },
             resume: Some(self.resumes()),
             deltas: Some(true),
-            structured_output: Some(false),
+            structured_output: Some(true),
             usage: Some(false),
             conversation: Some(asks && (!self.resumes() || !self.session_patterns.is_empty())),
             steer: Some(false),

@@ -1,0 +1,67 @@
+//! The structured result of a run: the ways in which agents give it, and the texts for the model.
+
+use super::Turn;
+use crate::protocol::request::Settings;
+use crate::protocol::schema::{Mismatch, OutputSchema};
+use std::fmt::Write;
+
+/// The name of our tool for the result, whose input is the result.
+pub(crate) const TOOL: &str = "submit_result";
+
+/// The description of the tool for the model.
+pub(crate) const DESCRIPTION: &str = "\
+Submits the result of the whole task; the input of this tool is the result. Call it once, when the task is done, and \
+then end your turn. If the result is refused, correct it and call the tool again.";
+
+/// The reply to a result that fits.
+pub(crate) const ACCEPTED: &str = "The result is accepted. End your turn now.";
+
+/// The way in which an agent gives a structured result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultWay {
+    /// The agent's own mode.
+    Own,
+    /// A call of our tool, or a JSON text if the model lacks the tool.
+    Tool,
+    /// One JSON text as the last message.
+    Text,
+}
+
+/// The prompt with the instructions for the result, and a warning for the rules that nobody checks.
+pub(super) fn prompt(settings: &Settings, schema: &OutputSchema, way: ResultWay, turn: &mut Turn) -> String {
+    if !schema.unchecked().is_empty() {
+        turn.warn(format!("`output_schema` is checked without these keywords: {}", schema.unchecked().join(", ")));
+    }
+    let prompt = &settings.prompt;
+    let text = "a message that is nothing but one JSON text, without a code fence, that fits this JSON Schema";
+    match way {
+        ResultWay::Own => prompt.clone(),
+        ResultWay::Tool => format!(
+            "{prompt}\n\nWhen the task is done, submit its result with the tool `{TOOL}`, and end. If you do not have \
+             this tool, end with {text}:\n{}",
+            schema.get()
+        ),
+        ResultWay::Text => format!("{prompt}\n\nWhen the task is done, end with {text}:\n{}", schema.get()),
+    }
+}
+
+/// The prompt of a further turn after a result that does not fit, or none.
+pub(crate) fn correction(violations: &[Mismatch], way: ResultWay) -> String {
+    let again = match way {
+        ResultWay::Own => "Give the whole result again, in the required form.".to_owned(),
+        ResultWay::Tool => format!(
+            "Submit the whole result again with the tool `{TOOL}`. If you do not have this tool, answer with nothing but \
+             one JSON text that fits the schema."
+        ),
+        ResultWay::Text => "Answer with nothing but one JSON text that fits the schema.".to_owned(),
+    };
+    format!("Your result does not fit its JSON Schema:\n{}{again}", listed(violations))
+}
+
+/// The violations, one per line.
+pub(super) fn listed(violations: &[Mismatch]) -> String {
+    violations.iter().fold(String::new(), |mut lines, violation| {
+        let _ = writeln!(lines, "- {}", violation.line());
+        lines
+    })
+}

@@ -1,0 +1,97 @@
+//! The JSON Schema of a structured result (draft 2020-12), read once and checked for every result.
+//!
+//! It covers the keywords that providers of models support themselves. [`OutputSchema::unchecked`] names every other one.
+//! A check takes a bounded number of steps, whatever the schema is.
+
+mod check;
+mod format;
+mod nodes;
+
+use self::nodes::{Reader, SchemaNode};
+use super::limits::VIOLATIONS;
+use super::text::{Json, Text};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+
+/// A JSON Schema for a structured result.
+#[derive(Clone, Debug)]
+pub struct OutputSchema {
+    raw: Box<RawValue>,
+    /// The schema and the schemas inside it. The first is the whole.
+    nodes: Arc<[SchemaNode]>,
+    unchecked: Arc<[String]>,
+}
+
+/// A place at which a result does not fit its schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The place in the result, as a JSON pointer. Empty: the whole result.
+    pub path: Text,
+    /// The rule that the value breaks, with the keyword.
+    pub text: Text,
+}
+
+impl Mismatch {
+    /// A mismatch of the whole result.
+    pub fn of_whole(text: impl Into<Text>) -> Mismatch {
+        Mismatch { path: Text::default(), text: text.into() }
+    }
+
+    /// The violation as one line, for the model.
+    pub fn line(&self) -> String {
+        let place = Some(self.path.unredacted()).filter(|path| !path.is_empty()).unwrap_or("the result");
+        format!("{place}: {}", self.text.unredacted())
+    }
+}
+
+impl OutputSchema {
+    /// Reads a schema. Error: the rule that it breaks, as the rest of "must be …".
+    pub fn read(raw: &RawValue) -> Result<OutputSchema, &'static str> {
+        const EXPECTED: &str = "an object that is a JSON Schema";
+        let value: Value = serde_json::from_str(raw.get()).map_err(|_| EXPECTED)?;
+        if !value.is_object() {
+            return Err(EXPECTED);
+        }
+        let (nodes, unchecked) = Reader::read(&value)?;
+        Ok(OutputSchema { raw: raw.to_owned(), nodes: nodes.into(), unchecked: unchecked.into() })
+    }
+
+    /// The schema as it was given.
+    pub fn get(&self) -> &str {
+        self.raw.get()
+    }
+
+    /// The schema as a value.
+    pub fn value(&self) -> Value {
+        serde_json::from_str(self.raw.get()).unwrap_or_default()
+    }
+
+    /// The keywords of the schema that a check ignores.
+    pub fn unchecked(&self) -> &[String] {
+        &self.unchecked
+    }
+
+    /// Whether every result is an object, as the input of a tool must be.
+    pub fn wants_object(&self) -> bool {
+        self.nodes.first().is_some_and(SchemaNode::wants_object)
+    }
+
+    /// Whether a provider accepts the schema as the format of an answer: each object names all its properties, and
+    /// requires them.
+    pub fn is_strict(&self) -> bool {
+        self.wants_object() && self.unchecked.is_empty() && self.nodes.iter().all(SchemaNode::is_strict)
+    }
+
+    /// Checks a result. Returns at most [`VIOLATIONS`] violations; empty: it fits.
+    pub fn check(&self, result: &Json) -> Vec<Mismatch> {
+        match serde_json::from_str(result.unredacted()) {
+            Ok(value) => check::violations(&self.nodes, &value),
+            // It is valid JSON, but nests too deeply or has a number beyond the range of a double. The frame shows null.
+            Err(_) => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

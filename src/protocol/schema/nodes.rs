@@ -1,0 +1,361 @@
+//! Reads a schema into nodes, which refer to each other by their index.
+
+use super::format::Format;
+use crate::protocol::pattern::Pattern;
+use crate::suggest::Name;
+use serde_json::{Map, Value};
+use std::collections::{BTreeSet, HashMap};
+
+/// A schema. Others refer to it by its index.
+#[derive(Debug)]
+pub(super) enum SchemaNode {
+    /// Everything fits, or nothing.
+    Fixed(bool),
+    Rules(Box<SchemaRules>),
+}
+
+/// The rules of a schema. An absent rule allows everything.
+#[derive(Debug, Default)]
+pub(super) struct SchemaRules {
+    pub(super) types: Vec<Type>,
+    pub(super) properties: HashMap<String, usize>,
+    pub(super) required: Vec<String>,
+    /// The schema of the properties that `properties` does not name.
+    pub(super) additional: Option<usize>,
+    pub(super) items: Option<usize>,
+    /// The index of the first element to which `items` applies.
+    pub(super) items_from: usize,
+    pub(super) options: Option<Vec<Value>>,
+    pub(super) constant: Option<Value>,
+    pub(super) any_of: Vec<usize>,
+    pub(super) reference: Option<usize>,
+    pub(super) pattern: Option<Pattern>,
+    pub(super) format: Option<Format>,
+    pub(super) bounds: Vec<(Bound, f64)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Type {
+    Null,
+    Boolean,
+    Integer,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+impl Type {
+    const ALL: [Type; 7] =
+        [Type::Null, Type::Boolean, Type::Integer, Type::Number, Type::String, Type::Array, Type::Object];
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Type::Null => "null",
+            Type::Boolean => "boolean",
+            Type::Integer => "integer",
+            Type::Number => "number",
+            Type::String => "string",
+            Type::Array => "array",
+            Type::Object => "object",
+        }
+    }
+}
+
+/// A bound of a number, or of a length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bound {
+    Minimum,
+    Maximum,
+    ExclusiveMinimum,
+    ExclusiveMaximum,
+    MultipleOf,
+    MinLength,
+    MaxLength,
+    MinItems,
+    MaxItems,
+    MinProperties,
+    MaxProperties,
+}
+
+impl Bound {
+    const ALL: [Bound; 11] = [
+        Bound::Minimum,
+        Bound::Maximum,
+        Bound::ExclusiveMinimum,
+        Bound::ExclusiveMaximum,
+        Bound::MultipleOf,
+        Bound::MinLength,
+        Bound::MaxLength,
+        Bound::MinItems,
+        Bound::MaxItems,
+        Bound::MinProperties,
+        Bound::MaxProperties,
+    ];
+
+    pub(super) fn keyword(self) -> &'static str {
+        match self {
+            Bound::Minimum => "minimum",
+            Bound::Maximum => "maximum",
+            Bound::ExclusiveMinimum => "exclusiveMinimum",
+            Bound::ExclusiveMaximum => "exclusiveMaximum",
+            Bound::MultipleOf => "multipleOf",
+            Bound::MinLength => "minLength",
+            Bound::MaxLength => "maxLength",
+            Bound::MinItems => "minItems",
+            Bound::MaxItems => "maxItems",
+            Bound::MinProperties => "minProperties",
+            Bound::MaxProperties => "maxProperties",
+        }
+    }
+
+    /// Reads the bound's value.
+    fn read(self, value: &Value) -> Read<f64> {
+        let number = value.as_f64();
+        let (fits, expected): (fn(&f64) -> bool, _) = match self {
+            Bound::Minimum | Bound::Maximum | Bound::ExclusiveMinimum | Bound::ExclusiveMaximum => {
+                (|_| true, "a JSON Schema, whose minimum and maximum are numbers")
+            }
+            Bound::MultipleOf => (|n| *n > 0.0, "a JSON Schema, whose multipleOf is a number above 0"),
+            Bound::MinLength
+            | Bound::MaxLength
+            | Bound::MinItems
+            | Bound::MaxItems
+            | Bound::MinProperties
+            | Bound::MaxProperties => {
+                (|n| *n >= 0.0 && n.fract() == 0.0, "a JSON Schema, whose limits of lengths are integers from 0 on")
+            }
+        };
+        number.filter(fits).ok_or(expected)
+    }
+}
+
+impl SchemaNode {
+    pub(super) fn wants_object(&self) -> bool {
+        matches!(self, SchemaNode::Rules(rules) if rules.types == [Type::Object])
+    }
+
+    pub(super) fn is_strict(&self) -> bool {
+        let SchemaNode::Rules(rules) = self else { return matches!(self, SchemaNode::Fixed(false)) };
+        let is_described = !rules.types.is_empty()
+            || rules.options.is_some()
+            || rules.constant.is_some()
+            || !rules.any_of.is_empty()
+            || rules.reference.is_some();
+        let names_all = rules.required.len() == rules.properties.len()
+            && rules.required.iter().all(|name| rules.properties.contains_key(name));
+        is_described && (!rules.types.contains(&Type::Object) || (rules.closed() && names_all))
+    }
+
+    /// The schemas that apply to the same value.
+    fn same(&self) -> impl Iterator<Item = usize> {
+        let rules = match self {
+            SchemaNode::Rules(rules) => Some(rules),
+            SchemaNode::Fixed(_) => None,
+        };
+        rules.into_iter().flat_map(|rules| rules.any_of.iter().copied().chain(rules.reference))
+    }
+}
+
+impl SchemaRules {
+    /// Whether only the named properties fit.
+    fn closed(&self) -> bool {
+        self.additional == Some(NOTHING)
+    }
+}
+
+/// The index of the schema that nothing fits. The whole schema has index 0.
+const NOTHING: usize = 1;
+
+/// The result of reading a part. Error: the rule that the schema breaks, as the rest of "must be …".
+type Read<T> = Result<T, &'static str>;
+
+/// The maximum number of ignored keywords that are named.
+const UNCHECKED: usize = 20;
+
+/// Reads a schema and all schemas inside it. It keeps a list of what is left to read, because a chain of references may be
+/// long.
+pub(super) struct Reader<'a> {
+    root: &'a Value,
+    /// The index of each known schema, by its address.
+    known: HashMap<usize, usize>,
+    /// The schemas to read, with their indexes.
+    left: Vec<(usize, &'a Value)>,
+    nodes: Vec<SchemaNode>,
+    unchecked: BTreeSet<String>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads the nodes of a schema, and the names of the keywords that are not checked.
+    pub(super) fn read(root: &'a Value) -> Read<(Vec<SchemaNode>, Vec<String>)> {
+        let mut reader =
+            Reader { root, known: HashMap::new(), left: Vec::new(), nodes: Vec::new(), unchecked: BTreeSet::new() };
+        reader.index(root);
+        reader.nodes.push(SchemaNode::Fixed(false));
+        while let Some((index, value)) = reader.left.pop() {
+            reader.nodes[index] = reader.node(value)?;
+        }
+        if is_endless(&reader.nodes) {
+            return Err("a JSON Schema, in which no schema refers to itself for the same value");
+        }
+        Ok((reader.nodes, reader.unchecked.into_iter().collect()))
+    }
+
+    /// The index of a schema, which is read later.
+    fn index(&mut self, value: &'a Value) -> usize {
+        if *value == Value::Bool(false) {
+            return NOTHING;
+        }
+        let next = self.nodes.len();
+        let index = *self.known.entry(std::ptr::from_ref(value).addr()).or_insert(next);
+        if index == next {
+            self.nodes.push(SchemaNode::Fixed(true));
+            self.left.push((index, value));
+        }
+        index
+    }
+
+    fn node(&mut self, value: &'a Value) -> Read<SchemaNode> {
+        match value {
+            Value::Bool(all) => Ok(SchemaNode::Fixed(*all)),
+            Value::Object(keywords) => Ok(SchemaNode::Rules(Box::new(self.rules(keywords)?))),
+            Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Err("a JSON Schema, in which each schema is an object or a boolean")
+            }
+        }
+    }
+
+    fn rules(&mut self, keywords: &'a Map<String, Value>) -> Read<SchemaRules> {
+        let mut rules = SchemaRules::default();
+        for (keyword, value) in keywords {
+            self.keyword(keyword, value, &mut rules)?;
+        }
+        // These two change the properties and elements to which the others apply.
+        if keywords.contains_key("patternProperties") && rules.additional.take().is_some() {
+            self.ignore("additionalProperties");
+        }
+        if let Some(Value::Array(first)) = keywords.get("prefixItems") {
+            rules.items_from = first.len();
+        }
+        Ok(rules)
+    }
+
+    fn keyword(&mut self, keyword: &str, value: &'a Value, rules: &mut SchemaRules) -> Read<()> {
+        match keyword {
+            "type" => rules.types = types(value).ok_or("a JSON Schema, whose type names types of JSON")?,
+            "properties" => {
+                let named = value.as_object().ok_or("a JSON Schema, whose properties are an object of schemas")?;
+                rules.properties = named.iter().map(|(name, schema)| (name.clone(), self.index(schema))).collect();
+            }
+            "required" => rules.required = names(value).ok_or("a JSON Schema, whose required is a list of names")?,
+            "additionalProperties" => rules.additional = Some(self.index(value)),
+            "items" => rules.items = Some(self.index(value)),
+            "enum" => {
+                let options = value.as_array().ok_or("a JSON Schema, whose enum is a list of values")?;
+                rules.options = Some(options.clone());
+            }
+            "const" => rules.constant = Some(value.clone()),
+            "anyOf" => {
+                let schemas = value.as_array().filter(|schemas| !schemas.is_empty());
+                let schemas = schemas.ok_or("a JSON Schema, whose anyOf is a list of schemas")?;
+                rules.any_of = schemas.iter().map(|schema| self.index(schema)).collect();
+            }
+            "$ref" => rules.reference = self.reference(value)?,
+            "$defs" | "definitions" => {
+                let named = value.as_object().ok_or("a JSON Schema, whose $defs are an object of schemas")?;
+                for schema in named.values() {
+                    self.index(schema);
+                }
+            }
+            "pattern" => {
+                let text = value.as_str().ok_or("a JSON Schema, whose pattern is a string")?;
+                rules.pattern = Pattern::new(text);
+                if rules.pattern.is_none() {
+                    self.ignore(keyword);
+                }
+            }
+            "format" => {
+                let name = value.as_str().ok_or("a JSON Schema, whose format is a string")?;
+                rules.format = Format::named(name);
+                if rules.format.is_none() {
+                    self.ignore(keyword);
+                }
+            }
+            // They describe, and permit everything.
+            "$schema" | "$id" | "$anchor" | "$comment" | "$vocabulary" | "title" | "description" | "default"
+            | "examples" | "deprecated" | "readOnly" | "writeOnly" | "contentEncoding" | "contentMediaType" => {}
+            _ => match Bound::ALL.iter().find(|bound| bound.keyword() == keyword) {
+                Some(bound) => rules.bounds.push((*bound, bound.read(value)?)),
+                None => self.ignore(keyword),
+            },
+        }
+        Ok(())
+    }
+
+    /// The schema that a reference names. `None`: it is in another document, or named by an anchor.
+    fn reference(&mut self, value: &'a Value) -> Read<Option<usize>> {
+        let text = value.as_str().ok_or("a JSON Schema, whose $ref is a string")?;
+        let Some(pointer) = text.strip_prefix('#').filter(|pointer| pointer.is_empty() || pointer.starts_with('/'))
+        else {
+            self.ignore("$ref");
+            return Ok(None);
+        };
+        let target = unescaped(pointer).and_then(|pointer| self.root.pointer(&pointer));
+        let target = target.ok_or("a JSON Schema, whose $ref names a schema in it, such as #/$defs/item")?;
+        Ok(Some(self.index(target)))
+    }
+
+    fn ignore(&mut self, keyword: &str) {
+        if self.unchecked.len() < UNCHECKED {
+            let plain = Name::new(keyword.trim_start_matches('$')).is_some();
+            self.unchecked.insert(if plain { keyword.to_owned() } else { "?".to_owned() });
+        }
+    }
+}
+
+/// Decodes `%20` and the like in a pointer.
+fn unescaped(pointer: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(pointer.len());
+    let mut rest = pointer.as_bytes();
+    while let Some((first, more)) = rest.split_first() {
+        let escaped = if *first == b'%' { more.split_at_checked(2) } else { None };
+        let (byte, left) = match escaped {
+            Some((digits, left)) => (u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?, left),
+            None => (*first, more),
+        };
+        bytes.push(byte);
+        rest = left;
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn types(value: &Value) -> Option<Vec<Type>> {
+    let one = |value: &Value| Type::ALL.into_iter().find(|kind| Some(kind.word()) == value.as_str());
+    match value {
+        Value::String(_) => one(value).map(|kind| vec![kind]),
+        Value::Array(all) if !all.is_empty() => all.iter().map(one).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn names(value: &Value) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+/// Whether a schema applies itself to the same value, which would never end.
+fn is_endless(nodes: &[SchemaNode]) -> bool {
+    let mut users = vec![0_usize; nodes.len()];
+    nodes.iter().flat_map(SchemaNode::same).for_each(|used| users[used] += 1);
+    let mut unused: Vec<usize> = (0..nodes.len()).filter(|index| users[*index] == 0).collect();
+    let mut ended = 0;
+    while let Some(index) = unused.pop() {
+        ended += 1;
+        for used in nodes[index].same() {
+            users[used] -= 1;
+            if users[used] == 0 {
+                unused.push(used);
+            }
+        }
+    }
+    ended < nodes.len()
+}
