@@ -24,7 +24,7 @@ impl Peer for JsonLines {
             RawLine::Whole(line) => parse(line.strip_prefix(BOM).filter(|_| first).unwrap_or(line)),
             RawLine::TooLong => Some(Inbound::bare(Message::Malformed(Flaw::Length))),
             // A last line without LF is incomplete, and is dropped.
-            RawLine::Unended(_) | RawLine::CtrlD => None,
+            RawLine::Unended(_) | RawLine::Keys(_) => None,
         };
         Understood { messages: message.into_iter().collect(), ..Understood::default() }
     }

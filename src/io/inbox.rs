@@ -16,6 +16,12 @@ const LINES_WAITING: usize = 64;
 /// The maximum wait for the first line before the threads start. Signals wait this long too.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
 
+/// The maximum bytes of one read of keys, and the wait for keys that belong to the last one.
+const BURST_BYTES: usize = 16 << 10;
+const BURST_WAIT: Duration = Duration::from_millis(10);
+const CTRL_D: u8 = 4;
+const ESCAPE: u8 = 27;
+
 /// The source of input.
 #[derive(Debug)]
 pub enum Source {
@@ -36,8 +42,8 @@ pub enum RawLine {
     Unended(Vec<u8>),
     /// A line longer than [`INBOUND_LINE_BYTES`]. Its end may not have come yet; the reader skips it.
     TooLong,
-    /// Ctrl-D at a terminal. More input may follow.
-    CtrlD,
+    /// Keys that a person typed or pasted at a terminal, in one burst. More may follow.
+    Keys(Vec<u8>),
 }
 
 /// A report of the thread that reads stdin.
@@ -157,7 +163,6 @@ impl Stdin {
 
 impl Read for Stdin {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        const CTRL_D: u8 = 4;
         let Some(terminal) = &mut self.terminal else { return self.stdin.read(buffer) };
         if self.ended {
             return Ok(0);
@@ -176,34 +181,50 @@ impl AsFd for Stdin {
 }
 
 fn read_terminal(keys: Keys, heard: &Sender<Arrival>) {
-    let mut lines = LineReader::small(Watched::new(keys, heard.clone()), INBOUND_LINE_BYTES);
-    loop {
-        let line = match lines.next().map(raw) {
-            Some(line) => line,
-            None if lines.source().failed || lines.source().keys.is_gone() => break,
-            None => RawLine::CtrlD,
+    let mut keys = Watched::new(keys, heard.clone());
+    while let Ok(burst) = keys.burst() {
+        // In line mode, an end of input is Ctrl-D, unless the terminal hung up.
+        let burst = match burst.is_empty() {
+            true if keys.keys.is_gone() => break,
+            true => vec![CTRL_D],
+            false => burst,
         };
-        if heard.send(Arrival::Line(line, lines.source().read_at)).is_err() {
+        if heard.send(Arrival::Line(RawLine::Keys(burst), keys.read_at)).is_err() {
             return;
         }
     }
     let _ = heard.send(Arrival::Closed);
 }
 
-/// Reads keys only while that is allowed, and reports what happens at the terminal meanwhile. Distinguishes an error
-/// from Ctrl-D: after an error nothing more can be read.
+/// Reads keys only while that is allowed, and reports what happens at the terminal meanwhile.
 #[derive(Debug)]
 struct Watched {
     keys: Keys,
     heard: Sender<Arrival>,
     /// The time just before the last read: whatever that read returned was typed before anything newer.
     read_at: Instant,
-    failed: bool,
 }
 
 impl Watched {
     fn new(keys: Keys, heard: Sender<Arrival>) -> Watched {
-        Watched { keys, heard, read_at: Instant::now(), failed: false }
+        Watched { keys, heard, read_at: Instant::now() }
+    }
+
+    /// The next keys. A paste comes in several reads, and the last byte of one may mean something else alone: Enter is a
+    /// line break if more follows, and Escape is the beginning of another key. So more is awaited after those.
+    fn burst(&mut self) -> io::Result<Vec<u8>> {
+        let mut burst = vec![0; BURST_BYTES];
+        let mut count = self.take(&mut burst)?;
+        while matches!(burst[..count].last(), Some(&(b'\n' | b'\r' | ESCAPE))) && count < INBOUND_LINE_BYTES {
+            burst.resize(count + BURST_BYTES, 0);
+            let more = self.keys.soon(&mut burst[count..], BURST_WAIT);
+            if more == 0 {
+                break;
+            }
+            count += more;
+        }
+        burst.truncate(count);
+        Ok(burst)
     }
 
     fn take(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -227,9 +248,7 @@ impl Watched {
 
 impl Read for Watched {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.take(buffer);
-        self.failed |= read.is_err();
-        read
+        self.take(buffer)
     }
 }
 

@@ -14,6 +14,7 @@ use rustix::io::{Errno, ioctl_fionread};
 use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 /// The pause between checks for the foreground.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
@@ -138,6 +139,15 @@ impl Keys {
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
             Ok(_) | Err(_) => Err(ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// Reads more keys, if they come within this time. Returns their number, which is 0 if there are none.
+    pub(crate) fn soon(&mut self, buffer: &mut [u8], time: Duration) -> usize {
+        let time = Timespec::try_from(time).ok();
+        match self.poll(true, time.as_ref()) {
+            Ok((_, true)) if in_front(&self.terminal) => self.terminal.read(buffer).unwrap_or_default(),
+            Ok(_) | Err(_) => 0,
         }
     }
 

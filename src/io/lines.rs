@@ -56,11 +56,6 @@ impl<R: Read + AsFd> LineReader<R> {
         LineReader { source, limit, buffer: vec![0; bytes], start: 0, end: 0, first: None, skipping: false }
     }
 
-    /// The source being read.
-    pub(crate) fn source(&self) -> &R {
-        &self.source
-    }
-
     /// Reads once into the empty buffer, if there is something to read within this time. Waits no longer, even if
     /// somebody else reads the same source. An error or the end of the source shows in the next read.
     pub(crate) fn fill_within(&mut self, time: Duration) {

@@ -12,7 +12,7 @@ use rustix::termios::{
     tcgetpgrp, tcgetwinsize, tcsetattr,
 };
 use std::fs::File;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// A terminal that a person types at.
@@ -57,18 +57,26 @@ impl Keyboard {
         }
     }
 
-    /// Switches the echo off until the returned value is dropped. `None`: this terminal does not support it, or it is
-    /// not ours now.
-    pub fn hide(&self) -> Option<Hidden> {
+    /// Switches line mode and echo off until the returned value is dropped, and discards input that was not read yet.
+    /// `None`: this terminal does not support it, or it is not ours now.
+    pub fn take_keys(&self, wanted: KeyWish) -> Option<KeyMode> {
         let old = tcgetattr(&self.terminal).ok().filter(|_| self.is_in_front())?;
         let terminal = self.terminal.try_clone().ok()?;
         let mut new = old.clone();
-        new.local_modes -= LocalModes::ECHO;
-        new.local_modes |= LocalModes::ECHONL;
-        // Disable the key for SIGQUIT: it ends a process without a chance to clean up, and the echo would stay off.
-        new.special_codes[SpecialCodeIndex::VQUIT] = 0;
+        // Keep ISIG, so that Ctrl-C and Ctrl-Z are still signals.
+        new.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHONL | LocalModes::IEXTEN;
+        // Enter and the line breaks of a paste arrive as they were sent.
+        new.input_modes -= InputModes::ICRNL | InputModes::INLCR | InputModes::IGNCR;
+        new.special_codes[SpecialCodeIndex::VMIN] = 1;
+        new.special_codes[SpecialCodeIndex::VTIME] = 0;
+        if wanted.secret {
+            // Disable the key for SIGQUIT, which is close to others.
+            new.special_codes[SpecialCodeIndex::VQUIT] = 0;
+        }
         tcsetattr(&self.terminal, OptionalActions::Flush, &new).ok()?;
-        Some(Hidden { terminal, old })
+        let mode = KeyMode { terminal, old, wanted };
+        mode.mark_pastes(MARK_PASTES);
+        Some(mode)
     }
 }
 
@@ -87,17 +95,45 @@ fn controlling() -> Option<File> {
     Some(terminal)
 }
 
-/// A terminal without echo; dropping this restores the echo.
-#[derive(Debug)]
-pub struct Hidden {
-    terminal: File,
-    old: Termios,
+/// The sequences that make a terminal put marks around a pasted text (bracketed paste), and end that.
+const MARK_PASTES: &[u8] = b"\x1b[?2004h";
+const LEAVE_PASTES: &[u8] = b"\x1b[?2004l";
+
+/// The way in which keys are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyWish {
+    /// Whether a secret is typed.
+    pub secret: bool,
+    /// Whether the terminal understands escape sequences, so that it can mark a paste.
+    pub marks: bool,
 }
 
-impl Drop for Hidden {
+/// A terminal without line mode and echo; dropping this restores them.
+#[derive(Debug)]
+pub struct KeyMode {
+    terminal: File,
+    old: Termios,
+    wanted: KeyWish,
+}
+
+impl KeyMode {
+    /// The requested way.
+    pub fn wanted(&self) -> KeyWish {
+        self.wanted
+    }
+
+    fn mark_pastes(&self, sequence: &[u8]) {
+        // A terminal that takes no output now does not mark pastes either.
+        let _ = (&self.terminal).write_all(if self.wanted.marks { sequence } else { &[] });
+    }
+}
+
+impl Drop for KeyMode {
     fn drop(&mut self) {
         if in_front(&self.terminal) {
-            // The flush discards a half-typed secret, so that the next reader of the terminal does not get it.
+            self.mark_pastes(LEAVE_PASTES);
+            // The flush discards what was typed and not read, such as the end of a paste, so that the next reader of
+            // the terminal does not get it.
             let _ = tcsetattr(&self.terminal, OptionalActions::Flush, &self.old);
         }
     }
@@ -175,7 +211,7 @@ fn with(which: Which, work: impl FnOnce(BorrowedFd<'_>)) {
 
 #[cfg(test)]
 mod tests {
-    use super::Keyboard;
+    use super::{KeyWish, Keyboard};
     use rustix::fs::{Mode, OFlags, open};
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use rustix::termios::{LocalModes, tcgetattr};
@@ -193,7 +229,7 @@ mod tests {
         let mut keyboard = Keyboard { terminal: File::from(terminal), gate: None };
         let keys = keyboard.keys().unwrap();
         let ended = catch_unwind(AssertUnwindSafe(|| {
-            let _hidden = keyboard.hide().unwrap();
+            let _mode = keyboard.take_keys(KeyWish { secret: true, marks: true }).unwrap();
             assert!(!echo());
             std::panic::resume_unwind(Box::new("a fault"));
         }));

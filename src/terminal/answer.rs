@@ -34,6 +34,7 @@ pub(super) fn read(question: &Question, line: &str, home: Option<&str>) -> Meani
         // Enter alone does not mean an empty text.
         (Kind::Text | Kind::Secret, "", None) => Err("An answer is required. Ctrl-D declines to give one.".into()),
         (Kind::Text | Kind::Secret, ..) => raw(&line),
+        (Kind::FilePath, ..) if text.contains('\n') => Err("Answer with one path, on one line.".into()),
         (Kind::FilePath, ..) => raw(&at_home(text, home)),
         (Kind::Select { choices, .. }, ..) if ask.purpose == Purpose::Permission => {
             return permission(choices.as_slice(), text);
@@ -115,7 +116,8 @@ fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> 
 
 /// Whether a text that fits no option is a slip and never a free text: numbers alone, `y` or `n`.
 fn is_slip(text: &str) -> bool {
-    let are_numbers = text.split([',', ' ', '\t']).all(|part| part.is_empty() || digits(part).is_some());
+    let are_numbers =
+        text.split(|c: char| c == ',' || c.is_whitespace()).all(|part| part.is_empty() || digits(part).is_some());
     are_numbers || ["y", "n"].iter().any(|key| text.eq_ignore_ascii_case(key))
 }
 

@@ -1,11 +1,11 @@
 //! The queue of questions for a person. It asks one at a time.
 
 use super::answer::{self, Meaning};
+use super::editor::{AnswerEnd, Editor, Face};
 use super::prompt;
 use super::screen::{Look, Shown};
 use crate::engine::InAdvance;
-use crate::io::inbox::RawLine;
-use crate::io::tty::{Hidden, Keyboard};
+use crate::io::tty::{KeyMode, KeyWish, Keyboard};
 use crate::protocol::ids::QuestionId;
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::outbound::Question;
@@ -41,8 +41,10 @@ pub(super) struct Asking {
     away: bool,
     /// Whether the person was told to use `fg`.
     told: bool,
-    /// Keeps the echo off during a secret question.
-    hidden: Option<Hidden>,
+    /// Keeps the terminal's own line mode and echo off while a question is open.
+    mode: Option<KeyMode>,
+    /// The text typed at the prompt so far.
+    editor: Editor,
     home: Option<String>,
 }
 
@@ -60,8 +62,17 @@ impl Waiting {
     }
 }
 
-fn is_enter_alone(line: &RawLine) -> bool {
-    matches!(line, RawLine::Whole(line) if line.trim_ascii().is_empty())
+/// The effect of typed keys.
+#[derive(Debug, Default)]
+pub(super) struct Reaction {
+    /// The bytes that show the keys.
+    pub(super) echo: String,
+    /// Whether Enter was pressed.
+    pub(super) entered: bool,
+    /// The text to show after that.
+    pub(super) shown: Shown,
+    /// The answer that the keys ended.
+    pub(super) meant: Option<Inbound>,
 }
 
 fn limited(time: Duration) -> Option<Duration> {
@@ -134,7 +145,8 @@ impl Asking {
             // The rest of the group is withdrawn next: it must not show before that.
             self.waiting.retain(|other| Some(&other.question.group_id) != over.as_ref());
         }
-        self.hidden = None;
+        self.mode = None;
+        self.editor = Editor::default();
         self.doubted = None;
         let chosen = self.chosen.take().map(|label| format!("  {label}\n"));
         let why = match resolution {
@@ -168,9 +180,15 @@ impl Asking {
         let secret = first.question.ask.kind == Kind::Secret;
         if let Some(keyboard) = &self.keyboard {
             keyboard.forget();
-            self.hidden = if secret { self.hidden.take().or_else(|| keyboard.hide()) } else { None };
+            let wish = KeyWish { secret, marks: self.look.escapes };
+            let same = self.mode.take().filter(|mode| mode.wanted() == wish);
+            self.mode = same.or_else(|| keyboard.take_keys(wish));
         }
-        if secret && self.hidden.is_none() {
+        self.editor.settle();
+        if secret {
+            self.editor = Editor::default();
+        }
+        if secret && self.mode.is_none() {
             lines.push_str(&prompt::refusal("This terminal cannot hide what you type.", &self.look));
         }
         self.since = Some(Instant::now());
@@ -180,9 +198,16 @@ impl Asking {
 
     /// The prompt's last line, to show again below other output.
     pub(super) fn mark(&self, now: Instant) -> Shown {
-        let first = self.waiting.front();
-        let prompt = first.map(|first| prompt::input(&first.question, first.left(now), &self.look));
-        Shown { prompt: prompt.unwrap_or_default(), ..Shown::default() }
+        let Some(first) = self.waiting.front() else { return Shown::default() };
+        let prompt = prompt::input(&first.question, first.left(now), &self.look);
+        let typed = self.editor.again(self.face(first, now, usize::MAX));
+        Shown { prompt: prompt + &typed, ..Shown::default() }
+    }
+
+    /// The look of the text typed at the prompt of this question.
+    fn face(&self, first: &Waiting, now: Instant, width: usize) -> Face {
+        let visible = self.mode.is_some() && first.question.ask.kind != Kind::Secret;
+        Face { visible, indent: prompt::indent(first.left(now), &self.look), width }
     }
 
     /// The time at which the countdown changes next.
@@ -214,7 +239,7 @@ impl Asking {
         self.listen(false);
         // From the background only the shell can restore the echo.
         if self.keyboard.as_ref().is_none_or(Keyboard::is_in_front) {
-            self.hidden = None;
+            self.mode = None;
         }
     }
 
@@ -227,31 +252,48 @@ impl Asking {
         self.keyboard.iter().for_each(|keyboard| keyboard.listen(listen));
     }
 
-    /// Takes a typed line: returns the text to show and the answer it means.
-    pub(super) fn typed(&mut self, line: &RawLine, read: Instant, now: Instant) -> (Shown, Option<Inbound>) {
+    /// Takes typed keys. `width`: the terminal's, in columns.
+    pub(super) fn typed(&mut self, keys: &[u8], read: Instant, now: Instant, width: usize) -> Reaction {
         let Some(first) = self.waiting.front().filter(|_| self.since.is_some_and(|since| read >= since)) else {
-            return (Shown::default(), None);
+            return Reaction::default();
         };
-        let meaning = match line {
-            RawLine::Whole(line) | RawLine::Unended(line) => {
-                let line = String::from_utf8_lossy(line);
-                match answer::nearly(&first.question, &line).filter(|_| self.doubted.as_deref() != Some(line.trim())) {
+        let face = self.face(first, now, width);
+        let effect = self.editor.take(keys, face);
+        let Some(end) = effect.end else {
+            let shown = if effect.again { self.mark(now) } else { Shown::default() };
+            return Reaction { echo: effect.echo, shown, ..Reaction::default() };
+        };
+        let entered = end != AnswerEnd::Declined;
+        // Without a mode of our own, the terminal has shown the keys itself.
+        let echo = if entered && self.mode.is_some() { effect.echo + "\n" } else { effect.echo };
+        let (shown, meant) = self.ended(end, now);
+        Reaction { echo, entered, shown, meant }
+    }
+
+    /// Takes the end of an answer: returns the text to show and the answer it means.
+    fn ended(&mut self, end: AnswerEnd, now: Instant) -> (Shown, Option<Inbound>) {
+        let Some(first) = self.waiting.front() else { return (Shown::default(), None) };
+        let mut is_enter_alone = false;
+        let meaning = match end {
+            AnswerEnd::Text(text) => {
+                is_enter_alone = text.trim().is_empty();
+                match answer::nearly(&first.question, &text).filter(|_| self.doubted.as_deref() != Some(text.trim())) {
                     Some(label) => {
-                        self.doubted = Some(line.trim().to_owned());
+                        self.doubted = Some(text.trim().to_owned());
                         Meaning::Refused(format!("Did you mean {label}? Type its number, or the same text again."))
                     }
-                    None => answer::read(&first.question, &line, self.home.as_deref()),
+                    None => answer::read(&first.question, &text, self.home.as_deref()),
                 }
             }
-            RawLine::CtrlD => Meaning::Answer(Given::Declined, None),
-            RawLine::TooLong => return (Shown::default(), None),
+            AnswerEnd::Declined => Meaning::Answer(Given::Declined, None),
+            AnswerEnd::TooLong => Meaning::Refused("The text is longer than 16 MiB, and was not used.".into()),
         };
         let lines = match meaning {
             Meaning::Answer(given, message) => {
                 let question_id = Some(first.question.question_id.clone());
                 let input = Input { question_id, given: Some(given), message: message.map(Text::from) };
                 self.since = None;
-                let alone = || prompt::enter(&first.question).filter(|_| is_enter_alone(line));
+                let alone = || prompt::enter(&first.question).filter(|_| is_enter_alone);
                 self.chosen = prompt::chosen(&first.question, input.given.as_ref()).or_else(alone);
                 return (Shown::default(), Some(Inbound::bare(Message::Input(input))));
             }

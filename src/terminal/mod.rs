@@ -8,6 +8,7 @@
 mod alert;
 mod answer;
 mod ask;
+mod editor;
 mod log;
 mod page;
 mod phases;
@@ -35,7 +36,7 @@ use crate::protocol::outbound::{
 use crate::protocol::question::{DENY, Subject};
 use crate::protocol::words::{Category, Resolution, ToolState, Warning, WorkflowKind};
 use alert::Alert;
-use ask::Asking;
+use ask::{Asking, Reaction};
 use page::Page;
 use phases::PhaseLine;
 use screen::{Ink, Screen, Shown};
@@ -73,8 +74,6 @@ pub struct TerminalFront {
     wake_at: Option<Instant>,
     /// Permissions denied because nobody answered, by reason.
     denied: BTreeMap<&'static str, u64>,
-    /// The time at which the prompt or the status line was last written.
-    written: Option<Instant>,
     /// The reason for an unanswered question, if nobody can answer.
     absent: &'static str,
     /// Whether the agent cannot go on with a session.
@@ -125,9 +124,6 @@ impl TerminalFront {
         (shown.lines, shown.prompt) = (width::wrap(&shown.lines, width), width::wrap(&shown.prompt, width));
         if !shown.lines.is_empty() || !shown.prompt.is_empty() {
             self.page.interrupted();
-        }
-        if !shown.prompt.is_empty() || status.is_some() {
-            self.written = Some(Instant::now());
         }
         let mut chunk = self.screen.place(shown, status, width);
         if self.look.alert {
@@ -402,14 +398,15 @@ impl Peer for TerminalFront {
     }
 
     fn hear(&mut self, line: &RawLine, read: Instant) -> Understood {
+        let RawLine::Keys(keys) = line else { return Understood::default() };
         let now = Instant::now();
-        // Ctrl-D leaves the cursor where it is, and so does an Enter before the last line was written.
-        let stays = *line == RawLine::CtrlD || self.written.is_some_and(|at| read < at);
-        let wiped = if stays { String::new() } else { self.screen.entered() };
-        let (shown, meant) = self.asking.typed(line, read, now);
+        let Reaction { echo, entered, shown, meant } = self.asking.typed(keys, read, now, self.width());
+        if entered {
+            self.screen.entered();
+        }
         // The answer's effect shows once the run reports it.
         let mut chunk = if meant.is_none() { self.place(shown, now) } else { Chunk::default() };
-        chunk.before.splice(0..0, wiped.into_bytes());
+        chunk.before.splice(0..0, echo.into_bytes());
         Understood { chunk, messages: meant.into_iter().collect() }
     }
 
@@ -482,30 +479,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_typed_before_the_prompt_was_shown_again_leaves_the_cursor_behind_it() {
-        let prompt = || Shown { prompt: "> ".into(), ..Shown::default() };
-        for (is_early, before) in [(true, "\n"), (false, "")] {
-            let mut front =
-                TerminalFront::new(Look { person: true, live: true, shared: true, ..Look::default() }, None, None);
-            let typed = Instant::now();
-            front.place(prompt(), typed);
-            let read = if is_early { typed } else { Instant::now() };
-            front.hear(&RawLine::Whole(b"y".to_vec()), read);
-            let chunk = front.place(Shown::lines("next\n"), Instant::now());
-            assert_eq!(String::from_utf8(chunk.before).unwrap(), before, "{is_early}");
-        }
-    }
-
-    #[test]
-    fn a_line_typed_before_the_status_line_leaves_the_line_above_it() {
+    fn an_enter_without_a_question_clears_the_status_line_that_it_left() {
         let look = Look { person: true, live: true, escapes: true, shared: true, ..Look::default() };
         let mut front = TerminalFront::new(look, None, None);
         front.work.begin("Agent".into(), Instant::now());
-        let typed = Instant::now();
-        front.place(Shown::lines("an answer\n"), typed);
-        assert_eq!(String::from_utf8(front.hear(&RawLine::Whole(b"y".to_vec()), typed).chunk.before).unwrap(), "");
-        let chunk = front.hear(&RawLine::Whole(b"y".to_vec()), Instant::now()).chunk;
-        assert_eq!(String::from_utf8(chunk.before).unwrap(), "\u{1b}[A\r\u{1b}[J");
+        front.place(Shown::lines("an answer\n"), Instant::now());
+        assert!(front.hear(&RawLine::Keys(b"y\n".to_vec()), Instant::now()).chunk.before.is_empty());
+        assert_eq!(String::from_utf8(front.pressed().before).unwrap(), "\u{1b}[A\r\u{1b}[J");
     }
 
     #[test]

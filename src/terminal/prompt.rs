@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// The time left at which the countdown begins.
 pub(super) const NEAR: Duration = Duration::from_secs(30);
+/// The sign after which a person types.
+const MARK: &str = "> ";
 /// Columns of the countdown before a prompt.
 const COUNTDOWN: usize = 6;
 
@@ -225,8 +227,14 @@ pub(super) fn input(question: &Question, left: Option<Duration>, look: &Look) ->
     let enter = enter(question).map(|what| format!("Enter: {what}, ")).unwrap_or_default();
     let within = left.map(|left| format!(" within {}", span(Duration::from_secs(seconds(left))))).unwrap_or_default();
     let hint = look.paint(Ink::Dim, &format!("Answer{within} with {hint} ({enter}?: help)"));
-    let room = if left.is_some() && look.live && look.escapes { " ".repeat(COUNTDOWN) } else { String::new() };
-    format!("{hint}\n{room}> ")
+    let room = " ".repeat(indent(left, look) - MARK.len());
+    format!("{hint}\n{room}{MARK}")
+}
+
+/// The columns before what is typed.
+pub(super) fn indent(left: Option<Duration>, look: &Look) -> usize {
+    let room = if left.is_some() && look.live && look.escapes { COUNTDOWN } else { 0 };
+    room + MARK.len()
 }
 
 /// Writes the time left into the room before the mark and restores the cursor. A wrapped input line shows the time in
@@ -266,6 +274,9 @@ fn shown(default: &Answer, kind: &Kind) -> String {
     }
 }
 
+/// The help about answers of several lines.
+const LINES: &str = "For several lines, press Alt-Enter at the end of a line, or paste them: Enter sends all.";
+
 /// The text that `?` shows.
 pub(super) fn help(question: &Question) -> String {
     let ask = &question.ask;
@@ -278,11 +289,13 @@ pub(super) fn help(question: &Question) -> String {
             } else {
                 "Type a number from the list, or the name beside it."
             };
-            let other = "Any other text is taken as your own answer.";
-            std::iter::once(first).chain(allow_other.then_some(other)).map(str::to_owned).collect()
+            let other = ["Any other text is taken as your own answer.", LINES];
+            std::iter::once(first).chain(other.into_iter().filter(|_| *allow_other)).map(str::to_owned).collect()
         }
-        Kind::Text => vec!["Type one line of text.".into()],
-        Kind::Secret => vec!["Your input is not shown, and is redacted from everything that the run prints.".into()],
+        Kind::Text => vec!["Type one line of text.".into(), LINES.into()],
+        Kind::Secret => {
+            vec!["Your input is not shown, and is redacted from everything that the run prints.".into(), LINES.into()]
+        }
         Kind::FilePath => vec!["Type a path. A relative path starts at the agent's working directory.".into()],
     };
     lines.extend(rules(&ask.validation));

@@ -114,8 +114,19 @@ impl Person {
             }
             let left = until.saturating_duration_since(Instant::now());
             match self.bytes.recv_timeout(left) {
-                Ok(more) => self.all.extend(more),
+                Ok(more) => self.sees(more),
                 Err(_) => panic!("no {text:?} in {new:?}"),
+            }
+        }
+    }
+
+    /// Adds output. Leaves out the sequences that switch the marks of a paste, which show nothing and come at any point.
+    fn sees(&mut self, more: Vec<u8>) {
+        self.all.extend(more);
+        for marks in [b"\x1b[?2004h", b"\x1b[?2004l"] {
+            let found = |all: &[u8]| all.windows(marks.len()).position(|part| part == marks);
+            while let Some(at) = found(&self.all[self.met..]) {
+                self.all.drain(self.met + at..self.met + at + marks.len());
             }
         }
     }
@@ -126,7 +137,7 @@ impl Person {
         let until = Instant::now() + limit();
         while !done(self) {
             match self.bytes.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(more) => self.all.extend(more),
+                Ok(more) => self.sees(more),
                 Err(_) => panic!("waited in vain for: {what}: {:?}", self.screen()),
             }
         }
@@ -165,7 +176,7 @@ impl Person {
         self.code = Some(code);
         // The program's end of the terminal is closed, so its output ends.
         while let Ok(more) = self.bytes.recv_timeout(limit()) {
-            self.all.extend(more);
+            self.sees(more);
         }
         (code, String::from_utf8_lossy(&self.all).into_owned())
     }
@@ -224,7 +235,7 @@ impl Screen {
     fn take(&mut self, c: char) {
         if let Some(mut sequence) = self.sequence.take() {
             sequence.push(c);
-            if sequence == "[" || c.is_ascii_digit() && sequence.starts_with('[') {
+            if sequence == "[" || sequence == "[?" || c.is_ascii_digit() && sequence.starts_with('[') {
                 self.sequence = Some(sequence);
             } else {
                 self.obey(&sequence);
@@ -235,6 +246,7 @@ impl Screen {
             '\u{1b}' => self.sequence = Some(String::new()),
             '\r' => self.column = 0,
             '\n' => self.down(),
+            '\u{8}' => self.column = self.column.saturating_sub(1),
             c if c.is_control() => {}
             c => {
                 let width = if ('\u{2e80}'..='\u{ffef}').contains(&c) { 2 } else { 1 };
@@ -261,9 +273,10 @@ impl Screen {
 
     #[track_caller]
     fn obey(&mut self, sequence: &str) {
-        let number: usize = sequence[1..].trim_end_matches(char::is_alphabetic).parse().unwrap_or(1);
+        let number: usize =
+            sequence[1..].trim_start_matches('?').trim_end_matches(char::is_alphabetic).parse().unwrap_or(1);
         match sequence.chars().last().unwrap() {
-            'm' => {}
+            'm' | 'h' | 'l' => {}
             'K' => self.rows[self.row].truncate(self.column),
             'J' => {
                 self.rows[self.row].truncate(self.column);

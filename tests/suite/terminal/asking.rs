@@ -8,13 +8,13 @@ use crate::support::agent::{Script, question};
 use crate::support::person::{CTRL_BACKSLASH, CTRL_C, CTRL_D, CTRL_Z, Person};
 use crate::support::{Case, in_time};
 
-const RUN: &[&str] = &["adhoc", "--agent", "codex", "go"];
+pub(super) const RUN: &[&str] = &["adhoc", "--agent", "codex", "go"];
 
 fn options(labels: &[&str]) -> serde_json::Value {
     json!({"options": labels.iter().map(|label| json!({"label": label})).collect::<Vec<_>>()})
 }
 
-fn at(codex: String) -> Case {
+pub(super) fn at(codex: String) -> Case {
     Case::new().program("codex", &codex)
 }
 
@@ -26,7 +26,7 @@ fn answers(person: &Person) -> Vec<String> {
 }
 
 /// The reply to each question as the agent's model sees it.
-fn said(person: &Person) -> Vec<String> {
+pub(super) fn said(person: &Person) -> Vec<String> {
     let text = |answer: &String| {
         let value: serde_json::Value = serde_json::from_str(answer).unwrap();
         let Some(told) = value["contentItems"][0]["text"].as_str() else { return String::new() };

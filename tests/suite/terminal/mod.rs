@@ -2,6 +2,7 @@
 
 mod asking;
 mod codex;
+mod editing;
 mod edits;
 mod jobs;
 mod log;
