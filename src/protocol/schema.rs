@@ -8,7 +8,6 @@ mod format;
 mod nodes;
 
 use self::nodes::{Reader, SchemaNode};
-use super::limits::VIOLATIONS;
 use super::text::{Json, Text};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -83,7 +82,7 @@ impl OutputSchema {
         self.wants_object() && self.unchecked.is_empty() && self.nodes.iter().all(SchemaNode::is_strict)
     }
 
-    /// Checks a result. Returns at most [`VIOLATIONS`] violations; empty: it fits.
+    /// Checks a result. Returns at most [`super::limits::VIOLATIONS`] violations; empty: it fits.
     pub fn check(&self, result: &Json) -> Vec<Mismatch> {
         match serde_json::from_str(result.unredacted()) {
             Ok(value) => check::violations(&self.nodes, &value),
