@@ -11,7 +11,8 @@ use crate::protocol::limits;
 use crate::protocol::question::Ask;
 use crate::protocol::schema::{Mismatch, OutputSchema};
 use crate::protocol::text::Json;
-use serde_json::value::RawValue;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -42,6 +43,23 @@ impl From<&'static str> for Offered {
     fn from(ask: &'static str) -> Offered {
         Offered { ask: Some(ask), result: None }
     }
+}
+
+/// The result of `tools/list`.
+#[derive(Serialize)]
+struct Tools {
+    tools: Vec<Tool>,
+}
+
+/// A tool. Its schema keeps the order of the properties, in which the model writes them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tool {
+    annotations: Value,
+    description: &'static str,
+    input_schema: Option<Box<RawValue>>,
+    name: &'static str,
+    title: &'static str,
 }
 
 /// The server side of one connection.
@@ -113,6 +131,7 @@ impl Server {
             return Out::Send(rpc::error("null", INVALID_REQUEST, "An `id` must be a number or a short string."));
         }
         let result = match method {
+            "tools/list" => return Out::Send(rpc::result(id, &Tools { tools: self.tools() })),
             "initialize" => {
                 let asked = params.and_then(|params| params.string("protocolVersion")).unwrap_or_default();
                 json!({
@@ -123,26 +142,25 @@ impl Server {
                 })
             }
             "ping" => json!({}),
-            "tools/list" => json!({ "tools": self.tools() }),
             "tools/call" => return self.call(id, params),
             _ => return Out::Send(rpc::error(id, rpc::METHOD_NOT_FOUND, "Unknown method.")),
         };
         Out::Send(rpc::result(id, &result))
     }
 
-    fn tools(&self) -> Vec<Value> {
-        let tool = |name: &str, title: &str, description: &str, schema: Value| {
-            json!({
-                "name": name,
-                "title": title,
-                "description": description,
-                "inputSchema": schema,
-                "annotations": {"readOnlyHint": true, "openWorldHint": false},
-            })
+    fn tools(&self) -> Vec<Tool> {
+        let tool = |name, title, description, input_schema: Option<Box<RawValue>>| Tool {
+            annotations: json!({"readOnlyHint": true, "openWorldHint": false}),
+            description,
+            input_schema,
+            name,
+            title,
         };
-        let ask = self.offered.ask.map(|name| tool(name, "Ask the user", ask_user::DESCRIPTION, ask_user::schema()));
-        let submit =
-            |schema: &OutputSchema| tool(result::TOOL, "Submit the result", result::DESCRIPTION, schema.value());
+        let asking = || to_raw_value(&ask_user::schema()).ok();
+        let ask = self.offered.ask.map(|name| tool(name, "Ask the user", ask_user::DESCRIPTION, asking()));
+        let submit = |schema: &OutputSchema| {
+            tool(result::TOOL, "Submit the result", result::DESCRIPTION, Some(schema.of_objects()))
+        };
         ask.into_iter().chain(self.offered.result.as_ref().map(submit)).collect()
     }
 

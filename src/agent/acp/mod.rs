@@ -341,9 +341,9 @@ impl Driver for Acp {
 
     /// A call of our tool must be known as such, so that it needs no permission.
     fn result_way(&self, settings: &Settings) -> ResultWay {
-        let wants_object = settings.output_schema.as_ref().is_some_and(OutputSchema::wants_object);
+        let takes_object = settings.output_schema.as_ref().is_some_and(OutputSchema::takes_object);
         let is_known = self.profile.own_call.is_some() && !ask_user::is_taken(&settings.mcp_servers);
-        if wants_object && is_known { ResultWay::Tool } else { ResultWay::Text }
+        if takes_object && is_known { ResultWay::Tool } else { ResultWay::Text }
     }
 
     fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {
