@@ -122,7 +122,7 @@ pub(super) fn warn_if_taken(settings: &Settings, turn: &mut Turn) {
 }
 
 /// Whether another server has our server's name, or a name that makes its tools look like ours.
-fn is_taken(servers: &[McpServer]) -> bool {
+pub(super) fn is_taken(servers: &[McpServer]) -> bool {
     let plain = |name: &str| name.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     servers.iter().any(|server| plain(&server.name).starts_with(SERVER))
 }

@@ -1,14 +1,18 @@
-//! An MCP server that offers only the tool to ask the user. Pure: a message in, messages and questions out; the caller
+//! An MCP server that offers the tools of a run: to ask the user, and to submit the result. Pure: a message in, messages and questions out; the caller
 //! moves the messages.
 
 use super::ask_user;
 use super::json::Object;
 use super::reply::{Reply, WITHDRAWN};
+use super::result;
 use super::rpc::{self, Incoming};
 use crate::protocol::json::to_line;
 use crate::protocol::limits;
 use crate::protocol::question::Ask;
-use serde_json::value::RawValue;
+use crate::protocol::schema::{Mismatch, OutputSchema};
+use crate::protocol::text::Json;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -25,11 +29,43 @@ const TOO_MANY: &str = "Too many questions are open: wait for their answers firs
 /// The id of a request, verbatim.
 pub(crate) type RequestId = String;
 
+/// The tools that a server offers.
+#[derive(Clone, Debug, Default)]
+pub struct Offered {
+    /// The name of the tool to ask the user.
+    pub ask: Option<&'static str>,
+    /// The schema of the result that the model submits.
+    pub result: Option<OutputSchema>,
+}
+
+impl From<&'static str> for Offered {
+    /// Only the tool to ask the user, under this name.
+    fn from(ask: &'static str) -> Offered {
+        Offered { ask: Some(ask), result: None }
+    }
+}
+
+/// The result of `tools/list`.
+#[derive(Serialize)]
+struct Tools {
+    tools: Vec<Tool>,
+}
+
+/// A tool. Its schema keeps the order of the properties, in which the model writes them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tool {
+    annotations: Value,
+    description: &'static str,
+    input_schema: Option<Box<RawValue>>,
+    name: &'static str,
+    title: &'static str,
+}
+
 /// The server side of one connection.
 #[derive(Debug)]
 pub(crate) struct Server {
-    /// The tool's name.
-    tool: &'static str,
+    offered: Offered,
     /// The calls that wait for the user.
     calls: BTreeMap<RequestId, Call>,
 }
@@ -54,12 +90,14 @@ pub(crate) enum Out {
     Ask(RequestId, Vec<Ask>),
     /// The caller cancelled this call.
     Withdrawn(RequestId),
+    /// A result, or the reasons why it does not fit, and the message to send back.
+    Submitted(String, Result<Json, Vec<Mismatch>>),
 }
 
 impl Server {
-    /// Creates the server for a new connection. `tool`: the name of its tool.
-    pub(crate) fn new(tool: &'static str) -> Server {
-        Server { tool, calls: BTreeMap::new() }
+    /// Creates the server for a new connection.
+    pub(crate) fn new(offered: impl Into<Offered>) -> Server {
+        Server { offered: offered.into(), calls: BTreeMap::new() }
     }
 
     pub(crate) fn message(&mut self, line: &str) -> Out {
@@ -93,6 +131,7 @@ impl Server {
             return Out::Send(rpc::error("null", INVALID_REQUEST, "An `id` must be a number or a short string."));
         }
         let result = match method {
+            "tools/list" => return Out::Send(rpc::result(id, &Tools { tools: self.tools() })),
             "initialize" => {
                 let asked = params.and_then(|params| params.string("protocolVersion")).unwrap_or_default();
                 json!({
@@ -103,28 +142,50 @@ impl Server {
                 })
             }
             "ping" => json!({}),
-            "tools/list" => json!({ "tools": [self.tool()] }),
             "tools/call" => return self.call(id, params),
             _ => return Out::Send(rpc::error(id, rpc::METHOD_NOT_FOUND, "Unknown method.")),
         };
         Out::Send(rpc::result(id, &result))
     }
 
-    fn tool(&self) -> Value {
-        json!({
-            "name": self.tool,
-            "title": "Ask the user",
-            "description": ask_user::DESCRIPTION,
-            "inputSchema": ask_user::schema(),
-            "annotations": {"readOnlyHint": true, "openWorldHint": false},
-        })
+    fn tools(&self) -> Vec<Tool> {
+        let tool = |name, title, description, input_schema: Option<Box<RawValue>>| Tool {
+            annotations: json!({"readOnlyHint": true, "openWorldHint": false}),
+            description,
+            input_schema,
+            name,
+            title,
+        };
+        let asking = || to_raw_value(&ask_user::schema()).ok();
+        let ask = self.offered.ask.map(|name| tool(name, "Ask the user", ask_user::DESCRIPTION, asking()));
+        let submit = |schema: &OutputSchema| {
+            tool(result::TOOL, "Submit the result", result::DESCRIPTION, Some(schema.of_objects()))
+        };
+        ask.into_iter().chain(self.offered.result.as_ref().map(submit)).collect()
+    }
+
+    /// Checks a submitted result.
+    fn submitted(&self, id: &str, schema: &OutputSchema, params: &Object<'_>) -> Out {
+        let given = params.raw("arguments").map(|raw| Json::from(raw.value().to_owned()));
+        let violations = match &given {
+            Some(given) => schema.check(given),
+            None => vec![Mismatch::of_whole("is missing")],
+        };
+        match given.filter(|_| violations.is_empty()) {
+            Some(given) => Out::Submitted(rpc::result(id, &said(result::ACCEPTED, false)), Ok(given)),
+            None => Out::Submitted(rpc::result(id, &failed(&result::refused(&violations))), Err(violations)),
+        }
     }
 
     fn call(&mut self, id: &str, params: Option<&Object<'_>>) -> Out {
         let refuse = |text| Out::Send(rpc::error(id, INVALID_PARAMS, text));
-        let Some(params) = params.filter(|params| params.is("name", self.tool)) else {
+        let Some(params) = params else { return refuse("Unknown tool.") };
+        if let Some(schema) = self.offered.result.as_ref().filter(|_| params.is("name", result::TOOL)) {
+            return self.submitted(id, schema, params);
+        }
+        if !self.offered.ask.is_some_and(|tool| params.is("name", tool)) {
             return refuse("Unknown tool.");
-        };
+        }
         if self.calls.contains_key(id) {
             return refuse("Another call with this `id` is still open.");
         }
@@ -195,9 +256,10 @@ pub(super) fn nothing() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Out, Server};
+    use super::{Offered, Out, Server};
     use crate::agent::Reply;
     use crate::protocol::question::Answer;
+    use crate::protocol::schema::OutputSchema;
     use serde_json::{Value, json};
 
     fn hear(server: &mut Server, message: &Value) -> Value {
@@ -229,6 +291,34 @@ mod tests {
         assert_eq!(tools["id"], "a");
         assert_eq!(tools["result"]["tools"][0]["name"], "ask_user");
         assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_result_is_checked_and_answered_at_once() {
+        let wanted = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+        let schema = OutputSchema::read(&serde_json::value::to_raw_value(&wanted).unwrap()).unwrap();
+        let mut server = Server::new(Offered { ask: None, result: Some(schema) });
+        let tools = hear(&mut server, &request(json!(0), "tools/list", json!({})));
+        assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 1);
+        assert_eq!(tools["result"]["tools"][0]["inputSchema"], wanted);
+        for (arguments, told, given) in [
+            (json!({"n": 7}), "accepted", Ok(r#"{"n":7}"#)),
+            (json!({"n": "7"}), "- /n: must be of the type integer (type)\n", Err("/n")),
+            (json!(null), "- the result: is missing\n", Err("")),
+        ] {
+            let params = json!({"name": "submit_result", "arguments": arguments});
+            let out = server.message(&request(json!(1), "tools/call", params).to_string());
+            let Out::Submitted(reply, result) = out else { panic!("{out:?}") };
+            let reply: Value = serde_json::from_str(&reply).unwrap();
+            assert!(reply["result"]["content"][0]["text"].as_str().unwrap().contains(told), "{reply}");
+            assert_eq!(reply["result"]["isError"], given.is_err());
+            let result = result.map(|json| json.unredacted().to_owned());
+            assert_eq!(
+                result.map_err(|why| why[0].path.unredacted().to_owned()),
+                given.map(Into::into).map_err(Into::into)
+            );
+        }
+        assert!(matches!(call(&mut server, json!(2), json!(null)), Out::Send(_)), "the other tool is not offered");
     }
 
     #[test]

@@ -49,6 +49,7 @@ pub mod text;
 
 use self::json::Object;
 use self::limit::{Keeper, Limit};
+pub use self::mcp::Offered;
 pub use self::reply::{NO_USER_PROMPT, Reply};
 pub use self::result::ResultWay;
 use crate::protocol::failure::{Code, Failure};
@@ -58,6 +59,7 @@ use crate::protocol::limits::{self, ARGUMENT_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, PlanEntry, Text, ToolFacts, Usage};
 use crate::protocol::question::Asks;
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
+use crate::protocol::schema::Mismatch;
 use crate::protocol::words::{Action, Category, Level, PlanStatus, StopReason, ToolState, Warning};
 use crate::suggest::Name;
 use std::borrow::Cow;
@@ -275,6 +277,8 @@ pub enum AgentEvent {
     },
     /// The agent no longer waits for the answers to a request.
     AskWithdrawn { key: AskKey },
+    /// The agent itself refused a result that the model gave with our tool, and told the model.
+    ResultRefused(Mismatch),
     /// The agent is retrying.
     Retrying {
         /// A line for people, in our own words.

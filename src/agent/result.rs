@@ -58,8 +58,13 @@ pub(crate) fn correction(violations: &[Mismatch], way: ResultWay) -> String {
     format!("Your result does not fit its JSON Schema:\n{}{again}", listed(violations))
 }
 
+/// The reply to a result that does not fit.
+pub(super) fn refused(violations: &[Mismatch]) -> String {
+    format!("The result does not fit its schema:\n{}Correct it, and submit the whole result again.", listed(violations))
+}
+
 /// The violations, one per line.
-pub(super) fn listed(violations: &[Mismatch]) -> String {
+fn listed(violations: &[Mismatch]) -> String {
     violations.iter().fold(String::new(), |mut lines, violation| {
         let _ = writeln!(lines, "- {}", violation.line());
         lines

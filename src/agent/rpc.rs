@@ -4,6 +4,7 @@
 use super::json::{Index, Object, Raw, is_blank};
 use super::{Line, Turn, said};
 use crate::protocol::json::to_line;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -79,8 +80,9 @@ impl Error {
 }
 
 /// Formats our request.
-pub(crate) fn request(id: u64, method: &str, params: &Value) -> String {
-    to_line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+pub(crate) fn request(id: u64, method: &str, params: &impl Serialize) -> String {
+    let (method, params) = (to_line(&method), to_line(params));
+    format!("{{\"id\":{id},\"jsonrpc\":\"2.0\",\"method\":{method},\"params\":{params}}}")
 }
 
 /// Formats our notification.
@@ -92,7 +94,7 @@ pub(crate) fn notification(method: &str, params: Option<&Value>) -> String {
 }
 
 /// Formats our result for the agent's request. `id`: the request's id, verbatim.
-pub(crate) fn result(id: &str, result: &Value) -> String {
+pub(crate) fn result(id: &str, result: &impl Serialize) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{}}}", to_line(result))
 }
 

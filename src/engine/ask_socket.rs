@@ -5,6 +5,7 @@
 //! [`Callers`] interprets them, and the loop owns all state.
 
 use super::callers::{AskEvent, Callers};
+use crate::agent::Offered;
 use crate::io::lines::{Framed, LineReader};
 use crate::io::output::write_whole;
 use crate::io::spawn_thread;
@@ -44,15 +45,21 @@ pub(crate) struct AskSocket {
 }
 
 impl AskSocket {
-    /// Creates the folder and the socket, and listens. `tool`: the name of the offered tool. Error: the system's, if no
-    /// folder is usable or no thread can be started.
-    pub(crate) fn open(tool: &'static str) -> io::Result<AskSocket> {
+    /// Creates the folder and the socket, and listens. Error: the system's, if no folder is usable or no
+    /// thread can be started.
+    pub(crate) fn open(offered: Offered) -> io::Result<AskSocket> {
         let (nonce, name) = (tree::nonce(), tree::nonce());
         let folder = socket_folder(&name[..12.min(name.len())])?;
         let (heard_in, heard) = bounded(32);
         let (open, closed) = bounded(0);
-        let socket =
-            AskSocket { folder, nonce, heard, _kept: heard_in.clone(), open: Some(open), callers: Callers::new(tool) };
+        let socket = AskSocket {
+            folder,
+            nonce,
+            heard,
+            _kept: heard_in.clone(),
+            open: Some(open),
+            callers: Callers::new(offered),
+        };
         // From here on dropping the value removes the folder, also after an error.
         let listener = UnixListener::bind(socket.folder.join(SOCKET))?;
         let nonce = socket.nonce.clone();

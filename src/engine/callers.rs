@@ -1,10 +1,13 @@
 //! The callers of the ask-server: the connections to its socket, and the calls that wait for the user's answers. Moves no
 //! bytes: events in; lines for the connections and questions for the run out.
 
+use crate::agent::Offered;
 use crate::agent::Reply;
 use crate::agent::mcp::{Out, RequestId, Server};
 use crate::protocol::limits::KEPT_BYTES;
 use crate::protocol::question::Ask;
+use crate::protocol::schema::Mismatch;
+use crate::protocol::text::Json;
 use crossbeam_channel::Sender;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -32,13 +35,14 @@ pub enum AskOutcome {
     Asked(u64, Vec<Ask>),
     /// The caller no longer waits for the answers.
     Withdrawn(u64),
+    /// The model submitted its result: the result, or the reasons why it does not fit.
+    Submitted(Result<Json, Vec<Mismatch>>),
 }
 
 /// All connections and calls.
 #[derive(Debug)]
 pub struct Callers {
-    /// The name of the tool that is offered.
-    tool: &'static str,
+    offered: Offered,
     peers: HashMap<u64, Peer>,
     calls: BTreeMap<u64, Call>,
     /// The number of calls so far.
@@ -85,16 +89,24 @@ impl Peer {
 }
 
 impl Callers {
-    /// Begins without a connection. `tool`: the name of the offered tool.
-    pub fn new(tool: &'static str) -> Callers {
-        Callers { tool, peers: HashMap::new(), calls: BTreeMap::new(), count: 0, progress_at: None, budget: KEPT_BYTES }
+    /// Begins without a connection.
+    pub fn new(offered: impl Into<Offered>) -> Callers {
+        Callers {
+            offered: offered.into(),
+            peers: HashMap::new(),
+            calls: BTreeMap::new(),
+            count: 0,
+            progress_at: None,
+            budget: KEPT_BYTES,
+        }
     }
 
     /// Handles an event. Returns its meaning for the run.
     pub fn hear(&mut self, heard: AskEvent, now: Instant) -> Vec<AskOutcome> {
         match heard {
             AskEvent::Came(from, lines) => {
-                self.peers.insert(from, Peer { lines, lengths: VecDeque::new(), server: Server::new(self.tool) });
+                let server = Server::new(self.offered.clone());
+                self.peers.insert(from, Peer { lines, lengths: VecDeque::new(), server });
                 Vec::new()
             }
             AskEvent::Line(from, line) => {
@@ -114,6 +126,11 @@ impl Callers {
         match out {
             Out::Nothing => Vec::new(),
             Out::Send(line) => self.send(from, line),
+            Out::Submitted(line, result) => {
+                let mut outcomes = vec![AskOutcome::Submitted(result)];
+                outcomes.extend(self.send(from, line));
+                outcomes
+            }
             Out::Ask(id, _) if self.kept() + bytes > self.budget => {
                 let line = self.peers.get_mut(&from).map(|peer| peer.server.refuse(&id));
                 line.map_or_else(Vec::new, |line| self.send(from, line))
@@ -213,7 +230,7 @@ mod tests {
         let line = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string();
         match callers.hear(AskEvent::Line(from, line), Instant::now()).pop()? {
             AskOutcome::Asked(call, _) => Some(call),
-            AskOutcome::Withdrawn(_) => None,
+            AskOutcome::Withdrawn(_) | AskOutcome::Submitted(_) => None,
         }
     }
 

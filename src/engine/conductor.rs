@@ -346,6 +346,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
         self.step(match outcome {
             AskOutcome::Asked(call, asks) => Event::ToolAsk { call, asks },
             AskOutcome::Withdrawn(call) => Event::ToolAskWithdrawn { call },
+            AskOutcome::Submitted(result) => Event::Submitted(result),
         });
     }
 

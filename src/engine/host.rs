@@ -4,7 +4,7 @@ use super::ask_socket::AskSocket;
 use super::callers::{AskEvent, Callers};
 use super::changes::{Waiting, Watch};
 use super::machine::{Departed, Machine};
-use crate::agent::{Launch, Reply};
+use crate::agent::{Launch, Offered, Reply};
 use crate::io::files::open_regular;
 use crate::io::signals::stop_ourselves;
 use crate::process::batch::Lines;
@@ -379,8 +379,8 @@ impl Machine for Host {
         tree::nonce().chars().take(NAME_DIGITS).collect()
     }
 
-    fn offer(&mut self, tool: &'static str) -> Option<McpServer> {
-        self.asking = AskSocket::open(tool).ok();
+    fn offer(&mut self, tools: Offered) -> Option<McpServer> {
+        self.asking = AskSocket::open(tools).ok();
         self.asking.as_ref().and_then(AskSocket::server)
     }
 

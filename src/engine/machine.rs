@@ -1,6 +1,6 @@
 //! The machine that a run uses. The real one is [`super::host::Host`]; tests use one without processes and clocks.
 
-use crate::agent::{Launch, Reply};
+use crate::agent::{Launch, Offered, Reply};
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::PathFact;
@@ -45,8 +45,8 @@ pub trait Machine {
     fn nonce(&self) -> String {
         String::new()
     }
-    /// Offers the model the tool `ask_user` under the name `tool`. `None`: this machine cannot offer it.
-    fn offer(&mut self, tool: &'static str) -> Option<McpServer>;
+    /// Offers the model these tools. `None`: this machine cannot offer them.
+    fn offer(&mut self, tools: Offered) -> Option<McpServer>;
     /// Answers a call of the tool.
     fn reply(&mut self, call: u64, replies: &[Reply]);
     /// Ends a call of the tool without an answer.

@@ -6,7 +6,7 @@ use super::host::Host;
 use super::images;
 use super::machine::Machine;
 use crate::agent::registry::{Agent, Agents};
-use crate::agent::{Driver, ask_user};
+use crate::agent::{Driver, Offered, ResultWay, ask_user};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::origins::Origins;
 use crate::protocol::question::{Given, PathFact};
@@ -40,11 +40,14 @@ pub(super) fn start(
     short_secrets: usize,
     machine: &mut impl Machine,
 ) -> Start {
-    let tool = driver.asks_by(&settings);
+    let ask = driver.asks_by(&settings);
+    let by_tool = driver.result_way(&settings) == ResultWay::Tool;
+    let result = settings.output_schema.clone().filter(|_| by_tool);
     settings.nonce = machine.nonce();
     let name = ask_user::server_name(&settings);
-    settings.ask_server = tool.and_then(|tool| machine.offer(tool)).map(|server| McpServer { name, ..server });
-    let asking_failed = tool.is_some() && settings.ask_server.is_none();
+    let server = if ask.is_some() || by_tool { machine.offer(Offered { ask, result }) } else { None };
+    settings.ask_server = server.map(|server| McpServer { name, ..server });
+    let asking_failed = ask.is_some() && settings.ask_server.is_none();
     Start {
         settings,
         driver,

@@ -8,7 +8,7 @@ mod format;
 mod nodes;
 
 use self::nodes::{Reader, SchemaNode};
-use super::limits::VIOLATIONS;
+use super::json::map_strings;
 use super::text::{Json, Text};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -54,17 +54,24 @@ impl OutputSchema {
             return Err(EXPECTED);
         }
         let (nodes, unchecked) = Reader::read(&value)?;
-        Ok(OutputSchema { raw: raw.to_owned(), nodes: nodes.into(), unchecked: unchecked.into() })
+        // On one line, because agents read lines.
+        let line = map_strings(raw.get(), &mut str::to_owned);
+        let raw = RawValue::from_string(line).map_err(|_| EXPECTED)?;
+        Ok(OutputSchema { raw, nodes: nodes.into(), unchecked: unchecked.into() })
     }
 
-    /// The schema as it was given.
+    /// The schema on one line.
     pub fn get(&self) -> &str {
         self.raw.get()
     }
 
-    /// The schema as a value.
-    pub fn value(&self) -> Value {
-        serde_json::from_str(self.raw.get()).unwrap_or_default()
+    /// The schema of the results that are objects, with its properties in their order.
+    pub fn of_objects(&self) -> Box<RawValue> {
+        let typed = self.nodes.first().is_some_and(SchemaNode::has_type);
+        let rest = self.get().trim_start().strip_prefix('{').filter(|_| !typed);
+        let Some(rest) = rest else { return self.raw.clone() };
+        let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+        RawValue::from_string(format!("{{\"type\":\"object\"{comma}{rest}")).unwrap_or_else(|_| self.raw.clone())
     }
 
     /// The keywords of the schema that a check ignores.
@@ -72,18 +79,18 @@ impl OutputSchema {
         &self.unchecked
     }
 
-    /// Whether every result is an object, as the input of a tool must be.
-    pub fn wants_object(&self) -> bool {
-        self.nodes.first().is_some_and(SchemaNode::wants_object)
+    /// Whether a result may be an object, as the input of a tool must be.
+    pub fn takes_object(&self) -> bool {
+        self.nodes.first().is_some_and(SchemaNode::takes_object)
     }
 
     /// Whether a provider accepts the schema as the format of an answer: each object names all its properties, and
     /// requires them.
     pub fn is_strict(&self) -> bool {
-        self.wants_object() && self.unchecked.is_empty() && self.nodes.iter().all(SchemaNode::is_strict)
+        self.takes_object() && self.unchecked.is_empty() && self.nodes.iter().all(SchemaNode::is_strict)
     }
 
-    /// Checks a result. Returns at most [`VIOLATIONS`] violations; empty: it fits.
+    /// Checks a result. Returns at most [`super::limits::VIOLATIONS`] violations; empty: it fits.
     pub fn check(&self, result: &Json) -> Vec<Mismatch> {
         match serde_json::from_str(result.unredacted()) {
             Ok(value) => check::violations(&self.nodes, &value),

@@ -153,6 +153,12 @@ impl fmt::Debug for Text {
 #[derive(Clone)]
 pub struct Json(Box<RawValue>);
 
+impl PartialEq for Json {
+    fn eq(&self, other: &Json) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
 impl Json {
     /// Whether common readers of JSON may fail on it: it nests deeper than [`DEPTH`], or a number is beyond the range of
     /// a double.

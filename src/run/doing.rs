@@ -116,6 +116,7 @@ impl Live {
                 self.withdraw(Some(&Asker::Agent(key)));
                 self.running_again();
             }
+            agent::AgentEvent::ResultRefused(mismatch) => self.submitted(Err(vec![mismatch])),
             agent::AgentEvent::Retrying { text } => {
                 self.status(Status::Retrying, "The agent is retrying", None);
                 self.warn(Warning::AgentRetrying, text, None);
@@ -238,7 +239,7 @@ fn sign(event: &agent::AgentEvent) -> Sign {
     use agent::AgentEvent as Event;
     match event {
         Event::Text { .. } | Event::Tool { .. } | Event::Ask { .. } | Event::Plan(_) | Event::PlanText(_) => Sign::Work,
-        Event::Usage(_) | Event::Changed { .. } | Event::Retrying { .. } => Sign::Life,
+        Event::Usage(_) | Event::Changed { .. } | Event::ResultRefused(_) | Event::Retrying { .. } => Sign::Life,
         Event::Session { .. }
         | Event::ModelCalled
         | Event::Partial { .. }
@@ -270,6 +271,7 @@ fn said(event: &agent::AgentEvent) -> Option<Effect> {
         | Event::Changed { .. }
         | Event::Ask { .. }
         | Event::AskWithdrawn { .. }
+        | Event::ResultRefused(_)
         | Event::Retrying { .. }
         | Event::Warning(..)
         | Event::Unparsed

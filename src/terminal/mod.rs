@@ -24,7 +24,7 @@ mod work;
 pub use alert::Features;
 pub use screen::{Detail, Look};
 
-use crate::clean::{one_line, whole};
+use crate::clean::one_line;
 use crate::engine::{InAdvance, Outbox, Outgoing, Peer, Understood};
 use crate::io::front::is_in_front;
 use crate::io::inbox::RawLine;
@@ -80,6 +80,8 @@ pub struct TerminalFront {
     forgets: bool,
     /// Whether the run carries out a plan.
     implements: bool,
+    /// Whether stdout gets a structured result, and nothing else.
+    wants_result: bool,
     /// The number of times that something was shown.
     count: u64,
     /// The tool whose beginning was shown last, and the count at that time.
@@ -230,6 +232,7 @@ impl TerminalFront {
         let line = self.header(&name, started);
         self.forgets = started.capabilities.resume == Some(false);
         self.implements = started.workflow.as_ref().is_some_and(|it| it.name == WorkflowKind::Implement);
+        self.wants_result = started.settings.output_schema.is_some();
         self.work.begin(name, now);
         self.asking.set_limit(started.settings.question_timeout_s.duration());
         Shown::lines(line)
@@ -253,6 +256,9 @@ impl TerminalFront {
                 let text = self.speech.withdrawn(*message_id);
                 self.page.end();
                 Shown { text, ..Shown::lines("  (The agent withdrew its last message.)\n") }
+            }
+            About::Text { message_id, done, .. } if self.wants_result => {
+                Shown::lines(self.speech.thought(*message_id, progress.text.shown(), *done))
             }
             About::Text { message_id, done, .. } => {
                 let text = self.speech.text(*message_id, progress.text.shown(), *done, self.asking.is_open());
@@ -328,32 +334,27 @@ impl TerminalFront {
             let _ = writeln!(shown.lines, "* {title}: cancelled");
         }
         self.asking.end();
-        for breach in end.workflow.iter().flat_map(|workflow| &workflow.violations) {
-            let place = format!("{}:{}", breach.file.shown(), breach.line.unwrap_or_default());
-            let line = one_line(&format!("{place}: {}: {}", breach.rule, breach.text.shown()));
-            let _ = writeln!(shown.lines, "{line}");
-        }
+        shown.lines.extend(end.workflow.iter().flat_map(|workflow| &workflow.violations).map(words::breach));
         match &end.outcome {
             // The line of a workflow is the last one, whatever its agent said.
             Outcome::Completed { text, .. } if end.workflow.is_some() => {
                 shown.text = self.speech.text(MessageId::Result(0), text.shown(), true, false);
             }
+            Outcome::Completed { structured_output, .. } if self.wants_result => match structured_output {
+                Some(json) => shown.text = self.speech.text(MessageId::Result(0), json.shown().get(), true, false),
+                None => shown.lines.push_str(words::HIDDEN_RESULT),
+            },
             // An agent without streaming has its text in the result alone.
-            Outcome::Completed { text, structured_output, text_cut, .. } if !self.speech.said => {
-                let json = structured_output.as_ref().filter(|_| text.is_blank()).map(|json| json.shown().get());
-                let text = self.speech.text(MessageId::Result(0), json.unwrap_or(text.shown()), true, false);
-                shown.text = if json.is_some() { text } else { self.laid_out(text, true) };
-                if *text_cut {
-                    shown.lines.push_str("spektacular: warning: the answer was too long and was cut\n");
-                }
+            Outcome::Completed { text, text_cut, .. } if !self.speech.said => {
+                let text = self.speech.text(MessageId::Result(0), text.shown(), true, false);
+                shown.text = self.laid_out(text, true);
+                shown.lines.push_str(if *text_cut { words::CUT_ANSWER } else { "" });
             }
             Outcome::Completed { .. } => {}
             Outcome::Failed(failure) => {
                 let text = format!("spektacular: {}: {}", failure.code.name(), one_line(&words::failure(failure)));
                 let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Red, &text));
-                for told in [&failure.agent_message, &failure.stderr_tail].into_iter().flatten() {
-                    let _ = whole(told.shown()).lines().try_for_each(|line| writeln!(shown.lines, "  {line}"));
-                }
+                shown.lines.push_str(&words::details(failure));
             }
             Outcome::Cancelled { .. } => shown.lines.push_str("spektacular: cancelled\n"),
         }

@@ -1,7 +1,10 @@
 //! Errors in the words of a person at a terminal: flags in place of the fields that an orchestrator sends.
 
+use crate::clean::{one_line, whole};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::fields;
+use crate::protocol::outbound::Breach;
+use crate::protocol::schema::Mismatch;
 
 /// Words for an orchestrator, and their replacements for a person.
 const INSTEAD: &[(&str, &str)] = &[
@@ -24,6 +27,27 @@ pub(super) fn failure(failure: &Failure) -> String {
             .into();
     }
     sentence(&failure.message)
+}
+
+/// The line for a rule that a file of a workflow breaks.
+pub(super) fn breach(breach: &Breach) -> String {
+    let place = format!("{}:{}", breach.file.shown(), breach.line.unwrap_or_default());
+    one_line(&format!("{place}: {}: {}", breach.rule, breach.text.shown())) + "\n"
+}
+
+/// The warning after an answer that no frame can hold.
+pub(super) const CUT_ANSWER: &str = "spektacular: warning: the answer was too long and was cut\n";
+
+/// The warning in place of a structured result that a frame cannot show.
+pub(super) const HIDDEN_RESULT: &str = "spektacular: warning: the result nests too deeply or is too long to be shown\n";
+
+/// The lines below a failure's sentence: the mistakes in a result, and what the agent said.
+pub(super) fn details(failure: &Failure) -> String {
+    let place = |path: &str| if path.is_empty() { "the result".to_owned() } else { path.to_owned() };
+    let mistake = |Mismatch { path, text }: &Mismatch| one_line(&format!("{}: {}", place(path.shown()), text.shown()));
+    let told = [&failure.agent_message, &failure.stderr_tail].into_iter().flatten();
+    let told = told.flat_map(|told| whole(told.shown()).lines().map(str::to_owned).collect::<Vec<_>>());
+    failure.violations.iter().map(mistake).chain(told).map(|line| format!("  {line}\n")).collect()
 }
 
 /// A sentence with flags in place of fields: every name in backticks, and unquoted names that are not English words.

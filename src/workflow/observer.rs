@@ -117,6 +117,7 @@ impl Observer {
             | AgentEvent::Changed { .. }
             | AgentEvent::Ask { .. }
             | AgentEvent::AskWithdrawn { .. }
+            | AgentEvent::ResultRefused(_)
             | AgentEvent::Retrying { .. }
             | AgentEvent::Warning(..)
             | AgentEvent::Unparsed

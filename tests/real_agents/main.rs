@@ -24,6 +24,7 @@ mod images;
 mod limits;
 mod permissions;
 mod questions;
+mod results;
 mod scenario;
 mod sessions;
 mod stops;

@@ -54,7 +54,7 @@ pub(crate) struct Usage {
 }
 
 /// A tool call. `Tool` uses the agent's own terms. `Offered` calls the tool by which spektacular lets the model ask,
-/// whatever its name for this agent.
+/// whatever its name for this agent. `Result` is a structured result: by the tool for it, otherwise as JSON text.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Call {
@@ -73,6 +73,7 @@ pub(crate) enum Call {
         input: Value,
     },
     Offered(Value),
+    Result(Value),
 }
 
 #[derive(Clone, Deserialize)]
@@ -86,23 +87,19 @@ pub(crate) struct Question {
     pub(crate) multiple: bool,
 }
 
-impl Call {
-    /// Replaces `Offered` by the name under which this request offers the tool for questions.
-    pub(crate) fn named_as_in(self, request: &Value) -> Call {
-        let Call::Offered(input) = self else { return self };
-        let name = asking_tool(&request["tools"]).expect("no tool for questions is offered").to_owned();
-        Call::Tool { name, input }
-    }
-}
+/// The ends of the names of the tools for questions, and for results.
+const ASKING: &[&str] = &["ask_user", "ask_the_user"];
+const RESULT: &[&str] = &["submit_result", "StructuredOutput"];
 
-fn asking_tool(tools: &Value) -> Option<&str> {
-    let name = tools["name"].as_str().filter(|name| name.ends_with("ask_user") || name.ends_with("ask_the_user"));
+/// The first tool that a request offers under a name with one of these ends.
+fn offered<'a>(tools: &'a Value, ends: &[&str]) -> Option<&'a str> {
+    let name = tools["name"].as_str().filter(|name| ends.iter().any(|end| name.ends_with(end)));
     let inner: Vec<&Value> = match tools {
         Value::Array(all) => all.iter().collect(),
         Value::Object(all) => all.values().collect(),
         _ => Vec::new(),
     };
-    name.or_else(|| inner.into_iter().find_map(asking_tool))
+    name.or_else(|| inner.into_iter().find_map(|tool| offered(tool, ends)))
 }
 
 impl Default for Usage {
@@ -118,6 +115,26 @@ fn the_end() -> Reply {
 impl Reply {
     pub(crate) fn saying(text: &str) -> Reply {
         Reply { say: vec![text.into()], ..Reply::default() }
+    }
+
+    /// The reply with the names under which this request offers the tools of spektacular.
+    #[track_caller]
+    pub(crate) fn named_as_in(mut self, request: &Value) -> Reply {
+        let tool = |ends: &[&str]| offered(&request["tools"], ends).map(str::to_owned);
+        for call in std::mem::take(&mut self.calls) {
+            match call {
+                Call::Offered(input) => {
+                    let name = tool(ASKING).expect("no tool for questions is offered");
+                    self.calls.push(Call::Tool { name, input });
+                }
+                Call::Result(input) => match tool(RESULT) {
+                    Some(name) => self.calls.push(Call::Tool { name, input }),
+                    None => self.say.push(input.to_string()),
+                },
+                other => self.calls.push(other),
+            }
+        }
+        self
     }
 }
 

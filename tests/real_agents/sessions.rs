@@ -1,4 +1,4 @@
-//! The fields of run.start with real agents: prompts, models, sessions, budgets, structured results. Sub-agents too.
+//! The fields of run.start with real agents: prompts, models, sessions, budgets. Sub-agents too.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,8 +13,6 @@ rows!(resume_unknown prompt_is_text model_and_system_prompt);
 rows!(of mode: opencode OpenCode, claude Claude, claude_old OldClaude);
 rows!(of mode_unknown: opencode OpenCode, claude Claude);
 rows!(of tools_not_allowed: claude Claude);
-rows!(of structured_by_tool: claude Claude);
-rows!(of structured_by_text: codex Codex);
 rows!(of budget_of_turns: claude Claude);
 rows!(of sub_agent_names_its_call: claude Claude);
 rows!(of sub_agent_counts: claude Claude);
@@ -113,26 +111,6 @@ fn resume_unknown(agent: Agent) {
         run.outcome.failed("session_not_found");
         assert!(run.stub().conversation().is_empty(), "the model was asked all the same");
     }
-}
-
-/// A structured result through the agent's own tool.
-fn structured_by_tool(agent: Agent) {
-    structured(agent, "structured");
-}
-
-/// A structured result in the model's text.
-fn structured_by_text(agent: Agent) {
-    structured(agent, "structured_text");
-}
-
-#[track_caller]
-fn structured(agent: Agent, scenario: &str) {
-    let schema = json!({"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"],
-        "additionalProperties": false});
-    let run = run(Lab::new(agent, scenario), json!({"output_schema": schema}), Vec::new());
-    let payload = run.outcome.completed();
-    assert_eq!(payload["structured_output"], json!({"answer": 42}));
-    assert_eq!(payload["stop_reason"], "end_turn");
 }
 
 fn budget_of_turns(agent: Agent) {

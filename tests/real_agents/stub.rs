@@ -141,8 +141,7 @@ impl State {
                 return self.refuse(&refusal, &mut out);
             }
         };
-        let calls = reply.calls.into_iter().map(|call| call.named_as_in(&body)).collect();
-        let reply = Reply { calls, ..reply };
+        let reply = reply.named_as_in(&body);
         self.play(&Answer { reply, number, body: &body, cwd: &self.cwd }, stream, &mut out)
     }
 

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use support::agent::{SESSION, Script, question};
+use support::agent::{SESSION, Script, question, success};
 use support::{Case, Outcome, Session};
 
 const PROMPT: [&str; 2] = ["--prompt", "go"];
@@ -313,7 +313,9 @@ fn policies_are_written_in_pairs() {
 fn a_schema_and_servers_come_from_files_too() {
     let servers = r#"{"mcpServers":{"rare-server":{"type":"stdio","command":"/bin/true"}}}"#;
     let case = |args: &[&str]| {
-        let case = Case::with(Script::hello()).args(&PROMPT).args(args);
+        let mut result = success("done");
+        result["structured_output"] = json!({});
+        let case = Case::with(Script::new().out(&result).sh("listen")).args(&PROMPT).args(args);
         fs::write(case.path("work/servers.json"), servers).unwrap();
         fs::write(case.path("work/schema.json"), r#"{"type":"object","title":"rare-schema"}"#).unwrap();
         fs::write(case.path("work/broken.json"), "{\n \"zq-bad-7731\"").unwrap();
@@ -346,8 +348,8 @@ fn a_schema_and_servers_come_from_files_too() {
     // A dry run and a run with messages on stdin read the files too.
     let done = case(&[]).cli(&["--dry-run", "--mcp-servers", "@servers.json"]);
     assert!(String::from_utf8_lossy(&done.stdout).contains("rare-server"));
-    let mut session = Case::with(Script::hello()).args(&["--output-schema", "@schema.json"]).spawn();
-    fs::write(session.case.path("work/schema.json"), "{}").unwrap();
+    let mut session = Case::with(Script::hello()).args(&["--mcp-servers", "@servers.json"]).spawn();
+    fs::write(session.case.path("work/servers.json"), servers).unwrap();
     session.start(json!({}));
     session.finish();
 }

@@ -91,3 +91,27 @@ fn the_names_in_violations_are_redacted_and_their_number_is_limited() {
     assert_eq!(violations.as_array().unwrap().len(), 20);
     assert_eq!(violations[0], json!({"path": "/[redacted]-0", "text": "must be of the type string (type)"}));
 }
+
+#[test]
+fn a_person_gets_the_result_alone_on_stdout() {
+    let schema = schema().to_string();
+    let args = ["--output-schema", schema.as_str(), "Count"];
+    let output = structured(json!({"otters": 7, "names": ["a b"]}));
+    let script = || Script::new().say("msg_1", "I count.").say("msg_2", "Seven otters.").out(&output).sh("listen");
+    // The exit code, stdout and stderr.
+    let told = |script: Script, args: &[&str]| {
+        let done = Case::with(script).cli(args);
+        let [stdout, stderr] = [done.stdout, done.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        (done.status.code(), stdout, stderr)
+    };
+    let line = "{\"names\":[\"a b\"],\"otters\":7}\n".to_owned();
+    let (code, stdout, stderr) = told(script(), &args);
+    assert_eq!((code, &stdout), (Some(0), &line));
+    assert!(stderr.contains("I count.\nSeven otters.\n"), "{stderr}");
+    assert_eq!(told(script(), &[&["--quiet"], &args[..]].concat()), (Some(0), line, String::new()));
+    let bad = |script: Script| script.out(&structured(json!({}))).sh("prompt");
+    let script = bad(bad(Script::new())).out(&structured(json!({"otters": "x"}))).sh("listen");
+    let (code, stdout, stderr) = told(script, &args);
+    assert_eq!((code, stdout.as_str()), (Some(1), ""));
+    assert!(stderr.contains("\n  /otters: must be of the type integer (type)\n"), "{stderr}");
+}

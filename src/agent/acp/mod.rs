@@ -31,12 +31,13 @@ use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, Launch, LaunchFile, Line, MessageKey, Reply, Turn, TurnOver, Wants,
-    ask_user, without_effect,
+    AgentEvent, AskKey, Base, CallKey, Driver, Launch, LaunchFile, Line, MessageKey, Reply, ResultWay, Turn, TurnOver,
+    Wants, ask_user, result, without_effect,
 };
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
 use crate::protocol::request::Settings;
+use crate::protocol::schema::OutputSchema;
 use crate::protocol::words::{QuestionKind, ToolState};
 use serde_json::json;
 use std::path::PathBuf;
@@ -87,9 +88,9 @@ pub(crate) struct Acp {
     used: Usage,
     /// Whether the tokens of a turn are unknown.
     uncounted: bool,
-    /// Whether the model is offered our tool to ask the user.
-    offers_asking: bool,
-    /// The name of that tool's server.
+    /// The names of our own tools that the model is offered.
+    own_tools: Vec<&'static str>,
+    /// The name of their server.
     ask_server: String,
 }
 
@@ -123,7 +124,7 @@ impl Acp {
             called: false,
             used: Usage::default(),
             uncounted: false,
-            offers_asking: false,
+            own_tools: Vec::new(),
             ask_server: String::new(),
         }
     }
@@ -231,7 +232,7 @@ impl Driver for Acp {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            questions: match self.offers_asking {
+            questions: match self.own_tools.contains(&self.profile.ask_tool) {
                 true => QuestionKind::ALL.to_vec(),
                 false => vec![QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
             },
@@ -270,14 +271,17 @@ impl Driver for Acp {
         self.start = SessionSetup::new(settings, self.profile);
         self.cwd.clone_from(&settings.cwd);
         self.wants = Wants::of(settings);
-        self.offers_asking = settings.ask_server.is_some();
+        if settings.ask_server.is_some() {
+            self.own_tools.extend(self.asks_by(settings));
+            self.own_tools.extend((self.result_way(settings) == ResultWay::Tool).then_some(result::TOOL));
+        }
         self.ask_server = ask_user::server_name(settings);
         ask_user::warn_if_taken(settings, turn);
         let mut first = Turn::default();
         self.initialize(&mut first);
         let mut env: Vec<(String, String)> =
             self.profile.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let rules = ToolRules::new(settings, self.profile.ask_tool);
+        let rules = ToolRules::new(settings, &self.own_tools);
         let mut files = Vec::new();
         match self.profile.rules {
             Some(RuleFormat::OpenCode) => env.push(("OPENCODE_PERMISSION".into(), rules.opencode())),
@@ -348,6 +352,13 @@ impl Driver for Acp {
 
     fn asks_by(&self, settings: &Settings) -> Option<&'static str> {
         ask_user::is_wanted(settings).then_some(self.profile.ask_tool)
+    }
+
+    /// A call of our tool must be known as such, so that it needs no permission.
+    fn result_way(&self, settings: &Settings) -> ResultWay {
+        let takes_object = settings.output_schema.as_ref().is_some_and(OutputSchema::takes_object);
+        let is_known = self.profile.own_call.is_some() && !ask_user::is_taken(&settings.mcp_servers);
+        if takes_object && is_known { ResultWay::Tool } else { ResultWay::Text }
     }
 
     fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {

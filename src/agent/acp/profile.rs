@@ -33,9 +33,9 @@ pub(crate) struct Profile {
     pub(super) searches_cwd: bool,
     /// Whether a denied permission ends its turn.
     pub(super) stops_when_denied: bool,
-    /// The name of our own tool.
+    /// The name of our own tool to ask the user.
     pub(super) ask_tool: &'static str,
-    /// The signs of a call of our own tool. `None`: unknown, so that such a call needs permission like any other.
+    /// The signs of a call of one of our own tools. `None`: unknown, so that such a call needs permission like any other.
     pub(super) own_call: Option<OwnCall>,
     /// The format of the rules that limit its tools. `None`: it has none that we know.
     pub(super) rules: Option<RuleFormat>,
@@ -47,23 +47,30 @@ pub(crate) struct Profile {
     pub(crate) native: &'static Native,
 }
 
-/// The signs of a call of our own tool. The agents join a server's and a tool's name, so a tool of another server could
+/// The signs of a call of one of our own tools. The agents join a server's and a tool's name, so a tool of another server could
 /// have the same name. Therefore our server's name has a random part, and title and id must both match.
 #[derive(Debug)]
 pub(super) struct OwnCall {
-    /// The title of the call, with [`SERVER`] in place of the server's name.
+    /// The title of the call, with [`SERVER`] and [`TOOL`] in place of the names.
     pub(super) title: &'static str,
-    /// The prefix of the call's id, with [`SERVER`] in place of the server's name.
+    /// The prefix of the call's id, with [`SERVER`] and [`TOOL`] in place of the names.
     pub(super) id: &'static str,
 }
 
 /// The placeholder for our server's name in the texts of a profile.
 pub(super) const SERVER: &str = "{server}";
+/// The placeholder for our tool's name.
+pub(super) const TOOL: &str = "{tool}";
 
 impl OwnCall {
+    /// Whether the id of a call is that of our own tool. A title is missing where the agent refused the input itself.
+    pub(super) fn is_id(&self, server: &str, tool: &str, id: &str) -> bool {
+        !self.id.is_empty() && id.starts_with(&self.id.replace(SERVER, server).replace(TOOL, tool))
+    }
+
     /// Whether the first message about a call describes a call of our own tool. The agents' own tools have other kinds.
-    pub(super) fn fits(&self, server: &str, id: &str, title: Option<&str>, kind: Option<&str>) -> bool {
-        let named = |text: &str| text.replace(SERVER, server);
+    pub(super) fn fits(&self, server: &str, tool: &str, id: &str, title: Option<&str>, kind: Option<&str>) -> bool {
+        let named = |text: &str| text.replace(SERVER, server).replace(TOOL, tool);
         // The kind comes first, because it decides for most calls.
         matches!(kind, None | Some("other")) && title == Some(&named(self.title)) && id.starts_with(&named(self.id))
     }
@@ -101,7 +108,7 @@ pub(crate) static GEMINI: Profile = Profile {
     stops_when_denied: false,
     // Gemini hides every tool named ask_user, because it has its own, which it does not offer over ACP.
     ask_tool: "ask_the_user",
-    own_call: Some(OwnCall { title: "ask_the_user ({server} MCP Server)", id: "mcp_{server}_ask_the_user__" }),
+    own_call: Some(OwnCall { title: "{tool} ({server} MCP Server)", id: "mcp_{server}_{tool}__" }),
     rules: Some(RuleFormat::Gemini),
     leaves_servers: false,
     counts_turns: true,
@@ -124,7 +131,7 @@ pub(crate) static OPENCODE: Profile = Profile {
     searches_cwd: true,
     stops_when_denied: true,
     ask_tool: ask_user::TOOL,
-    own_call: Some(OwnCall { title: "{server}_ask_user", id: "" }),
+    own_call: Some(OwnCall { title: "{server}_{tool}", id: "" }),
     rules: Some(RuleFormat::OpenCode),
     leaves_servers: true,
     counts_turns: false,

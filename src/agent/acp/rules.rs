@@ -14,25 +14,24 @@ pub(super) enum RuleFormat {
     Gemini,
 }
 
-/// The limits that the rules must keep, and the exception for our own tool.
+/// The limits that the rules must keep, and the exceptions for our own tools.
 #[derive(Debug)]
 pub(super) struct ToolRules<'a> {
     allowed: Option<&'a [String]>,
     disallowed: &'a [String],
     read_only: bool,
-    /// The server and the name of our own tool, if it is offered.
-    own_tool: Option<(String, &'static str)>,
+    /// The server and the name of each of our own tools.
+    own_tools: Vec<(String, &'static str)>,
 }
 
 impl<'a> ToolRules<'a> {
-    /// `ask_tool`: the agent's name for our own tool.
-    pub(super) fn new(settings: &'a Settings, ask_tool: &'static str) -> ToolRules<'a> {
-        let offered = settings.ask_server.is_some();
+    /// `own_tools`: the names of our own tools.
+    pub(super) fn new(settings: &'a Settings, own_tools: &[&'static str]) -> ToolRules<'a> {
         ToolRules {
             allowed: settings.allowed_tools.as_deref(),
             disallowed: settings.disallowed_tools.as_deref().unwrap_or_default(),
             read_only: settings.permissions.is_read_only(),
-            own_tool: offered.then(|| (ask_user::server_name(settings), ask_tool)),
+            own_tools: own_tools.iter().map(|tool| (ask_user::server_name(settings), *tool)).collect(),
         }
     }
 
@@ -77,7 +76,7 @@ impl<'a> ToolRules<'a> {
                 rules.push((name.clone(), "deny"));
             }
         }
-        rules.extend(self.own_tool.iter().map(|(server, tool)| (format!("{server}_{tool}"), "allow")));
+        rules.extend(self.own_tools.iter().map(|(server, tool)| (format!("{server}_{tool}"), "allow")));
         let rules: Vec<String> = rules.iter().map(|(tool, rule)| format!("{}:\"{rule}\"", to_line(tool))).collect();
         format!("{{{}}}", rules.join(","))
     }
@@ -87,30 +86,27 @@ impl<'a> ToolRules<'a> {
     pub(super) fn gemini(&self) -> Option<String> {
         const READS: [&str; 5] = ["read_file", "read_many_files", "list_directory", "glob", "grep_search"];
         let mut text = String::new();
-        let mut rule = |server: Option<&str>, tool: &str, decision: &str, priority: u32| {
-            let server = server.map(|server| format!("mcpName = {}\n", to_line(&server))).unwrap_or_default();
-            let _ = writeln!(
-                text,
-                "[[rule]]\n{server}toolName = {}\ndecision = \"{decision}\"\npriority = {priority}",
-                to_line(&tool)
-            );
+        let mut rule = |tool: &str, decision: &str, priority: u32| {
+            let tool = to_line(&tool);
+            let _ = writeln!(text, "[[rule]]\ntoolName = {tool}\ndecision = \"{decision}\"\npriority = {priority}");
         };
         if !self.read_only && self.allowed.is_none() && self.disallowed.is_empty() {
             return None;
         }
         if self.read_only || self.allowed.is_some() {
-            rule(None, "*", "deny", 900);
+            rule("*", "deny", 900);
         }
         if self.read_only {
-            READS.iter().filter(|tool| self.leaves(tool)).for_each(|tool| rule(None, tool, "allow", 910));
+            READS.iter().filter(|tool| self.leaves(tool)).for_each(|tool| rule(tool, "allow", 910));
         } else {
             for tool in self.allowed.unwrap_or_default() {
-                rule(None, tool, if READS.contains(&tool.as_str()) { "allow" } else { "ask_user" }, 910);
+                rule(tool, if READS.contains(&tool.as_str()) { "allow" } else { "ask_user" }, 910);
             }
         }
-        self.disallowed.iter().for_each(|tool| rule(None, tool, "deny", 920));
-        if let Some((server, tool)) = &self.own_tool {
-            rule(Some(server), tool, "allow", 930);
+        self.disallowed.iter().for_each(|tool| rule(tool, "deny", 920));
+        for (server, tool) in &self.own_tools {
+            // By its whole name: with `mcpName`, Gemini offers the tool and then denies each call.
+            rule(&format!("mcp_{server}_{tool}"), "allow", 930);
         }
         Some(text)
     }
@@ -126,12 +122,13 @@ mod tests {
 
     #[test]
     fn opencode_asks_for_everything_that_is_not_excluded() {
-        let own_tool = Some(("spektacular_1".to_owned(), "ask_user"));
-        let rules = ToolRules { allowed: None, disallowed: &[], read_only: false, own_tool };
+        let own_tools = vec![("spektacular_1".to_owned(), "ask_user")];
+        let rules = ToolRules { allowed: None, disallowed: &[], read_only: false, own_tools };
         let all = r#"{"*":"ask","bash":"ask","edit":"ask","webfetch":"ask","task":"ask","external_directory":"ask","#;
         assert_eq!(rules.opencode(), format!("{all}\"spektacular_1_ask_user\":\"allow\"}}"));
         let (allowed, disallowed) = (names(&["read", "write", "scales_weigh"]), names(&["bash", "a\"b"]));
-        let lists = ToolRules { allowed: Some(&allowed), disallowed: &disallowed, read_only: false, own_tool: None };
+        let lists =
+            ToolRules { allowed: Some(&allowed), disallowed: &disallowed, read_only: false, own_tools: Vec::new() };
         let text = lists.opencode();
         for part in [
             r#""*":"deny""#,
@@ -144,7 +141,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }
-        let reads = ToolRules { allowed: None, disallowed: &[], read_only: true, own_tool: None }.opencode();
+        let reads = ToolRules { allowed: None, disallowed: &[], read_only: true, own_tools: Vec::new() }.opencode();
         for part in [r#""*":"deny""#, r#""bash":"deny""#, r#""edit":"deny""#, r#""read":"allow""#, r#""grep":"allow""#]
         {
             assert!(reads.contains(part), "{part} is not in {reads}");
@@ -153,14 +150,16 @@ mod tests {
 
     #[test]
     fn gemini_gets_a_policy_only_if_something_is_limited() {
-        let none = ToolRules { allowed: None, disallowed: &[], read_only: false, own_tool: None };
+        let none = ToolRules { allowed: None, disallowed: &[], read_only: false, own_tools: Vec::new() };
         assert_eq!(none.gemini(), None);
         let disallowed = names(&["run_shell_command", "a\"\n[[rule]]"]);
-        let text =
-            ToolRules { disallowed: &disallowed, read_only: true, own_tool: None, allowed: None }.gemini().unwrap();
+        let own_tools = vec![("spektacular-1".to_owned(), "submit_result")];
+        let text = ToolRules { disallowed: &disallowed, read_only: true, own_tools, allowed: None }.gemini().unwrap();
         assert!(text.starts_with("[[rule]]\ntoolName = \"*\"\ndecision = \"deny\"\npriority = 900\n"), "{text}");
         assert!(text.contains("toolName = \"read_file\"\ndecision = \"allow\"\npriority = 910\n"), "{text}");
         assert!(text.contains("toolName = \"run_shell_command\"\ndecision = \"deny\"\npriority = 920\n"), "{text}");
+        let own = "toolName = \"mcp_spektacular-1_submit_result\"\ndecision = \"allow\"\npriority = 930\n";
+        assert!(text.contains(own), "{text}");
         assert!(text.contains("toolName = \"a\\\"\\n[[rule]]\""), "{text}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod always;
 mod limits;
+mod results;
 
 use super::Acp;
 use super::profile::{GEMINI, GENERIC, OPENCODE, Profile};
@@ -258,7 +259,7 @@ fn a_question_is_withdrawn_when_its_call_fails_and_when_the_turn_ends() {
 /// A driver whose model is offered our tool, in a turn.
 fn asking(profile: &'static Profile) -> Acp {
     let mut driver = in_a_turn(profile);
-    driver.offers_asking = true;
+    driver.own_tools = vec![driver.profile.ask_tool, "submit_result"];
     driver.ask_server = "spektacular-1a2b".into();
     driver
 }

@@ -2,10 +2,12 @@
 
 use super::Acp;
 use super::call::{Call, Diff, INPUT_BYTES, LABEL_BYTES, texts};
+use super::profile::OwnCall;
 use super::session::Phase;
 use crate::agent::json::{Object, Raw};
-use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, plan_entry};
+use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, plan_entry, result};
 use crate::protocol::outbound::{FileEdit, Place, Text, ToolFacts};
+use crate::protocol::schema::Mismatch;
 use crate::protocol::words::{Action, Category, ToolState};
 use std::borrow::Cow;
 use std::path::Path;
@@ -139,8 +141,11 @@ impl Acp {
         let names = self.profile.names_tools;
         let (cwd, servers) = (&self.cwd, &self.start.server_names);
         // Only the first title counts: a later one may be in the model's own words.
-        let own = self.profile.own_call.as_ref().filter(|_| first && self.offers_asking);
-        let own = own.is_some_and(|own| own.fits(&self.ask_server, &id, title.as_deref(), kind.as_deref()));
+        let own = self.profile.own_call.as_ref().filter(|_| first);
+        let mut tools = self.own_tools.iter();
+        let fits =
+            |tool: &&str, own: &OwnCall| own.fits(&self.ask_server, tool, &id, title.as_deref(), kind.as_deref());
+        let own = own.is_some_and(|own| tools.any(|tool| fits(tool, own)));
         let mut call = known.unwrap_or_default();
         call.own |= own;
         if first && names && about.is("status", "pending") {
@@ -200,6 +205,12 @@ impl Acp {
             return Some(());
         }
         let known = call.is_some_and(|call| call.shown);
+        if call.is_none() && status == "failed" && self.refuses_result(&id, update) {
+            let text = texts(update).next().unwrap_or_default();
+            turn.events.push(AgentEvent::ResultRefused(refusal(&text)));
+            self.finished.add(&id);
+            return Some(());
+        }
         // The title of the final update may describe a different thing.
         if !(over && known) {
             self.learn(update)?;
@@ -222,6 +233,12 @@ impl Acp {
             self.tool_over(&id, update, status == "failed", turn);
         }
         Some(())
+    }
+
+    /// Whether the agent refused a call of our tool for results because of its input.
+    fn refuses_result(&self, id: &str, update: &Object<'_>) -> bool {
+        let own = self.profile.own_call.as_ref().filter(|_| self.own_tools.contains(&result::TOOL));
+        update.str("title").is_none() && own.is_some_and(|own| own.is_id(&self.ask_server, result::TOOL, id))
     }
 
     fn tool_over(&mut self, id: &str, update: &Object<'_>, failed: bool, turn: &mut Turn) {
@@ -280,6 +297,14 @@ impl Acp {
         if self.calls.remove(id).is_some() {
             self.finished.add(id);
         }
+    }
+}
+
+/// The reason why an agent refused an input: `params/a must be integer`.
+fn refusal(text: &str) -> Mismatch {
+    match text.strip_prefix("params").and_then(|text| text.split_once(' ')) {
+        Some((path, text)) => Mismatch { path: path.into(), text: text.into() },
+        None => Mismatch::of_whole(text),
     }
 }
 

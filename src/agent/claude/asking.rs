@@ -51,6 +51,8 @@ impl Claude {
         match self.server.message(message.get()) {
             Out::Send(reply) => turn.send.push(response(&id, &reply)),
             Out::Nothing => turn.send.push(response(&id, &mcp::nothing())),
+            // Claude Code has a tool of its own for the result.
+            Out::Submitted(reply, _) => turn.send.push(response(&id, &reply)),
             Out::Ask(call, asks) => {
                 let key = AskKey(id);
                 self.asked.insert(key.clone(), call);

@@ -45,7 +45,7 @@ pub(super) fn arguments(
         ("system_prompt", "--append-system-prompt", settings.system_prompt.clone()),
         ("max_turns", "--max-turns", settings.max_turns.map(|n| n.to_string())),
         ("max_cost_usd", "--max-budget-usd", settings.max_cost_usd.map(|n| n.to_string())),
-        ("output_schema", "--json-schema", schema(settings).map(|schema| schema.get().to_owned())),
+        ("output_schema", "--json-schema", schema(settings).map(|schema| schema.of_objects().get().to_owned())),
         ("mcp_servers", "--mcp-config", mcp_config(&settings.mcp_servers, asking)),
     ];
     for (field, flag, value) in texts {
@@ -87,7 +87,7 @@ fn mcp_config(servers: &[McpServer], asking: Option<(String, Value)>) -> Option<
 
 /// The schema for Claude Code's own structured result, which is always an object.
 pub(super) fn schema(settings: &Settings) -> Option<&OutputSchema> {
-    settings.output_schema.as_ref().filter(|schema| schema.wants_object())
+    settings.output_schema.as_ref().filter(|schema| schema.takes_object())
 }
 
 /// The variables to add to Claude Code's environment.

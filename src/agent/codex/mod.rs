@@ -33,7 +33,10 @@ use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::question::Asks;
 use crate::protocol::request::Settings;
+use crate::protocol::schema::OutputSchema;
 use crate::protocol::words::QuestionKind;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -70,6 +73,16 @@ pub(crate) struct Codex {
 
 const START: &str = "turn/start";
 
+/// The parameters of [`START`]. The schema keeps the order of its properties, in which the model writes them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TurnStart {
+    input: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<Box<RawValue>>,
+    thread_id: Option<String>,
+}
+
 impl Codex {
     /// Creates a driver for the agent that `base` starts.
     pub(crate) fn new(base: Base) -> Codex {
@@ -92,7 +105,7 @@ impl Codex {
         }
     }
 
-    fn request(&mut self, method: &'static str, params: &Value) -> String {
+    fn request(&mut self, method: &'static str, params: &impl Serialize) -> String {
         self.asked += 1;
         self.requests.insert(self.asked, method);
         rpc::request(self.asked, method, params)
@@ -100,10 +113,12 @@ impl Codex {
 
     /// Sends the user's message: as a new turn, or into the running one.
     fn say(&mut self, text: &str, images: &[Image], turn: &mut Turn) {
-        let mut params = json!({"threadId": self.thread, "input": launch::input(text, images)});
-        if let Some(schema) = self.settings.as_ref().and_then(|settings| launch::schema(settings)) {
-            params["outputSchema"] = schema.value();
-        }
+        let settings = self.settings.as_ref();
+        let params = TurnStart {
+            input: launch::input(text, images),
+            output_schema: settings.and_then(|settings| launch::schema(settings)).map(OutputSchema::of_objects),
+            thread_id: self.thread.clone(),
+        };
         let line = self.request(START, &params);
         turn.send.push(line);
     }

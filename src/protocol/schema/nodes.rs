@@ -131,8 +131,16 @@ impl Bound {
 }
 
 impl SchemaNode {
-    pub(super) fn wants_object(&self) -> bool {
-        matches!(self, SchemaNode::Rules(rules) if rules.types == [Type::Object])
+    /// Whether an object fits, as far as only the type decides.
+    pub(super) fn takes_object(&self) -> bool {
+        let SchemaNode::Rules(rules) = self else { return false };
+        let is_plain =
+            rules.options.is_none() && rules.constant.is_none() && rules.any_of.is_empty() && rules.reference.is_none();
+        rules.types == [Type::Object] || (rules.types.is_empty() && is_plain)
+    }
+
+    pub(super) fn has_type(&self) -> bool {
+        matches!(self, SchemaNode::Rules(rules) if !rules.types.is_empty())
     }
 
     pub(super) fn is_strict(&self) -> bool {

@@ -135,7 +135,22 @@ fn a_schema_is_strict_if_each_object_requires_all_its_properties() {
     {
         assert!(!schema(&loose).is_strict(), "{loose}");
     }
-    assert!(!schema(&json!({"type": "array"})).wants_object());
+    for (of, takes) in [
+        (json!({"type": "array"}), false),
+        (json!({"anyOf": [{"type": "object"}]}), false),
+        (json!({"type": ["object"]}), true),
+        (json!({"properties": {}}), true),
+    ] {
+        assert_eq!(schema(&of).takes_object(), takes, "{of}");
+    }
+    for (of, wanted) in [
+        ("{ \"z\": 1,\n\"a\": {} }", r#"{"type":"object","z":1,"a":{}}"#),
+        ("{ }", r#"{"type":"object"}"#),
+        (r#"{"z":1,"type":"object"}"#, r#"{"z":1,"type":"object"}"#),
+    ] {
+        let schema = OutputSchema::read(&RawValue::from_string(of.trim().to_owned()).unwrap()).unwrap();
+        assert_eq!(schema.of_objects().get(), wanted);
+    }
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn tool(id: &str, call: &Call) -> Value {
             function("request_user_input", &json!({"questions": one.collect::<Vec<_>>()}))
         }
         Call::Tool { name, input } => function(name, input),
-        Call::Offered(_) => unreachable!("it has its name by now"),
+        Call::Offered(_) | Call::Result(_) => unreachable!("it has its name by now"),
     }
 }
 

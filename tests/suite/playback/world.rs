@@ -3,7 +3,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 use spektacular::agent::registry::{Agents, Layers};
-use spektacular::agent::{Launch, Line, Reply};
+use spektacular::agent::{Launch, Line, Offered, Reply};
 use spektacular::engine::{Conductor, Departed, Job, Machine};
 use spektacular::io::inbox::RawLine;
 use spektacular::json_lines::JsonLines;
@@ -125,7 +125,7 @@ impl Machine for Notebook {
     }
 
     /// The name of the server of our own tool in recordings.
-    fn offer(&mut self, _: &'static str) -> Option<McpServer> {
+    fn offer(&mut self, _: Offered) -> Option<McpServer> {
         let address = "00000000000000000000000000000000:/home/user/tmp/spektacular-000000000000/s";
         Some(McpServer {
             name: "spektacular".into(),
