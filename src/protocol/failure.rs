@@ -176,8 +176,8 @@ impl Failure {
 
     /// A result that does not fit `output_schema`.
     pub fn result_invalid(violations: Vec<Mismatch>) -> Failure {
-        let message = "The agent gave no result that fits `output_schema`: see detail.violations, and simplify the schema \
-                       or the task.";
+        let message = "The agent gave no result that fits `output_schema`: see detail.violations, and simplify the \
+                       schema or the task.";
         let violations = Box::new(Mismatches(violations));
         Failure { violations: Some(violations), ..Failure::new(Code::ResultInvalid, message) }
     }

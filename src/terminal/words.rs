@@ -11,6 +11,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("run.start: ", ""),
     ("see detail.stderr_tail", "see what it wrote, below"),
     ("see detail.agent_message", "see what it says, below"),
+    ("see detail.violations", "see why, below"),
     ("`prompt` must be a non-empty string", "the prompt must not be empty"),
 ];
 

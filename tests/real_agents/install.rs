@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 /// Makes a file of an installed package executable, because install scripts are disabled.
+#[track_caller]
 pub(crate) fn program(package: &str, file: &str) -> PathBuf {
     let program = installed().join("node_modules").join(package).join(file);
     assert!(program.is_file(), "npm installed no {}", program.display());
