@@ -1,5 +1,5 @@
-//! An MCP server that offers the tools of a run: to ask the user, and to submit the result. Pure: a message in, messages and questions out; the caller
-//! moves the messages.
+//! An MCP server that offers the tools of a run: to ask the user, and to submit the result. Pure: a message in, messages,
+//! questions and results out; the caller moves the messages.
 
 use super::ask_user;
 use super::json::Object;

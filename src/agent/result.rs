@@ -50,8 +50,8 @@ pub(crate) fn correction(violations: &[Mismatch], way: ResultWay) -> String {
     let again = match way {
         ResultWay::Own => "Give the whole result again, in the required form.".to_owned(),
         ResultWay::Tool => format!(
-            "Submit the whole result again with the tool `{TOOL}`. If you do not have this tool, answer with nothing but \
-             one JSON text that fits the schema."
+            "Submit the whole result again with the tool `{TOOL}`. If you do not have this tool, answer with nothing \
+             but one JSON text that fits the schema."
         ),
         ResultWay::Text => "Answer with nothing but one JSON text that fits the schema.".to_owned(),
     };

@@ -3,7 +3,7 @@
 //! The codes are part of the protocol. Messages are in our own words, and the only typed value in one is a model's
 //! name. The agent's own error text is in a separate field, because it may contain addresses.
 
-use crate::protocol::schema::Mismatch;
+use crate::protocol::schema::{Mismatch, Mismatches};
 use crate::protocol::text::Text;
 use crate::protocol::words::{Limit, RefusalReason};
 
@@ -131,7 +131,7 @@ pub struct Failure {
     /// The phase of a workflow that did not pass.
     pub phase: Option<Box<PhaseFailure>>,
     /// The reasons why a result does not fit `output_schema`.
-    pub violations: Vec<Mismatch>,
+    pub violations: Option<Box<Mismatches>>,
 }
 
 /// The failure of a phase.
@@ -165,7 +165,7 @@ impl Failure {
             reason: None,
             target: None,
             phase: None,
-            violations: Vec::new(),
+            violations: None,
         }
     }
 
@@ -176,9 +176,10 @@ impl Failure {
 
     /// A result that does not fit `output_schema`.
     pub fn result_invalid(violations: Vec<Mismatch>) -> Failure {
-        let message = "The agent gave no result that fits `output_schema`: see detail.violations, and simplify the schema \
-                       or the task.";
-        Failure { violations, ..Failure::new(Code::ResultInvalid, message) }
+        let message = "The agent gave no result that fits `output_schema`: see detail.violations, and simplify the \
+                       schema or the task.";
+        let violations = Box::new(Mismatches(violations));
+        Failure { violations: Some(violations), ..Failure::new(Code::ResultInvalid, message) }
     }
 
     /// A bug in this program.

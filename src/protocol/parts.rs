@@ -8,7 +8,7 @@ use super::outbound::{
 };
 use super::question::{Answer, Ask, Choice, Choices, Kind, Subject, Validation};
 use super::request::Settings;
-use super::schema::Mismatch;
+use super::schema::{Mismatch, Mismatches};
 use super::words::Purpose;
 use std::collections::HashSet;
 
@@ -427,11 +427,14 @@ fn outcome(outcome: &mut Outcome, visit: Visit<'_>) {
                 phase,
                 violations,
             } = failure;
-            for Mismatch { path, text: told } in violations.iter_mut() {
-                text(Rank::List, path, visit);
-                text(Rank::List, told, visit);
+            if let Some(violations) = violations {
+                let Mismatches(all) = &mut **violations;
+                for Mismatch { path, text: told } in all.iter_mut() {
+                    text(Rank::List, path, visit);
+                    text(Rank::List, told, visit);
+                }
+                visit(Rank::List, BodyPart::List(all));
             }
-            visit(Rank::List, BodyPart::List(violations));
             // The frame shows it in `workflow`.
             target.iter_mut().for_each(|target| text(Rank::Text, target, visit));
             if let Some(phase) = phase {

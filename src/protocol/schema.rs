@@ -32,6 +32,10 @@ pub struct Mismatch {
     pub text: Text,
 }
 
+/// All mistakes in a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatches(pub Vec<Mismatch>);
+
 impl Mismatch {
     /// A mismatch of the whole result.
     pub fn of_whole(text: impl Into<Text>) -> Mismatch {

@@ -471,7 +471,7 @@ impl Put for Detail<'_> {
             && failure.limit.is_none()
             && failure.reason.is_none()
             && failure.phase.is_none()
-            && failure.violations.is_empty()
+            && failure.violations.is_none()
         {
             return out.extend_from_slice(b"null");
         }
@@ -482,8 +482,8 @@ impl Put for Detail<'_> {
             entries!(map; "supported": Own(&["1"]));
         }
         known!(map; "agent_message": said, "stderr_tail": stderr);
-        if !failure.violations.is_empty() {
-            entries!(map; "violations": failure.violations);
+        if let Some(violations) = &failure.violations {
+            entries!(map; "violations": violations.0);
         }
         if let Some(PhaseFailure { phase, attempt, command, exit_code, timed_out, output_tail }) =
             failure.phase.as_deref()

@@ -11,6 +11,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("run.start: ", ""),
     ("see detail.stderr_tail", "see what it wrote, below"),
     ("see detail.agent_message", "see what it says, below"),
+    ("see detail.violations", "see why, below"),
     ("`prompt` must be a non-empty string", "the prompt must not be empty"),
 ];
 
@@ -47,7 +48,8 @@ pub(super) fn details(failure: &Failure) -> String {
     let mistake = |Mismatch { path, text }: &Mismatch| one_line(&format!("{}: {}", place(path.shown()), text.shown()));
     let told = [&failure.agent_message, &failure.stderr_tail].into_iter().flatten();
     let told = told.flat_map(|told| whole(told.shown()).lines().map(str::to_owned).collect::<Vec<_>>());
-    failure.violations.iter().map(mistake).chain(told).map(|line| format!("  {line}\n")).collect()
+    let mistakes = failure.violations.iter().flat_map(|all| &all.0);
+    mistakes.map(mistake).chain(told).map(|line| format!("  {line}\n")).collect()
 }
 
 /// A sentence with flags in place of fields: every name in backticks, and unquoted names that are not English words.

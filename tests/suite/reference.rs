@@ -28,7 +28,7 @@ use spektacular::protocol::prompt::Spoken;
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Subject, Validation};
 use spektacular::protocol::redacted::Redacted;
 use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, McpServer, Options, Payload, Seconds};
-use spektacular::protocol::schema::Mismatch;
+use spektacular::protocol::schema::{Mismatch, Mismatches};
 use spektacular::protocol::words::{
     Action, Category, Level, OnQuestionTimeout, PathType, PlanStatus, PromptState, Purpose, QuestionKind,
     RefusalReason, Resolution, Source, Status, StopReason, ToolState, WaitingOn, Warning,
@@ -230,7 +230,7 @@ fn failed(most: bool) -> Outcome {
         target: None,
         reason: most.then_some(RefusalReason::Exists),
         phase: most.then(|| Box::new(phase_failure())),
-        violations: if most { vec![Mismatch::of_whole("v")] } else { Vec::new() },
+        violations: most.then(|| Box::new(Mismatches(vec![Mismatch::of_whole("v")]))),
     })
 }
 

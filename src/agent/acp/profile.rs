@@ -47,8 +47,8 @@ pub(crate) struct Profile {
     pub(crate) native: &'static Native,
 }
 
-/// The signs of a call of one of our own tools. The agents join a server's and a tool's name, so a tool of another server could
-/// have the same name. Therefore our server's name has a random part, and title and id must both match.
+/// The signs of a call of one of our own tools. The agents join a server's and a tool's name, so a tool of another
+/// server could have the same name. Therefore our server's name has a random part, and title and id must both match.
 #[derive(Debug)]
 pub(super) struct OwnCall {
     /// The title of the call, with [`SERVER`] and [`TOOL`] in place of the names.

@@ -93,6 +93,9 @@ impl Claude {
             turn.events.extend(changed(kind, line));
         }
         if kind == CallKind::Hidden {
+            if failed {
+                self.mismatches = block.str("content").and_then(|text| errors::mismatches(&text)).unwrap_or_default();
+            }
             return Some(());
         }
         let state = match (denied, failed) {

@@ -48,7 +48,13 @@ pub(super) fn api_error(line: &Object<'_>) -> Option<ApiError> {
     Some(ApiError { class, said: said::errors(texts.iter().map(String::as_str)) })
 }
 
-pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown_session: bool) -> TurnOver {
+/// The outcome of a failed turn. `mismatches`: the mistakes in the last structured result.
+pub(super) fn classify(
+    result: &Object<'_>,
+    api_error: Option<ApiError>,
+    mismatches: Vec<Mismatch>,
+    unknown_session: bool,
+) -> TurnOver {
     let reason = result.string("terminal_reason").unwrap_or_default();
     if reason.starts_with("aborted") {
         return TurnOver::Interrupted;
@@ -65,7 +71,7 @@ pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown
     let failure = match (subtype.as_str(), reason.as_str(), class.as_deref()) {
         ("error_max_turns", ..) => Limit::MaxTurns.reached(),
         ("error_max_budget_usd", ..) => Limit::MaxCostUsd.reached(),
-        ("error_max_structured_output_retries", ..) => Failure::result_invalid(violations(&errors)),
+        ("error_max_structured_output_retries", ..) => Failure::result_invalid(last_mismatches(&errors, mismatches)),
         (_, "prompt_too_long" | "blocking_limit", _) => Failure::context_exceeded(),
         (_, _, Some("model_not_found")) => Failure::model_not_found(),
         (_, _, Some("authentication_failed")) => auth(status),
@@ -75,15 +81,23 @@ pub(super) fn classify(result: &Object<'_>, api_error: Option<ApiError>, unknown
     TurnOver::Failed(failure.with_status(status).saying(said))
 }
 
-/// The violations in the error of a structured result: "…required schema: /a: must be integer, /b: must be string".
-fn violations(errors: &[String]) -> Vec<Mismatch> {
-    let found = errors.iter().find_map(|error| Some(error.split_once("required schema: ")?.1));
-    let Some(found) = found else { return vec![Mismatch::of_whole("is missing")] };
+/// The mistakes in the last structured result. Older versions do not repeat them in the error at the end.
+fn last_mismatches(errors: &[String], earlier: Vec<Mismatch>) -> Vec<Mismatch> {
+    match errors.iter().find_map(|error| mismatches(error)) {
+        Some(last) => last,
+        None if earlier.is_empty() => vec![Mismatch::of_whole("is missing")],
+        None => earlier,
+    }
+}
+
+/// The mistakes in an error: "…required schema: /a: must be integer, /b: must be string". `None`: another error.
+pub(super) fn mismatches(error: &str) -> Option<Vec<Mismatch>> {
+    let (_, found) = error.split_once("required schema: ")?;
     let one = |part: &str| match part.split_once(": ").filter(|(path, _)| path.starts_with('/')) {
         Some((path, text)) => Mismatch { path: path.into(), text: text.into() },
         None => Mismatch::of_whole(part.strip_prefix("root: ").unwrap_or(part)),
     };
-    found.split(", ").take(VIOLATIONS).map(one).collect()
+    Some(found.split(", ").take(VIOLATIONS).map(one).collect())
 }
 
 /// The failure for an HTTP status or an error text. `None`: neither is known.

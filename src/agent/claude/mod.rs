@@ -34,6 +34,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
+use crate::protocol::schema::Mismatch;
 use crate::protocol::words::QuestionKind;
 use std::collections::BTreeMap;
 
@@ -59,6 +60,8 @@ pub(crate) struct Claude {
     cost_before: Option<f64>,
     /// The API error in the last message that Claude wrote itself.
     api_error: Option<ApiError>,
+    /// The mistakes in the last structured result that Claude refused.
+    mismatches: Vec<Mismatch>,
     /// The usage of all turns so far.
     used: Usage,
     /// The usage of the current turn so far, if `max_tokens` needs it before the turn's end.
@@ -90,6 +93,7 @@ impl Claude {
             resuming: false,
             cost_before: None,
             api_error: None,
+            mismatches: Vec::new(),
             used: Usage::default(),
             streamed: None,
             requests: 0,

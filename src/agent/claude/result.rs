@@ -20,7 +20,8 @@ impl Claude {
         turn.events.push(AgentEvent::Usage(self.usage(message)));
         let over = if failed {
             let unknown_session = self.resuming && !self.session_known;
-            errors::classify(message, self.api_error.take(), unknown_session)
+            let mismatches = std::mem::take(&mut self.mismatches);
+            errors::classify(message, self.api_error.take(), mismatches, unknown_session)
         } else {
             self.completed(message)
         };
