@@ -367,7 +367,8 @@ impl TerminalFront {
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
         }
         if let Some(id) = end.session_id.as_ref().filter(|_| !quiet && !self.implements) {
-            let how = if self.forgets || end.workflow.is_some() { "" } else { ": resume with --continue" };
+            let resumes = !self.forgets && end.workflow.is_none() && !words::recurs(&end.outcome);
+            let how = if resumes { ": resume with --continue" } else { "" };
             let line = format!("session {}{how}", one_line(id));
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));
         }

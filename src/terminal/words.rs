@@ -3,7 +3,7 @@
 use crate::clean::{one_line, whole};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::fields;
-use crate::protocol::outbound::Breach;
+use crate::protocol::outbound::{Breach, Outcome};
 use crate::protocol::schema::Mismatch;
 
 /// Words for an orchestrator, and their replacements for a person.
@@ -28,6 +28,12 @@ pub(super) fn failure(failure: &Failure) -> String {
             .into();
     }
     sentence(&failure.message)
+}
+
+/// Whether a resumed session would fail in the same way, because the agent could not use its model at all.
+pub(super) fn recurs(outcome: &Outcome) -> bool {
+    let Outcome::Failed(failure) = outcome else { return false };
+    matches!(failure.code, Code::AuthRequired | Code::ModelNotFound | Code::SessionNotFound)
 }
 
 /// The line for a rule that a file of a workflow breaks.

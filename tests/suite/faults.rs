@@ -689,6 +689,23 @@ fn a_missing_model_is_named_if_it_has_the_form_of_a_name() {
     assert_eq!(message(json!({})), named(MODEL));
 }
 
+/// The next attempt at the session would fail in the same way, so the last line shows only its id.
+#[test]
+fn a_refused_login_or_model_suggests_no_resume() {
+    let rows = [
+        ("authentication_failed", api(401, "Invalid API key · Fix external API key"), "auth_required", false),
+        ("model_not_found", api(404, "There's an issue with the selected model"), "model_not_found", false),
+        ("server_error", api(503, "API Error: 503"), "provider_unavailable", true),
+    ];
+    for (class, fields, code, suggested) in rows {
+        let script = provider_error(class, fields);
+        let output = Case::with(script).cli(&["go"]);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.contains(code) && stderr.contains(&format!("session {SESSION}")), "{stderr}");
+        assert_eq!(stderr.contains("resume with --continue"), suggested, "{code}: {stderr}");
+    }
+}
+
 #[test]
 fn the_status_of_a_provider_that_fails_is_named() {
     for (status, text, message) in [
