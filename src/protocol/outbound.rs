@@ -161,15 +161,13 @@ impl Progress {
     }
 }
 
-/// Facts about the end of a tool call that only a person sees: no frame carries them.
+/// Facts about the end of a tool call.
 #[derive(Clone, Debug, Default)]
 pub struct ToolFacts {
     /// The exit code of a command.
     pub exit_code: Option<i64>,
-    /// The changes that an edit made.
+    /// The changes that an edit made. Only a person sees them: no frame carries them.
     pub edits: Vec<FileEdit>,
-    /// Whether the call ended while the run was being stopped.
-    pub stopped: bool,
 }
 
 /// The changes to one file.
@@ -227,8 +225,12 @@ pub enum About {
     },
     Tool {
         call_id: CallId,
+        /// The tool, as the agent knows it. Empty: the call is spektacular's own.
+        name: Text,
         category: Category,
         state: ToolState,
+        /// The time that the call took. `None`: it has not ended.
+        duration_ms: Option<u64>,
         locations: Vec<Place>,
         output: Option<Text>,
         facts: ToolFacts,

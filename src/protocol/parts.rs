@@ -378,7 +378,8 @@ fn about(about: &mut About, visit: Visit<'_>) {
             }
             text(Rank::Text, what, visit);
         }
-        About::Tool { call_id: _, category: _, state: _, locations, output, facts, phase: _ } => {
+        About::Tool { call_id: _, name, category: _, state: _, duration_ms: _, locations, output, facts, phase: _ } => {
+            text(Rank::List, name, visit);
             if let Some(output) = output {
                 text(Rank::Output, output, visit);
             }

@@ -357,8 +357,13 @@ impl About {
                     entries!(map; "withdrawn": true);
                 }
             }
-            About::Tool { call_id, category, state, locations, output, facts: _, phase } => {
-                entries!(map; "call_id": call_id, "category": category, "state": state, "locations": locations);
+            About::Tool { call_id, name, category, state, duration_ms, locations, output, facts, phase } => {
+                entries!(map; "call_id": call_id, "name": Some(name).filter(|name| !name.is_empty()),
+                    "category": category, "state": state, "locations": locations);
+                known!(map; "duration_ms": duration_ms);
+                if duration_ms.is_some() && *category == Category::Execute {
+                    entries!(map; "exit_code": Own(&facts.exit_code));
+                }
                 known!(map; "phase": phase, "output": output);
             }
             About::Plan(entries) | About::Todo(entries) => entries!(map; "entries": entries),

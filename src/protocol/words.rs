@@ -73,7 +73,9 @@ words! {
     /// The outcome of a turn.
     TurnOutcome { Completed = "completed", Failed = "failed", Cancelled = "cancelled" }
     /// The state of a tool call.
-    ToolState { Started = "started", Completed = "completed", Failed = "failed", Denied = "denied" }
+    ToolState {
+        Started = "started", Completed = "completed", Failed = "failed", Denied = "denied", Cancelled = "cancelled",
+    }
     /// The state of an entry of a plan.
     PlanStatus { Pending = "pending", InProgress = "in_progress", Completed = "completed" }
     /// The change of a file.

@@ -12,7 +12,7 @@ use crate::protocol::outbound::{About, Outcome, Text, TurnReport};
 use crate::protocol::prompt::{FurtherPrompt, Spoken};
 use crate::protocol::question::Asks;
 use crate::protocol::request::Seconds;
-use crate::protocol::words::{PromptState, Source, Status, TurnOutcome, Warning};
+use crate::protocol::words::{PromptState, Source, Status, ToolState, TurnOutcome, Warning};
 use std::time::Duration;
 
 /// The time that an agent has to stop a turn before its process is ended.
@@ -159,7 +159,7 @@ impl Live {
     fn end_open_work(&mut self) {
         self.speak(Messages::finish);
         self.questions.marked.asks = Asks::default();
-        self.work.tools.fail().for_each(|progress| self.progress(progress, None));
+        self.work.tools.end_all(self.now, ToolState::Cancelled).for_each(|progress| self.progress(progress, None));
     }
 
     /// Emits the end of the turn, and moves its counts to those of the run.

@@ -11,7 +11,7 @@ use crate::agent::limit::Limit;
 use crate::agent::{self, CallKey, Driver, Turn};
 use crate::protocol::ids::SessionId;
 use crate::protocol::limits::REPORTED;
-use crate::protocol::outbound::{About, Artifact, Body, Entries, Outcome, PlanEntry, Progress, Text, ToolFacts, Usage};
+use crate::protocol::outbound::{About, Artifact, Body, Entries, Outcome, PlanEntry, Progress, Text, Usage};
 use crate::protocol::words::{Action, Level, PlanStatus, Status, ToolState, Warning};
 use std::path::Path;
 
@@ -93,7 +93,9 @@ impl Live {
                 self.tool_began(call, Described { category, name, title, places, parent });
             }
             agent::AgentEvent::ToolOver { call, state, output, facts } => {
-                let facts = ToolFacts { stopped: self.is_stopping(), ..facts };
+                // A stop ends the running tools, which then report a failure.
+                let stopped = state == ToolState::Failed && (self.is_stopping() || self.turns.is_stopping());
+                let state = if stopped { ToolState::Cancelled } else { state };
                 let full = self.settings.progress == Level::Full;
                 self.tool_ended(call, ToolEnd { state, output: output.filter(|_| full), facts });
             }
@@ -142,7 +144,8 @@ impl Live {
 
     fn tool_ended(&mut self, call: CallKey, end: ToolEnd) {
         let did_work = end.state == ToolState::Completed;
-        let over = self.work.tools.end(call, end, &self.settings.cwd, &self.redactor);
+        let around = (&*self.settings.cwd, &self.redactor);
+        let over = self.work.tools.end(self.now, call, end, around);
         let Some(EndedCall { progress, name }) = over else { return };
         self.progress(progress, None);
         let excluded = self.work.budget.excludes(&name, ToolMoment::Done).filter(|_| did_work);

@@ -8,7 +8,7 @@ use super::{Effect, Gone, Unseen};
 use crate::agent::{Launch, TurnOver};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{AgentExit, Outcome};
-use crate::protocol::words::{Action, Warning};
+use crate::protocol::words::{Action, ToolState, Warning};
 use std::path::PathBuf;
 
 impl Live {
@@ -39,7 +39,9 @@ impl Live {
         self.agent.process = ProcessState::Drained;
         self.drive(|driver, turn| driver.drained(exit, turn));
         self.speak(Messages::finish);
-        self.work.tools.fail().for_each(|progress| self.progress(progress, None));
+        let state =
+            if self.is_stopping() || self.turns.is_stopping() { ToolState::Cancelled } else { ToolState::Failed };
+        self.work.tools.end_all(self.now, state).for_each(|progress| self.progress(progress, None));
         self.withdraw(None);
     }
 

@@ -60,6 +60,8 @@ struct Call {
     category: Category,
     name: String,
     title: Text,
+    /// The time when the call began.
+    began: Duration,
     places: Vec<Place>,
     parent: Option<CallId>,
     /// The size of the call, in bytes.
@@ -127,8 +129,9 @@ impl Tools {
         let parent = parent.and_then(|parent| self.id(parent));
         self.count += 1;
         let title = title.unwrap_or_default();
-        let mut call = Call { number: self.count, category, name, title, places, parent, kept: 0, cut: false };
-        let progress = call.clone().into_progress(ToolEnd::bare(ToolState::Started), false);
+        let number = self.count;
+        let mut call = Call { number, category, name, title, began: now, places, parent, kept: 0, cut: false };
+        let progress = call.clone().into_progress(ToolEnd::bare(ToolState::Started), None, false);
         call.fit(room);
         self.kept += call.kept;
         self.began.insert(self.count, now);
@@ -137,8 +140,14 @@ impl Tools {
     }
 
     /// Handles the end of a call. `None`: the call is not running.
-    pub(super) fn end(&mut self, key: CallKey, end: ToolEnd, cwd: &Path, redactor: &Redactor) -> Option<EndedCall> {
-        let mut call = self.running.remove(&key)?;
+    pub(super) fn end(
+        &mut self,
+        now: Duration,
+        key: CallKey,
+        end: ToolEnd,
+        (cwd, redactor): (&Path, &Redactor),
+    ) -> Option<EndedCall> {
+        let call = self.running.remove(&key)?;
         self.kept -= call.kept;
         self.began.remove(&call.number);
         self.over.add(key, call.number);
@@ -150,15 +159,13 @@ impl Tools {
             room = room.saturating_sub(fit(edit, room, cwd, redactor));
             is_shown
         });
-        let name = std::mem::take(&mut call.name);
-        Some(EndedCall {
-            progress: call.into_progress(ToolEnd { state, output, facts }, truncated == Some(true)),
-            name,
-        })
+        let name = call.name.clone();
+        let progress = call.into_progress(ToolEnd { state, output, facts }, Some(now), truncated == Some(true));
+        Some(EndedCall { progress, name })
     }
 
-    /// Ends all running calls as failed, in the order in which they began.
-    pub(super) fn fail(&mut self) -> impl Iterator<Item = Progress> + use<> {
+    /// Ends all running calls in this state, in the order in which they began.
+    pub(super) fn end_all(&mut self, now: Duration, state: ToolState) -> impl Iterator<Item = Progress> + use<> {
         self.began.clear();
         self.kept = 0;
         let mut open: Vec<(CallKey, Call)> = self.running.drain().collect();
@@ -166,7 +173,7 @@ impl Tools {
         for (key, call) in &open {
             self.over.add(*key, call.number);
         }
-        open.into_iter().map(|(_, call)| call.into_progress(ToolEnd::bare(ToolState::Failed), false))
+        open.into_iter().map(move |(_, call)| call.into_progress(ToolEnd::bare(state), Some(now), false))
     }
 
     /// The protocol's id of a call.
@@ -200,10 +207,13 @@ impl Call {
         self.cut = self.places.len() < all;
     }
 
-    fn into_progress(self, end: ToolEnd, truncated: bool) -> Progress {
-        let Call { number, category, name: _, title, places: locations, parent, kept: _, cut } = self;
+    /// The progress about this call. `ended`: the time of its end.
+    fn into_progress(self, end: ToolEnd, ended: Option<Duration>, truncated: bool) -> Progress {
+        let Call { number, category, name, title, began, places: locations, parent, kept: _, cut } = self;
         let ToolEnd { state, output, facts } = end;
-        let about = About::Tool { call_id: CallId(number), category, state, locations, output, facts, phase: None };
+        let took = |at: Duration| u64::try_from(at.saturating_sub(began).as_millis()).unwrap_or(u64::MAX);
+        let (call_id, name, duration_ms) = (CallId(number), Text::from(name), ended.map(took));
+        let about = About::Tool { call_id, name, category, state, duration_ms, locations, output, facts, phase: None };
         Progress { text: title, parent_call_id: parent, about, truncated: truncated || cut }
     }
 }

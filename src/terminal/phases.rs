@@ -60,7 +60,7 @@ impl TerminalFront {
         let (ink, word) = match state {
             ToolState::Started => return String::new(),
             ToolState::Completed => (Ink::Green, "passed"),
-            ToolState::Failed | ToolState::Denied => (Ink::Red, "failed"),
+            ToolState::Failed | ToolState::Denied | ToolState::Cancelled => (Ink::Red, "failed"),
         };
         let end = format!(" ({})", time(took));
         let room = self.width().saturating_sub(word.len() + end.len() + 5).max(8);

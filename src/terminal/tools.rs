@@ -49,10 +49,7 @@ impl TerminalFront {
             ToolState::Completed => {
                 return self.title_line(tool, Some(Ink::Green), "done") + &diff + &self.output(tool.output);
             }
-            // A stop ends the running tools, which then report a failure.
-            ToolState::Failed if self.work.is_stopping() || tool.facts.stopped => {
-                return self.title_line(tool, Some(Ink::Yellow), "cancelled");
-            }
+            ToolState::Cancelled => return self.title_line(tool, Some(Ink::Yellow), "cancelled"),
             ToolState::Denied => return self.title_line(tool, Some(Ink::Yellow), "denied"),
             ToolState::Failed => {}
         }

@@ -78,11 +78,6 @@ impl Activity {
         self.awaited + self.awaited_since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
-    /// Whether the agent is being stopped.
-    pub(super) fn is_stopping(&self) -> bool {
-        self.status == Some(Status::Cancelling)
-    }
-
     /// Whether a running tool changes this file.
     pub(super) fn changes(&self, file: &Text) -> bool {
         self.tools.values().any(|tool| tool.files.iter().any(|path| path == file.shown()))

@@ -45,6 +45,7 @@ const POINTS: &[(&str, Reached)] = &[
     ("ask", Reached::ByAsking),
     ("ask-answers", Reached::ByAsking),
     ("ask-peer", Reached::ByAsking),
+    ("attempted", Reached::ByImplement),
     ("command line", Reached::Always),
     ("configuration", Reached::Always),
     ("errand", Reached::ByImplement),

@@ -98,8 +98,10 @@ fn subject() -> Subject {
 fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
     About::Tool {
         call_id: CallId(1),
-        category: Category::Read,
+        name: "t".into(),
+        category: Category::Execute,
         state: ToolState::Completed,
+        duration_ms: output.map(|_| 1),
         locations: vec![place(line)],
         output: output.map(Into::into),
         facts: ToolFacts::default(),

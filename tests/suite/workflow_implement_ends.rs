@@ -213,7 +213,7 @@ fn a_cancel_stops_a_command_and_leaves_the_phase_open() {
     let outcome = session.finish();
     assert_eq!(outcome.cancelled()["workflow"]["phases"][0]["state"], "open");
     assert!(plan_of(&outcome).contains("in_progress attempts=1"));
-    assert_eq!(commands(&outcome), ["P1 touch began; sleep 600: failed"]);
+    assert_eq!(commands(&outcome), ["P1 touch began; sleep 600: cancelled"]);
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn a_signal_stops_a_command_and_leaves_the_phase_open() {
     session.signal(Signal::INT);
     let outcome = session.finish();
     assert_eq!(outcome.cancelled()["source"], "signal");
-    assert_eq!(commands(&outcome), ["P1 touch began; sleep 600: failed"]);
+    assert_eq!(commands(&outcome), ["P1 touch began; sleep 600: cancelled"]);
     assert_eq!(report(&outcome)[0]["state"], "open");
     assert!(plan_of(&outcome).contains("<!-- spektacular: in_progress attempts=1"));
 }
@@ -172,7 +172,7 @@ fn the_end_of_stdin_cancels_in_any_part_if_the_flag_is_set() {
     session.close_stdin();
     let outcome = session.finish();
     outcome.cancelled();
-    assert_eq!(commands(&outcome), ["P1 touch began; sleep 600: failed"]);
+    assert_eq!(commands(&outcome), ["P1 touch began; sleep 600: cancelled"]);
 }
 
 #[test]

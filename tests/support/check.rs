@@ -351,8 +351,10 @@ fn progress(frame: Seen<'_>) -> Checked {
         "tool" => {
             payload["call_id"].is_string()
                 && CATEGORIES.contains(&frame.text("category"))
-                && ["started", "completed", "failed", "denied"].contains(&frame.text("state"))
+                && ["started", "completed", "failed", "denied", "cancelled"].contains(&frame.text("state"))
                 && payload["locations"].is_array()
+                && payload.get("name").is_some()
+                && payload["duration_ms"].is_number() == (frame.text("state") != "started")
         }
         "plan" => payload["entries"].is_array(),
         "prompt" => {

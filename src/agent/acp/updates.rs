@@ -259,10 +259,9 @@ impl Acp {
             let whole = raw.and_then(|raw| raw.string("output"));
             whole.or_else(|| (!texts.is_empty()).then(|| texts.join("\n"))).map(Text::from)
         });
-        let mut facts = ToolFacts::default();
-        if self.wants.facts {
-            facts.exit_code = exit.map(|exit| exit as i64);
-            facts.edits = if failed { Vec::new() } else { self.edits(id, update, detail.as_ref()) };
+        let mut facts = ToolFacts { exit_code: exit.map(|exit| exit as i64), ..ToolFacts::default() };
+        if self.wants.facts && !failed {
+            facts.edits = self.edits(id, update, detail.as_ref());
         }
         turn.events.push(AgentEvent::ToolOver { call: CallKey::of(id), state, output: output.flatten(), facts });
         self.forget(id);

@@ -104,22 +104,22 @@ impl Claude {
             (false, false) => ToolState::Completed,
         };
         let output = self.wants.full.then(|| tools::output(block)).flatten();
-        let facts = if self.wants.facts { facts(state, block, line) } else { ToolFacts::default() };
+        let facts = facts(state, block, self.wants.facts.then_some(line));
         turn.events.push(AgentEvent::ToolOver { call: CallKey::of(&call), state, output, facts });
         Some(())
     }
 }
 
-/// The exit code of a failed command, or the changes of an edit.
-fn facts(state: ToolState, block: &Object<'_>, line: &Object<'_>) -> ToolFacts {
+/// The exit code of a failed command, or the changes of an edit. `line`: the message, if the changes are wanted.
+fn facts(state: ToolState, block: &Object<'_>, line: Option<&Object<'_>>) -> ToolFacts {
     match state {
         ToolState::Failed => ToolFacts { exit_code: tools::exit_code(block), ..ToolFacts::default() },
         ToolState::Completed => {
-            let result = line.object("tool_use_result");
+            let result = line.and_then(|line| line.object("tool_use_result"));
             let edits = result.as_ref().and_then(tools::edit).into_iter().collect();
             ToolFacts { edits, ..ToolFacts::default() }
         }
-        ToolState::Denied | ToolState::Started => ToolFacts::default(),
+        ToolState::Denied | ToolState::Started | ToolState::Cancelled => ToolFacts::default(),
     }
 }
 

@@ -259,7 +259,7 @@ impl Items {
             _ => ToolState::Completed,
         };
         let output = self.wants.full.then(|| output(kind, item)).flatten();
-        let facts = if self.wants.facts { facts(kind, item) } else { ToolFacts::default() };
+        let facts = facts(kind, item, self.wants.facts);
         turn.events.push(AgentEvent::ToolOver { call: CallKey::of(&key), state, output, facts });
     }
 }
@@ -431,8 +431,8 @@ fn changed_lines(change: &Object<'_>, kind: &str) -> String {
     }
 }
 
-/// The exit code of a command, or the changes of a patch.
-fn facts(kind: &str, item: &Object<'_>) -> ToolFacts {
+/// The exit code of a command, or the changes of a patch if they are wanted.
+fn facts(kind: &str, item: &Object<'_>, edits: bool) -> ToolFacts {
     let edit = |change: Object<'_>| {
         let kind = change.object("kind");
         let moved = kind.as_ref().and_then(|kind| kind.string("move_path"));
@@ -443,7 +443,9 @@ fn facts(kind: &str, item: &Object<'_>) -> ToolFacts {
         "commandExecution" => {
             ToolFacts { exit_code: item.number("exitCode").map(|code| code as i64), ..ToolFacts::default() }
         }
-        "fileChange" => ToolFacts { edits: item.objects("changes").filter_map(edit).collect(), ..ToolFacts::default() },
+        "fileChange" if edits => {
+            ToolFacts { edits: item.objects("changes").filter_map(edit).collect(), ..ToolFacts::default() }
+        }
         _ => ToolFacts::default(),
     }
 }

@@ -4,13 +4,13 @@ use serde_json::Value;
 
 /// A frame's line without its time, durations and the program's version.
 pub(crate) fn normal(line: &str) -> String {
-    let line = replaced(line.trim_end_matches('\n'), "\"ts\":\"", '"', "[TS]");
-    let line = replaced(&line, "\"duration_ms\":", ',', "0");
-    replaced(&line, "\"spektacular\":\"", '"', "[VERSION]")
+    let line = replaced(line.trim_end_matches('\n'), "\"ts\":\"", ['"'], "[TS]");
+    let line = replaced(&line, "\"duration_ms\":", [',', '}'], "0");
+    replaced(&line, "\"spektacular\":\"", ['"'], "[VERSION]")
 }
 
-/// Replaces the text between the first `before` and the next `end`.
-fn replaced(line: &str, before: &str, end: char, with: &str) -> String {
+/// Replaces the text between the first `before` and the next character of `end`.
+fn replaced<const N: usize>(line: &str, before: &str, end: [char; N], with: &str) -> String {
     let Some(from) = line.find(before).map(|at| at + before.len()) else { return line.to_owned() };
     let Some(to) = line[from..].find(end).map(|at| from + at) else { return line.to_owned() };
     format!("{}{with}{}", &line[..from], &line[to..])
