@@ -207,7 +207,7 @@ mod tests {
     use crate::agent::Reply;
     use crate::agent::json::Object;
     use crate::protocol::question::{Answer, Kind};
-    use crate::protocol::request::McpServer;
+    use crate::protocol::request::{McpAccess, McpServer};
     use serde_json::{Value, json};
 
     fn kinds(input: &Value) -> Result<Vec<Kind>, String> {
@@ -276,9 +276,7 @@ mod tests {
     fn a_server_with_our_name_or_the_beginning_of_our_tools_name_is_seen() {
         let server = |name: &str| McpServer {
             name: name.into(),
-            command: "x".into(),
-            args: Vec::new(),
-            env: std::collections::BTreeMap::new(),
+            access: McpAccess::Stdio { command: "x".into(), args: Vec::new(), env: [].into() },
         };
         assert!(is_taken(&[server("a"), server("Spektacular")]) && is_taken(&[server("spektacular ask")]));
         assert!(!is_taken(&[server("my-spektacular")]));

@@ -3,9 +3,9 @@
 
 use super::{Driver, Launch, Turn, result};
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::request::Settings;
+use crate::protocol::request::{McpAccess, McpServer, Settings};
 pub use crate::protocol::words::Limit;
-use crate::protocol::words::OnUnsupported;
+use crate::protocol::words::{McpTransport, OnUnsupported};
 
 impl Limit {
     /// Whether these settings have the limit.
@@ -72,9 +72,50 @@ pub enum Keeper {
 /// Prepares the agent's start, once all its limits are known to hold.
 pub(crate) fn launch(settings: &Settings, driver: &mut dyn Driver, turn: &mut Turn) -> Result<Launch, Failure> {
     check(settings, driver, turn)?;
-    let Some(schema) = &settings.output_schema else { return driver.launch(settings, turn) };
-    let prompt = result::prompt(settings, schema, driver.result_way(settings), turn);
-    driver.launch(&Settings { prompt, ..settings.clone() }, turn)
+    let mut settings = settings.clone();
+    let servers = std::mem::take(&mut settings.mcp_servers);
+    let reaches = |transport| driver.reaches(transport);
+    settings.mcp_servers = reachable(servers, (&settings.agent, settings.on_unsupported), reaches, turn)?;
+    if let Some(schema) = &settings.output_schema {
+        settings.prompt = result::prompt(&settings, schema, driver.result_way(&settings), turn);
+    }
+    driver.launch(&settings, turn)
+}
+
+/// The MCP servers that the agent can reach. Error: it cannot reach one. With `on_unsupported` `"warn"`, leaves that
+/// server out and adds a warning to `turn` instead.
+pub(crate) fn reachable(
+    servers: Vec<McpServer>,
+    (agent, on_unsupported): (&str, OnUnsupported),
+    reaches: impl Fn(McpTransport) -> bool,
+    turn: &mut Turn,
+) -> Result<Vec<McpServer>, Failure> {
+    let field = Limit::McpServers.word();
+    let mut reached = Vec::new();
+    for server in servers {
+        match &server.access {
+            McpAccess::Remote { transport, .. } if !reaches(*transport) => {
+                let transport = transport.word();
+                match on_unsupported {
+                    OnUnsupported::Warn => {
+                        turn.warn(format!(
+                            "A server in `{field}` is left out: this agent does not support the transport {transport}"
+                        ));
+                    }
+                    OnUnsupported::Fail => {
+                        let message = format!(
+                            "run.start: `{field}` cannot be kept on the agent {agent}, which does not support the \
+                             transport {transport}: use another `transport` or a `command`, or set `on_unsupported` to \
+                             \"warn\" to run without such servers."
+                        );
+                        return Err(Failure::new(Code::InvalidRequest, message));
+                    }
+                }
+            }
+            McpAccess::Remote { .. } | McpAccess::Stdio { .. } => reached.push(server),
+        }
+    }
+    Ok(reached)
 }
 
 /// Checks that each limit of these settings is kept. Error: the first one that is not. With `on_unsupported` `"warn"`,

@@ -33,6 +33,7 @@ mod detail;
 mod edits;
 mod form;
 pub(crate) mod hash;
+mod header_variables;
 pub mod json;
 pub mod limit;
 pub(crate) mod lines;
@@ -60,7 +61,7 @@ use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, P
 use crate::protocol::question::Asks;
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
 use crate::protocol::schema::Mismatch;
-use crate::protocol::words::{Action, Category, Level, PlanStatus, StopReason, ToolState, Warning};
+use crate::protocol::words::{Action, Category, Level, McpTransport, PlanStatus, StopReason, ToolState, Warning};
 use crate::suggest::Name;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -457,6 +458,11 @@ pub trait Driver: Send {
 
     /// The keeper of a limit of run.start with this agent.
     fn keeper(&self, limit: Limit) -> Keeper;
+
+    /// Whether the agent reaches MCP servers over this transport. Some agents tell only once they run.
+    fn reaches(&self, _transport: McpTransport) -> bool {
+        true
+    }
 
     /// Whether the agent takes the images of a prompt. Some agents tell only once they run.
     fn takes_images(&self) -> bool {

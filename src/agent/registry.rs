@@ -6,7 +6,7 @@ use super::native::{self, Native};
 use super::{Base, Driver, Program, Turn, claude, codex, lines};
 use crate::protocol::origins::Origins;
 use crate::protocol::outbound::Capabilities;
-use crate::protocol::request::{McpServer, Options, Settings};
+use crate::protocol::request::{McpAccess, McpServer, Options, Settings};
 use crate::protocol::words::one_of;
 use crate::suggest::{Typed, Unknown};
 
@@ -204,7 +204,8 @@ impl Agent {
     pub fn capabilities(&self, mut settings: Settings) -> Capabilities {
         let mut driver = self.driver();
         // The capabilities depend only on whether there is a server.
-        let server = |_| McpServer { name: String::new(), command: String::new(), args: Vec::new(), env: [].into() };
+        let access = McpAccess::Stdio { command: String::new(), args: Vec::new(), env: [].into() };
+        let server = |_| McpServer { name: String::new(), access };
         settings.ask_server = driver.asks_by(&settings).map(server);
         // The capabilities are the same if the driver refuses the settings.
         let _ = driver.launch(&settings, &mut Turn::default());

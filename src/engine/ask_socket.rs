@@ -13,7 +13,7 @@ use crate::process::myself;
 use crate::process::scratch::{SOCKET, remove_socket, socket_folder};
 use crate::process::tree;
 use crate::protocol::limits::TOOL_LINE_BYTES;
-use crate::protocol::request::McpServer;
+use crate::protocol::request::{McpAccess, McpServer};
 pub(super) use crate::protocol::variables::ASK as ADDRESS;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::collections::BTreeMap;
@@ -74,9 +74,11 @@ impl AskSocket {
         let address = format!("{}:{}", self.nonce, self.folder.join(SOCKET).to_str()?);
         Some(McpServer {
             name: String::new(),
-            command,
-            args: vec![COMMAND.into()],
-            env: BTreeMap::from([(ADDRESS.to_owned(), address)]),
+            access: McpAccess::Stdio {
+                command,
+                args: vec![COMMAND.into()],
+                env: BTreeMap::from([(ADDRESS.to_owned(), address)]),
+            },
         })
     }
 

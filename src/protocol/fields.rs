@@ -325,7 +325,7 @@ run_start! {
     allowed_tools: Vec<String> = strings, optional, Shape::List, Some(Guards), "allowed-tool", shown;
     /// Tools that the agent may not use, by the agent's names for them.
     disallowed_tools: Vec<String> = strings, optional, Shape::List, Some(Guards), "disallowed-tool", shown;
-    /// MCP servers for the agent to start.
+    /// MCP servers for the agent to start or to reach.
     mcp_servers: Vec<McpServer> =
         mcp_servers, default(Vec::new()), Shape::Servers, Some(Trusted), "mcp-servers", hidden;
     /// Whether the agent stays for further prompts.

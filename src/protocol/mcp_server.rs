@@ -1,7 +1,10 @@
-//! The MCP servers for an agent to start, in the format of run.start and in that of other programs.
+//! The MCP servers for an agent to start or to reach, in the format of run.start and in that of other programs.
 
 use super::json::{Fields, to_line};
-use super::read::{Problem, Read, arguments, environment, is_null, list, non_empty, secrets_fit};
+use super::read::{
+    Problem, Read, arguments, environment, is_null, list, non_empty, secret_variables, secrets_fit, string_map,
+};
+use super::words::McpTransport;
 use crate::redact::Redactor;
 use crate::suggest::shown;
 use serde::Serialize;
@@ -9,41 +12,142 @@ use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 
 /// The rule for servers that a person typed, as the rest of a sentence.
-pub(super) const EXPECTED: &str =
-    r#"must be a list of {name, command, args, env}, or {"mcpServers": {NAME: {command, args, env}}}"#;
+pub(super) const EXPECTED: &str = r#"must be a list of {name, command, args, env}, or of {name, url, headers, transport}, or {"mcpServers": {NAME: {…}}} with the same keys except name"#;
 
-/// An MCP server that the agent starts over stdio.
+/// The rule for a list of servers.
+pub(super) const SERVERS: &str = "a list of {name, command, args, env}, or of {name, url, headers, transport}, whose secrets \
+                                  total at most 256 KiB and 1000 lines";
+const KEYS: &str = "a list in which each server has either `command`, with `args` and `env`, or `url`, with `headers` and \
+                    `transport`";
+const URL: &str = "a list in which each `url` begins with http:// or https://, names a host without a user or password, \
+                   and has neither spaces nor control characters";
+const HEADERS: &str = "a list in which `headers` are an object of strings: each name has letters, digits and \
+                       !#$%&'*+-.^_`|~ only and occurs once, and each value is printable ASCII";
+const TRANSPORT: &str = "a list in which each `transport` is \"http\" or \"sse\"";
+
+/// An MCP server for the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct McpServer {
     /// The server's name, as the agent sees it.
     pub name: String,
-    /// The server's program.
-    pub command: String,
-    /// The program's arguments.
-    pub args: Vec<String>,
-    /// Variables to add to its environment.
-    pub env: BTreeMap<String, String>,
+    /// The way to the server.
+    #[serde(flatten)]
+    pub access: McpAccess,
 }
+
+/// The way to an MCP server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum McpAccess {
+    /// The agent starts the server and speaks with it over stdio.
+    Stdio {
+        /// The server's program.
+        command: String,
+        /// The program's arguments.
+        args: Vec<String>,
+        /// Variables to add to its environment.
+        env: BTreeMap<String, String>,
+    },
+    /// The agent reaches the server by its URL.
+    Remote {
+        /// The protocol over HTTP.
+        transport: McpTransport,
+        /// The server's URL.
+        url: String,
+        /// Headers to send with each request. Their values are secrets.
+        headers: BTreeMap<String, String>,
+    },
+}
+
+impl McpServer {
+    /// The variables for the environment of a server that the agent starts.
+    pub fn env(&self) -> Option<&BTreeMap<String, String>> {
+        match &self.access {
+            McpAccess::Stdio { env, .. } => Some(env),
+            McpAccess::Remote { .. } => None,
+        }
+    }
+
+    /// The headers of a server that the agent reaches by its URL.
+    pub fn headers(&self) -> Option<&BTreeMap<String, String>> {
+        match &self.access {
+            McpAccess::Stdio { .. } => None,
+            McpAccess::Remote { headers, .. } => Some(headers),
+        }
+    }
+
+    /// The secrets in the headers: each value, and the credentials alone where a scheme such as Bearer precedes them.
+    pub fn header_secrets(&self) -> impl Iterator<Item = &str> {
+        self.headers().into_iter().flatten().flat_map(|(name, value)| {
+            let with_scheme = ["authorization", "proxy-authorization"].contains(&name.to_ascii_lowercase().as_str());
+            let credentials = value.split_once(' ').map(|(_, rest)| rest.trim()).filter(|_| with_scheme);
+            std::iter::once(value.as_str()).chain(credentials)
+        })
+    }
+}
+
+/// The keys of a server that the agent starts, and of one that it reaches.
+const STDIO_KEYS: [&str; 3] = ["command", "args", "env"];
+const REMOTE_KEYS: [&str; 3] = ["url", "headers", "transport"];
 
 /// Reads the value of the field `mcp_servers`.
 pub(super) fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
-    let expected = Some("a list of {name, command, args, env} whose secrets total at most 256 KiB and 1000 lines");
-    let one = |raw: &RawValue| {
-        let fields = Fields::parse(raw.get()).ok_or(expected)?;
-        if fields.repeats_one_of(&["name", "command", "args", "env"]) {
-            return Err(None);
-        }
-        let optional = |name| fields.get(name).filter(|raw| !is_null(raw));
-        let required = |name| fields.get(name).ok_or(expected).and_then(non_empty).map_err(|_| expected);
-        Ok(McpServer {
-            name: required("name")?,
-            command: required("command")?,
-            args: optional("args").map_or(Ok(Vec::new()), |raw| arguments(raw).map_err(|_| expected))?,
-            env: optional("env").map_or(Ok(BTreeMap::new()), |raw| environment(raw).map_err(|_| expected))?,
-        })
+    let all: Vec<McpServer> = list(raw).ok_or(Some(SERVERS))?.into_iter().map(server).collect::<Result<_, _>>()?;
+    let variables = all.iter().filter_map(McpServer::env).flat_map(secret_variables);
+    let headers = all.iter().filter_map(McpServer::headers).flat_map(BTreeMap::values);
+    if secrets_fit(variables.chain(headers)) { Ok(all) } else { Err(Some(SERVERS)) }
+}
+
+fn server(raw: &RawValue) -> Read<McpServer> {
+    let fields = Fields::parse(raw.get()).ok_or(Some(SERVERS))?;
+    if fields.repeats_one_of(&["name"]) || fields.repeats_one_of(&STDIO_KEYS) || fields.repeats_one_of(&REMOTE_KEYS) {
+        return Err(None);
+    }
+    let optional = |name| fields.get(name).filter(|raw| !is_null(raw));
+    let name = fields.get("name").and_then(|raw| non_empty(raw).ok()).ok_or(Some(SERVERS))?;
+    let has = |keys: &[&'static str]| keys.iter().any(|key| optional(key).is_some());
+    let access = match (has(&STDIO_KEYS), optional("url")) {
+        (true, None) if !has(&REMOTE_KEYS) => McpAccess::Stdio {
+            command: optional("command").and_then(|raw| non_empty(raw).ok()).ok_or(Some(SERVERS))?,
+            args: optional("args").map_or(Ok(Vec::new()), |raw| arguments(raw).map_err(|_| Some(SERVERS)))?,
+            env: optional("env").map_or(Ok(BTreeMap::new()), |raw| environment(raw).map_err(|_| Some(SERVERS)))?,
+        },
+        (false, Some(raw)) => McpAccess::Remote {
+            transport: optional("transport").map_or(Ok(McpTransport::Http), transport)?,
+            url: url(raw)?,
+            headers: optional("headers").map_or(Ok(BTreeMap::new()), headers)?,
+        },
+        (true, Some(_)) | (true, None) => return Err(Some(KEYS)),
+        (false, None) => return Err(Some(if has(&REMOTE_KEYS) { KEYS } else { SERVERS })),
     };
-    let all: Vec<McpServer> = list(raw).ok_or(expected)?.into_iter().map(one).collect::<Result<_, _>>()?;
-    if secrets_fit(all.iter().flat_map(|server| &server.env)) { Ok(all) } else { Err(expected) }
+    Ok(McpServer { name, access })
+}
+
+fn transport(raw: &RawValue) -> Read<McpTransport> {
+    non_empty(raw).ok().and_then(|word| McpTransport::from_word(&word)).ok_or(Some(TRANSPORT))
+}
+
+/// Reads a URL. A user or password in it would be on the agent's command line, and is not redacted.
+fn url(raw: &RawValue) -> Read<String> {
+    let url = non_empty(raw).map_err(|_| Some(URL))?;
+    let is_web = |scheme: &str| ["http", "https"].iter().any(|word| scheme.eq_ignore_ascii_case(word));
+    let rest = url.split_once("://").filter(|(scheme, _)| is_web(scheme)).map(|(_, rest)| rest);
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#', '\\']).next()).unwrap_or_default();
+    let names_host = !host.is_empty() && !host.starts_with(':') && !host.contains('@');
+    let is_clean = !url.contains(|c: char| c.is_whitespace() || c.is_control());
+    if names_host && is_clean { Ok(url) } else { Err(Some(URL)) }
+}
+
+/// Reads headers, whose names are tokens of HTTP.
+fn headers(raw: &RawValue) -> Read<BTreeMap<String, String>> {
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    let fits = |name: &str, value: &str| {
+        !name.is_empty() && name.bytes().all(is_token) && value.bytes().all(|b| b == b' ' || b.is_ascii_graphic())
+    };
+    let all = string_map(raw).ok_or(Some(HEADERS))?;
+    let mut seen = HashSet::new();
+    let good = all.iter().all(|(name, value)| fits(name, value) && seen.insert(name.to_ascii_lowercase()));
+    if good { Ok(all.into_iter().collect()) } else { Err(Some(HEADERS)) }
 }
 
 /// The servers in `{"mcpServers":{NAME:{"command":…}}}` as a list. `None`: the text is not such an object. Error: the
@@ -55,18 +159,32 @@ pub(super) fn by_name(text: &str) -> Result<Option<Box<RawValue>>, String> {
     let (mut list, mut seen) = (Vec::new(), HashSet::new());
     for (name, raw) in all.iter() {
         let server = Fields::parse(raw.get()).ok_or_else(wrong)?;
-        let known = ["command", "args", "env"];
-        if outer.repeats_one_of(&["mcpServers"]) || server.repeats_one_of(&known) || !seen.insert(name) {
+        let known = ["command", "args", "env", "url", "headers", "transport"];
+        if outer.repeats_one_of(&["mcpServers"])
+            || server.repeats_one_of(&known)
+            || server.repeats_one_of(&["type"])
+            || !seen.insert(name)
+        {
             return Err(Problem::Repeated.clause());
         }
-        if server.get("command").is_none() {
-            let which = shown(name, &Redactor::new());
-            return Err(format!(
-                "must give every server a command, but {which} has none: servers with a URL are not supported"
-            ));
+        let which = || shown(name, &Redactor::new());
+        if server.get("command").is_none() && server.get("url").is_none() {
+            return Err(format!("must give every server a command or a url, but {} has neither", which()));
         }
-        let given = known.iter().filter_map(|key| Some(format!("\"{key}\":{}", server.get(key)?)));
-        list.push(format!("{{\"name\":{},{}}}", to_line(&name), given.collect::<Vec<_>>().join(",")));
+        let mut given: Vec<String> =
+            known.iter().filter_map(|key| Some(format!("\"{key}\":{}", server.get(key)?))).collect();
+        // Other programs call the transport `type`, and name stdio there too.
+        match server.get("type").map(RawValue::get) {
+            None | Some("null" | "\"stdio\"") => {}
+            Some(word @ ("\"http\"" | "\"sse\"")) if server.get("transport").is_none() => {
+                given.push(format!("\"transport\":{word}"));
+            }
+            Some("\"http\"" | "\"sse\"") => return Err(Problem::Repeated.clause()),
+            Some(_) => {
+                return Err(format!("must have stdio, http or sse as the type of each server, but {} has another", which()));
+            }
+        }
+        list.push(format!("{{\"name\":{},{}}}", to_line(&name), given.join(",")));
     }
     RawValue::from_string(format!("[{}]", list.join(","))).map(Some).map_err(|_| wrong())
 }

@@ -379,29 +379,39 @@ pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
         "an object of strings whose names are [A-Za-z_][A-Za-z0-9_]* and which fit an environment; those with names of \
          secrets total at most 256 KiB and 1000 lines",
     );
-    let fields = Fields::parse(raw.get()).ok_or(expected)?;
     let mut out = BTreeMap::new();
-    for (name, value) in fields.iter() {
-        let value = string(value).ok_or(expected)?;
+    for (name, value) in string_map(raw).ok_or(expected)? {
         // The kernel limits the length of `NAME=value` and its NUL.
         let fits = name.len() + value.len() + 2 <= limits::ARGUMENT_BYTES + 1;
-        if !is_environment_name(name) || value.contains('\0') || !fits {
+        if !is_environment_name(&name) || value.contains('\0') || !fits {
             return Err(expected);
         }
-        out.insert(name.to_owned(), value);
+        out.insert(name, value);
     }
-    if secrets_fit(&out) { Ok(out) } else { Err(expected) }
+    if secrets_fit(secret_variables(&out)) { Ok(out) } else { Err(expected) }
 }
 
-/// Whether the variables whose names mark them as secrets stay within the limits for secrets.
-pub(super) fn secrets_fit<'a>(variables: impl IntoIterator<Item = (&'a String, &'a String)>) -> bool {
-    let secret = variables.into_iter().filter(|(name, _)| is_secret_name(name));
+/// The values of the variables whose names mark them as secrets.
+pub(super) fn secret_variables<'a>(
+    variables: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> impl Iterator<Item = &'a String> {
+    variables.into_iter().filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value)
+}
+
+/// Whether these secrets stay within the limits for secrets.
+pub(super) fn secrets_fit<'a>(secrets: impl IntoIterator<Item = &'a String>) -> bool {
     let (mut bytes, mut lines) = (0, 0);
-    for (_, value) in secret {
-        bytes += value.len();
-        lines += value.lines().count();
+    for secret in secrets {
+        bytes += secret.len();
+        lines += secret.lines().count();
     }
     bytes <= SECRETS_BYTES && lines <= SECRET_LINES
+}
+
+/// The fields of an object of strings, in order.
+pub(super) fn string_map(raw: &RawValue) -> Option<Vec<(String, String)>> {
+    let fields = Fields::parse(raw.get())?;
+    fields.iter().map(|(name, value)| Some((name.to_owned(), string(value)?))).collect()
 }
 
 pub(super) fn names(raw: &RawValue) -> Read<Vec<String>> {

@@ -2,7 +2,7 @@
 
 pub use super::fields::{DEFAULT_START_TIMEOUT, Options, Settings};
 use super::json::Fields;
-pub use super::mcp_server::McpServer;
+pub use super::mcp_server::{McpAccess, McpServer};
 use super::read::is_null;
 pub use super::read::{Permissions, Problem, Seconds, is_environment_name};
 use super::unknown::UnknownNames;

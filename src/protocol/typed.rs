@@ -3,7 +3,7 @@
 
 use super::fields::{self, Options, Shape};
 use super::json::to_line;
-use super::mcp_server::{EXPECTED, by_name};
+use super::mcp_server::{EXPECTED, SERVERS, by_name};
 use super::read::Problem;
 use super::words::Category;
 use serde_json::value::{RawValue, to_raw_value};
@@ -62,7 +62,7 @@ pub fn clause(field: &str, problem: &Problem) -> String {
                 "must be ask, allow, deny or read-only, or pairs such as read=allow,*=deny. The categories are {categories}, and * for the rest"
             )
         }
-        (Problem::Field { .. }, Some(Shape::Servers)) => EXPECTED.into(),
+        (Problem::Field { expected: SERVERS, .. }, Some(Shape::Servers)) => EXPECTED.into(),
         _ => problem.clause(),
     }
 }

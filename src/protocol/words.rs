@@ -45,6 +45,8 @@ macro_rules! words {
 }
 
 words! {
+    /// The protocol over HTTP of an MCP server with a URL.
+    McpTransport { Http = "http", Sse = "sse" }
     /// The category of a tool, which permission policies use too.
     Category {
         Read = "read", Edit = "edit", Delete = "delete", Move = "move", Search = "search", Execute = "execute",
@@ -124,4 +126,10 @@ words! {
     }
     /// The kind of path that a file_path answer must name.
     PathType { File = "file", Directory = "directory" }
+}
+/// The default of run.start.
+impl Default for OnUnsupported {
+    fn default() -> OnUnsupported {
+        OnUnsupported::Fail
+    }
 }

@@ -27,7 +27,7 @@ use spektacular::protocol::outbound::{
 use spektacular::protocol::prompt::Spoken;
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Subject, Validation};
 use spektacular::protocol::redacted::Redacted;
-use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, McpServer, Options, Payload, Seconds};
+use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, McpAccess, McpServer, Options, Payload, Seconds};
 use spektacular::protocol::schema::{Mismatch, Mismatches};
 use spektacular::protocol::words::{
     Action, Category, Level, OnQuestionTimeout, PathType, PlanStatus, PromptState, Purpose, QuestionKind,
@@ -488,9 +488,7 @@ fn the_table_of_agents_matches_their_drivers() {
             let mut driver = Agents::built_in().find(name).unwrap().driver();
             settings.ask_server = driver.asks_by(&settings).map(|tool| McpServer {
                 name: tool.into(),
-                command: "c".into(),
-                args: Vec::new(),
-                env: BTreeMap::new(),
+                access: McpAccess::Stdio { command: "c".into(), args: Vec::new(), env: BTreeMap::new() },
             });
             let mut turn = Turn::default();
             driver.launch(&settings, &mut turn).unwrap();

@@ -4,6 +4,7 @@ use super::ask::Denial;
 use super::profile::Profile;
 use super::{Acp, errors};
 use crate::agent::json::Object;
+use crate::agent::limit::reachable;
 use crate::agent::reply::NO_USER;
 use crate::agent::rpc::{self, Error};
 use crate::agent::text::FinalAnswer;
@@ -12,9 +13,10 @@ use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{Text, Usage};
-use crate::protocol::request::{McpServer, Settings};
-use crate::protocol::words::StopReason;
+use crate::protocol::request::{McpAccess, McpServer, Settings};
+use crate::protocol::words::{McpTransport, OnUnsupported, StopReason};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// The expected message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +54,8 @@ pub(super) struct SessionSetup {
     modes: Modes,
     /// The model to set.
     model: Option<String>,
-    servers: Value,
+    servers: Vec<McpServer>,
+    on_unsupported: OnUnsupported,
     /// The names of the MCP servers.
     pub(super) server_names: Vec<String>,
     /// Whether resuming replays earlier messages.
@@ -76,7 +79,8 @@ impl SessionSetup {
             resume: settings.session_id.clone(),
             mode: settings.mode.clone().filter(|_| profile.has_modes),
             model: settings.model.clone().filter(|_| profile.model_flag.is_none()),
-            servers: servers().map(server).collect(),
+            servers: servers().cloned().collect(),
+            on_unsupported: settings.on_unsupported,
             server_names: servers().map(|server| server.name.clone()).collect(),
             ..SessionSetup::default()
         }
@@ -84,8 +88,17 @@ impl SessionSetup {
 }
 
 fn server(server: &McpServer) -> Value {
-    let env: Vec<Value> = server.env.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
-    json!({"name": server.name, "command": server.command, "args": server.args, "env": env})
+    let pairs = |map: &BTreeMap<String, String>| -> Vec<Value> {
+        map.iter().map(|(name, value)| json!({"name": name, "value": value})).collect()
+    };
+    match &server.access {
+        McpAccess::Stdio { command, args, env } => {
+            json!({"name": server.name, "command": command, "args": args, "env": pairs(env)})
+        }
+        McpAccess::Remote { transport, url, headers } => {
+            json!({"type": transport, "name": server.name, "url": url, "headers": pairs(headers)})
+        }
+    }
 }
 
 /// The maximum number of times that we tell an agent to continue after a denial.
@@ -159,7 +172,16 @@ impl Acp {
         if !self.start.images.is_empty() && prompts.and_then(|prompts| prompts.bool("image")) != Some(true) {
             return self.fail(takes_no_images(&self.start.agent), turn);
         }
-        let mut params = json!({"cwd": self.start.cwd, "mcpServers": self.start.servers});
+        let transports = abilities.as_ref().and_then(|abilities| abilities.object("mcpCapabilities"));
+        let reaches = |transport: McpTransport| {
+            transports.as_ref().and_then(|transports| transports.bool(transport.word())) == Some(true)
+        };
+        let asked_by = (self.start.agent.as_str(), self.start.on_unsupported);
+        let servers = match reachable(std::mem::take(&mut self.start.servers), asked_by, reaches, turn) {
+            Ok(servers) => servers.iter().map(server).collect::<Vec<_>>(),
+            Err(failure) => return self.fail(failure, turn),
+        };
+        let mut params = json!({"cwd": self.start.cwd, "mcpServers": servers});
         self.phase = Phase::Opening;
         let Some(id) = self.start.resume.clone() else { return self.request("session/new", &params, turn) };
         params["sessionId"] = json!(id);

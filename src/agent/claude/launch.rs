@@ -1,12 +1,13 @@
 //! Claude Code's command line and environment.
 
-use crate::agent::argument;
+use crate::agent::{argument, header_variables};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::json::to_line;
 use crate::protocol::limits::RESULT_TURNS;
-use crate::protocol::request::{McpServer, Settings};
+use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// The arguments for these settings. `asking`: our MCP server, with its name. A flag and its value are one argument, so
 /// that no value is taken for a flag. Error: a value that is too long for a command line.
@@ -76,12 +77,23 @@ fn built_in(tools: &[String]) -> Result<String, Failure> {
     Ok(tools.iter().filter(|tool| !tool.starts_with("mcp__")).map(String::as_str).collect::<Vec<_>>().join(","))
 }
 
+/// The servers as Claude Code's configuration. It replaces `${NAME}` in a header by the variable's value.
 fn mcp_config(servers: &[McpServer], asking: Option<(String, Value)>) -> Option<String> {
-    let one = |server: &McpServer| {
-        let value = json!({"type": "stdio", "command": server.command, "args": server.args, "env": server.env});
+    let one = |(position, server): (usize, &McpServer)| {
+        let value = match &server.access {
+            McpAccess::Stdio { command, args, env } => {
+                json!({"type": "stdio", "command": command, "args": args, "env": env})
+            }
+            McpAccess::Remote { transport, url, .. } => {
+                let variables = header_variables::variables_of(position, server);
+                let headers: BTreeMap<&str, String> =
+                    variables.map(|(name, variable)| (name, format!("${{{variable}}}"))).collect();
+                json!({"type": transport, "url": url, "headers": headers})
+            }
+        };
         (server.name.clone(), value)
     };
-    let all: Map<String, Value> = servers.iter().map(one).chain(asking).collect();
+    let all: Map<String, Value> = servers.iter().enumerate().map(one).chain(asking).collect();
     (!all.is_empty()).then(|| to_line(&json!({"mcpServers": all})))
 }
 
@@ -107,6 +119,7 @@ pub(super) fn environment(settings: &Settings) -> Vec<(String, String)> {
         // Without this, `@path` in the prompt sends any file to the model without asking.
         env.push(("CLAUDE_CODE_DISABLE_ATTACHMENTS".to_owned(), "1".to_owned()));
     }
+    env.extend(header_variables::environment(&settings.mcp_servers));
     env
 }
 

@@ -1,10 +1,10 @@
 //! Codex's command line, and the requests that begin a run.
 
-use crate::agent::{ask_user, fitting};
+use crate::agent::{ask_user, fitting, header_variables};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::Image;
 use crate::protocol::json::to_line;
-use crate::protocol::request::{McpServer, Settings};
+use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
 use crate::protocol::words::Level;
 use serde_json::{Value, json};
@@ -44,18 +44,33 @@ pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
             settings.add_dirs.iter().map(|dir| settings.cwd.join(dir).to_string_lossy().into_owned()).collect();
         give("add_dirs", "sandbox_workspace_write.writable_roots", to_line(&full))?;
     }
-    for server in &settings.mcp_servers {
+    for (position, server) in settings.mcp_servers.iter().enumerate() {
         let name = server_name(server)?;
-        give("mcp_servers", &format!("mcp_servers.{name}.command"), to_line(&server.command))?;
-        give("mcp_servers", &format!("mcp_servers.{name}.args"), to_line(&server.args))?;
-        if !server.env.is_empty() {
-            // A JSON string is a TOML string; a table is written another way.
-            let pairs: Vec<String> = server.env.iter().map(|(k, v)| format!("{}={}", to_line(k), to_line(v))).collect();
-            give("mcp_servers", &format!("mcp_servers.{name}.env"), format!("{{{}}}", pairs.join(",")))?;
+        for (key, value) in server_settings(position, server) {
+            give("mcp_servers", &format!("mcp_servers.{name}.{key}"), value)?;
         }
     }
     args.extend(settings.agent_args.iter().cloned());
     Ok(args)
+}
+
+/// The settings of a server, each as a TOML value.
+fn server_settings(position: usize, server: &McpServer) -> Vec<(&'static str, String)> {
+    // A JSON string is a TOML string; a table is written another way.
+    let pair = |name: &str, value: &str| format!("{}={}", to_line(&name), to_line(&value));
+    let table = |pairs: Vec<String>| (!pairs.is_empty()).then(|| format!("{{{}}}", pairs.join(",")));
+    match &server.access {
+        McpAccess::Stdio { command, args, env } => {
+            let env = table(env.iter().map(|(name, value)| pair(name, value)).collect());
+            let always = [("command", to_line(command)), ("args", to_line(args))];
+            always.into_iter().chain(env.map(|env| ("env", env))).collect()
+        }
+        McpAccess::Remote { url, .. } => {
+            let variables = header_variables::variables_of(position, server);
+            let headers = table(variables.map(|(name, variable)| pair(name, &variable)).collect());
+            std::iter::once(("url", to_line(url))).chain(headers.map(|table| ("env_http_headers", table))).collect()
+        }
+    }
 }
 
 /// The server's name, which becomes part of a dotted key. Error: it has a character that Codex does not accept there.
@@ -141,7 +156,7 @@ pub(super) fn input(text: &str, images: &[Image]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::arguments;
-    use crate::protocol::request::{McpServer, Options, Settings};
+    use crate::protocol::request::{McpAccess, McpServer, Options, Settings};
 
     fn settings() -> Settings {
         Options::default().resolve("x".into(), "codex".into(), "/w".into())
@@ -154,9 +169,11 @@ mod tests {
         settings.add_dirs = vec!["lib".into(), "/opt".into()];
         settings.mcp_servers = vec![McpServer {
             name: "my-db".into(),
-            command: "db\\x".into(),
-            args: vec!["a b".into()],
-            env: [("K".to_owned(), "v\n".to_owned())].into(),
+            access: McpAccess::Stdio {
+                command: "db\\x".into(),
+                args: vec!["a b".into()],
+                env: [("K".to_owned(), "v\n".to_owned())].into(),
+            },
         }];
         let args = arguments(&settings).unwrap();
         for wanted in [
@@ -173,8 +190,8 @@ mod tests {
     #[test]
     fn a_name_with_a_dot_is_refused() {
         let mut settings = settings();
-        settings.mcp_servers =
-            vec![McpServer { name: "a.b".into(), command: "x".into(), args: Vec::new(), env: Default::default() }];
+        let access = McpAccess::Stdio { command: "x".into(), args: Vec::new(), env: Default::default() };
+        settings.mcp_servers = vec![McpServer { name: "a.b".into(), access }];
         assert!(arguments(&settings).is_err());
     }
 }

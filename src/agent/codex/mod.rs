@@ -19,6 +19,7 @@ pub(crate) use self::native::NATIVE;
 use self::ask::CodexRequest;
 use self::items::{Items, Spot};
 use super::hash::hash;
+use super::header_variables;
 use super::json::{Index, Object, Raw};
 use super::limit::{Keeper, Limit};
 use super::recent::RecentMap;
@@ -34,7 +35,7 @@ use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::question::Asks;
 use crate::protocol::request::Settings;
 use crate::protocol::schema::OutputSchema;
-use crate::protocol::words::QuestionKind;
+use crate::protocol::words::{McpTransport, QuestionKind};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -443,6 +444,13 @@ impl Driver for Codex {
         if launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text }
     }
 
+    fn reaches(&self, transport: McpTransport) -> bool {
+        match transport {
+            McpTransport::Http => true,
+            McpTransport::Sse => false,
+        }
+    }
+
     fn takes_images(&self) -> bool {
         true
     }
@@ -451,9 +459,10 @@ impl Driver for Codex {
         without_effect(settings, launch::FOLLOWS, turn);
         self.items.wants = Wants::of(settings);
         let args = launch::arguments(settings)?;
+        let env = header_variables::environment(&settings.mcp_servers);
         self.settings = Some(Box::new(settings.clone()));
         let first = self.request("initialize", &launch::initialize(settings.progress));
-        Ok(Launch { send: vec![first], ..self.base.launch("codex", args, Vec::new()) })
+        Ok(Launch { send: vec![first], ..self.base.launch("codex", args, env) })
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {

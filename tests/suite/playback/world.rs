@@ -11,7 +11,7 @@ use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::inbound::{self, Message};
 use spektacular::protocol::outbound::AgentExit;
 use spektacular::protocol::question::PathFact;
-use spektacular::protocol::request::{McpServer, Options, Settings};
+use spektacular::protocol::request::{McpAccess, McpServer, Options, Settings};
 use spektacular::run::{Event, Ids, Method, Run};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -129,9 +129,11 @@ impl Machine for Notebook {
         let address = "00000000000000000000000000000000:/home/user/tmp/spektacular-000000000000/s";
         Some(McpServer {
             name: "spektacular".into(),
-            command: "/home/user/bin/spektacular".into(),
-            args: vec!["ask-server".into()],
-            env: [("SPEKTACULAR_ASK".to_owned(), address.to_owned())].into(),
+            access: McpAccess::Stdio {
+                command: "/home/user/bin/spektacular".into(),
+                args: vec!["ask-server".into()],
+                env: [("SPEKTACULAR_ASK".to_owned(), address.to_owned())].into(),
+            },
         })
     }
 

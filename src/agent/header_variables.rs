@@ -1,0 +1,25 @@
+//! The values of MCP servers' headers on their way to an agent: in its environment, because other users of the machine
+//! can read its command line.
+
+use crate::protocol::request::McpServer;
+
+/// The variable for a header, by the positions of the server and of the header. Codex hides variables with `TOKEN` in
+/// their names from the commands that the model runs.
+fn variable(server: usize, header: usize) -> String {
+    format!("SPEKTACULAR_MCP_TOKEN_{server}_{header}")
+}
+
+/// The names of the headers of the server at this position, each with its variable.
+pub(super) fn variables_of(position: usize, server: &McpServer) -> impl Iterator<Item = (&str, String)> {
+    let names = server.headers().into_iter().flat_map(|headers| headers.keys());
+    names.enumerate().map(move |(header, name)| (name.as_str(), variable(position, header)))
+}
+
+/// The variables of all servers, with the values of the headers.
+pub(super) fn environment(servers: &[McpServer]) -> Vec<(String, String)> {
+    let of_one = |(position, server): (usize, &McpServer)| {
+        let values = server.headers().into_iter().flat_map(|headers| headers.values().cloned());
+        variables_of(position, server).map(|(_, variable)| variable).zip(values).collect::<Vec<_>>()
+    };
+    servers.iter().enumerate().flat_map(of_one).collect()
+}
