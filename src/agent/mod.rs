@@ -50,6 +50,7 @@ pub mod text;
 use self::json::Object;
 use self::limit::{Keeper, Limit};
 pub use self::mcp::Offered;
+use self::native::SessionFiles;
 pub use self::reply::{NO_USER_PROMPT, Reply};
 pub use self::result::ResultWay;
 use crate::protocol::failure::{Code, Failure};
@@ -123,6 +124,8 @@ pub struct Launch {
     pub images: Vec<Image>,
     /// Files to write for it, whose paths become its last arguments.
     pub files: Vec<LaunchFile>,
+    /// The session to load, if the agent stores sessions in files that need a certain name for that.
+    pub session: Option<(&'static SessionFiles, SessionId)>,
     /// Whether to close its stdin after these lines.
     pub close_input: bool,
     /// The time limit for its first line if run.start sets none. `None`: no limit.
@@ -144,6 +147,7 @@ impl Launch {
             send: Vec::new(),
             images: Vec::new(),
             files: Vec::new(),
+            session: None,
             close_input: false,
             start_timeout: None,
             driver,

@@ -1,7 +1,5 @@
 //! The fields of run.start with real agents: prompts, models, sessions, budgets. Sub-agents too.
 
-use std::time::{Duration, SystemTime};
-
 use serde_json::json;
 
 use crate::agents::Agent;
@@ -75,30 +73,28 @@ fn tools_not_allowed(agent: Agent) {
     assert!(!names.contains(&"Bash") && !names.contains(&"AskUserQuestion"), "{names:?}");
 }
 
-/// Waits for the next minute of the clock.
-pub(crate) fn another_minute() {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("clock");
-    // No event: nothing marks the beginning of a minute.
-    std::thread::sleep(Duration::from_secs(61 - now.as_secs() % 60));
-}
-
+/// A session is resumed at once, and again.
 fn resume(agent: Agent) {
     let first = run(Lab::new(agent, "resume"), json!({"prompt": "Say a word."}), Vec::new());
     let session = first.completed("The word is heron.")["session_id"].clone();
-    if !agent.ways().resumes_at_once {
-        another_minute();
-    }
-    let payload = json!({"prompt": "Which word?", "session_id": session});
-    let second = run(first.again(), payload, Vec::new());
-    assert_eq!(second.completed("I said heron.")["session_id"], session);
-    let (before, now) = (&first.outcome.completed()["usage"], &second.outcome.completed()["usage"]);
-    assert_eq!(now["input_tokens"], before["input_tokens"]);
-    // The agent may add to the cost of the earlier run. The cost of this one is then unknown.
-    let cost = &now["cost_usd"];
-    assert!(cost.is_null() || *cost == before["cost_usd"], "{cost} is not the cost of this run");
-    let heard = second.stub().last_heard();
-    for part in ["Say a word.", "The word is heron.", "Which word?"] {
-        assert!(heard.contains(part), "{part} is not in: {heard}");
+    let before = first.outcome.completed()["usage"].clone();
+    let mut said = vec!["Say a word.", "The word is heron."];
+    for (prompt, answer) in
+        [("Which word?", "I said heron."), ("Which bird?", "It was a heron."), ("Sure?", "I am sure.")]
+    {
+        let last = run(first.again(), json!({"prompt": prompt, "session_id": session}), Vec::new());
+        assert_eq!(last.completed(answer)["session_id"], session);
+        let now = &last.outcome.completed()["usage"];
+        assert_eq!(now["input_tokens"], before["input_tokens"]);
+        // The agent may add to the cost of the earlier run. The cost of this one is then unknown.
+        let cost = &now["cost_usd"];
+        assert!(cost.is_null() || *cost == before["cost_usd"], "{cost} is not the cost of this run");
+        said.push(prompt);
+        let heard = last.stub().last_heard();
+        for part in &said {
+            assert!(heard.contains(part), "{part} is not in: {heard}");
+        }
+        said.push(answer);
     }
 }
 

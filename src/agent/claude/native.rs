@@ -2,7 +2,7 @@
 //! is one file, named by its id, in a folder for the working directory in which it started.
 
 use crate::agent::native::{
-    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionStore, Sign, Version, flag,
+    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, Version, flag,
 };
 
 const FOLDER: Folder = Folder { variable: ("CLAUDE_CONFIG_DIR", ""), home: ".claude" };
@@ -30,12 +30,13 @@ pub(crate) static NATIVE: Native = Native {
         ],
         otherwise: (LoggedIn::No, "neither a key in the environment nor stored credentials"),
     },
-    sessions: Some(SessionStore::File {
+    sessions: Some(SessionStore::File(SessionFiles {
         folder: FOLDER,
         paths: |id| vec![format!("projects/*/{id}.jsonl")],
         // The file's name contains the whole id.
         first_line: |_| String::new(),
-    }),
+        loadable: None,
+    })),
     interface: Some(Interface {
         args,
         has_modes: true,

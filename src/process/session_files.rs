@@ -1,0 +1,53 @@
+//! The files in which an agent stores its sessions.
+
+use crate::agent::native::{Environment, SessionFiles, fits, is_session_id};
+use crate::protocol::failure::{Code, Failure};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// The maximum length of a first line, in bytes.
+const LINE_BYTES: u64 = 1 << 20;
+
+/// The files of the session. The id must be one that [`is_session_id`] accepts.
+pub(crate) fn find(files: &SessionFiles, id: &str, environment: Environment<'_>) -> Vec<PathBuf> {
+    let Some(folder) = files.folder.path(environment) else { return Vec::new() };
+    let mut found: Vec<PathBuf> = (files.paths)(id).iter().flat_map(|path| matches(&folder, path)).collect();
+    let first_line = (files.first_line)(id);
+    found.retain(|path| path.is_file() && begins(path, &first_line));
+    found
+}
+
+/// Gives the session's file the name that it needs before the agent loads the session. A session that is not found
+/// is the agent's to report. Error: the file cannot be renamed.
+pub(super) fn make_loadable(files: &SessionFiles, id: &str, environment: Environment<'_>) -> Result<(), Failure> {
+    let Some(name) = files.loadable.filter(|_| is_session_id(id)).map(|name| name(id)) else { return Ok(()) };
+    let found = find(files, id, environment);
+    if found.iter().any(|path| path.ends_with(&name)) {
+        return Ok(());
+    }
+    // An agent that loaded the session elsewhere may have left files without a message.
+    let size = |path: &PathBuf| path.metadata().map(|meta| meta.len()).unwrap_or_default();
+    let Some(file) = found.into_iter().max_by_key(size) else { return Ok(()) };
+    fs::rename(&file, file.with_file_name(name)).map_err(|_| {
+        let message = "The agent's file of this session cannot be renamed, and the agent would damage the session if it loaded it: check the permissions of its folder.";
+        Failure::new(Code::AgentError, message)
+    })
+}
+
+fn matches(folder: &Path, path: &str) -> Vec<PathBuf> {
+    path.split('/').fold(vec![folder.to_owned()], |folders, part| {
+        if !part.contains('*') {
+            return folders.into_iter().map(|folder| folder.join(part)).collect();
+        }
+        let entries = folders.into_iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
+        let fitting = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| fits(part, name)));
+        fitting.map(|entry| entry.path()).collect()
+    })
+}
+
+fn begins(path: &Path, text: &str) -> bool {
+    let mut line = Vec::new();
+    let read = File::open(path).and_then(|file| BufReader::new(file.take(LINE_BYTES)).read_until(b'\n', &mut line));
+    read.is_ok() && String::from_utf8_lossy(&line).contains(text)
+}
