@@ -51,3 +51,59 @@ fn begins(path: &Path, text: &str) -> bool {
     let read = File::open(path).and_then(|file| BufReader::new(file.take(LINE_BYTES)).read_until(b'\n', &mut line));
     read.is_ok() && String::from_utf8_lossy(&line).contains(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::make_loadable;
+    use crate::agent::acp::profile::GEMINI;
+    use crate::agent::native::SessionStore;
+    use crate::protocol::failure::Code;
+    use std::ffi::OsString;
+    use std::fs;
+
+    const ID: &str = "01234567-89ab-4def-8123-456789abcdef";
+    const LOADABLE: &str = "session-0000-00-00T00-00-89abcdef.jsonl";
+
+    #[test]
+    fn the_file_with_the_session_gets_the_loadable_name_once() {
+        let home = tempfile::tempdir().unwrap();
+        let chats = home.path().join(".gemini/tmp/project/chats");
+        fs::create_dir_all(&chats).unwrap();
+        let Some(SessionStore::File(files)) = &GEMINI.native.sessions else { panic!("no files") };
+        let load = |id: &str| make_loadable(files, id, &|name| (name == "HOME").then(|| OsString::from(home.path())));
+        let names = || {
+            let mut names: Vec<_> =
+                chats.read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        };
+        let (start, message) = (format!("{{\"sessionId\":\"{ID}\"}}\n"), "{\"type\":\"user\"}\n");
+        let other = "session-2026-01-01T10-00-01234567.jsonl";
+        // No file, the file of another session with the same digits, and an id that is no name.
+        fs::write(chats.join(other), "{\"sessionId\":\"01234567-other\"}\n").unwrap();
+        load(ID).unwrap();
+        load("../../x").unwrap();
+        assert_eq!(names(), [other]);
+        fs::write(chats.join("session-2026-01-01T10-01-01234567.jsonl"), format!("{start}{message}")).unwrap();
+        fs::write(chats.join("session-2026-01-01T10-02-01234567.jsonl"), &start).unwrap();
+        load(ID).unwrap();
+        assert_eq!(names(), [LOADABLE, other, "session-2026-01-01T10-02-01234567.jsonl"]);
+        let session = format!("{start}{message}{message}");
+        fs::write(chats.join(LOADABLE), &session).unwrap();
+        load(ID).unwrap();
+        assert_eq!(fs::read_to_string(chats.join(LOADABLE)).unwrap(), session);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_renamed_is_an_error() {
+        let home = tempfile::tempdir().unwrap();
+        let chats = home.path().join(".gemini/tmp/project/chats");
+        // Even root cannot rename a file to the name of a folder.
+        fs::create_dir_all(chats.join(LOADABLE)).unwrap();
+        fs::write(chats.join("session-2026-01-01T10-00-01234567.jsonl"), format!("{{\"sessionId\":\"{ID}\"}}\n"))
+            .unwrap();
+        let Some(SessionStore::File(files)) = &GEMINI.native.sessions else { panic!("no files") };
+        let failed = make_loadable(files, ID, &|name| (name == "HOME").then(|| OsString::from(home.path())));
+        assert_eq!(failed.unwrap_err().code, Code::AgentError);
+    }
+}

@@ -152,21 +152,7 @@ impl Driver for Asker {
     }
 
     fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Launch, Failure> {
-        let program = Program::Command("asker".into());
-        let (args, env, env_remove) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Launch {
-            program,
-            args,
-            env,
-            env_remove,
-            send: Vec::new(),
-            images: Vec::new(),
-            files: Vec::new(),
-            close_input: false,
-            start_timeout: None,
-            driver: "asker",
-            install: None,
-        })
+        Ok(Launch::of(Program::Command("asker".into()), "asker"))
     }
 
     fn line(&mut self, _: Line<'_>, turn: &mut Turn) {
