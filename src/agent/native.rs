@@ -135,6 +135,8 @@ pub struct SessionFiles {
     pub first_line: fn(&str) -> String,
     /// The name that a session's file must have before the agent loads the session. `None`: any name.
     pub loadable: Option<fn(&str) -> String>,
+    /// The cost of the session so far in US dollars, if a line of its file reports it. `None`: no line does.
+    pub cost: Option<fn(&str) -> Option<f64>>,
 }
 
 /// The start of an agent's own interface.

@@ -91,6 +91,7 @@ pub(crate) fn settings(
     })?;
     let mut settings = options.resolve(prompt, agent.name.clone(), cwd);
     settings.attached = images::check(&settings, agent, origins, machine)?;
+    settings.session_cost_usd = machine.cost_before(agent, &settings);
     Ok(Ready { settings, agent: agent.clone() })
 }
 

@@ -1,13 +1,18 @@
 //! The files in which an agent stores its sessions.
 
-use crate::agent::native::{Environment, SessionFiles, fits, is_session_id};
+use crate::agent::native::{Environment, SessionFiles, SessionStore, fits, is_session_id};
+use crate::agent::registry::Agent;
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::request::Settings;
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// The maximum length of a first line, in bytes.
 const LINE_BYTES: u64 = 1 << 20;
+/// The length of a file's end that may hold the cost, in bytes.
+const END_BYTES: u64 = 256 << 10;
 
 /// The files of the session. The id must be one that [`is_session_id`] accepts.
 pub(crate) fn find(files: &SessionFiles, id: &str, environment: Environment<'_>) -> Vec<PathBuf> {
@@ -33,6 +38,23 @@ pub(super) fn make_loadable(files: &SessionFiles, id: &str, environment: Environ
         let message = "The agent's file of this session cannot be renamed, and the agent would damage the session if it loaded it: check the permissions of its folder.";
         Failure::new(Code::AgentError, message)
     })
+}
+
+/// The cost of a run's session before the run, in US dollars. `None`: the run begins a session, or the agent does not
+/// store the cost.
+pub(crate) fn cost_before(agent: &Agent, settings: &Settings) -> Option<f64> {
+    let Some(SessionStore::File(files)) = &agent.native().sessions else { return None };
+    let cost = files.cost?;
+    let id = settings.session_id.as_deref().filter(|id| is_session_id(id))?;
+    let own = |name: &str| settings.env.get(name).or_else(|| agent.base.env.get(name)).map(OsString::from);
+    let found = find(files, id, &|name| own(name).or_else(|| std::env::var_os(name)));
+    let modified = |path: &PathBuf| path.metadata().and_then(|meta| meta.modified()).ok();
+    let mut file = File::open(found.into_iter().max_by_key(modified)?).ok()?;
+    let size = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(END_BYTES))).ok()?;
+    let mut end = Vec::new();
+    file.take(END_BYTES).read_to_end(&mut end).ok()?;
+    String::from_utf8_lossy(&end).lines().rev().find_map(cost)
 }
 
 fn matches(folder: &Path, path: &str) -> Vec<PathBuf> {

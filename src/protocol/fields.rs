@@ -237,8 +237,7 @@ macro_rules! run_start {
             pub is_part: bool,
             /// Whether the peer shows [`super::outbound::ToolFacts`]. Not a field of run.start.
             pub tool_facts: bool,
-            /// The cost of the resumed session so far, in US dollars, if an earlier part of this run had that session.
-            /// Not a field of run.start.
+            /// The cost of the resumed session so far, in US dollars, if known. Not a field of run.start.
             pub session_cost_usd: Option<f64>,
             /// Whether any layer sets `on_question_timeout`. Not a field of run.start.
             pub sets_on_question_timeout: bool,

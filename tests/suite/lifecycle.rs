@@ -93,6 +93,19 @@ fn a_session_is_resumed_by_a_single_argument() {
     assert!(outcome.log().argv().contains(&format!("--resume={SESSION}")), "{:?}", outcome.log().argv());
 }
 
+/// Claude Code counts the cost of the whole session, and stores it at the end of each run.
+#[test]
+fn the_cost_of_a_resumed_session_is_that_of_the_run() {
+    let file = format!("home/.claude/projects/work/{SESSION}.jsonl");
+    let state = |cost: f64| json!({"type": "cost-state", "sessionId": SESSION, "totalCostUSD": cost}).to_string();
+    let prompt = json!({"type": "last-prompt", "lastPrompt": state(9.0)}).to_string();
+    let stored = [state(0.05), state(0.125), prompt].join("\n");
+    for (text, cost) in [(stored, json!(0.125)), ("{\"type\":\"user\"}\n".to_owned(), Value::Null)] {
+        let outcome = run(Case::with(Script::hello()).file(&file, &text), json!({"session_id": SESSION}));
+        assert_eq!(outcome.completed()["usage"]["cost_usd"], cost);
+    }
+}
+
 #[test]
 fn the_agent_works_in_cwd_and_by_default_in_the_processs_own() {
     let case = Case::with(Script::hello());

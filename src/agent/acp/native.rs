@@ -41,6 +41,7 @@ pub(super) static GEMINI: Native = Native {
         },
         first_line: |id| format!("\"sessionId\":\"{id}\""),
         loadable: Some(|id| format!("session-0000-00-00T00-00-{}.jsonl", last_digits(id))),
+        cost: None,
     })),
     interface: Some(Interface {
         args: |options| {

@@ -36,6 +36,7 @@ pub(crate) static NATIVE: Native = Native {
         // Without this check, the end of an id would match the name too.
         first_line: |id| format!("\"id\":\"{id}\""),
         loadable: None,
+        cost: None,
     })),
     interface: Some(Interface { args, has_modes: false, asking_env: &[], not_for_people: &[], env_remove: &[] }),
 };
