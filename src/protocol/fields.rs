@@ -315,6 +315,8 @@ run_start! {
     images: Vec<String> = images, default(Vec::new()), Shape::List, None, "image", shown;
     /// The agent's session to resume.
     session_id: SessionId = session_id, optional, Shape::Text, None, "session", shown;
+    /// Whether the run begins a new session from `session_id`, which stays as it is.
+    fork: bool = boolean, default(false), Shape::Bool, None, "fork", shown;
     /// Whether the run may ask questions.
     interactive: bool = boolean, default(true), Shape::Bool, Some(Free), "headless", shown;
     /// The answers to the agent's requests for permission.

@@ -158,6 +158,7 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         // Names, ids, words and numbers.
         agent: _,
         session_id: _,
+        fork: _,
         interactive: _,
         permissions: _,
         conversation: _,

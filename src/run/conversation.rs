@@ -219,6 +219,7 @@ impl Live {
         let settings = Settings {
             prompt: prompt.unredacted().to_owned(),
             session_id: self.work.session_id.clone(),
+            fork: false,
             attached: Vec::new(),
             session_cost_usd: self
                 .work

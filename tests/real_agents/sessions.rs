@@ -6,7 +6,7 @@ use crate::agents::Agent;
 use crate::client::{permission, run};
 use crate::lab::Lab;
 
-rows!(old: resume);
+rows!(old: resume fork);
 rows!(resume_unknown prompt_is_text model_and_system_prompt);
 rows!(of mode: opencode OpenCode, claude Claude, claude_old OldClaude);
 rows!(of mode_unknown: opencode OpenCode, claude Claude);
@@ -100,6 +100,29 @@ fn resume(agent: Agent) {
         }
         said.push(answer);
     }
+}
+
+/// A session from another one knows its past, and leaves it as it is.
+fn fork(agent: Agent) {
+    let first = run(Lab::new(agent, "resume"), json!({"prompt": "Say a word."}), Vec::new());
+    let session = first.completed("The word is heron.")["session_id"].clone();
+    let payload = json!({"prompt": "Which word?", "session_id": session, "fork": true});
+    let forked = run(first.again(), payload, Vec::new());
+    if agent == Agent::Gemini {
+        let message = forked.outcome.failed("invalid_request")["message"].to_string();
+        assert!(message.contains("`fork`"), "{message}");
+    } else {
+        assert_ne!(forked.completed("I said heron.")["session_id"], session);
+        let heard = forked.stub().last_heard();
+        assert!(heard.contains("Say a word.") && heard.contains("Which word?"), "{heard}");
+        let now = &forked.outcome.completed()["usage"];
+        assert_eq!(now["input_tokens"], first.outcome.completed()["usage"]["input_tokens"], "{now}");
+    }
+    let model = if agent == Agent::Gemini { "I said heron." } else { "It was a heron." };
+    let old = run(first.again(), json!({"prompt": "Which bird?", "session_id": session}), Vec::new());
+    assert_eq!(old.completed(model)["session_id"], session);
+    let heard = old.stub().last_heard();
+    assert!(heard.contains("Say a word.") && !heard.contains("Which word?"), "{heard}");
 }
 
 /// An unknown id in the agent's form, and one in another form.

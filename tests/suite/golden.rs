@@ -97,7 +97,7 @@ const KEYS: &str = "\
     action add_dirs agent agent_args agent_exit agent_message agent_version allow_other allowed_tools artifact_id artifacts \
     attempt cached_input_tokens call_id capabilities category code completion_detected completion_marker config conversation \
     cost_usd count cwd default deltas denied description detail disallowed_tools display_name done duration_ms effort entries \
-    env_allow error exit_code fail_on_denied first group_id group_size header heartbeat_s http_status id idle_s idle_timeout_s images input_tokens \
+    env_allow error exit_code fail_on_denied first fork group_id group_size header heartbeat_s http_status id idle_s idle_timeout_s images input_tokens \
     integer interactive kind label limit line locations max max_cost_usd max_frame_bytes max_length max_selected \
     max_tokens max_tool_calls max_turns message message_id metadata min min_length min_selected minor mode model multiple must_exist name \
     on_question_timeout on_unsupported options output output_tokens parent_call_id path path_type pattern payload permissions \

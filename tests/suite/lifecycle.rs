@@ -93,6 +93,19 @@ fn a_session_is_resumed_by_a_single_argument() {
     assert!(outcome.log().argv().contains(&format!("--resume={SESSION}")), "{:?}", outcome.log().argv());
 }
 
+#[test]
+fn a_fork_begins_from_a_session() {
+    let outcome = hello(json!({"session_id": SESSION, "fork": true}));
+    outcome.completed();
+    let argv = outcome.log().argv();
+    assert!(argv.contains(&"--fork-session".into()) && argv.contains(&format!("--resume={SESSION}")), "{argv:?}");
+    let message = hello(json!({"fork": true})).failed("invalid_request")["message"].clone();
+    assert!(message.as_str().unwrap().starts_with("run.start: `fork` needs `session_id`"), "{message}");
+    let said = Case::with(Script::hello()).cli(&["--fork", "hi"]);
+    let stderr = String::from_utf8(said.stderr).unwrap();
+    assert!(stderr.contains("--fork needs --session"), "{stderr}");
+}
+
 /// Claude Code counts the cost of the whole session, and stores it at the end of each run.
 #[test]
 fn the_cost_of_a_resumed_session_is_that_of_the_run() {

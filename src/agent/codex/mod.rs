@@ -163,7 +163,7 @@ impl Codex {
                 }
                 self.open_thread(turn);
             }
-            "thread/start" | "thread/resume" => self.thread_open(result, turn),
+            "thread/start" | "thread/resume" | "thread/fork" => self.thread_open(result, turn),
             START => {
                 let id = result.and_then(|result| result.object("turn")).and_then(|turn| turn.string("id"));
                 self.turn_began(id, turn);
@@ -176,7 +176,7 @@ impl Codex {
         match method {
             // Older versions may lack it.
             "account/read" if !self.leaving => self.open_thread(turn),
-            "initialize" | "thread/start" | "thread/resume" | START => {
+            "initialize" | "thread/start" | "thread/resume" | "thread/fork" | START => {
                 turn.fail(errors::refused(method, Some(error)));
             }
             _ => {}
