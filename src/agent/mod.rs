@@ -47,6 +47,7 @@ pub(crate) mod result;
 mod rpc;
 mod said;
 pub mod text;
+mod title;
 
 use self::json::Object;
 pub use self::launch::{Launch, LaunchFile};
@@ -54,6 +55,7 @@ use self::limit::{Keeper, Limit};
 pub use self::mcp::Offered;
 pub use self::reply::{NO_USER_PROMPT, Reply};
 pub use self::result::ResultWay;
+use self::title::title;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::limits::{self, ARGUMENT_BYTES};
@@ -188,6 +190,8 @@ pub enum AgentEvent {
         title: Option<Text>,
         /// The files that the call works on.
         locations: Vec<Place>,
+        /// The input of the call, an object. `None`: not wanted, not known, or unchanged.
+        input: Option<Json>,
         /// The tool call whose sub-agent made this call.
         parent: Option<CallKey>,
     },
@@ -196,7 +200,7 @@ pub enum AgentEvent {
         call: CallKey,
         state: ToolState,
         output: Option<Text>,
-        /// Facts that only a person sees. Empty unless [`Settings::tool_facts`].
+        /// Its edits are empty unless [`Settings::tool_facts`].
         facts: ToolFacts,
     },
     /// The whole plan of the agent.
@@ -218,6 +222,8 @@ pub enum AgentEvent {
         key: AskKey,
         /// The questions; at least one.
         asks: Asks,
+        /// The call that needs the answer, if there is one.
+        call: Option<CallKey>,
     },
     /// The agent no longer waits for the answers to a request.
     AskWithdrawn { key: AskKey },
@@ -331,13 +337,6 @@ fn plan_entry(entry: &Object<'_>, text: &str) -> PlanEntry {
         _ => PlanStatus::Pending,
     };
     PlanEntry { text: entry.string(text).unwrap_or_default().into(), status }
-}
-
-/// The title of a call: the tool and its subject. Drivers never cut a text, not even after its first line, because half
-/// a secret cannot be found. The run redacts the whole text and then cuts it.
-fn title(tool: &str, about: &str) -> String {
-    let about = about.trim_start();
-    if about.is_empty() { tool.to_owned() } else { [tool, ": ", about].concat() }
 }
 
 /// A flag with its value as one argument, so that no value can look like a flag. Error: it does not fit a command line.

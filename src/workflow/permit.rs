@@ -84,7 +84,8 @@ mod tests {
         let decide = |category, paths: &[&str], detail: &str| {
             let location = |path: &&str| Place { path: (*path).into(), line: None };
             let locations = paths.iter().map(location).collect();
-            permit.decide(&Subject { category, title: "t".into(), locations, detail: detail.into() }, &[])
+            permit
+                .decide(&Subject { category, title: "t".into(), locations, detail: detail.into(), call_id: None }, &[])
         };
         for (category, paths, detail, allowed) in [
             (Category::Read, &["specs/x"][..], "", true),

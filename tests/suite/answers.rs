@@ -157,7 +157,7 @@ impl Driver for Asker {
 
     fn line(&mut self, _: Line<'_>, turn: &mut Turn) {
         let asks = std::mem::take(&mut self.asks);
-        turn.events.push(AgentEvent::Ask { key: AskKey("1".into()), asks: asks.into_iter().collect() });
+        turn.events.push(AgentEvent::Ask { key: AskKey("1".into()), asks: asks.into_iter().collect(), call: None });
     }
 
     fn answer(&mut self, _: &AskKey, replies: &[Reply], _: &mut Turn) {
@@ -312,7 +312,7 @@ fn unanswered_questions_end_as_the_table_says() {
 }
 
 fn permission(category: Category) -> Ask {
-    let subject = Subject { category, title: "t".into(), locations: Vec::new(), detail: "d".into() };
+    let subject = Subject { category, title: "t".into(), locations: Vec::new(), detail: "d".into(), call_id: None };
     Ask::permission(subject, "Allow t?", Scope::of(category, None, None))
 }
 

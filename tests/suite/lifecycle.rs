@@ -298,8 +298,8 @@ fn titles_are_one_line() {
     let outcome = run(Case::with(script), json!({"permissions": "allow"}));
     outcome.completed();
     let titles: Vec<&str> = outcome.progress("tool").iter().map(|frame| frame.text("text")).collect();
-    assert_eq!(titles[..3], ["Odd", "Odd", "Bash: echo one two"]);
-    assert_eq!(outcome.progress("question_resolved")[0].text("text"), "Bash: echo one two: allow_once (policy)");
+    assert_eq!(titles[..3], ["Odd", "Odd", "Run echo one two"]);
+    assert_eq!(outcome.progress("question_resolved")[0].text("text"), "Run echo one two: allow_once (policy)");
 }
 
 #[test]

@@ -63,6 +63,7 @@ impl Acp {
             title: title.into(),
             locations: self.places(&about, call),
             detail: self.detail(&about, &earlier, call).into(),
+            call_id: None,
         };
         let of_kind =
             |kind: &str| params.objects("options").find(|o| o.is("kind", kind)).and_then(|o| o.string("optionId"));

@@ -174,8 +174,9 @@ impl Acp {
         }
         self.end_message(turn);
         let key = AskKey(id.to_owned());
+        let call = pending.call().map(CallKey::of);
         self.pending.insert(key.clone(), pending);
-        turn.events.push(AgentEvent::Ask { key, asks });
+        turn.events.push(AgentEvent::Ask { key, asks, call });
     }
 
     /// Withdraws the questions about this call, or all of them.

@@ -6,9 +6,10 @@ use super::profile::OwnCall;
 use super::session::Phase;
 use crate::agent::json::{Object, Raw};
 use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, plan_entry, result};
-use crate::protocol::outbound::{FileEdit, Place, Text, ToolFacts};
+use crate::protocol::outbound::{FileEdit, Json, Place, Text, ToolFacts};
 use crate::protocol::schema::Mismatch;
 use crate::protocol::words::{Action, Category, ToolState};
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -157,6 +158,7 @@ impl Acp {
         }
         if let Some(kind) = kind {
             call.category = Some(category(&kind, &id, call.name.as_deref(), servers));
+            call.server = call.name.as_deref().and_then(|name| server_of(name, servers)).map(str::to_owned);
         }
         let places: Vec<Place> = about.objects("locations").filter_map(|place| location(&place, cwd)).collect();
         if !places.is_empty() {
@@ -167,7 +169,9 @@ impl Acp {
         if let Some(input) = input.map(Raw::get).filter(|raw| *raw != "{}") {
             // An input that is too long to keep also replaces the earlier one.
             call.input_is_lost = input.len() > INPUT_BYTES;
-            call.input = if call.input_is_lost { String::new() } else { input.to_owned() };
+            let input = if call.input_is_lost { String::new() } else { input.to_owned() };
+            call.has_new_input |= call.input != input;
+            call.input = input;
         }
         let texts = call.size();
         self.calls.insert(id.clone().into_owned(), call, texts);
@@ -179,12 +183,15 @@ impl Acp {
         let Some(call) = self.calls.get_mut(id) else { return };
         let news = std::mem::take(&mut call.retitled) || !call.shown;
         call.shown = true;
+        let is_wanted = self.wants.full && std::mem::take(&mut call.has_new_input);
+        let input = is_wanted.then(|| RawValue::from_string(call.input.clone()).ok()).flatten().map(Json::from);
         turn.events.push(AgentEvent::Tool {
             call: CallKey::of(id),
             category: call.category(),
             name: call.name.clone().unwrap_or_default(),
             title: news.then(|| call.title().into()),
             locations: call.locations.clone(),
+            input,
             parent: None,
         });
     }
@@ -330,12 +337,16 @@ fn category(kind: &str, id: &str, name: Option<&str>, servers: &[String]) -> Cat
         "switch_mode" => Category::Mode,
         _ if name == "task" => Category::Agent,
         _ if name.starts_with("mcp_") => Category::Mcp,
-        _ if servers.iter().any(|server| name.strip_prefix(server).is_some_and(|n| n.starts_with('_'))) => {
-            Category::Mcp
-        }
+        _ if server_of(name, servers).is_some() => Category::Mcp,
         "think" => Category::Think,
         _ => Category::Other,
     }
+}
+
+/// The MCP server whose name begins a tool's name.
+fn server_of<'a>(tool: &str, servers: &'a [String]) -> Option<&'a str> {
+    let owns = |server: &&String| tool.strip_prefix(&***server).is_some_and(|rest| rest.starts_with('_'));
+    servers.iter().find(owns).map(String::as_str)
 }
 
 /// A location in a file. The working directory does not count.

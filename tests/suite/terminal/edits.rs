@@ -123,7 +123,7 @@ fn an_edit_that_the_person_allowed_is_not_shown_twice() {
 #[test]
 fn the_frames_of_an_edit_have_no_diff() {
     let frames = Case::with(edits(2)).run(&["adhoc", "--output", "json", "--progress", "full", "go"]).out;
-    assert!(frames.contains("Edit: src/lib.rs") && !frames.contains("@@"), "{frames}");
+    assert!(frames.contains("Edit src/lib.rs") && !frames.contains("@@"), "{frames}");
 }
 
 #[test]
