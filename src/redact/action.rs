@@ -211,6 +211,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_private_key_ends_at_a_registered_value_or_a_url() {
+        let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\n";
+        let hidden = "-----BEGIN PRIVATE KEY-----\n[redacted]\n";
+        for (after, shown) in [
+            ("tr0ub4dor-3\nUpdateAlternatives2 x", "[redacted]\nUpdateAlternatives2 x"),
+            ("://me:pass@\nUpdateAlternatives2 x", "://[redacted]:[redacted]@\nUpdateAlternatives2 x"),
+        ] {
+            assert_eq!(redactor().redact_action(&format!("{key}{after}")), format!("{hidden}{shown}"));
+        }
+    }
+
     proptest::proptest! {
         #[test]
         fn every_character_that_acts_stays_where_it_is(
