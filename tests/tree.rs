@@ -491,6 +491,44 @@ fn a_small_fork_bomb() {
     });
 }
 
+/// A spared program that starts a process of the tree as soon as the agent dies. Succeeds if that process was stopped
+/// before it died.
+const SUCCESSOR: &str = "use POSIX ':sys_wait_h'; open my $life, '<', $ARGV[0]; 1 while <$life>;
+    my $next = fork; if (!$next) { sleep 60; exit }
+    waitpid $next, WUNTRACED; exit 1 unless WIFSTOPPED(${^CHILD_ERROR_NATIVE}); waitpid $next, 0; exit 0";
+
+#[test]
+fn a_process_that_appears_during_the_sweep_is_stopped_before_it_is_killed() {
+    alone("a_process_that_appears_during_the_sweep_is_stopped_before_it_is_killed", &[], |_| {
+        // The successor may come too late for a round, or its parent may look only after the kill.
+        let was_stopped = (0..50).any(|attempt| {
+            let (life, leader) = (format!("life-{attempt}"), format!("leader-{attempt}"));
+            assert!(works(&["mkfifo", &life]));
+            let mut tree = Tree::before_spawn(nonce());
+            let mut watcher = quiet("perl");
+            watcher.args(["-e", SUCCESSOR, &life]).env(MARKER, tree_nonce(&tree)).process_group(0);
+            let mut watcher = Kept(watcher.spawn().unwrap());
+            tree.spare(watcher.0.id());
+            // The agent opens the pipe once the watcher has.
+            let script = format!("exec 3>{life}; echo $$ > {leader}; exec sleep 60");
+            let mut child = agent(&tree_nonce(&tree), &script);
+            written(&leader);
+            assert_eq!(tree.sweep(Some(child.id()), limit()).left, 0);
+            child.wait().unwrap();
+            let mut status = None;
+            let is_over = || {
+                // A successor that came after the sweep.
+                tree.sweep(None, limit());
+                status = watcher.0.try_wait().unwrap();
+                status.is_some()
+            };
+            assert!(eventually(limit(), is_over), "the successor lives");
+            status.unwrap().success()
+        });
+        assert!(was_stopped);
+    });
+}
+
 #[test]
 fn as_a_plain_user() {
     let name = "as_a_plain_user";
