@@ -360,7 +360,11 @@ fn an_inner_run_leaves_the_outer_one_alone() {
 fn the_marker_grows_by_one_nonce_a_level_and_is_bounded() {
     let name = "the_marker_grows_by_one_nonce_a_level_and_is_bounded";
     if std::env::var_os(BODY).is_none() {
-        alone(name, &["env", &format!("{MARKER}=outer:not a nonce:inner::")], |_| ());
+        alone(
+            name,
+            &["env", &format!("{MARKER}=outer:not a nonce:{}:{}:inner::", "x".repeat(65), "y".repeat(64))],
+            |_| (),
+        );
         return alone(name, &["env", &format!("{MARKER}={}", "deep:".repeat(100))], |_| ());
     }
     alone(name, &[], |_| {
@@ -369,7 +373,7 @@ fn the_marker_grows_by_one_nonce_a_level_and_is_bounded() {
             Ok(inherited) if inherited.starts_with("deep") => {
                 assert_eq!(value, format!("{}own", "deep:".repeat(31)));
             }
-            Ok(_) => assert_eq!(value, "outer:inner:own"),
+            Ok(_) => assert_eq!(value, format!("outer:{}:inner:own", "y".repeat(64))),
             Err(_) => assert_eq!(value, "own"),
         }
     });
