@@ -256,6 +256,14 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_would_exceed_the_budget_is_refused() {
+        let mut callers = Callers { budget: 2 * request(1).len(), ..Callers::new("ask_user") };
+        let _lines = connect(&mut callers, 0);
+        let calls = [1, 2, 3].map(|id| call(&mut callers, 0, id).is_some());
+        assert_eq!(calls, [true, true, false]);
+    }
+
+    #[test]
     fn open_calls_and_unread_answers_have_one_budget() {
         let mut callers = Callers { budget: 60 << 10, ..Callers::new("ask_user") };
         let lines: Vec<_> = (0..5).map(|number| connect(&mut callers, number)).collect();
