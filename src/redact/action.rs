@@ -57,7 +57,8 @@ impl ActionScan<'_> {
                 before = at;
             } else if let Some((start, end)) = self.userinfo(at) {
                 self.mask_tokens(start, end);
-                (at, before, self.in_key) = (end, end, false);
+                // The `@` that follows ends a private key.
+                at = end;
             } else {
                 at += c.len_utf8();
             }
