@@ -419,6 +419,26 @@ fn a_change_that_the_agent_reports_is_an_artifact_once() {
 }
 
 #[test]
+fn a_new_file_that_the_agent_reports_as_modified_is_not_found_again_as_created() {
+    let edited = |case: &Case| json!({"filePath": case.work().join("report.md"), "oldString": "", "newString": "x"});
+    let make = || {
+        let case = Case::new().git();
+        let edit = json!({"file_path": case.work().join("report.md"), "old_string": "", "new_string": "x"});
+        let script = Script::new()
+            .tool_use("toolu_1", "Edit", &edit)
+            .sh("printf x >report.md; printf y >unreported.md")
+            .out(&tool_result("toolu_1", "File edited", edited(&case)))
+            .say("msg_1", "ok")
+            .done("ok");
+        case.agent(script)
+    };
+    let outcome = run_with_git(make, &json!({}));
+    let found: Vec<(&str, &str)> =
+        outcome.of_type("run.artifact").iter().map(|f| (f.text("path"), f.text("action"))).collect();
+    assert_eq!(found, [("report.md", "modified"), ("unreported.md", "created")]);
+}
+
+#[test]
 fn files_that_a_command_changed_are_found_in_a_git_work_tree() {
     let work = "echo more >>old.txt; echo x >new.txt; echo secret >ignored.log; echo '*.log' >.gitignore";
     let script = Script::new().sh(work).say("msg_1", "ok").done("ok");
