@@ -9,7 +9,7 @@ use crate::support::io::shorten;
 use crate::ways::Output;
 
 rows!(old: hello);
-rows!(two_chunks think_then_say shell_ok shell_fail big_output write_file two_tools);
+rows!(two_chunks think_then_say shell_ok shell_fail big_output write_file write_file_fully two_tools);
 rows!(of two_chunks_whole: claude Claude, codex Codex);
 
 /// A run in which every request is allowed.
@@ -84,6 +84,15 @@ fn shell_fail(agent: Agent) {
     let run = allowed(agent, "shell_fail", json!({}));
     run.completed("It ended with 3.");
     assert_eq!(run.tools(), [("execute", agent.ways().failed_command)]);
+    assert_eq!(titles(&run), ["Run echo so far so good; echo no further >&2; exit 3"]);
+    let tools = run.outcome.progress("tool");
+    let exit_code = &tools.last().expect("tool")["payload"]["exit_code"];
+    // Gemini CLI does not report it.
+    assert_eq!(*exit_code, if agent == Agent::Gemini { Value::Null } else { json!(3) });
+    assert_eq!(
+        run.questions()[0]["payload"]["subject"]["title"],
+        "Run echo so far so good; echo no further >&2; exit 3"
+    );
     assert!(run.stub().tool_results()[0].contains("no further"));
 }
 
@@ -107,11 +116,36 @@ fn write_file(agent: Agent) {
     run.completed("The report is written.");
     assert_eq!(run.artifacts(), [("notes/report.md", "created")]);
     assert_eq!(run.tools(), [("edit", "completed")]);
+    assert_eq!(titles(&run), ["Write notes/report.md"]);
     let artifact = run.outcome.of_type("run.artifact")[0];
     assert_eq!(artifact["payload"]["size_bytes"], "# Report\n\nNothing to report.\n".len());
     let question = run.questions()[0];
     assert_eq!(question["payload"]["subject"]["category"], "edit");
-    assert_eq!(question["payload"]["subject"]["locations"][0]["path"], "notes/report.md");
+    let subject = &question["payload"]["subject"];
+    assert_eq!(subject["locations"][0]["path"], "notes/report.md");
+    assert_eq!(subject["title"], "Write notes/report.md");
+    assert_eq!(subject["call_id"], run.outcome.progress("tool")[0].text("call_id"));
+}
+
+/// The titles of the tools, each once.
+fn titles(run: &Run) -> Vec<String> {
+    let tools = run.outcome.progress("tool");
+    tools.iter().filter(|tool| tool.text("state") == "started").map(|tool| tool.text("text").to_owned()).collect()
+}
+
+/// An edit shows its content at level full.
+fn write_file_fully(agent: Agent) {
+    let run = allowed(agent, "write_file", json!({"progress": "full"}));
+    run.completed("The report is written.");
+    let tools = run.outcome.progress("tool");
+    let last = &tools.last().expect("tool")["payload"];
+    let new = json!([{"path": "notes/report.md", "old": "", "new": "# Report\n\nNothing to report.\n"}]);
+    assert_eq!(last["diff"], new, "{last}");
+    assert!(last["duration_ms"].is_u64() && last.get("exit_code").is_none(), "{last}");
+    // Gemini CLI sends no input.
+    let inputs: Vec<&Value> = tools.iter().map(|tool| &tool["payload"]["input"]).filter(|it| it.is_object()).collect();
+    assert_eq!(inputs.is_empty(), agent == Agent::Gemini, "{inputs:?}");
+    assert!(inputs.iter().all(|input| input.to_string().contains("Nothing to report.")), "{inputs:?}");
 }
 
 fn two_tools(agent: Agent) {
