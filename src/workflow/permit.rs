@@ -77,7 +77,7 @@ mod tests {
             [(Category::Read, "a"), (Category::Search, "a"), (Category::Edit, "a.draft.md"), (Category::Execute, "a")]
         {
             let locations = vec![Place { path: path.into(), line: None }];
-            let subject = Subject { category, title: "t".into(), locations, detail: "check".into() };
+            let subject = Subject { category, title: "t".into(), locations, detail: "check".into(), call_id: None };
             assert_eq!(permit.decide(&subject, &[]), Some(Policy::Allow), "{category:?}");
             assert_eq!(permit.decide(&subject, &[Category::Execute]), None, "{category:?} and a command");
             assert_eq!(permit.decide(&subject, &[Category::Read]), None, "{category:?} and another file");

@@ -9,7 +9,8 @@ use crate::support::io::shorten;
 use crate::ways::Output;
 
 rows!(old: hello);
-rows!(two_chunks think_then_say shell_ok shell_fail big_output write_file write_file_fully two_tools);
+rows!(two_chunks think_then_say shell_ok shell_fail big_output write_file write_file_fully two_tools
+    work_has_one_title);
 rows!(of two_chunks_whole: claude Claude, codex Codex);
 
 /// A run in which every request is allowed.
@@ -131,6 +132,25 @@ fn write_file(agent: Agent) {
 fn titles(run: &Run) -> Vec<String> {
     let tools = run.outcome.progress("tool");
     tools.iter().filter(|tool| tool.text("state") == "started").map(|tool| tool.text("text").to_owned()).collect()
+}
+
+/// The same work has the same title, whatever tool the agent has for it.
+fn work_has_one_title(agent: Agent) {
+    let run = allowed(agent, "work", json!({"progress": "full"}));
+    run.completed("All done.");
+    let (read, search) = match agent {
+        // Claude Code searches, and Codex reads and searches, by a command.
+        Agent::Claude | Agent::OldClaude => ("Read one.txt", "Run grep -rn another"),
+        Agent::Codex => ("Run cat one.txt", "Run grep -rn another ."),
+        // Gemini CLI reports no input, so the title has its own words.
+        Agent::Gemini => ("Read one.txt", "Search 'another'"),
+        Agent::OpenCode => ("Read one.txt", "Search another"),
+    };
+    assert_eq!(titles(&run), ["Write one.txt", read, "Edit one.txt", search, "Run rm one.txt"]);
+    let tools = run.outcome.progress("tool");
+    let edit = tools.iter().find(|tool| tool.text("text") == "Edit one.txt" && tool.text("state") == "completed");
+    let diff = &edit.expect("edit")["payload"]["diff"];
+    assert_eq!(*diff, json!([{"path": "one.txt", "old": "a line\n", "new": "another line\n"}]));
 }
 
 /// An edit shows its content at level full.
