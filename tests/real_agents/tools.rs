@@ -1,9 +1,12 @@
 //! The output of an agent in a successful run: texts, reasoning, tools, files.
 
+use std::os::unix::fs::symlink;
+
 use serde_json::{Value, json};
 
 use crate::agents::Agent;
 use crate::client::{Run, permission, run};
+use crate::install::search_program;
 use crate::lab::Lab;
 use crate::support::io::shorten;
 use crate::ways::Output;
@@ -136,7 +139,10 @@ fn titles(run: &Run) -> Vec<String> {
 
 /// The same work has the same title, whatever tool the agent has for it.
 fn work_has_one_title(agent: Agent) {
-    let run = allowed(agent, "work", json!({"progress": "full"}));
+    let lab = Lab::new(agent, "work");
+    // OpenCode searches by a program that it otherwise downloads.
+    symlink(search_program(), lab.case.path("bin/rg")).unwrap();
+    let run = run(lab, json!({"progress": "full"}), permission("allow_once"));
     run.completed("All done.");
     let (read, search) = match agent {
         // Claude Code searches, and Codex reads and searches, by a command.

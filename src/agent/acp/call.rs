@@ -20,8 +20,10 @@ pub(super) struct Call {
     pub(super) input: String,
     /// Whether the last input was too long to keep.
     pub(super) input_is_lost: bool,
-    /// Whether the input changed since the last report.
-    pub(super) has_new_input: bool,
+    /// Whether the input is that of a permission request, which may describe the call in another way.
+    pub(super) input_is_asked: bool,
+    /// The hash of the last reported input.
+    pub(super) reported_input: Option<u64>,
     pub(super) shown: bool,
     /// Whether the title changed since the last report.
     pub(super) retitled: bool,

@@ -4,6 +4,7 @@ use super::Acp;
 use super::call::{Call, Diff, INPUT_BYTES, LABEL_BYTES, texts};
 use super::profile::OwnCall;
 use super::session::Phase;
+use crate::agent::hash::hash;
 use crate::agent::json::{Object, Raw};
 use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, plan_entry, result};
 use crate::protocol::outbound::{FileEdit, Json, Place, Text, ToolFacts};
@@ -169,9 +170,8 @@ impl Acp {
         if let Some(input) = input.map(Raw::get).filter(|raw| *raw != "{}") {
             // An input that is too long to keep also replaces the earlier one.
             call.input_is_lost = input.len() > INPUT_BYTES;
-            let input = if call.input_is_lost { String::new() } else { input.to_owned() };
-            call.has_new_input |= call.input != input;
-            call.input = input;
+            call.input = if call.input_is_lost { String::new() } else { input.to_owned() };
+            call.input_is_asked = false;
         }
         let texts = call.size();
         self.calls.insert(id.clone().into_owned(), call, texts);
@@ -183,8 +183,10 @@ impl Acp {
         let Some(call) = self.calls.get_mut(id) else { return };
         let news = std::mem::take(&mut call.retitled) || !call.shown;
         call.shown = true;
-        let is_wanted = self.wants.full && std::mem::take(&mut call.has_new_input);
-        let input = is_wanted.then(|| RawValue::from_string(call.input.clone()).ok()).flatten().map(Json::from);
+        let is_wanted = self.wants.full && !call.input.is_empty() && !call.input_is_asked;
+        let input = Some(hash(&call.input)).filter(|input| is_wanted && call.reported_input != Some(*input));
+        call.reported_input = input.or(call.reported_input);
+        let input = input.and_then(|_| RawValue::from_string(call.input.clone()).ok()).map(Json::from);
         turn.events.push(AgentEvent::Tool {
             call: CallKey::of(id),
             category: call.category(),
