@@ -24,7 +24,7 @@ mod work;
 pub use alert::Features;
 pub use screen::{Detail, Look};
 
-use crate::clean::one_line;
+use crate::clean::{escaped, one_line};
 use crate::engine::{InAdvance, Outbox, Outgoing, Peer, Understood};
 use crate::io::front::is_in_front;
 use crate::io::inbox::RawLine;
@@ -218,7 +218,8 @@ impl TerminalFront {
             return String::new();
         };
         let verb = if *value == Some(DENY) { "Denied" } else { "Allowed" };
-        let title = one_line(subject.title.shown());
+        // Removing characters from a redacted action would join the parts of a secret that they split.
+        let title = escaped(subject.title.shown(), false).replace('\n', " ");
         self.verbose(|| format!("{verb} by policy: {title}"))
     }
 
