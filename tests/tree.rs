@@ -360,7 +360,11 @@ fn an_inner_run_leaves_the_outer_one_alone() {
 fn the_marker_grows_by_one_nonce_a_level_and_is_bounded() {
     let name = "the_marker_grows_by_one_nonce_a_level_and_is_bounded";
     if std::env::var_os(BODY).is_none() {
-        alone(name, &["env", &format!("{MARKER}=outer:not a nonce:inner::")], |_| ());
+        alone(
+            name,
+            &["env", &format!("{MARKER}=outer:not a nonce:{}:{}:inner::", "x".repeat(65), "y".repeat(64))],
+            |_| (),
+        );
         return alone(name, &["env", &format!("{MARKER}={}", "deep:".repeat(100))], |_| ());
     }
     alone(name, &[], |_| {
@@ -369,7 +373,7 @@ fn the_marker_grows_by_one_nonce_a_level_and_is_bounded() {
             Ok(inherited) if inherited.starts_with("deep") => {
                 assert_eq!(value, format!("{}own", "deep:".repeat(31)));
             }
-            Ok(_) => assert_eq!(value, "outer:inner:own"),
+            Ok(_) => assert_eq!(value, format!("outer:{}:inner:own", "y".repeat(64))),
             Err(_) => assert_eq!(value, "own"),
         }
     });
@@ -488,6 +492,44 @@ fn a_small_fork_bomb() {
         assert!(swept.killed > 3);
         assert!(tree.members().is_empty());
         assert_eq!(zombie_children(), 0);
+    });
+}
+
+/// A spared program that starts a process of the tree as soon as the agent dies. Succeeds if that process was stopped
+/// before it died.
+const SUCCESSOR: &str = "use POSIX ':sys_wait_h'; open my $life, '<', $ARGV[0]; 1 while <$life>;
+    my $next = fork; if (!$next) { sleep 60; exit }
+    waitpid $next, WUNTRACED; exit 1 unless WIFSTOPPED(${^CHILD_ERROR_NATIVE}); waitpid $next, 0; exit 0";
+
+#[test]
+fn a_process_that_appears_during_the_sweep_is_stopped_before_it_is_killed() {
+    alone("a_process_that_appears_during_the_sweep_is_stopped_before_it_is_killed", &[], |_| {
+        // The successor may come too late for a round, or its parent may look only after the kill.
+        let was_stopped = (0..50).any(|attempt| {
+            let (life, leader) = (format!("life-{attempt}"), format!("leader-{attempt}"));
+            assert!(works(&["mkfifo", &life]));
+            let mut tree = Tree::before_spawn(nonce());
+            let mut watcher = quiet("perl");
+            watcher.args(["-e", SUCCESSOR, &life]).env(MARKER, tree_nonce(&tree)).process_group(0);
+            let mut watcher = Kept(watcher.spawn().unwrap());
+            tree.spare(watcher.0.id());
+            // The agent opens the pipe once the watcher has.
+            let script = format!("exec 3>{life}; echo $$ > {leader}; exec sleep 60");
+            let mut child = agent(&tree_nonce(&tree), &script);
+            written(&leader);
+            assert_eq!(tree.sweep(Some(child.id()), limit()).left, 0);
+            child.wait().unwrap();
+            let mut status = None;
+            let is_over = || {
+                // A successor that came after the sweep.
+                tree.sweep(None, limit());
+                status = watcher.0.try_wait().unwrap();
+                status.is_some()
+            };
+            assert!(eventually(limit(), is_over), "the successor lives");
+            status.unwrap().success()
+        });
+        assert!(was_stopped);
     });
 }
 

@@ -35,6 +35,7 @@ mod form;
 pub(crate) mod hash;
 mod header_variables;
 pub mod json;
+mod launch;
 pub mod limit;
 pub(crate) mod lines;
 pub(crate) mod mcp;
@@ -47,19 +48,21 @@ pub(crate) mod result;
 mod rpc;
 mod said;
 pub mod text;
+mod title;
 
 use self::json::Object;
+pub use self::launch::{Launch, LaunchFile};
 use self::limit::{Keeper, Limit};
 pub use self::mcp::Offered;
 pub use self::reply::{NO_USER_PROMPT, Reply};
 pub use self::result::ResultWay;
+use self::title::title;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
-use crate::protocol::image::Image;
 use crate::protocol::limits::{self, ARGUMENT_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, PlanEntry, Text, ToolFacts, Usage};
 use crate::protocol::question::Asks;
-use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
+use crate::protocol::request::{DEFAULT_START_TIMEOUT, Settings};
 use crate::protocol::schema::Mismatch;
 use crate::protocol::words::{Action, Category, Level, McpTransport, PlanStatus, StopReason, ToolState, Warning};
 use crate::suggest::Name;
@@ -105,63 +108,6 @@ impl Base {
             ..Launch::of(self.program.clone(), driver)
         }
     }
-}
-
-/// The process of an agent, and the lines to write to it first.
-#[derive(Clone, Debug)]
-pub struct Launch {
-    /// The program.
-    pub program: Program,
-    /// The program's arguments.
-    pub args: Vec<String>,
-    /// Variables to add to its environment. Those in run.start override these.
-    pub env: Vec<(String, String)>,
-    /// Variables to remove from its environment.
-    pub env_remove: Vec<String>,
-    /// Lines to write to its stdin once it runs, each without its LF.
-    pub send: Vec<String>,
-    /// The images whose labels are in one of its lines, now or later; see [`Image::label`].
-    pub images: Vec<Image>,
-    /// Files to write for it, whose paths become its last arguments.
-    pub files: Vec<LaunchFile>,
-    /// Whether to close its stdin after these lines.
-    pub close_input: bool,
-    /// The time limit for its first line if run.start sets none. `None`: no limit.
-    pub start_timeout: Option<Seconds>,
-    /// The dialect, as recordings name it.
-    pub driver: &'static str,
-    /// The install command, for the error message if the program is missing.
-    pub install: Option<String>,
-}
-
-impl Launch {
-    /// A program without arguments.
-    pub fn of(program: Program, driver: &'static str) -> Launch {
-        Launch {
-            program,
-            args: Vec::new(),
-            env: Vec::new(),
-            env_remove: Vec::new(),
-            send: Vec::new(),
-            images: Vec::new(),
-            files: Vec::new(),
-            close_input: false,
-            start_timeout: None,
-            driver,
-            install: None,
-        }
-    }
-}
-
-/// A file that only this run's agent reads, and that goes when the agent is gone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LaunchFile {
-    /// The flag whose value is the file's path.
-    pub flag: &'static str,
-    /// The file's name.
-    pub name: &'static str,
-    /// The content.
-    pub text: String,
 }
 
 /// A line of the agent's stdout, without its LF.
@@ -245,6 +191,8 @@ pub enum AgentEvent {
         title: Option<Text>,
         /// The files that the call works on.
         locations: Vec<Place>,
+        /// The input of the call, an object. `None`: not wanted, not known, or unchanged.
+        input: Option<Json>,
         /// The tool call whose sub-agent made this call.
         parent: Option<CallKey>,
     },
@@ -253,7 +201,7 @@ pub enum AgentEvent {
         call: CallKey,
         state: ToolState,
         output: Option<Text>,
-        /// Facts that only a person sees. Empty unless [`Settings::tool_facts`].
+        /// Its edits are empty unless [`Settings::tool_facts`].
         facts: ToolFacts,
     },
     /// The whole plan of the agent.
@@ -275,6 +223,8 @@ pub enum AgentEvent {
         key: AskKey,
         /// The questions; at least one.
         asks: Asks,
+        /// The call that needs the answer, if there is one.
+        call: Option<CallKey>,
     },
     /// The agent no longer waits for the answers to a request.
     AskWithdrawn { key: AskKey },
@@ -388,13 +338,6 @@ fn plan_entry(entry: &Object<'_>, text: &str) -> PlanEntry {
         _ => PlanStatus::Pending,
     };
     PlanEntry { text: entry.string(text).unwrap_or_default().into(), status }
-}
-
-/// The title of a call: the tool and its subject. Drivers never cut a text, not even after its first line, because half
-/// a secret cannot be found. The run redacts the whole text and then cuts it.
-fn title(tool: &str, about: &str) -> String {
-    let about = about.trim_start();
-    if about.is_empty() { tool.to_owned() } else { [tool, ": ", about].concat() }
 }
 
 /// A flag with its value as one argument, so that no value can look like a flag. Error: it does not fit a command line.

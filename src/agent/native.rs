@@ -114,14 +114,7 @@ impl Login {
 #[derive(Debug)]
 pub enum SessionStore {
     /// A file below a folder.
-    File {
-        /// The folder.
-        folder: Folder,
-        /// The possible paths for a session's id. Each part may have one `*`.
-        paths: fn(&str) -> Vec<String>,
-        /// A text in the file's first line, for a session's id.
-        first_line: fn(&str) -> String,
-    },
+    File(SessionFiles),
     /// The output of the agent's program.
     Command {
         /// The arguments that print a session, for its id.
@@ -129,6 +122,21 @@ pub enum SessionStore {
         /// The agent's messages for an unknown session id.
         unknown: &'static [&'static str],
     },
+}
+
+/// The files in which an agent stores its sessions.
+#[derive(Debug)]
+pub struct SessionFiles {
+    /// The folder.
+    pub folder: Folder,
+    /// The possible paths for a session's id. Each part may have one `*`.
+    pub paths: fn(&str) -> Vec<String>,
+    /// A text in the file's first line, for a session's id.
+    pub first_line: fn(&str) -> String,
+    /// The name that a session's file must have before the agent loads the session. `None`: any name.
+    pub loadable: Option<fn(&str) -> String>,
+    /// The cost of the session so far in US dollars, if a line of its file reports it. `None`: no line does.
+    pub cost: Option<fn(&str) -> Option<f64>>,
 }
 
 /// The start of an agent's own interface.

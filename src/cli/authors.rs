@@ -5,8 +5,17 @@ use super::flags::ADHOC;
 use super::row::{FlagForm, Row, own, own_switch};
 
 /// The flags of `adhoc` that no workflow has.
-const LEFT_OUT: [&str; 8] =
-    ["session", "image", "raw-prompt", "output-schema", "continue", "conversation", "turn-timeout", "prompt-timeout"];
+const LEFT_OUT: [&str; 9] = [
+    "session",
+    "fork",
+    "image",
+    "raw-prompt",
+    "output-schema",
+    "continue",
+    "conversation",
+    "turn-timeout",
+    "prompt-timeout",
+];
 
 const fn force() -> Row<Adhoc> {
     own_switch("force", "replace the finished file; the old one is kept", |to: &mut Adhoc| to.fields.force = Some(true))

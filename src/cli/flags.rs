@@ -64,6 +64,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     field("cwd", "DIR", "the agent's working directory").short('C'),
     field("add_dirs", "DIR", "another directory that the agent may use"),
     field("session_id", "ID", "resume this session of the agent").also_named(&["resume"]),
+    switch("fork", "true", "begin a new session from the resumed one, which stays as it is"),
     own_switch("continue", "resume the agent's last session in this directory", |to: &mut Adhoc| to.go_on = true)
         .short('c')
         .more(CONTINUE_HELP),

@@ -2,18 +2,19 @@
 
 use super::last::newest as last_sessions;
 use super::{complain, configured, named};
-use crate::agent::native::{Folder, SessionStore, fits, is_session_id};
+use crate::agent::native::{SessionStore, is_session_id};
 use crate::agent::registry::Agent;
 use crate::cli::{Export, Output};
 use crate::io::output::print_bytes;
 use crate::process::child::not_found as agent_not_found;
 use crate::process::query::{Asked, NoAnswer, Queries, find, variable};
+use crate::process::session_files::find as find_session;
 use crate::process::tree::nonce;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::json::to_line;
 use serde_json::json;
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,8 +23,6 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(60);
 /// The maximum size of a session, in bytes.
 const SESSION_BYTES: u64 = 1 << 30;
-/// The maximum length of a first line, in bytes.
-const LINE_BYTES: u64 = 1 << 20;
 
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: &Export) -> u8 {
@@ -86,10 +85,9 @@ fn export(agent: &Agent, session: &str) -> Result<Vec<u8>, Failure> {
         return Err(Failure::new(Code::InvalidRequest, message));
     }
     match store {
-        SessionStore::File { folder, paths, first_line } => {
-            let found =
-                newest(agent, folder, &paths(session), &first_line(session)).ok_or_else(|| no_session(agent))?;
-            contents(&found)
+        SessionStore::File(files) => {
+            let found = newest(find_session(files, session, &|name| variable(&agent.base, name)));
+            contents(&found.ok_or_else(|| no_session(agent))?)
         }
         SessionStore::Command { args, unknown } => printed(agent, args(session), unknown),
     }
@@ -100,29 +98,9 @@ fn no_session(agent: &Agent) -> Failure {
     Failure::new(Code::SessionNotFound, message)
 }
 
-/// The file below the folder that matches one of the paths. Of several files, the most recently changed one.
-fn newest(agent: &Agent, folder: &Folder, paths: &[String], first_line: &str) -> Option<PathBuf> {
-    let folder = folder.path(&|name| variable(&agent.base, name))?;
-    let mut found: Vec<PathBuf> = paths.iter().flat_map(|path| matches(&folder, path)).collect();
-    found.retain(|path| path.is_file() && begins(path, first_line));
-    found.into_iter().max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
-}
-
-fn matches(folder: &Path, path: &str) -> Vec<PathBuf> {
-    path.split('/').fold(vec![folder.to_owned()], |folders, part| {
-        if !part.contains('*') {
-            return folders.into_iter().map(|folder| folder.join(part)).collect();
-        }
-        let entries = folders.into_iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
-        let fitting = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| fits(part, name)));
-        fitting.map(|entry| entry.path()).collect()
-    })
-}
-
-fn begins(path: &Path, text: &str) -> bool {
-    let mut line = Vec::new();
-    let read = File::open(path).and_then(|file| BufReader::new(file.take(LINE_BYTES)).read_until(b'\n', &mut line));
-    read.is_ok() && String::from_utf8_lossy(&line).contains(text)
+/// The most recently changed file.
+fn newest(files: Vec<PathBuf>) -> Option<PathBuf> {
+    files.into_iter().max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
 }
 
 fn contents(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -211,7 +211,7 @@ impl Callers {
 
 #[cfg(test)]
 mod tests {
-    use super::{AskEvent, AskOutcome, Callers};
+    use super::{AskEvent, AskOutcome, Callers, PROGRESS};
     use crate::agent::Reply;
     use crossbeam_channel::{Receiver, bounded};
     use serde_json::json;
@@ -223,15 +223,44 @@ mod tests {
         lines
     }
 
-    /// Makes a call of a little more than 1 KiB. Returns its number, if it is admitted.
-    fn call(callers: &mut Callers, from: u64, id: u64) -> Option<u64> {
+    fn request(id: u64) -> String {
         let questions = json!([{"question": "x".repeat(1 << 10), "kind": "text"}]);
         let params = json!({"name": "ask_user", "arguments": {"questions": questions}});
-        let line = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string();
-        match callers.hear(AskEvent::Line(from, line), Instant::now()).pop()? {
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
+    }
+
+    /// Makes a call of a little more than 1 KiB. Returns its number, if it is admitted.
+    fn call(callers: &mut Callers, from: u64, id: u64) -> Option<u64> {
+        call_at(callers, from, id, Instant::now())
+    }
+
+    fn call_at(callers: &mut Callers, from: u64, id: u64, now: Instant) -> Option<u64> {
+        match callers.hear(AskEvent::Line(from, request(id)), now).pop()? {
             AskOutcome::Asked(call, _) => Some(call),
             AskOutcome::Withdrawn(_) | AskOutcome::Submitted(_) => None,
         }
+    }
+
+    #[test]
+    fn a_further_call_does_not_delay_the_progress_of_the_first() {
+        let (mut callers, now) = (Callers::new("ask_user"), Instant::now());
+        let _lines = connect(&mut callers, 0);
+        let first = call_at(&mut callers, 0, 1, now).unwrap();
+        let second = call_at(&mut callers, 0, 2, now + PROGRESS / 2).unwrap();
+        assert_eq!(callers.progress_at(), Some(now + PROGRESS));
+        callers.withdraw(first);
+        callers.withdraw(second);
+        assert_eq!(callers.progress_at(), None);
+        call_at(&mut callers, 0, 3, now + PROGRESS / 2).unwrap();
+        assert_eq!(callers.progress_at(), Some(now + PROGRESS / 2 + PROGRESS));
+    }
+
+    #[test]
+    fn a_call_that_would_exceed_the_budget_is_refused() {
+        let mut callers = Callers { budget: 2 * request(1).len(), ..Callers::new("ask_user") };
+        let _lines = connect(&mut callers, 0);
+        let calls = [1, 2, 3].map(|id| call(&mut callers, 0, id).is_some());
+        assert_eq!(calls, [true, true, false]);
     }
 
     #[test]

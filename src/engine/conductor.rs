@@ -27,7 +27,7 @@ use crate::protocol::limits;
 use crate::protocol::outbound::{Body, Json, Terminal};
 use crate::protocol::prompt::Spoken;
 use crate::protocol::request::{Options, Payload, Settings};
-use crate::protocol::words::{Action, Source as CancelSource, Warning};
+use crate::protocol::words::{Action, Level, Source as CancelSource, Warning};
 use crate::recording::Moment;
 use crate::run::{Answered, Effect, Event, Gone, Granted, Ids, Late, Origin, ReadInput, Refusal, Remake, Run, Unseen};
 use std::borrow::Cow;
@@ -235,7 +235,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
             prepare::settings(options, wrong, agent, (&self.layers.agents, &origins), &self.machine)
         };
         let admitted = checked.and_then(|mut ready| {
-            ready.settings.tool_facts = self.peer.is_screen();
+            ready.settings.tool_facts = self.peer.is_screen() || ready.settings.progress == Level::Full;
             let workflow = workflow.as_deref();
             self.peer.admit(&mut ready.settings, &ready.agent, workflow, &said, &mut unknown, &redactor)?;
             Ok(ready)

@@ -4,6 +4,7 @@ use super::ask_socket::AskSocket;
 use super::callers::{AskEvent, Callers};
 use super::changes::{Waiting, Watch};
 use super::machine::{Departed, Machine};
+use crate::agent::registry::Agent;
 use crate::agent::{Launch, Offered, Reply};
 use crate::io::files::open_regular;
 use crate::io::signals::stop_ourselves;
@@ -13,6 +14,7 @@ use crate::process::child::{AgentProcess, ProcessEvent};
 use crate::process::git::{Changes, Incomplete, Told};
 use crate::process::guard::Guard;
 use crate::process::readers::AgentOutput;
+use crate::process::session_files::cost_before;
 use crate::process::tree::{self, Inherited, Signal, Swept, Tree};
 use crate::protocol::failure::Failure;
 use crate::protocol::question::PathFact;
@@ -372,6 +374,10 @@ impl Machine for Host {
 
     fn size(&self, path: &Path) -> Option<u64> {
         path.metadata().ok().filter(|meta| meta.is_file()).map(|meta| meta.len())
+    }
+
+    fn cost_before(&self, agent: &Agent, settings: &Settings) -> Option<f64> {
+        cost_before(agent, settings)
     }
 
     fn nonce(&self) -> String {

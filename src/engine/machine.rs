@@ -1,5 +1,6 @@
 //! The machine that a run uses. The real one is [`super::host::Host`]; tests use one without processes and clocks.
 
+use crate::agent::registry::Agent;
 use crate::agent::{Launch, Offered, Reply};
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::AgentExit;
@@ -41,6 +42,10 @@ pub trait Machine {
     fn image(&self, path: &Path, bytes: u64) -> io::Result<(u64, Vec<u8>)>;
     /// The size of a file, in bytes. `None`: it does not exist.
     fn size(&self, path: &Path) -> Option<u64>;
+    /// The cost of a run's session before the run, in US dollars. `None`: unknown.
+    fn cost_before(&self, _agent: &Agent, _settings: &Settings) -> Option<f64> {
+        None
+    }
     /// A random text that no other process can know. Empty: names get no random part.
     fn nonce(&self) -> String {
         String::new()

@@ -89,8 +89,12 @@ pub(crate) fn settings(
         Some(_) => bad(format!("{} must be the path of an existing directory.", origins.subject("cwd"))),
         None => bad("The current directory no longer exists: change to another one, or set `cwd`.".into()),
     })?;
+    if options.fork == Some(true) && options.session_id.is_none() {
+        return Err(bad(format!("{} needs `session_id`, the session to begin from.", origins.subject("fork"))));
+    }
     let mut settings = options.resolve(prompt, agent.name.clone(), cwd);
     settings.attached = images::check(&settings, agent, origins, machine)?;
+    settings.session_cost_usd = machine.cost_before(agent, &settings);
     Ok(Ready { settings, agent: agent.clone() })
 }
 

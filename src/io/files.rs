@@ -184,6 +184,11 @@ impl OpenFolder {
         Ok(renameat(&self.0, name, &to.0, new)?)
     }
 
+    /// Removes a directory in this one if it is empty.
+    pub(crate) fn remove_empty(&self, name: &OsStr) {
+        let _ = unlinkat(&self.0, name, AtFlags::REMOVEDIR);
+    }
+
     /// The status of an entry of this directory, without following a link, or `None` if the entry does not exist.
     pub(crate) fn stat(&self, name: &OsStr) -> Option<Stat> {
         statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()

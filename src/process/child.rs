@@ -11,6 +11,7 @@ use super::myself;
 use super::readers::{AgentOutput, read_stderr, read_stdout};
 use super::reaper::Reaper;
 use super::scratch::{Scratch, write_files};
+use super::session_files::make_loadable;
 use super::tree::{self, MARKER, Swept, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Launch, Program};
 use crate::io::faults::point;
@@ -22,7 +23,7 @@ use crate::protocol::request::Settings;
 use crate::suggest::Name;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, PipeReader, PipeWriter};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -74,6 +75,9 @@ impl AgentProcess {
             Program::Myself => myself::not_found(),
             program @ Program::Command(_) => not_found(program, launch.install.as_deref()),
         })?;
+        if let Some((files, id)) = &launch.session {
+            make_loadable(files, id, &|name| environment.get(OsStr::new(name)).cloned())?;
+        }
         let (files, arguments) = write_files(&launch.files)?;
         let (out, our_out) = pipe()?;
         let (err, our_err) = pipe()?;

@@ -316,9 +316,13 @@ fn since(metadata: &Metadata, then: SystemTime) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{State, since};
+    use super::{Baseline, State, Until, since};
+    use crate::protocol::words::Action;
     use std::fs;
-    use std::time::Duration;
+    use std::os::unix::fs::MetadataExt;
+    use std::process::Command;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant, UNIX_EPOCH};
 
     #[test]
     fn a_file_created_right_after_the_start_by_a_coarse_clock_is_new() {
@@ -334,5 +338,35 @@ mod tests {
         assert_eq!(State::before(&metadata, begun, false), None);
         assert!(State::before(&metadata, begun, true).is_some());
         assert!(State::before(&metadata, begun + Duration::from_secs(1), false).is_some());
+    }
+
+    #[test]
+    fn a_file_changed_right_after_the_start_by_a_coarse_clock_is_modified_although_head_moved_back() {
+        let folder = crate::process::scratch::Scratch::new().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let git = |args: &[&str]| {
+            let mut command = Command::new("git");
+            command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null").current_dir(&root);
+            command.args(["-c", "user.name=t", "-c", "user.email=t@example.invalid"]).args(args);
+            assert!(command.status().unwrap().success(), "git {args:?}");
+        };
+        let file = root.join("a");
+        git(&["init", "-q"]);
+        for text in ["1", "2"] {
+            fs::write(&file, text).unwrap();
+            git(&["add", "a"]);
+            git(&["commit", "-q", "-m", text]);
+        }
+        let until = Until::deadline(Instant::now() + Duration::from_secs(60));
+        let mut baseline = Arc::into_inner(Baseline::now(&root, &until).unwrap().unwrap()).unwrap();
+        git(&["reset", "-q", "HEAD~1"]);
+        fs::write(&file, "3").unwrap();
+        let metadata = file.metadata().unwrap();
+        let changed = Duration::new(metadata.ctime().try_into().unwrap(), metadata.ctime_nsec().try_into().unwrap());
+        baseline.begun = UNIX_EPOCH + changed + Duration::from_millis(4);
+        assert_eq!(baseline.compare(&until), Ok(vec![(file, Action::Modified)]));
+        // The change is older than the lag of any clock, so only HEAD moved.
+        baseline.begun += Duration::from_secs(1);
+        assert_eq!(baseline.compare(&until), Ok(Vec::new()));
     }
 }

@@ -20,6 +20,7 @@ pub(crate) mod query;
 pub(crate) mod readers;
 mod reaper;
 pub(crate) mod scratch;
+pub(crate) mod session_files;
 
 pub mod tree;
 

@@ -87,3 +87,19 @@ pub(crate) fn remove_socket(folder: &Path) {
     let _ = fs::remove_file(folder.join(SOCKET));
     let _ = fs::remove_dir(folder);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Scratch;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn only_the_user_can_enter_a_temporary_folder_which_is_removed() {
+        let folder = Scratch::new().unwrap();
+        let path = folder.path().to_owned();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        std::fs::write(path.join("file"), "x").unwrap();
+        drop(folder);
+        assert!(!path.exists());
+    }
+}

@@ -299,8 +299,7 @@ impl Tree {
             if living.is_empty() {
                 // The group may contain a process that `/proc` does not show.
                 signal_group(self.group(leader), Signal::KILL);
-                // An orphan may have left a child that started after this look.
-                clean = if met || reaped > 0 { 0 } else { clean + 1 };
+                clean = clean_looks(clean, met || reaped > 0);
                 if clean == CLEAN_LOOKS {
                     return Swept { killed: grouped + killed.len(), left: 0 };
                 }
@@ -430,6 +429,12 @@ impl Tree {
     }
 }
 
+/// The number of consecutive looks that found nothing, after one more look without a living process. `traces`: whether
+/// it found one that had exited, which may have left a child that started after the look.
+fn clean_looks(before: u32, traces: bool) -> u32 {
+    if traces { 0 } else { before + 1 }
+}
+
 /// Reaps each orphan by its pid: waiting for any child could take the agent's status from its owner.
 fn reap(orphans: &[u32]) -> usize {
     let ended = |pid: &&u32| {
@@ -463,7 +468,16 @@ fn by_parent(table: &[ProcessInfo]) -> HashMap<u32, Vec<&ProcessInfo>> {
 
 #[cfg(test)]
 mod tests {
-    use super::nonce;
+    use super::{clean_looks, nonce};
+
+    #[test]
+    fn a_process_that_had_exited_restarts_the_count_of_clean_looks() {
+        let counts = [false, true, false, false].into_iter().scan(0, |clean, traces| {
+            *clean = clean_looks(*clean, traces);
+            Some(*clean)
+        });
+        assert_eq!(counts.collect::<Vec<_>>(), [1, 0, 1, 2]);
+    }
 
     #[test]
     fn nonces_are_32_hex_digits_and_differ() {

@@ -237,8 +237,7 @@ macro_rules! run_start {
             pub is_part: bool,
             /// Whether the peer shows [`super::outbound::ToolFacts`]. Not a field of run.start.
             pub tool_facts: bool,
-            /// The cost of the resumed session so far, in US dollars, if an earlier part of this run had that session.
-            /// Not a field of run.start.
+            /// The cost of the resumed session so far, in US dollars, if known. Not a field of run.start.
             pub session_cost_usd: Option<f64>,
             /// Whether any layer sets `on_question_timeout`. Not a field of run.start.
             pub sets_on_question_timeout: bool,
@@ -316,6 +315,8 @@ run_start! {
     images: Vec<String> = images, default(Vec::new()), Shape::List, None, "image", shown;
     /// The agent's session to resume.
     session_id: SessionId = session_id, optional, Shape::Text, None, "session", shown;
+    /// Whether the run begins a new session from `session_id`, which stays as it is.
+    fork: bool = boolean, default(false), Shape::Bool, None, "fork", shown;
     /// Whether the run may ask questions.
     interactive: bool = boolean, default(true), Shape::Bool, Some(Free), "headless", shown;
     /// The answers to the agent's requests for permission.

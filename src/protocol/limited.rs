@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::hash::Hash;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 
 /// The first `LIMIT` elements of a list, and the number of dropped ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +74,12 @@ impl<T, const LIMIT: usize> Deref for Limited<T, LIMIT> {
     type Target = [T];
     fn deref(&self) -> &[T] {
         &self.kept
+    }
+}
+
+impl<T, const LIMIT: usize> DerefMut for Limited<T, LIMIT> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.kept
     }
 }
 

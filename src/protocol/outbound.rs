@@ -166,7 +166,7 @@ impl Progress {
 pub struct ToolFacts {
     /// The exit code of a command.
     pub exit_code: Option<i64>,
-    /// The changes that an edit made. Only a person sees them: no frame carries them.
+    /// The changes that an edit made.
     pub edits: Vec<FileEdit>,
 }
 
@@ -232,6 +232,8 @@ pub enum About {
         /// The time that the call took. `None`: it has not ended.
         duration_ms: Option<u64>,
         locations: Vec<Place>,
+        /// The input of the call, an object.
+        input: Option<Json>,
         output: Option<Text>,
         facts: ToolFacts,
         /// For a command of a workflow: the phase that it verifies.

@@ -86,7 +86,7 @@ fn places(places: &mut Vec<Place>, visit: Visit<'_>) {
 }
 
 fn subject(subject: &mut Subject, visit: Visit<'_>) {
-    let Subject { category: _, title, locations, detail } = subject;
+    let Subject { category: _, title, locations, detail, call_id: _ } = subject;
     visit(Rank::Own, BodyPart::Action(detail));
     visit(Rank::Own, BodyPart::Action(title));
     for Place { path, line: _ } in locations.iter_mut() {
@@ -158,6 +158,7 @@ fn shown_settings(settings: &mut Settings, visit: Visit<'_>) {
         // Names, ids, words and numbers.
         agent: _,
         session_id: _,
+        fork: _,
         interactive: _,
         permissions: _,
         conversation: _,
@@ -378,8 +379,20 @@ fn about(about: &mut About, visit: Visit<'_>) {
             }
             text(Rank::Text, what, visit);
         }
-        About::Tool { call_id: _, name, category: _, state: _, duration_ms: _, locations, output, facts, phase: _ } => {
+        About::Tool {
+            call_id: _,
+            name,
+            category: _,
+            state: _,
+            duration_ms: _,
+            locations,
+            input,
+            output,
+            facts,
+            phase: _,
+        } => {
             text(Rank::List, name, visit);
+            visit(Rank::Output, BodyPart::Json(input));
             if let Some(output) = output {
                 text(Rank::Output, output, visit);
             }

@@ -1,6 +1,6 @@
 //! Questions, and the check of their answers. Drivers and the protocol share these types.
 
-use super::ids::QuestionId;
+use super::ids::{CallId, QuestionId};
 use super::json::{Fields, number, string};
 use super::limited::{Limited, unique};
 use super::limits::{OPTIONS, QUESTIONS};
@@ -159,6 +159,8 @@ pub struct Subject {
     pub locations: Vec<Place>,
     /// The exact action to allow, such as the command or the diff.
     pub detail: Text,
+    /// The call that needs the permission. `None`: no frame shows it.
+    pub call_id: Option<CallId>,
 }
 
 /// Decides about requests for permission before the policy of the run does. A workflow uses it to allow the actions

@@ -5,8 +5,8 @@ use super::fields::ShownText;
 use super::ids::{CallId, MessageId, SessionId};
 use super::json::{encode, put_number, put_string};
 use super::outbound::{
-    About, Artifact, ArtifactRef, Body, Breach, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry, Progress,
-    Question, Started, Tally, Terminal, Text, TurnReport, WorkflowEnd, WorkflowStarted,
+    About, Artifact, ArtifactRef, Body, Breach, FileEdit, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry,
+    Progress, Question, Started, Tally, Terminal, Text, TurnReport, WorkflowEnd, WorkflowStarted,
 };
 use super::question::{Answer, Choice, Kind, Subject, Validation};
 use super::redacted::Redacted;
@@ -228,8 +228,12 @@ objects! {
         entries!(map; "path": it.path);
         known!(map; "line": it.line);
     }
+    FileEdit, it, map => {
+        entries!(map; "path": it.path, "old": Own(&side(it, '-')), "new": Own(&side(it, '+')));
+    }
     Subject, it, map => {
-        entries!(map; "category": it.category, "title": it.title, "locations": it.locations, "detail": it.detail);
+        entries!(map; "category": it.category, "title": it.title, "locations": it.locations, "detail": it.detail,
+            "call_id": it.call_id);
     }
     Choice, it, map => {
         entries!(map; "value": it.value, "label": it.label);
@@ -357,14 +361,17 @@ impl About {
                     entries!(map; "withdrawn": true);
                 }
             }
-            About::Tool { call_id, name, category, state, duration_ms, locations, output, facts, phase } => {
+            About::Tool { call_id, name, category, state, duration_ms, locations, input, output, facts, phase } => {
                 entries!(map; "call_id": call_id, "name": Some(name).filter(|name| !name.is_empty()),
                     "category": category, "state": state, "locations": locations);
                 known!(map; "duration_ms": duration_ms);
                 if duration_ms.is_some() && *category == Category::Execute {
                     entries!(map; "exit_code": Own(&facts.exit_code));
                 }
-                known!(map; "phase": phase, "output": output);
+                known!(map; "phase": phase, "input": input, "output": output);
+                if !facts.edits.is_empty() {
+                    entries!(map; "diff": facts.edits);
+                }
             }
             About::Plan(entries) | About::Todo(entries) => entries!(map; "entries": entries),
             About::Phase { phase, title, number, of, attempt, state } => entries!(map;
@@ -444,6 +451,12 @@ impl Serialize for Config<'_> {
         settings.show(&mut map, text)?;
         map.end()
     }
+}
+
+/// One side of a change: the lines with this sign, and those around them.
+fn side(edit: &FileEdit, sign: char) -> String {
+    let lines = edit.lines.shown().split_inclusive('\n');
+    lines.filter_map(|line| line.strip_prefix(sign).or_else(|| line.strip_prefix(' '))).collect()
 }
 
 /// A text among the fields of run.start that run.started shows. Only this module can create one.

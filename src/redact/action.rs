@@ -57,7 +57,8 @@ impl ActionScan<'_> {
                 before = at;
             } else if let Some((start, end)) = self.userinfo(at) {
                 self.mask_tokens(start, end);
-                (at, before, self.in_key) = (end, end, false);
+                // The `@` that follows ends a private key.
+                at = end;
             } else {
                 at += c.len_utf8();
             }
@@ -208,6 +209,18 @@ mod tests {
         ] {
             assert_eq!(redactor().redact_action(text), shown);
             assert_eq!(redactor().redact_action(shown), shown, "a second pass changes nothing");
+        }
+    }
+
+    #[test]
+    fn a_private_key_ends_at_a_registered_value_or_a_url() {
+        let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\n";
+        let hidden = "-----BEGIN PRIVATE KEY-----\n[redacted]\n";
+        for (after, shown) in [
+            ("tr0ub4dor-3\nUpdateAlternatives2 x", "[redacted]\nUpdateAlternatives2 x"),
+            ("://me:pass@\nUpdateAlternatives2 x", "://[redacted]:[redacted]@\nUpdateAlternatives2 x"),
+        ] {
+            assert_eq!(redactor().redact_action(&format!("{key}{after}")), format!("{hidden}{shown}"));
         }
     }
 

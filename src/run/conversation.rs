@@ -11,7 +11,7 @@ use crate::protocol::limits::PROMPTS_WAITING;
 use crate::protocol::outbound::{About, Outcome, Text, TurnReport};
 use crate::protocol::prompt::{FurtherPrompt, Spoken};
 use crate::protocol::question::Asks;
-use crate::protocol::request::Seconds;
+use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::words::{PromptState, Source, Status, ToolState, TurnOutcome, Warning};
 use std::time::Duration;
 
@@ -216,13 +216,20 @@ impl Live {
         };
         self.agent.driver = driver;
         self.work.begin_process();
-        let settings = &mut self.settings;
-        settings.prompt = prompt.unredacted().to_owned();
-        settings.session_id.clone_from(&self.work.session_id);
-        settings.attached = Vec::new();
-        settings.session_cost_usd = self.work.usage.cost_usd;
+        let settings = Settings {
+            prompt: prompt.unredacted().to_owned(),
+            session_id: self.work.session_id.clone(),
+            fork: false,
+            attached: Vec::new(),
+            session_cost_usd: self
+                .work
+                .usage
+                .cost_usd
+                .map(|cost| self.settings.session_cost_usd.unwrap_or_default() + cost),
+            ..self.settings.clone()
+        };
         let mut turn = Turn::default();
-        match limit::launch(&self.settings, self.agent.driver.as_mut(), &mut turn) {
+        match limit::launch(&settings, self.agent.driver.as_mut(), &mut turn) {
             Ok(launch) => {
                 self.turn(turn);
                 self.start(Box::new(launch));

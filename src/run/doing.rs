@@ -87,10 +87,10 @@ impl Live {
                     self.progress(progress, None);
                 }
             }
-            agent::AgentEvent::Tool { call, category, name, title, locations, parent } => {
+            agent::AgentEvent::Tool { call, category, name, title, locations, input, parent } => {
                 let places = places(&self.settings.cwd, &locations);
                 let title = title.map(|title| self.titled(title));
-                self.tool_began(call, Described { category, name, title, places, parent });
+                self.tool_began(call, Described { category, name, title, places, input, parent });
             }
             agent::AgentEvent::ToolOver { call, state, output, facts } => {
                 // A stop ends the running tools, which then report a failure.
@@ -110,7 +110,9 @@ impl Live {
             }
             agent::AgentEvent::Usage(more) => self.used(more),
             agent::AgentEvent::Changed { path: text, action } => self.changed(path(&text), action),
-            agent::AgentEvent::Ask { key, asks } => {
+            agent::AgentEvent::Ask { key, mut asks, call } => {
+                let call = call.and_then(|call| self.work.tools.id(call));
+                asks.iter_mut().filter_map(|ask| ask.subject.as_mut()).for_each(|subject| subject.call_id = call);
                 self.questions.kept.add(&key);
                 self.open(Asker::Agent(key), asks);
             }

@@ -3,7 +3,7 @@
 use crate::agent::CallKey;
 use crate::agent::hash::Rehash;
 use crate::protocol::limits::{ARTIFACTS, REPORTED, TOOL_OUTPUT_BYTES};
-use crate::protocol::outbound::{About, ArtifactRef, CallId, FileEdit, Place, Progress, Text, ToolFacts};
+use crate::protocol::outbound::{About, ArtifactRef, CallId, FileEdit, Json, Place, Progress, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, ToolState};
 use crate::redact::Redactor;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -31,6 +31,8 @@ pub(super) struct Described {
     pub(super) name: String,
     pub(super) title: Option<Text>,
     pub(super) places: Vec<Place>,
+    /// The input, if frames show it. `None`: unchanged.
+    pub(super) input: Option<Json>,
     /// The agent's key of the call whose sub-agent made this call.
     pub(super) parent: Option<CallKey>,
 }
@@ -63,6 +65,8 @@ struct Call {
     /// The time when the call began.
     began: Duration,
     places: Vec<Place>,
+    /// The input that no frame has shown yet.
+    input: Option<Json>,
     parent: Option<CallId>,
     /// The size of the call, in bytes.
     kept: usize,
@@ -114,10 +118,11 @@ impl Tools {
     /// Handles the beginning of a call, or a new description of it. A description without a title keeps the old title.
     /// Returns the progress of a new call. `room`: the number of bytes that may be kept.
     pub(super) fn begin(&mut self, now: Duration, key: CallKey, seen: Described, room: usize) -> Option<Progress> {
-        let Described { category, name, title, places, parent } = seen;
+        let Described { category, name, title, places, input, parent } = seen;
         if let Some(call) = self.running.get_mut(&key) {
             (call.category, call.places) = (category, places);
             call.title = title.unwrap_or(std::mem::take(&mut call.title));
+            call.input = input.or(call.input.take());
             self.kept -= call.kept;
             call.fit(room + call.kept);
             self.kept += call.kept;
@@ -130,8 +135,10 @@ impl Tools {
         self.count += 1;
         let title = title.unwrap_or_default();
         let number = self.count;
-        let mut call = Call { number, category, name, title, began: now, places, parent, kept: 0, cut: false };
+        let mut call = Call { number, category, name, title, began: now, places, input, parent, kept: 0, cut: false };
+        call.bound_input();
         let progress = call.clone().into_progress(ToolEnd::bare(ToolState::Started), None, false);
+        (call.input, call.cut) = (None, false);
         call.fit(room);
         self.kept += call.kept;
         self.began.insert(self.count, now);
@@ -194,9 +201,22 @@ impl Tools {
 }
 
 impl Call {
-    /// Drops the places beyond the budget.
+    /// Drops an input that is too long for a frame.
+    fn bound_input(&mut self) {
+        self.cut |= self.input.as_ref().is_some_and(|input| input.size() > TOOL_OUTPUT_BYTES);
+        self.input.take_if(|input| input.size() > TOOL_OUTPUT_BYTES);
+    }
+
+    /// Drops the input and the places beyond the budget.
     fn fit(&mut self, room: usize) {
         self.kept = ENTRY_BYTES + self.name.len() + self.title.size();
+        self.bound_input();
+        let input = self.input.as_ref().map_or(0, Json::size);
+        if self.kept + input > room {
+            self.cut |= self.input.take().is_some();
+        } else {
+            self.kept += input;
+        }
         let all = self.places.len();
         self.places.retain(|place| {
             let more = self.kept + size_of::<Place>() + place.path.size();
@@ -204,16 +224,17 @@ impl Call {
             self.kept = if fits { more } else { self.kept };
             fits
         });
-        self.cut = self.places.len() < all;
+        self.cut |= self.places.len() < all;
     }
 
     /// The progress about this call. `ended`: the time of its end.
     fn into_progress(self, end: ToolEnd, ended: Option<Duration>, truncated: bool) -> Progress {
-        let Call { number, category, name, title, began, places: locations, parent, kept: _, cut } = self;
+        let Call { number, category, name, title, began, places: locations, input, parent, kept: _, cut } = self;
         let ToolEnd { state, output, facts } = end;
         let took = |at: Duration| u64::try_from(at.saturating_sub(began).as_millis()).unwrap_or(u64::MAX);
         let (call_id, name, duration_ms) = (CallId(number), Text::from(name), ended.map(took));
-        let about = About::Tool { call_id, name, category, state, duration_ms, locations, output, facts, phase: None };
+        let phase = None;
+        let about = About::Tool { call_id, name, category, state, duration_ms, locations, input, output, facts, phase };
         Progress { text: title, parent_call_id: parent, about, truncated: truncated || cut }
     }
 }

@@ -324,8 +324,13 @@ mod tests {
 
     #[test]
     fn a_permission_has_keys_and_a_denial_may_say_why() {
-        let subject =
-            Subject { category: Category::Execute, title: "x".into(), locations: Vec::new(), detail: Text::default() };
+        let subject = Subject {
+            category: Category::Execute,
+            title: "x".into(),
+            locations: Vec::new(),
+            detail: Text::default(),
+            call_id: None,
+        };
         let scope = Scope::of(Category::Execute, None, Some("x"));
         let (ask, never) =
             (Ask::permission(subject.clone(), "Allow?", scope), Ask::permission(subject, "Allow?", None));

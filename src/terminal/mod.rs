@@ -24,7 +24,7 @@ mod work;
 pub use alert::Features;
 pub use screen::{Detail, Look};
 
-use crate::clean::one_line;
+use crate::clean::{escaped, one_line};
 use crate::engine::{InAdvance, Outbox, Outgoing, Peer, Understood};
 use crate::io::front::is_in_front;
 use crate::io::inbox::RawLine;
@@ -45,7 +45,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 use tools::ToolLine;
-use work::{Activity, sum, title};
+use work::{Activity, sum};
 
 /// The time for which the status line stays away after a text, because text through a pipe arrives a little later.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -218,7 +218,8 @@ impl TerminalFront {
             return String::new();
         };
         let verb = if *value == Some(DENY) { "Denied" } else { "Allowed" };
-        let title = title(subject.category, &one_line(subject.title.shown()));
+        // Removing characters from a redacted action would join the parts of a secret that they split.
+        let title = escaped(subject.title.shown(), false).replace('\n', " ");
         self.verbose(|| format!("{verb} by policy: {title}"))
     }
 
@@ -280,12 +281,11 @@ impl TerminalFront {
             }
             About::Tool { call_id: call, category, state, output, facts, locations, .. } => {
                 let is_known = *state != ToolState::Started && self.approved.remove(&line);
-                let title = title(*category, &line);
                 let changes = matches!(category, Category::Edit | Category::Delete | Category::Move);
                 let files = if changes { &**locations } else { &[] };
                 let (call, state, output) = (*call, *state, output.as_ref());
-                let took = self.work.tool(call, &title, files, state, now);
-                Shown::lines(self.tool(&ToolLine { call, title: &title, nested, state, took, output, facts, is_known }))
+                let took = self.work.tool(call, &line, files, state, now);
+                Shown::lines(self.tool(&ToolLine { call, title: &line, nested, state, took, output, facts, is_known }))
             }
             // The phases have lines of their own.
             About::Plan(_) if self.implements => Shown::default(),

@@ -3,7 +3,7 @@
 use super::answer::{key, keys};
 use super::screen::{Ink, Look};
 use super::tools::without_first_hunk;
-use super::work::{span, title as tool_title};
+use super::work::span;
 use crate::clean::{escaped, one_line, whole};
 use crate::engine::InAdvance;
 use crate::protocol::limits::BAD_ANSWERS;
@@ -110,7 +110,7 @@ pub(super) fn refusal(why: &str, look: &Look) -> String {
     format!("{}\n", look.paint(Ink::Red, &format!("! {why}")))
 }
 
-/// The question. One about a permission has the words of the tool's own line, unless the agent asks in its own words.
+/// The question. Permission for a command that the detail shows does not repeat the command.
 /// `command`: the words for a command that the detail shows.
 fn titled(ask: &Ask, command: Option<&str>) -> String {
     // Cleaning would leave out parts of an action.
@@ -121,7 +121,7 @@ fn titled(ask: &Ask, command: Option<&str>) -> String {
     let text = safe(&ask.text);
     let asks = |subject: &Subject| {
         let reason = text.strip_suffix(&format!("Allow {}?", safe(&subject.title)))?;
-        let title = || tool_title(subject.category, &safe(&subject.title));
+        let title = || safe(&subject.title);
         let what = command.filter(|_| is_below(subject)).map_or_else(title, str::to_owned);
         (reason.is_empty() || reason.ends_with('\n')).then(|| format!("{reason}Allow {what}?"))
     };
@@ -131,7 +131,7 @@ fn titled(ask: &Ask, command: Option<&str>) -> String {
 /// Whether the detail shows the command of the title.
 fn is_below(subject: &Subject) -> bool {
     let title = subject.title.shown();
-    let command = title.split_once(": ").map_or(title, |(_, command)| command).trim();
+    let command = title.strip_prefix("Run ").unwrap_or(title).trim();
     subject.category == Category::Execute && subject.detail.shown().contains(command)
 }
 
@@ -353,7 +353,7 @@ mod tests {
 
     fn asked(category: Category, detail: &str, paths: &[&str]) -> String {
         let locations = paths.iter().map(|path| Place { path: (*path).into(), line: None }).collect();
-        let subject = Subject { category, title: "Tool: it".into(), locations, detail: detail.into() };
+        let subject = Subject { category, title: "Tool: it".into(), locations, detail: detail.into(), call_id: None };
         let ask = Ask::permission(subject, "Allow Tool: it?", None);
         let (question_id, timeout_s) = ("q_1_1".to_owned().into(), Seconds(60.0));
         let asked = Question {
@@ -418,14 +418,14 @@ mod tests {
     #[test]
     fn a_question_about_a_permission_keeps_the_agents_reason() {
         let asked = |text: &str| {
-            let (title, detail) = ("Shell: touch a".into(), "touch a".into());
-            let subject = Subject { category: Category::Execute, title, locations: Vec::new(), detail };
+            let (title, detail) = ("Run touch a".into(), "touch a".into());
+            let subject = Subject { category: Category::Execute, title, locations: Vec::new(), detail, call_id: None };
             Ask::permission(subject, text, None)
         };
         for (text, shown, in_one_line) in [
-            ("Allow Shell: touch a?", "Allow this command?", "Allow Run touch a?"),
-            ("I need a.\nAllow Shell: touch a?", "I need a.\nAllow this command?", "I need a.\nAllow Run touch a?"),
-            ("May I? Allow Shell: touch a?", "May I? Allow Shell: touch a?", "May I? Allow Shell: touch a?"),
+            ("Allow Run touch a?", "Allow this command?", "Allow Run touch a?"),
+            ("I need a.\nAllow Run touch a?", "I need a.\nAllow this command?", "I need a.\nAllow Run touch a?"),
+            ("May I? Allow Run touch a?", "May I? Allow Run touch a?", "May I? Allow Run touch a?"),
             ("Allow it?", "Allow it?", "Allow it?"),
         ] {
             let ask = asked(text);

@@ -2,12 +2,9 @@
 
 use crate::protocol::ids::CallId;
 use crate::protocol::outbound::{Place, Text, Usage};
-use crate::protocol::words::{Category, Status, ToolState};
+use crate::protocol::words::{Status, ToolState};
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
-
-/// The beginning of the title that Gemini CLI gives to a call that writes a file.
-const WRITING: &str = "Writing to ";
 
 /// The agent's activity.
 #[derive(Debug, Default)]
@@ -141,32 +138,6 @@ impl Activity {
     }
 }
 
-/// A call's title for people, the same for every agent: `Run cargo test`, `Write one.txt`. Agents title a call by
-/// its tool and its subject, by the subject alone, or in their own words.
-pub(super) fn title(category: Category, text: &str) -> String {
-    let tool_and_subject = text.split_once(": ").filter(|(tool, _)| tool.bytes().all(|b| b.is_ascii_alphabetic()));
-    let (tool, subject) = tool_and_subject.unwrap_or(("", text));
-    let writes = tool.eq_ignore_ascii_case("write") || text.starts_with(WRITING);
-    let verb = match category {
-        Category::Execute => "Run",
-        Category::Read => "Read",
-        Category::Edit if writes => "Write",
-        Category::Edit => "Edit",
-        Category::Delete => "Delete",
-        Category::Move => "Move",
-        Category::Search => "Search",
-        Category::Fetch => "Fetch",
-        Category::Think | Category::Agent | Category::Mcp | Category::Mode | Category::Other => return text.to_owned(),
-    };
-    let subject = subject.strip_prefix(WRITING).unwrap_or(subject);
-    // A patch may also create, delete and move files.
-    let has_verb = tool.is_empty() && [verb, "Edit ", "Write "].iter().any(|verb| subject.starts_with(verb));
-    if subject.eq_ignore_ascii_case(verb) || has_verb {
-        return subject.to_owned();
-    }
-    format!("{verb} {subject}")
-}
-
 /// A duration for people, such as 1m 5s.
 pub(super) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
@@ -198,35 +169,10 @@ fn grouped(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Activity, CallId, span, sum, title};
+    use super::{Activity, CallId, span, sum};
     use crate::protocol::outbound::Usage;
-    use crate::protocol::words::{Category, Status, ToolState};
+    use crate::protocol::words::{Status, ToolState};
     use std::time::{Duration, Instant};
-
-    #[test]
-    fn every_agent_has_the_same_titles() {
-        for (category, told, shown) in [
-            (Category::Execute, "Bash: cargo test", "Run cargo test"),
-            (Category::Execute, "Shell: cargo test", "Run cargo test"),
-            (Category::Execute, "cargo test", "Run cargo test"),
-            (Category::Execute, "echo a: b", "Run echo a: b"),
-            (Category::Execute, "bash", "Run bash"),
-            (Category::Edit, "Write: one.txt", "Write one.txt"),
-            (Category::Edit, "write: one.txt", "Write one.txt"),
-            (Category::Edit, "Writing to one.txt", "Write one.txt"),
-            (Category::Edit, "Edit: one.txt", "Edit one.txt"),
-            (Category::Edit, "MultiEdit: one.txt", "Edit one.txt"),
-            (Category::Read, "Read: README.md", "Read README.md"),
-            (Category::Delete, "Edit 3 files", "Edit 3 files"),
-            (Category::Edit, "Write 3 files", "Write 3 files"),
-            (Category::Read, "Read", "Read"),
-            (Category::Read, "README.md", "Read README.md"),
-            (Category::Fetch, "Web search: rust", "Fetch Web search: rust"),
-            (Category::Mcp, "deploy: form", "deploy: form"),
-        ] {
-            assert_eq!(title(category, told), shown);
-        }
-    }
 
     #[test]
     fn a_tools_duration_excludes_the_time_in_which_the_person_was_awaited() {

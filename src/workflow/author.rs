@@ -77,7 +77,9 @@ impl Author {
         self.steps(outer, PlanStatus::InProgress, PlanStatus::Pending);
         make_local(&self.project).map_err(Stop::from)?;
         let first = self.begin(outer, check).map_err(unwritable)?;
-        let checked = self.attempts(outer, &first, check)?;
+        let ended = self.attempts(outer, &first, check);
+        self.project.remove_empty(&self.paths.draft);
+        let checked = ended?;
         self.finish(outer, &checked).map_err(unwritable)?;
         self.steps(outer, PlanStatus::Completed, PlanStatus::Completed);
         outer.end.complete = true;
@@ -134,8 +136,11 @@ impl Author {
     /// Prepares the draft. Returns the prompt.
     fn begin(&self, outer: &mut Outer<'_>, check: CheckDraft<'_>) -> Result<SessionPrompt, FileProblem> {
         let DraftPaths { draft, finished, .. } = &self.paths;
+        // A killed run may have left the room for its draft.
+        self.project.remove_empty(draft);
         if !self.resumes {
             outer.end.kept.extend(self.project.give_way(draft)?);
+            self.make_room()?;
             return Ok(self.prompt.first.clone());
         }
         if !self.paths.is_there(&self.project, draft)? {
@@ -144,7 +149,14 @@ impl Author {
             let copy = self.paths.snapshot(&self.project, finished);
             self.paths.restore(&self.project, draft, &copy)?;
         }
+        self.make_room()?;
         Ok(self.continuation(&check(self)?.violations, &self.prompt.words))
+    }
+
+    /// Creates the folders of the draft's files: an agent in a sandbox may write only where a folder exists.
+    fn make_room(&self) -> Result<(), FileProblem> {
+        let DraftPaths { draft, .. } = &self.paths;
+        self.paths.files(draft).iter().try_for_each(|file| self.project.make_room_for(file))
     }
 
     /// The prompt that continues the draft.

@@ -298,10 +298,11 @@ impl Peer for Joined<'_> {
         if let Some(wrong) = read.wrong {
             return Err(super::invalid(wrong));
         }
-        let refused = ["session_id", "images", "output_schema", "raw_prompt", "conversation"]
+        let refused = ["session_id", "fork", "images", "output_schema", "raw_prompt", "conversation"]
             .into_iter()
             .filter(|field| said.contains(field));
         let is_set = |field: &str| match field {
+            "fork" => settings.fork,
             "raw_prompt" => settings.raw_prompt,
             "conversation" => settings.conversation,
             _ => true,
@@ -314,7 +315,7 @@ impl Peer for Joined<'_> {
         }
         // The configuration may set these for runs outside of workflows.
         (settings.session_id, settings.output_schema, settings.raw_prompt) = (None, None, false);
-        settings.conversation = false;
+        (settings.conversation, settings.fork) = (false, false);
         let options = read.options.over(std::mem::take(&mut self.flags)).resolved();
         if matches!(self.kind, WorkflowKind::Spec | WorkflowKind::Plan) {
             endure_silence(settings);

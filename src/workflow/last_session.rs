@@ -30,3 +30,21 @@ impl LastSession {
         let _ = project.write(&self.0, format!("{id}\n").as_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::LastSession;
+    use crate::protocol::words::WorkflowKind;
+    use crate::workflow::name::Slug;
+
+    #[test]
+    fn an_agent_whose_name_is_no_plain_word_has_no_file() {
+        let of = |agent| LastSession::of(WorkflowKind::Spec, &Slug::parse("a").unwrap(), agent);
+        for agent in ["claude", "my-Agent_2"] {
+            assert!(of(agent).unwrap().0.ends_with(format!("sessions/spec.a.{agent}")), "{agent}");
+        }
+        for agent in ["../a", "a/b", "a.b", "a b", "a\0", "ä"] {
+            assert!(of(agent).is_none(), "{agent:?}");
+        }
+    }
+}

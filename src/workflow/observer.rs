@@ -97,9 +97,9 @@ impl Observer {
                 self.cutters.remove(&message);
                 AgentEvent::Withdrawn { message }
             }
-            AgentEvent::Tool { call, category, name, title, locations, parent } => {
+            AgentEvent::Tool { call, category, name, title, locations, input, parent } => {
                 self.calls.insert(call, category);
-                AgentEvent::Tool { call, category, name, title, locations, parent }
+                AgentEvent::Tool { call, category, name, title, locations, input, parent }
             }
             AgentEvent::ToolOver { call, state, output, facts } => {
                 let category = self.calls.remove(&call);
@@ -363,6 +363,7 @@ mod tests {
                 name: String::new(),
                 title,
                 locations: Vec::new(),
+                input: None,
                 parent: None,
             });
             observer.see(AgentEvent::ToolOver { call, state, output: None, facts: ToolFacts::default() });

@@ -10,6 +10,7 @@ use crate::agent::registry::Agent;
 use crate::agent::{Driver, Reply};
 use crate::engine::{Begin, Carried, Engine, Job, Next, Over, Peer, Report};
 use crate::process::errand::Errand;
+use crate::process::session_files::cost_before;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::ids::{RunId, SessionId};
 use crate::protocol::outbound::{
@@ -252,7 +253,9 @@ impl<'p> Outer<'p> {
             Settings { prompt: text, raw_prompt: raw, session_id: resume, judge, ..self.settings.clone() };
         settings.max_cost_usd = self.money_left()?;
         let is_last = settings.session_id.is_some() && settings.session_id == self.last.session_id;
-        settings.session_cost_usd = self.last.cost_usd.filter(|_| is_last);
+        // An old version does not store the cost.
+        let known = self.last.cost_usd.filter(|_| is_last);
+        settings.session_cost_usd = cost_before(&self.agent, &settings).or(known);
         let before = settings.session_cost_usd.unwrap_or_default();
         let limits_itself = self.limit(&mut settings, limit)?;
         let driver = self.agent.driver();

@@ -69,6 +69,22 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
+    fn a_request_with_further_categories_is_left_to_the_policy() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().canonicalize().unwrap();
+        let permit = DraftPermit { draft: project.join("a.draft.md"), check: "check".into(), project };
+        for (category, path) in
+            [(Category::Read, "a"), (Category::Search, "a"), (Category::Edit, "a.draft.md"), (Category::Execute, "a")]
+        {
+            let locations = vec![Place { path: path.into(), line: None }];
+            let subject = Subject { category, title: "t".into(), locations, detail: "check".into(), call_id: None };
+            assert_eq!(permit.decide(&subject, &[]), Some(Policy::Allow), "{category:?}");
+            assert_eq!(permit.decide(&subject, &[Category::Execute]), None, "{category:?} and a command");
+            assert_eq!(permit.decide(&subject, &[Category::Read]), None, "{category:?} and another file");
+        }
+    }
+
+    #[test]
     fn only_actions_that_the_prompt_needs_are_allowed() {
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().join("project");
@@ -84,7 +100,8 @@ mod tests {
         let decide = |category, paths: &[&str], detail: &str| {
             let location = |path: &&str| Place { path: (*path).into(), line: None };
             let locations = paths.iter().map(location).collect();
-            permit.decide(&Subject { category, title: "t".into(), locations, detail: detail.into() }, &[])
+            permit
+                .decide(&Subject { category, title: "t".into(), locations, detail: detail.into(), call_id: None }, &[])
         };
         for (category, paths, detail, allowed) in [
             (Category::Read, &["specs/x"][..], "", true),

@@ -33,7 +33,7 @@ impl Driver for QuietStep {
     fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         if let QuietStep::Asks(ask, _) = self {
             let asks: Asks = std::iter::once((**ask).clone()).collect();
-            turn.events.push(AgentEvent::Ask { key: AskKey("question".into()), asks });
+            turn.events.push(AgentEvent::Ask { key: AskKey("question".into()), asks, call: None });
         }
         Ok(Launch { close_input: true, ..Launch::of(Program::Myself, "quiet") })
     }

@@ -38,3 +38,24 @@ impl Spent {
         self.worked.map(|worked| worked + self.since.elapsed())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Spent;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn the_gaps_between_parts_count_once_a_process_has_started() {
+        let seconds = Duration::from_secs;
+        let after = |gap| Instant::now() + seconds(gap);
+        let mut spent = Spent::begin();
+        spent.add(after(1000), seconds(100), None);
+        assert_eq!(spent.worked(), None);
+        spent.add(after(1000), seconds(100), Some(seconds(10)));
+        spent.add(after(1000), seconds(100), None);
+        // Rounded, because the test itself takes time.
+        let hundreds = |time: Duration| (time.as_secs() + 50) / 100;
+        assert_eq!(spent.worked().map(hundreds), Some(11));
+        assert_eq!(hundreds(spent.elapsed()), 33);
+    }
+}

@@ -67,6 +67,12 @@ pub(crate) enum Call {
         path: String,
         content: String,
     },
+    /// Replaces a line of a file.
+    Edit {
+        path: String,
+        old: String,
+        new: String,
+    },
     Ask(Vec<Question>),
     Tool {
         name: String,

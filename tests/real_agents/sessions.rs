@@ -1,14 +1,12 @@
 //! The fields of run.start with real agents: prompts, models, sessions, budgets. Sub-agents too.
 
-use std::time::{Duration, SystemTime};
-
 use serde_json::json;
 
 use crate::agents::Agent;
 use crate::client::{permission, run};
 use crate::lab::Lab;
 
-rows!(old: resume);
+rows!(old: resume fork);
 rows!(resume_unknown prompt_is_text model_and_system_prompt);
 rows!(of mode: opencode OpenCode, claude Claude, claude_old OldClaude);
 rows!(of mode_unknown: opencode OpenCode, claude Claude);
@@ -75,31 +73,56 @@ fn tools_not_allowed(agent: Agent) {
     assert!(!names.contains(&"Bash") && !names.contains(&"AskUserQuestion"), "{names:?}");
 }
 
-/// Waits for the next minute of the clock.
-pub(crate) fn another_minute() {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("clock");
-    // No event: nothing marks the beginning of a minute.
-    std::thread::sleep(Duration::from_secs(61 - now.as_secs() % 60));
-}
-
+/// A session is resumed at once, and again.
 fn resume(agent: Agent) {
     let first = run(Lab::new(agent, "resume"), json!({"prompt": "Say a word."}), Vec::new());
     let session = first.completed("The word is heron.")["session_id"].clone();
-    if !agent.ways().resumes_at_once {
-        another_minute();
+    let before = first.outcome.completed()["usage"].clone();
+    let mut said = vec!["Say a word.", "The word is heron."];
+    for (prompt, answer) in
+        [("Which word?", "I said heron."), ("Which bird?", "It was a heron."), ("Sure?", "I am sure.")]
+    {
+        let last = run(first.again(), json!({"prompt": prompt, "session_id": session}), Vec::new());
+        assert_eq!(last.completed(answer)["session_id"], session);
+        let now = &last.outcome.completed()["usage"];
+        assert_eq!(now["input_tokens"], before["input_tokens"]);
+        // OpenCode reports the cost of the session, and the old Claude Code does not store it.
+        let is_unknown = matches!(agent, Agent::OldClaude | Agent::OpenCode);
+        let wanted = before["cost_usd"].as_f64().filter(|_| !is_unknown);
+        let is_near = |cost: f64| wanted.is_some_and(|wanted| (cost - wanted).abs() < wanted / 1e6);
+        let cost = now["cost_usd"].as_f64();
+        assert_eq!(cost.is_some(), wanted.is_some(), "{now}");
+        assert!(cost.is_none_or(is_near), "{now}, not {before}");
+        said.push(prompt);
+        let heard = last.stub().last_heard();
+        for part in &said {
+            assert!(heard.contains(part), "{part} is not in: {heard}");
+        }
+        said.push(answer);
     }
-    let payload = json!({"prompt": "Which word?", "session_id": session});
-    let second = run(first.again(), payload, Vec::new());
-    assert_eq!(second.completed("I said heron.")["session_id"], session);
-    let (before, now) = (&first.outcome.completed()["usage"], &second.outcome.completed()["usage"]);
-    assert_eq!(now["input_tokens"], before["input_tokens"]);
-    // The agent may add to the cost of the earlier run. The cost of this one is then unknown.
-    let cost = &now["cost_usd"];
-    assert!(cost.is_null() || *cost == before["cost_usd"], "{cost} is not the cost of this run");
-    let heard = second.stub().last_heard();
-    for part in ["Say a word.", "The word is heron.", "Which word?"] {
-        assert!(heard.contains(part), "{part} is not in: {heard}");
+}
+
+/// A session from another one knows its past, and leaves it as it is.
+fn fork(agent: Agent) {
+    let first = run(Lab::new(agent, "resume"), json!({"prompt": "Say a word."}), Vec::new());
+    let session = first.completed("The word is heron.")["session_id"].clone();
+    let payload = json!({"prompt": "Which word?", "session_id": session, "fork": true});
+    let forked = run(first.again(), payload, Vec::new());
+    if agent == Agent::Gemini {
+        let message = forked.outcome.failed("invalid_request")["message"].to_string();
+        assert!(message.contains("`fork`"), "{message}");
+    } else {
+        assert_ne!(forked.completed("I said heron.")["session_id"], session);
+        let heard = forked.stub().last_heard();
+        assert!(heard.contains("Say a word.") && heard.contains("Which word?"), "{heard}");
+        let now = &forked.outcome.completed()["usage"];
+        assert_eq!(now["input_tokens"], first.outcome.completed()["usage"]["input_tokens"], "{now}");
     }
+    let model = if agent == Agent::Gemini { "I said heron." } else { "It was a heron." };
+    let old = run(first.again(), json!({"prompt": "Which bird?", "session_id": session}), Vec::new());
+    assert_eq!(old.completed(model)["session_id"], session);
+    let heard = old.stub().last_heard();
+    assert!(heard.contains("Say a word.") && !heard.contains("Which word?"), "{heard}");
 }
 
 /// An unknown id in the agent's form, and one in another form.

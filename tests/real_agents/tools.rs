@@ -1,15 +1,19 @@
 //! The output of an agent in a successful run: texts, reasoning, tools, files.
 
+use std::os::unix::fs::symlink;
+
 use serde_json::{Value, json};
 
 use crate::agents::Agent;
 use crate::client::{Run, permission, run};
+use crate::install::search_program;
 use crate::lab::Lab;
 use crate::support::io::shorten;
 use crate::ways::Output;
 
 rows!(old: hello);
-rows!(two_chunks think_then_say shell_ok shell_fail big_output write_file two_tools);
+rows!(two_chunks think_then_say shell_ok shell_fail big_output write_file write_file_fully two_tools
+    work_has_one_title);
 rows!(of two_chunks_whole: claude Claude, codex Codex);
 
 /// A run in which every request is allowed.
@@ -84,6 +88,15 @@ fn shell_fail(agent: Agent) {
     let run = allowed(agent, "shell_fail", json!({}));
     run.completed("It ended with 3.");
     assert_eq!(run.tools(), [("execute", agent.ways().failed_command)]);
+    assert_eq!(titles(&run), ["Run echo so far so good; echo no further >&2; exit 3"]);
+    let tools = run.outcome.progress("tool");
+    let exit_code = &tools.last().expect("tool")["payload"]["exit_code"];
+    // Gemini CLI does not report it.
+    assert_eq!(*exit_code, if agent == Agent::Gemini { Value::Null } else { json!(3) });
+    assert_eq!(
+        run.questions()[0]["payload"]["subject"]["title"],
+        "Run echo so far so good; echo no further >&2; exit 3"
+    );
     assert!(run.stub().tool_results()[0].contains("no further"));
 }
 
@@ -107,11 +120,58 @@ fn write_file(agent: Agent) {
     run.completed("The report is written.");
     assert_eq!(run.artifacts(), [("notes/report.md", "created")]);
     assert_eq!(run.tools(), [("edit", "completed")]);
+    assert_eq!(titles(&run), ["Write notes/report.md"]);
     let artifact = run.outcome.of_type("run.artifact")[0];
     assert_eq!(artifact["payload"]["size_bytes"], "# Report\n\nNothing to report.\n".len());
     let question = run.questions()[0];
     assert_eq!(question["payload"]["subject"]["category"], "edit");
-    assert_eq!(question["payload"]["subject"]["locations"][0]["path"], "notes/report.md");
+    let subject = &question["payload"]["subject"];
+    assert_eq!(subject["locations"][0]["path"], "notes/report.md");
+    assert_eq!(subject["title"], "Write notes/report.md");
+    assert_eq!(subject["call_id"], run.outcome.progress("tool")[0].text("call_id"));
+}
+
+/// The titles of the tools, each once.
+fn titles(run: &Run) -> Vec<String> {
+    let tools = run.outcome.progress("tool");
+    tools.iter().filter(|tool| tool.text("state") == "started").map(|tool| tool.text("text").to_owned()).collect()
+}
+
+/// The same work has the same title, whatever tool the agent has for it.
+fn work_has_one_title(agent: Agent) {
+    let lab = Lab::new(agent, "work");
+    // OpenCode searches by a program that it otherwise downloads.
+    symlink(search_program(), lab.case.path("bin/rg")).unwrap();
+    let run = run(lab, json!({"progress": "full"}), permission("allow_once"));
+    run.completed("All done.");
+    let (read, search) = match agent {
+        // Claude Code searches, and Codex reads and searches, by a command.
+        Agent::Claude | Agent::OldClaude => ("Read one.txt", "Run grep -rn another"),
+        Agent::Codex => ("Run cat one.txt", "Run grep -rn another ."),
+        // Gemini CLI reports no input, so the title has its own words.
+        Agent::Gemini => ("Read one.txt", "Search 'another'"),
+        Agent::OpenCode => ("Read one.txt", "Search another"),
+    };
+    assert_eq!(titles(&run), ["Write one.txt", read, "Edit one.txt", search, "Run rm one.txt"]);
+    let tools = run.outcome.progress("tool");
+    let edit = tools.iter().find(|tool| tool.text("text") == "Edit one.txt" && tool.text("state") == "completed");
+    let diff = &edit.expect("edit")["payload"]["diff"];
+    assert_eq!(*diff, json!([{"path": "one.txt", "old": "a line\n", "new": "another line\n"}]));
+}
+
+/// An edit shows its content at level full.
+fn write_file_fully(agent: Agent) {
+    let run = allowed(agent, "write_file", json!({"progress": "full"}));
+    run.completed("The report is written.");
+    let tools = run.outcome.progress("tool");
+    let last = &tools.last().expect("tool")["payload"];
+    let new = json!([{"path": "notes/report.md", "old": "", "new": "# Report\n\nNothing to report.\n"}]);
+    assert_eq!(last["diff"], new, "{last}");
+    assert!(last["duration_ms"].is_u64() && last.get("exit_code").is_none(), "{last}");
+    // Gemini CLI sends no input.
+    let inputs: Vec<&Value> = tools.iter().map(|tool| &tool["payload"]["input"]).filter(|it| it.is_object()).collect();
+    assert_eq!(inputs.is_empty(), agent == Agent::Gemini, "{inputs:?}");
+    assert!(inputs.iter().all(|input| input.to_string().contains("Nothing to report.")), "{inputs:?}");
 }
 
 fn two_tools(agent: Agent) {

@@ -28,8 +28,6 @@ pub(crate) struct Ways {
     pub(crate) leaves_in_time: bool,
     /// Seconds until the agent's tool is reliably running, even on a loaded machine.
     pub(crate) at_work_s: u64,
-    /// Whether a session can be resumed in the minute in which it began.
-    pub(crate) resumes_at_once: bool,
     /// The agent's names of the tool that runs commands, and of one that only reads.
     pub(crate) shell: &'static str,
     pub(crate) reader: &'static str,
@@ -59,7 +57,6 @@ const CLAUDE: Ways = Ways {
     broken: ("provider_unavailable", Some(500)),
     leaves_in_time: true,
     at_work_s: 8,
-    resumes_at_once: true,
     shell: "Bash",
     reader: "Read",
     refuses: &[],
@@ -92,8 +89,6 @@ const GEMINI: Ways = Ways {
     // For seconds after a shell command, a signal may not reach the agent.
     leaves_in_time: false,
     at_work_s: 15,
-    // The session file's name contains the minute, and loading the session within that minute damages the file.
-    resumes_at_once: false,
     shell: "run_shell_command",
     reader: "read_file",
     refuses: &["max_turns", "max_tokens", "max_cost_usd"],

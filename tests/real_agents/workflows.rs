@@ -12,7 +12,6 @@ use crate::agents::Agent;
 use crate::client::{Client, Run, permission, rule, run};
 use crate::install::search_program;
 use crate::lab::Lab;
-use crate::sessions::another_minute;
 use crate::support::read;
 
 rows!(spec_headless spec_reads spec_mended spec_asks_by_tool spec_continued plan_headless);
@@ -22,8 +21,6 @@ rows!(of spec_globs: opencode OpenCode);
 rows!(of spec_asks: claude Claude, codex Codex);
 rows!(of spec_asks_nobody: claude Claude, codex Codex);
 rows!(implement_mended implement_never_passes implement_idle implement_ticks implement_blocked implement_killed);
-// The other agents resume at once, as spec_continued checks.
-rows!(of spec_resumed: gemini Gemini);
 
 const SPEC: &str = ".spektacular/specs/greeting.md";
 const PLAN: &str = ".spektacular/plans/greeting/plan.md";
@@ -125,8 +122,7 @@ fn looked(agent: Agent, scenario: &str) -> Vec<String> {
     run.stub().tool_results()
 }
 
-/// A draft that breaks a rule goes back to the agent in the same run: to the same session, or to a new one if the agent
-/// cannot resume yet.
+/// A draft that breaks a rule goes back to the agent in the same run and the same session.
 fn spec_mended(agent: Agent) {
     let run = run(spec(agent, "spec_broken"), greeting(true), permission("allow_once"));
     run.completed(&format!("{SPEC} created with 2 tasks"));
@@ -138,40 +134,25 @@ fn spec_mended(agent: Agent) {
     }
     // A resumed session contains the agent's earlier messages.
     let said = heard.matches("greeting.draft.md created with 2 tasks").count();
-    assert!(said > 0 || !agent.ways().resumes_at_once, "{heard}");
+    assert!(said > 0, "{heard}");
 }
 
-/// A draft that breaks a rule fails the run. The next run continues it in the same session, or in a new one if the
-/// agent cannot resume that session yet.
+/// A draft that breaks a rule fails the run. The next run continues it in the same session.
 fn spec_continued(agent: Agent) {
-    let is_resumed = continued(agent, || ());
-    assert!(is_resumed || !agent.ways().resumes_at_once, "a new session");
-}
-
-/// An agent that cannot resume a session in the minute of its beginning resumes it in the next one.
-fn spec_resumed(agent: Agent) {
-    assert!(continued(agent, another_minute), "a new session");
-}
-
-/// Returns whether the session was resumed.
-#[track_caller]
-fn continued(agent: Agent, wait: impl Fn()) -> bool {
     let mut once = greeting(false);
     once["workflow"]["attempts"] = json!(1);
     let first = run(spec(agent, "spec_broken"), once, Vec::new());
     let failed = first.outcome.failed("result_invalid");
     assert_eq!(failed["workflow"]["violations"][0]["rule"], "open-question");
     let session = failed["session_id"].clone();
-    wait();
     let payload = json!({"prompt": "Be brief", "workflow": {"name": "greeting", "continue": true}});
     let second = run(with(first.again(), "spec"), payload, permission("allow_once"));
     let completed = second.completed(&format!("{SPEC} created with 2 tasks"));
-    let is_resumed = completed["session_id"] == session;
+    assert_eq!(completed["session_id"], session);
     assert_eq!(read(&first.outcome.case().work().join(SPEC)), GOOD_SPEC);
     let heard = second.stub().last_heard();
     assert!(heard.contains("# Continue") && heard.contains("5: open-question: "), "{heard}");
-    assert_eq!(heard.contains("# Create a specification"), is_resumed, "{heard}");
-    is_resumed
+    assert!(heard.contains("# Create a specification"), "{heard}");
 }
 
 fn plan_headless(agent: Agent) {
@@ -227,7 +208,7 @@ fn implement_mended(agent: Agent) {
         assert!(heard.contains(part), "{part} is not in: {heard}");
     }
     // A resumed session contains the agent's earlier messages.
-    assert!(heard.contains("Phase 2 is there.") || !agent.ways().resumes_at_once, "{heard}");
+    assert!(heard.contains("Phase 2 is there."), "{heard}");
 }
 
 fn implement_never_passes(agent: Agent) {

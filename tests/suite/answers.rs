@@ -152,26 +152,12 @@ impl Driver for Asker {
     }
 
     fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Launch, Failure> {
-        let program = Program::Command("asker".into());
-        let (args, env, env_remove) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Launch {
-            program,
-            args,
-            env,
-            env_remove,
-            send: Vec::new(),
-            images: Vec::new(),
-            files: Vec::new(),
-            close_input: false,
-            start_timeout: None,
-            driver: "asker",
-            install: None,
-        })
+        Ok(Launch::of(Program::Command("asker".into()), "asker"))
     }
 
     fn line(&mut self, _: Line<'_>, turn: &mut Turn) {
         let asks = std::mem::take(&mut self.asks);
-        turn.events.push(AgentEvent::Ask { key: AskKey("1".into()), asks: asks.into_iter().collect() });
+        turn.events.push(AgentEvent::Ask { key: AskKey("1".into()), asks: asks.into_iter().collect(), call: None });
     }
 
     fn answer(&mut self, _: &AskKey, replies: &[Reply], _: &mut Turn) {
@@ -326,7 +312,7 @@ fn unanswered_questions_end_as_the_table_says() {
 }
 
 fn permission(category: Category) -> Ask {
-    let subject = Subject { category, title: "t".into(), locations: Vec::new(), detail: "d".into() };
+    let subject = Subject { category, title: "t".into(), locations: Vec::new(), detail: "d".into(), call_id: None };
     Ask::permission(subject, "Allow t?", Scope::of(category, None, None))
 }
 

@@ -15,6 +15,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use spektacular::protocol::limits;
 use support::agent::quote;
+use support::machine::not_checked;
 use support::{Case, Outcome, Session, limit, read};
 
 /// An ACP agent that opens a session, records how to start the ask-server, and waits until it is told to end its turn.
@@ -187,6 +188,43 @@ fn every_kind_is_asked_and_its_answer_goes_back() {
     assert_eq!(outcome.frames[0].payload()["capabilities"]["questions"].as_array().unwrap().len(), 5);
     outcome.never_shows("hush hush 1234");
     assert_eq!(outcome.progress("tool").len(), 0);
+}
+
+/// A client of the socket in its working directory: sends the nonce and a ping, and prints the reply.
+const CLIENT: &str = r#"
+use IO::Socket::UNIX;
+my $socket = IO::Socket::UNIX->new(Peer => "s") or die "no connection: $!";
+$SIG{PIPE} = "IGNORE";
+$socket->autoflush(1);
+print $socket "$ARGV[0]\n", '{"jsonrpc":"2.0","id":1,"method":"ping"}', "\n";
+print "connected ", scalar(<$socket>) // "";
+"#;
+
+#[test]
+fn another_user_who_knows_the_nonce_is_not_heard() {
+    let other = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let works = |words: &[&str]| {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    };
+    if !works(&[&other[..], &["perl", "-MIO::Socket::UNIX", "-e", "1"]].concat()) {
+        return not_checked("a client of another user", "it needs perl, and setpriv that can change the user");
+    }
+    let run = Run::begin(json!({}));
+    let (nonce, socket) = run.address();
+    let folder = socket.parent().unwrap();
+    // Normally the folder alone keeps other users out.
+    for (path, mode) in [(folder, 0o711), (&socket, 0o777)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let said = |user: &[&str]| {
+        let words = [user, &["perl", "-e", CLIENT, &nonce]].concat();
+        let output = Command::new(words[0]).args(&words[1..]).current_dir(folder).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(said(&other), "connected ");
+    assert!(said(&["env"]).starts_with(r#"connected {"jsonrpc""#), "the same user is not heard");
+    run.finish().completed();
 }
 
 #[test]

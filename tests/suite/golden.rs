@@ -96,10 +96,10 @@ fn check_program(case: &Case) -> Result<(), String> {
 const KEYS: &str = "\
     action add_dirs agent agent_args agent_exit agent_message agent_version allow_other allowed_tools artifact_id artifacts \
     attempt cached_input_tokens call_id capabilities category code completion_detected completion_marker config conversation \
-    cost_usd count cwd default deltas denied description detail disallowed_tools display_name done duration_ms effort entries \
-    env_allow error exit_code fail_on_denied first group_id group_size header heartbeat_s http_status id idle_s idle_timeout_s images input_tokens \
+    cost_usd count cwd default deltas denied description detail diff disallowed_tools display_name done duration_ms effort entries \
+    env_allow error exit_code fail_on_denied first fork group_id group_size header heartbeat_s http_status id idle_s idle_timeout_s images input input_tokens \
     integer interactive kind label limit line locations max max_cost_usd max_frame_bytes max_length max_selected \
-    max_tokens max_tool_calls max_turns message message_id metadata min min_length min_selected minor mode model multiple must_exist name \
+    max_tokens max_tool_calls max_turns message message_id metadata min min_length min_selected minor mode model multiple must_exist name new old \
     on_question_timeout on_unsupported options output output_tokens parent_call_id path path_type pattern payload permissions \
     progress prompt_timeout_s protocol purpose question_id question_markers question_timeout_s questions raw_prompt reason reply_to \
     required resolution resume retryable run_id session_id signal size_bytes source spektacular start_timeout_s \
@@ -127,7 +127,7 @@ fn collect(value: &Value, seen: &mut BTreeSet<String>) {
         Value::Object(fields) => {
             for (key, value) in fields {
                 seen.insert(key.clone());
-                if !["metadata", "structured_output", "permissions"].contains(&key.as_str()) {
+                if !["metadata", "structured_output", "permissions", "input"].contains(&key.as_str()) {
                     collect(value, seen);
                 }
             }

@@ -94,6 +94,32 @@ fn a_session_is_resumed_by_a_single_argument() {
 }
 
 #[test]
+fn a_fork_begins_from_a_session() {
+    let outcome = hello(json!({"session_id": SESSION, "fork": true}));
+    outcome.completed();
+    let argv = outcome.log().argv();
+    assert!(argv.contains(&"--fork-session".into()) && argv.contains(&format!("--resume={SESSION}")), "{argv:?}");
+    let message = hello(json!({"fork": true})).failed("invalid_request")["message"].clone();
+    assert!(message.as_str().unwrap().starts_with("run.start: `fork` needs `session_id`"), "{message}");
+    let said = Case::with(Script::hello()).cli(&["--fork", "hi"]);
+    let stderr = String::from_utf8(said.stderr).unwrap();
+    assert!(stderr.contains("--fork needs --session"), "{stderr}");
+}
+
+/// Claude Code counts the cost of the whole session, and stores it at the end of each run.
+#[test]
+fn the_cost_of_a_resumed_session_is_that_of_the_run() {
+    let file = format!("home/.claude/projects/work/{SESSION}.jsonl");
+    let state = |cost: f64| json!({"type": "cost-state", "sessionId": SESSION, "totalCostUSD": cost}).to_string();
+    let prompt = json!({"type": "last-prompt", "lastPrompt": state(9.0)}).to_string();
+    let stored = [state(0.05), state(0.125), prompt].join("\n");
+    for (text, cost) in [(stored, json!(0.125)), ("{\"type\":\"user\"}\n".to_owned(), Value::Null)] {
+        let outcome = run(Case::with(Script::hello()).file(&file, &text), json!({"session_id": SESSION}));
+        assert_eq!(outcome.completed()["usage"]["cost_usd"], cost);
+    }
+}
+
+#[test]
 fn the_agent_works_in_cwd_and_by_default_in_the_processs_own() {
     let case = Case::with(Script::hello());
     let own = case.work();
@@ -272,8 +298,8 @@ fn titles_are_one_line() {
     let outcome = run(Case::with(script), json!({"permissions": "allow"}));
     outcome.completed();
     let titles: Vec<&str> = outcome.progress("tool").iter().map(|frame| frame.text("text")).collect();
-    assert_eq!(titles[..3], ["Odd", "Odd", "Bash: echo one two"]);
-    assert_eq!(outcome.progress("question_resolved")[0].text("text"), "Bash: echo one two: allow_once (policy)");
+    assert_eq!(titles[..3], ["Odd", "Odd", "Run echo one two"]);
+    assert_eq!(outcome.progress("question_resolved")[0].text("text"), "Run echo one two: allow_once (policy)");
 }
 
 #[test]
@@ -390,6 +416,26 @@ fn a_change_that_the_agent_reports_is_an_artifact_once() {
     assert_eq!(artifacts.len(), 1);
     assert_eq!((artifacts[0].text("path"), artifacts[0].text("action")), ("report.md", "created"));
     assert_eq!(outcome.completed()["artifacts"], json!([{"path": "report.md", "action": "created"}]));
+}
+
+#[test]
+fn a_new_file_that_the_agent_reports_as_modified_is_not_found_again_as_created() {
+    let edited = |case: &Case| json!({"filePath": case.work().join("report.md"), "oldString": "", "newString": "x"});
+    let make = || {
+        let case = Case::new().git();
+        let edit = json!({"file_path": case.work().join("report.md"), "old_string": "", "new_string": "x"});
+        let script = Script::new()
+            .tool_use("toolu_1", "Edit", &edit)
+            .sh("printf x >report.md; printf y >unreported.md")
+            .out(&tool_result("toolu_1", "File edited", edited(&case)))
+            .say("msg_1", "ok")
+            .done("ok");
+        case.agent(script)
+    };
+    let outcome = run_with_git(make, &json!({}));
+    let found: Vec<(&str, &str)> =
+        outcome.of_type("run.artifact").iter().map(|f| (f.text("path"), f.text("action"))).collect();
+    assert_eq!(found, [("report.md", "modified"), ("unreported.md", "created")]);
 }
 
 #[test]

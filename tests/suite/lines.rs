@@ -268,6 +268,8 @@ fn a_session_is_resumed_by_its_own_command_line() {
     assert_eq!(outcome.completed()["session_id"], "s-9");
     let outcome = run(shell("echo hi"), json!({"session_id": "s-9"}));
     assert!(outcome.failed("invalid_request")["message"].as_str().unwrap().contains("`session_id`"));
+    let outcome = run(two("true", "echo \"$0: $1\""), json!({"session_id": "s-9", "fork": true}));
+    assert!(outcome.failed("invalid_request")["message"].as_str().unwrap().contains("`fork`"));
 }
 
 /// In a recording, and on stderr in verbose mode.

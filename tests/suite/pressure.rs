@@ -160,7 +160,7 @@ fn a_secret_is_not_seen_wherever_a_text_is_cut() {
     let start = json!({"secrets": [secret], "on_question_timeout": "continue", "question_timeout_s": 0.2});
     let outcome = run(agent(&script), start);
     outcome.completed();
-    assert!(outcome.stdout.matches("Bash: echo").count() >= 35 && outcome.stdout.contains("Which?"));
+    assert!(outcome.stdout.matches("Run echo").count() >= 35 && outcome.stdout.contains("Which?"));
     for part in [&secret[..8], &secret[4..12], &secret[12..]] {
         outcome.never_shows(part);
     }

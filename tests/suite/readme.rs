@@ -131,7 +131,7 @@ fn the_client_in_python_answers_questions() {
     let (case, done) = client("python3", "python", "demo");
     let out = text(&done.stdout);
     assert!(done.status.success(), "{out}{}", text(&done.stderr));
-    for line in ["? How shall I greet you?", "? Allow Write: hello.md?", "Write: hello.md", "run.completed"] {
+    for line in ["? How shall I greet you?", "? Allow Write hello.md?", "Write hello.md", "run.completed"] {
         assert!(out.contains(line), "no {line} in {out}");
     }
     assert!(case.path("work/hello.md").exists());

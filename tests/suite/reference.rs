@@ -21,8 +21,8 @@ use spektacular::protocol::inbound::{self, CancelScope, Message};
 use spektacular::protocol::json::{Fields, string};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::{
-    About, AgentExit, Artifact, ArtifactRef, Body, CallId, Capabilities, Json, Left, MessageId, Outcome, Place,
-    PlanEntry, Progress, Question, Started, Tally, Terminal, ToolFacts, TurnReport, Unattended, Usage,
+    About, AgentExit, Artifact, ArtifactRef, Body, CallId, Capabilities, FileEdit, Json, Left, MessageId, Outcome,
+    Place, PlanEntry, Progress, Question, Started, Tally, Terminal, ToolFacts, TurnReport, Unattended, Usage,
 };
 use spektacular::protocol::prompt::Spoken;
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Subject, Validation};
@@ -92,7 +92,7 @@ fn place(line: Option<u64>) -> Place {
 
 fn subject() -> Subject {
     let locations = vec![place(Some(1))];
-    Subject { category: Category::Edit, title: "t".into(), locations, detail: "d".into() }
+    Subject { category: Category::Edit, title: "t".into(), locations, detail: "d".into(), call_id: Some(CallId(1)) }
 }
 
 fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
@@ -103,8 +103,12 @@ fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
         state: ToolState::Completed,
         duration_ms: output.map(|_| 1),
         locations: vec![place(line)],
+        input: output.map(|_| Json::from(RawValue::from_string("{}".into()).unwrap())),
         output: output.map(Into::into),
-        facts: ToolFacts::default(),
+        facts: ToolFacts {
+            exit_code: None,
+            edits: output.and_then(|_| FileEdit::of("p", "-a\n+b\n".into())).into_iter().collect(),
+        },
         phase: output.map(|_| "P1".into()),
     }
 }

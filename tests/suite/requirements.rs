@@ -659,7 +659,7 @@ fn a_missing_test_is_noticed() {
         ("tests/suite/anomalies.rs", "everywhere"),
         ("tests/suite/anomalies.rs", "signals"),
         ("tests/real_agents/questions.rs", "ask"),
-        ("tests/real_agents/sessions.rs", "another_minute"),
+        ("tests/real_agents/sessions.rs", "with_owl"),
         ("tests/suite/lifecycle.rs", "hello"),
     ];
     for (file, name) in none {

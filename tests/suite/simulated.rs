@@ -108,6 +108,18 @@ fn an_answer_and_an_unsupported_version_are_heard_however_many_frames_wait() {
 }
 
 #[test]
+fn an_unsupported_version_after_the_result_fails_the_run() {
+    let mut world = working(json!({}));
+    let result =
+        json!({"type": "result", "subtype": "success", "is_error": false, "result": "Done", "session_id": "s"});
+    world.line(&result.to_string());
+    assert!(world.is_decided() && !world.is_over(), "the agent has its result and has not exited");
+    world.hear(r#"{"v":"2","type":"run.cancel"}"#);
+    let last = end(&mut world);
+    assert_eq!((&last["type"], &last["payload"]["code"]), (&json!("run.failed"), &json!("unsupported_version")));
+}
+
+#[test]
 fn messages_that_would_only_be_warned_about_are_counted_while_too_many_frames_wait() {
     let mut world = working(json!({}));
     overfill(&mut world);

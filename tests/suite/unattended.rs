@@ -36,7 +36,7 @@ fn tallies(outcome: &Outcome) -> [Value; 2] {
 fn a_headless_run_reports_denied_permissions_and_unasked_questions() {
     let outcome = run(Case::with(asks_all()), json!({"interactive": false}));
     let denied = json!({"count": 2, "first": [
-        {"category": "execute", "text": "Bash: make"}, {"category": "edit", "text": "Write: a.txt"}]});
+        {"category": "execute", "text": "Run make"}, {"category": "edit", "text": "Write a.txt"}]});
     let unanswered = json!({"count": 2, "first": [
         {"category": "select", "text": "Which one?"}, {"category": "select", "text": "Which others?"}]});
     assert_eq!(tallies(&outcome), [denied, unanswered]);
@@ -44,7 +44,7 @@ fn a_headless_run_reports_denied_permissions_and_unasked_questions() {
 
 #[test]
 fn a_timeout_and_the_end_of_stdin_count_too() {
-    let one = json!({"count": 1, "first": [{"category": "execute", "text": "Bash: touch a.txt"}]});
+    let one = json!({"count": 1, "first": [{"category": "execute", "text": "Run touch a.txt"}]});
     let mut late = begin(Script::asks_bash(), json!({"question_timeout_s": 0.1}));
     late.until("run.question");
     assert_eq!(tallies(&late.finish()), [one.clone(), none()]);
@@ -110,7 +110,7 @@ fn the_count_is_exact_and_the_list_is_limited() {
     let denied = &outcome.completed()["denied"];
     assert_eq!(denied["count"], 25);
     let first = denied["first"].as_array().unwrap();
-    assert_eq!((first.len(), &first[19]["text"]), (20, &json!("Bash: make target-19")));
+    assert_eq!((first.len(), &first[19]["text"]), (20, &json!("Run make target-19")));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn the_list_hides_secrets() {
         .done("ok");
     let outcome = run(Case::with(script), json!({"interactive": false, "secrets": [key]}));
     let payload = outcome.completed();
-    assert_eq!(payload["denied"]["first"][0]["text"], "Bash: login [redacted]");
+    assert_eq!(payload["denied"]["first"][0]["text"], "Run login [redacted]");
     assert_eq!(payload["unanswered"]["first"][0]["text"], "Is [redacted] right?");
     outcome.never_shows(key);
 }

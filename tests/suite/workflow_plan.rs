@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::agent::Script;
+use crate::support::agent::{Script, quote};
 use crate::support::{Case, list, read, run};
 use crate::workflow_spec::{GOOD, write};
 
@@ -70,6 +70,24 @@ fn a_plan_that_breaks_a_rule_goes_back_to_the_agent() {
     let told = |text: &str| prompts[1].lines().any(|line| line.contains(text));
     assert!(prompts.len() == 2 && prompts[1].starts_with("# Continue\n"), "{prompts:?}");
     assert!(told(": uncovered: ") && told("0: missing-file: Write context.md "), "{}", prompts[1]);
+}
+
+/// An agent in a sandbox may write a file, but not create its folder.
+#[test]
+fn the_folder_of_a_draft_exists_before_the_agent_writes_and_goes_if_it_stays_empty() {
+    let mut once = json!({"prompt": "login", "workflow": {"attempts": 1}});
+    let empty = run(
+        case(PLAN).agent(Script::new().sh(&format!("test -d {FOLDER}.draft && touch seen")).done("Done")),
+        once.clone(),
+    );
+    empty.failed("result_invalid");
+    assert!(empty.case().work().join("seen").exists());
+    assert!(!empty.case().work().join(format!("{FOLDER}.draft")).exists());
+    once["prompt"] = json!("Log in");
+    once["workflow"]["name"] = json!("login");
+    let draft = ".spektacular/specs/login.draft.md";
+    let script = Script::new().sh(&format!("printf '%s' {} > {draft}", quote(GOOD))).done("Done");
+    run(Case::with(script).subcommand("spec"), once).completed();
 }
 
 #[test]

@@ -44,11 +44,13 @@ impl Acp {
         let lost = known.is_some_and(|call| call.input_is_lost);
         let (earlier, before) = known.map(|call| (call.input.clone(), call.identity())).unwrap_or_default();
         let id = self.learn(&about)?;
-        if is_command(&earlier)
-            && let Some(call) = self.calls.get_mut(&*id)
-        {
+        if let Some(call) = self.calls.get_mut(&*id) {
             // The request's own input may lack the directory, which a second request for the same call must show too.
-            call.input.clone_from(&earlier);
+            let keeps = is_command(&earlier);
+            call.input_is_asked = !keeps && about.raw("rawInput").is_some();
+            if keeps {
+                call.input.clone_from(&earlier);
+            }
         }
         self.called = true;
         self.end_message(turn);
@@ -63,6 +65,7 @@ impl Acp {
             title: title.into(),
             locations: self.places(&about, call),
             detail: self.detail(&about, &earlier, call).into(),
+            call_id: None,
         };
         let of_kind =
             |kind: &str| params.objects("options").find(|o| o.is("kind", kind)).and_then(|o| o.string("optionId"));

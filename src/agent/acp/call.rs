@@ -13,11 +13,17 @@ pub(super) struct Call {
     /// The agent's whole title. For a shell command, this is the command.
     pub(super) text: String,
     pub(super) category: Option<Category>,
+    /// The MCP server whose name begins the tool's name.
+    pub(super) server: Option<String>,
     pub(super) locations: Vec<Place>,
     /// The input of the call, verbatim, if short and not empty.
     pub(super) input: String,
     /// Whether the last input was too long to keep.
     pub(super) input_is_lost: bool,
+    /// Whether the input is that of a permission request, which may describe the call in another way.
+    pub(super) input_is_asked: bool,
+    /// The hash of the last reported input.
+    pub(super) reported_input: Option<u64>,
     pub(super) shown: bool,
     /// Whether the title changed since the last report.
     pub(super) retitled: bool,
@@ -30,20 +36,48 @@ pub(super) const INPUT_BYTES: usize = 64 << 10;
 /// The maximum size of a title that is reported again with new locations or sent back to the model, in bytes.
 pub(super) const LABEL_BYTES: usize = 1024;
 
+/// The beginning of the title that Gemini CLI gives to a call that writes a file.
+const WRITING: &str = "Writing to ";
+
 impl Call {
-    /// The tool, if named, and the subject of the call.
+    /// The title: of files by their paths, of other work by the input that best describes it, or else in the agent's
+    /// words.
     pub(super) fn title(&self) -> String {
-        let text = self.text.trim();
-        let place = self.locations.first().map(|at| at.path.unredacted().to_owned());
-        match (&self.name, place) {
-            (Some(name), Some(place)) if text == name || text.ends_with(place.trim_start_matches('/')) => {
-                format!("{name}: {place}")
+        let name = self.name.as_deref().unwrap_or_default();
+        let text = Some(self.text.trim()).filter(|text| *text != name).unwrap_or_default();
+        let category = self.category();
+        let told = |fields: &[&str]| {
+            let input = Object::parse(&self.input)?;
+            fields.iter().find_map(|name| input.string(name))
+        };
+        let subject = match (category, &self.locations[..]) {
+            (Category::Read | Category::Edit | Category::Delete | Category::Move, [one]) => {
+                Some(one.path.unredacted().to_owned())
             }
-            (Some(name), _) if text == name => name.clone(),
-            (Some(name), _) => title(name, text),
-            (None, Some(place)) if text.is_empty() => place,
-            (None, _) if text.is_empty() => "A tool".to_owned(),
-            (None, _) => text.to_owned(),
+            (Category::Read | Category::Edit | Category::Delete | Category::Move, [_, _, ..]) => {
+                Some(format!("{} files", self.locations.len()))
+            }
+            (Category::Execute, _) => told(&["command"]),
+            (Category::Search | Category::Fetch, _) => told(&["pattern", "url", "query"]),
+            (Category::Mcp, _) => return self.mcp_title(text, name),
+            (Category::Read | Category::Edit | Category::Delete | Category::Move, [])
+            | (Category::Think | Category::Agent | Category::Mode | Category::Other, _) => None,
+        };
+        let (tool, text) = match text.strip_prefix(WRITING).filter(|_| category == Category::Edit) {
+            Some(file) => ("write", file),
+            None => (name, text),
+        };
+        title(category, tool, subject.as_deref().unwrap_or(text))
+    }
+
+    /// The server and its tool.
+    fn mcp_title(&self, text: &str, name: &str) -> String {
+        let named = self.server.as_ref().and_then(|server| Some((&**server, name.strip_prefix(&**server)?.get(1..)?)));
+        // Gemini CLI's words.
+        let told = || text.strip_suffix(" MCP Server)")?.split_once(" (").map(|(tool, server)| (server, tool));
+        match named.or_else(told) {
+            Some((server, tool)) => title(Category::Mcp, server, tool),
+            None => title(Category::Mcp, name, text),
         }
     }
 

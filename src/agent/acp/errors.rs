@@ -50,6 +50,15 @@ pub(super) fn cannot_resume(profile: &Profile) -> Failure {
     Failure::new(Code::InvalidRequest, message)
 }
 
+/// The failure for an agent that cannot begin a session from another one.
+pub(super) fn cannot_fork(profile: &Profile) -> Failure {
+    let message = format!(
+        "run.start: `fork` cannot be given: {} cannot begin a session from another one. Leave out `fork` to resume the session itself.",
+        profile.name
+    );
+    Failure::new(Code::InvalidRequest, message)
+}
+
 /// The failure for a model that the agent rejects.
 pub(super) fn model(error: &Error) -> Failure {
     Failure::model_not_found().saying(error.said())

@@ -27,6 +27,7 @@ use self::session::{Phase, SessionSetup};
 use self::updates::Said;
 use super::json::{Index, Object};
 use super::limit::{Keeper, Limit};
+use super::native::SessionStore;
 use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
@@ -173,8 +174,9 @@ impl Acp {
         }
         self.end_message(turn);
         let key = AskKey(id.to_owned());
+        let call = pending.call().map(CallKey::of);
         self.pending.insert(key.clone(), pending);
-        turn.events.push(AgentEvent::Ask { key, asks });
+        turn.events.push(AgentEvent::Ask { key, asks, call });
     }
 
     /// Withdraws the questions about this call, or all of them.
@@ -292,7 +294,13 @@ impl Driver for Acp {
             None => {}
         }
         let images = settings.attached.clone();
-        Ok(Launch { send: first.send, images, files, ..self.base.launch("acp", args, env) })
+        let session = match &self.profile.native.sessions {
+            Some(SessionStore::File(stored)) if stored.loadable.is_some() => {
+                settings.session_id.clone().map(|id| (stored, id))
+            }
+            Some(SessionStore::File(_) | SessionStore::Command { .. }) | None => None,
+        };
+        Ok(Launch { send: first.send, images, files, session, ..self.base.launch("acp", args, env) })
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {

@@ -1,7 +1,8 @@
 //! Facts about the agents that speak ACP which the protocol does not cover. Each [`super::profile`] refers to its own.
 
 use crate::agent::native::{
-    AsksFor, Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionStore, Sign, Version, flag,
+    AsksFor, Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, Version,
+    flag,
 };
 
 const GEMINI_FOLDER: Folder = Folder { variable: ("GEMINI_CLI_HOME", ".gemini"), home: ".gemini" };
@@ -9,7 +10,9 @@ const OPENCODE_DATA: Folder = Folder { variable: ("XDG_DATA_HOME", "opencode"), 
 const OPENCODE_CONFIG: Folder = Folder { variable: ("XDG_CONFIG_HOME", "opencode"), home: ".config/opencode" };
 
 /// Gemini CLI. Measured on 0.61.0: `--version` takes up to 3 s and leaves files in its folder; a session's file is
-/// named by the first eight characters of the id.
+/// named by the minute in which it began and the first eight characters of the id. `session/load` first begins a file of
+/// this name, so that within the same minute it would write into the session that it then reads. Gemini finds a session
+/// by the id within its file, whatever the file's name is.
 pub(super) static GEMINI: Native = Native {
     version: Some(Version { flag: "--version", folders: &["GEMINI_CLI_HOME"] }),
     login: Login {
@@ -31,11 +34,15 @@ pub(super) static GEMINI: Native = Native {
             "no credentials were found, but the system's keyring or a .env file may hold them",
         ),
     },
-    sessions: Some(SessionStore::File {
+    sessions: Some(SessionStore::File(SessionFiles {
         folder: GEMINI_FOLDER,
-        paths: |id| vec![format!("tmp/*/chats/session-*-{}.jsonl", id.get(..8).unwrap_or(id))],
+        paths: |id| {
+            [first_digits(id), last_digits(id)].map(|part| format!("tmp/*/chats/session-*-{part}.jsonl")).into()
+        },
         first_line: |id| format!("\"sessionId\":\"{id}\""),
-    }),
+        loadable: Some(|id| format!("session-0000-00-00T00-00-{}.jsonl", last_digits(id))),
+        cost: None,
+    })),
     interface: Some(Interface {
         args: |options| {
             let asks = options.asks_for.map(|asks_for| asks_for.choose("default", "yolo"));
@@ -49,6 +56,14 @@ pub(super) static GEMINI: Native = Native {
         env_remove: &[],
     }),
 };
+
+fn first_digits(id: &str) -> &str {
+    id.get(..8).unwrap_or(id)
+}
+
+fn last_digits(id: &str) -> &str {
+    id.len().checked_sub(8).and_then(|at| id.get(at..)).unwrap_or(id)
+}
 
 /// Makes OpenCode ask; by default it asks for almost nothing. This overrides every configuration and leaves
 /// OPENCODE_CONFIG_CONTENT to the user. It names the tools because a user's rule for one of them would win over `*`.

@@ -91,7 +91,7 @@ pub(crate) fn of(program: &Program, name: &str) -> &'static Profile {
 }
 
 /// Gemini CLI (0.61.0). In a folder that it does not trust, it asks permission for everything. We want that, so we do
-/// not make it trust the folder. Gemini damages a session that it loads within the minute in which the session started.
+/// not make it trust the folder.
 pub(crate) static GEMINI: Profile = Profile {
     name: "Gemini CLI",
     login: "log in with `gemini`, or set GEMINI_API_KEY",

@@ -48,6 +48,8 @@ pub(super) struct SessionSetup {
     agent: String,
     cwd: String,
     resume: Option<SessionId>,
+    /// Whether a new session begins from that one.
+    fork: bool,
     /// The mode to set.
     mode: Option<String>,
     /// The modes that the session offers.
@@ -77,6 +79,7 @@ impl SessionSetup {
             agent: settings.agent.clone(),
             cwd: settings.cwd.to_string_lossy().into_owned(),
             resume: settings.session_id.clone(),
+            fork: settings.fork,
             mode: settings.mode.clone().filter(|_| profile.has_modes),
             model: settings.model.clone().filter(|_| profile.model_flag.is_none()),
             servers: servers().cloned().collect(),
@@ -166,7 +169,8 @@ impl Acp {
         let abilities = result.object("agentCapabilities");
         let loads = abilities.as_ref().and_then(|a| a.bool("loadSession")).unwrap_or(false);
         let sessions = abilities.as_ref().and_then(|a| a.object("sessionCapabilities"));
-        let resumes = sessions.is_some_and(|sessions| sessions.raw("resume").is_some());
+        let can = |what: &str| sessions.as_ref().is_some_and(|sessions| sessions.raw(what).is_some());
+        let (resumes, forks) = (can("resume"), can("fork"));
         self.resumes = Some(loads || resumes);
         let prompts = abilities.as_ref().and_then(|a| a.object("promptCapabilities"));
         if !self.start.images.is_empty() && prompts.and_then(|prompts| prompts.bool("image")) != Some(true) {
@@ -185,6 +189,12 @@ impl Acp {
         self.phase = Phase::Opening;
         let Some(id) = self.start.resume.clone() else { return self.request("session/new", &params, turn) };
         params["sessionId"] = json!(id);
+        if self.start.fork {
+            if !forks {
+                return self.fail(errors::cannot_fork(self.profile), turn);
+            }
+            return self.request("session/fork", &params, turn);
+        }
         self.session = id.to_string();
         match (resumes, loads) {
             // `session/resume` does not replay the session.

@@ -148,7 +148,7 @@ fn a_form_is_asked_and_answered() {
         &json!({"jsonrpc": "2.0", "id": "e-1", "method": "elicitation/create",
             "params": {"mode": "form", "message": "How many?", "requestedSchema": schema}}),
     );
-    let Some(AgentEvent::Ask { key, asks }) = events.last() else { panic!("{events:?}") };
+    let Some(AgentEvent::Ask { key, asks, .. }) = events.last() else { panic!("{events:?}") };
     assert_eq!((key.0.as_str(), asks.len(), asks[0].text.unredacted()), ("\"e-1\"", 1, "How many?\nn"));
     let mut turn = Turn::default();
     driver.answer(key, &[Reply::Answer(Answer::Text("1.5".into()))], &mut turn);
@@ -367,7 +367,7 @@ fn a_long_title_is_reported_once_in_full_and_kept_until_its_call_ends() {
         let mut driver = in_a_turn(&GEMINI);
         let (_, events) =
             hear(&mut driver, &update(json!({"title": long, "kind": "execute", "status": "in_progress"})));
-        assert_eq!(told(&events), [Some(long.as_str().into())]);
+        assert_eq!(told(&events), [Some(format!("Run {long}").into())]);
         let places = json!({"locations": [{"path": "/p/a"}]});
         let (_, events) = hear(&mut driver, &update(places));
         assert_eq!(told(&events), [None], "to tell of it each time would cost too much");

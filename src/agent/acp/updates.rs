@@ -4,11 +4,13 @@ use super::Acp;
 use super::call::{Call, Diff, INPUT_BYTES, LABEL_BYTES, texts};
 use super::profile::OwnCall;
 use super::session::Phase;
+use crate::agent::hash::hash;
 use crate::agent::json::{Object, Raw};
 use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, plan_entry, result};
-use crate::protocol::outbound::{FileEdit, Place, Text, ToolFacts};
+use crate::protocol::outbound::{FileEdit, Json, Place, Text, ToolFacts};
 use crate::protocol::schema::Mismatch;
 use crate::protocol::words::{Action, Category, ToolState};
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -157,6 +159,7 @@ impl Acp {
         }
         if let Some(kind) = kind {
             call.category = Some(category(&kind, &id, call.name.as_deref(), servers));
+            call.server = call.name.as_deref().and_then(|name| server_of(name, servers)).map(str::to_owned);
         }
         let places: Vec<Place> = about.objects("locations").filter_map(|place| location(&place, cwd)).collect();
         if !places.is_empty() {
@@ -168,6 +171,7 @@ impl Acp {
             // An input that is too long to keep also replaces the earlier one.
             call.input_is_lost = input.len() > INPUT_BYTES;
             call.input = if call.input_is_lost { String::new() } else { input.to_owned() };
+            call.input_is_asked = false;
         }
         let texts = call.size();
         self.calls.insert(id.clone().into_owned(), call, texts);
@@ -179,12 +183,17 @@ impl Acp {
         let Some(call) = self.calls.get_mut(id) else { return };
         let news = std::mem::take(&mut call.retitled) || !call.shown;
         call.shown = true;
+        let is_wanted = self.wants.full && !call.input.is_empty() && !call.input_is_asked;
+        let input = Some(hash(&call.input)).filter(|input| is_wanted && call.reported_input != Some(*input));
+        call.reported_input = input.or(call.reported_input);
+        let input = input.and_then(|_| RawValue::from_string(call.input.clone()).ok()).map(Json::from);
         turn.events.push(AgentEvent::Tool {
             call: CallKey::of(id),
             category: call.category(),
             name: call.name.clone().unwrap_or_default(),
             title: news.then(|| call.title().into()),
             locations: call.locations.clone(),
+            input,
             parent: None,
         });
     }
@@ -330,12 +339,16 @@ fn category(kind: &str, id: &str, name: Option<&str>, servers: &[String]) -> Cat
         "switch_mode" => Category::Mode,
         _ if name == "task" => Category::Agent,
         _ if name.starts_with("mcp_") => Category::Mcp,
-        _ if servers.iter().any(|server| name.strip_prefix(server).is_some_and(|n| n.starts_with('_'))) => {
-            Category::Mcp
-        }
+        _ if server_of(name, servers).is_some() => Category::Mcp,
         "think" => Category::Think,
         _ => Category::Other,
     }
+}
+
+/// The MCP server whose name begins a tool's name.
+fn server_of<'a>(tool: &str, servers: &'a [String]) -> Option<&'a str> {
+    let owns = |server: &&String| tool.strip_prefix(&***server).is_some_and(|rest| rest.starts_with('_'));
+    servers.iter().find(owns).map(String::as_str)
 }
 
 /// A location in a file. The working directory does not count.

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 #[derive(Debug)]
 pub(super) struct ClaudeRequest {
     /// The tool call that waits for the answer.
-    call: Option<String>,
+    pub(super) call: Option<String>,
     /// The tool's input. Every response returns it, because 2.1.197 fails without it.
     input: Box<RawValue>,
     what: What,
@@ -63,6 +63,7 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
         title: title.into(),
         locations: tools::locations(Some(&input)),
         detail: detail.into(),
+        call_id: None,
     };
     Some((pending(What::Permission), one(Ask::permission(subject, text, scope))))
 }

@@ -56,7 +56,7 @@ impl Claude {
             Out::Ask(call, asks) => {
                 let key = AskKey(id);
                 self.asked.insert(key.clone(), call);
-                turn.events.push(AgentEvent::Ask { key, asks: asks.into_iter().collect() });
+                turn.events.push(AgentEvent::Ask { key, asks: asks.into_iter().collect(), call: None });
             }
             Out::Withdrawn(call) => {
                 turn.send.push(response(&id, &mcp::nothing()));

@@ -4,7 +4,7 @@ use super::tools::{self, CallKind};
 use super::{Claude, errors};
 use crate::agent::json::{Object, Raw};
 use crate::agent::{AgentEvent, CallKey, Turn, plan_entry};
-use crate::protocol::outbound::ToolFacts;
+use crate::protocol::outbound::{Json, ToolFacts};
 use crate::protocol::words::{Action, ToolState};
 
 impl Claude {
@@ -43,6 +43,7 @@ impl Claude {
         let [call, name, input] = block.raws(["id", "name", "input"]);
         let (call, name) = (call.and_then(Raw::str)?, name.and_then(Raw::str)?);
         self.calls.begin(&call, &name, self.names.is_tool(&name));
+        let whole = input.filter(|_| self.wants.full).map(|input| Json::from(input.value().to_owned()));
         let input = input.and_then(Raw::object);
         match &*name {
             // These calls appear as questions, and as the result of the run.
@@ -62,6 +63,7 @@ impl Claude {
             name: (*name).to_owned(),
             title: Some(tools::title(&name, input.as_ref()).into()),
             locations: tools::locations(input.as_ref()),
+            input: whole,
             parent,
         });
         Some(())

@@ -2,7 +2,7 @@
 
 use super::{Claude, ask};
 use crate::agent::json::Object;
-use crate::agent::{AgentEvent, AskKey, Reply, Turn};
+use crate::agent::{AgentEvent, AskKey, CallKey, Reply, Turn};
 use crate::protocol::image::Image;
 use crate::protocol::json::to_line;
 use serde_json::json;
@@ -44,8 +44,9 @@ impl Claude {
             return Some(());
         }
         let key = AskKey(id);
+        let call = pending.call.as_deref().map(CallKey::of);
         self.pending.insert(key.clone(), pending);
-        turn.events.push(AgentEvent::Ask { key, asks });
+        turn.events.push(AgentEvent::Ask { key, asks, call });
         Some(())
     }
 

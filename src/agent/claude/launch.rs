@@ -34,6 +34,9 @@ pub(super) fn arguments(
     if deltas {
         args.push("--include-partial-messages".into());
     }
+    if settings.fork {
+        args.push("--fork-session".into());
+    }
     let mut give = |field: &str, flag: &str, value: String| {
         args.push(argument(field, flag, &value)?);
         Ok(())

@@ -1,8 +1,9 @@
 //! Facts about Claude Code that its dialect does not cover. Measured on 2.1.330: `--version` writes no files; a session
 //! is one file, named by its id, in a folder for the working directory in which it started.
 
+use crate::agent::json::Object;
 use crate::agent::native::{
-    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionStore, Sign, Version, flag,
+    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, Version, flag,
 };
 
 const FOLDER: Folder = Folder { variable: ("CLAUDE_CONFIG_DIR", ""), home: ".claude" };
@@ -30,12 +31,14 @@ pub(crate) static NATIVE: Native = Native {
         ],
         otherwise: (LoggedIn::No, "neither a key in the environment nor stored credentials"),
     },
-    sessions: Some(SessionStore::File {
+    sessions: Some(SessionStore::File(SessionFiles {
         folder: FOLDER,
         paths: |id| vec![format!("projects/*/{id}.jsonl")],
         // The file's name contains the whole id.
         first_line: |_| String::new(),
-    }),
+        loadable: None,
+        cost: Some(cost_in),
+    })),
     interface: Some(Interface {
         args,
         has_modes: true,
@@ -45,6 +48,12 @@ pub(crate) static NATIVE: Native = Native {
         env_remove: &["CLAUDECODE"],
     }),
 };
+
+/// The session's cost, which Claude Code 2.1.330 writes at the end of each run and adds to the sums of the next one.
+fn cost_in(line: &str) -> Option<f64> {
+    let state = Object::parse(line).filter(|line| line.is("type", "cost-state"))?;
+    state.number("totalCostUSD")
+}
 
 fn args(options: &InterfaceOptions<'_>) -> Vec<String> {
     let flags = [

@@ -83,12 +83,16 @@ pub(super) fn category(name: &str) -> Category {
     }
 }
 
-/// The title of a call: the tool, and the input that best describes the call.
+/// The title of a call, with the input that best describes it.
 pub(super) fn title(name: &str, input: Option<&Object<'_>>) -> String {
     const TELLING: [&str; 9] =
         ["command", "file_path", "notebook_path", "pattern", "url", "query", "description", "skill", "path"];
     let about = input.and_then(|input| TELLING.iter().find_map(|name| input.str(name)));
-    crate::agent::title(name, &about.unwrap_or_default())
+    let own = name.strip_prefix("mcp__").and_then(|own| own.split_once("__"));
+    match own {
+        Some((server, tool)) => crate::agent::title(Category::Mcp, server, tool),
+        None => crate::agent::title(category(name), name, &about.unwrap_or_default()),
+    }
 }
 
 /// The file that a call works on.

@@ -97,8 +97,8 @@ const REQUEST: [&str; 7] =
 
 fn command_approval(params: &Object<'_>, cwd: &Path) -> Ask {
     let (category, title, action) = match params.object("networkApprovalContext").and_then(|net| net.string("host")) {
-        Some(host) => (Category::Fetch, title("Network", &host), host),
-        None => (Category::Execute, title("Shell", &whole_command(params)), whole_command(params)),
+        Some(host) => (Category::Fetch, title(Category::Fetch, "", &host), host),
+        None => (Category::Execute, title(Category::Execute, "", &whole_command(params)), whole_command(params)),
     };
     let is_shown = |name: &str, value: Raw<'_>| match name {
         "networkApprovalContext" => value.object().is_some_and(|net| net.iter().all(|(name, _)| name == "host")),
@@ -113,7 +113,7 @@ fn command_approval(params: &Object<'_>, cwd: &Path) -> Ask {
     let call = params.without(&REQUEST);
     let scope = Scope::of(category, None, Some(&call).filter(|_| !action.is_empty()).map(String::as_str));
     Ask::permission(
-        Subject { category, title: title.into(), locations: Vec::new(), detail: detail.into() },
+        Subject { category, title: title.into(), locations: Vec::new(), detail: detail.into(), call_id: None },
         text,
         scope,
     )
@@ -132,7 +132,7 @@ fn patch_approval(params: &Object<'_>, spot: &Spot<'_>, items: &Items) -> Ask {
     let is_shown = |name: &str, _: Raw<'_>| name == "reason" || REQUEST.contains(&name);
     let detail = join(&detail, rest(params, is_shown));
     let text = with_reason(params.string("reason"), &title);
-    let subject = Subject { category, title: title.into(), locations, detail: detail.into() };
+    let subject = Subject { category, title: title.into(), locations, detail: detail.into(), call_id: None };
     Ask { also, ..Ask::permission(subject, text, scope) }
 }
 
@@ -151,9 +151,10 @@ fn elicitation(params: &Object<'_>) -> (CodexRequest, Asks) {
         let tool = call.string("tool_name").unwrap_or_default();
         let subject = Subject {
             category: Category::Mcp,
-            title: title(&server, &tool).into(),
+            title: title(Category::Mcp, &server, &tool).into(),
             locations: Vec::new(),
             detail: call.raw("tool_params").map(|raw| raw.get().into()).unwrap_or_default(),
+            call_id: None,
         };
         let named = !server.is_empty() && !tool.is_empty();
         let name = named.then(|| to_line(&[&server, &tool]));

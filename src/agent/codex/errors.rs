@@ -117,7 +117,7 @@ pub(super) fn retrying(error: Option<&Object<'_>>) -> String {
 /// The failure for a refused handshake request, or a response that lacks what we need.
 pub(super) fn refused(method: &str, error: Option<&rpc::Error>) -> Failure {
     let (code, text) = match method {
-        "thread/resume" => {
+        "thread/resume" | "thread/fork" => {
             (Code::SessionNotFound, "Codex has no session with this id: check session_id, and CODEX_HOME.")
         }
         "turn/start" => (Code::AgentError, "Codex refused the prompt: see detail.agent_message, or record the run."),

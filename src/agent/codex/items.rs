@@ -5,10 +5,13 @@ use crate::agent::json::Object;
 use crate::agent::recent::{OpenMap, Recent, RecentMap};
 use crate::agent::text::{FinalAnswer, Fingerprint};
 use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, Wants, edits, plan_entry, title};
-use crate::protocol::outbound::{FileEdit, Place, Text, ToolFacts};
+use crate::protocol::outbound::{FileEdit, Json, Place, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, ToolState};
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The turn and sub-agent of an item. Item ids are unique only within a turn.
 #[derive(Clone, Debug)]
@@ -20,7 +23,7 @@ pub(super) struct Spot<'a> {
 }
 
 impl Spot<'_> {
-    fn key(&self, item: &str) -> String {
+    pub(super) fn key(&self, item: &str) -> String {
         [&self.turn, "/", item].concat()
     }
 }
@@ -202,6 +205,7 @@ impl Items {
                     name,
                     title: Some(title.into()),
                     locations,
+                    input: self.wants.full.then(|| input(kind, item)).flatten(),
                     parent,
                 });
             }
@@ -290,7 +294,7 @@ fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
     let (category, title) = match kind {
         "commandExecution" => {
             locations = item.objects("commandActions").filter_map(|action| at(action.string("path")?)).collect();
-            (Category::Execute, title("Shell", &whole_command(item)))
+            (Category::Execute, title(Category::Execute, "", &whole_command(item)))
         }
         "fileChange" => {
             locations = item.objects("changes").filter_map(|change| at(change.string("path")?)).collect();
@@ -299,16 +303,16 @@ fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
             let is_new = item.objects("changes").all(creates);
             (category, patch_title(category, is_new, &locations))
         }
-        "webSearch" => (Category::Fetch, title("Web search", &field("query"))),
-        "mcpToolCall" => (Category::Mcp, title(&field("server"), &field("tool"))),
+        "webSearch" => (Category::Fetch, title(Category::Fetch, "web search", &field("query"))),
+        "mcpToolCall" => (Category::Mcp, title(Category::Mcp, &field("server"), &field("tool"))),
         "collabAgentToolCall" => {
             let prompt = item.str("prompt").unwrap_or_else(|| field("tool"));
-            (Category::Agent, title("Agent", &prompt))
+            (Category::Agent, title(Category::Agent, "", &prompt))
         }
-        "dynamicToolCall" => (Category::Other, title("Tool", &field("tool"))),
+        "dynamicToolCall" => (Category::Other, title(Category::Other, &field("tool"), "")),
         "imageView" => {
             locations.extend(at(field("path").into_owned()));
-            (Category::Read, title("View image", &field("path")))
+            (Category::Read, title(Category::Read, "", &field("path")))
         }
         "imageGeneration" => (Category::Other, "Image generation".into()),
         _ => return None,
@@ -329,6 +333,28 @@ fn tool_name(kind: &str, item: &Object<'_>) -> String {
         // A call of another agent, and a tool of ours.
         _ => field("tool"),
     }
+}
+
+/// The input of a call, as Codex reports it.
+fn input(kind: &str, item: &Object<'_>) -> Option<Json> {
+    let fields: &[&str] = match kind {
+        "commandExecution" => return Some(json_of(&json!({"command": whole_command(item), "cwd": item.str("cwd")}))),
+        "mcpToolCall" | "dynamicToolCall" => {
+            return item.raw("arguments").filter(|raw| raw.object().is_some()).map(|raw| raw.value().to_owned().into());
+        }
+        "fileChange" => &["changes"],
+        "webSearch" => &["query"],
+        "collabAgentToolCall" => &["tool", "prompt"],
+        "imageView" => &["path"],
+        _ => return None,
+    };
+    let known: BTreeMap<&str, &RawValue> =
+        fields.iter().filter_map(|name| Some((*name, item.raw(name)?.value()))).collect();
+    Some(json_of(&known))
+}
+
+fn json_of(value: &impl Serialize) -> Json {
+    to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()).into()
 }
 
 fn at(path: String) -> Option<Place> {
@@ -380,8 +406,7 @@ fn first_action<'a>(item: &Object<'a>) -> Cow<'a, str> {
 
 /// The categories of a patch with their verbs, the most severe first, because permission to edit does not cover deleting
 /// or moving.
-const PATCHES: [(Category, &str); 3] =
-    [(Category::Delete, "Delete"), (Category::Move, "Move"), (Category::Edit, "Edit")];
+const PATCHES: [Category; 3] = [Category::Delete, Category::Move, Category::Edit];
 
 /// The most severe category of a patch, and its other ones.
 fn patch_categories(item: &Object<'_>) -> (Category, Vec<Category>) {
@@ -391,17 +416,17 @@ fn patch_categories(item: &Object<'_>) -> (Category, Vec<Category>) {
         _ => Category::Edit,
     };
     let changes: Vec<Category> = item.objects("changes").map(of_change).collect();
-    let mut found = PATCHES.iter().map(|(one, _)| *one).filter(|one| changes.contains(one));
+    let mut found = PATCHES.into_iter().filter(|one| changes.contains(one));
     (found.next().unwrap_or(Category::Edit), found.collect())
 }
 
 /// `is_new`: whether the patch only creates files.
 fn patch_title(category: Category, is_new: bool, locations: &[Place]) -> String {
-    let verb = PATCHES.iter().find(|(one, _)| *one == category).map_or("Edit", |(_, verb)| verb);
-    let verb = if is_new { "Write" } else { verb };
+    let tool = if is_new { "write" } else { "" };
     match locations {
-        [one] => title(verb, one.path.unredacted()),
-        more => format!("{} {} files", if is_new { "Write" } else { "Edit" }, more.len()),
+        [one] => title(category, tool, one.path.unredacted()),
+        // The patch may change some files and delete others.
+        more => title(Category::Edit, tool, &format!("{} files", more.len())),
     }
 }
 

@@ -110,7 +110,7 @@ pub(super) fn initialize(progress: Level) -> Value {
     })
 }
 
-/// `thread/start` or `thread/resume`, with its parameters. Omits `cwd`, with which Codex would write a trust entry into
+/// `thread/start`, `thread/resume` or `thread/fork`, with its parameters. Omits `cwd`, with which Codex would write a trust entry into
 /// the user's configuration. Sets `untrusted`, so that Codex asks as other agents do and our policy answers. Where the
 /// run may read but not act, Codex's own sandbox keeps its commands from writing, and they run without a request.
 pub(super) fn thread(settings: &Settings) -> (&'static str, Value) {
@@ -127,7 +127,7 @@ pub(super) fn thread(settings: &Settings) -> (&'static str, Value) {
         Some(id) => {
             params["threadId"] = json!(id);
             params["excludeTurns"] = json!(true);
-            ("thread/resume", params)
+            (if settings.fork { "thread/fork" } else { "thread/resume" }, params)
         }
         None => {
             if settings.interactive {

@@ -32,7 +32,6 @@ use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
-use crate::protocol::question::Asks;
 use crate::protocol::request::Settings;
 use crate::protocol::schema::OutputSchema;
 use crate::protocol::words::{McpTransport, QuestionKind};
@@ -164,7 +163,7 @@ impl Codex {
                 }
                 self.open_thread(turn);
             }
-            "thread/start" | "thread/resume" => self.thread_open(result, turn),
+            "thread/start" | "thread/resume" | "thread/fork" => self.thread_open(result, turn),
             START => {
                 let id = result.and_then(|result| result.object("turn")).and_then(|turn| turn.string("id"));
                 self.turn_began(id, turn);
@@ -177,7 +176,7 @@ impl Codex {
         match method {
             // Older versions may lack it.
             "account/read" if !self.leaving => self.open_thread(turn),
-            "initialize" | "thread/start" | "thread/resume" | START => {
+            "initialize" | "thread/start" | "thread/resume" | "thread/fork" | START => {
                 turn.fail(errors::refused(method, Some(error)));
             }
             _ => {}
@@ -298,12 +297,8 @@ impl Codex {
     fn asynchronous(&mut self, spot: &Spot<'_>, item: &Object<'_>, over: bool, turn: &mut Turn) {
         let Some((pending, asks)) = ask::asynchronous(item).filter(|_| over) else { return };
         let key = AskKey(format!("{}/{}", spot.turn, item.string("id").unwrap_or_default()));
-        self.ask(key, spot, pending, asks, turn);
-    }
-
-    fn ask(&mut self, key: AskKey, spot: &Spot<'_>, pending: CodexRequest, asks: Asks, turn: &mut Turn) {
         self.pending.insert(key.clone(), (spot.turn.to_string(), pending));
-        turn.events.push(AgentEvent::Ask { key, asks });
+        turn.events.push(AgentEvent::Ask { key, asks, call: None });
     }
 
     fn served(&mut self, id: &str, method: &str, params: Option<&Object<'_>>, turn: &mut Turn) {
@@ -319,7 +314,13 @@ impl Codex {
             (Some((pending @ CodexRequest::Unclear(_), _)), _) => {
                 turn.send.push(rpc::result(id, &pending.respond(&[])))
             }
-            (Some((pending, asks)), Some(spot)) => self.ask(AskKey(id.to_owned()), &spot, pending, asks, turn),
+            (Some((pending, asks)), Some(spot)) => {
+                let key = AskKey(id.to_owned());
+                let item = params.and_then(|params| params.str("itemId"));
+                let call = item.map(|item| CallKey::of(&spot.key(&item)));
+                self.pending.insert(key.clone(), (spot.turn.to_string(), pending));
+                turn.events.push(AgentEvent::Ask { key, asks, call });
+            }
             _ => {
                 let text = "This host does not serve this request.";
                 turn.send.push(rpc::error(id, rpc::METHOD_NOT_FOUND, text));

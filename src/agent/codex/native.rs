@@ -3,7 +3,7 @@
 //! provider names it.
 
 use crate::agent::native::{
-    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionStore, Sign, Version, flag,
+    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, Version, flag,
 };
 
 const FOLDER: Folder = Folder { variable: ("CODEX_HOME", ""), home: ".codex" };
@@ -28,14 +28,16 @@ pub(crate) static NATIVE: Native = Native {
         ],
         otherwise: (LoggedIn::No, "it has no stored credentials"),
     },
-    sessions: Some(SessionStore::File {
+    sessions: Some(SessionStore::File(SessionFiles {
         folder: FOLDER,
         paths: |id| {
             vec![format!("sessions/*/*/*/rollout-*-{id}.jsonl"), format!("archived_sessions/rollout-*-{id}.jsonl")]
         },
         // Without this check, the end of an id would match the name too.
         first_line: |id| format!("\"id\":\"{id}\""),
-    }),
+        loadable: None,
+        cost: None,
+    })),
     interface: Some(Interface { args, has_modes: false, asking_env: &[], not_for_people: &[], env_remove: &[] }),
 };
 

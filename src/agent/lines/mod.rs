@@ -219,6 +219,10 @@ impl Driver for LinesDriver {
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         self.patterns = compiled(&self.session_patterns)?;
+        if settings.fork {
+            let message = "run.start: `fork` cannot be given: this agent cannot begin a session from another one. Leave out `fork` to resume the session itself.";
+            return Err(Failure::new(Code::InvalidRequest, message));
+        }
         let template = match &settings.session_id {
             None => self.args.clone(),
             Some(id) if self.resumes() && fits_argument(id) => self.resume_args.clone(),

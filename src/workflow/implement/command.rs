@@ -109,6 +109,7 @@ impl Driver for VerifyStep {
                 name: "sh".to_owned(),
                 title: Some(Text::from(title)),
                 locations: Vec::new(),
+                input: None,
                 parent: None,
             });
         }

@@ -131,6 +131,18 @@ impl Project {
         from.folder.rename(&from.name, &to.folder, &to.name).map_err(problem)
     }
 
+    /// Creates the missing folders of a path, but not its entry.
+    pub(crate) fn make_room_for(&self, path: &Path) -> Result<(), FileProblem> {
+        self.place_for(path).map(drop)
+    }
+
+    /// Removes a folder if it is empty. Anything else stays.
+    pub(crate) fn remove_empty(&self, path: &Path) {
+        if let Ok(Some(Place { folder, name })) = self.place(path) {
+            folder.remove_empty(&name);
+        }
+    }
+
     /// The entries of a folder, sorted, at most `limit`. Empty if the folder is missing.
     pub fn list(&self, path: &Path, limit: usize) -> Result<Vec<(OsString, Entry)>, FileProblem> {
         let Some(Place { folder, .. }) = self.place(&path.join("_"))? else { return Ok(Vec::new()) };

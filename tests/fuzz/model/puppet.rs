@@ -62,8 +62,13 @@ pub(crate) fn ask(asked: Asked) -> Ask {
     };
     match asked {
         Asked::Permission => {
-            let subject =
-                Subject { category: Category::Edit, title: "Edit".into(), locations: Vec::new(), detail: "".into() };
+            let subject = Subject {
+                category: Category::Edit,
+                title: "Edit".into(),
+                locations: Vec::new(),
+                detail: "".into(),
+                call_id: None,
+            };
             Ask::permission(subject, "Edit?", Scope::of(Category::Edit, None, None))
         }
         Asked::Default => {
@@ -97,6 +102,7 @@ impl Driver for Puppet {
                 name: "puppet".to_owned(),
                 title: None,
                 locations: Vec::new(),
+                input: None,
                 parent: None,
             },
             Said::ToolOver(call) => Event::ToolOver {
@@ -106,7 +112,7 @@ impl Driver for Puppet {
                 facts: ToolFacts::default(),
             },
             Said::Ask(key, asks) => {
-                Event::Ask { key: AskKey(key.to_string()), asks: asks.into_iter().map(ask).collect() }
+                Event::Ask { key: AskKey(key.to_string()), asks: asks.into_iter().map(ask).collect(), call: None }
             }
             Said::Withdraw(key) => Event::AskWithdrawn { key: AskKey(key.to_string()) },
             Said::Result => Event::TurnOver(TurnOver::Completed {

@@ -98,6 +98,9 @@ fn tool<'a>(call: &'a Call, answer: &Answer<'_>) -> (&'a str, Value) {
         Call::Read(path) => ("Read", json!({"file_path": answer.cwd.join(path)})),
         Call::Search(word) => ("Bash", json!({"command": format!("grep -rn {word}"), "description": "Search"})),
         Call::Write { path, content } => ("Write", json!({"file_path": answer.cwd.join(path), "content": content})),
+        Call::Edit { path, old, new } => {
+            ("Edit", json!({"file_path": answer.cwd.join(path), "old_string": old, "new_string": new}))
+        }
         Call::Ask(questions) => {
             let one = questions.iter().map(|q| {
                 json!({"question": q.question, "header": q.header, "multiSelect": q.multiple, "options": options(q)})

@@ -73,6 +73,9 @@ fn tool<'a>(call: &'a Call, answer: &Answer<'_>) -> (&'a str, Value) {
         Call::Read(path) => ("read", json!({"filePath": answer.cwd.join(path)})),
         Call::Search(word) => ("grep", json!({"pattern": word})),
         Call::Write { path, content } => ("write", json!({"filePath": answer.cwd.join(path), "content": content})),
+        Call::Edit { path, old, new } => {
+            ("edit", json!({"filePath": answer.cwd.join(path), "oldString": old, "newString": new}))
+        }
         Call::Ask(questions) => {
             let one = questions.iter().map(
                 |q| json!({"question": q.question, "header": q.header, "multiple": q.multiple, "options": options(q)}),

@@ -86,6 +86,10 @@ fn tool<'a>(call: &'a Call, answer: &Answer<'_>) -> (&'a str, Value) {
         Call::Write { path, content } => {
             ("write_file", json!({"file_path": answer.cwd.join(path), "content": content}))
         }
+        Call::Edit { path, old, new } => (
+            "replace",
+            json!({"file_path": answer.cwd.join(path), "old_string": old, "new_string": new, "instruction": "Replace it"}),
+        ),
         Call::Ask(questions) => {
             let one = questions.iter().map(|q| {
                 json!({"question": q.question, "header": q.header, "type": "choice", "multiSelect": q.multiple,

@@ -90,6 +90,10 @@ fn tool(id: &str, call: &Call) -> Value {
             let patch = format!("*** Begin Patch\n*** Add File: {path}\n{added}*** End Patch\n");
             json!({"type": "custom_tool_call", "id": id, "call_id": id, "name": "apply_patch", "input": patch})
         }
+        Call::Edit { path, old, new } => {
+            let patch = format!("*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch\n");
+            json!({"type": "custom_tool_call", "id": id, "call_id": id, "name": "apply_patch", "input": patch})
+        }
         Call::Ask(questions) => {
             // Codex's tool lacks multiple choice and requires an id for each question.
             let one = questions.iter().enumerate().map(|(i, q)| {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::codex::Codex;
 use super::without_times;
 use crate::support::agent::{Script, bash, can_use, tool_result};
-use crate::support::{Case, in_time};
+use crate::support::{Case, in_time, run};
 
 const RUN: &[&str] = &["adhoc", "go"];
 
@@ -47,6 +47,33 @@ fn logged(case: &Case, args: &[&str]) -> String {
     assert_eq!(done.status.code(), Some(0), "{log}");
     let begin = log.find("\n* ").map_or(0, |at| at + 1);
     without_times(&log[begin..log.find("\ndone after").map_or(log.len(), |at| at + 1)])
+}
+
+#[test]
+fn frames_have_inputs_and_changes_at_level_full() {
+    let outcome = run(Case::with(edits(2)), json!({"progress": "full"}));
+    let tools = outcome.progress("tool");
+    let payload = |at: usize| &tools[at]["payload"];
+    assert_eq!(payload(0)["input"], json!({"file_path": "src/lib.rs"}));
+    let (old, new) = ("fn add() {\n\told\n}\n", "fn add() {\n\tnew\n\tmore\n}\n");
+    assert_eq!(payload(1)["diff"], json!([{"path": "src/lib.rs", "old": old, "new": new}]));
+    assert_eq!(payload(3)["diff"], json!([{"path": "new.txt", "old": "", "new": "line 1\nline 2\n"}]));
+    assert!(payload(0).get("diff").is_none() && payload(1).get("input").is_none());
+    let normal = run(Case::with(edits(2)), json!({}));
+    assert!(!normal.stdout.contains("\"input\":") && !normal.stdout.contains("\"diff\":"), "{}", normal.stdout);
+}
+
+/// An input that is too long for a frame is left out, and hidden like other texts.
+#[test]
+fn a_long_input_is_left_out_and_a_secret_one_is_hidden() {
+    let long = json!({"file_path": "a.txt", "content": "x".repeat(70 << 10)});
+    let secret = json!({"file_path": "b.txt", "content": "the magic word is hush-hush-hush"});
+    let script = Script::new().tool_use("c1", "Write", &long).tool_use("c2", "Write", &secret).done("Done.");
+    let outcome = run(Case::with(script), json!({"progress": "full", "secrets": ["hush-hush-hush"]}));
+    let tools = outcome.progress("tool");
+    let (first, second) = (&tools[0]["payload"], &tools[1]["payload"]);
+    assert!(first.get("input").is_none() && first["truncated"] == true, "{first}");
+    assert_eq!(second["input"]["content"], "the magic word is [redacted]", "{second}");
 }
 
 #[test]
@@ -123,7 +150,7 @@ fn an_edit_that_the_person_allowed_is_not_shown_twice() {
 #[test]
 fn the_frames_of_an_edit_have_no_diff() {
     let frames = Case::with(edits(2)).run(&["adhoc", "--output", "json", "--progress", "full", "go"]).out;
-    assert!(frames.contains("Edit: src/lib.rs") && !frames.contains("@@"), "{frames}");
+    assert!(frames.contains("Edit src/lib.rs") && !frames.contains("@@"), "{frames}");
 }
 
 #[test]

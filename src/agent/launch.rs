@@ -1,0 +1,67 @@
+//! The start of an agent: its process, and the lines to write to it first.
+
+use super::Program;
+use super::native::SessionFiles;
+use crate::protocol::ids::SessionId;
+use crate::protocol::image::Image;
+use crate::protocol::request::Seconds;
+
+/// The process of an agent, and the lines to write to it first.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The program.
+    pub program: Program,
+    /// The program's arguments.
+    pub args: Vec<String>,
+    /// Variables to add to its environment. Those in run.start override these.
+    pub env: Vec<(String, String)>,
+    /// Variables to remove from its environment.
+    pub env_remove: Vec<String>,
+    /// Lines to write to its stdin once it runs, each without its LF.
+    pub send: Vec<String>,
+    /// The images whose labels are in one of its lines, now or later; see [`Image::label`].
+    pub images: Vec<Image>,
+    /// Files to write for it, whose paths become its last arguments.
+    pub files: Vec<LaunchFile>,
+    /// The session to load, if the agent stores sessions in files that need a certain name for that.
+    pub session: Option<(&'static SessionFiles, SessionId)>,
+    /// Whether to close its stdin after these lines.
+    pub close_input: bool,
+    /// The time limit for its first line if run.start sets none. `None`: no limit.
+    pub start_timeout: Option<Seconds>,
+    /// The dialect, as recordings name it.
+    pub driver: &'static str,
+    /// The install command, for the error message if the program is missing.
+    pub install: Option<String>,
+}
+
+impl Launch {
+    /// A program without arguments.
+    pub fn of(program: Program, driver: &'static str) -> Launch {
+        Launch {
+            program,
+            args: Vec::new(),
+            env: Vec::new(),
+            env_remove: Vec::new(),
+            send: Vec::new(),
+            images: Vec::new(),
+            files: Vec::new(),
+            session: None,
+            close_input: false,
+            start_timeout: None,
+            driver,
+            install: None,
+        }
+    }
+}
+
+/// A file that only this run's agent reads, and that goes when the agent is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchFile {
+    /// The flag whose value is the file's path.
+    pub flag: &'static str,
+    /// The file's name.
+    pub name: &'static str,
+    /// The content.
+    pub text: String,
+}
