@@ -75,7 +75,7 @@ fn keys_of_recorded_objects_are_redacted() {
     let input = json!({"file_path": "a", secret: {"inner": [{secret: 1}]}});
     let script = Script::new().tool("toolu_1", "Read", &input, "(done)").say("msg_1", "Hello").done("Hello");
     let case = Case::with(script).file(USER, r#"{"debug":{"enabled":true}}"#).args(&["--record", "run.jsonl"]);
-    let outcome = run(case, json!({"secrets": [secret], "progress": "full"}));
+    let outcome = run(case, json!({"secrets": [secret]}));
     outcome.completed();
     let log = fs::read_dir(outcome.case().path("work/.spektacular/debug/logs")).unwrap();
     let log = log.map(|entry| entry.unwrap().path()).find(|path| path.extension().is_some_and(|end| end == "jsonl"));

@@ -216,9 +216,11 @@ fn drive(agent: &Agent) -> Seen {
         let asked = talk.asked().pop().unwrap_or_else(|| panic!("{shown}: no permission is asked"));
         talk.answers(&asked, &json!("allow_once"));
         let mut permission = without_ids(&asked);
-        // The words depend on what the agent reports of its call.
+        // The words, and whether a tool's call is known, depend on what the agent reports of its call.
         permission.remove("text");
-        permission["subject"].as_object_mut().unwrap().remove("title");
+        for own in ["title", "call_id"] {
+            assert!(permission["subject"].as_object_mut().unwrap().remove(own).is_some(), "{shown}: no {own}");
+        }
         permission
     });
     talk.takes_turn(&format!("I need to know.\n<!--QUESTION:{}-->", json!({"questions": questions()})));
