@@ -181,7 +181,10 @@ pub(super) fn by_name(text: &str) -> Result<Option<Box<RawValue>>, String> {
             }
             Some("\"http\"" | "\"sse\"") => return Err(Problem::Repeated.clause()),
             Some(_) => {
-                return Err(format!("must have stdio, http or sse as the type of each server, but {} has another", which()));
+                return Err(format!(
+                    "must have stdio, http or sse as the type of each server, but {} has another",
+                    which()
+                ));
             }
         }
         list.push(format!("{{\"name\":{},{}}}", to_line(&name), given.join(",")));

@@ -22,6 +22,7 @@ mod conversations;
 mod errors;
 mod images;
 mod limits;
+mod mcp_servers;
 mod permissions;
 mod questions;
 mod results;

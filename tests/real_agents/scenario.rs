@@ -54,7 +54,8 @@ pub(crate) struct Usage {
 }
 
 /// A tool call. `Tool` uses the agent's own terms. `Offered` calls the tool by which spektacular lets the model ask,
-/// whatever its name for this agent. `Result` is a structured result: by the tool for it, otherwise as JSON text.
+/// whatever its name for this agent. `Result` is a structured result: by the tool for it, otherwise as JSON text. `Badge`
+/// is the tool of the MCP server in mcp_servers.rs.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Call {
@@ -80,6 +81,7 @@ pub(crate) enum Call {
     },
     Offered(Value),
     Result(Value),
+    Badge(Value),
 }
 
 #[derive(Clone, Deserialize)]
@@ -93,9 +95,10 @@ pub(crate) struct Question {
     pub(crate) multiple: bool,
 }
 
-/// The ends of the names of the tools for questions, and for results.
+/// The ends of the names of the tools for questions, for results, and of the test's MCP server.
 const ASKING: &[&str] = &["ask_user", "ask_the_user"];
 const RESULT: &[&str] = &["submit_result", "StructuredOutput"];
+const BADGE: &[&str] = &["get_badge"];
 
 /// The first tool that a request offers under a name with one of these ends.
 fn offered<'a>(tools: &'a Value, ends: &[&str]) -> Option<&'a str> {
@@ -137,6 +140,11 @@ impl Reply {
                     Some(name) => self.calls.push(Call::Tool { name, input }),
                     None => self.say.push(input.to_string()),
                 },
+                Call::Badge(input) => {
+                    // Claude Code and Codex offer it only once the model searched for it.
+                    let name = tool(BADGE).unwrap_or_else(|| "mcp__badges__get_badge".into());
+                    self.calls.push(Call::Tool { name, input });
+                }
                 other => self.calls.push(other),
             }
         }

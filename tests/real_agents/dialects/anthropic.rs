@@ -108,7 +108,7 @@ fn tool<'a>(call: &'a Call, answer: &Answer<'_>) -> (&'a str, Value) {
             ("AskUserQuestion", json!({"questions": one.collect::<Vec<_>>()}))
         }
         Call::Tool { name, input } => (name, input.clone()),
-        Call::Offered(_) | Call::Result(_) => unreachable!("it has its name by now"),
+        Call::Offered(_) | Call::Result(_) | Call::Badge(_) => unreachable!("it has its name by now"),
     }
 }
 

@@ -101,8 +101,16 @@ fn tool(id: &str, call: &Call) -> Value {
             });
             function("request_user_input", &json!({"questions": one.collect::<Vec<_>>()}))
         }
-        Call::Tool { name, input } => function(name, input),
-        Call::Offered(_) | Call::Result(_) => unreachable!("it has its name by now"),
+        Call::Tool { name, input } => {
+            // The tools of MCP servers are in namespaces.
+            let (server, tool) = name.rsplit_once("__").unwrap_or(("", name));
+            let mut call = function(tool, input);
+            if !server.is_empty() {
+                call["namespace"] = json!(server);
+            }
+            call
+        }
+        Call::Offered(_) | Call::Result(_) | Call::Badge(_) => unreachable!("it has its name by now"),
     }
 }
 
