@@ -113,10 +113,13 @@ impl Redactor {
         vars: impl Iterator<Item = (&'a str, &'a str)>,
         is_path: &dyn Fn(&str) -> bool,
     ) {
-        let is_secret = |&(name, value): &(&str, &str)| {
-            names::is_secret(name) && !names::is_setting(value) && forms::usable(value) && !is_path(value)
-        };
-        self.add_all(vars.filter(is_secret).map(|(_, value)| value));
+        self.add_values(vars.filter(|(name, _)| names::is_secret(name)).map(|(_, value)| value), is_path);
+    }
+
+    /// Registers these values, except those that [`Redactor::add_environment`] skips whatever their name.
+    pub fn add_values<'a>(&mut self, values: impl Iterator<Item = &'a str>, is_path: &dyn Fn(&str) -> bool) {
+        let is_secret = |value: &&str| !names::is_setting(value) && forms::usable(value) && !is_path(value);
+        self.add_all(values.filter(is_secret));
     }
 
     /// Makes the redactor clean every text for a terminal before it searches the text. Cleaning later would join the

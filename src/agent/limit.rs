@@ -75,44 +75,42 @@ pub(crate) fn launch(settings: &Settings, driver: &mut dyn Driver, turn: &mut Tu
     let mut settings = settings.clone();
     let servers = std::mem::take(&mut settings.mcp_servers);
     let reaches = |transport| driver.reaches(transport);
-    settings.mcp_servers = reachable(servers, (&settings.agent, settings.on_unsupported), reaches, turn)?;
+    settings.mcp_servers =
+        reachable(servers, &settings.agent, settings.on_unsupported == OnUnsupported::Warn, reaches, turn)?;
     if let Some(schema) = &settings.output_schema {
         settings.prompt = result::prompt(&settings, schema, driver.result_way(&settings), turn);
     }
     driver.launch(&settings, turn)
 }
 
-/// The MCP servers that the agent can reach. Error: it cannot reach one. With `on_unsupported` `"warn"`, leaves that
-/// server out and adds a warning to `turn` instead.
+/// The MCP servers that the agent can reach. Error: it cannot reach one. `drops`: leaves that server out instead, and adds
+/// a warning to `turn`.
 pub(crate) fn reachable(
     servers: Vec<McpServer>,
-    (agent, on_unsupported): (&str, OnUnsupported),
+    agent: &str,
+    drops: bool,
     reaches: impl Fn(McpTransport) -> bool,
     turn: &mut Turn,
 ) -> Result<Vec<McpServer>, Failure> {
-    let field = Limit::McpServers.word();
-    let mut reached = Vec::new();
+    let lacks = |server: &McpServer| match &server.access {
+        McpAccess::Remote { transport, .. } => Some(*transport).filter(|transport| !reaches(*transport)),
+        McpAccess::Stdio { .. } => None,
+    };
+    let (field, mut reached) = (Limit::McpServers.word(), Vec::new());
     for server in servers {
-        match &server.access {
-            McpAccess::Remote { transport, .. } if !reaches(*transport) => {
-                let transport = transport.word();
-                match on_unsupported {
-                    OnUnsupported::Warn => {
-                        turn.warn(format!(
-                            "A server in `{field}` is left out: this agent does not support the transport {transport}"
-                        ));
-                    }
-                    OnUnsupported::Fail => {
-                        let message = format!(
-                            "run.start: `{field}` cannot be kept on the agent {agent}, which does not support the \
-                             transport {transport}: use another `transport` or a `command`, or set `on_unsupported` to \
-                             \"warn\" to run without such servers."
-                        );
-                        return Err(Failure::new(Code::InvalidRequest, message));
-                    }
-                }
+        match lacks(&server).map(McpTransport::word) {
+            None => reached.push(server),
+            Some(transport) if drops => turn.warn(format!(
+                "A server in `{field}` is left out: this agent does not support the transport {transport}"
+            )),
+            Some(transport) => {
+                let message = format!(
+                    "run.start: `{field}` cannot be kept on the agent {agent}, which does not support the transport \
+                     {transport}: use another `transport` or a `command`, or set `on_unsupported` to \"warn\" to run \
+                     without such servers."
+                );
+                return Err(Failure::new(Code::InvalidRequest, message));
             }
-            McpAccess::Remote { .. } | McpAccess::Stdio { .. } => reached.push(server),
         }
     }
     Ok(reached)

@@ -98,8 +98,8 @@ pub(crate) fn settings(
     Ok(Ready { settings, agent: agent.clone() })
 }
 
-/// Adds the secrets of a run to a redactor that knows those of the environment, and counts the `secrets` and
-/// the headers of MCP servers that are too short to redact.
+/// Adds the secrets of a run to a redactor that knows those of the environment, and counts the `secrets` that are too
+/// short to redact.
 pub(crate) fn redactor_for(
     mut redactor: Redactor,
     options: &Options,
@@ -107,13 +107,12 @@ pub(crate) fn redactor_for(
     machine: &impl Machine,
 ) -> (Redactor, usize) {
     let is_path = is_path(machine);
-    let servers = options.mcp_servers.iter().flatten().filter_map(McpServer::env);
     let own = agent.map(|agent| &agent.base.env);
-    for env in options.env.iter().chain(servers).chain(own) {
+    for env in options.env.iter().chain(own) {
         redactor.add_environment(env.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);
     }
-    let headers = options.mcp_servers.iter().flatten().flat_map(McpServer::header_secrets);
-    let short = redactor.add_all(options.secrets.iter().flatten().map(String::as_str).chain(headers));
+    redactor.add_values(options.mcp_servers.iter().flatten().flat_map(McpServer::secrets), &is_path);
+    let short = redactor.add_all(options.secrets.iter().flatten().map(String::as_str));
     (redactor, short)
 }
 

@@ -1,9 +1,7 @@
 //! The MCP servers for an agent to start or to reach, in the format of run.start and in that of other programs.
 
 use super::json::{Fields, to_line};
-use super::read::{
-    Problem, Read, arguments, environment, is_null, list, non_empty, secret_variables, secrets_fit, string_map,
-};
+use super::read::{Problem, Read, arguments, environment, is_null, list, non_empty, secrets_fit, string_map};
 use super::words::McpTransport;
 use crate::redact::Redactor;
 use crate::suggest::shown;
@@ -60,14 +58,6 @@ pub enum McpAccess {
 }
 
 impl McpServer {
-    /// The variables for the environment of a server that the agent starts.
-    pub fn env(&self) -> Option<&BTreeMap<String, String>> {
-        match &self.access {
-            McpAccess::Stdio { env, .. } => Some(env),
-            McpAccess::Remote { .. } => None,
-        }
-    }
-
     /// The headers of a server that the agent reaches by its URL.
     pub fn headers(&self) -> Option<&BTreeMap<String, String>> {
         match &self.access {
@@ -76,11 +66,14 @@ impl McpServer {
         }
     }
 
-    /// The secrets in the headers: each value, and the credentials alone where a scheme such as Bearer precedes them.
-    pub fn header_secrets(&self) -> impl Iterator<Item = &str> {
-        self.headers().into_iter().flatten().flat_map(|(name, value)| {
-            let with_scheme = ["authorization", "proxy-authorization"].contains(&name.to_ascii_lowercase().as_str());
-            let credentials = value.split_once(' ').map(|(_, rest)| rest.trim()).filter(|_| with_scheme);
+    /// The values to redact: each variable and header, and the credentials alone where a scheme such as Bearer precedes
+    /// them.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        let values = match &self.access {
+            McpAccess::Stdio { env: values, .. } | McpAccess::Remote { headers: values, .. } => values,
+        };
+        values.values().flat_map(|value| {
+            let credentials = value.split_once(' ').map(|(_, rest)| rest.trim()).filter(|_| self.headers().is_some());
             std::iter::once(value.as_str()).chain(credentials)
         })
     }
@@ -93,9 +86,7 @@ const REMOTE_KEYS: [&str; 3] = ["url", "headers", "transport"];
 /// Reads the value of the field `mcp_servers`.
 pub(super) fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
     let all: Vec<McpServer> = list(raw).ok_or(Some(SERVERS))?.into_iter().map(server).collect::<Result<_, _>>()?;
-    let variables = all.iter().filter_map(McpServer::env).flat_map(secret_variables);
-    let headers = all.iter().filter_map(McpServer::headers).flat_map(BTreeMap::values);
-    if secrets_fit(variables.chain(headers)) { Ok(all) } else { Err(Some(SERVERS)) }
+    if secrets_fit(all.iter().flat_map(McpServer::secrets)) { Ok(all) } else { Err(Some(SERVERS)) }
 }
 
 fn server(raw: &RawValue) -> Read<McpServer> {

@@ -388,18 +388,12 @@ pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
         }
         out.insert(name, value);
     }
-    if secrets_fit(secret_variables(&out)) { Ok(out) } else { Err(expected) }
-}
-
-/// The values of the variables whose names mark them as secrets.
-pub(super) fn secret_variables<'a>(
-    variables: impl IntoIterator<Item = (&'a String, &'a String)>,
-) -> impl Iterator<Item = &'a String> {
-    variables.into_iter().filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value)
+    let secrets = out.iter().filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value.as_str());
+    if secrets_fit(secrets) { Ok(out) } else { Err(expected) }
 }
 
 /// Whether these secrets stay within the limits for secrets.
-pub(super) fn secrets_fit<'a>(secrets: impl IntoIterator<Item = &'a String>) -> bool {
+pub(super) fn secrets_fit<'a>(secrets: impl Iterator<Item = &'a str>) -> bool {
     let (mut bytes, mut lines) = (0, 0);
     for secret in secrets {
         bytes += secret.len();

@@ -127,9 +127,3 @@ words! {
     /// The kind of path that a file_path answer must name.
     PathType { File = "file", Directory = "directory" }
 }
-/// The default of run.start.
-impl Default for OnUnsupported {
-    fn default() -> OnUnsupported {
-        OnUnsupported::Fail
-    }
-}

@@ -24,7 +24,7 @@ pub struct Start {
     pub driver: Box<dyn Driver>,
     /// The redactor with the secrets of the run.
     pub redactor: Redactor,
-    /// The number of `secrets` and headers of MCP servers that are too short to redact.
+    /// The number of entries in `secrets` that are too short to redact.
     pub short_secrets: usize,
     /// Whether the tool `ask_user` could not be offered although the model needs it.
     pub asking_failed: bool,

@@ -152,6 +152,7 @@ fn result(message: &Value) -> Option<Value> {
     })
 }
 
+#[track_caller]
 fn reaches(agent: Agent, server: Value, badges: &Badges) {
     let lab = Lab::new(agent, "badge");
     let run = run(lab, json!({"mcp_servers": [server]}), permission("allow_once"));

@@ -51,6 +51,7 @@ mod leaks;
 mod lifecycle;
 mod limits;
 mod lines;
+mod mcp_servers;
 mod messages;
 mod named_files;
 mod oneshot;

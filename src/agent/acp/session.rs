@@ -57,7 +57,8 @@ pub(super) struct SessionSetup {
     /// The model to set.
     model: Option<String>,
     servers: Vec<McpServer>,
-    on_unsupported: OnUnsupported,
+    /// Whether servers that the agent cannot reach are left out.
+    drops_servers: bool,
     /// The names of the MCP servers.
     pub(super) server_names: Vec<String>,
     /// Whether resuming replays earlier messages.
@@ -83,7 +84,7 @@ impl SessionSetup {
             mode: settings.mode.clone().filter(|_| profile.has_modes),
             model: settings.model.clone().filter(|_| profile.model_flag.is_none()),
             servers: servers().cloned().collect(),
-            on_unsupported: settings.on_unsupported,
+            drops_servers: settings.on_unsupported == OnUnsupported::Warn,
             server_names: servers().map(|server| server.name.clone()).collect(),
             ..SessionSetup::default()
         }
@@ -180,8 +181,8 @@ impl Acp {
         let reaches = |transport: McpTransport| {
             transports.as_ref().and_then(|transports| transports.bool(transport.word())) == Some(true)
         };
-        let asked_by = (self.start.agent.as_str(), self.start.on_unsupported);
-        let servers = match reachable(std::mem::take(&mut self.start.servers), asked_by, reaches, turn) {
+        let all = std::mem::take(&mut self.start.servers);
+        let servers = match reachable(all, &self.start.agent, self.start.drops_servers, reaches, turn) {
             Ok(servers) => servers.iter().map(server).collect::<Vec<_>>(),
             Err(failure) => return self.fail(failure, turn),
         };

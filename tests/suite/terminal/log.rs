@@ -31,6 +31,14 @@ fn a_log_begins_with_the_circumstances_and_ends_with_the_session() {
 }
 
 #[test]
+fn a_secret_that_an_invisible_character_splits_stays_split_in_the_line_of_a_policy() {
+    let script = Script::new().ask("r1", "c1", "Bash", bash("a=hunte\u{feff}r2-hunter2-77")).done("It is there.");
+    let log = logged(script, &["--verbose", "--permissions", "execute=allow", "--secret", "hunter2-hunter2-77", "go"]);
+    assert!(log.contains("Allowed by policy: "), "{log}");
+    assert!(!log.replace('\u{feff}', "").contains("hunter2-hunter2-77"), "{log}");
+}
+
+#[test]
 fn a_question_answered_in_advance_is_one_line_without_a_prompt() {
     let script = || Script::asks_user(json!([question("Which features?", true)]));
     let log = logged(script(), &["--answer", "Features=Auth,Export", "go"]);
