@@ -168,7 +168,7 @@ impl ReadyPlan {
         let unfit = |failure| Box::new(Unfit { failure, tasks, violations: Vec::new() });
         if let Some(phase) = plan.phases.iter().filter(|phase| !phase.is_done()).find(|phase| {
             let paths: Vec<String> = phase.protect.iter().map(|entry| entry.path.clone()).collect();
-            matches!(ProtectedState::take(project.folder(), &paths, until), Err(Unread::TooLarge))
+            matches!(ProtectedState::take(project.folder(), &paths, None, until), Err(Unread::TooLarge))
         }) {
             return Err(unfit(too_large(phase)));
         }
