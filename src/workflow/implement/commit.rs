@@ -41,7 +41,7 @@ impl GitStep {
         format!(
             "exec 2>&1\nfiles=--pathspec-from-file=$1 message=$2 git=$3\n\
              unset $(\"$git\" rev-parse --local-env-vars) GIT_NAMESPACE GIT_CEILING_DIRECTORIES GIT_GLOB_PATHSPECS \
-             GIT_NOGLOB_PATHSPECS GIT_ICASE_PATHSPECS\n\
+             GIT_NOGLOB_PATHSPECS GIT_ICASE_PATHSPECS GIT_QUARANTINE_PATH GIT_ATTR_SOURCE\n\
              exec \"$git\" -c gc.auto=0 -c maintenance.auto=false -c core.fsmonitor=false --literal-pathspecs {command}\n"
         )
     }
@@ -53,7 +53,7 @@ pub(crate) struct Commits {
     before: Arc<Baseline>,
     /// The project's folder, relative to the root of the work tree.
     project: PathBuf,
-    /// The changes of earlier attempts at the first open phase.
+    /// The changes of earlier attempts and of passed phases.
     earlier: attempted::EarlierWork,
 }
 
@@ -102,7 +102,7 @@ impl From<Incomplete> for NoCommits {
 
 impl Commits {
     /// `project`: absolute and without links. `before`: its work tree before the first phase.
-    /// `earlier`: the changes of earlier attempts at the first open phase.
+    /// `earlier`: the changes of earlier attempts and of passed phases.
     pub(crate) fn begin(
         project: &Path,
         before: Option<BaselineResult>,
@@ -116,6 +116,11 @@ impl Commits {
     /// Whether something changed that is neither spektacular's own nor of an earlier attempt.
     pub(crate) fn is_dirty(&self) -> bool {
         self.before.changed().any(|path| !self.is_own(path) && !self.earlier.files.contains(path))
+    }
+
+    /// The number of the passed phase whose commit is missing.
+    pub(crate) fn due(&self) -> Option<u16> {
+        self.earlier.due
     }
 
     /// The root of the work tree.

@@ -599,7 +599,14 @@ mod tests {
         assert_eq!(later.differences(folder.path(), &soon()), [""; 0]);
         fs::write(folder.path().join("tests/a"), "ONE").unwrap();
         assert_eq!(later.differences(folder.path(), &soon()), ["tests/a"]);
-        for text in ["", "1 2 3", "1 2 3 4\n61 folder", "1 2 3 4\nentry 61\nzz folder", "1 2 3 4\nentry 61\n61 what", "1 2 3 x\n"] {
+        for text in [
+            "",
+            "1 2 3",
+            "1 2 3 4\n61 folder",
+            "1 2 3 4\nentry 61\nzz folder",
+            "1 2 3 4\nentry 61\n61 what",
+            "1 2 3 x\n",
+        ] {
             assert!(ProtectedState::parse(text).is_none(), "{text}");
         }
     }

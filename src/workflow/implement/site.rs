@@ -184,8 +184,12 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
         let left = self.left()?;
         let seen = self.outer.errand(left, Seen::look(&self.ready.project))?.flatten();
         let (phase, folder) = (self.phase(index), &self.ready.path.folder);
-        let earlier = phase.state.as_ref().and_then(|_| Attempted::load(&self.ready.project, folder, phase.number));
-        self.attempted = seen.map(|seen| Attempted::begin(phase.number, &seen, earlier.as_ref()));
+        // A phase without a state line begins anew, whatever an earlier run recorded about it.
+        let begun = phase.state.is_some() || self.attempted.is_some();
+        let is_known = |record: &Attempted| begun || !record.is_of(phase.number);
+        let earlier = Attempted::load(&self.ready.project, folder).filter(is_known);
+        let commits = self.commits.is_some();
+        self.attempted = seen.map(|seen| Attempted::begin(phase.number, commits, &seen, earlier.as_ref()));
         if let Some(record) = &self.attempted {
             record.store(&self.ready.project, folder);
         }
@@ -246,7 +250,7 @@ fn not_committed(phase: &str, files: &[PathBuf]) -> String {
     let names: Vec<String> = files.iter().take(NAMED).map(|file| shown(file)).collect();
     let more = files.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{phase}: not committed, because they had other changes: {}{more}", names.join(", "))
+    format!("{phase}: not committed, because they had changed before: {}{more}", names.join(", "))
 }
 
 /// A path of spektacular's own in the project.
@@ -312,10 +316,6 @@ impl World for Site<'_, '_, '_> {
         self.plan.mark(self.phase(at.phase).number, at.number, mark)?;
         if mark == Mark::Passed {
             self.kept_state(at.phase).iter().for_each(KeptState::forget);
-            if self.attempted.take().is_some() {
-                // An empty record is about no phase.
-                Attempted::default().store(&self.ready.project, &self.ready.path.folder);
-            }
         }
         Ok(())
     }
@@ -429,11 +429,23 @@ impl World for Site<'_, '_, '_> {
         let Some(commits) = self.commits.take() else { return Ok(()) };
         let done = self.commit_with(&commits, index);
         self.commits = Some(commits);
+        if done.is_ok() {
+            self.attempted = None;
+            // An empty record is about no phase.
+            Attempted::default().store(&self.ready.project, &self.ready.path.folder);
+        }
         done
     }
 }
 
 impl Site<'_, '_, '_> {
+    /// Makes the commit of a phase that passed in an earlier run, if it is missing.
+    pub(super) fn commit_due(&mut self) -> Result<(), Stop> {
+        let due = self.commits.as_ref().and_then(Commits::due);
+        let index = due.and_then(|due| self.ready.plan.phases.iter().position(|phase| phase.number == due));
+        index.map_or(Ok(()), |index| self.commit(index))
+    }
+
     /// Runs a step of a commit, with the time limit of a command. Returns its output too.
     fn git(&mut self, commits: &Commits, step: GitStep, arguments: &[String; 3]) -> Result<(StepEnd, String), Stop> {
         let (sender, output) = bounded(1);
@@ -448,7 +460,7 @@ impl Site<'_, '_, '_> {
         let phase = self.phase(index);
         let refused = |why: &str| {
             let message = format!(
-                "git refused the commit of {}, which has passed: {why}. Commit it by hand, then run the same command to continue.",
+                "git refused the commit of {}, which has passed: {why}. Run the same command to make the commit and continue, or commit by hand first.",
                 phase.id()
             );
             Failure::new(Code::CommitFailed, message)
