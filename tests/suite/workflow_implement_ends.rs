@@ -422,6 +422,10 @@ fn a_command_that_redaction_would_change_is_refused() {
         assert!(failed["message"].as_str().unwrap().contains("secret"), "{failed}");
         assert!(!outcome.case().work().join("ran").exists());
     }
+    // Only the list of the commands holds this secret.
+    let start = json!({"prompt": "greeting", "secrets": ["ab-Zq\nP1: cd-Xw"]});
+    let outcome = run(project(&one(&["echo ab-Zq", "cd-Xw"]), "touch a").git(), start);
+    assert_eq!(outcome.failed("invalid_request")["detail"]["reason"], "consent");
 }
 
 #[test]

@@ -88,6 +88,19 @@ fn a_new_entry_does_not_make_the_old_ones_forget() {
     assert!(did.code == Some(1) && did.err.contains("protected files changed"), "{did:?}");
 }
 
+/// A passed phase that a person opens again begins with the files as they are then.
+#[test]
+fn a_passed_phase_forgets_what_it_began_with() {
+    let text = plan(&[phase(1, &["sh tests/run.sh"], PROTECT)]);
+    let case = project(&text, "echo more >>made").git().file("work/tests/run.sh", "exit 0\n");
+    assert_eq!(again(&case).code, Some(0));
+    fs::write(case.work().join("tests/run.sh"), "test -e made\n").unwrap();
+    let file = case.work().join(PLAN);
+    fs::write(&file, fs::read_to_string(&file).unwrap().replace("- [x]", "- [ ]")).unwrap();
+    let did = again(&case);
+    assert_eq!(did.code, Some(0), "{did:?}");
+}
+
 #[test]
 fn a_state_that_cannot_be_stored_is_a_warning() {
     let text = plan(&[phase(1, &["true"], PROTECT)]);

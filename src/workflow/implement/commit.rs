@@ -207,7 +207,7 @@ mod tests {
         let step = |step: GitStep| {
             let mut command = Command::new("/bin/sh");
             command.args(["-c", &step.script(), "sh"]).arg(&at).arg(message(1, "It", "p", ["T1.1"])).arg(commits.git());
-            command.current_dir(commits.root());
+            command.current_dir(commits.root()).env("GIT_TRACE2_EVENT", commits.root().join(TRACE));
             // As inside a hook of another repository.
             command.envs([("GIT_DIR", "/nowhere/.git"), ("GIT_INDEX_FILE", "/nowhere/index"), ("GIT_WORK_TREE", "/")]);
             let names = [("GIT_AUTHOR_NAME", "A"), ("GIT_AUTHOR_EMAIL", "a@b.c")];
@@ -231,6 +231,8 @@ mod tests {
         commits.share(now(commits.root()), last, Path::new(PLAN)).unwrap()
     }
 
+    /// The log of the programs that git starts.
+    const TRACE: &str = ".git/trace";
     const PLAN: &str = ".spektacular/plans/x/plan.md";
 
     fn repository() -> (TempDir, std::path::PathBuf) {
@@ -253,9 +255,13 @@ mod tests {
         fs::write(at.join("mine"), "mine\n").unwrap();
         fs::write(at.join("staged"), "staged\n").unwrap();
         git(&at, &["add", "staged"]);
+        // The name of a new file would match this one as a pattern.
+        fs::write(at.join("mine.new"), "mine\n").unwrap();
+        fs::create_dir_all(at.join(".spektacular/local")).unwrap();
         let commits = begin(&at).unwrap();
         assert!(commits.is_dirty());
         fs::write(at.join("kept"), "new\n").unwrap();
+        fs::write(at.join(".spektacular/local/log"), "ours\n").unwrap();
         fs::write(at.join("*.new"), "new\n").unwrap();
         fs::write(at.join("a.new\n"), "new\n").unwrap();
         fs::remove_file(at.join("gone")).unwrap();
@@ -265,7 +271,11 @@ mod tests {
         assert_eq!(share.files, ["*.new", PLAN, "a.new\n", "gone", "kept"].map(Path::new));
         assert_eq!(share.left, Vec::<std::path::PathBuf>::new());
         assert!(commit(&commits, &share.files));
-        assert_eq!(git(&at, &["status", "--porcelain"]), " M mine\nM  staged\n");
+        let left = " M mine\nM  staged\n?? .spektacular/local/\n?? mine.new\n";
+        assert_eq!(git(&at, &["status", "--porcelain"]), left);
+        // git starts nothing that may outlive the step.
+        let trace = fs::read_to_string(at.join(TRACE)).unwrap();
+        assert!(trace.contains("\"commit\"") && !trace.contains("\"maintenance\"") && !trace.contains("\"gc\""));
         assert_eq!(git(&at, &["log", "-1", "--format=%s|%b"]).trim_end(), "Phase 1: It|Plan: p\nTasks: T1.1");
         assert_eq!(head(now(commits.root())).as_deref(), Some(git(&at, &["rev-parse", "HEAD"]).trim_end()));
         // A later phase changes what was not ours.

@@ -562,8 +562,10 @@ mod tests {
     fn protection_of_the_whole_project_excludes_folders_that_change_by_themselves() {
         let folder = project();
         fs::create_dir(folder.path().join(".spektacular")).unwrap();
+        fs::create_dir(folder.path().join(".git")).unwrap();
         let before = take(folder.path(), &["./".to_owned()], &soon()).unwrap();
         fs::write(folder.path().join(".spektacular/plan.md"), "").unwrap();
+        fs::write(folder.path().join(".git/index"), "").unwrap();
         assert_eq!(before.differences(folder.path(), &soon()), [""; 0]);
         fs::write(folder.path().join("free"), "changed").unwrap();
         assert_eq!(before.differences(folder.path(), &soon()), ["free"]);
@@ -580,6 +582,13 @@ mod tests {
         File::create(many.join("one more")).unwrap();
         assert_eq!(before.differences(folder.path(), &soon()), ["many/"]);
         assert_eq!(take(folder.path(), &entries, &soon()).err(), Some(Unread::TooLarge));
+        fs::create_dir(folder.path().join("deep")).unwrap();
+        (0..FILES).for_each(|n| fs::create_dir(folder.path().join("deep").join(n.to_string())).unwrap());
+        assert_eq!(
+            take(folder.path(), &["deep/".to_owned()], &soon()).err(),
+            Some(Unread::TooLarge),
+            "folders count too"
+        );
         // A sparse file is not read.
         File::create(folder.path().join("large")).unwrap().set_len(65 << 20).unwrap();
         assert_eq!(take(folder.path(), &["large".to_owned()], &soon()).err(), Some(Unread::TooLarge));
