@@ -53,7 +53,7 @@ function parsed(line) {
 }
 
 /**
- * Starts a run, yields its frames, and ends with one of ENDS. `ask(question, signal)` returns the payload of run.input,
+ * Starts a run, yields its frames except questions, and ends with one of ENDS. `ask(question, signal)` returns the payload of run.input,
  * or nothing for a question without an answer. It runs beside the frames, because a question may be withdrawn or time
  * out while a person thinks: then its signal aborts.
  */
@@ -102,7 +102,10 @@ async function* framesOfRun({ command, cwd, env, start, signal, ask, warn }) {
     signal?.addEventListener("abort", stop, { once: true });
     if (signal?.aborted) stop();
     for await (const frame of framesOf(child.stdout)) {
-      if (frame.type === "run.question") answer(frame.payload);
+      if (frame.type === "run.question") {
+        answer(frame.payload);
+        continue;
+      }
       if (frame.payload.kind === "question_resolved") open.get(frame.payload.question_id)?.abort();
       if (ENDS.includes(frame.type)) {
         end = frame;
