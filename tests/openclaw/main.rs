@@ -29,7 +29,7 @@ fn run(node: &Path, files: &[&str], openclaw: Option<&Path>) {
     command.env("SETUP", write_plugin(plugin.path())).env("PLUGIN", plugin.path());
     let wait: u64 = std::env::var("TEST_WAIT_S").map_or(20, |seconds| seconds.parse().unwrap());
     // For a test with all its waits, and for a file with all its tests.
-    command.args(["--test", "--test-reporter=spec"]).arg(format!("--test-timeout={}", wait * 20_000));
+    command.args(["--test", "--test-reporter=spec"]).arg(format!("--test-timeout={}", wait * 30_000));
     command.args(files.iter().map(|file| here().join(file)));
     openclaw.map(|path| command.env("OPENCLAW", path));
     let done = command.stdin(Stdio::null()).output().expect("node is needed");
