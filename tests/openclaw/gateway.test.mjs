@@ -173,6 +173,17 @@ test("the tool: a secret is masked, reaches the agent, and is nowhere afterwards
   assert.ok(!JSON.stringify(chat.events.filter(({ event }) => event !== "question.resolved")).includes(KEY));
 });
 
+test("the tool: two chats at once have a question each", async () => {
+  const from = chat.events.length;
+  const other = "agent:main:other";
+  for (const sessionKey of [TOOL, other]) await say(call({ prompt: "ask" }), sessionKey);
+  for (const sessionKey of [TOOL, other]) await question(sessionKey, from);
+  await say("1", other);
+  await say("2", TOOL);
+  assert.match(await final(other, from), /You chose Postgres\./);
+  assert.match(await final(TOOL, from), /You chose SQLite\./);
+});
+
 test("the tool: a cancel ends the agent and takes the question back", async () => {
   const from = chat.events.length;
   await say(call({ prompt: "ask" }), TOOL);
