@@ -9,6 +9,7 @@ use crate::lab::Lab;
 rows!(tool_calls_are_counted turns_are_counted tokens_are_counted cost_is_limited);
 rows!(a_disallowed_tool_does_not_run a_tool_that_is_not_allowed_does_not_run);
 rows!(read_only_changes_nothing);
+rows!(of a_cost_without_a_price: opencode OpenCode);
 
 fn allowed(agent: Agent, scenario: &str, mut limit: serde_json::Value) -> Run {
     limit["permissions"] = json!("allow");
@@ -51,6 +52,14 @@ fn tokens_are_counted(agent: Agent) {
 
 fn cost_is_limited(agent: Agent) {
     holds(agent, "max_cost_usd", json!(0.000_001), 1);
+}
+
+/// A model without a price would cost nothing, however long it works.
+fn a_cost_without_a_price(agent: Agent) {
+    let run = allowed(agent, "loop", json!({"max_cost_usd": 1, "model": "stub/blind-model"}));
+    let message = run.outcome.failed("invalid_request")["message"].to_string();
+    assert!(message.contains("max_cost_usd") && message.contains("price"), "{message}");
+    assert!(run.stub().conversation().is_empty() && !run.made("loop.txt"), "the model was asked");
 }
 
 #[track_caller]

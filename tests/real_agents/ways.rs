@@ -107,7 +107,6 @@ const OPENCODE: Ways = Ways {
     at_work_s: 25,
     shell: "bash",
     reader: "read",
-    refuses: &["max_turns", "max_tokens", "max_cost_usd"],
     ..CLAUDE
 };
 

@@ -43,6 +43,8 @@ pub(crate) struct Profile {
     pub(super) leaves_servers: bool,
     /// Whether a turn's token counts cover all its requests, and not only the last one.
     pub(super) counts_turns: bool,
+    /// Whether a plugin of ours reports each call of its model.
+    pub(super) reports_steps: bool,
     /// The facts that ACP does not cover.
     pub(crate) native: &'static Native,
 }
@@ -112,6 +114,7 @@ pub(crate) static GEMINI: Profile = Profile {
     rules: Some(RuleFormat::Gemini),
     leaves_servers: false,
     counts_turns: true,
+    reports_steps: false,
     native: &native::GEMINI,
 };
 
@@ -135,6 +138,7 @@ pub(crate) static OPENCODE: Profile = Profile {
     rules: Some(RuleFormat::OpenCode),
     leaves_servers: true,
     counts_turns: false,
+    reports_steps: true,
     native: &native::OPENCODE,
 };
 
@@ -157,5 +161,6 @@ pub(crate) static GENERIC: Profile = Profile {
     rules: None,
     leaves_servers: true,
     counts_turns: false,
+    reports_steps: false,
     native: &NONE,
 };

@@ -159,7 +159,7 @@ impl Codex {
                     account.raw("account").is_none() && account.bool("requiresOpenaiAuth") == Some(true)
                 };
                 if result.is_some_and(|account| nobody(&account)) {
-                    return turn.fail(errors::auth(None));
+                    return turn.fail(errors::not_logged_in());
                 }
                 self.open_thread(turn);
             }
