@@ -72,7 +72,8 @@ impl Agent {
             Agent::OpenCode => {
                 let config = json!({"autoupdate": false, "model": "anthropic/claude-sonnet-4-5"});
                 put(&case.path("home/.config/opencode/opencode.json"), &config.to_string());
-                case
+                // The agent's own list of models.
+                case.env("OPENCODE_MODELS_PATH", "")
             }
         }
     }

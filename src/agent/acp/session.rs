@@ -448,6 +448,8 @@ fn option<'a>(result: &Object<'a>, what: &str) -> Option<(Object<'a>, String)> {
 struct ModelChoice {
     method: Setter,
     current: Option<String>,
+    /// Whether the session offers a list of models without any.
+    is_empty: bool,
 }
 
 /// Whether a model is one of those that OpenCode offers to everybody, with or without a login: `opencode/big-pickle`, and
@@ -460,6 +462,9 @@ impl ModelChoice {
     /// The failure of a session whose model nobody chose: without credentials for the configured model, or without a
     /// configured one, OpenCode takes a remote model of its own, to which the prompt and the code would go.
     fn stand_in(&self, profile: &Profile) -> Option<Failure> {
+        if self.is_empty {
+            return Some(Failure::not_logged_in(profile.name, profile.login));
+        }
         self.current.as_deref().filter(|model| is_for_everybody(model)).map(|_| errors::stand_in(profile))
     }
 }
@@ -467,8 +472,9 @@ impl ModelChoice {
 /// Reads a session's model.
 fn model_choice(result: &Object<'_>) -> ModelChoice {
     if let Some((option, id)) = option(result, "model") {
-        return ModelChoice { method: Setter::Option(id), current: option.string("currentValue") };
+        let is_empty = option.list("options").is_some() && option.objects("options").next().is_none();
+        return ModelChoice { method: Setter::Option(id), current: option.string("currentValue"), is_empty };
     }
     let current = result.object("models").and_then(|models| models.string("currentModelId"));
-    ModelChoice { method: Setter::Request, current }
+    ModelChoice { method: Setter::Request, current, is_empty: false }
 }
