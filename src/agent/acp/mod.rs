@@ -271,9 +271,9 @@ impl Driver for Acp {
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         // ACP does not support the other settings.
-        let mut follows = vec!["model", "system_prompt"];
-        follows.extend(self.profile.dir_flag.map(|_| "add_dirs"));
-        follows.extend(self.profile.has_modes.then_some("mode"));
+        let mut follows = vec!["model", "system_prompt", "mode"];
+        let takes_dirs = self.profile.dir_flag.is_some() || self.profile.rules == Some(RuleFormat::OpenCode);
+        follows.extend(takes_dirs.then_some("add_dirs"));
         without_effect(settings, &follows, turn);
         let args = self.arguments(settings)?;
         self.start = SessionSetup::new(settings, self.profile);

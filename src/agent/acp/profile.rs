@@ -16,8 +16,8 @@ pub(crate) struct Profile {
     pub(super) model_flag: Option<&'static str>,
     /// The flag for a further directory. `None`: not supported.
     pub(super) dir_flag: Option<&'static str>,
-    /// Whether its modes change the agent's role. If they change what it asks permission for, `mode` does not select them.
-    pub(super) has_modes: bool,
+    /// The modes that `mode` may select. `None`: all. The others make the agent ask less than `permissions` says.
+    pub(super) modes: Option<&'static [&'static str]>,
     /// Variables to add to its environment.
     pub(super) env: &'static [(&'static str, &'static str)],
     /// Whether the title of a pending call is the tool's name.
@@ -99,7 +99,7 @@ pub(crate) static GEMINI: Profile = Profile {
     login: "log in with `gemini`, or set GEMINI_API_KEY",
     model_flag: Some("--model"),
     dir_flag: Some("--include-directories"),
-    has_modes: false,
+    modes: Some(&["default", "plan"]),
     // Without this variable, Gemini starts a second process, and SIGTERM to the first has no effect.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
     names_tools: false,
@@ -125,7 +125,7 @@ pub(crate) static OPENCODE: Profile = Profile {
     model_flag: None,
     dir_flag: None,
     // A mode is one of its agents.
-    has_modes: true,
+    modes: None,
     env: &[("OPENCODE_DISABLE_AUTOUPDATE", "1")],
     names_tools: true,
     ids_name_tools: false,
@@ -148,7 +148,7 @@ pub(crate) static GENERIC: Profile = Profile {
     login: "log in with its own command",
     model_flag: None,
     dir_flag: None,
-    has_modes: true,
+    modes: None,
     env: &[],
     names_tools: false,
     ids_name_tools: false,

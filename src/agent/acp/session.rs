@@ -81,7 +81,7 @@ impl SessionSetup {
             cwd: settings.cwd.to_string_lossy().into_owned(),
             resume: settings.session_id.clone(),
             fork: settings.fork,
-            mode: settings.mode.clone().filter(|_| profile.has_modes),
+            mode: settings.mode.clone(),
             model: settings.model.clone().filter(|_| profile.model_flag.is_none()),
             servers: servers().cloned().collect(),
             drops_servers: settings.on_unsupported == OnUnsupported::Warn,
@@ -226,6 +226,9 @@ impl Acp {
         }
         self.start.set_model = offered.method;
         self.start.modes = result.map(Modes::of).unwrap_or_default();
+        if let Some(modes) = self.profile.modes {
+            self.start.modes.names.retain(|name| modes.contains(&name.as_str()));
+        }
         if self.start.resume.is_some() && self.start.replays {
             return self.ask_whether_replayed(turn);
         }
@@ -248,7 +251,8 @@ impl Acp {
             turn.warn(text);
             return self.choose_model(turn);
         };
-        if !names.is_empty() && !names.contains(&mode) {
+        let is_excluded = self.profile.modes.is_some_and(|modes| !modes.contains(&mode.as_str()));
+        if is_excluded || !names.is_empty() && !names.contains(&mode) {
             return self.refuse_mode(None, turn);
         }
         self.phase = Phase::ChoosingMode;
