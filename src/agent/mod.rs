@@ -51,7 +51,7 @@ pub mod text;
 mod title;
 
 use self::json::Object;
-pub use self::launch::{Launch, LaunchFile};
+pub use self::launch::{FoundBy, Launch, LaunchFile};
 use self::limit::{Keeper, Limit};
 pub use self::mcp::Offered;
 pub use self::reply::{NO_USER_PROMPT, Reply};
