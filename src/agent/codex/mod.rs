@@ -69,6 +69,8 @@ pub(crate) struct Codex {
     said: Option<String>,
     /// Whether the agent was told to stop or leave.
     leaving: bool,
+    /// Whether to stop the turn that was requested and has not begun.
+    stops_next: bool,
 }
 
 const START: &str = "turn/start";
@@ -102,6 +104,7 @@ impl Codex {
             totals: RecentMap::default(),
             said: None,
             leaving: false,
+            stops_next: false,
         }
     }
 
@@ -222,7 +225,7 @@ impl Codex {
             self.items.answer = None;
             self.running = id;
         }
-        if self.leaving {
+        if self.leaving || std::mem::take(&mut self.stops_next) {
             self.stop_turn(turn);
         }
     }
@@ -496,26 +499,34 @@ impl Driver for Codex {
         turn.send.push(rpc::result(&key.0, &pending.respond(replies)));
     }
 
-    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
-        self.say(prompt, &[], turn);
+    fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) {
+        self.say(prompt, images, turn);
     }
 
     /// A turn that begins while another one runs is added to that one.
-    fn steer(&mut self, prompt: &str, turn: &mut Turn) -> bool {
+    fn steer(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) -> bool {
         let runs = self.running.is_some();
         if runs {
-            self.say(prompt, &[], turn);
+            self.say(prompt, images, turn);
         }
         runs
     }
 
     fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
+        if self.held.take().is_some() {
+            // Codex has ended the turn, and only a question in a message is open.
+            self.pending.retain(|_, (_, pending)| !matches!(pending, CodexRequest::Async(_)));
+            turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
+            return true;
+        }
         let runs = self.running.is_some();
-        self.stop_turn(turn);
+        let starts = self.requests.values().any(|method| *method == START);
         if runs {
+            self.stop_turn(turn);
             self.clean_terminals(turn);
         }
-        runs
+        self.stops_next = starts && !runs;
+        runs || starts
     }
 
     fn interrupt(&mut self, turn: &mut Turn) {
