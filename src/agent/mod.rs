@@ -433,8 +433,9 @@ pub trait Driver: Send {
         true
     }
 
-    /// Starts a further turn in the same session, after a turn that succeeded. If the process ended with that turn,
-    /// `turn.relaunch` is the next process; without one, or if the turn failed, the run is over.
+    /// Starts a further turn in the same session. The line with the prompt contains the labels of its images. If the
+    /// process ended with the last turn, `turn.relaunch` is the next process; without one, or if the turn failed, the run
+    /// is over.
     fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn);
 
     /// Whether each turn has a process of its own.
@@ -442,7 +443,8 @@ pub trait Driver: Send {
         false
     }
 
-    /// Passes a prompt to the agent while it works on a turn. Returns whether the agent takes it now.
+    /// Passes a prompt to the agent while it works on a turn, like [`Driver::follow_up`]. Returns whether the agent takes
+    /// it now.
     fn steer(&mut self, _prompt: &str, _images: &[Image], _turn: &mut Turn) -> bool {
         false
     }

@@ -1,6 +1,5 @@
 //! The demo agent in a workflow. It speaks like a real agent, but has no model and always writes the same files.
 
-use super::replay::said;
 use crate::io::output::print;
 use crate::protocol::json::{Fields, string, to_line};
 use crate::workflow::spec;
@@ -257,6 +256,12 @@ impl Actor<'_> {
 fn serves(ids: &[u64]) -> String {
     let ids: Vec<String> = ids.iter().map(|id| format!("R{id}")).collect();
     if ids.is_empty() { String::new() } else { format!(" ({})", ids.join(", ")) }
+}
+
+/// The text of a line with which the host begins a turn.
+pub(super) fn said(line: &str) -> Option<String> {
+    let message = Fields::parse(line)?.get("message")?.to_owned();
+    Fields::parse(message.get())?.get("content").and_then(string)
 }
 
 /// Writes a file and the folders above it.

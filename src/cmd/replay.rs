@@ -109,7 +109,7 @@ impl Player {
         let mut first = None;
         if self.makes_files {
             first = host.next().and_then(Result::ok);
-            let role = first.as_deref().and_then(said).and_then(|prompt| Role::of(&prompt));
+            let role = first.as_deref().and_then(demo::said).and_then(|prompt| Role::of(&prompt));
             if let Some(role) = role {
                 return demo::play(role, &mut || host.next().and_then(Result::ok));
             }
@@ -267,12 +267,6 @@ fn recorded_server(recording: &Recording) -> Option<String> {
 
 fn given(args: &[OsString]) -> impl Iterator<Item = String> {
     args.iter().map(|arg| arg.to_string_lossy().into_owned())
-}
-
-/// The text of a line with which the host begins a turn.
-pub(super) fn said(line: &str) -> Option<String> {
-    let message = Fields::parse(line)?.get("message")?.to_owned();
-    Fields::parse(message.get())?.get("content").and_then(string)
 }
 
 /// The shape of a line: its type or method, its subtype, and the id that it answers.

@@ -9,8 +9,7 @@ use super::work::{Artifacts, Tools};
 use super::{Effect, Ids, Late, OnEof, Remake};
 use crate::agent::{AgentEvent, AskKey, Driver};
 use crate::protocol::ids::{RunId, SessionId};
-use crate::protocol::outbound::{AgentExit, Json, Progress, Text, Usage};
-use crate::protocol::question::Asks;
+use crate::protocol::outbound::{AgentExit, Progress, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::Status;
 use crate::redact::Redactor;
@@ -140,30 +139,10 @@ impl Work {
     }
 }
 
-/// The structured result of a turn with `output_schema`.
-#[derive(Default)]
-pub(super) struct ResultSide {
-    /// The last fitting result that the model gave with our tool.
-    pub(super) submitted: Option<Json>,
-    /// The number of times that a result went back to the agent.
-    pub(super) returned: u32,
-}
-
 pub(super) struct Questions {
     pub(super) book: Book,
     pub(super) kept: Kept,
     pub(super) input_closed: bool,
-}
-
-/// The question markers in the agent's text.
-#[derive(Default)]
-pub(super) struct Marked {
-    /// The questions of this turn.
-    pub(super) asks: Asks,
-    /// The texts of the open questions.
-    pub(super) texts: Vec<Text>,
-    /// The number of further turns.
-    pub(super) turns: u32,
 }
 
 /// The size of the requests that wait for answers. The driver and the run keep at most the line that contained a

@@ -1,10 +1,10 @@
 //! The turns of a run, and the prompts that wait for one. A run with one turn and a run with many are the same code: a
 //! turn owns all that ends with it, and its end adds its counts to those of the past turns.
 
-use super::live::{Marked, ResultSide};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::Image;
-use crate::protocol::outbound::{Outcome, Text, TurnReport, Unattended, Usage};
+use crate::protocol::outbound::{Json, Outcome, Text, TurnReport, Unattended, Usage};
+use crate::protocol::question::Asks;
 use crate::protocol::words::Source;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -38,6 +38,26 @@ pub(super) struct CurrentTurn {
     /// Whether a required question was declined and the agent has done nothing since.
     pub(super) declined: bool,
     pub(super) result: ResultSide,
+}
+
+/// The question markers in the agent's text.
+#[derive(Default)]
+pub(super) struct Marked {
+    /// The questions of this turn.
+    pub(super) asks: Asks,
+    /// The texts of the open questions.
+    pub(super) texts: Vec<Text>,
+    /// The number of further turns.
+    pub(super) turns: u32,
+}
+
+/// The structured result of a turn with `output_schema`.
+#[derive(Default)]
+pub(super) struct ResultSide {
+    /// The last fitting result that the model gave with our tool.
+    pub(super) submitted: Option<Json>,
+    /// The number of times that a result went back to the agent.
+    pub(super) returned: u32,
 }
 
 /// The ended turns, summed up.

@@ -18,6 +18,7 @@ pub(crate) use self::native::NATIVE;
 
 use self::ask::CodexRequest;
 use self::items::{Items, Spot};
+use self::launch::START;
 use super::hash::hash;
 use super::header_variables;
 use super::json::{Index, Object, Raw};
@@ -36,8 +37,7 @@ use crate::protocol::request::Settings;
 use crate::protocol::schema::OutputSchema;
 use crate::protocol::words::{McpTransport, QuestionKind};
 use serde::Serialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -73,18 +73,6 @@ pub(crate) struct Codex {
     stops_next: bool,
 }
 
-const START: &str = "turn/start";
-
-/// The parameters of [`START`]. The schema keeps the order of its properties, in which the model writes them.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TurnStart {
-    input: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<Box<RawValue>>,
-    thread_id: Option<String>,
-}
-
 impl Codex {
     /// Creates a driver for the agent that `base` starts.
     pub(crate) fn new(base: Base) -> Codex {
@@ -117,7 +105,7 @@ impl Codex {
     /// Sends the user's message: as a new turn, or into the running one.
     fn say(&mut self, text: &str, images: &[Image], turn: &mut Turn) {
         let settings = self.settings.as_ref();
-        let params = TurnStart {
+        let params = launch::TurnStart {
             input: launch::input(text, images),
             output_schema: settings.and_then(|settings| launch::schema(settings)).map(OutputSchema::of_objects),
             thread_id: self.thread.clone(),
