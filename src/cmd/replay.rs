@@ -187,9 +187,11 @@ impl Player {
         if self.of_turn.is_empty() {
             return None;
         }
-        match shape(line).as_str() {
-            "user" => Some(Heard::Again),
-            "control_request interrupt" => {
+        let fields = Fields::parse(line)?;
+        let request = fields.get("request").and_then(|raw| Fields::parse(raw.get()));
+        match request.and_then(|request| request.get("subtype").and_then(string)).as_deref() {
+            None => (shape(line) == "user").then_some(Heard::Again),
+            Some("interrupt") => {
                 let id = request_id(line)?;
                 let response = json!({"subtype": "success", "request_id": id});
                 let result = json!({"type": "result", "subtype": "error_during_execution", "is_error": true,
@@ -197,7 +199,7 @@ impl Player {
                 let lines = [json!({"type": "control_response", "response": response}), result];
                 lines.iter().all(|line| print(&format!("{}\n", to_line(line)))).then_some(Heard::Interrupted)
             }
-            _ => None,
+            Some(_) => None,
         }
     }
 
