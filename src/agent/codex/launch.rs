@@ -7,6 +7,8 @@ use crate::protocol::json::to_line;
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
 use crate::protocol::words::Level;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// Settings for every run. `-c features.X=false` only warns about an unknown feature, whereas `--disable X` fails.
@@ -158,6 +160,21 @@ fn ask_user() -> Value {
         "description": ask_user::DESCRIPTION,
         "inputSchema": ask_user::schema(),
     })
+}
+
+/// The method that begins a turn.
+pub(super) const START: &str = "turn/start";
+
+/// The parameters of [`START`]. The schema keeps the order of its properties, in which the model writes them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TurnStart {
+    pub(super) input: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) collaboration_mode: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) output_schema: Option<Box<RawValue>>,
+    pub(super) thread_id: Option<String>,
 }
 
 /// The input of a turn. Codex reads the images itself.
