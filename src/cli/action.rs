@@ -15,6 +15,12 @@ pub enum Offers {
     Folders,
     /// The names of agents.
     Agents,
+    /// The ids of the last sessions in the directory.
+    Sessions,
+    /// The names of the project's specifications, or file names.
+    Specs,
+    /// The names of the project's plans, or file names.
+    Plans,
     /// The names of commands.
     Commands,
     /// The keys of the configuration.

@@ -74,6 +74,16 @@ pub enum Runnable {
     Other(Box<dyn FnOnce() -> u8>),
 }
 
+impl Words {
+    /// The completions for a word that is no action.
+    pub fn offers(&self) -> Offers {
+        match self {
+            Words::Actions(_) => Offers::Nothing,
+            Words::Free(_, offers) => *offers,
+        }
+    }
+}
+
 impl Runnable {
     /// Creates a command that calls `run` with the parsed command line `read`. `run` returns the exit code.
     pub fn new<T: 'static>(read: T, run: fn(T) -> u8) -> Runnable {

@@ -34,7 +34,7 @@ pub struct Flag {
     pub other_names: &'static [&'static str],
     /// The short form, one letter.
     pub short: Option<char>,
-    /// The placeholder of the value in help. `FILE`, `DIR`, `AGENT` and `POLICY` also decide what a shell offers.
+    /// The placeholder of the value in help. `FILE`, `DIR`, `AGENT`, `ID` and `POLICY` also decide what a shell offers.
     pub metavar: &'static str,
     /// The form of the value.
     pub value: FlagForm,
@@ -100,6 +100,7 @@ impl Flag {
             "FILE" => Offers::Files,
             "DIR" => Offers::Folders,
             "AGENT" => Offers::Agents,
+            "ID" => Offers::Sessions,
             "POLICY" => Offers::Words(Policy::WORDS),
             _ if self.values.is_empty() => Offers::Nothing,
             _ => Offers::Words(self.values),
