@@ -16,7 +16,7 @@ pub use keys::{KEYS, Key, known, of_one_run, typed};
 
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::Output;
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure, NO_DIRECTORY};
 use crate::protocol::json::string;
 use crate::protocol::origins::{FieldOrigin, Origins};
 use crate::protocol::request::Options;
@@ -429,7 +429,7 @@ impl Places {
     pub fn file(&self, which: Which) -> Result<&Path, Failure> {
         let (path, why) = match which {
             Which::User => (&self.user, "Cannot locate the user's file. Set HOME or XDG_CONFIG_HOME."),
-            Which::Project => (&self.project, "The current directory no longer exists. Change to another one."),
+            Which::Project => (&self.project, NO_DIRECTORY),
         };
         path.as_deref().ok_or_else(|| Failure::new(Code::InvalidConfig, why))
     }

@@ -32,7 +32,7 @@ pub(crate) mod codex;
 mod detail;
 mod edits;
 mod form;
-pub(crate) mod hash;
+mod hash;
 mod header_variables;
 pub mod json;
 mod launch;

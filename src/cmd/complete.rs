@@ -2,14 +2,14 @@
 //! stderr: whatever is wrong with the configuration, another command reports it.
 
 use super::COMMANDS;
-use super::sessions::newest;
 use crate::agent::registry::Layers;
 use crate::clean::one_line;
 use crate::cli::action::Offers;
 use crate::cli::row::Flag;
 use crate::config::{self, KEYS};
-use crate::help::complete::{Candidate, Names, lines};
+use crate::help::complete::{Candidate, LiveNames, lines};
 use crate::io::output::deliver;
+use crate::sessions::newest;
 use crate::workflow::documents::Document;
 use crate::workflow::name::Slug;
 use crate::workflow::project::Project;
@@ -25,7 +25,7 @@ pub(super) fn run(args: &[OsString]) -> u8 {
 /// The names of this machine and directory.
 struct Live;
 
-impl Names for Live {
+impl LiveNames for Live {
     fn names(&self, offers: Offers, key: &str) -> Vec<Candidate> {
         match offers {
             Offers::Agents => agents(&layers()).into_iter().map(bare).collect(),
@@ -33,11 +33,18 @@ impl Names for Live {
                 let about = |agent: &str, words: &str| format!("{agent}: {}", one_line(words));
                 let layers = layers();
                 let found = newest(&layers, None).into_iter();
-                found.map(|(agent, stored)| Candidate { word: stored.id.to_string(), about: about(agent, &stored.words) }).collect()
+                found
+                    .map(|(agent, stored)| Candidate {
+                        word: stored.id.to_string(),
+                        about: about(agent, &stored.words),
+                    })
+                    .collect()
             }
             Offers::Specs => documents(|project| project.specs().unwrap_or_default()),
             Offers::Plans => documents(|project| project.plans().unwrap_or_default()),
-            Offers::Keys => KEYS.iter().map(|key| Candidate { word: key.name.into(), about: about(key).into() }).collect(),
+            Offers::Keys => {
+                KEYS.iter().map(|key| Candidate { word: key.name.into(), about: about(key).into() }).collect()
+            }
             Offers::ValuesOfKey => {
                 let key = KEYS.iter().find(|known| known.name == key);
                 key.map(|key| key.words(&agents(&layers()))).unwrap_or_default().into_iter().map(bare).collect()

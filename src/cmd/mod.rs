@@ -14,7 +14,6 @@ mod export;
 mod format_check;
 mod init;
 mod integrate;
-mod last;
 mod manual;
 mod open;
 mod prompts;

@@ -59,14 +59,14 @@ impl Candidate {
 }
 
 /// The names that only the configuration and the files of a moment can tell.
-pub trait Names {
+pub trait LiveNames {
     /// The candidates for a kind of names. `key`: the word before, for the values of a key.
     fn names(&self, offers: Offers, key: &str) -> Vec<Candidate>;
 }
 
 /// The completions for the word that follows the words `before`, one line each: a word, a tab and its description, or
 /// `:files` or `:folders`.
-pub fn lines(commands: &[Command], names: &dyn Names, word: &str, before: &[String]) -> String {
+pub fn lines(commands: &[Command], names: &dyn LiveNames, word: &str, before: &[String]) -> String {
     let (flag, typed) = match word.split_once('=').filter(|(flag, _)| flag.starts_with("--")) {
         Some((flag, typed)) => (Some(flag), typed),
         None => (None, word),
@@ -95,7 +95,7 @@ enum Offered {
 }
 
 /// `word`: the word to complete, with the flag in it if it has the form `--flag=value`.
-fn offered(commands: &[Command], names: &dyn Names, word: (&str, Option<&str>), before: &[String]) -> Offered {
+fn offered(commands: &[Command], names: &dyn LiveNames, word: (&str, Option<&str>), before: &[String]) -> Offered {
     let nothing = Offered::Words(Vec::new());
     let Some((first, rest)) = before.split_first() else {
         let general = [Candidate::new("--help", "show help"), Candidate::new("--version", "show the version")];
@@ -152,7 +152,7 @@ fn spellings(flag: &Flag) -> impl Iterator<Item = String> + use<> {
 }
 
 /// The completions for a command's word behind the words of `path`.
-fn place(commands: &[Command], names: &dyn Names, command: &Command, path: &[&str]) -> Offered {
+fn place(commands: &[Command], names: &dyn LiveNames, command: &Command, path: &[&str]) -> Offered {
     match (command.words, path) {
         (Words::Free(_, offers), []) if !command.below.is_empty() => {
             let below = command.below.iter().map(|below| Candidate::new(below.last_word(), below.text.about)).collect();
@@ -179,7 +179,7 @@ fn place(commands: &[Command], names: &dyn Names, command: &Command, path: &[&st
     }
 }
 
-fn live(commands: &[Command], names: &dyn Names, offers: Offers, key: &str) -> Offered {
+fn live(commands: &[Command], names: &dyn LiveNames, offers: Offers, key: &str) -> Offered {
     match offers {
         Offers::Nothing => Offered::Words(Vec::new()),
         Offers::Files => Offered::Files,

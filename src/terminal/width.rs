@@ -195,9 +195,16 @@ mod tests {
 
     #[test]
     fn a_cut_or_wrapped_text_never_exceeds_its_columns() {
-        for text in
-            ["plain text", "漢字かな交じり文", "é\u{301}è", "👩‍👩‍👧 family👩‍👩‍👧", "→ ✓ done", "", "a漢b漢", "❤\u{fe0f}❤\u{fe0f}👍🏽"]
-        {
+        for text in [
+            "plain text",
+            "漢字かな交じり文",
+            "é\u{301}è",
+            "👩‍👩‍👧 family👩‍👩‍👧",
+            "→ ✓ done",
+            "",
+            "a漢b漢",
+            "❤\u{fe0f}❤\u{fe0f}👍🏽",
+        ] {
             for limit in 0..24 {
                 let cut = cut(text, limit);
                 assert!(columns(&cut) <= limit, "{cut:?} in {limit}");

@@ -8,7 +8,6 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use spektacular::cli::command::Command as Row;
 use spektacular::cli::row::HELP;
 use spektacular::cli::{self, Request};
 use spektacular::cmd::{COMMANDS, command};

@@ -54,7 +54,6 @@ fn many_events_take_no_more_memory_than_a_tenth_of_them() {
     assert!(early > 0 && late < early + GROWTH_KIB, "{early} KiB, then {late} KiB");
 }
 
-
 /// The number of times that the process's threads went to sleep. `None`: a thread does not sleep now.
 fn sleeps(pid: u32) -> Option<u64> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();

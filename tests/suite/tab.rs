@@ -40,14 +40,18 @@ fn completes(shell: &str, start: &str, setup: &str) {
         .file("work/.spektacular/plans/quick-start/plan.md", "")
         .file("work/plan.md", "")
         .file("work/folder/file", "")
-        .script("bin/spektacular", &format!("case $1 in\n__complete) exec '{PROGRAM}' \"$@\" ;;\n*) echo \"[$*]\" ;;\nesac"))
+        .script(
+            "bin/spektacular",
+            &format!("case $1 in\n__complete) exec '{PROGRAM}' \"$@\" ;;\n*) echo \"[$*]\" ;;\nesac"),
+        )
         .shell(&format!("\"$@\" >\"$HOME/script\" && exec {start}"))
         .at_terminal(&["completions", shell]);
     // The output differs from the shell's echo of this line.
     person.types(&format!("{setup}; echo re''ady\n"));
     person.waits_for("ready");
     for (line, wanted) in ROWS {
-        person.types(&format!("{line}\t\n"));
+        // Where elvish quotes the word, the first Enter only accepts it.
+        person.types(&format!("{line}\t\n\n"));
         person.waits_for(wanted);
     }
     person.types("exit\n");
