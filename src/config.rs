@@ -33,7 +33,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueOrigin {
     /// The default.
@@ -47,7 +46,6 @@ pub enum ValueOrigin {
 }
 
 impl ValueOrigin {
-    /// The origin in one word.
     pub fn word(&self) -> &'static str {
         match self {
             ValueOrigin::BuiltIn => "built-in",
@@ -67,12 +65,10 @@ impl ValueOrigin {
     }
 }
 
-/// A value with its origin.
 #[derive(Clone, Debug)]
 pub struct Value {
     /// The JSON as written.
     pub raw: Box<RawValue>,
-    /// The origin.
     pub origin: ValueOrigin,
     /// The line in the file, from 1.
     pub line: Option<usize>,
@@ -418,9 +414,7 @@ fn options(layer: &Layer, folder: Option<&Path>) -> Options {
 /// A file that can be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// The user's.
     User,
-    /// The project's.
     Project,
 }
 

@@ -65,7 +65,6 @@ pub enum Keeper {
     Agent,
     /// The run, by what the agent reports.
     Run,
-    /// Nobody.
     Nobody,
 }
 

@@ -81,7 +81,6 @@ pub enum Program {
 /// The command that starts an agent, before its driver adds anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// The program.
     pub program: Program,
     /// The arguments before the driver's own.
     pub args: Vec<String>,
@@ -149,7 +148,6 @@ pub struct AskKey(pub String);
 /// An action or message of an agent, in terms that all agents share. The keys (`message`, `call`, `parent`) are the
 /// driver's own names, unique in a run; frames never show them.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the names say what the other fields are")]
 pub enum AgentEvent {
     /// The agent reported its session.
     Session {
@@ -230,7 +228,6 @@ pub enum AgentEvent {
     AskWithdrawn { key: AskKey },
     /// The agent itself refused a result that the model gave with our tool, and told the model.
     ResultRefused(Mismatch),
-    /// The agent is retrying.
     Retrying {
         /// A line for people, in our own words.
         text: Text,
@@ -250,7 +247,6 @@ pub enum AgentEvent {
 pub enum TurnOver {
     /// The turn ended with a result.
     Completed {
-        /// The final answer.
         answer: text::FinalAnswer,
         /// The structured result.
         structured: Option<Json>,
@@ -264,7 +260,6 @@ pub enum TurnOver {
 }
 
 impl TurnOver {
-    /// A completed turn with this answer.
     pub(crate) fn completed(answer: impl Into<text::FinalAnswer>) -> TurnOver {
         TurnOver::Completed { answer: answer.into(), structured: None, stop: StopReason::EndTurn }
     }

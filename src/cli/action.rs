@@ -43,7 +43,6 @@ pub struct Word {
 /// An action as help and completions show it.
 #[derive(Clone, Copy, Debug)]
 pub struct Action {
-    /// The name.
     pub name: &'static str,
     /// One line for help.
     pub about: &'static str,

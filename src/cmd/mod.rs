@@ -114,7 +114,6 @@ pub fn no_room() -> u8 {
     complain(&crate::engine::no_thread())
 }
 
-/// The command with this name.
 pub fn command(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.is_named(name))
 }

@@ -11,7 +11,6 @@ pub const ARGUMENT: &str = "__complete";
 
 /// The supported shells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Shell {
     Bash,
     Zsh,

@@ -113,7 +113,6 @@ pub const EXIT_UNDELIVERED: u8 = 74;
 /// A failure: a code, a sentence that says what to do, and details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The code.
     pub code: Code,
     /// One sentence for a person, in our own words.
     pub message: String,
@@ -137,7 +136,6 @@ pub struct Failure {
     pub violations: Option<Box<Mismatches>>,
 }
 
-/// The failure of a phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhaseFailure {
     /// The phase's id, such as `P1`.

@@ -72,7 +72,6 @@ impl Held {
     }
 }
 
-/// A run.
 pub struct Run {
     phase: Phase,
     on_eof: OnEof,
@@ -186,7 +185,6 @@ impl Run {
         self.late.as_ref()
     }
 
-    /// Whether the question with this id is open.
     pub fn is_open(&self, question_id: &QuestionId) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.questions.book.find(question_id).is_some())
     }

@@ -36,7 +36,6 @@ pub(super) struct Described {
     pub(super) parent: Option<CallKey>,
 }
 
-/// A call that ended.
 pub(super) struct EndedCall {
     pub(super) progress: Progress,
     /// The tool, as the agent knows it.

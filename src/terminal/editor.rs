@@ -70,7 +70,6 @@ pub(super) struct KeyEffect {
     pub(super) end: Option<AnswerEnd>,
 }
 
-/// The end of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AnswerEnd {
     /// Enter, with the text.

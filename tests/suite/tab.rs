@@ -25,7 +25,7 @@ const ROWS: [(&str, &str); 14] = [
     ("spektacular open --session ses", "[open --session ses_7]"),
     ("spektacular implement quick", "[implement quick-start]"),
     ("spektacular implement ./pl", "[implement ./plan.md]"),
-    ("spektacular adhoc -C fold", "[adhoc -C folder/]"),
+    ("spektacular adhoc -C fold", "[adhoc -C folder"),
 ];
 
 /// `start` runs the shell without the user's files. `setup` prepares it to complete.
