@@ -34,7 +34,7 @@ fn completes(shell: &str, start: &str, setup: &str) {
     if !["/usr/bin", "/bin"].iter().any(|folder| Path::new(folder).join(shell).exists()) {
         return not_checked(&format!("a real Tab in {shell}"), "it is not installed");
     }
-    let mut person = Case::new()
+    let case = Case::new()
         .file("home/.config/spektacular/config.json", r#"{"agents":{"mine":{"driver":"acp","command":"mine"}}}"#)
         .file("work/.spektacular/local/sessions/mine", "ses_7\t1\tit's [a] \"$(touch hacked)\" `touch hacked`: \\n;\n")
         .file("work/.spektacular/plans/quick-start/plan.md", "")
@@ -43,9 +43,10 @@ fn completes(shell: &str, start: &str, setup: &str) {
         .script(
             "bin/spektacular",
             &format!("case $1 in\n__complete) exec '{PROGRAM}' \"$@\" ;;\n*) echo \"[$*]\" ;;\nesac"),
-        )
-        .shell(&format!("\"$@\" >\"$HOME/script\" && exec {start}"))
-        .at_terminal(&["completions", shell]);
+        );
+    let hacked = case.path("work/hacked");
+    let mut person =
+        case.shell(&format!("\"$@\" >\"$HOME/script\" && exec {start}")).at_terminal(&["completions", shell]);
     // The output differs from the shell's echo of this line.
     person.types(&format!("{setup}; echo re''ady\n"));
     person.waits_for("ready");
@@ -54,6 +55,7 @@ fn completes(shell: &str, start: &str, setup: &str) {
         person.types(&format!("{line}\t\n\n"));
         person.waits_for(wanted);
     }
+    assert!(!hacked.exists(), "a description was evaluated");
     person.types("exit\n");
     assert_eq!(person.ends().0, 0);
 }
