@@ -45,7 +45,7 @@ mod recent;
 pub mod registry;
 mod reply;
 pub(crate) mod result;
-mod rpc;
+pub(crate) mod rpc;
 mod said;
 pub mod text;
 mod title;
