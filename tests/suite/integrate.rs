@@ -38,7 +38,11 @@ fn the_plugin_is_written_with_the_configuration_for_this_machine() {
     let server = &acp["plugins"]["entries"]["acpx"]["config"]["agents"]["spektacular"];
     assert_eq!((&server["command"], &server["args"][2]), (program, &"claude".into()));
     let help = case.run(&[server["args"][0].as_str().unwrap(), "--help"]);
-    assert!(help.code == Some(0) && help.out.contains("--agent"), "the command of the configuration exists: {}", help.err);
+    assert!(
+        help.code == Some(0) && help.out.contains("--agent"),
+        "the command of the configuration exists: {}",
+        help.err
+    );
     assert!(did.out.contains("OpenClaw's default allows every command and every edit of this agent without asking."));
     assert!(did.out.contains("openclaw plugins inspect spektacular --runtime --json"));
 }
