@@ -23,6 +23,7 @@ use crate::protocol::failure::Failure;
 use crate::protocol::words::Warning;
 use crate::run::{Event, Origin};
 use crossbeam_channel::{Receiver, Select, Sender, at, bounded, never, select_biased};
+use signal_hook::consts::SIGINT;
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -381,6 +382,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     fn signal(&mut self, signal: Signal) {
         match signal {
+            Signal::Stop(SIGINT) => self.conductor.interrupted(SIGINT),
             Signal::Stop(number) => self.conductor.signalled(number),
             Signal::Suspend => {
                 let leave = self.conductor.leave();

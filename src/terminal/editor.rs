@@ -1,4 +1,6 @@
-//! The text that a person types as an answer, key by key. Pure: it turns keys into a text and into the echo of it.
+//! The text that a person types as an answer or a prompt, key by key. Pure: it turns keys into a text and into the echo
+//! of it. A line-editing library does not fit: those own the terminal and block until Enter, while here one loop also
+//! waits for the agent, whose output appears above the line that is being typed.
 //!
 //! The terminal itself cuts a line at 4,096 bytes and ends an answer at the first line break of a pasted text, so its
 //! line mode is off while a question is open. A paste comes between two marks (bracketed paste) and never ends the
@@ -8,8 +10,15 @@ use super::width;
 use crate::clean::is_bidi_control;
 use crate::protocol::limits::INBOUND_LINE_BYTES;
 
+const CTRL_A: u8 = 1;
+const CTRL_B: u8 = 2;
 const CTRL_D: u8 = 4;
+const CTRL_E: u8 = 5;
+const CTRL_F: u8 = 6;
 const CTRL_H: u8 = 8;
+const CTRL_K: u8 = 11;
+const CTRL_N: u8 = 14;
+const CTRL_P: u8 = 16;
 const CTRL_U: u8 = 21;
 const CTRL_W: u8 = 23;
 const ESCAPE: u8 = 27;
@@ -23,10 +32,18 @@ const SEQUENCE_BYTES_MAX: usize = 32;
 const AGAIN_CHARS: usize = 1000;
 const AGAIN_LINES: usize = 10;
 
+/// The maximum number of earlier texts that the arrow keys bring back.
+const HISTORY: usize = 100;
+
 /// The text so far.
 #[derive(Debug, Default)]
 pub(super) struct Editor {
+    /// The text before the cursor.
     text: Vec<u8>,
+    /// The text behind the cursor, its last byte first. Empty unless the cursor can move.
+    behind: Vec<u8>,
+    /// The earlier texts, if the cursor can move. Then the owner draws the text, and the echo means nothing.
+    history: Option<History>,
     /// The bytes of `text` that were echoed.
     echoed: usize,
     /// The columns of the echo in the last line.
@@ -34,6 +51,28 @@ pub(super) struct Editor {
     keys: Keys,
     /// Whether the last byte was a CR, so that an LF right behind it means nothing.
     after_cr: bool,
+}
+
+/// The earlier texts.
+#[derive(Debug, Default)]
+struct History {
+    texts: Vec<String>,
+    /// The text that the arrow keys brought back, and the unfinished text that it replaced.
+    recalled: Option<(usize, String)>,
+}
+
+/// A key that moves the cursor, or that depends on its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Move {
+    Left,
+    Right,
+    WordLeft,
+    WordRight,
+    Home,
+    End,
+    Up,
+    Down,
+    Delete,
 }
 
 /// The reading of keys.
@@ -81,13 +120,44 @@ pub(super) enum AnswerEnd {
 }
 
 impl Editor {
+    /// An empty text with a cursor that moves, and with a history.
+    pub(super) fn with_history() -> Editor {
+        Editor { history: Some(History::default()), ..Editor::default() }
+    }
+
+    /// Whether nothing is typed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.behind.is_empty()
+    }
+
+    /// The text before and behind the cursor, cut to the part around it.
+    pub(super) fn around(&self) -> (String, String) {
+        let from = self.text.len().saturating_sub(AGAIN_CHARS);
+        let from = (from..self.text.len()).find(|at| self.text[*at] & 0xc0 != 0x80).unwrap_or(from);
+        let behind: Vec<u8> = self.behind.iter().rev().take(AGAIN_CHARS).copied().collect();
+        let end = (0..=behind.len()).rev().find(|at| std::str::from_utf8(&behind[..*at]).is_ok()).unwrap_or_default();
+        let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (lossy(&self.text[from..]), lossy(&behind[..end]))
+    }
+
+    /// Drops the text.
+    pub(super) fn clear(&mut self) {
+        let history = self.history.take().map(|history| History { recalled: None, ..history });
+        *self = Editor { history, ..Editor::default() };
+    }
+
+    fn whole(&self) -> String {
+        let all: Vec<u8> = self.text.iter().chain(self.behind.iter().rev()).copied().collect();
+        String::from_utf8_lossy(&all).into_owned()
+    }
+
     /// Takes keys that arrived together. Keys behind the end of the answer are dropped.
     pub(super) fn take(&mut self, keys: &[u8], face: Face) -> KeyEffect {
         let mut effect = KeyEffect::default();
         for (at, key) in keys.iter().enumerate() {
             let is_last = keys[at + 1..].iter().all(|key| *key == b'\n' && keys[at] == b'\r');
             effect.end = self.key(*key, is_last, face, &mut effect);
-            if effect.end.is_none() && self.text.len() > INBOUND_LINE_BYTES {
+            if effect.end.is_none() && self.text.len() + self.behind.len() > INBOUND_LINE_BYTES {
                 effect.end = Some(AnswerEnd::TooLong);
             }
             if effect.end.is_some() {
@@ -99,8 +169,9 @@ impl Editor {
             self.keys = Keys::Plain;
         }
         self.echo(face, &mut effect.echo);
-        if effect.end.is_some() {
-            *self = Editor::default();
+        if let Some(end) = &effect.end {
+            self.remember(end);
+            self.clear();
         }
         effect
     }
@@ -149,22 +220,33 @@ impl Editor {
                     return None;
                 }
                 sequence.push(key);
-                self.keys = match &**sequence {
-                    PASTE_BEGINS => Keys::Paste(0),
-                    [b'[' | b'O'] => return None,
-                    [b'[', .., 0x20..0x40] if sequence.len() < SEQUENCE_BYTES_MAX => return None,
-                    _ => Keys::Plain,
-                };
+                match &**sequence {
+                    PASTE_BEGINS => self.keys = Keys::Paste(0),
+                    [b'[' | b'O'] => {}
+                    [b'[', .., 0x20..0x40] if sequence.len() < SEQUENCE_BYTES_MAX => {}
+                    whole => {
+                        let wanted = move_of(whole);
+                        self.keys = Keys::Plain;
+                        wanted.into_iter().for_each(|wanted| self.move_cursor(wanted));
+                    }
+                }
             }
             Keys::Plain => match key {
                 b'\r' | b'\n' if is_second => {}
                 b'\r' | b'\n' if is_last => {
                     self.echo(face, &mut effect.echo);
-                    let text = String::from_utf8_lossy(&self.text);
-                    return Some(AnswerEnd::Text(text.trim_end_matches('\n').to_owned()));
+                    return Some(AnswerEnd::Text(self.whole().trim_end_matches('\n').to_owned()));
                 }
                 b'\r' | b'\n' => self.text.push(b'\n'),
-                CTRL_D if self.text.is_empty() => return Some(AnswerEnd::Declined),
+                CTRL_D if self.is_empty() => return Some(AnswerEnd::Declined),
+                CTRL_D => self.move_cursor(Move::Delete),
+                CTRL_A => self.move_cursor(Move::Home),
+                CTRL_B => self.move_cursor(Move::Left),
+                CTRL_E => self.move_cursor(Move::End),
+                CTRL_F => self.move_cursor(Move::Right),
+                CTRL_K => self.behind.truncate(self.behind.len() - self.rest_of_line()),
+                CTRL_N => self.move_cursor(Move::Down),
+                CTRL_P => self.move_cursor(Move::Up),
                 ESCAPE => self.keys = Keys::Sequence(Vec::new()),
                 CTRL_H | DELETE => self.erase(self.last_char(), face, effect),
                 CTRL_W => self.erase(self.last_word(), face, effect),
@@ -175,6 +257,106 @@ impl Editor {
             },
         }
         None
+    }
+
+    /// Moves the cursor of a text with a history.
+    fn move_cursor(&mut self, wanted: Move) {
+        if self.history.is_none() {
+            return;
+        }
+        match wanted {
+            Move::Left => self.back_to(self.last_char()),
+            Move::Right => self.forward(self.next_char()),
+            Move::WordLeft => self.back_to(self.last_word()),
+            Move::WordRight => self.forward(self.next_word()),
+            Move::Home => self.back_to(self.last_line_begins()),
+            Move::End => self.forward(self.rest_of_line()),
+            Move::Delete => self.behind.truncate(self.behind.len() - self.next_char()),
+            Move::Up if self.last_line_begins() > 0 => {
+                let column = self.column();
+                self.back_to(self.last_line_begins() - 1);
+                self.back_to(self.last_line_begins());
+                self.to_column(column);
+            }
+            Move::Down if self.rest_of_line() < self.behind.len() => {
+                let column = self.column();
+                self.forward(self.rest_of_line() + 1);
+                self.to_column(column);
+            }
+            Move::Up => self.recall(|at| at.checked_sub(1)),
+            Move::Down => self.recall(|at| at.checked_add(1)),
+        }
+    }
+
+    /// Puts the text from this place on behind the cursor.
+    fn back_to(&mut self, length: usize) {
+        self.behind.extend(self.text.drain(length..).rev());
+        self.echoed = self.echoed.min(length);
+    }
+
+    /// Puts the cursor behind so many more bytes.
+    fn forward(&mut self, bytes: usize) {
+        let from = self.behind.len() - bytes;
+        self.text.extend(self.behind.drain(from..).rev());
+    }
+
+    /// The bytes of the character behind the cursor.
+    fn next_char(&self) -> usize {
+        let mut behind = self.behind.iter().rev();
+        usize::from(behind.next().is_some()) + behind.take_while(|byte| **byte & 0xc0 == 0x80).count()
+    }
+
+    /// The bytes up to the end of the next word.
+    fn next_word(&self) -> usize {
+        let is_blank = |byte: &&u8| byte.is_ascii_whitespace();
+        let blanks = self.behind.iter().rev().take_while(is_blank).count();
+        blanks + self.behind.iter().rev().skip(blanks).take_while(|byte| !is_blank(byte)).count()
+    }
+
+    /// The bytes behind the cursor in its line.
+    fn rest_of_line(&self) -> usize {
+        self.behind.iter().rev().take_while(|byte| **byte != b'\n').count()
+    }
+
+    /// The characters before the cursor in its line.
+    fn column(&self) -> usize {
+        self.text[self.last_line_begins()..].iter().filter(|byte| **byte & 0xc0 != 0x80).count()
+    }
+
+    /// Moves the cursor from the beginning of its line to this column, or to the end of a shorter line.
+    fn to_column(&mut self, column: usize) {
+        for _ in 0..column {
+            if self.rest_of_line() > 0 {
+                self.forward(self.next_char());
+            }
+        }
+    }
+
+    /// Replaces the text with an earlier or later one. `next`: the place that follows a place in the history.
+    fn recall(&mut self, next: impl Fn(usize) -> Option<usize>) {
+        let text = self.whole();
+        let Some(History { texts, recalled }) = &mut self.history else { return };
+        let at = recalled.as_ref().map_or(texts.len(), |(at, _)| *at);
+        let Some(to) = next(at).filter(|to| *to <= texts.len()) else { return };
+        let draft = recalled.take().map_or(text, |(_, draft)| draft);
+        let text = if let Some(text) = texts.get(to) {
+            *recalled = Some((to, draft));
+            text.clone()
+        } else {
+            draft
+        };
+        (self.text, self.behind, self.echoed) = (text.into_bytes(), Vec::new(), 0);
+    }
+
+    /// Adds a finished text to the history.
+    fn remember(&mut self, end: &AnswerEnd) {
+        if let (Some(History { texts, .. }), AnswerEnd::Text(text)) = (&mut self.history, end)
+            && !text.trim().is_empty()
+            && texts.last() != Some(text)
+        {
+            texts.drain(..(texts.len() + 1).saturating_sub(HISTORY));
+            texts.push(text.clone());
+        }
     }
 
     /// Adds the echo of the characters that are complete.
@@ -259,8 +441,24 @@ impl Editor {
     }
 }
 
+/// The meaning of a key's escape sequence, given without the escape character.
+fn move_of(sequence: &[u8]) -> Option<Move> {
+    Some(match sequence {
+        b"[D" | b"OD" => Move::Left,
+        b"[C" | b"OC" => Move::Right,
+        b"[A" | b"OA" => Move::Up,
+        b"[B" | b"OB" => Move::Down,
+        b"[H" | b"OH" | b"[1~" | b"[7~" => Move::Home,
+        b"[F" | b"OF" | b"[4~" | b"[8~" => Move::End,
+        b"[3~" => Move::Delete,
+        b"b" | b"[1;3D" | b"[1;5D" => Move::WordLeft,
+        b"f" | b"[1;3C" | b"[1;5C" => Move::WordRight,
+        _ => return None,
+    })
+}
+
 /// A character as the terminal shows it. A control character never acts.
-fn echo_of(c: char, indent: usize) -> String {
+pub(super) fn echo_of(c: char, indent: usize) -> String {
     match c {
         '\n' => format!("\n{}", " ".repeat(indent)),
         '\t' => " ".repeat(4),
@@ -328,6 +526,26 @@ mod tests {
         assert_eq!(text(&["\u{1b}", "y", "\r"]).as_deref(), Some("y"));
         assert_eq!(after(&["\u{4}"]).1.end, Some(AnswerEnd::Declined));
         assert_eq!(after(&["a\u{15}\u{4}"]).1.end, Some(AnswerEnd::Declined));
+    }
+
+    #[test]
+    fn a_cursor_moves_and_earlier_texts_return() {
+        let mut editor = Editor::with_history();
+        for (keys, meant) in [
+            ("two\u{1b}[H one \u{1b}[D\u{1b}[C\u{1b}[F!", " one two!"),
+            ("aéc\u{1b}[D\u{1b}[D\u{1b}[3~b", "abc"),
+            ("one two\u{1b}b\u{b}\u{1b}b\u{1b}f!", "one! "),
+            ("ab\u{1b}\rc\u{1b}[A!\u{1b}[B?", "a!b\nc?"),
+            ("\u{10}\u{10}\u{10}", "one! "),
+            ("new\u{1b}[A\u{1b}[A\u{1b}[B\u{1b}[B er", "new er"),
+            ("ab\u{1b}[D\u{4}", "a"),
+        ] {
+            let end = editor.take(format!("{keys}\r").as_bytes(), FACE).end;
+            assert_eq!(end, Some(AnswerEnd::Text(meant.into())), "{keys:?}");
+        }
+        assert_eq!(editor.take(b"x\x1b[D\x1b[C\x7f\x04", FACE).end, Some(AnswerEnd::Declined));
+        editor.take("日本\u{1b}[D".as_bytes(), FACE);
+        assert_eq!(editor.around(), ("日".into(), "本".into()));
     }
 
     #[test]
