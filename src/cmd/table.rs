@@ -36,7 +36,7 @@ pub static COMMANDS: &[Command] = &[
         words: Words::Free("[PROMPT... | -]", Offers::Nothing),
         flags: &flags::<_, { CHAT.len() }>(CHAT),
         foreign: FOREIGN,
-        runs: Runs::Adhoc,
+        runs: Runs::Chat,
         ..row("chat", &texts::CHAT, |given, words| {
             Ok(Runnable::Run(Box::new(cli::adhoc::read_chat(CHAT, given, words)?)))
         })
