@@ -71,8 +71,10 @@ pub(crate) const SPEC: &[Row<Adhoc>] =
 pub(crate) const PLAN: &[Row<Adhoc>] =
     &joined::<{ PLAN_OWN.len() }, { PLAN_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(PLAN_OWN, &LEFT_OUT);
 
-pub(crate) const IMPLEMENT: &[Row<Adhoc>] =
-    &joined::<{ IMPLEMENT_OWN.len() }, { IMPLEMENT_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(IMPLEMENT_OWN, &LEFT_OUT);
+pub(crate) const IMPLEMENT: &[Row<Adhoc>] = &joined::<
+    { IMPLEMENT_OWN.len() },
+    { IMPLEMENT_OWN.len() + ADHOC.len() - LEFT_OUT.len() },
+>(IMPLEMENT_OWN, &LEFT_OUT);
 
 const VERIFY_HELP: &str = "\
 Without it, you are asked for consent to the plan's commands before the first phase, unless --permissions allows execute.

@@ -135,8 +135,13 @@ impl Chat {
         begins
     }
 
-    pub(super) fn end(&mut self) {
+    /// Takes the end of the run. Returns the line about a prompt that is not finished.
+    pub(super) fn end(&mut self) -> String {
         self.stage = Stage::Over;
+        let (before, behind) = self.editor.around();
+        let text = before + &behind;
+        self.editor.clear();
+        if text.trim().is_empty() { String::new() } else { self.dim(&format!("  not sent: {}\n", mention(&text))) }
     }
 
     /// Forgets an unfinished key or paste.

@@ -157,7 +157,8 @@ impl TerminalFront {
         }
         self.count += u64::from(shown != Shown::default());
         (shown.lines, shown.prompt) = (width::wrap(&shown.lines, width), width::wrap(&shown.prompt, width));
-        if !shown.lines.is_empty() || !shown.prompt.is_empty() {
+        let breaks = matches!(below, Below::Typed(_)) && self.screen.is_within_text();
+        if breaks || !shown.lines.is_empty() || !shown.prompt.is_empty() {
             self.page.interrupted();
         }
         let mut chunk = self.screen.place(shown, below, width);
@@ -410,7 +411,7 @@ impl TerminalFront {
             let _ = writeln!(shown.lines, "* {title}: cancelled");
         }
         self.asking.end();
-        self.chat.iter_mut().for_each(Chat::end);
+        shown.lines.extend(self.chat.iter_mut().map(Chat::end));
         shown.lines.extend(end.workflow.iter().flat_map(|workflow| &workflow.violations).map(words::breach));
         match &end.outcome {
             // The line of a workflow is the last one, whatever its agent said.
