@@ -118,8 +118,13 @@ impl Chat {
             }
     }
 
+    /// Whether the person ended the conversation.
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing
+    }
+
     /// Whether a turn runs.
-    pub(super) fn is_working(&self) -> bool {
+    fn is_working(&self) -> bool {
         matches!(self.stage, Stage::Starting | Stage::Working)
     }
 
