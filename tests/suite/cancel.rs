@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use support::agent::{Script, bash, can_use, init};
-use support::machine::by_length;
+use support::by_length;
 use support::{Case, Outcome, Session, slack, start_line};
 
 /// The maximum time from the first stop to the exit of the program.

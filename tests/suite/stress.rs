@@ -2,7 +2,7 @@
 //! idle machine.
 
 use crate::support::agent::{Script, text};
-use crate::support::machine::by_length;
+use crate::support::by_length;
 use crate::support::{Case, Session, io, limit, procs, read, start_line};
 use serde_json::json;
 use std::fs;

@@ -15,11 +15,6 @@ pub(crate) fn limit() -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// The size of a test: `short`, or `long` where `TEST_LONG=1` asks for the long form of each test.
-pub(crate) fn by_length<T>(short: T, long: T) -> T {
-    if std::env::var_os("TEST_LONG").is_some_and(|value| value == "1") { long } else { short }
-}
-
 /// Prints what stays unchecked and why. Writes to stderr itself, since the harness hides what `eprintln!` prints in a
 /// test that passes.
 #[track_caller]
