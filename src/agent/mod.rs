@@ -45,13 +45,13 @@ mod recent;
 pub mod registry;
 mod reply;
 pub(crate) mod result;
-mod rpc;
+pub(crate) mod rpc;
 mod said;
 pub mod text;
 mod title;
 
 use self::json::Object;
-pub use self::launch::{Launch, LaunchFile};
+pub use self::launch::{FoundBy, Launch, LaunchFile};
 use self::limit::{Keeper, Limit};
 pub use self::mcp::Offered;
 pub use self::reply::{NO_USER_PROMPT, Reply};
@@ -59,6 +59,7 @@ pub use self::result::ResultWay;
 use self::title::title;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
+use crate::protocol::image::Image;
 use crate::protocol::limits::{self, ARGUMENT_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, PlanEntry, Text, ToolFacts, Usage};
 use crate::protocol::question::Asks;
@@ -427,17 +428,19 @@ pub trait Driver: Send {
         true
     }
 
-    /// Starts a further turn in the same session, after a turn that succeeded. If the process ended with that turn,
-    /// `turn.relaunch` is the next process; without one, or if the turn failed, the run is over.
-    fn follow_up(&mut self, prompt: &str, turn: &mut Turn);
+    /// Starts a further turn in the same session. The line with the prompt contains the labels of its images. If the
+    /// process ended with the last turn, `turn.relaunch` is the next process; without one, or if the turn failed, the run
+    /// is over.
+    fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn);
 
     /// Whether each turn has a process of its own.
     fn has_process_per_turn(&self) -> bool {
         false
     }
 
-    /// Passes a prompt to the agent while it works on a turn. Returns whether the agent takes it now.
-    fn steer(&mut self, _prompt: &str, _turn: &mut Turn) -> bool {
+    /// Passes a prompt to the agent while it works on a turn, like [`Driver::follow_up`]. Returns whether the agent takes
+    /// it now.
+    fn steer(&mut self, _prompt: &str, _images: &[Image], _turn: &mut Turn) -> bool {
         false
     }
 

@@ -1,6 +1,7 @@
 //! The commands, one row each in [`COMMANDS`], and their main functions. A main function takes a checked command line and
 //! returns the exit code.
 
+mod acp;
 mod adhoc;
 mod agent_check;
 mod agents;

@@ -1,14 +1,17 @@
 //! Every command: its flags, its texts, its reader and its main function.
 
 use super::{
-    agents, ask_server, config, export, format_check, init, integrate, manual, open, prompts, replay, sessions, status,
+    acp, agents, ask_server, config, export, format_check, init, integrate, manual, open, prompts, replay, sessions,
+    status,
 };
 use crate::cli::action::{Offers, actions};
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
 use crate::cli::authors::{IMPLEMENT, PLAN, SPEC};
 use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Runs, Words};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
-use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INTEGRATE, OPEN, OUTPUT, REPLAY, SESSIONS};
+use crate::cli::flags::{
+    ACP, ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INTEGRATE, OPEN, OUTPUT, REPLAY, SESSIONS,
+};
 use crate::cli::row::flags;
 use crate::cli::{self, no_words};
 use crate::help::complete::Shell;
@@ -106,6 +109,12 @@ pub static COMMANDS: &[Command] = &[
         flags: &flags::<_, { OPEN.len() }>(OPEN),
         ..row("open", &texts::OPEN, |given, words| {
             Ok(Runnable::new(cli::agents::open(OPEN, given, words)?, |typed| open::run(&typed)))
+        })
+    },
+    Command {
+        flags: &flags::<_, { ACP.len() }>(ACP),
+        ..row("acp", &texts::ACP, |given, words| {
+            Ok(Runnable::new(cli::acp::acp(ACP, given, &words)?, |typed| acp::run(&typed)))
         })
     },
     Command {

@@ -195,6 +195,18 @@ impl Failure {
         self
     }
 
+    /// An agent without credentials. `agent`: its display name. `login`: the way to log in.
+    pub fn not_logged_in(agent: &str, login: &str) -> Failure {
+        Failure::new(Code::AuthRequired, format!("{agent} is not logged in: {login}."))
+    }
+
+    /// Credentials that the provider refused, with this HTTP status if there was one. `agent`: the agent's display name.
+    /// `login`: the way to log in.
+    pub fn credentials_refused(agent: &str, login: &str, status: Option<u16>) -> Failure {
+        let message = format!("The provider refused the credentials of {agent}: {login}.");
+        Failure::new(Code::AuthRequired, message).with_status(status)
+    }
+
     /// The model does not exist, or the account may not use it. [`Failure::name_model`] adds its name.
     pub fn model_not_found() -> Failure {
         Failure::new(Code::ModelNotFound, model_not_found(""))

@@ -211,14 +211,26 @@ impl Author {
         ended.map(drop)
     }
 
+    /// Moves a link, or anything of the wrong kind, out of the place of a draft or of the finished file: it is neither,
+    /// and counts as missing. Returns whether there was one.
+    fn unblock(&self, outer: &mut Outer<'_>, path: &Path) -> Result<bool, FileProblem> {
+        let is_blocked = self.project.entry(path)?.is_some() && !self.paths.is_there(&self.project, path)?;
+        if is_blocked {
+            outer.end.kept.extend(self.project.give_way(path)?);
+        }
+        Ok(is_blocked)
+    }
+
     /// Restores the finished file if the agent changed it. If the agent did not touch the draft, its changes become the
     /// draft.
     fn put_back(&self, outer: &mut Outer<'_>, finished: &Snapshot, draft: &Snapshot) -> Result<(), FileProblem> {
         let (project, paths) = (&self.project, &self.paths);
-        let is_blocked = project.entry(&paths.finished)?.is_some() && !paths.is_there(project, &paths.finished)?;
-        if is_blocked {
-            // A link is never a draft: it gives way, and only then counts as missing.
-            outer.end.kept.extend(project.give_way(&paths.finished)?);
+        if self.unblock(outer, &paths.draft)? {
+            self.make_room()?;
+            let text = format!("{} was not written as a regular file; it was moved.", shown(&paths.draft));
+            outer.warn(Warning::UnexpectedChange, text);
+        }
+        if self.unblock(outer, &paths.finished)? {
             paths.restore(project, &paths.finished, finished)?;
             let text =
                 format!("The agent put something else in the place of {}; it was moved.", shown(&paths.finished));

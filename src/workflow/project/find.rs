@@ -37,7 +37,7 @@ impl Argument {
         let name = text.to_str().and_then(Slug::parse).map(Argument::Name);
         name.ok_or_else(|| {
             let message = format!(
-                "{what} must be a path with a `/` or `.md` in it, or a name of up to 50 lower-case letters, digits and `-`."
+                "{what} must be a path with a `/` or `.md` in it, or a name of up to 50 lower-case letters, digits, `_` and `-`."
             );
             Failure::refused_for(RefusalReason::Invalid, message)
         })

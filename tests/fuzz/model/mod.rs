@@ -209,6 +209,7 @@ fn told(effect: Effect) -> Option<Seen> {
         Effect::Stop(Method::Kill) => Seen::Kill,
         Effect::RunId(_)
         | Effect::FrameLimit(_)
+        | Effect::Attach(_)
         | Effect::Said { .. }
         | Effect::Hurry
         | Effect::Diagnose(_)
