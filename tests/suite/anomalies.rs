@@ -3,7 +3,6 @@
 //! simulated time. The invariants of every run hold, and the outcome follows the protocol.
 
 use crate::playback;
-use crate::support::machine::by_length;
 
 use playback::case::{self, Case};
 use playback::invariants;
