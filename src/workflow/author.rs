@@ -2,7 +2,6 @@
 
 use super::conversation::{Conversation, Terms};
 use super::draft::{DraftPaths, Snapshot};
-use super::last_session::LastSession;
 use super::lock::{Lock, make_local};
 use super::name::Slug;
 use super::observer::BlockedMarker;
@@ -14,8 +13,10 @@ use super::slip;
 use super::stop::Stop;
 use super::violation::{Rule, Violation};
 use crate::protocol::failure::Code;
+use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::{Artifact, Body, Text};
 use crate::protocol::words::{Action, PlanStatus, Warning, WorkflowKind};
+use crate::sessions::{SessionFile, Stored};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -182,7 +183,8 @@ impl Author {
         first: &SessionPrompt,
         again: Option<SessionPrompt>,
     ) -> Result<(), Stop> {
-        let place = LastSession::of(self.kind, &self.name, &outer.agent().name);
+        let place =
+            SessionFile::of_document(self.project.folder(), self.kind, &self.name.to_string(), &outer.agent().name);
         let judge = DraftPermit {
             project: self.project.folder().to_owned(),
             draft: self.project.folder().join(&self.paths.draft),
@@ -196,14 +198,15 @@ impl Author {
             }
             None => {
                 let known = place.as_ref().filter(|_| self.resumes && outer.can_resume());
-                match known.and_then(|place| place.id(&self.project)) {
+                match known.and_then(SessionFile::id) {
                     Some(id) => conversation.resume(outer, id, first.clone(), || first.clone(), &terms),
                     None => conversation.begin(outer, first.clone(), &terms),
                 }
             }
         };
-        if let (Some(place), Some(id)) = (&place, outer.session_id()) {
-            place.keep(&self.project, id);
+        if let (Some(place), Some(id)) = (&place, outer.session_id().and_then(|id| SessionId::stored(id))) {
+            // Without it, the next run begins a new session.
+            let _ = place.keep(&Stored::now(&id, ""));
         }
         ended.map(drop)
     }

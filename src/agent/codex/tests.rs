@@ -358,3 +358,22 @@ fn a_command_is_shown_from_its_first_word_unless_that_is_a_shell() {
         assert_eq!(super::items::whole_command(&crate::agent::json::Object::parse(&item).unwrap()), shown);
     }
 }
+
+#[test]
+fn a_mode_is_given_with_the_threads_model() {
+    let launched = |mode: &str| {
+        let mut codex = Codex::new(Base::command("codex"));
+        let options = Options { mode: Some(mode.into()), effort: Some("high".into()), ..Options::default() };
+        let launch = codex.launch(&options.resolve("x".into(), "codex".into(), "/w".into()), &mut Turn::default());
+        launch.map(|_| codex)
+    };
+    let mut codex = launched("plan").unwrap();
+    told(&mut codex, r#"{"id":1,"result":{"userAgent":"x/1.2.3 (y)"}}"#);
+    told(&mut codex, r#"{"id":2,"result":{"account":null,"requiresOpenaiAuth":false}}"#);
+    let turn = told(&mut codex, r#"{"id":3,"result":{"thread":{"id":"t"},"model":"m"}}"#);
+    let wanted = r#""collaborationMode":{"mode":"plan","settings":{"developer_instructions":null,"model":"m","reasoning_effort":"high"}}"#;
+    assert!(turn.send[0].contains(wanted), "{}", turn.send[0]);
+    let failure = launched("heron").err().unwrap();
+    assert_eq!(failure.code, Code::InvalidRequest);
+    assert!(failure.message.ends_with("Its modes are: default, plan."), "{}", failure.message);
+}
