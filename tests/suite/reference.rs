@@ -472,7 +472,7 @@ fn the_table_of_agents_matches_their_drivers() {
     let fields = [
         ("model", "\"m\""),
         ("effort", "\"high\""),
-        ("mode", "\"m\""),
+        ("mode", "\"plan\""),
         ("system_prompt", "\"s\""),
         ("add_dirs", "[\"d\"]"),
         ("mcp_servers", server),

@@ -7,6 +7,8 @@ use crate::protocol::json::to_line;
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
 use crate::protocol::words::Level;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// Settings for every run. `-c features.X=false` only warns about an unknown feature, whereas `--disable X` fails.
@@ -89,8 +91,35 @@ pub(super) const FOLLOWS: &[&str] = &["model", "effort", "mode", "system_prompt"
 /// Codex's collaboration modes.
 const MODES: [&str; 2] = ["default", "plan"];
 
+/// The parameters of `turn/start`. The schema keeps the order of its properties, in which the model writes them.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TurnStart {
+    input: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collaboration_mode: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<Box<RawValue>>,
+    thread_id: Option<String>,
+}
+
+/// A turn with this text and these images. `model`: the thread's model.
+pub(super) fn turn(
+    settings: &Settings,
+    (text, images): (&str, &[Image]),
+    thread_id: Option<String>,
+    model: Option<&str>,
+) -> TurnStart {
+    TurnStart {
+        input: input(text, images),
+        collaboration_mode: mode(settings, model),
+        output_schema: schema(settings).map(OutputSchema::of_objects),
+        thread_id,
+    }
+}
+
 /// The mode for `turn/start`, with Codex's own instructions for it. `model`: the thread's model.
-pub(super) fn mode(settings: &Settings, model: Option<&str>) -> Option<Value> {
+fn mode(settings: &Settings, model: Option<&str>) -> Option<Value> {
     let mode = settings.mode.as_ref()?;
     let own = json!({"model": model?, "reasoning_effort": settings.effort, "developer_instructions": null});
     Some(json!({"mode": mode, "settings": own}))
@@ -161,7 +190,7 @@ fn ask_user() -> Value {
 }
 
 /// The input of a turn. Codex reads the images itself.
-pub(super) fn input(text: &str, images: &[Image]) -> Value {
+fn input(text: &str, images: &[Image]) -> Value {
     let images = images.iter().map(|image| json!({"type": "localImage", "path": image.path.to_string_lossy()}));
     images.chain([json!({"type": "text", "text": text, "text_elements": []})]).collect()
 }

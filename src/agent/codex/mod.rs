@@ -33,11 +33,9 @@ use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
-use crate::protocol::schema::OutputSchema;
 use crate::protocol::words::{McpTransport, QuestionKind};
 use serde::Serialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -75,18 +73,6 @@ pub(crate) struct Codex {
 
 const START: &str = "turn/start";
 
-/// The parameters of [`START`]. The schema keeps the order of its properties, in which the model writes them.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TurnStart {
-    input: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    collaboration_mode: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<Box<RawValue>>,
-    thread_id: Option<String>,
-}
-
 impl Codex {
     /// Creates a driver for the agent that `base` starts.
     pub(crate) fn new(base: Base) -> Codex {
@@ -118,13 +104,8 @@ impl Codex {
 
     /// Sends the user's message: as a new turn, or into the running one.
     fn say(&mut self, text: &str, images: &[Image], turn: &mut Turn) {
-        let settings = self.settings.as_ref();
-        let params = TurnStart {
-            input: launch::input(text, images),
-            collaboration_mode: settings.and_then(|settings| launch::mode(settings, self.model.as_deref())),
-            output_schema: settings.and_then(|settings| launch::schema(settings)).map(OutputSchema::of_objects),
-            thread_id: self.thread.clone(),
-        };
+        let Some(settings) = &self.settings else { return };
+        let params = launch::turn(settings, (text, images), self.thread.clone(), self.model.as_deref());
         let line = self.request(START, &params);
         turn.send.push(line);
     }
