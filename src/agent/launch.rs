@@ -9,7 +9,6 @@ use crate::protocol::request::Seconds;
 /// The process of an agent, and the lines to write to it first.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The program.
     pub program: Program,
     /// The program's arguments.
     pub args: Vec<String>,

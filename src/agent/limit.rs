@@ -76,7 +76,6 @@ pub enum Keeper {
     Agent,
     /// The run, by what the agent reports.
     Run,
-    /// Nobody.
     Nobody,
 }
 

@@ -38,6 +38,7 @@ use super::{
     TurnOver, Wants, ask_user, result, without_effect,
 };
 use crate::protocol::failure::Failure;
+use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::OutputSchema;
@@ -60,6 +61,8 @@ pub(crate) struct Acp {
     version: Option<String>,
     /// Whether the agent can resume a session. `None`: not known yet.
     resumes: Option<bool>,
+    /// Whether the agent takes images. `None`: not known yet.
+    takes_images: Option<bool>,
     /// The number of our requests so far.
     requests: u64,
     /// The number of the request whose response we expect.
@@ -112,6 +115,7 @@ impl Acp {
             session: String::new(),
             version: None,
             resumes: None,
+            takes_images: None,
             requests: 0,
             waiting: 0,
             pending: OpenRequests::default(),
@@ -264,9 +268,8 @@ impl Driver for Acp {
         }
     }
 
-    /// Whether the agent really does is known after the handshake.
     fn takes_images(&self) -> bool {
-        true
+        self.takes_images != Some(false)
     }
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
@@ -340,8 +343,8 @@ impl Driver for Acp {
         turn.send.push(rpc::result(&key.0, &pending.respond(replies)));
     }
 
-    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
-        self.prompt(prompt, &[], turn);
+    fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) {
+        self.prompt(prompt, images, turn);
     }
 
     fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {

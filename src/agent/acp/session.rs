@@ -174,7 +174,8 @@ impl Acp {
         let (resumes, forks) = (can("resume"), can("fork"));
         self.resumes = Some(loads || resumes);
         let prompts = abilities.as_ref().and_then(|a| a.object("promptCapabilities"));
-        if !self.start.images.is_empty() && prompts.and_then(|prompts| prompts.bool("image")) != Some(true) {
+        self.takes_images = Some(prompts.and_then(|prompts| prompts.bool("image")) == Some(true));
+        if !self.start.images.is_empty() && self.takes_images == Some(false) {
             return self.fail(takes_no_images(&self.start.agent), turn);
         }
         let transports = abilities.as_ref().and_then(|abilities| abilities.object("mcpCapabilities"));

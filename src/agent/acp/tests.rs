@@ -167,7 +167,7 @@ fn a_prompt_is_a_command_only_on_request() {
         let mut driver = in_a_turn(&GEMINI);
         driver.wants.raw_prompt = raw;
         let mut turn = Turn::default();
-        driver.follow_up(prompt, &mut turn);
+        driver.follow_up(prompt, &[], &mut turn);
         assert_eq!(sent(&turn)[0]["params"]["prompt"][0]["text"], wanted);
     }
 }

@@ -91,35 +91,8 @@ pub(super) const FOLLOWS: &[&str] = &["model", "effort", "mode", "system_prompt"
 /// Codex's collaboration modes.
 const MODES: [&str; 2] = ["default", "plan"];
 
-/// The parameters of `turn/start`. The schema keeps the order of its properties, in which the model writes them.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct TurnStart {
-    input: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    collaboration_mode: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<Box<RawValue>>,
-    thread_id: Option<String>,
-}
-
-/// A turn with this text and these images. `model`: the thread's model.
-pub(super) fn turn(
-    settings: &Settings,
-    (text, images): (&str, &[Image]),
-    thread_id: Option<String>,
-    model: Option<&str>,
-) -> TurnStart {
-    TurnStart {
-        input: input(text, images),
-        collaboration_mode: mode(settings, model),
-        output_schema: schema(settings).map(OutputSchema::of_objects),
-        thread_id,
-    }
-}
-
 /// The mode for `turn/start`, with Codex's own instructions for it. `model`: the thread's model.
-fn mode(settings: &Settings, model: Option<&str>) -> Option<Value> {
+pub(super) fn mode(settings: &Settings, model: Option<&str>) -> Option<Value> {
     let mode = settings.mode.as_ref()?;
     let own = json!({"model": model?, "reasoning_effort": settings.effort, "developer_instructions": null});
     Some(json!({"mode": mode, "settings": own}))
@@ -189,8 +162,23 @@ fn ask_user() -> Value {
     })
 }
 
+/// The method that begins a turn.
+pub(super) const START: &str = "turn/start";
+
+/// The parameters of [`START`]. The schema keeps the order of its properties, in which the model writes them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TurnStart {
+    pub(super) input: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) collaboration_mode: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) output_schema: Option<Box<RawValue>>,
+    pub(super) thread_id: Option<String>,
+}
+
 /// The input of a turn. Codex reads the images itself.
-fn input(text: &str, images: &[Image]) -> Value {
+pub(super) fn input(text: &str, images: &[Image]) -> Value {
     let images = images.iter().map(|image| json!({"type": "localImage", "path": image.path.to_string_lossy()}));
     images.chain([json!({"type": "text", "text": text, "text_elements": []})]).collect()
 }

@@ -18,6 +18,7 @@ pub(crate) use self::native::NATIVE;
 
 use self::ask::CodexRequest;
 use self::items::{Items, Spot};
+use self::launch::START;
 use super::hash::hash;
 use super::header_variables;
 use super::json::{Index, Object, Raw};
@@ -33,6 +34,7 @@ use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
+use crate::protocol::schema::OutputSchema;
 use crate::protocol::words::{McpTransport, QuestionKind};
 use serde::Serialize;
 use serde_json::json;
@@ -69,9 +71,9 @@ pub(crate) struct Codex {
     said: Option<String>,
     /// Whether the agent was told to stop or leave.
     leaving: bool,
+    /// Whether to stop the turn that was requested and has not begun.
+    stops_next: bool,
 }
-
-const START: &str = "turn/start";
 
 impl Codex {
     /// Creates a driver for the agent that `base` starts.
@@ -93,6 +95,7 @@ impl Codex {
             totals: RecentMap::default(),
             said: None,
             leaving: false,
+            stops_next: false,
         }
     }
 
@@ -104,8 +107,13 @@ impl Codex {
 
     /// Sends the user's message: as a new turn, or into the running one.
     fn say(&mut self, text: &str, images: &[Image], turn: &mut Turn) {
-        let Some(settings) = &self.settings else { return };
-        let params = launch::turn(settings, (text, images), self.thread.clone(), self.model.as_deref());
+        let settings = self.settings.as_ref();
+        let params = launch::TurnStart {
+            input: launch::input(text, images),
+            collaboration_mode: settings.and_then(|settings| launch::mode(settings, self.model.as_deref())),
+            output_schema: settings.and_then(|settings| launch::schema(settings)).map(OutputSchema::of_objects),
+            thread_id: self.thread.clone(),
+        };
         let line = self.request(START, &params);
         turn.send.push(line);
     }
@@ -210,7 +218,7 @@ impl Codex {
             self.items.answer = None;
             self.running = id;
         }
-        if self.leaving {
+        if self.leaving || std::mem::take(&mut self.stops_next) {
             self.stop_turn(turn);
         }
     }
@@ -484,26 +492,34 @@ impl Driver for Codex {
         turn.send.push(rpc::result(&key.0, &pending.respond(replies)));
     }
 
-    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
-        self.say(prompt, &[], turn);
+    fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) {
+        self.say(prompt, images, turn);
     }
 
     /// A turn that begins while another one runs is added to that one.
-    fn steer(&mut self, prompt: &str, turn: &mut Turn) -> bool {
+    fn steer(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) -> bool {
         let runs = self.running.is_some();
         if runs {
-            self.say(prompt, &[], turn);
+            self.say(prompt, images, turn);
         }
         runs
     }
 
     fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
+        if self.held.take().is_some() {
+            // Codex has ended the turn, and only a question in a message is open.
+            self.pending.retain(|_, (_, pending)| !matches!(pending, CodexRequest::Async(_)));
+            turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
+            return true;
+        }
         let runs = self.running.is_some();
-        self.stop_turn(turn);
+        let starts = self.requests.values().any(|method| *method == START);
         if runs {
+            self.stop_turn(turn);
             self.clean_terminals(turn);
         }
-        runs
+        self.stops_next = starts && !runs;
+        runs || starts
     }
 
     fn interrupt(&mut self, turn: &mut Turn) {
