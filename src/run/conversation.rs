@@ -274,8 +274,8 @@ impl Live {
         }
         let due = Some(self.now + INTERRUPT_LIMIT);
         self.turns.current.state = TurnState::Stopping { why, due, with_process: false };
-        self.withdraw(None);
         self.status(Status::Cancelling, "Cancelling the turn", reply_to);
+        self.withdraw(None);
         let mut turn = Turn::default();
         let stays = self.agent.driver.interrupt_turn(&mut turn);
         self.turn(turn);
