@@ -65,7 +65,7 @@ impl Live {
             self.prompt_is(number, PromptState::Sent, reply_to);
             return self.begin_turn(prompt);
         }
-        if now && matches!(self.turns.current.state, TurnState::Running) && self.steered(&prompt) {
+        if now && self.turns.is_running() && self.steered(&prompt) {
             return self.prompt_is(number, PromptState::Sent, reply_to);
         }
         self.turns.waiting.push_back(prompt);
@@ -265,7 +265,7 @@ impl Live {
 
     /// Interrupts the running turn of a conversation. The agent stays.
     fn interrupt_turn(&mut self, why: StopCause, reply_to: Option<InboundId>) {
-        if !matches!(self.turns.current.state, TurnState::Running) || self.end.ending.is_some() {
+        if !self.turns.is_running() || self.end.ending.is_some() {
             return;
         }
         match why {

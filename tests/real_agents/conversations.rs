@@ -75,7 +75,9 @@ fn the_second_turn_asks(agent: Agent) {
 /// An error of the provider ends the turn and not the session.
 fn a_failed_turn_leaves_the_session(agent: Agent) {
     let payload = json!({"conversation": true, "prompt": "Say a word."});
-    let mut client = Client::start(Lab::new(agent, "first_turn_fails"), payload, Vec::new());
+    // Claude Code sends a refused request once more.
+    let scenario = if agent == Agent::Claude { "first_turn_fails_twice" } else { "first_turn_fails" };
+    let mut client = Client::start(Lab::new(agent, scenario), payload, Vec::new());
     let turn = client.until("the first turn", |frame| ends_turn(frame, 1));
     assert_eq!((turn.text("outcome"), &turn["payload"]["failure"]["code"]), ("failed", &json!("agent_error")));
     client.session.send("run.input", json!({"prompt": "Now?"}));

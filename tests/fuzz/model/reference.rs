@@ -24,7 +24,7 @@ pub(super) enum Rung {
 
 /// The asker of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Asker {
+pub(super) enum Asker {
     Agent(u64),
     Tool(u64),
     Markers,
@@ -300,7 +300,7 @@ impl Reference {
         if self.turns.ends_with_process() {
             return;
         }
-        if well && !self.turns.is_stopping() {
+        if well && self.turns.is_running() {
             let asks = std::mem::take(&mut self.markers);
             if asks > 0 && (self.rules.interactive || self.answered == 0) {
                 self.answered += 1;
@@ -539,7 +539,8 @@ impl Reference {
     }
 
     fn tick(&mut self) {
-        let passed = |due: Option<Duration>| due.is_some_and(|due| due <= self.now);
+        let now = self.now;
+        let passed = |due: Option<Duration>| due.is_some_and(|due| due <= now);
         if self.process == Process::Drained {
             return;
         }

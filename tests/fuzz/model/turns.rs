@@ -36,6 +36,10 @@ pub(super) struct Turns {
 }
 
 impl Turns {
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.state, State::Running)
+    }
+
     pub(super) fn is_over(&self) -> bool {
         matches!(self.state, State::Over(_))
     }
@@ -159,7 +163,7 @@ impl Reference {
     }
 
     pub(super) fn interrupt_turn(&mut self, timeout: bool) {
-        if !matches!(self.turns.state, State::Running) || self.decided.is_some() {
+        if !self.turns.is_running() || self.decided.is_some() {
             return;
         }
         if !timeout {
