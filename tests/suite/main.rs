@@ -65,6 +65,7 @@ mod questions;
 mod readme;
 mod redact;
 mod reference;
+mod reference_conversations;
 mod reference_page;
 mod reference_workflow;
 mod request;
