@@ -35,7 +35,6 @@ pub type Wrong = String;
 pub enum Request {
     /// The version of the program.
     Version,
-    /// Help.
     Help(Help),
     /// A command.
     Start(Runnable),

@@ -32,6 +32,7 @@
 //! | [`redact`] | the search for secrets, also across the pieces of a message |
 //! | `integrate` | files for other programs that use this one, and their configuration |
 //! | [`recording`] | the format of recorded dialogues |
+//! | `sessions` | the last sessions of each agent, for `--continue` |
 //! | `suggest` | typed names as messages show them, and did-you-mean |
 //! | `base64` | the encoding of images, and of secrets to find |
 //! | [`clean`] | agent text without escape sequences |
@@ -84,6 +85,7 @@ pub mod protocol;
 pub mod recording;
 pub mod redact;
 pub mod run;
+mod sessions;
 mod suggest;
 pub mod terminal;
 pub mod workflow;

@@ -49,7 +49,7 @@ pub static COMMANDS: &[Command] = &[
         })
     },
     Command {
-        words: Words::Free("SPEC", Offers::Nothing),
+        words: Words::Free("SPEC", Offers::Specs),
         below: PLAN_CHECK,
         flags: &flags::<_, { PLAN.len() }>(PLAN),
         foreign: FOREIGN,
@@ -59,7 +59,7 @@ pub static COMMANDS: &[Command] = &[
         })
     },
     Command {
-        words: Words::Free("PLAN", Offers::Files),
+        words: Words::Free("PLAN", Offers::Plans),
         flags: &flags::<_, { IMPLEMENT.len() }>(IMPLEMENT),
         foreign: FOREIGN,
         runs: Runs::Workflow(WorkflowKind::Implement),
@@ -98,7 +98,7 @@ pub static COMMANDS: &[Command] = &[
         })
     },
     Command {
-        words: Words::Free("[SESSION]", Offers::Nothing),
+        words: Words::Free("[SESSION]", Offers::Sessions),
         flags: &flags::<_, { EXPORT.len() }>(EXPORT),
         ..row("export", &texts::EXPORT, |given, words| {
             Ok(Runnable::new(cli::agents::export(EXPORT, given, words)?, |typed| export::run(&typed)))
@@ -141,7 +141,7 @@ pub static COMMANDS: &[Command] = &[
     Command {
         words: Words::Free("bash | zsh | fish | elvish | powershell", Offers::Words(Shell::NAMES)),
         ..row("completions", &texts::COMPLETIONS, |_, words| {
-            Ok(Runnable::new(manual::shell(&words)?, |shell| manual::completions(COMMANDS, shell)))
+            Ok(Runnable::new(manual::shell(&words)?, manual::completions))
         })
     },
     row("man", &texts::MAN, |_, words| Ok(Runnable::new(no_words("man", &words)?, |()| manual::man(COMMANDS)))),
@@ -164,7 +164,7 @@ static SPEC_CHECK: &[Command] = &[Command {
 
 /// The commands below `plan`.
 static PLAN_CHECK: &[Command] = &[Command {
-    words: Words::Free("PLAN...", Offers::Files),
+    words: Words::Free("PLAN...", Offers::Plans),
     flags: &flags::<_, { CHECK.len() }>(CHECK),
     ..row("plan check", &texts::PLAN_CHECK, |given, words| {
         Ok(Runnable::new(cli::workflow::check(("PLAN", CHECK), given, words)?, |typed| format_check::plans(&typed)))

@@ -266,7 +266,8 @@ If the recording has several processes, replay plays the first one that was star
 
 pub(crate) const COMPLETIONS: CommandText = CommandText {
     about: "print a completion script for a shell",
-    more: "The script offers the agents and keys of the configuration at the time when it was printed.",
+    more: "At each Tab, the script asks the program, which offers commands, flags and their values, and the agents, sessions,
+specifications, plans and keys of that moment.",
     examples: &[
         ("source <(spektacular completions bash)", "in ~/.bashrc"),
         ("spektacular completions zsh > ~/.zfunc/_spektacular", "with ~/.zfunc in fpath, before compinit"),
