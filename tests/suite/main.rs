@@ -16,6 +16,7 @@ mod support;
 
 mod playback;
 
+mod acp;
 mod agents;
 mod alone;
 mod anomalies;
