@@ -161,7 +161,7 @@ impl Session {
                 && let Some(prompt) = self.take_prompt(desk)
                 && let Some(question) = self.questions.front()
             {
-                let answer = question.from_text(&prompt.text);
+                let answer = question.payload_of_text(&prompt.text);
                 self.shown = Shown::Nothing;
                 self.active = Some(prompt.id);
                 prompt.images.iter().for_each(|path| desk.world.remove(path));
@@ -506,7 +506,7 @@ impl Session {
         let Some(open) = self.questions.front().filter(|open| open.id == question) else { return };
         self.shown = Shown::Nothing;
         match result {
-            Some(result) => self.tell("run.input", &open.from_form(result), desk),
+            Some(result) => self.tell("run.input", &open.payload_of_form(result), desk),
             None => {
                 // The client cannot show forms after all.
                 desk.client.forms = false;

@@ -73,7 +73,8 @@ fn fits(schema: &Value, value: &Value) -> Known {
                 is.then_some(()).ok_or_else(|| format!("{value} exceeds {rule} {of}"))?;
             }
             "minLength" => {
-                let long = value.as_str().is_none_or(|text| text.chars().count() as u64 >= of.as_u64().expect("a number"));
+                let long =
+                    value.as_str().is_none_or(|text| text.chars().count() as u64 >= of.as_u64().expect("a number"));
                 long.then_some(()).ok_or("too short")?;
             }
             "required" => {
