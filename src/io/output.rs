@@ -46,7 +46,6 @@ pub(crate) enum Written {
 /// An order for the writer.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Write this chunk.
     Write(Chunk),
     /// Report when everything ordered before was written.
     Flush,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use support::agent::{Script, bash, can_use, init};
+use support::machine::by_length;
 use support::{Case, Outcome, Session, slack, start_line};
 
 /// The maximum time from the first stop to the exit of the program.
@@ -334,18 +335,7 @@ fn the_end_of_stdin_cancels_if_the_flag_is_set() {
 
 #[test]
 fn a_cancel_that_races_with_the_result_gives_one_end() {
-    races(50);
-}
-
-#[test]
-#[ignore = "takes a minute"]
-fn five_hundred_cancels_that_race_with_the_result_give_one_end_each() {
-    races(500);
-}
-
-#[track_caller]
-fn races(count: usize) {
-    for round in 0..count {
+    for round in 0..by_length(20, 500) {
         let mut session = Case::with(Script::hello()).spawn();
         session.send_line(&start_line(r#"{"prompt":"hi"}"#));
         for _ in 0..round % 5 {

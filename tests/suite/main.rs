@@ -91,6 +91,7 @@ mod workflow_implement_ends;
 mod workflow_parts;
 mod workflow_plan;
 mod workflow_project;
+mod workflow_protected;
 mod workflow_served;
 mod workflow_spec;
 mod workflow_status;

@@ -133,10 +133,15 @@ fn a_mode_that_cannot_be_set_is_a_warning() {
     let warned =
         |event: &AgentEvent| matches!(event, AgentEvent::Warning(_, text) if text.contains("`mode` has no effect"));
     assert!(events.iter().any(warned), "{events:?}");
-    // Gemini's modes would make it ask less than `permissions` says.
-    let modes = json!({"modes": {"availableModes": [{"id": "plan"}]}});
-    let (_, sent, _) = with_mode(&GEMINI, modes);
-    assert_eq!(sent[0]["method"], "session/prompt");
+    let modes = json!({"modes": {"availableModes": [{"id": "plan"}, {"id": "yolo"}]}});
+    let (_, sent, _) = with_mode(&GEMINI, modes.clone());
+    assert_eq!(sent[0]["method"], "session/set_mode");
+    // This mode would make Gemini ask less than `permissions` says.
+    let mut driver = started(&GEMINI, Options { mode: Some("yolo".into()), ..Options::default() });
+    hear(&mut driver, &initialized(&json!({})));
+    let result = json!({"sessionId": "s", "modes": modes["modes"]});
+    let (sent, events) = hear(&mut driver, &json!({"jsonrpc": "2.0", "id": 2, "result": result}));
+    assert_eq!((sent.len(), failure(&events)), (0, Some(Code::InvalidRequest)));
 }
 
 #[test]
@@ -226,7 +231,7 @@ fn a_prompt_is_a_command_only_on_request() {
         let mut driver = in_a_turn(&GEMINI);
         driver.wants.raw_prompt = raw;
         let mut turn = Turn::default();
-        driver.follow_up(prompt, &mut turn);
+        driver.follow_up(prompt, &[], &mut turn);
         assert_eq!(sent(&turn)[0]["params"]["prompt"][0]["text"], wanted);
     }
 }

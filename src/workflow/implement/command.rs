@@ -5,6 +5,7 @@ use crate::agent::limit::{Keeper, Limit};
 use crate::agent::{AgentEvent, AskKey, CallKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
 use crate::clean::Cleaner;
 use crate::protocol::failure::Failure;
+use crate::protocol::image::Image;
 use crate::protocol::limits::TOOL_OUTPUT_BYTES;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts};
 use crate::protocol::request::Settings;
@@ -153,7 +154,7 @@ impl Driver for VerifyStep {
         false
     }
 
-    fn follow_up(&mut self, _prompt: &str, _turn: &mut Turn) {}
+    fn follow_up(&mut self, _prompt: &str, _images: &[Image], _turn: &mut Turn) {}
 
     fn listens(&self) -> bool {
         false

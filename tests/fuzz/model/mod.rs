@@ -209,6 +209,7 @@ fn told(effect: Effect) -> Option<Seen> {
         Effect::Stop(Method::Kill) => Seen::Kill,
         Effect::RunId(_)
         | Effect::FrameLimit(_)
+        | Effect::Attach(_)
         | Effect::Said { .. }
         | Effect::Hurry
         | Effect::Diagnose(_)
@@ -254,7 +255,7 @@ fn smallest(rules: Rules, mut acts: Vec<Act>) -> Vec<Act> {
 }
 
 /// The numbers of runs in a short and in a long round.
-const RUNS: (u64, u64) = (20_000, 100_000);
+const RUNS: (u64, u64) = (6_000, 100_000);
 
 /// Checks half of the runs, so that two tests use two processors.
 #[track_caller]

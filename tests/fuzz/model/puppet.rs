@@ -7,6 +7,7 @@ use spektacular::agent::{
     text::FinalAnswer,
 };
 use spektacular::protocol::failure::{Code, Failure};
+use spektacular::protocol::image::Image;
 use spektacular::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts};
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, Subject};
 use spektacular::protocol::request::Settings;
@@ -131,7 +132,7 @@ impl Driver for Puppet {
         turn.send.push(format!("answer {} {}", key.0, replies.len()));
     }
 
-    fn follow_up(&mut self, _: &str, turn: &mut Turn) {
+    fn follow_up(&mut self, _: &str, _: &[Image], turn: &mut Turn) {
         turn.send.push("follow up".into());
     }
 
