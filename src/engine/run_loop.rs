@@ -83,13 +83,15 @@ struct Unread {
 }
 
 impl Unread {
-    /// Adds a wait, unless the writer made progress meanwhile or this process was suspended.
-    fn count(&mut self, wait: Option<Duration>, progress: usize, suspended: bool) {
+    /// Adds a wait, unless the writer made progress meanwhile or this process was suspended. Returns whether it did.
+    fn count(&mut self, wait: Option<Duration>, progress: usize, suspended: bool) -> bool {
         if std::mem::replace(&mut self.progress, progress) != progress {
             self.waited = Duration::ZERO;
-        } else if let Some(wait) = wait.filter(|_| !suspended) {
-            self.waited += wait;
+            return false;
         }
+        let Some(wait) = wait.filter(|_| !suspended) else { return false };
+        self.waited += wait;
+        true
     }
 }
 
@@ -506,8 +508,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     /// Counts a wait that began at this time.
     fn count_unread(&mut self, began: Option<Instant>) {
         let progress = self.engine.output.progress.load(Ordering::Relaxed);
-        self.unread.count(began.map(|began| began.elapsed()), progress, self.stopped);
-        if self.unread.waited >= UNREAD_DROP && !self.conductor.is_finished() {
+        let grew = self.unread.count(began.map(|began| began.elapsed()), progress, self.stopped);
+        if grew && self.unread.waited >= UNREAD_DROP && !self.conductor.is_finished() {
             self.conductor.drop_progress();
         }
     }
