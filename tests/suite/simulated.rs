@@ -159,9 +159,9 @@ fn no_heartbeat_joins_too_many_waiting_frames() {
 fn stderr_explains_only_the_end_of_an_agent_that_never_spoke() {
     let tail = |world: &mut World| {
         world.gone(exited(3), "cannot read the settings");
-        let payload = &world.frames.last().unwrap().value["payload"];
-        assert_eq!(payload["code"], "agent_exited");
-        payload["detail"]["stderr_tail"].clone()
+        let last = &world.frames.last().unwrap().value;
+        assert_eq!(last["type"], "run.failed");
+        last["payload"]["detail"]["stderr_tail"].clone()
     };
     assert_eq!(tail(&mut working(json!({}))), Value::Null);
     let mut silent = World::new("/home/user/project", Options::default(), Agents::built_in());
