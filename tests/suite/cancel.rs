@@ -1,5 +1,6 @@
 //! Tests every way to stop a run: run.cancel, signals, deadlines, the end of stdin. Some agents resist.
 
+use crate::by_length;
 use crate::support;
 
 use std::fs;
@@ -8,7 +9,6 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use support::agent::{Script, bash, can_use, init};
-use support::machine::by_length;
 use support::{Case, Outcome, Session, slack, start_line};
 
 /// The maximum time from the first stop to the exit of the program.

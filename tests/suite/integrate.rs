@@ -27,7 +27,7 @@ fn the_plugin_is_written_with_the_configuration_for_this_machine() {
         assert!(folder.join(file).is_file(), "{file}");
     }
     assert!(did.out.starts_with(&format!("The files are in {}\n", folder.display())), "{}", did.out);
-    let [tool, backend] = snippets(&did.out).try_into().unwrap();
+    let [tool, backend, acp] = snippets(&did.out).try_into().unwrap();
     // A list of the allowed plugins would turn off all others.
     assert_eq!(tool["plugins"].get("allow"), None);
     assert_eq!(tool["plugins"]["load"]["paths"][0], folder.to_str().unwrap());
@@ -35,6 +35,14 @@ fn the_plugin_is_written_with_the_configuration_for_this_machine() {
     assert_eq!(program, env!("CARGO_BIN_EXE_spektacular"));
     assert_eq!(backend["agents"]["entries"]["coder"]["model"], "spektacular/claude");
     assert_eq!(backend["tools"]["exec"]["mode"], "ask");
+    let server = &acp["plugins"]["entries"]["acpx"]["config"]["agents"]["spektacular"];
+    assert_eq!((&server["command"], &server["args"][2]), (program, &"claude".into()));
+    let help = case.run(&[server["args"][0].as_str().unwrap(), "--help"]);
+    assert!(
+        help.code == Some(0) && help.out.contains("--agent"),
+        "the command of the configuration exists: {}",
+        help.err
+    );
     assert!(did.out.contains("OpenClaw's default allows every command and every edit of this agent without asking."));
     assert!(did.out.contains("openclaw plugins inspect spektacular --runtime --json"));
 }
@@ -79,7 +87,7 @@ fn the_list_shows_each_integration_with_its_configuration() {
     assert_eq!(did.code, Some(0), "{}", did.err);
     assert!(did.out.starts_with("openclaw: a plugin for OpenClaw"), "{}", did.out);
     assert!(did.out.contains("spektacular integrate openclaw --out DIR"), "{}", did.out);
-    assert_eq!(snippets(&did.out).len(), 2);
+    assert_eq!(snippets(&did.out).len(), 3);
 }
 
 #[test]
