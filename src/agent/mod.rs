@@ -32,7 +32,7 @@ pub(crate) mod codex;
 mod detail;
 mod edits;
 mod form;
-pub(crate) mod hash;
+mod hash;
 mod header_variables;
 pub mod json;
 mod launch;
@@ -45,13 +45,13 @@ mod recent;
 pub mod registry;
 mod reply;
 pub(crate) mod result;
-mod rpc;
+pub(crate) mod rpc;
 mod said;
 pub mod text;
 mod title;
 
 use self::json::Object;
-pub use self::launch::{Launch, LaunchFile};
+pub use self::launch::{FoundBy, Launch, LaunchFile};
 use self::limit::{Keeper, Limit};
 pub use self::mcp::Offered;
 pub use self::reply::{NO_USER_PROMPT, Reply};
@@ -82,7 +82,6 @@ pub enum Program {
 /// The command that starts an agent, before its driver adds anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// The program.
     pub program: Program,
     /// The arguments before the driver's own.
     pub args: Vec<String>,
@@ -150,7 +149,6 @@ pub struct AskKey(pub String);
 /// An action or message of an agent, in terms that all agents share. The keys (`message`, `call`, `parent`) are the
 /// driver's own names, unique in a run; frames never show them.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the names say what the other fields are")]
 pub enum AgentEvent {
     /// The agent reported its session.
     Session {
@@ -231,7 +229,6 @@ pub enum AgentEvent {
     AskWithdrawn { key: AskKey },
     /// The agent itself refused a result that the model gave with our tool, and told the model.
     ResultRefused(Mismatch),
-    /// The agent is retrying.
     Retrying {
         /// A line for people, in our own words.
         text: Text,
@@ -251,7 +248,6 @@ pub enum AgentEvent {
 pub enum TurnOver {
     /// The turn ended with a result.
     Completed {
-        /// The final answer.
         answer: text::FinalAnswer,
         /// The structured result.
         structured: Option<Json>,
@@ -265,7 +261,6 @@ pub enum TurnOver {
 }
 
 impl TurnOver {
-    /// A completed turn with this answer.
     pub(crate) fn completed(answer: impl Into<text::FinalAnswer>) -> TurnOver {
         TurnOver::Completed { answer: answer.into(), structured: None, stop: StopReason::EndTurn }
     }

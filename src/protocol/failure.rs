@@ -104,13 +104,15 @@ codes! {
     ResourceExhausted, "resource_exhausted", 70, false;
 }
 
+/// The message of a failure for want of a current directory.
+pub(crate) const NO_DIRECTORY: &str = "The current directory no longer exists. Change to another one.";
+
 /// The exit code if the last frame cannot be delivered: stdout is closed, or nobody reads it after a stop.
 pub const EXIT_UNDELIVERED: u8 = 74;
 
 /// A failure: a code, a sentence that says what to do, and details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The code.
     pub code: Code,
     /// One sentence for a person, in our own words.
     pub message: String,
@@ -134,7 +136,6 @@ pub struct Failure {
     pub violations: Option<Box<Mismatches>>,
 }
 
-/// The failure of a phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhaseFailure {
     /// The phase's id, such as `P1`.
@@ -192,6 +193,18 @@ impl Failure {
     pub fn about(mut self, target: impl Into<Text>) -> Failure {
         self.target = Some(Box::new(target.into()));
         self
+    }
+
+    /// An agent without credentials. `agent`: its display name. `login`: the way to log in.
+    pub fn not_logged_in(agent: &str, login: &str) -> Failure {
+        Failure::new(Code::AuthRequired, format!("{agent} is not logged in: {login}."))
+    }
+
+    /// Credentials that the provider refused, with this HTTP status if there was one. `agent`: the agent's display name.
+    /// `login`: the way to log in.
+    pub fn credentials_refused(agent: &str, login: &str, status: Option<u16>) -> Failure {
+        let message = format!("The provider refused the credentials of {agent}: {login}.");
+        Failure::new(Code::AuthRequired, message).with_status(status)
     }
 
     /// The model does not exist, or the account may not use it. [`Failure::name_model`] adds its name.

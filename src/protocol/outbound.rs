@@ -191,7 +191,6 @@ impl FileEdit {
 
 /// The kinds of run.progress.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the fields are those of the protocol's table")]
 pub enum About {
     Status(Status),
     Session {
@@ -429,7 +428,6 @@ pub enum Outcome {
 
 /// The body of a frame.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the variants are the types of the protocol")]
 pub enum Body {
     Started(Box<Started>),
     Progress(Box<Progress>),

@@ -20,7 +20,6 @@ pub struct FurtherPrompt {
 /// The content of a run.input with the key `prompt` or `end`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spoken {
-    /// A further prompt.
     Prompt(FurtherPrompt),
     /// `end: true`: no further prompt comes.
     End,

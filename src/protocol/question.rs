@@ -90,7 +90,6 @@ pub enum Kind {
     Text,
     /// Text that is redacted everywhere.
     Secret,
-    /// A path.
     FilePath,
 }
 
@@ -114,7 +113,6 @@ impl Kind {
 
 /// The validation rules for an answer. Rules that do not apply are absent.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[expect(missing_docs, reason = "the names are those of JSON Schema")]
 pub struct Validation {
     pub min_length: Option<u64>,
     pub max_length: Option<u64>,
@@ -178,7 +176,6 @@ pub trait Judge: std::fmt::Debug + Send + Sync {
 /// A question from the agent, before it gets an id and a clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
-    /// The purpose.
     pub purpose: Purpose,
     /// The kind of the answer.
     pub kind: Kind,
@@ -299,7 +296,6 @@ pub enum PathFact {
     Missing,
     /// A file, or anything else that is not a directory.
     File,
-    /// A directory.
     Directory,
 }
 

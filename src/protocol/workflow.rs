@@ -182,7 +182,6 @@ impl WorkflowFields {
 /// `workflow` in run.started.
 #[derive(Clone, Debug)]
 pub struct WorkflowStarted {
-    /// The workflow.
     pub name: WorkflowKind,
     /// The project's folder, absolute.
     pub project: Text,
@@ -218,7 +217,6 @@ impl Serialize for ShownOptions<'_> {
 /// `workflow` in a terminal frame.
 #[derive(Clone, Debug)]
 pub struct WorkflowEnd {
-    /// The workflow.
     pub name: WorkflowKind,
     /// The file that the workflow writes or works on. `None`: unknown.
     pub target: Option<Text>,
@@ -230,7 +228,6 @@ pub struct WorkflowEnd {
     pub violations: Vec<Breach>,
     /// The files that were moved out of the way.
     pub kept: Vec<GaveWay>,
-    /// The reports of the phases.
     pub phases: Vec<PhaseReport>,
 }
 
@@ -252,7 +249,6 @@ impl WorkflowEnd {
 /// A rule that a file breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {
-    /// The file.
     pub file: Text,
     /// The line, from 1.
     pub line: Option<u64>,
@@ -276,9 +272,7 @@ pub struct GaveWay {
 pub struct PhaseReport {
     /// The phase's id, such as `P1`.
     pub id: String,
-    /// The phase's title.
     pub title: Text,
-    /// The state.
     pub state: PhaseOutcome,
     /// The number of attempts in this run.
     pub attempts: u64,

@@ -41,7 +41,6 @@ pub type Remake = Box<dyn Fn() -> Box<dyn Driver> + Send>;
 /// An invalid run.start.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The failure.
     pub failure: Failure,
     /// The metadata to return.
     pub metadata: Option<Json>,
@@ -108,10 +107,7 @@ pub enum Event<'a> {
         asks: Vec<Ask>,
     },
     /// The call is withdrawn.
-    ToolAskWithdrawn {
-        /// The call.
-        call: u64,
-    },
+    ToolAskWithdrawn { call: u64 },
     /// The model submitted its result with our tool: the result, or the reasons why it does not fit.
     Submitted(Result<Json, Vec<Mismatch>>),
     /// Stdout has room for the next part of a long line.
@@ -165,7 +161,6 @@ pub struct ReadInput {
 
 /// An action that a run requests.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the names say what the other fields are")]
 pub enum Effect {
     /// Sets the run_id of all further frames.
     RunId(RunId),

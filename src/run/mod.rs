@@ -73,7 +73,6 @@ impl Held {
     }
 }
 
-/// A run.
 pub struct Run {
     phase: Phase,
     on_eof: OnEof,
@@ -187,7 +186,6 @@ impl Run {
         self.late.as_ref()
     }
 
-    /// Whether the question with this id is open.
     pub fn is_open(&self, question_id: &QuestionId) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.questions.book.find(question_id).is_some())
     }

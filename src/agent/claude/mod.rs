@@ -159,7 +159,7 @@ impl Claude {
                 let status = message.count("error_status").and_then(|s| u16::try_from(s).ok());
                 // A refused key stays refused, and ten retries take three minutes.
                 if matches!(status, Some(401 | 403)) {
-                    turn.fail(errors::auth(status));
+                    turn.fail(errors::refused(status));
                     return Some(());
                 }
                 // Claude requests the broken answer again, so the pieces received so far are no longer valid.

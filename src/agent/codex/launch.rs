@@ -1,6 +1,6 @@
 //! Codex's command line, and the requests that begin a run.
 
-use crate::agent::{ask_user, fitting, header_variables};
+use crate::agent::{ask_user, fitting, header_variables, no_such_mode};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::Image;
 use crate::protocol::json::to_line;
@@ -37,6 +37,9 @@ pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
     for fixed in CONFIG {
         let (key, value) = fixed.split_once('=').unwrap_or((fixed, ""));
         give("", key, value.into())?;
+    }
+    if settings.mode.as_ref().is_some_and(|mode| !MODES.contains(&mode.as_str())) {
+        return Err(no_such_mode(MODES.map(str::to_owned)));
     }
     if let Some(effort) = &settings.effort {
         give("effort", "model_reasoning_effort", to_line(effort))?;
@@ -83,7 +86,17 @@ fn server_name(server: &McpServer) -> Result<&str, Failure> {
 }
 
 /// The settings that Codex supports.
-pub(super) const FOLLOWS: &[&str] = &["model", "effort", "system_prompt", "add_dirs"];
+pub(super) const FOLLOWS: &[&str] = &["model", "effort", "mode", "system_prompt", "add_dirs"];
+
+/// Codex's collaboration modes.
+const MODES: [&str; 2] = ["default", "plan"];
+
+/// The mode for `turn/start`, with Codex's own instructions for it. `model`: the thread's model.
+pub(super) fn mode(settings: &Settings, model: Option<&str>) -> Option<Value> {
+    let mode = settings.mode.as_ref()?;
+    let own = json!({"model": model?, "reasoning_effort": settings.effort, "developer_instructions": null});
+    Some(json!({"mode": mode, "settings": own}))
+}
 
 /// The schema as the format of the answer. The provider refuses a schema with optional or unknown properties.
 pub(super) fn schema(settings: &Settings) -> Option<&OutputSchema> {
@@ -157,6 +170,8 @@ pub(super) const START: &str = "turn/start";
 #[serde(rename_all = "camelCase")]
 pub(super) struct TurnStart {
     pub(super) input: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) collaboration_mode: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) output_schema: Option<Box<RawValue>>,
     pub(super) thread_id: Option<String>,

@@ -54,6 +54,8 @@ pub(crate) struct Codex {
     version: Option<String>,
     /// The id of the thread, once it is open.
     thread: Option<String>,
+    /// The thread's model.
+    model: Option<String>,
     /// The id of the running turn.
     running: Option<String>,
     /// Requests from Codex that wait for an answer, each with its turn.
@@ -84,6 +86,7 @@ impl Codex {
             asked: 0,
             version: None,
             thread: None,
+            model: None,
             running: None,
             pending: BTreeMap::new(),
             items: Items::default(),
@@ -107,6 +110,7 @@ impl Codex {
         let settings = self.settings.as_ref();
         let params = launch::TurnStart {
             input: launch::input(text, images),
+            collaboration_mode: settings.and_then(|settings| launch::mode(settings, self.model.as_deref())),
             output_schema: settings.and_then(|settings| launch::schema(settings)).map(OutputSchema::of_objects),
             thread_id: self.thread.clone(),
         };
@@ -150,7 +154,7 @@ impl Codex {
                     account.raw("account").is_none() && account.bool("requiresOpenaiAuth") == Some(true)
                 };
                 if result.is_some_and(|account| nobody(&account)) {
-                    return turn.fail(errors::auth(None));
+                    return turn.fail(errors::not_logged_in());
                 }
                 self.open_thread(turn);
             }
@@ -187,6 +191,7 @@ impl Codex {
             return turn.fail(errors::refused("thread/start", None));
         };
         self.thread = Some(id.clone());
+        self.model = result.as_ref().and_then(|result| result.string("model"));
         turn.events.push(AgentEvent::Session {
             id: SessionId::new(id),
             version: self
@@ -194,7 +199,7 @@ impl Codex {
                 .take()
                 .or_else(|| thread.and_then(|thread| thread.string("cliVersion")))
                 .map(Text::from),
-            model: result.and_then(|result| result.string("model")).map(Text::from),
+            model: self.model.clone().map(Text::from),
         });
         let take = |settings: &mut Box<Settings>| {
             (std::mem::take(&mut settings.prompt), std::mem::take(&mut settings.attached))

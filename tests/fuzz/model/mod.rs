@@ -279,7 +279,7 @@ fn smallest(rules: Rules, mut acts: Vec<Act>) -> Vec<Act> {
 }
 
 /// The numbers of runs in a short and in a long round.
-const RUNS: (u64, u64) = (20_000, 100_000);
+const RUNS: (u64, u64) = (6_000, 100_000);
 
 /// Checks half of the runs, so that two tests use two processors.
 #[track_caller]

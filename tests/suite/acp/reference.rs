@@ -1,0 +1,2 @@
+//! Tests of the reference page: the code and the page name the same things.
+
