@@ -1,8 +1,8 @@
 //! A client of the Agent Client Protocol. It checks every message that it receives against the published schema.
 
 use super::schema;
-use crate::support::io::{self, Gate, Line, LineReader, StdinWriter};
 use crate::support::Case;
+use crate::support::io::{self, Gate, Line, LineReader, StdinWriter};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::{Child, ExitStatus};
@@ -222,7 +222,8 @@ impl Client {
 
     /// The updates of a session of this kind so far.
     pub(super) fn updates(&self, session: &str, kind: &str) -> Vec<&Value> {
-        let params = self.seen.iter().filter(|message| message["method"] == "session/update").map(|message| &message["params"]);
+        let params =
+            self.seen.iter().filter(|message| message["method"] == "session/update").map(|message| &message["params"]);
         let ours = params.filter(|params| params["sessionId"] == session).map(|params| &params["update"]);
         ours.filter(|update| update["sessionUpdate"] == kind).collect()
     }

@@ -48,7 +48,8 @@ fn broken_messages_get_the_errors_of_json_rpc() {
     for method in ["session/load", "session/delete", "logout", "_own", "session/update", ""] {
         assert_eq!(client.refused(method, json!({}))["code"], -32601, "{method}");
     }
-    for method in ["session/prompt", "session/close", "session/set_mode", "session/resume", "session/new", "initialize"] {
+    for method in ["session/prompt", "session/close", "session/set_mode", "session/resume", "session/new", "initialize"]
+    {
         assert_eq!(client.refused(method, json!({}))["code"], -32602, "{method}");
         assert_eq!(client.refused(method, json!([1]))["code"], -32602, "{method}");
     }
@@ -162,7 +163,10 @@ fn a_client_that_does_not_read_can_still_cancel_and_leave() {
     client.close_stdin();
     client.exit();
     assert_eq!(client.case.survivors(), [""; 0]);
-    assert!(!client.case.path("log/notes").exists() || !std::fs::read_to_string(client.case.path("log/notes")).unwrap().contains("flooded"));
+    assert!(
+        !client.case.path("log/notes").exists()
+            || !std::fs::read_to_string(client.case.path("log/notes")).unwrap().contains("flooded")
+    );
 }
 
 #[test]

@@ -16,8 +16,12 @@ fn a_permission_has_our_three_options() {
     let session = client.session();
     let id = client.prompt(&session, "Go");
     let asked = client.asked("session/request_permission");
-    let options: Vec<(&str, &str)> = asked["params"]["options"].as_array().unwrap().iter()
-        .map(|option| (option["optionId"].as_str().unwrap(), option["kind"].as_str().unwrap())).collect();
+    let options: Vec<(&str, &str)> = asked["params"]["options"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|option| (option["optionId"].as_str().unwrap(), option["kind"].as_str().unwrap()))
+        .collect();
     assert_eq!(options, [("allow_once", "allow_once"), ("allow_always", "allow_always"), ("deny", "reject_once")]);
     let tool = &asked["params"]["toolCall"];
     assert_eq!((&tool["kind"], &tool["title"]), (&json!("execute"), &json!("Run touch a.txt")));

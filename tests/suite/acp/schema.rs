@@ -62,6 +62,7 @@ fn fits(schema: &Value, value: &Value) -> Known {
                 let is = types.iter().any(|of| is_a(of.as_str().expect("a type"), value));
                 is.then_some(()).ok_or_else(|| format!("{value} is no {of}"))?;
             }
+            "not" => fits(of, value).is_err().then_some(()).ok_or_else(|| format!("{value} is {of}"))?,
             "const" => (of == value).then_some(()).ok_or_else(|| format!("{value} is not {of}"))?,
             "enum" => {
                 let is = of.as_array().expect("a list").contains(value);
@@ -73,7 +74,8 @@ fn fits(schema: &Value, value: &Value) -> Known {
                 is.then_some(()).ok_or_else(|| format!("{value} exceeds {rule} {of}"))?;
             }
             "minLength" => {
-                let long = value.as_str().is_none_or(|text| text.chars().count() as u64 >= of.as_u64().expect("a number"));
+                let long =
+                    value.as_str().is_none_or(|text| text.chars().count() as u64 >= of.as_u64().expect("a number"));
                 long.then_some(()).ok_or("too short")?;
             }
             "required" => {
