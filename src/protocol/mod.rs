@@ -1,8 +1,10 @@
 //! The protocol: messages in, frames out, and the types of both. It knows no agent.
 
 mod artifact;
+mod declare;
 pub mod failure;
 pub mod fields;
+pub mod form;
 pub mod frame;
 pub mod ids;
 pub mod image;
@@ -10,6 +12,7 @@ pub mod inbound;
 pub mod json;
 pub(crate) mod limited;
 pub mod limits;
+mod kinds;
 mod mcp_server;
 pub(crate) mod origins;
 pub mod outbound;

@@ -1,36 +1,40 @@
-//! The bodies of the seven outbound frames. The walk in [`super::parts`] finds every text in them, to redact it, and to
-//! cut it if a frame would be too long. A body becomes JSON only as a [`super::redacted::Redacted`].
+//! The bodies of the seven outbound frames. Each field is declared once ([`super::declare`]): from the declaration come its
+//! JSON, its description ([`super::form`]), and the walk that finds every text in it, to redact it, and to cut it if a frame
+//! would be too long. A body becomes JSON only as a [`super::redacted::Redacted`].
 
+use super::declare::{objects, sources};
 use super::failure::Failure;
-use super::fields::Settings;
 use super::ids::{QuestionId, SessionId};
 use super::limited::Limited;
 use super::limits::{LEFT_LISTED, PLAN_ENTRIES};
+use super::parts::{Parts, Rank, Role, Visit};
 use super::question::{Ask, Subject};
 use super::read::Seconds;
 use super::words::{
-    Category, Level, PhaseState, PlanStatus, PromptState, QuestionKind, Resolution, Source, Status, StopReason,
-    ToolState, TurnOutcome, WaitingOn, Warning,
+    PlanStatus, QuestionKind, Source, StopReason, TurnOutcome,
 };
-use serde::Serialize;
 
 pub use super::artifact::{Artifact, ArtifactRef};
-pub use super::ids::{CallId, MessageId};
+pub use super::fields::Config;
+pub use super::ids::{CallId, MessageId, PromptId};
+pub use super::kinds::About;
 pub use super::question::Place;
 pub use super::text::{Json, Text};
 pub use super::workflow::{Breach, GaveWay, PhaseReport, WorkflowEnd, WorkflowStarted};
 
-/// The usage of tokens and money. Unknown values are null in a frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Usage {
-    /// Input tokens, including cached ones.
-    pub input_tokens: Option<u64>,
-    /// The tokens that the model wrote.
-    pub output_tokens: Option<u64>,
-    /// The part of the input that came from a cache.
-    pub cached_input_tokens: Option<u64>,
-    /// The cost, in US dollars.
-    pub cost_usd: Option<f64>,
+objects! {
+    /// The usage of tokens and money. Unknown values are null in a frame.
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    pub struct Usage {
+        /// Input tokens, including cached ones.
+        pub input_tokens: Option<u64>,
+        /// The tokens that the model wrote.
+        pub output_tokens: Option<u64>,
+        /// The part of the input that came from a cache.
+        pub cached_input_tokens: Option<u64>,
+        /// The cost, in US dollars.
+        pub cost_usd: Option<f64>,
+    }
 }
 
 impl Usage {
@@ -71,23 +75,25 @@ impl Usage {
     }
 }
 
-/// The capabilities of a driver. Unknown ones are null in a frame.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Capabilities {
-    /// The kinds of question that the agent can ask.
-    pub questions: Vec<QuestionKind>,
-    /// Whether a session can be resumed.
-    pub resume: Option<bool>,
-    /// Whether text is reported in pieces.
-    pub deltas: Option<bool>,
-    /// Whether output_schema has an effect.
-    pub structured_output: Option<bool>,
-    /// Whether tokens are counted.
-    pub usage: Option<bool>,
-    /// Whether the agent takes further prompts.
-    pub conversation: Option<bool>,
-    /// Whether the agent takes a prompt while it works.
-    pub steer: Option<bool>,
+objects! {
+    /// The capabilities of a driver. Unknown ones are null in a frame.
+    #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+    pub struct Capabilities {
+        /// The kinds of question that the agent can ask.
+        pub questions: Vec<QuestionKind>,
+        /// Whether a session can be resumed.
+        pub resume: Option<bool>,
+        /// Whether text is reported in pieces.
+        pub deltas: Option<bool>,
+        /// Whether output_schema has an effect.
+        pub structured_output: Option<bool>,
+        /// Whether tokens are counted.
+        pub usage: Option<bool>,
+        /// Whether the agent takes further prompts.
+        pub conversation: Option<bool>,
+        /// Whether the agent takes a prompt while it works.
+        pub steer: Option<bool>,
+    }
 }
 
 impl Capabilities {
@@ -106,52 +112,91 @@ impl Capabilities {
     }
 }
 
-/// run.started.
-#[derive(Clone, Debug)]
-pub struct Started {
-    /// The agent's name, as in the request.
-    pub agent: String,
-    /// The agent's name for people.
-    pub display_name: Text,
-    /// The settings of the run, defaults included.
-    pub settings: Box<Settings>,
-    /// The capabilities of the driver.
-    pub capabilities: Capabilities,
-    /// The metadata of run.start, as it was sent.
-    pub metadata: Option<Json>,
-    /// `cwd`, as the frame shows it.
-    pub cwd: Text,
-    /// `agent_args`, as the frame shows them.
-    pub agent_args: Vec<Text>,
-    /// The part of a workflow. `None`: the run is not a workflow.
-    pub workflow: Option<Box<WorkflowStarted>>,
-    /// Whether something was cut.
-    pub truncated: bool,
+objects! {
+    /// run.started.
+    #[derive(Clone, Debug)]
+    pub struct Started {
+        /// The agent.
+        pub agent: AgentName as text,
+        /// The settings of the run, defaults included.
+        pub config: Config as text,
+        /// The version of the protocol.
+        pub protocol: ProtocolVersion as text,
+        /// The capabilities of the driver.
+        pub capabilities: Capabilities as text,
+        /// The metadata of run.start, as it was sent.
+        pub metadata: Metadata as own,
+        /// The part of a workflow. Absent: the run is not a workflow.
+        pub workflow: Option<Box<WorkflowStarted>> as known text,
+        /// Whether something was cut.
+        pub truncated: bool as known,
+    }
+
+    /// The agent of a run.
+    #[derive(Clone, Debug)]
+    pub struct AgentName {
+        /// The agent's name, as in the request.
+        pub name: String as name,
+        /// The agent's name for people.
+        pub display_name: Text as text,
+        /// Null, because the agent reports its version later, in the session frame.
+        pub version: Option<Text> as text,
+    }
+
+    /// The version of the protocol.
+    #[derive(Clone, Debug)]
+    pub struct ProtocolVersion {
+        /// The major version.
+        pub v: &'static str,
+        /// The minor version.
+        pub minor: u32,
+        /// The version of spektacular.
+        pub spektacular: &'static str,
+    }
 }
 
-/// An entry of a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlanEntry {
-    /// The text of the entry.
-    pub text: Text,
-    /// The state of the entry.
-    pub status: PlanStatus,
+impl ProtocolVersion {
+    /// The version that this program speaks.
+    pub const OURS: ProtocolVersion = ProtocolVersion { v: "1", minor: 1, spektacular: env!("CARGO_PKG_VERSION") };
+}
+
+/// The metadata of run.start, as it was sent. A frame shows an empty object if there is none.
+#[derive(Clone, Debug, Default)]
+pub struct Metadata(pub Option<Json>);
+
+impl Parts for Metadata {
+    fn visit(&mut self, role: Role, visit: Visit<'_>) {
+        self.0.visit(role, visit);
+    }
+}
+
+objects! {
+    /// An entry of a plan.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct PlanEntry {
+        /// The text of the entry.
+        pub text: Text as inherited,
+        /// The state of the entry.
+        pub status: PlanStatus,
+    }
 }
 
 /// The entries of a plan.
 pub type Entries = Limited<PlanEntry, PLAN_ENTRIES>;
 
-/// run.progress: the kind with its own fields, and the fields of all kinds.
-#[derive(Clone, Debug)]
-pub struct Progress {
-    /// A line for people.
-    pub text: Text,
-    /// For work of a sub-agent: the tool call that started the sub-agent.
-    pub parent_call_id: Option<CallId>,
-    /// The kind of the progress, with its fields.
-    pub about: About,
-    /// Whether something was cut.
-    pub truncated: bool,
+objects! {
+    /// run.progress: the kind with its own fields, and the fields of all kinds.
+    #[derive(Clone, Debug)]
+    pub struct Progress {
+        /// A line for people.
+        pub text: Text as text,
+        /// The kind of the progress, with its fields.
+        pub about: About as flat text,
+        /// For work of a sub-agent: the tool call that started the sub-agent.
+        pub parent_call_id: Option<CallId> as known,
+        /// Whether something was cut.
+        pub truncated: bool as known,
+    }
 }
 
 impl Progress {
@@ -170,16 +215,38 @@ pub struct ToolFacts {
     pub edits: Vec<FileEdit>,
 }
 
-/// The changes to one file.
-#[derive(Clone, Debug)]
-pub struct FileEdit {
-    /// The path as the agent reports it. In a body, it is relative to the working directory if it is inside, otherwise
-    /// absolute.
-    pub path: Text,
-    /// The lines of hunks, each with its sign, or all lines of a created or deleted file.
-    pub lines: Text,
-    /// Whether lines at the end are missing.
-    pub is_cut: bool,
+sources! {
+    /// The changes to one file.
+    #[derive(Clone, Debug)]
+    pub struct FileEdit {
+        /// The path as the agent reports it. In a body, it is relative to the working directory if it is inside, otherwise
+        /// absolute.
+        pub path: Text as inherited,
+        /// The lines of hunks, each with its sign, or all lines of a created or deleted file.
+        pub lines: Text as inherited,
+        /// Whether lines at the end are missing.
+        pub is_cut: bool,
+    }
+}
+
+objects! {
+    /// The end of a request for permission.
+    #[derive(Clone, Debug)]
+    pub struct PermissionEnd {
+        /// The action.
+        pub subject: Subject as past_action,
+        /// The chosen option. Null: none was chosen.
+        pub value: Option<&'static str>,
+    }
+}
+
+/// The exit code of a command in a tool frame.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ToolExit {
+    /// The exit code. `None`: unknown.
+    pub code: Option<i64>,
+    /// Whether the frame shows it, because the call is a command that ended.
+    pub in_frame: bool,
 }
 
 impl FileEdit {
@@ -189,89 +256,21 @@ impl FileEdit {
     }
 }
 
-/// The kinds of run.progress.
-#[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the fields are those of the protocol's table")]
-pub enum About {
-    Status(Status),
-    Session {
-        session_id: Option<SessionId>,
-        agent_version: Option<Text>,
-        model: Option<Text>,
-        capabilities: Option<Capabilities>,
-    },
-    Warning(Warning),
-    Resolved {
-        question_id: QuestionId,
-        resolution: Resolution,
-        used_default: bool,
-        permission: Option<(Subject, Option<&'static str>)>,
-        /// The question in one short line with its options, for a screen: the frame has the question in its text.
-        what: Text,
-    },
-    Heartbeat {
-        idle_s: Seconds,
-        waiting_on: WaitingOn,
-    },
-    Text {
-        message_id: MessageId,
-        done: bool,
-        withdrawn: bool,
-    },
-    Reasoning {
-        message_id: MessageId,
-        done: bool,
-        withdrawn: bool,
-    },
-    Tool {
-        call_id: CallId,
-        /// The tool, as the agent knows it. Empty: the call is spektacular's own.
-        name: Text,
-        category: Category,
-        state: ToolState,
-        /// The time that the call took. `None`: it has not ended.
-        duration_ms: Option<u64>,
-        locations: Vec<Place>,
-        /// The input of the call, an object.
-        input: Option<Json>,
-        output: Option<Text>,
-        facts: ToolFacts,
-        /// For a command of a workflow: the phase that it verifies.
-        phase: Option<String>,
-    },
-    Plan(Vec<PlanEntry>),
-    /// The agent's own list in a workflow, where `plan` shows the workflow's steps.
-    Todo(Vec<PlanEntry>),
-    Phase {
-        phase: String,
-        title: Text,
-        number: u64,
-        of: u64,
-        attempt: u64,
-        state: PhaseState,
-    },
-    Usage(Usage),
-    Prompt {
-        /// The number of the prompt in the run, from 1.
-        number: u64,
-        state: PromptState,
-    },
-    Turn(Box<TurnReport>),
-}
-
-/// The end of a turn of a conversation.
-#[derive(Clone, Debug)]
-pub struct TurnReport {
-    /// The number of the turn, from 1.
-    pub number: u64,
-    /// The outcome, as that of a run.
-    pub outcome: Outcome,
-    /// The usage of this turn.
-    pub usage: Usage,
-    /// Whether the completion marker was in the agent's text.
-    pub completion_detected: bool,
-    /// The questions and permissions of this turn that nobody answered.
-    pub unattended: Unattended,
+sources! {
+    /// The end of a turn of a conversation.
+    #[derive(Clone, Debug)]
+    pub struct TurnReport {
+        /// The number of the turn, from 1.
+        pub number: u64,
+        /// The outcome, as that of a run.
+        pub outcome: Outcome as text,
+        /// The usage of this turn.
+        pub usage: Usage as text,
+        /// Whether the completion marker was in the agent's text.
+        pub completion_detected: bool,
+        /// The questions and permissions of this turn that nobody answered.
+        pub unattended: Unattended as text,
+    }
 }
 
 impl TurnReport {
@@ -285,70 +284,60 @@ impl TurnReport {
     }
 }
 
-impl About {
-    /// The lowest level at which this kind is emitted.
-    pub fn level(&self) -> Level {
-        match self {
-            About::Text { .. } | About::Tool { .. } | About::Plan(_) | About::Usage(_) => Level::Normal,
-            About::Reasoning { .. } | About::Todo(_) => Level::Full,
-            About::Status(_)
-            | About::Session { .. }
-            | About::Warning(_)
-            | About::Resolved { .. }
-            | About::Phase { .. }
-            | About::Prompt { .. }
-            | About::Turn(_)
-            | About::Heartbeat { .. } => Level::Minimal,
-        }
+sources! {
+    /// run.question.
+    #[derive(Clone, Debug)]
+    pub struct Question {
+        /// The question's id.
+        pub question_id: QuestionId,
+        /// The group's id.
+        pub group_id: String as name,
+        /// The number of questions in the group.
+        pub group_size: usize,
+        /// The question, redacted.
+        pub ask: Ask as text,
+        /// The time left to answer.
+        pub timeout_s: Seconds,
+        /// The number of the attempt, from 1.
+        pub attempt: u32,
+        /// The mistake in the last answer.
+        pub error: Option<Text> as text,
+        /// Whether something was cut.
+        pub truncated: bool,
     }
 }
 
-/// run.question.
-#[derive(Clone, Debug)]
-pub struct Question {
-    /// The question's id.
-    pub question_id: QuestionId,
-    /// The group's id.
-    pub group_id: String,
-    /// The number of questions in the group.
-    pub group_size: usize,
-    /// The question, redacted.
-    pub ask: Ask,
-    /// The time left to answer.
-    pub timeout_s: Seconds,
-    /// The number of the attempt, from 1.
-    pub attempt: u32,
-    /// The mistake in the last answer.
-    pub error: Option<Text>,
-    /// Whether something was cut.
-    pub truncated: bool,
+objects! {
+    /// A permission or question that nobody answered.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Left {
+        /// The tool's category for a permission, or the question's kind.
+        pub category: &'static str,
+        /// The subject, in one line.
+        pub text: Text as inherited,
+    }
 }
 
-/// A permission or question that nobody answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
-    /// The tool's category for a permission, or the question's kind.
-    pub category: &'static str,
-    /// The subject, in one line.
-    pub text: Text,
+objects! {
+    /// A count of unanswered questions, and the first of them.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Tally {
+        /// The number of unanswered questions.
+        pub count: u64,
+        /// The first [`crate::protocol::limits::LEFT_LISTED`].
+        pub first: Vec<Left> as list,
+    }
 }
 
-/// A count of unanswered questions, and the first of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// The number of unanswered questions.
-    pub count: u64,
-    /// The first [`crate::protocol::limits::LEFT_LISTED`].
-    pub first: Vec<Left>,
-}
-
-/// The questions and permissions that nobody answered.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unattended {
-    /// Permissions that were denied.
-    pub denied: Tally,
-    /// Other questions.
-    pub unanswered: Tally,
+objects! {
+    /// The questions and permissions that nobody answered.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Unattended {
+        /// Permissions that were denied.
+        pub denied: Tally as text,
+        /// Other questions.
+        pub unanswered: Tally as text,
+    }
 }
 
 impl Unattended {
@@ -362,42 +351,46 @@ impl Unattended {
     }
 }
 
-/// The exit of the agent's process. At most one of the two numbers is set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct AgentExit {
-    /// The exit code, unless a signal ended it.
-    pub code: Option<i32>,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
+objects! {
+    /// The exit of the agent's process. At most one of the two numbers is set.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct AgentExit {
+        /// The exit code, unless a signal ended it.
+        pub code: Option<i32>,
+        /// The signal that ended it.
+        pub signal: Option<i32>,
+    }
 }
 
-/// The end of a run.
-#[derive(Clone, Debug)]
-pub struct Terminal {
-    /// The outcome of the run.
-    pub outcome: Outcome,
-    /// The agent's session.
-    pub session_id: Option<SessionId>,
-    /// The files that the run created, modified and deleted.
-    pub artifacts: Vec<ArtifactRef>,
-    /// The usage of this run.
-    pub usage: Usage,
-    /// The time since run.start, in milliseconds.
-    pub duration_ms: u64,
-    /// The metadata of run.start, as it was sent.
-    pub metadata: Option<Json>,
-    /// The questions and permissions that nobody answered. Only run.completed shows it.
-    pub unattended: Unattended,
-    /// Whether the completion marker was in the agent's text.
-    pub completion_detected: bool,
-    /// The exit of the agent's process. `None`: no process was started.
-    pub agent_exit: Option<AgentExit>,
-    /// The number of turns of a conversation. `None`: the run is not a conversation.
-    pub turns: Option<u64>,
-    /// The part of a workflow. `None`: the run is not a workflow.
-    pub workflow: Option<Box<WorkflowEnd>>,
-    /// Whether something was cut.
-    pub truncated: bool,
+objects! {
+    /// The end of a run.
+    #[derive(Clone, Debug)]
+    pub struct Terminal {
+        /// The outcome of the run.
+        pub outcome: Outcome as hidden text,
+        /// The agent's session.
+        pub session_id: Option<SessionId>,
+        /// The files that the run created, modified and deleted.
+        pub artifacts: Vec<ArtifactRef> as list,
+        /// The usage of this run.
+        pub usage: Usage as text,
+        /// The time since run.start, in milliseconds.
+        pub duration_ms: u64,
+        /// The metadata of run.start, as it was sent.
+        pub metadata: Metadata as own,
+        /// The questions and permissions that nobody answered. Only run.completed shows it.
+        pub unattended: Unattended as hidden text,
+        /// Whether the completion marker was in the agent's text.
+        pub completion_detected: bool,
+        /// The exit of the agent's process. `None`: no process was started.
+        pub agent_exit: Option<AgentExit> as text,
+        /// The number of turns of a conversation. `None`: the run is not a conversation.
+        pub turns: Option<u64> as known,
+        /// The part of a workflow. `None`: the run is not a workflow.
+        pub workflow: Option<Box<WorkflowEnd>> as known text,
+        /// Whether something was cut.
+        pub truncated: bool as known,
+    }
 }
 
 /// The outcome of a run.
@@ -438,12 +431,39 @@ pub enum Body {
     Terminal(Box<Terminal>),
 }
 
+impl Parts for Outcome {
+    fn visit(&mut self, _: Role, visit: Visit<'_>) {
+        match self {
+            Outcome::Completed { text, message_id: _, text_cut: _, structured_output, stop_reason: _ } => {
+                structured_output.visit(Role::Cut(Rank::Output), visit);
+                text.visit(Role::Cut(Rank::Text), visit);
+            }
+            Outcome::Failed(failure) => failure.visit(Role::Cut(Rank::Text), visit),
+            Outcome::Cancelled { reason, source: _ } => reason.visit(Role::Cut(Rank::Text), visit),
+        }
+    }
+}
+
 impl Outcome {
     /// The file that a refused workflow concerns, if known.
     pub fn refused_target(&self) -> Option<Text> {
         match self {
             Outcome::Failed(failure) => failure.target.as_deref().cloned(),
             Outcome::Completed { .. } | Outcome::Cancelled { .. } => None,
+        }
+    }
+}
+
+impl Body {
+    /// Calls `visit` with every part.
+    pub(super) fn visit(&mut self, visit: Visit<'_>) {
+        let role = Role::Cut(Rank::Text);
+        match self {
+            Body::Started(body) => body.visit(role, visit),
+            Body::Progress(body) => body.visit(role, visit),
+            Body::Question(body) => body.visit(role, visit),
+            Body::Artifact(body) => body.visit(role, visit),
+            Body::Terminal(body) => body.visit(role, visit),
         }
     }
 }

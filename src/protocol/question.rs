@@ -1,5 +1,7 @@
 //! Questions, and the check of their answers. Drivers and the protocol share these types.
 
+use super::declare::objects;
+use super::form::{Form, Member, ObjectForm};
 use super::ids::{CallId, QuestionId};
 use super::json::{Fields, number, string};
 use super::limited::{Limited, unique};
@@ -12,15 +14,17 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
 
-/// An option of a select.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// The value that an answer names, unique in its question.
-    pub value: Text,
-    /// The text that a person reads, unique in its question.
-    pub label: Text,
-    /// A longer description.
-    pub description: Option<Text>,
+objects! {
+    /// An option of a select.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Choice {
+        /// The value that an answer names, unique in its question.
+        pub value: Text as answer,
+        /// The text that a person reads, unique in its question.
+        pub label: Text as answer,
+        /// A longer description.
+        pub description: Option<Text> as known output,
+    }
 }
 
 impl Choice {
@@ -112,22 +116,33 @@ impl Kind {
     }
 }
 
-/// The validation rules for an answer. Rules that do not apply are absent.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[expect(missing_docs, reason = "the names are those of JSON Schema")]
-pub struct Validation {
-    pub min_length: Option<u64>,
-    pub max_length: Option<u64>,
-    pub pattern: Option<Text>,
-    /// False if the pattern is too large or its dialect is not supported, otherwise absent.
-    pub pattern_checked: Option<bool>,
-    pub min: Option<f64>,
-    pub max: Option<f64>,
-    pub integer: Option<bool>,
-    pub min_selected: Option<u64>,
-    pub max_selected: Option<u64>,
-    pub must_exist: Option<bool>,
-    pub path_type: Option<PathType>,
+objects! {
+    /// The validation rules for an answer. Rules that do not apply are absent.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Validation {
+        /// The least length of the answer, in characters.
+        pub min_length: Option<u64> as known,
+        /// The greatest length of the answer, in characters.
+        pub max_length: Option<u64> as known,
+        /// A regular expression that the answer must match.
+        pub pattern: Option<Text> as known whole,
+        /// False if the pattern is too large or its dialect is not supported, otherwise absent.
+        pub pattern_checked: Option<bool> as known,
+        /// The least number.
+        pub min: Option<f64> as known,
+        /// The greatest number.
+        pub max: Option<f64> as known,
+        /// Whether the number must be whole.
+        pub integer: Option<bool> as known,
+        /// The least number of options to choose.
+        pub min_selected: Option<u64> as known,
+        /// The greatest number of options to choose.
+        pub max_selected: Option<u64> as known,
+        /// Whether the path must exist.
+        pub must_exist: Option<bool> as known,
+        /// The kind of file that the path must name.
+        pub path_type: Option<PathType> as known,
+    }
 }
 
 impl Validation {
@@ -138,29 +153,33 @@ impl Validation {
     }
 }
 
-/// A place in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The path as the agent reports it. In a frame, it is relative to the working directory if it is inside, otherwise
-    /// absolute.
-    pub path: Text,
-    /// The line number, from 1.
-    pub line: Option<u64>,
+objects! {
+    /// A place in a file.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Place {
+        /// The path as the agent reports it. In a frame, it is relative to the working directory if it is inside, otherwise
+        /// absolute.
+        pub path: Text as inherited,
+        /// The line number, from 1.
+        pub line: Option<u64> as known,
+    }
 }
 
-/// The subject of a permission.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
-    /// The kind of tool.
-    pub category: Category,
-    /// The title. A frame shows its first line.
-    pub title: Text,
-    /// The files that the action concerns.
-    pub locations: Vec<Place>,
-    /// The exact action to allow, such as the command or the diff.
-    pub detail: Text,
-    /// The call that needs the permission. `None`: no frame shows it.
-    pub call_id: Option<CallId>,
+objects! {
+    /// The subject of a permission.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Subject {
+        /// The kind of tool.
+        pub category: Category,
+        /// The title. A frame shows its first line.
+        pub title: Text as inherited,
+        /// The files that the action concerns.
+        pub locations: Vec<Place> as inherited,
+        /// The exact action to allow, such as the command or the diff.
+        pub detail: Text as inherited,
+        /// The call that needs the permission. `None`: no frame shows it.
+        pub call_id: Option<CallId>,
+    }
 }
 
 /// Decides about requests for permission before the policy of the run does. A workflow uses it to allow the actions
@@ -482,6 +501,44 @@ pub enum Given {
     FromFile(String),
 }
 
+const QUESTION_ID: Member = Member::field("question_id", "The question to answer.", Form::Text, false);
+const MESSAGE: Member = Member::field("message", "Free text for the agent, to go with a denial.", Form::Text, true);
+
+/// An answer.
+pub(super) const VALUE: ObjectForm = ObjectForm {
+    name: "Answer",
+    members: &[QUESTION_ID, Member::field("value", "The answer.", Form::Any, false), MESSAGE],
+};
+
+/// A refusal to answer.
+pub(super) const DECLINED: ObjectForm = ObjectForm {
+    name: "DeclinedAnswer",
+    members: &[QUESTION_ID, Member::field("declined", "The question is declined.", Form::True, false), MESSAGE],
+};
+
+/// An answer from outside the message.
+pub(super) const VALUE_FROM: ObjectForm = ObjectForm {
+    name: "AnswerFrom",
+    members: &[
+        QUESTION_ID,
+        Member::field("value_from", "The source of the answer.", Form::Either(&[Form::Object(&ENV), Form::Object(&FILE)]), false),
+        MESSAGE,
+    ],
+};
+const ENV: ObjectForm = ObjectForm {
+    name: "AnswerFromEnv",
+    members: &[Member::field("env", "The name of a variable of this process.", Form::Text, false)],
+};
+const FILE: ObjectForm = ObjectForm {
+    name: "AnswerFromFile",
+    members: &[Member::field("file", "A path, relative to this process's directory.", Form::Text, false)],
+};
+
+/// The keys of an answer, in whatever way it is given.
+pub(super) fn answer_keys() -> impl Iterator<Item = &'static str> {
+    VALUE.keys().chain(["declined", "value_from"])
+}
+
 impl Input {
     /// Reads the payload of a run.input. `None`: a known key is repeated, so the message is malformed.
     pub fn parse(payload: Option<&RawValue>) -> Option<Input> {
@@ -489,7 +546,7 @@ impl Input {
         let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else {
             return Some(input);
         };
-        if fields.repeats_one_of(&["question_id", "value", "declined", "value_from", "message"]) {
+        if fields.repeats_one_of(answer_keys()) {
             return None;
         }
         input.question_id = fields.get("question_id").and_then(string).map(QuestionId::from);
@@ -512,7 +569,7 @@ impl Input {
 /// Reads a value_from. `Some(None)`: it is invalid. `None`: a key is repeated.
 fn value_from(raw: &RawValue) -> Option<Option<Given>> {
     let Some(fields) = Fields::parse(raw.get()) else { return Some(None) };
-    if fields.repeats_one_of(&["env", "file"]) {
+    if fields.repeats_one_of(["env", "file"]) {
         return None;
     }
     Some(match (fields.get("env"), fields.get("file")) {

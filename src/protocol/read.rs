@@ -1,6 +1,7 @@
 //! Readers of the values of fields: one function per type and range, which the rows of [`super::fields`] and
 //! [`super::workflow`] name.
 
+use super::form::{Described, Form};
 use super::ids::SessionId;
 use super::json::{Fields, number, string};
 use super::limits;
@@ -103,6 +104,14 @@ impl Seconds {
     pub fn duration(self) -> std::time::Duration {
         std::time::Duration::from_secs_f64(self.0.clamp(0.0, limits::SECONDS))
     }
+}
+
+impl Described for Seconds {
+    const FORM: Form = Form::Number;
+}
+
+impl Described for Permissions {
+    const FORM: Form = Form::Either(&[Policy::FORM, Form::Word(&[READ_ONLY]), Form::Policies(&Policy::FORM)]);
 }
 
 impl Serialize for Seconds {

@@ -2,13 +2,17 @@
 
 use super::json::{encoded_bytes, fitting};
 use super::outbound::{About, Body, Outcome, Text};
-use super::parts::{BodyPart, Rank, each};
+use super::parts::{BodyPart, Rank};
 use crate::redact::Redactor;
 use std::borrow::Cow;
 use std::ops::Deref;
 
 /// The size, in bytes, to which texts are cut before elements of lists are dropped.
 const SHORT: usize = 256;
+
+/// Proves that the parts of a body are redacted. Only this module can make one, so that nothing else becomes JSON.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IsRedacted(());
 
 /// A redacted body.
 #[derive(Clone, Debug)]
@@ -22,7 +26,7 @@ impl Redacted {
                 *text = clean;
             }
         };
-        each(&mut body, &mut |_, part| match part {
+        body.visit(&mut |_, part| match part {
             BodyPart::Text(text) | BodyPart::Answer(text) => text.redact(redactor),
             BodyPart::Action(text) => text.redact_action(redactor),
             BodyPart::Own(text) => clean(text),
@@ -53,11 +57,16 @@ impl Redacted {
         self.0
     }
 
+    /// Appends the body as JSON.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        self.0.put(out, IsRedacted(()));
+    }
+
     /// Shortens the parts of a rank, so that the body's JSON loses about `excess` bytes. Cuts all texts at once, the
     /// longest most, so that a few rounds suffice however many parts there are. Returns whether anything could be cut.
     pub(super) fn shorten(&mut self, rank: Rank, excess: usize) -> bool {
         let (mut texts, mut whole, mut elements) = (Vec::new(), 0, 0);
-        each(&mut self.0, &mut |r, part| match part {
+        self.0.visit(&mut |r, part| match part {
             _ if r != rank => {}
             BodyPart::Text(text) => texts.push(encoded_bytes(text.shown())),
             BodyPart::Own(text) => texts.push(encoded_bytes(text)),
@@ -80,7 +89,7 @@ impl Redacted {
         } else {
             return false;
         }
-        each(&mut self.0, &mut |r, part| match part {
+        self.0.visit(&mut |r, part| match part {
             _ if r != rank => {}
             BodyPart::Text(text) => text.truncate(fitting(text.shown(), level)),
             BodyPart::Own(text) => text.truncate(fitting(text, level)),
