@@ -19,7 +19,9 @@ macro_rules! key {
 
 /// Writes a field.
 macro_rules! put_field {
-    ($object:ident, [hidden $($word:ident)*], $value:expr, $field:ident $($key:literal)?) => {};
+    ($object:ident, [hidden $($word:ident)*], $value:expr, $field:ident $($key:literal)?) => {
+        let _ = $value;
+    };
     ($object:ident, [flat $($word:ident)*], $value:expr, $field:ident $($key:literal)?) => {
         $crate::protocol::wire::FrameObject::put_fields($value, $object)
     };

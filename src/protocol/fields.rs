@@ -112,7 +112,7 @@ struct Required {
 
 /// `config` in run.started: the resolved fields of run.start.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct ShownSettings {
     /// The settings.
     pub settings: Box<Settings>,
     /// `cwd`, as the frame shows it.
@@ -121,7 +121,7 @@ pub struct Config {
     pub agent_args: Vec<Text>,
 }
 
-object_value!(Config);
+object_value!(ShownSettings);
 
 /// The type of a setting, from the kind of its default.
 macro_rules! setting {
@@ -222,7 +222,7 @@ macro_rules! is_shown {
 /// A row: `name: TYPE = READER, DEFAULT, KEY, FLAG, SHOWN;`. DEFAULT is `required(T)` or `agent(T)` if the
 /// caller supplies the setting, `optional` if the setting may be absent, `driver(VALUE)` if the driver may replace
 /// VALUE, otherwise `default(VALUE)`. SHOWN is about run.started: `[hidden]` if it does not show the setting, otherwise the
-/// word of [`super::declare`] for its texts; `in_text` if [`Config`] has a copy.
+/// word of [`super::declare`] for its texts; `in_text` if [`ShownSettings`] has a copy.
 macro_rules! run_start {
     ($($(#[doc = $doc:literal])* $name:ident: $type:ty = $read:ident, $kind:ident $(($($extra:tt)*))?, $key:expr,
         $flag:literal, $shown:tt;)*) => {
@@ -275,7 +275,7 @@ macro_rules! run_start {
             }
         }
 
-        impl FrameObject for Config {
+        impl FrameObject for ShownSettings {
             const OBJECT: ObjectForm = ObjectForm {
                 name: "Config",
                 members: &[$(
@@ -288,7 +288,7 @@ macro_rules! run_start {
             }
         }
 
-        impl Parts for Config {
+        impl Parts for ShownSettings {
             fn visit(&mut self, _role: Role, visit: Visit<'_>) {
                 $(visit_setting!($shown, self, $name, _role, visit);)*
             }

@@ -5,10 +5,10 @@
 use super::fields::RUN_START;
 use super::form::{Form, Member, MessageForm, ObjectForm};
 use super::ids::{InboundId, RunId};
+use super::input::{self, Input};
 use super::json::{Fields, deeper_than, string};
 use super::limits;
 use super::prompt::{self, Spoken};
-use super::question::{self, Input};
 use super::request::{Options, Payload, Problem};
 use super::text::Text;
 
@@ -73,7 +73,7 @@ pub const MESSAGES: [MessageForm; 3] = [
     MessageForm { name: "run.start", payloads: &[&RUN_START] },
     MessageForm {
         name: "run.input",
-        payloads: &[&question::VALUE, &question::DECLINED, &question::VALUE_FROM, &prompt::PROMPT, &prompt::END],
+        payloads: &[&input::VALUE, &input::DECLINED, &input::VALUE_FROM, &prompt::PROMPT, &prompt::END],
     },
     MessageForm { name: "run.cancel", payloads: &[&CANCEL] },
 ];

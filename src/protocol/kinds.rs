@@ -9,9 +9,7 @@ use super::question::Place;
 use super::read::Seconds;
 use super::text::{Json, Text};
 use super::wire::{FrameObject, ObjectWriter};
-use super::words::{
-    Category, Level, PhaseState, PromptState, Resolution, Status, ToolState, WaitingOn, Warning,
-};
+use super::words::{Category, Level, PhaseState, PromptState, Resolution, Status, ToolState, WaitingOn, Warning};
 
 macro_rules! kinds {
     ($(#[$meta:meta])* $vis:vis enum $name:ident {$(
@@ -61,7 +59,6 @@ macro_rules! kinds {
 
             fn put_fields(&self, object: &mut ObjectWriter<'_>) {
                 match self {$(
-                    #[allow(unused_variables, reason = "no frame shows a hidden field")]
                     $name::$variant $(($only))? $({ $($field),* })? => {
                         $( put_field!(object, [$($($only_word)+)?], $only, $only); )?
                         $($( put_field!(object, [$($($role)+)?], $field, $field); )*)?

@@ -10,12 +10,10 @@ use super::limits::{LEFT_LISTED, PLAN_ENTRIES};
 use super::parts::{Parts, Rank, Role, Visit};
 use super::question::{Ask, Subject};
 use super::read::Seconds;
-use super::words::{
-    PlanStatus, QuestionKind, Source, StopReason, TurnOutcome,
-};
+use super::words::{PlanStatus, QuestionKind, Source, StopReason, TurnOutcome};
 
 pub use super::artifact::{Artifact, ArtifactRef};
-pub use super::fields::Config;
+pub use super::fields::ShownSettings;
 pub use super::ids::{CallId, MessageId, PromptId};
 pub use super::kinds::About;
 pub use super::question::Place;
@@ -119,7 +117,7 @@ objects! {
         /// The agent.
         pub agent: AgentName as text,
         /// The settings of the run, defaults included.
-        pub config: Config as text,
+        pub config: ShownSettings as text,
         /// The version of the protocol.
         pub protocol: ProtocolVersion as text,
         /// The capabilities of the driver.

@@ -162,8 +162,22 @@ macro_rules! fixed {
 }
 
 fixed!(
-    &'static str, bool, u16, u32, u64, usize, i32, f64, Seconds, Permissions, QuestionId, SessionId, MessageId, CallId,
-    PromptId, ToolExit,
+    &'static str,
+    bool,
+    u16,
+    u32,
+    u64,
+    usize,
+    i32,
+    f64,
+    Seconds,
+    Permissions,
+    QuestionId,
+    SessionId,
+    MessageId,
+    CallId,
+    PromptId,
+    ToolExit,
 );
 
 impl<T: Fixed> Fixed for Option<T> {}

@@ -1,8 +1,8 @@
 //! A further prompt: the payload of a run.input that answers no question.
 
 use super::form::{Form, Member, ObjectForm};
+use super::input::answer_keys;
 use super::json::{Fields, string};
-use super::question::answer_keys;
 use super::text::Text;
 use serde_json::value::RawValue;
 

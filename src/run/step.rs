@@ -11,7 +11,9 @@ use super::{Event, Ids, OnEof, Refusal, Start};
 use crate::agent::{Driver, Turn, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, RunId};
-use crate::protocol::outbound::{AgentExit, AgentName, Body, Config, Json, Metadata, Outcome, ProtocolVersion, Started, Text, Unattended};
+use crate::protocol::outbound::{
+    AgentExit, AgentName, Body, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text, Unattended,
+};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Status, Warning};
 use std::time::Duration;
@@ -205,7 +207,7 @@ fn converses(settings: &Settings, driver: &dyn Driver) -> Result<(), Failure> {
 fn started(display_name: String, settings: &Settings, driver: &dyn Driver) -> Started {
     Started {
         agent: AgentName { name: settings.agent.clone(), display_name: display_name.into(), version: None },
-        config: Config {
+        config: ShownSettings {
             settings: Box::new(settings.clone()),
             cwd: Text::from(settings.cwd.to_string_lossy().into_owned()),
             agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),

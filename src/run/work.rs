@@ -3,7 +3,9 @@
 use crate::agent::CallKey;
 use crate::agent::hash::Rehash;
 use crate::protocol::limits::{ARTIFACTS, REPORTED, TOOL_OUTPUT_BYTES};
-use crate::protocol::outbound::{About, ArtifactRef, CallId, FileEdit, Json, Place, Progress, Text, ToolExit, ToolFacts};
+use crate::protocol::outbound::{
+    About, ArtifactRef, CallId, FileEdit, Json, Place, Progress, Text, ToolExit, ToolFacts,
+};
 use crate::protocol::words::{Action, Category, ToolState};
 use crate::redact::Redactor;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -239,10 +241,7 @@ impl Call {
             state,
             locations,
             duration_ms: ended.map(took),
-            exit_code: ToolExit {
-                code: facts.exit_code,
-                in_frame: ended.is_some() && category == Category::Execute,
-            },
+            exit_code: ToolExit { code: facts.exit_code, in_frame: ended.is_some() && category == Category::Execute },
             phase: None,
             input,
             output,

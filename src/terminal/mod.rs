@@ -31,8 +31,7 @@ use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns};
 use crate::protocol::outbound::{
-    PermissionEnd,
-    About, Body, CallId, MessageId, Outcome, PlanEntry, Progress, Started, Terminal, Text,
+    About, Body, CallId, MessageId, Outcome, PermissionEnd, PlanEntry, Progress, Started, Terminal, Text,
 };
 use crate::protocol::question::DENY;
 use crate::protocol::words::{Category, Resolution, ToolState, Warning, WorkflowKind};

@@ -7,7 +7,10 @@ use crate::io::inbox::RawLine;
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::RunId;
 use crate::protocol::limits::ARTIFACTS;
-use crate::protocol::outbound::{About, ArtifactRef, Body, MessageId, Outcome, PermissionEnd, Progress, Terminal, Text, Usage, WorkflowEnd, WorkflowStarted};
+use crate::protocol::outbound::{
+    About, ArtifactRef, Body, MessageId, Outcome, PermissionEnd, Progress, Terminal, Text, Usage, WorkflowEnd,
+    WorkflowStarted,
+};
 use crate::protocol::question::DENY;
 use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
@@ -220,8 +223,9 @@ impl<'p> Joined<'p> {
             {
                 return;
             }
-            About::Resolved { permission: Some(PermissionEnd { value: Some(value), .. }), .. }
-                if *value == DENY => self.denied += 1,
+            About::Resolved { permission: Some(PermissionEnd { value: Some(value), .. }), .. } if *value == DENY => {
+                self.denied += 1
+            }
             About::Text { .. } => self.said = true,
             About::Tool { state, category, .. } => {
                 if *state == ToolState::Completed {

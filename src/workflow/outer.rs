@@ -13,7 +13,10 @@ use crate::process::errand::Errand;
 use crate::process::session_files::cost_before;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::ids::{RunId, SessionId};
-use crate::protocol::outbound::{About, AgentExit, Body, Metadata, Outcome, PlanEntry, Progress, Terminal, Text, Unattended, Usage, WorkflowEnd, WorkflowStarted};
+use crate::protocol::outbound::{
+    About, AgentExit, Body, Metadata, Outcome, PlanEntry, Progress, Terminal, Text, Unattended, Usage, WorkflowEnd,
+    WorkflowStarted,
+};
 use crate::protocol::question::{Ask, Judge};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::words::{OnQuestionTimeout, PlanStatus, StopReason, Warning, WorkflowKind};

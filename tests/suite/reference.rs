@@ -21,9 +21,9 @@ use spektacular::protocol::inbound::{self, CancelScope, Message};
 use spektacular::protocol::json::{Fields, string};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::{
-    About, AgentExit, AgentName, Artifact, ArtifactRef, Body, CallId, Capabilities, Config, FileEdit, Json, Left,
-    MessageId, Metadata, Outcome, PermissionEnd, Place, PlanEntry, Progress, PromptId, ProtocolVersion, Question, Started,
-    Tally, Terminal, ToolExit, TurnReport, Unattended, Usage,
+    About, AgentExit, AgentName, Artifact, ArtifactRef, Body, CallId, Capabilities, FileEdit, Json, Left, MessageId,
+    Metadata, Outcome, PermissionEnd, Place, PlanEntry, Progress, PromptId, ProtocolVersion, Question, ShownSettings,
+    Started, Tally, Terminal, ToolExit, TurnReport, Unattended, Usage,
 };
 use spektacular::protocol::prompt::Spoken;
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Subject, Validation};
@@ -72,7 +72,7 @@ fn started(most: bool) -> Body {
     Body::Started(Box::new(Started {
         agent: AgentName { name: "demo".into(), display_name: "Demo".into(), version: None },
         metadata: Metadata(settings.metadata.clone().map(Json::from)),
-        config: Config { settings: Box::new(settings), cwd: "/home/me".into(), agent_args: vec!["a".into()] },
+        config: ShownSettings { settings: Box::new(settings), cwd: "/home/me".into(), agent_args: vec!["a".into()] },
         protocol: ProtocolVersion::OURS,
         capabilities: capabilities(most),
         workflow: most.then(|| Box::new(workflow_started())),

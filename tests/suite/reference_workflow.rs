@@ -2,13 +2,20 @@
 //! question.
 
 use spektacular::protocol::failure::PhaseFailure;
-use spektacular::protocol::outbound::{About, ArtifactRef, Breach, GaveWay, PermissionEnd, PhaseReport, WorkflowEnd, WorkflowStarted};
+use spektacular::protocol::outbound::{
+    About, ArtifactRef, Breach, GaveWay, PermissionEnd, PhaseReport, WorkflowEnd, WorkflowStarted,
+};
 use spektacular::protocol::words::{Action, PhaseOutcome, PhaseState, Resolution, WorkflowKind};
 use spektacular::protocol::workflow::{ShownOptions, WorkflowOptions};
 
 pub(crate) fn workflow_started() -> WorkflowStarted {
     let options = WorkflowOptions::default().resolved();
-    WorkflowStarted { name: WorkflowKind::Implement, project: "/p".into(), target: Some("t".into()), options: ShownOptions { of: WorkflowKind::Implement, settings: options } }
+    WorkflowStarted {
+        name: WorkflowKind::Implement,
+        project: "/p".into(),
+        target: Some("t".into()),
+        options: ShownOptions { of: WorkflowKind::Implement, settings: options },
+    }
 }
 
 pub(crate) fn phase_failure() -> PhaseFailure {
