@@ -23,10 +23,10 @@ macro_rules! put_field {
         let _ = $value;
     };
     ($object:ident, [flat $($word:ident)*], $value:expr, $field:ident $($key:literal)?) => {
-        $crate::protocol::wire::FrameObject::put_fields($value, $object)
+        $crate::protocol::frame_value::FrameObject::put_fields($value, $object)
     };
     ($object:ident, [known $($word:ident)*], $value:expr, $field:ident $($key:literal)?) => {
-        if $crate::protocol::wire::Known::is_known($value) {
+        if $crate::protocol::frame_value::Known::is_known($value) {
             $crate::protocol::declare::put_field!($object, [], $value, $field $($key)?);
         }
     };
@@ -41,13 +41,13 @@ macro_rules! member {
         $crate::protocol::form::Member::Hidden
     };
     ([flat $($word:ident)*], $type:ty, $doc:expr, $field:ident $($key:literal)?) => {
-        <$type as $crate::protocol::wire::FrameObject>::MEMBER
+        <$type as $crate::protocol::frame_value::FrameObject>::MEMBER
     };
     ([known $($word:ident)*], $type:ty, $doc:expr, $field:ident $($key:literal)?) => {
         $crate::protocol::form::Member::Field($crate::protocol::form::FieldForm {
             name: $crate::protocol::declare::key!($field $($key)?),
             doc: $doc,
-            form: <$type as $crate::protocol::wire::Known>::FORM,
+            form: <$type as $crate::protocol::frame_value::Known>::FORM,
             optional: true,
         })
     };
@@ -55,7 +55,7 @@ macro_rules! member {
         $crate::protocol::form::Member::Field($crate::protocol::form::FieldForm {
             name: $crate::protocol::declare::key!($field $($key)?),
             doc: $doc,
-            form: <$type as $crate::protocol::form::Described>::FORM,
+            form: <$type as $crate::protocol::form::HasForm>::FORM,
             optional: false,
         })
     };
@@ -159,18 +159,18 @@ macro_rules! shown {
     ($name:ident $(<$life:lifetime>)?, {
         $( $(#[doc = $doc:literal])* $field:ident $(= $key:literal)?: $type:ty $(as $($word:ident)+)?, )*
     }) => {
-        impl $(<$life>)? $crate::protocol::wire::FrameObject for $name $(<$life>)? {
+        impl $(<$life>)? $crate::protocol::frame_value::FrameObject for $name $(<$life>)? {
             const OBJECT: $crate::protocol::form::ObjectForm = $crate::protocol::form::ObjectForm {
                 name: stringify!($name),
                 members: &[$( $crate::protocol::declare::member!([$($($word)+)?], $type, concat!($($doc),*), $field $($key)?) ),*],
             };
 
-            fn put_fields(&self, object: &mut $crate::protocol::wire::ObjectWriter<'_>) {
+            fn put_fields(&self, object: &mut $crate::protocol::frame_value::ObjectWriter<'_>) {
                 $( $crate::protocol::declare::put_field!(object, [$($($word)+)?], &self.$field, $field $($key)?); )*
             }
         }
 
-        $crate::protocol::wire::object_value!($name $(<$life>)?);
+        $crate::protocol::frame_value::object_value!($name $(<$life>)?);
     };
 }
 

@@ -6,7 +6,8 @@
 //! Layers stack, and [`Options::resolve`] turns the stack into [`Settings`], with every default filled in.
 
 use super::declare::{member, put_field, visit_field};
-use super::form::{Described, Form, Member, ObjectForm};
+use super::form::{Form, HasForm, Member, ObjectForm};
+use super::frame_value::{FrameObject, ObjectWriter, object_value};
 use super::ids::SessionId;
 use super::image::Image;
 use super::limits;
@@ -20,7 +21,6 @@ use super::read::{
 };
 use super::schema::OutputSchema;
 use super::text::Text;
-use super::wire::{FrameObject, ObjectWriter, object_value};
 use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
 use Care::{Free, Guards, Trusted};
 use serde_json::value::{RawValue, to_raw_value};
@@ -294,17 +294,16 @@ macro_rules! run_start {
             }
         }
 
-        /// The payload of run.start. A null field counts as absent.
-        pub const RUN_START: ObjectForm = ObjectForm {
-            name: "Start",
+        /// The payload of run.start, without `workflow`. A null field counts as absent.
+        pub const START_FIELDS: ObjectForm = ObjectForm {
+            name: "Settings",
             members: &[
                 $(Member::field(
                     stringify!($name),
                     concat!($($doc),*),
-                    <$type as Described>::FORM,
+                    <$type as HasForm>::FORM,
                     is_optional!($name),
                 ),)*
-                Member::field("workflow", "The options of a workflow.", Form::Object(&super::workflow::OPTIONS), true),
             ],
         };
 
@@ -312,7 +311,7 @@ macro_rules! run_start {
         pub const FIELDS: &[Field] = &[$(Field {
             name: stringify!($name),
             doc: concat!($($doc),*),
-            form: <$type as Described>::FORM,
+            form: <$type as HasForm>::FORM,
             fallback: fallback!($kind $(($($extra)*))?, $type),
             key: $key,
             flag: $flag,

@@ -1,7 +1,6 @@
 //! The messages of the protocol as data: each field's name, type and presence. The declarations of the fields contain the
 //! facts; nothing here repeats them.
 
-use super::words::Level;
 use serde_json::value::RawValue;
 
 /// The form of a value in JSON.
@@ -106,11 +105,8 @@ impl Member {
     }
 }
 
-pub use super::inbound::{ENVELOPE_IN, MESSAGES};
-pub use super::wire::{ENVELOPE_OUT, FRAMES};
-
 /// A type that has one form in JSON.
-pub(crate) trait Described {
+pub(crate) trait HasForm {
     const FORM: Form;
 }
 
@@ -123,20 +119,9 @@ pub struct MessageForm {
     pub payloads: &'static [&'static ObjectForm],
 }
 
-/// A kind of run.progress.
-#[derive(Clone, Copy, Debug)]
-pub struct KindForm {
-    /// The payload's `kind`.
-    pub name: &'static str,
-    /// The lowest level at which the kind is emitted.
-    pub level: Level,
-    /// The fields of the kind, in addition to those of all kinds.
-    pub fields: &'static ObjectForm,
-}
-
 macro_rules! described {
     ($($type:ty => $form:expr;)*) => {$(
-        impl Described for $type {
+        impl HasForm for $type {
             const FORM: Form = $form;
         }
     )*};
@@ -157,30 +142,30 @@ described! {
     f64 => Form::Number;
 }
 
-impl<T: Described> Described for Option<T> {
+impl<T: HasForm> HasForm for Option<T> {
     const FORM: Form = Form::Nullable(&T::FORM);
 }
 
-impl<T: Described> Described for Vec<T> {
+impl<T: HasForm> HasForm for Vec<T> {
     const FORM: Form = Form::List(&T::FORM);
 }
 
-impl<T: Described> Described for [T] {
+impl<T: HasForm> HasForm for [T] {
     const FORM: Form = Form::List(&T::FORM);
 }
 
-impl Described for Box<RawValue> {
+impl HasForm for Box<RawValue> {
     const FORM: Form = Form::AnyObject;
 }
 
-impl<T: Described> Described for Box<T> {
+impl<T: HasForm> HasForm for Box<T> {
     const FORM: Form = T::FORM;
 }
 
-impl<T: Described + ?Sized> Described for &T {
+impl<T: HasForm + ?Sized> HasForm for &T {
     const FORM: Form = T::FORM;
 }
 
-impl<T: Described> Described for std::collections::BTreeMap<String, T> {
+impl<T: HasForm> HasForm for std::collections::BTreeMap<String, T> {
     const FORM: Form = Form::Map(&T::FORM);
 }

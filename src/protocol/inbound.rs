@@ -2,7 +2,7 @@
 //!
 //! The order of the checks is the protocol's: malformed, v, type, run_id, payload.
 
-use super::fields::RUN_START;
+use super::fields::START_FIELDS;
 use super::form::{Form, Member, MessageForm, ObjectForm};
 use super::ids::{InboundId, RunId};
 use super::input::{self, Input};
@@ -11,6 +11,7 @@ use super::limits;
 use super::prompt::{self, Spoken};
 use super::request::{Options, Payload, Problem};
 use super::text::Text;
+use super::workflow::OPTIONS;
 
 /// The kinds of inbound lines.
 #[derive(Debug)]
@@ -59,6 +60,15 @@ pub const ENVELOPE_IN: ObjectForm = ObjectForm {
     ],
 };
 
+/// The payload of run.start.
+const START: ObjectForm = ObjectForm {
+    name: "Start",
+    members: &[
+        Member::All(&START_FIELDS),
+        Member::field("workflow", "The options of a workflow.", Form::Object(&OPTIONS), true),
+    ],
+};
+
 /// The payload of run.cancel.
 const CANCEL: ObjectForm = ObjectForm {
     name: "Cancel",
@@ -70,7 +80,7 @@ const CANCEL: ObjectForm = ObjectForm {
 
 /// The three inbound messages.
 pub const MESSAGES: [MessageForm; 3] = [
-    MessageForm { name: "run.start", payloads: &[&RUN_START] },
+    MessageForm { name: "run.start", payloads: &[&START] },
     MessageForm {
         name: "run.input",
         payloads: &[&input::VALUE, &input::DECLINED, &input::VALUE_FROM, &prompt::PROMPT, &prompt::END],

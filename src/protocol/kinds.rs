@@ -1,15 +1,26 @@
 //! The kinds of run.progress, one row each: word, level, and fields.
 
 use super::declare::{member, put_field, visit_field};
-use super::form::{KindForm, Member, ObjectForm};
+use super::form::{Member, ObjectForm};
+use super::frame_value::{FrameObject, ObjectWriter};
 use super::ids::{CallId, MessageId, PromptId, QuestionId, SessionId};
-use super::outbound::{Capabilities, FileEdit, PermissionEnd, PlanEntry, ToolExit, TurnReport, Usage};
 use super::parts::{Parts, Role, Visit};
+use super::pieces::{Capabilities, FileEdit, PermissionEnd, PlanEntry, ToolExit, TurnReport, Usage};
 use super::question::Place;
 use super::read::Seconds;
 use super::text::{Json, Text};
-use super::wire::{FrameObject, ObjectWriter};
 use super::words::{Category, Level, PhaseState, PromptState, Resolution, Status, ToolState, WaitingOn, Warning};
+
+/// A kind of run.progress.
+#[derive(Clone, Copy, Debug)]
+pub struct KindForm {
+    /// The payload's `kind`.
+    pub name: &'static str,
+    /// The lowest level at which the kind is emitted.
+    pub level: Level,
+    /// The fields of the kind, in addition to those of all kinds.
+    pub fields: &'static ObjectForm,
+}
 
 macro_rules! kinds {
     ($(#[$meta:meta])* $vis:vis enum $name:ident {$(

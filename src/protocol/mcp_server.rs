@@ -1,6 +1,6 @@
 //! The MCP servers for an agent to start or to reach, in the format of run.start and in that of other programs.
 
-use super::form::{Described, Form, Member, ObjectForm};
+use super::form::{Form, HasForm, Member, ObjectForm};
 use super::json::{Fields, to_line};
 use super::read::{Problem, Read, arguments, environment, is_null, list, non_empty, secrets_fit, string_map};
 use super::words::McpTransport;
@@ -60,7 +60,7 @@ pub enum McpAccess {
 
 const NAME_FIELD: Member = Member::field("name", "The server's name, as the agent sees it.", Form::Text, false);
 
-impl Described for McpServer {
+impl HasForm for McpServer {
     const FORM: Form = Form::Either(&[
         Form::Object(&ObjectForm {
             name: "McpServerToStart",

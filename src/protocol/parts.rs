@@ -2,12 +2,9 @@
 //! neither can forget a field that the other handles. The declarations in [`super::declare`] generate the walk.
 
 use super::ids::{CallId, MessageId, PromptId, QuestionId, SessionId};
-use super::outbound::ToolExit;
-use super::question::{Answer, Ask, Choice, Choices, Kind};
-use super::read::{Permissions, Seconds};
 use super::text::{Json, Text};
-use super::words::Purpose;
-use std::collections::HashSet;
+use crate::redact::Redactor;
+use std::borrow::Cow;
 
 /// The order in which parts are cut if a frame is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,16 +36,6 @@ impl<T> Cut for Vec<T> {
     }
     fn cut(&mut self, count: usize) {
         self.truncate(count);
-    }
-}
-
-impl Cut for Choices {
-    fn count(&self) -> usize {
-        // A question without options cannot be answered, so one option stays.
-        self.count().saturating_sub(1)
-    }
-    fn cut(&mut self, count: usize) {
-        self.cut(count + 1);
     }
 }
 
@@ -161,24 +148,7 @@ macro_rules! fixed {
     )*};
 }
 
-fixed!(
-    &'static str,
-    bool,
-    u16,
-    u32,
-    u64,
-    usize,
-    i32,
-    f64,
-    Seconds,
-    Permissions,
-    QuestionId,
-    SessionId,
-    MessageId,
-    CallId,
-    PromptId,
-    ToolExit,
-);
+fixed!(&'static str, bool, u16, u32, u64, usize, i32, f64, QuestionId, SessionId, MessageId, CallId, PromptId,);
 
 impl<T: Fixed> Fixed for Option<T> {}
 impl<T: Fixed> Fixed for Vec<T> {}
@@ -196,48 +166,24 @@ pub(crate) fn check_name<T: Name>(_: &T) {}
 #[inline(always)]
 pub(crate) fn check_fixed<T: Fixed>(_: &T) {}
 
-impl Parts for Ask {
-    fn visit(&mut self, _: Role, visit: Visit<'_>) {
-        // No frame shows `scope` and `also`.
-        let Ask { purpose, kind, header, text, default, validation, required: _, subject, scope: _, also: _ } = self;
-        subject.visit(Role::Action, visit);
-        validation.visit(Role::Cut(Rank::Output), visit);
-        header.visit(Role::Cut(Rank::Text), visit);
-        match purpose {
-            // The options of a permission, and so its default, are the protocol's own words, and short.
-            Purpose::Permission => text.visit(Role::Action, visit),
-            Purpose::Clarification | Purpose::Input => {
-                answers(kind, default, visit);
-                text.visit(Role::Cut(Rank::Text), visit);
-            }
-        }
-    }
-}
+/// Proves that the parts of a body are redacted. Only [`redact`] makes one, so that no text becomes JSON before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IsRedacted(());
 
-fn answers(kind: &mut Kind, default: &mut Option<Answer>, visit: Visit<'_>) {
-    let options: &[Choice] = match kind {
-        Kind::Select { choices, multiple: _, allow_other: _ } => {
-            choices.iter_mut().for_each(|choice| choice.visit(Role::Answer, visit));
-            visit(Rank::List, BodyPart::List(choices));
-            choices.as_slice()
+/// Redacts every part of a body.
+pub(super) fn redact(body: &mut impl Parts, redactor: &Redactor) -> IsRedacted {
+    let clean = |text: &mut String| {
+        if let Cow::Owned(clean) = redactor.redact(text) {
+            *text = clean;
         }
-        Kind::Confirm | Kind::Text | Kind::Secret | Kind::FilePath => &[],
     };
-    let named: HashSet<&Text> = match default {
-        Some(Answer::One(_) | Answer::Many(_)) => options.iter().map(|choice| &choice.value).collect(),
-        Some(Answer::Bool(_) | Answer::Text(_) | Answer::Null) | None => HashSet::new(),
-    };
-    // A default that names an option must still name it afterwards.
-    fn part<'a>(named: &HashSet<&Text>, value: &'a mut Text) -> BodyPart<'a> {
-        if named.contains(&*value) { BodyPart::Answer(value) } else { BodyPart::Text(value) }
-    }
-    match default {
-        Some(Answer::One(value)) => visit(Rank::Text, part(&named, value)),
-        Some(Answer::Text(free)) => free.visit(Role::Cut(Rank::Text), visit),
-        Some(Answer::Many(values)) => {
-            values.iter_mut().for_each(|value| visit(Rank::List, part(&named, value)));
-            visit(Rank::List, BodyPart::List(values));
-        }
-        Some(Answer::Bool(_) | Answer::Null) | None => {}
-    }
+    body.visit(Role::Cut(Rank::Text), &mut |_, part| match part {
+        BodyPart::Text(text) | BodyPart::Answer(text) => text.redact(redactor),
+        BodyPart::Action(text) => text.redact_action(redactor),
+        BodyPart::Own(text) => clean(text),
+        BodyPart::Whole(text) => text.iter_mut().for_each(|text| text.redact(redactor)),
+        BodyPart::Json(Some(json)) => json.map(&mut |text| redactor.redact(text).into_owned()),
+        BodyPart::Json(None) | BodyPart::List(_) => {}
+    });
+    IsRedacted(())
 }

@@ -1,10 +1,12 @@
 //! Readers of the values of fields: one function per type and range, which the rows of [`super::fields`] and
 //! [`super::workflow`] name.
 
-use super::form::{Described, Form};
+use super::form::{Form, HasForm};
+use super::frame_value::values;
 use super::ids::SessionId;
-use super::json::{Fields, number, string};
+use super::json::{Fields, encode, number, string};
 use super::limits;
+use super::parts::Fixed;
 use super::schema::OutputSchema;
 use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
 use crate::redact::is_secret_name;
@@ -106,11 +108,19 @@ impl Seconds {
     }
 }
 
-impl Described for Seconds {
+values! {
+    Seconds, it, out => encode(it, out);
+    Permissions, it, out => encode(it, out);
+}
+
+impl Fixed for Seconds {}
+impl Fixed for Permissions {}
+
+impl HasForm for Seconds {
     const FORM: Form = Form::Number;
 }
 
-impl Described for Permissions {
+impl HasForm for Permissions {
     const FORM: Form = Form::Either(&[Policy::FORM, Form::Word(&[READ_ONLY]), Form::Policies(&Policy::FORM)]);
 }
 

@@ -9,7 +9,7 @@ mod nodes;
 
 use self::nodes::{Reader, SchemaNode};
 use super::declare::objects;
-use super::form::{Described, Form};
+use super::form::{Form, HasForm};
 use super::json::map_strings;
 use super::parts::{Parts, Role, Visit};
 use super::text::{Json, Text};
@@ -47,7 +47,7 @@ impl Parts for Mismatches {
     }
 }
 
-impl Described for OutputSchema {
+impl HasForm for OutputSchema {
     const FORM: Form = Form::Schema;
 }
 

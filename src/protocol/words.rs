@@ -1,9 +1,9 @@
 //! The words of the protocol: every closed set of strings in frames. They are never redacted.
 
-use super::form::{Described, Form};
+use super::form::{Form, HasForm};
+use super::frame_value::{FrameValue, put_word};
 use super::parts::Fixed;
-use super::redacted::IsRedacted;
-use super::wire::{FrameValue, put_word};
+use super::parts::IsRedacted;
 use serde::Serialize;
 
 /// The rule for one of these words, as the rest of "must be …".
@@ -42,7 +42,7 @@ macro_rules! words {
 
         impl Fixed for $name {}
 
-        impl Described for $name {
+        impl HasForm for $name {
             const FORM: Form = Form::Word($name::WORDS);
         }
 

@@ -3,13 +3,13 @@
 use super::artifact::ArtifactRef;
 use super::declare::objects;
 use super::fields::{setting, settle};
-use super::form::{Described, FieldForm, Member, ObjectForm};
+use super::form::{FieldForm, HasForm, Member, ObjectForm};
+use super::frame_value::{FrameObject, ObjectWriter, object_value};
 use super::json::{Fields, number, string};
 use super::parts::{Parts, Role, Visit};
 use super::read::{Read, Seconds, boolean, positive, strings_where};
 use super::text::Text;
 use super::unknown::UnknownNames;
-use super::wire::{FrameObject, ObjectWriter, object_value};
 use super::words::{PhaseOutcome, WorkflowKind};
 use crate::redact::Redactor;
 use crate::suggest::nearest;
@@ -71,7 +71,7 @@ macro_rules! fields {
                 members: &[$(Member::Field(FieldForm {
                     name: $name,
                     doc: concat!($($doc),*),
-                    form: <setting!($kind $(($default))?, $type) as Described>::FORM,
+                    form: <setting!($kind $(($default))?, $type) as HasForm>::FORM,
                     optional: true,
                 })),*],
             };
@@ -89,7 +89,7 @@ macro_rules! fields {
             members: &[$(Member::Field(FieldForm {
                 name: $name,
                 doc: concat!($($doc),*),
-                form: <$type as Described>::FORM,
+                form: <$type as HasForm>::FORM,
                 optional: true,
             })),*],
         };
