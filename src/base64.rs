@@ -31,9 +31,37 @@ pub(crate) fn unpadded(data: &[u8], alphabet: &[u8; 64]) -> String {
     out
 }
 
+/// Decodes data with the standard alphabet, with or without padding. `None`: it is not base64.
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+    let digits = text.trim_end_matches('=').as_bytes();
+    if text.len() - digits.len() > 2 || digits.len() % 4 == 1 {
+        return None;
+    }
+    let mut out = Vec::with_capacity(digits.len() * 3 / 4);
+    for group in digits.chunks(4) {
+        let bits = group.iter().try_fold(0, |bits, byte| Some(bits << 6 | value(*byte)?))?;
+        // A group of n characters holds n - 1 bytes; the bits that are left over do not count.
+        let bits = bits << (6 * (4 - group.len()));
+        out.extend_from_slice(&u32::to_be_bytes(bits)[1..group.len()]);
+    }
+    Some(out)
+}
+
+/// The value of a character of the standard alphabet.
+fn value(byte: u8) -> Option<u32> {
+    Some(u32::from(match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        b'/' => 63,
+        _ => return None,
+    }))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{STANDARD, URL_SAFE, encode, unpadded};
+    use super::{STANDARD, URL_SAFE, decode, encode, unpadded};
 
     /// The test vectors of RFC 4648, section 10.
     #[test]
@@ -49,6 +77,11 @@ mod tests {
         ];
         for (data, expected) in vectors {
             assert_eq!(encode(data.as_bytes()), expected, "{data}");
+            assert_eq!(decode(expected).as_deref(), Some(data.as_bytes()), "{expected}");
+            assert_eq!(decode(expected.trim_end_matches('=')).as_deref(), Some(data.as_bytes()), "{expected}");
+        }
+        for wrong in ["A", "AAAAA", "Zm9v!", "Zg===", "Zm 9v", "-_-_"] {
+            assert_eq!(decode(wrong), None, "{wrong}");
         }
     }
 
@@ -57,6 +90,7 @@ mod tests {
         let group = |first: u32| (first << 18 | (first + 1) << 12 | (first + 2) << 6 | (first + 3)).to_be_bytes();
         let data: Vec<u8> = (0..64).step_by(4).flat_map(|first| group(first).into_iter().skip(1)).collect();
         assert_eq!(encode(&data).as_bytes(), STANDARD);
+        assert_eq!(decode(&encode(&data)), Some(data.clone()));
         assert_eq!(unpadded(&data, URL_SAFE).as_bytes(), URL_SAFE);
     }
 }

@@ -1,5 +1,6 @@
 //! Parses argv into a request. Pure: reads no file, terminal or environment.
 
+pub(crate) mod acp;
 pub(crate) mod action;
 pub(crate) mod adhoc;
 pub(crate) mod agents;
@@ -11,6 +12,7 @@ pub(crate) mod integrate;
 pub mod row;
 pub(crate) mod workflow;
 
+pub use acp::AcpArgs;
 pub use adhoc::{Adhoc, AtEof, Color, DiffSize, Output};
 pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsArgs};
 pub use config::{ConfigAction, ConfigArgs};
@@ -33,7 +35,6 @@ pub type Wrong = String;
 pub enum Request {
     /// The version of the program.
     Version,
-    /// Help.
     Help(Help),
     /// A command.
     Start(Runnable),

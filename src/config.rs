@@ -16,7 +16,7 @@ pub use keys::{KEYS, Key, known, of_one_run, typed};
 
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::Output;
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure, NO_DIRECTORY};
 use crate::protocol::json::string;
 use crate::protocol::origins::{FieldOrigin, Origins};
 use crate::protocol::request::Options;
@@ -33,7 +33,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueOrigin {
     /// The default.
@@ -47,7 +46,6 @@ pub enum ValueOrigin {
 }
 
 impl ValueOrigin {
-    /// The origin in one word.
     pub fn word(&self) -> &'static str {
         match self {
             ValueOrigin::BuiltIn => "built-in",
@@ -67,12 +65,10 @@ impl ValueOrigin {
     }
 }
 
-/// A value with its origin.
 #[derive(Clone, Debug)]
 pub struct Value {
     /// The JSON as written.
     pub raw: Box<RawValue>,
-    /// The origin.
     pub origin: ValueOrigin,
     /// The line in the file, from 1.
     pub line: Option<usize>,
@@ -418,9 +414,7 @@ fn options(layer: &Layer, folder: Option<&Path>) -> Options {
 /// A file that can be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// The user's.
     User,
-    /// The project's.
     Project,
 }
 
@@ -429,7 +423,7 @@ impl Places {
     pub fn file(&self, which: Which) -> Result<&Path, Failure> {
         let (path, why) = match which {
             Which::User => (&self.user, "Cannot locate the user's file. Set HOME or XDG_CONFIG_HOME."),
-            Which::Project => (&self.project, "The current directory no longer exists. Change to another one."),
+            Which::Project => (&self.project, NO_DIRECTORY),
         };
         path.as_deref().ok_or_else(|| Failure::new(Code::InvalidConfig, why))
     }

@@ -5,7 +5,6 @@ mod openclaw;
 
 use crate::agent::registry::Agent;
 
-/// An integration.
 #[derive(Debug)]
 pub(crate) struct Integration {
     /// Its name on the command line.

@@ -18,9 +18,10 @@
 //! | module | contents |
 //! |---|---|
 //! | [`cli`], [`help`] | argv → a command; help, completions and the manual page from the same rows |
-//! | [`cmd`] | the commands, one row each in `cmd::COMMANDS`: `adhoc`, `init`, `spec`, `plan`, `implement`, `prompts`, `agents`, `ask-server`, `config`, `sessions`, `export`, `open`, `integrate`, `replay`, `completions`, `man` |
+//! | [`cmd`] | the commands, one row each in `cmd::COMMANDS`: `acp`, `adhoc`, `init`, `spec`, `plan`, `implement`, `prompts`, `agents`, `ask-server`, `config`, `sessions`, `export`, `open`, `integrate`, `replay`, `completions`, `man` |
 //! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
 //! | [`engine`] | run after run in one process: the loop, the conductor of a run, the peers' trait, preparation, dry run |
+//! | `acp` | sessions for a client of the Agent Client Protocol; each has a run in a child of this program |
 //! | [`json_lines`], [`terminal`] | the two peers of a run: an orchestrator, and a person |
 //! | [`io`] | stdin, the two output doors, terminal modes, signals |
 //! | [`process`] | the agent's process and its tree, the guard, git, queries to programs, the hand-over of the terminal |
@@ -31,6 +32,7 @@
 //! | [`redact`] | the search for secrets, also across the pieces of a message |
 //! | `integrate` | files for other programs that use this one, and their configuration |
 //! | [`recording`] | the format of recorded dialogues |
+//! | `sessions` | the last sessions of each agent, for `--continue` |
 //! | `suggest` | typed names as messages show them, and did-you-mean |
 //! | `base64` | the encoding of images, and of secrets to find |
 //! | [`clean`] | agent text without escape sequences |
@@ -66,6 +68,7 @@
 // Each match states its decision about every variant, so that a new one cannot be forgotten.
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
+mod acp;
 pub mod agent;
 mod base64;
 pub mod clean;
@@ -82,6 +85,7 @@ pub mod protocol;
 pub mod recording;
 pub mod redact;
 pub mod run;
+mod sessions;
 mod suggest;
 pub mod terminal;
 pub mod workflow;

@@ -72,7 +72,6 @@ pub struct Header {
 /// A whole recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// The recording's header.
     pub header: Header,
     /// The entries, each with the time since the start.
     pub moments: Vec<(Duration, Moment)>,

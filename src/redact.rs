@@ -8,6 +8,7 @@
 //! hashes and ids.
 
 mod action;
+pub(crate) mod arguments;
 mod filter;
 mod forms;
 mod names;

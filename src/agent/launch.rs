@@ -9,7 +9,6 @@ use crate::protocol::request::Seconds;
 /// The process of an agent, and the lines to write to it first.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The program.
     pub program: Program,
     /// The program's arguments.
     pub args: Vec<String>,
@@ -21,7 +20,7 @@ pub struct Launch {
     pub send: Vec<String>,
     /// The images whose labels are in one of its lines, now or later; see [`Image::label`].
     pub images: Vec<Image>,
-    /// Files to write for it, whose paths become its last arguments.
+    /// Files to write for it.
     pub files: Vec<LaunchFile>,
     /// The session to load, if the agent stores sessions in files that need a certain name for that.
     pub session: Option<(&'static SessionFiles, SessionId)>,
@@ -58,10 +57,19 @@ impl Launch {
 /// A file that only this run's agent reads, and that goes when the agent is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchFile {
-    /// The flag whose value is the file's path.
-    pub flag: &'static str,
-    /// The file's name.
+    /// The way in which the agent finds it.
+    pub found: FoundBy,
+    /// The file's path below the folder of these files.
     pub name: &'static str,
     /// The content.
     pub text: String,
+}
+
+/// The way in which an agent finds a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoundBy {
+    /// By one of its last arguments: this flag with the file's path.
+    Flag(&'static str),
+    /// By the folder of all files in this variable, unless the user set the variable.
+    Folder(&'static str),
 }

@@ -43,6 +43,17 @@ impl Limit {
         }
     }
 
+    /// The failure of a run whose agent turned out not to keep this limit.
+    pub(super) fn not_kept(self, agent: &str, why: &str) -> Failure {
+        let message = format!(
+            "run.start: `{}` cannot be kept on the agent {agent}: {why}. Use {}, or set `on_unsupported` to \"warn\" to \
+             run without it.",
+            self.word(),
+            self.otherwise()
+        );
+        Failure::new(Code::InvalidRequest, message)
+    }
+
     /// The failure of a run that reached this limit.
     pub(crate) fn reached(self) -> Failure {
         let field = self.word();
@@ -65,7 +76,6 @@ pub enum Keeper {
     Agent,
     /// The run, by what the agent reports.
     Run,
-    /// Nobody.
     Nobody,
 }
 

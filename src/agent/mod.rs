@@ -32,7 +32,7 @@ pub(crate) mod codex;
 mod detail;
 mod edits;
 mod form;
-pub(crate) mod hash;
+mod hash;
 mod header_variables;
 pub mod json;
 mod launch;
@@ -45,13 +45,13 @@ mod recent;
 pub mod registry;
 mod reply;
 pub(crate) mod result;
-mod rpc;
+pub(crate) mod rpc;
 mod said;
 pub mod text;
 mod title;
 
 use self::json::Object;
-pub use self::launch::{Launch, LaunchFile};
+pub use self::launch::{FoundBy, Launch, LaunchFile};
 use self::limit::{Keeper, Limit};
 pub use self::mcp::Offered;
 pub use self::reply::{NO_USER_PROMPT, Reply};
@@ -59,6 +59,7 @@ pub use self::result::ResultWay;
 use self::title::title;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
+use crate::protocol::image::Image;
 use crate::protocol::limits::{self, ARGUMENT_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, PlanEntry, Text, ToolFacts, Usage};
 use crate::protocol::question::Asks;
@@ -81,7 +82,6 @@ pub enum Program {
 /// The command that starts an agent, before its driver adds anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// The program.
     pub program: Program,
     /// The arguments before the driver's own.
     pub args: Vec<String>,
@@ -149,7 +149,6 @@ pub struct AskKey(pub String);
 /// An action or message of an agent, in terms that all agents share. The keys (`message`, `call`, `parent`) are the
 /// driver's own names, unique in a run; frames never show them.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the names say what the other fields are")]
 pub enum AgentEvent {
     /// The agent reported its session.
     Session {
@@ -230,7 +229,6 @@ pub enum AgentEvent {
     AskWithdrawn { key: AskKey },
     /// The agent itself refused a result that the model gave with our tool, and told the model.
     ResultRefused(Mismatch),
-    /// The agent is retrying.
     Retrying {
         /// A line for people, in our own words.
         text: Text,
@@ -250,7 +248,6 @@ pub enum AgentEvent {
 pub enum TurnOver {
     /// The turn ended with a result.
     Completed {
-        /// The final answer.
         answer: text::FinalAnswer,
         /// The structured result.
         structured: Option<Json>,
@@ -264,7 +261,6 @@ pub enum TurnOver {
 }
 
 impl TurnOver {
-    /// A completed turn with this answer.
     pub(crate) fn completed(answer: impl Into<text::FinalAnswer>) -> TurnOver {
         TurnOver::Completed { answer: answer.into(), structured: None, stop: StopReason::EndTurn }
     }
@@ -432,17 +428,19 @@ pub trait Driver: Send {
         true
     }
 
-    /// Starts a further turn in the same session, after a turn that succeeded. If the process ended with that turn,
-    /// `turn.relaunch` is the next process; without one, or if the turn failed, the run is over.
-    fn follow_up(&mut self, prompt: &str, turn: &mut Turn);
+    /// Starts a further turn in the same session. The line with the prompt contains the labels of its images. If the
+    /// process ended with the last turn, `turn.relaunch` is the next process; without one, or if the turn failed, the run
+    /// is over.
+    fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn);
 
     /// Whether each turn has a process of its own.
     fn has_process_per_turn(&self) -> bool {
         false
     }
 
-    /// Passes a prompt to the agent while it works on a turn. Returns whether the agent takes it now.
-    fn steer(&mut self, _prompt: &str, _turn: &mut Turn) -> bool {
+    /// Passes a prompt to the agent while it works on a turn, like [`Driver::follow_up`]. Returns whether the agent takes
+    /// it now.
+    fn steer(&mut self, _prompt: &str, _images: &[Image], _turn: &mut Turn) -> bool {
         false
     }
 

@@ -127,7 +127,6 @@ pub enum SessionStore {
 /// The files in which an agent stores its sessions.
 #[derive(Debug)]
 pub struct SessionFiles {
-    /// The folder.
     pub folder: Folder,
     /// The possible paths for a session's id. Each part may have one `*`.
     pub paths: fn(&str) -> Vec<String>,

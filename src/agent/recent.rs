@@ -2,9 +2,9 @@
 //! for a new call, and facts about the most recent calls.
 
 use super::CallKey;
-use super::hash::{Rehash, hash};
+use super::hash::hash;
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// The number of calls that are remembered.
 const CALLS: usize = 256;
@@ -39,14 +39,14 @@ const KEYS: usize = 1024;
 /// Values of the most recent keys. Older keys are dropped, because an agent may never end a call that it began.
 #[derive(Debug)]
 pub(super) struct RecentMap<V> {
-    values: HashMap<u64, V, Rehash>,
+    values: BTreeMap<u64, V>,
     /// The keys, oldest first.
     order: VecDeque<u64>,
 }
 
 impl<V> Default for RecentMap<V> {
     fn default() -> RecentMap<V> {
-        RecentMap { values: HashMap::default(), order: VecDeque::new() }
+        RecentMap { values: BTreeMap::new(), order: VecDeque::new() }
     }
 }
 

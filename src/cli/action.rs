@@ -15,6 +15,12 @@ pub enum Offers {
     Folders,
     /// The names of agents.
     Agents,
+    /// The ids of the last sessions in the directory.
+    Sessions,
+    /// The names of the project's specifications, or file names.
+    Specs,
+    /// The names of the project's plans, or file names.
+    Plans,
     /// The names of commands.
     Commands,
     /// The keys of the configuration.
@@ -37,7 +43,6 @@ pub struct Word {
 /// An action as help and completions show it.
 #[derive(Clone, Copy, Debug)]
 pub struct Action {
-    /// The name.
     pub name: &'static str,
     /// One line for help.
     pub about: &'static str,

@@ -13,7 +13,6 @@ use std::path::PathBuf;
 /// The arguments of `agents`.
 #[derive(Debug, Default)]
 pub struct AgentsArgs {
-    /// The action.
     pub what: AgentsAction,
     /// The value of `--output`.
     pub output: Output,

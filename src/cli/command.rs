@@ -7,14 +7,11 @@ use crate::protocol::words::WorkflowKind;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
-/// A command.
 #[derive(Debug)]
 pub struct Command {
-    /// The command's name.
     pub name: &'static str,
     /// Further names. May be empty.
     pub other_names: &'static [&'static str],
-    /// The command's texts.
     pub text: &'static CommandText,
     /// The words that the command takes.
     pub words: Words,
@@ -33,18 +30,15 @@ pub struct Command {
 /// The runs that a command starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runs {
-    /// No run.
     Nothing,
     /// Runs of `adhoc`.
     Adhoc,
-    /// Runs of a workflow.
     Workflow(WorkflowKind),
 }
 
 /// Reads the flags and words of a command line.
 pub type ReadCommand = fn(Vec<GivenFlag>, Vec<OsString>) -> Result<Runnable, Wrong>;
 
-/// The texts of a command.
 #[derive(Debug)]
 pub struct CommandText {
     /// A description of one line.
@@ -57,7 +51,6 @@ pub struct CommandText {
     pub page: &'static str,
 }
 
-/// The words of a command.
 #[derive(Clone, Copy, Debug)]
 pub enum Words {
     /// An action, then the words of the action.
@@ -72,6 +65,16 @@ pub enum Runnable {
     Run(Box<Adhoc>),
     /// Any other command. Returns the exit code.
     Other(Box<dyn FnOnce() -> u8>),
+}
+
+impl Words {
+    /// The completions for a word that is no action.
+    pub fn offers(&self) -> Offers {
+        match self {
+            Words::Actions(_) => Offers::Nothing,
+            Words::Free(_, offers) => *offers,
+        }
+    }
 }
 
 impl Runnable {

@@ -8,7 +8,6 @@ use std::ffi::OsString;
 /// The arguments of `config`.
 #[derive(Debug, Default)]
 pub struct ConfigArgs {
-    /// The action.
     pub action: ConfigAction,
     /// Whether `--global` is given: use the user's file, not the project's.
     pub global: bool,

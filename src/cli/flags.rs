@@ -1,5 +1,6 @@
 //! The flags of every command, each with the function that stores its value.
 
+use super::acp::AcpArgs;
 use super::adhoc::{Adhoc, AtEof, Color, DiffSize, answer};
 use super::agents::{AgentsArgs, Export, Open, SessionsArgs, filled};
 use super::config::ConfigArgs;
@@ -352,6 +353,22 @@ pub(crate) const OUTPUT: &[Row<OutputArgs>] = &[
     json(|to| to.output = Output::Json),
 ];
 
+pub(crate) const ACP: &[Row<AcpArgs>] = &[
+    agent("the agent of every session", |to: &mut AcpArgs, flag, value| {
+        to.agent = Some(text(flag, value)?);
+        Ok(())
+    })
+    .begins("The sessions"),
+    own(
+        "set",
+        "KEY=VALUE",
+        FlagForm::Pair,
+        "a field of run.start for every session",
+        |to: &mut AcpArgs, flag, value| to.set(flag, value),
+    )
+    .more("The keys and values are those of config set."),
+];
+
 pub(crate) const INTEGRATE: &[Row<IntegrateArgs>] = &[
     own("out", "DIR", FlagForm::Text, "write the files into this folder", |to: &mut IntegrateArgs, _, value| {
         to.out = Some(value.into());
@@ -370,7 +387,7 @@ pub(crate) const REPLAY: &[Row<Replay>] = &[
 #[cfg(test)]
 mod tests {
     use super::super::row::{GivenFlag, Row, store};
-    use super::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, INTEGRATE, OPEN, OUTPUT, REPLAY};
+    use super::{ACP, ADHOC, AGENTS, CHECK, CONFIG, EXPORT, INTEGRATE, OPEN, OUTPUT, REPLAY};
     use std::fmt::Debug;
 
     /// Each flag with a value other than the default changes the result.
@@ -397,6 +414,7 @@ mod tests {
         every_flag_is_stored(CHECK);
         every_flag_is_stored(OUTPUT);
         every_flag_is_stored(INTEGRATE);
+        every_flag_is_stored(ACP);
         assert!(ADHOC.iter().any(|row| row.flag.field.is_some_and(|field| field.name == "cwd")));
     }
 }

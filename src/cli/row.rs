@@ -26,7 +26,6 @@ pub enum FlagForm {
     Pair,
 }
 
-/// A flag.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
     /// The name, without its dashes.
@@ -35,9 +34,8 @@ pub struct Flag {
     pub other_names: &'static [&'static str],
     /// The short form, one letter.
     pub short: Option<char>,
-    /// The placeholder of the value in help. `FILE`, `DIR`, `AGENT` and `POLICY` also decide what a shell offers.
+    /// The placeholder of the value in help. `FILE`, `DIR`, `AGENT`, `ID` and `POLICY` also decide what a shell offers.
     pub metavar: &'static str,
-    /// The form of the value.
     pub value: FlagForm,
     /// The field of run.start that it sets. `None`: the flag is the command's own.
     pub field: Option<&'static Field>,
@@ -68,7 +66,6 @@ impl Flag {
         self.long == name || self.other_names.contains(&name)
     }
 
-    /// Whether the flag takes a value.
     pub fn takes_value(&self) -> bool {
         match self.value {
             FlagForm::Switch(_) => false,
@@ -101,6 +98,7 @@ impl Flag {
             "FILE" => Offers::Files,
             "DIR" => Offers::Folders,
             "AGENT" => Offers::Agents,
+            "ID" => Offers::Sessions,
             "POLICY" => Offers::Words(Policy::WORDS),
             _ if self.values.is_empty() => Offers::Nothing,
             _ => Offers::Words(self.values),
@@ -141,7 +139,6 @@ pub trait HasFields {
 /// A flag with the function that stores its value.
 #[derive(Debug)]
 pub struct Row<T: 'static> {
-    /// The flag.
     pub flag: Flag,
     set: Set<T>,
 }

@@ -2,7 +2,6 @@
 
 use super::carrier::Carrier;
 use super::complain;
-use super::last::{Last, Stored, continued};
 use super::texts::{self, Prompt};
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::{Adhoc, AtEof, Color, DiffSize, Output};
@@ -22,6 +21,7 @@ use crate::protocol::request::{Options, Seconds};
 use crate::protocol::typed;
 use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKind};
 use crate::run::OnEof;
+use crate::sessions::{SessionFile, Stored, continued};
 use crate::terminal::{Detail, Features, Look, TerminalFront};
 use crate::workflow::outer::Ended;
 use std::io::IsTerminal;
@@ -403,7 +403,7 @@ fn tell_first_line(prepared: &Prepared, tell: &Sender<String>) {
 }
 
 /// Stores the session of a run for `--continue` and `sessions`. Returns whether storing succeeded.
-fn keep(last: Option<Last>, ended: &Ended, first_lines: &Receiver<String>) -> bool {
+fn keep(last: Option<SessionFile>, ended: &Ended, first_lines: &Receiver<String>) -> bool {
     // A workflow stores its sessions itself.
     let Some(report) = &ended.report else { return true };
     let words = report.redacted(&first_lines.try_recv().unwrap_or_default());

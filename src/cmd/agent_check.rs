@@ -55,18 +55,23 @@ pub(super) fn checks<'a>(agents: &[&'a Agent], layers: &Layers) -> Vec<(&'a Agen
 }
 
 fn check(agent: &Agent, answer: Result<Option<String>, String>, layers: &Layers) -> Check {
-    let logged_in = match agent.base.program {
-        Program::Myself => (LoggedIn::Yes, "it needs no login"),
-        Program::Command(_) => agent.native().login.look(&|name| variable(&agent.base, name), &|path, text| {
-            read(&path).is_some_and(|content| content.contains(text))
-        }),
-    };
+    let logged_in = login(agent);
     let (version, problem) = answer.map_or_else(|problem| (None, Some(problem)), |version| (version, None));
     Check { path: find(&agent.base), version, problem, logged_in, capabilities: capabilities(agent, layers) }
 }
 
+/// Whether the agent is logged in, and the reason in words.
+pub(super) fn login(agent: &Agent) -> (LoggedIn, &'static str) {
+    match agent.base.program {
+        Program::Myself => (LoggedIn::Yes, "it needs no login"),
+        Program::Command(_) => agent.native().login.look(&|name| variable(&agent.base, name), &|path, text| {
+            read(&path).is_some_and(|content| content.contains(text))
+        }),
+    }
+}
+
 /// The capabilities that run.started would show.
-fn capabilities(agent: &Agent, layers: &Layers) -> Capabilities {
+pub(super) fn capabilities(agent: &Agent, layers: &Layers) -> Capabilities {
     let (options, _) = layers.under(Options { agent: Some(agent.name.clone()), ..Options::default() });
     let cwd = std::env::current_dir().unwrap_or_default();
     agent.capabilities(options.resolve("{prompt}".into(), agent.name.clone(), cwd))

@@ -2,7 +2,6 @@
 
 use super::dry_run as dry;
 use super::format_check;
-use super::last::Last;
 use super::texts::Prompt;
 use crate::cli::{Adhoc, Output};
 use crate::config::Places;
@@ -15,6 +14,7 @@ use crate::protocol::json::{map_strings, to_line};
 use crate::protocol::request::{Options, Seconds, Settings};
 use crate::protocol::words::WorkflowKind;
 use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
+use crate::sessions::SessionFile;
 use crate::workflow::admission::Surroundings;
 use crate::workflow::author::Author;
 use crate::workflow::implement::{self, Preview};
@@ -66,8 +66,8 @@ impl Carrier {
     }
 
     /// The place of the session for `adhoc --continue`. Workflows store their sessions themselves.
-    pub(super) fn last(&self, job: &Job) -> Option<Last> {
-        Last::of(&job.layers, Options::default()).filter(|_| self.workflow.is_none())
+    pub(super) fn last(&self, job: &Job) -> Option<SessionFile> {
+        SessionFile::of_run(&job.layers, Options::default()).filter(|_| self.workflow.is_none())
     }
 
     fn surroundings(&self, dry: bool) -> Surroundings {

@@ -63,18 +63,15 @@ impl Role {
     }
 }
 
-/// Plays a role. `next`: returns the next line of the host. Returns the exit code.
+/// Plays a role, and those of further turns. `next`: returns the next line of the host. Returns the exit code.
 pub(super) fn play(role: Role, next: &mut dyn FnMut() -> Option<String>) -> u8 {
     let mut actor = Actor { next, calls: 0, over: false };
-    let init = json!({"type": "system", "subtype": "init", "session_id": SESSION, "model": "demo-model",
-        "tools": ["AskUserQuestion", "Write"], "permissionMode": "default"});
-    actor.send(&init);
-    let last = match role {
-        Role::Spec(file) => actor.spec(&file),
-        Role::Plan { folder, spec } => actor.plan(&folder, &spec),
-        Role::Phase { number, again } => actor.phase(number, again),
-    };
-    actor.finish(&last)
+    let mut turn = Some(role);
+    while let Some(role) = turn {
+        let prompt = actor.turn(role);
+        turn = prompt.map(|prompt| Role::of(&prompt).unwrap_or(Role::Phase { number: 0, again: false }));
+    }
+    0
 }
 
 struct Actor<'n> {
@@ -85,6 +82,19 @@ struct Actor<'n> {
 }
 
 impl Actor<'_> {
+    /// Plays a role. Returns the prompt of the next turn.
+    fn turn(&mut self, role: Role) -> Option<String> {
+        let init = json!({"type": "system", "subtype": "init", "session_id": SESSION, "model": "demo-model",
+            "tools": ["AskUserQuestion", "Write"], "permissionMode": "default"});
+        self.send(&init);
+        let last = match role {
+            Role::Spec(file) => self.spec(&file),
+            Role::Plan { folder, spec } => self.plan(&folder, &spec),
+            Role::Phase { number, again } => self.phase(number, again),
+        };
+        self.finish(&last)
+    }
+
     fn send(&mut self, message: &Value) {
         self.over |= !print(&format!("{}\n", to_line(message)));
     }
@@ -159,7 +169,8 @@ impl Actor<'_> {
         self.call("Write", &input).is_some()
     }
 
-    fn finish(mut self, last: &str) -> u8 {
+    /// Ends the turn. Returns the prompt of the next one.
+    fn finish(&mut self, last: &str) -> Option<String> {
         if !self.over {
             self.say(last);
             self.send(&json!({"type": "result", "subtype": "success", "is_error": false, "num_turns": self.calls,
@@ -168,11 +179,14 @@ impl Actor<'_> {
                     "output_tokens": 40}, "permission_denials": [], "terminal_reason": "completed"}));
         }
         while let Some(line) = (self.next)() {
+            if let Some(prompt) = said(&line) {
+                return Some(prompt);
+            }
             if let Some(fields) = Fields::parse(&line) {
                 self.control(&fields);
             }
         }
-        0
+        None
     }
 
     fn spec(&mut self, file: &str) -> String {
@@ -242,6 +256,12 @@ impl Actor<'_> {
 fn serves(ids: &[u64]) -> String {
     let ids: Vec<String> = ids.iter().map(|id| format!("R{id}")).collect();
     if ids.is_empty() { String::new() } else { format!(" ({})", ids.join(", ")) }
+}
+
+/// The text of a line with which the host begins a turn.
+pub(super) fn said(line: &str) -> Option<String> {
+    let message = Fields::parse(line)?.get("message")?.to_owned();
+    Fields::parse(message.get())?.get("content").and_then(string)
 }
 
 /// Writes a file and the folders above it.

@@ -1,6 +1,5 @@
 //! `export`: a session in the agent's own format, byte for byte. Nothing is redacted, because it is the agent's own data.
 
-use super::last::newest as last_sessions;
 use super::{complain, configured, named};
 use crate::agent::native::{SessionStore, is_session_id};
 use crate::agent::registry::Agent;
@@ -12,6 +11,7 @@ use crate::process::session_files::find as find_session;
 use crate::process::tree::nonce;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::json::to_line;
+use crate::sessions::newest as last_sessions;
 use serde_json::json;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};

@@ -4,7 +4,7 @@ use super::{complain, secrets_here};
 use crate::clean::one_line;
 use crate::cli::{CheckArgs, Output};
 use crate::io::output::{diagnose, print};
-use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure, NO_DIRECTORY};
 use crate::protocol::json::{map_strings, to_line};
 use crate::protocol::words::RefusalReason;
 use crate::workflow::check::{self, Contents, PlanCheck};
@@ -212,9 +212,7 @@ fn find(
 
 /// The project around the current directory.
 pub(super) fn around(cwd: &Path) -> Result<Project, Failure> {
-    let gone = |_| {
-        Failure::refused_for(RefusalReason::NotFound, "The current directory no longer exists. Change to another one.")
-    };
+    let gone = |_| Failure::refused_for(RefusalReason::NotFound, NO_DIRECTORY);
     Project::around(cwd).map_err(gone)
 }
 

@@ -3,7 +3,7 @@
 use super::complain;
 use crate::cli::{Output, OutputArgs};
 use crate::io::output::deliver;
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure, NO_DIRECTORY};
 use crate::protocol::json::to_line;
 use crate::workflow::init::init;
 use crate::workflow::project::{Project, shown};
@@ -12,10 +12,7 @@ use serde_json::json;
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: &OutputArgs) -> u8 {
     let found = std::env::current_dir().and_then(|cwd| Project::around(&cwd));
-    let project = found.map_err(|_| {
-        let message = "The current directory no longer exists. Change to another one.";
-        Failure::new(Code::InvalidRequest, message)
-    });
+    let project = found.map_err(|_| Failure::new(Code::InvalidRequest, NO_DIRECTORY));
     let done = project.and_then(|project| {
         let made = init(&project)?;
         Ok((project, made))

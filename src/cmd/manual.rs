@@ -1,12 +1,8 @@
 //! The commands that explain the program: help, the protocol reference, completions, the manual page.
 
-use super::{complain, configured};
-use crate::agent::registry::Layers;
 use crate::cli::command::Command;
-use crate::cli::row::Flag;
 use crate::cli::{Help, Wrong};
-use crate::config;
-use crate::help::complete::{Known, KnownKey, Shell, script};
+use crate::help::complete::Shell;
 use crate::help::{man, overview};
 use crate::io::output::deliver;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED};
@@ -49,24 +45,8 @@ pub(super) fn shell(words: &[OsString]) -> Result<Shell, Wrong> {
 }
 
 /// Prints the script for a shell; returns the exit code.
-pub(super) fn completions(commands: &[Command], shell: Shell) -> u8 {
-    match configured() {
-        Ok(layers) => deliver(&script(shell, commands, &known(commands, &layers))),
-        Err(failure) => complain(&failure),
-    }
-}
-
-/// The agents and keys of a configuration, for completions.
-fn known(commands: &[Command], layers: &Layers) -> Known {
-    let agents: Vec<String> = layers.agents.iter().map(|agent| agent.name.clone()).collect();
-    let flags = || commands.iter().flat_map(|command| command.flags);
-    let key = |key: &config::Key| {
-        let sets = |flag: &&Flag| flag.field.map_or(flag.long, |field| field.name) == key.name;
-        let about = flags().find(sets).map(|flag| flag.help).unwrap_or_default();
-        KnownKey { name: key.name.into(), about: about.into(), values: key.words(&agents) }
-    };
-    let keys = config::KEYS.iter().map(key).collect();
-    Known { agents, keys }
+pub(super) fn completions(shell: Shell) -> u8 {
+    deliver(shell.script())
 }
 
 /// Prints the manual page; returns the exit code.

@@ -1,11 +1,13 @@
 //! The commands, one row each in [`COMMANDS`], and their main functions. A main function takes a checked command line and
 //! returns the exit code.
 
+mod acp;
 mod adhoc;
 mod agent_check;
 mod agents;
 mod ask_server;
 mod carrier;
+mod complete;
 mod config;
 mod demo;
 mod dry_run;
@@ -13,7 +15,6 @@ mod export;
 mod format_check;
 mod init;
 mod integrate;
-mod last;
 mod manual;
 mod open;
 mod prompts;
@@ -31,6 +32,7 @@ use crate::cli::command::{Command, Runnable, Runs};
 use crate::cli::{self, Request};
 use crate::config::load;
 use crate::engine::secrets_here;
+use crate::help::complete::ARGUMENT;
 use crate::help::overview;
 use crate::io::faults::point;
 use crate::io::output::{diagnose, explain};
@@ -43,6 +45,11 @@ use std::panic::catch_unwind;
 
 /// Runs a command line, without the program's name; returns the exit code.
 pub fn run(args: Vec<OsString>) -> u8 {
+    if let Some((first, rest)) = args.split_first()
+        && first == ARGUMENT
+    {
+        return complete::run(rest);
+    }
     let workflow = match cli::named(COMMANDS, &args).map_or(Runs::Nothing, |command| command.runs) {
         Runs::Nothing => return without_run(&args),
         Runs::Adhoc => None,
@@ -108,7 +115,6 @@ pub fn no_room() -> u8 {
     complain(&crate::engine::no_thread())
 }
 
-/// The command with this name.
 pub fn command(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.is_named(name))
 }

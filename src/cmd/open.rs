@@ -1,6 +1,5 @@
 //! `open`: hands the terminal to an agent's own interface.
 
-use super::last::continued;
 use super::{complain, configured, default_is_missing, named, warn};
 use crate::agent::native::{AsksFor, InterfaceOptions};
 use crate::agent::registry::{Agent, Layers};
@@ -9,6 +8,7 @@ use crate::process::handover::{Handover, hand_over, has_terminal};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::request::{Options, Permissions};
+use crate::sessions::continued;
 use std::path::{Path, PathBuf};
 
 /// Runs the command; returns the exit code of the agent, or of the failure that prevented its start.

@@ -4,7 +4,7 @@ use super::{complain, warn};
 use crate::cli::Wrong;
 use crate::config::Places;
 use crate::io::output::deliver;
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure, NO_DIRECTORY};
 use crate::suggest::{Typed, Unknown};
 use crate::workflow::project::Project;
 use crate::workflow::prompts::PromptText;
@@ -47,9 +47,7 @@ fn print(kind: PromptKind) -> Result<String, Failure> {
 /// The prompt in use. Prints a warning about an untrusted one on stderr.
 fn in_force(kind: PromptKind) -> Result<PromptText, Failure> {
     let cwd = std::env::current_dir().and_then(|cwd| Project::around(&cwd));
-    let project = cwd.map_err(|_| {
-        Failure::new(Code::InvalidConfig, "The current directory no longer exists. Change to another one.")
-    })?;
+    let project = cwd.map_err(|_| Failure::new(Code::InvalidConfig, NO_DIRECTORY))?;
     let prompt = PromptText::load(kind, &project, &Places::of_process())?;
     warn(prompt.warning.iter());
     Ok(prompt)

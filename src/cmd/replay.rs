@@ -8,8 +8,9 @@ use crate::cli::Replay;
 use crate::io::files::read_text;
 use crate::io::output::{diagnose, print};
 use crate::io::signals::end_by;
-use crate::protocol::json::{Fields, string};
+use crate::protocol::json::{Fields, string, to_line};
 use crate::recording::{Moment, Recording};
+use serde_json::json;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{BufRead, ErrorKind};
@@ -58,6 +59,10 @@ struct Player {
     server: Option<String>,
     /// Whether the host's last answer allowed the request.
     allowed: bool,
+    /// The number of the demo agent's turn, each of which plays the recording again.
+    turn: u64,
+    /// The entries of a turn after its prompt. Empty for other recordings.
+    of_turn: VecDeque<Moment>,
 }
 
 /// An action of the host.
@@ -65,6 +70,10 @@ enum Heard {
     Same,
     Differs,
     Ended,
+    /// The host interrupted the turn.
+    Interrupted,
+    /// The host began another turn.
+    Again,
 }
 
 impl Player {
@@ -81,12 +90,17 @@ impl Player {
             recorded_server: recorded_server(&recording),
             server: given(&replay.args).find_map(|arg| named_server(&arg).map(str::to_owned)),
             allowed: false,
+            turn: 1,
+            of_turn: VecDeque::new(),
         };
         let processes = recording.processes();
         // The first argument is the program.
         let ours = |argv: &[String]| argv.iter().skip(1).map(|arg| player.translated(arg)).eq(given(&replay.args));
         let which = processes.iter().position(|process| ours(process.argv)).unwrap_or_default();
         player.moments = processes[which].moments.iter().map(|(_, moment)| moment.clone()).collect();
+        if player.makes_files {
+            player.of_turn = player.moments.iter().skip(1).cloned().collect();
+        }
         player
     }
 
@@ -95,7 +109,7 @@ impl Player {
         let mut first = None;
         if self.makes_files {
             first = host.next().and_then(Result::ok);
-            let role = first.as_deref().and_then(said).and_then(|prompt| Role::of(&prompt));
+            let role = first.as_deref().and_then(demo::said).and_then(|prompt| Role::of(&prompt));
             if let Some(role) = role {
                 return demo::play(role, &mut || host.next().and_then(Result::ok));
             }
@@ -121,6 +135,11 @@ impl Player {
                     Heard::Same => {}
                     Heard::Differs => return DIFFERS,
                     Heard::Ended => return self.last_exit(),
+                    Heard::Interrupted => self.moments = self.end_of_demo(),
+                    Heard::Again => {
+                        self.turn += 1;
+                        self.moments = self.of_turn.clone();
+                    }
                 },
                 Moment::HostEof => {
                     while let Some(line) = next() {
@@ -153,11 +172,42 @@ impl Player {
                 self.allowed = line.contains("\"behavior\":\"allow\"");
                 return Heard::Same;
             }
+            if let Some(heard) = self.demo_heard(&line) {
+                return heard;
+            }
             diagnose(&format!("replay: the host sent {}, but the recording expects {}", shape(&line), shape(wanted)));
             if self.strict {
                 return Heard::Differs;
             }
         }
+    }
+
+    /// Handles a line of a conversation with the demo agent: an interrupt, or a further prompt. `None`: another line.
+    fn demo_heard(&mut self, line: &str) -> Option<Heard> {
+        if self.of_turn.is_empty() {
+            return None;
+        }
+        let fields = Fields::parse(line)?;
+        let request = fields.get("request").and_then(|raw| Fields::parse(raw.get()));
+        match request.and_then(|request| request.get("subtype").and_then(string)).as_deref() {
+            None => (shape(line) == "user").then_some(Heard::Again),
+            Some("interrupt") => {
+                let id = request_id(line)?;
+                let response = json!({"subtype": "success", "request_id": id});
+                let result = json!({"type": "result", "subtype": "error_during_execution", "is_error": true,
+                    "terminal_reason": "aborted_streaming", "errors": [], "total_cost_usd": 0});
+                let lines = [json!({"type": "control_response", "response": response}), result];
+                lines.iter().all(|line| print(&format!("{}\n", to_line(line)))).then_some(Heard::Interrupted)
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// The entries of the demo agent after its turn.
+    fn end_of_demo(&self) -> VecDeque<Moment> {
+        let ends =
+            |moment: &Moment| matches!(moment, Moment::Host(line) if shape(line).starts_with("control_request "));
+        self.of_turn.iter().skip_while(|moment| !ends(moment)).cloned().collect()
     }
 
     fn last_exit(&self) -> u8 {
@@ -173,6 +223,12 @@ impl Player {
             Some(now) => renamed(line, self.recorded_server.as_deref(), now),
             None => line.to_owned(),
         };
+        if self.turn > 1 {
+            // Each turn has ids of its own.
+            for prefix in ["\"msg_", "\"toolu_", "\"ask-", "\"perm-"] {
+                out = out.replace(prefix, &format!("{prefix}{}_", self.turn));
+            }
+        }
         for (recorded, now) in &self.ids {
             out = out.replace(&format!("\"{recorded}\""), &format!("\"{now}\""));
         }
@@ -213,12 +269,6 @@ fn recorded_server(recording: &Recording) -> Option<String> {
 
 fn given(args: &[OsString]) -> impl Iterator<Item = String> {
     args.iter().map(|arg| arg.to_string_lossy().into_owned())
-}
-
-/// The text of a line with which the host begins a turn.
-fn said(line: &str) -> Option<String> {
-    let message = Fields::parse(line)?.get("message")?.to_owned();
-    Fields::parse(message.get())?.get("content").and_then(string)
 }
 
 /// The shape of a line: its type or method, its subtype, and the id that it answers.

@@ -91,9 +91,10 @@ fn plan_row(project: &Project, document: &Document, has_spec: bool) -> Row {
         }
     };
     let next = found.as_ref().ok().zip(Slug::parse(&document.name)).and_then(|(found, name)| {
-        // Coverage matters while the plan is written, not while it is carried out.
-        let coverage = [Rule::Uncovered, Rule::UnknownRequirement];
-        let breaks = found.violations.iter().any(|violation| !coverage.contains(&violation.rule));
+        // Coverage and the other files of the plan matter while it is written, not while it is carried out.
+        let mut ignored = vec![Rule::Uncovered, Rule::UnknownRequirement];
+        ignored.extend(found.plan.as_ref().map(|_| Rule::MissingFile));
+        let breaks = found.violations.iter().any(|violation| !ignored.contains(&violation.rule));
         let open = found.plan.as_ref().and_then(WorkPlan::first_open);
         match document.is_draft || breaks {
             true => has_spec.then(|| format!("spektacular plan --continue {name}")),

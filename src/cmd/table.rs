@@ -1,14 +1,17 @@
 //! Every command: its flags, its texts, its reader and its main function.
 
 use super::{
-    agents, ask_server, config, export, format_check, init, integrate, manual, open, prompts, replay, sessions, status,
+    acp, agents, ask_server, config, export, format_check, init, integrate, manual, open, prompts, replay, sessions,
+    status,
 };
 use crate::cli::action::{Offers, actions};
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
 use crate::cli::authors::{IMPLEMENT, PLAN, SPEC};
 use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Runs, Words};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
-use crate::cli::flags::{ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INTEGRATE, OPEN, OUTPUT, REPLAY, SESSIONS};
+use crate::cli::flags::{
+    ACP, ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INTEGRATE, OPEN, OUTPUT, REPLAY, SESSIONS,
+};
 use crate::cli::row::flags;
 use crate::cli::{self, no_words};
 use crate::help::complete::Shell;
@@ -46,7 +49,7 @@ pub static COMMANDS: &[Command] = &[
         })
     },
     Command {
-        words: Words::Free("SPEC", Offers::Nothing),
+        words: Words::Free("SPEC", Offers::Specs),
         below: PLAN_CHECK,
         flags: &flags::<_, { PLAN.len() }>(PLAN),
         foreign: FOREIGN,
@@ -56,7 +59,7 @@ pub static COMMANDS: &[Command] = &[
         })
     },
     Command {
-        words: Words::Free("PLAN", Offers::Files),
+        words: Words::Free("PLAN", Offers::Plans),
         flags: &flags::<_, { IMPLEMENT.len() }>(IMPLEMENT),
         foreign: FOREIGN,
         runs: Runs::Workflow(WorkflowKind::Implement),
@@ -95,7 +98,7 @@ pub static COMMANDS: &[Command] = &[
         })
     },
     Command {
-        words: Words::Free("[SESSION]", Offers::Nothing),
+        words: Words::Free("[SESSION]", Offers::Sessions),
         flags: &flags::<_, { EXPORT.len() }>(EXPORT),
         ..row("export", &texts::EXPORT, |given, words| {
             Ok(Runnable::new(cli::agents::export(EXPORT, given, words)?, |typed| export::run(&typed)))
@@ -106,6 +109,12 @@ pub static COMMANDS: &[Command] = &[
         flags: &flags::<_, { OPEN.len() }>(OPEN),
         ..row("open", &texts::OPEN, |given, words| {
             Ok(Runnable::new(cli::agents::open(OPEN, given, words)?, |typed| open::run(&typed)))
+        })
+    },
+    Command {
+        flags: &flags::<_, { ACP.len() }>(ACP),
+        ..row("acp", &texts::ACP, |given, words| {
+            Ok(Runnable::new(cli::acp::acp(ACP, given, &words)?, |typed| acp::run(&typed)))
         })
     },
     Command {
@@ -132,7 +141,7 @@ pub static COMMANDS: &[Command] = &[
     Command {
         words: Words::Free("bash | zsh | fish | elvish | powershell", Offers::Words(Shell::NAMES)),
         ..row("completions", &texts::COMPLETIONS, |_, words| {
-            Ok(Runnable::new(manual::shell(&words)?, |shell| manual::completions(COMMANDS, shell)))
+            Ok(Runnable::new(manual::shell(&words)?, manual::completions))
         })
     },
     row("man", &texts::MAN, |_, words| Ok(Runnable::new(no_words("man", &words)?, |()| manual::man(COMMANDS)))),
@@ -155,7 +164,7 @@ static SPEC_CHECK: &[Command] = &[Command {
 
 /// The commands below `plan`.
 static PLAN_CHECK: &[Command] = &[Command {
-    words: Words::Free("PLAN...", Offers::Files),
+    words: Words::Free("PLAN...", Offers::Plans),
     flags: &flags::<_, { CHECK.len() }>(CHECK),
     ..row("plan check", &texts::PLAN_CHECK, |given, words| {
         Ok(Runnable::new(cli::workflow::check(("PLAN", CHECK), given, words)?, |typed| format_check::plans(&typed)))

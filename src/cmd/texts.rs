@@ -31,7 +31,6 @@ pub(super) enum Prompt {
 pub(super) enum Own {
     /// The words themselves.
     Text(String),
-    /// A file.
     File(PathBuf),
 }
 

@@ -32,7 +32,6 @@ pub struct Places {
 }
 
 impl Places {
-    /// The places for this process.
     pub fn of_process() -> Places {
         let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));

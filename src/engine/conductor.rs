@@ -6,6 +6,7 @@ mod effects;
 
 use super::answers::Script;
 use super::callers::AskOutcome;
+use super::images;
 use super::job::{Carried, Job, Next, Over, Prepared};
 use super::machine::{Departed, Machine};
 use super::opening::Opening;
@@ -200,7 +201,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
             Message::Cancel { reason, scope: CancelScope::Run } => {
                 Event::Cancel(origin, reason, CancelSource::Orchestrator)
             }
-            Message::Spoken(spoken) => Event::Spoken(origin, spoken),
+            Message::Spoken(spoken) => self.spoken(origin, spoken),
             Message::Start(_) if !self.run.is_waiting() => {
                 let failure =
                     Failure::new(Code::InvalidRequest, "A second run.start was sent: one process is one run.");
@@ -215,6 +216,23 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
             }
         };
         self.step(event);
+    }
+
+    /// Checks the images of a further prompt.
+    fn spoken(&self, origin: Origin, spoken: Spoken) -> Event<'static> {
+        let images = match (&spoken, self.run.settings()) {
+            (Spoken::Prompt(prompt), Some(settings)) => {
+                images::attach(&prompt.images, &settings.cwd, "`images`", &self.machine)
+            }
+            (Spoken::Prompt(_) | Spoken::End | Spoken::Mixed | Spoken::Wrong(_), _) => Ok(Vec::new()),
+        };
+        match images {
+            Ok(images) => Event::Spoken(origin, spoken, images),
+            Err(failure) => {
+                let why = failure.message.trim_end_matches('.').to_owned();
+                Event::Spoken(origin, Spoken::Wrong(why.into()), Vec::new())
+            }
+        }
     }
 
     /// Checks the first run.start.

@@ -24,13 +24,22 @@ pub(super) fn check(
     if !agent.driver().takes_images() {
         return Err(takes_no_images(&agent.name));
     }
-    let subject = origins.subject("images");
+    attach(&settings.images, &settings.cwd, &origins.subject("images"), machine)
+}
+
+/// Checks images. `paths`: absolute, or relative to `cwd`. `subject`: the list, for a message about it.
+pub(super) fn attach(
+    paths: &[String],
+    cwd: &Path,
+    subject: &str,
+    machine: &impl Machine,
+) -> Result<Vec<Image>, Failure> {
     let one = |(at, path): (usize, &String)| {
-        let (subject, path) = (format!("{subject}: number {}", at + 1), settings.cwd.join(path));
+        let (subject, path) = (format!("{subject}: number {}", at + 1), cwd.join(path));
         let (media_type, bytes, _) = read(&subject, &path, MAGIC_BYTES, machine)?;
         Ok(Image { subject, path, media_type, bytes })
     };
-    let images: Vec<Image> = settings.images.iter().enumerate().map(one).collect::<Result<_, Failure>>()?;
+    let images: Vec<Image> = paths.iter().enumerate().map(one).collect::<Result<_, Failure>>()?;
     let bytes: u64 = images.iter().map(|image| image.bytes).sum();
     if bytes > IMAGES_BYTES as u64 {
         return Err(invalid(format!("{subject} must total at most {} MiB.", IMAGES_BYTES >> 20)));

@@ -4,6 +4,7 @@
 use crate::agent::limit::{Keeper, Limit};
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Reply, Turn, TurnOver};
 use crate::protocol::failure::Failure;
+use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::request::Settings;
 
@@ -40,7 +41,7 @@ impl Driver for Opening {
 
     fn answer(&mut self, _key: &AskKey, _replies: &[Reply], _turn: &mut Turn) {}
 
-    fn follow_up(&mut self, _prompt: &str, _turn: &mut Turn) {}
+    fn follow_up(&mut self, _prompt: &str, _images: &[Image], _turn: &mut Turn) {}
 
     fn interrupt(&mut self, _turn: &mut Turn) {}
 

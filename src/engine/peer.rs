@@ -21,7 +21,6 @@ pub struct Outgoing<'a> {
     pub body: &'a mut Redacted,
     /// The id of the message that caused the frame.
     pub reply_to: Option<&'a str>,
-    /// The id of the run.
     pub run_id: &'a RunId,
     /// The limit of a frame, in bytes.
     pub max_bytes: usize,

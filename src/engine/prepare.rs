@@ -11,7 +11,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::origins::Origins;
 use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{McpServer, Options, Problem, Settings};
-use crate::redact::Redactor;
+use crate::redact::{Redactor, arguments};
 use crate::run::{Answered, Granted, Start};
 use crate::suggest::hint;
 use serde_json::value::RawValue;
@@ -111,6 +111,8 @@ pub(crate) fn redactor_for(
     for env in options.env.iter().chain(own) {
         redactor.add_environment(env.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);
     }
+    let typed = options.agent_args.as_deref().map(arguments::secrets).unwrap_or_default();
+    redactor.add_values(typed.iter().map(String::as_str), &is_path);
     redactor.add_values(options.mcp_servers.iter().flatten().flat_map(McpServer::secrets), &is_path);
     let short = redactor.add_all(options.secrets.iter().flatten().map(String::as_str));
     (redactor, short)

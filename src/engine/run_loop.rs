@@ -40,7 +40,6 @@ const CONTINUED: Duration = Duration::from_millis(500);
 
 /// Everything that can wake the loop.
 enum Wake {
-    /// A signal.
     Signal(Signal),
     /// A child of this process ended.
     Children,
@@ -64,7 +63,6 @@ enum Wake {
     Ready,
     /// The work that the run waits for is over.
     ErrandOver,
-    /// The agent's output.
     Agent(AgentOutput),
     /// A thread panicked, or ended unexpectedly: a fault of our own.
     Broken,

@@ -1,18 +1,16 @@
-//! Completion scripts for commands, flags and values, generated for each shell from the table of commands.
-
-mod bash;
-mod elvish;
-mod fish;
-mod powershell;
-mod zsh;
+//! Completions for shells. A script of a few lines asks the program at each Tab, so that a shell offers what exists at
+//! that moment, and all shells offer the same.
 
 use crate::cli::action::Offers;
 use crate::cli::command::{Command, Words};
 use crate::cli::row::Flag;
 
+/// The argument that asks for completions. Behind it come the word to complete with a dot before it, because some shells
+/// drop an empty argument, and the words between the program and that word.
+pub const ARGUMENT: &str = "__complete";
+
 /// The supported shells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Shell {
     Bash,
     Zsh,
@@ -31,135 +29,120 @@ impl Shell {
     pub fn from_name(name: &str) -> Option<Shell> {
         Shell::NAMES.iter().position(|known| *known == name).and_then(|at| Shell::ALL.get(at)).copied()
     }
-}
 
-/// The names that a configuration contributes to the scripts.
-#[derive(Clone, Debug, Default)]
-pub struct Known {
-    /// The names that `--agent` accepts.
-    pub agents: Vec<String>,
-    /// The keys of the configuration.
-    pub keys: Vec<KnownKey>,
-}
-
-/// A key of the configuration.
-#[derive(Clone, Debug)]
-pub struct KnownKey {
-    /// The key's name.
-    pub name: String,
-    /// A description of one line. May be empty.
-    pub about: String,
-    /// The allowed values, if they are words. May be empty.
-    pub values: Vec<String>,
-}
-
-/// The script for a shell.
-pub fn script(shell: Shell, commands: &[Command], known: &Known) -> String {
-    let table = Table { commands, known };
-    match shell {
-        Shell::Bash => bash::script(&table),
-        Shell::Zsh => zsh::script(&table),
-        Shell::Fish => fish::script(&table),
-        Shell::Elvish => elvish::script(&table),
-        Shell::PowerShell => powershell::script(&table),
+    /// The script that makes the shell ask the program.
+    pub fn script(self) -> &'static str {
+        match self {
+            Shell::Bash => include_str!("complete/script.bash"),
+            Shell::Zsh => include_str!("complete/script.zsh"),
+            Shell::Fish => include_str!("complete/script.fish"),
+            Shell::Elvish => include_str!("complete/script.elv"),
+            Shell::PowerShell => include_str!("complete/script.ps1"),
+        }
     }
 }
 
 /// A word that a shell offers, with its description.
-struct Candidate {
-    word: String,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The word: printable, without blanks.
+    pub word: String,
     /// A description of one line. May be empty.
-    about: String,
+    pub about: String,
+}
+
+impl Candidate {
+    fn new(word: impl Into<String>, about: &str) -> Candidate {
+        Candidate { word: word.into(), about: about.to_owned() }
+    }
+}
+
+/// The names that only the configuration and the files of a moment can tell.
+pub trait LiveNames {
+    /// The candidates for a kind of names. `key`: the word before, for the values of a key.
+    fn names(&self, offers: Offers, key: &str) -> Vec<Candidate>;
+}
+
+/// The completions for the word that follows the words `before`, one line each: a word, a tab and its description, or
+/// `:files` or `:folders`.
+pub fn lines(commands: &[Command], names: &dyn LiveNames, word: &str, before: &[String]) -> String {
+    let (flag, typed) = match word.split_once('=').filter(|(flag, _)| flag.starts_with("--")) {
+        Some((flag, typed)) => (Some(flag), typed),
+        None => (None, word),
+    };
+    let prefix = flag.map(|flag| format!("{flag}=")).unwrap_or_default();
+    let line = |Candidate { word, about }: Candidate| format!("{prefix}{word}\t{about}\n");
+    let fits = |candidate: &Candidate| candidate.word.starts_with(typed);
+    match offered(commands, names, (word, flag), before) {
+        Offered::Files => ":files\n".into(),
+        Offered::Folders => ":folders\n".into(),
+        Offered::Words(words) => words.into_iter().filter(fits).map(line).collect(),
+        Offered::WordsOrFiles(words) => {
+            let lines: String = words.into_iter().filter(fits).map(line).collect();
+            if lines.is_empty() { ":files\n".into() } else { lines }
+        }
+    }
 }
 
 /// The completions for one position on the command line.
 enum Offered {
     Words(Vec<Candidate>),
+    /// Words, or file names where none of the words fits.
+    WordsOrFiles(Vec<Candidate>),
     Files,
     Folders,
-    Nothing,
 }
 
-impl Offered {
-    /// The words, separated by spaces. `None`: there are no words.
-    fn joined(&self) -> Option<String> {
-        let Offered::Words(words) = self else { return None };
-        Some(words.iter().map(|candidate| candidate.word.as_str()).collect::<Vec<_>>().join(" "))
-    }
-}
-
-/// The table from which every script is generated.
-struct Table<'a> {
-    commands: &'a [Command],
-    known: &'a Known,
-}
-
-impl Table<'_> {
-    fn offered(&self, offers: Offers) -> Offered {
-        let bare = |word: &str| Candidate { word: word.to_owned(), about: String::new() };
-        Offered::Words(match offers {
-            Offers::Nothing | Offers::ValuesOfKey => return Offered::Nothing,
-            Offers::Files => return Offered::Files,
-            Offers::Folders => return Offered::Folders,
-            Offers::Words(words) => words.iter().map(|word| bare(word)).collect(),
-            Offers::Agents => self.known.agents.iter().map(|word| bare(word)).collect(),
-            Offers::Commands => self.names(),
-            Offers::Keys => {
-                let candidate = |key: &KnownKey| Candidate { word: key.name.clone(), about: key.about.clone() };
-                self.known.keys.iter().map(candidate).collect()
-            }
-        })
-    }
-
-    fn names(&self) -> Vec<Candidate> {
-        let candidate =
-            |command: &Command| Candidate { word: command.name.into(), about: command.text.about.to_owned() };
-        self.commands.iter().map(candidate).collect()
-    }
-
-    /// The other names of commands, each with the main name.
-    fn other_names(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.commands.iter().flat_map(|command| command.other_names.iter().map(|other| (*other, command.name)))
-    }
-
-    /// The completions for the words of a command and of the commands below it, each with the words that precede it.
-    fn places(&self, command: &Command) -> Vec<(String, Offered)> {
-        let name = command.name;
-        let actions = match command.words {
-            Words::Free(_, offers) if command.below.is_empty() => return vec![(name.to_owned(), self.offered(offers))],
-            Words::Free(..) => {
-                let word =
-                    |below: &Command| Candidate { word: below.last_word().into(), about: below.text.about.into() };
-                let words = Offered::Words(command.below.iter().map(word).collect());
-                let below = command.below.iter().flat_map(|below| self.places(below));
-                return std::iter::once((name.to_owned(), words)).chain(below).collect();
-            }
-            Words::Actions(actions) => actions,
-        };
-        let names = actions.iter().map(|action| Candidate { word: action.name.into(), about: action.about.into() });
-        let mut places = vec![(name.to_owned(), Offered::Words(names.collect()))];
-        for action in actions {
-            let first = action.words.first().map(|word| self.offered(word.offers));
-            places.extend(first.map(|offered| (format!("{name} {}", action.name), offered)));
-            if action.words.iter().any(|word| word.offers == Offers::ValuesOfKey) {
-                for key in self.known.keys.iter().filter(|key| !key.values.is_empty()) {
-                    let word = |value: &String| Candidate { word: value.clone(), about: String::new() };
-                    let values = key.values.iter().map(word).collect();
-                    places.push((format!("{name} {} {}", action.name, key.name), Offered::Words(values)));
-                }
-            }
+/// `word`: the word to complete, with the flag in it if it has the form `--flag=value`.
+fn offered(commands: &[Command], names: &dyn LiveNames, word: (&str, Option<&str>), before: &[String]) -> Offered {
+    let nothing = Offered::Words(Vec::new());
+    let Some((first, rest)) = before.split_first() else {
+        let general = [Candidate::new("--help", "show help"), Candidate::new("--version", "show the version")];
+        return Offered::Words(names_of(commands).chain(general).collect());
+    };
+    let Some(command) = commands.iter().find(|command| command.is_named(first)) else { return nothing };
+    let mut path: Vec<&str> = Vec::new();
+    let mut awaits_value = None;
+    for word in rest {
+        if awaits_value.is_some() {
+            // bash parts `--flag=value` into three words.
+            awaits_value = awaits_value.filter(|_| word == "=");
+        } else if word == "--" {
+            return nothing;
+        } else if word.starts_with('-') {
+            awaits_value = valued(command, word);
+        } else {
+            path.push(word);
         }
-        places
     }
+    if let Some(flag) = awaits_value.or(word.1.and_then(|flag| valued(command, flag))) {
+        return live(commands, names, flag.offers(), "");
+    }
+    let flags = || {
+        let spelled = command.flags_here().into_iter().flat_map(|flag| spellings(flag).map(|name| (name, flag.help)));
+        Offered::Words(spelled.map(|(name, help)| Candidate::new(name, help)).collect())
+    };
+    match word {
+        (word, None) if !word.starts_with('-') => match place(commands, names, command, &path) {
+            Offered::Words(words) if words.is_empty() => flags(),
+            offered @ (Offered::Words(_) | Offered::WordsOrFiles(_) | Offered::Files | Offered::Folders) => offered,
+        },
+        (_, None) => flags(),
+        (_, Some(_)) => nothing,
+    }
+}
 
-    /// Every spelling of every flag of a command that takes a value, with the completions for the value.
-    fn values(&self, command: &Command) -> Vec<(String, Offered)> {
-        let flags = command.flags_here().into_iter().filter(|flag| flag.takes_value());
-        let others = |flag: &Flag| flag.other_names.iter().map(|name| format!("--{name}")).collect::<Vec<_>>();
-        let spelled =
-            flags.flat_map(|flag| spellings(flag).chain(others(flag)).map(|spelling| (spelling, flag.offers())));
-        spelled.map(|(spelling, offers)| (spelling, self.offered(offers))).collect()
-    }
+fn names_of(commands: &[Command]) -> impl Iterator<Item = Candidate> {
+    commands.iter().map(|command| Candidate::new(command.name, command.text.about))
+}
+
+/// The flag with this spelling, if it takes a value.
+fn valued<'a>(command: &'a Command, spelling: &str) -> Option<&'a Flag> {
+    let is_meant = |flag: &&Flag| {
+        let is_other = |name: &str| flag.other_names.contains(&name);
+        spellings(flag).any(|known| known == spelling) || spelling.strip_prefix("--").is_some_and(is_other)
+    };
+    command.flags_here().into_iter().find(is_meant).filter(|flag| flag.takes_value())
 }
 
 /// The spellings of a flag: `--long`, and `-s` if it has a letter.
@@ -167,7 +150,44 @@ fn spellings(flag: &Flag) -> impl Iterator<Item = String> + use<> {
     [Some(format!("--{}", flag.long)), flag.short.map(|letter| format!("-{letter}"))].into_iter().flatten()
 }
 
-/// Puts a text in single quotes. A quote inside it is written as `quote`.
-fn quoted(text: &str, quote: &str) -> String {
-    format!("'{}'", text.replace('\'', quote))
+/// The completions for a command's word behind the words of `path`.
+fn place(commands: &[Command], names: &dyn LiveNames, command: &Command, path: &[&str]) -> Offered {
+    match (command.words, path) {
+        (Words::Free(_, offers), []) if !command.below.is_empty() => {
+            let below = command.below.iter().map(|below| Candidate::new(below.last_word(), below.text.about)).collect();
+            match live(commands, names, offers, "") {
+                Offered::Words(words) => Offered::Words([below, words].concat()),
+                Offered::WordsOrFiles(words) => Offered::WordsOrFiles([below, words].concat()),
+                Offered::Files | Offered::Folders => Offered::WordsOrFiles(below),
+            }
+        }
+        (Words::Free(_, offers), [first, ..]) => {
+            let below = command.below.iter().find(|below| below.last_word() == *first);
+            live(commands, names, below.map_or(offers, |below| below.words.offers()), "")
+        }
+        (Words::Free(_, offers), []) => live(commands, names, offers, ""),
+        (Words::Actions(actions), []) => {
+            Offered::Words(actions.iter().map(|action| Candidate::new(action.name, action.about)).collect())
+        }
+        (Words::Actions(actions), [name, words @ ..]) => {
+            let action = actions.iter().find(|action| action.name == *name);
+            let word = action.and_then(|action| action.words.get(words.len()));
+            let key = words.last().copied().unwrap_or_default();
+            live(commands, names, word.map_or(Offers::Nothing, |word| word.offers), key)
+        }
+    }
+}
+
+fn live(commands: &[Command], names: &dyn LiveNames, offers: Offers, key: &str) -> Offered {
+    match offers {
+        Offers::Nothing => Offered::Words(Vec::new()),
+        Offers::Files => Offered::Files,
+        Offers::Folders => Offered::Folders,
+        Offers::Words(words) => Offered::Words(words.iter().map(|word| Candidate::new(*word, "")).collect()),
+        Offers::Commands => Offered::Words(names_of(commands).collect()),
+        Offers::Specs | Offers::Plans => Offered::WordsOrFiles(names.names(offers, key)),
+        Offers::Agents | Offers::Sessions | Offers::Keys | Offers::ValuesOfKey => {
+            Offered::Words(names.names(offers, key))
+        }
+    }
 }

@@ -212,6 +212,20 @@ Processes that the agent leaves behind keep running. Other users can read the pr
     page: "",
 };
 
+pub(crate) const ACP: CommandText = CommandText {
+    about: "serve an agent to an editor, by the Agent Client Protocol",
+    more: "\
+An editor such as Zed, or another client, starts this command and speaks with it on stdin and stdout.
+Each session of the client is a conversation with the agent, in a process of its own. At most 32 are open at once.
+The agent and its children end when the client does.",
+    examples: &[
+        ("spektacular acp --agent codex", "the command for the client's configuration"),
+        ("spektacular acp --set permissions=read-only", "let every session only read"),
+        ("spektacular integrate zed", "print the configuration for Zed"),
+    ],
+    page: include_str!("../acp/reference.md"),
+};
+
 pub(crate) const INTEGRATE: CommandText = CommandText {
     about: "write the plugin for another program, with its configuration",
     more: "\
@@ -252,7 +266,8 @@ If the recording has several processes, replay plays the first one that was star
 
 pub(crate) const COMPLETIONS: CommandText = CommandText {
     about: "print a completion script for a shell",
-    more: "The script offers the agents and keys of the configuration at the time when it was printed.",
+    more: "At each Tab, the script asks the program, which offers commands, flags and their values, and the agents, sessions,
+specifications, plans and keys of that moment.",
     examples: &[
         ("source <(spektacular completions bash)", "in ~/.bashrc"),
         ("spektacular completions zsh > ~/.zfunc/_spektacular", "with ~/.zfunc in fpath, before compinit"),

@@ -46,7 +46,6 @@ pub(crate) enum Written {
 /// An order for the writer.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Write this chunk.
     Write(Chunk),
     /// Report when everything ordered before was written.
     Flush,
@@ -228,7 +227,7 @@ fn carry_out(orders: &Receiver<Order>, done: &Sender<Written>, progress: &Atomic
 /// Writes a chunk on the calling thread. Returns whether stdout took it.
 pub(crate) fn write_here(chunk: &Chunk) -> bool {
     write_now(&chunk.before);
-    let taken = print_bytes(&chunk.out);
+    let taken = write_whole(&mut stdout(), &chunk.out).is_ok();
     write_now(&chunk.err);
     taken
 }
@@ -379,14 +378,15 @@ pub fn deliver(text: &str) -> u8 {
     if print(text) { 0 } else { EXIT_UNDELIVERED }
 }
 
-/// Writes a text to stdout, for commands other than a run. `false`: it could not be written.
+/// Writes a text to stdout, for commands other than a run. `false`: it could not be written, or stdout was closed when the
+/// process started.
 pub fn print(text: &str) -> bool {
     print_bytes(text.as_bytes())
 }
 
 /// Like [`print`], for bytes that may not be text.
 pub fn print_bytes(bytes: &[u8]) -> bool {
-    write_whole(&mut stdout(), bytes).is_ok()
+    !stdout_is_closed() && write_whole(&mut stdout(), bytes).is_ok()
 }
 
 /// Writes all bytes, in one write if the kernel takes them at once. Works for a descriptor that somebody made

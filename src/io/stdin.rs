@@ -31,7 +31,6 @@ pub(crate) struct Limits {
     pub notice: Duration,
 }
 
-/// The kind of stdin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StdinKind {
     /// A terminal: somebody types there.

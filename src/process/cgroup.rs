@@ -41,7 +41,6 @@ impl ControlGroup {
         ControlGroup(folder)
     }
 
-    /// The group's folder.
     pub fn folder(&self) -> &Path {
         &self.0
     }

@@ -10,7 +10,7 @@ use super::launch;
 use super::myself;
 use super::readers::{AgentOutput, read_stderr, read_stdout};
 use super::reaper::Reaper;
-use super::scratch::{Scratch, write_files};
+use super::scratch::{AgentFiles, Scratch, write_files};
 use super::session_files::make_loadable;
 use super::tree::{self, MARKER, Swept, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Launch, Program};
@@ -70,7 +70,7 @@ impl AgentProcess {
         nonce: &str,
         mirror: bool,
     ) -> Result<AgentProcess, Failure> {
-        let environment = environment(launch, settings, nonce);
+        let mut environment = environment(launch, settings, nonce);
         let program = resolve(&launch.program, &environment, &settings.cwd).ok_or_else(|| match &launch.program {
             Program::Myself => myself::not_found(),
             program @ Program::Command(_) => not_found(program, launch.install.as_deref()),
@@ -78,7 +78,10 @@ impl AgentProcess {
         if let Some((files, id)) = &launch.session {
             make_loadable(files, id, &|name| environment.get(OsStr::new(name)).cloned())?;
         }
-        let (files, arguments) = write_files(&launch.files)?;
+        let AgentFiles { folder, arguments, variables } = write_files(&launch.files)?;
+        for (variable, folder) in variables.iter().zip(folder.iter().cycle()) {
+            environment.entry(variable.into()).or_insert_with(|| folder.path().into());
+        }
         let (out, our_out) = pipe()?;
         let (err, our_err) = pipe()?;
         let prepare = |command: &mut Command| {
@@ -89,7 +92,7 @@ impl AgentProcess {
         let child = spawn(|| launch::spawn(&program, tree.cgroup(), &our_err, prepare), &program, &settings.cwd)?;
         // The sentinel has a different nonce, because the agent's processes know the one in their environment.
         let agent = AgentProcess::attach(child, tree, &tree::nonce(), mirror, (out, our_out), (err, our_err));
-        agent.map(|agent| AgentProcess { _files: files, ..agent })
+        agent.map(|agent| AgentProcess { _files: folder, ..agent })
     }
 
     fn attach(

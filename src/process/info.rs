@@ -1,5 +1,6 @@
 //! Reads the facts about a process from `/proc`, and signals it without ever signalling another process.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
@@ -39,6 +40,33 @@ pub(crate) fn processes() -> Vec<ProcessInfo> {
     pids.filter_map(read_process).collect()
 }
 
+/// All descendants of this process, found by the lists of children, so that no other process is looked at. A process
+/// that starts or ends meanwhile may be missing. `None`: this kernel does not list children.
+pub(crate) fn descendants() -> Option<Vec<ProcessInfo>> {
+    adopted()?;
+    let (mut open, mut seen, mut found) = (vec![std::process::id()], HashSet::new(), Vec::new());
+    while let Some(parent) = open.pop() {
+        for child in children(parent) {
+            if seen.insert(child) {
+                found.extend(read_process(child));
+                open.push(child);
+            }
+        }
+    }
+    Some(found)
+}
+
+/// The children of all threads of a process.
+fn children(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| pids(&list).collect::<Vec<_>>()).collect()
+}
+
+fn pids(list: &str) -> impl Iterator<Item = u32> {
+    list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok())
+}
+
 /// The children of our main thread, which include every orphan that we adopt. Much faster than reading all processes.
 /// `None`: this kernel does not list them.
 pub(crate) fn adopted() -> Option<Vec<u32>> {
@@ -47,7 +75,7 @@ pub(crate) fn adopted() -> Option<Vec<u32>> {
     }
     let me = std::process::id();
     let list = fs::read_to_string(format!("/proc/{me}/task/{me}/children")).ok()?;
-    Some(list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+    Some(pids(&list).collect())
 }
 
 /// The pid that the kernel assigned last. `None`: it cannot be read.

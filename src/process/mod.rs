@@ -16,6 +16,7 @@ pub(crate) mod handover;
 mod info;
 mod launch;
 pub mod myself;
+pub(crate) mod own_run;
 pub(crate) mod query;
 pub(crate) mod readers;
 mod reaper;

@@ -112,7 +112,6 @@ pub struct Until {
 }
 
 impl Until {
-    /// Until a deadline.
     pub fn deadline(deadline: Instant) -> Until {
         Until { deadline, wanted: never() }
     }

@@ -1,7 +1,7 @@
 //! Temporary folders that only the user can enter, and that are removed after use.
 
 use super::tree;
-use crate::agent::LaunchFile;
+use crate::agent::{FoundBy, LaunchFile};
 use crate::protocol::failure::{Code, Failure};
 use std::env;
 use std::ffi::OsString;
@@ -39,10 +39,21 @@ impl Drop for Scratch {
     }
 }
 
-/// Writes files into a folder of their own. Returns the folder, and an argument for each file.
-pub(super) fn write_files(files: &[LaunchFile]) -> Result<(Option<Scratch>, Vec<OsString>), Failure> {
+/// The files of an agent, and the way to them.
+#[derive(Default)]
+pub(super) struct AgentFiles {
+    /// The folder with the files.
+    pub(super) folder: Option<Scratch>,
+    pub(super) arguments: Vec<OsString>,
+    /// The variables that name the folder.
+    pub(super) variables: Vec<&'static str>,
+}
+
+/// Writes files into a folder of their own.
+pub(super) fn write_files(files: &[LaunchFile]) -> Result<AgentFiles, Failure> {
+    let mut written = AgentFiles::default();
     if files.is_empty() {
-        return Ok((None, Vec::new()));
+        return Ok(written);
     }
     let failed = || {
         let message =
@@ -50,15 +61,20 @@ pub(super) fn write_files(files: &[LaunchFile]) -> Result<(Option<Scratch>, Vec<
         Failure::new(Code::ResourceExhausted, message)
     };
     let folder = Scratch::new().ok_or_else(failed)?;
-    let mut arguments = Vec::new();
-    for LaunchFile { flag, name, text } in files {
+    for LaunchFile { found, name, text } in files {
         let path = folder.path().join(name);
-        fs::write(&path, text).map_err(|_| failed())?;
-        let mut argument = OsString::from(format!("{flag}="));
-        argument.push(path);
-        arguments.push(argument);
+        path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text)).map_err(|_| failed())?;
+        match found {
+            FoundBy::Flag(flag) => {
+                let mut argument = OsString::from(format!("{flag}="));
+                argument.push(path);
+                written.arguments.push(argument);
+            }
+            FoundBy::Folder(variable) => written.variables.push(variable),
+        }
     }
-    Ok((Some(folder), arguments))
+    written.folder = Some(folder);
+    Ok(written)
 }
 
 /// Creates a folder for a socket that only the user can enter, and returns its path. Tries the user's runtime folder

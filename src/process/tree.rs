@@ -6,7 +6,9 @@
 //! may not read. [`become_subreaper`] makes descent work for daemons too. If the run has a control group, that group
 //! holds all of them.
 //!
-//! All facts come from `/proc/PID/stat` and `/proc/PID/environ`. Without a `/proc` of our own PID namespace, and on
+//! All facts come from `/proc/PID/stat` and `/proc/PID/environ`. As long as we adopt the orphans of the tree, only our
+//! own descendants are read, by the kernel's lists of children, so that the cost of an end does not depend on the
+//! machine's other processes. Without a `/proc` of our own PID namespace, and on
 //! systems other than Linux, only the agent's process group is signalled.
 
 mod chase;
@@ -22,7 +24,8 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::cgroup::ControlGroup;
 use super::info::{
-    Id, ProcessInfo, adopted, carries, from_pid, processes, read_process, send, signal_group, start_time, to_pid,
+    Id, ProcessInfo, adopted, carries, descendants, from_pid, processes, read_process, send, signal_group, start_time,
+    to_pid,
 };
 
 pub use crate::protocol::variables::RUN as MARKER;
@@ -48,6 +51,14 @@ const CHASE_LIMIT: Duration = Duration::from_millis(200);
 pub fn become_subreaper() -> bool {
     #[cfg(target_os = "linux")]
     return rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok();
+    #[cfg(not(target_os = "linux"))]
+    return false;
+}
+
+/// Whether the orphans among our descendants become our children, so that a process of a run cannot leave them.
+fn keeps_descendants() -> bool {
+    #[cfg(target_os = "linux")]
+    return std::process::id() == 1 || rustix::process::child_subreaper().is_ok_and(|subreaper| subreaper.is_some());
     #[cfg(not(target_os = "linux"))]
     return false;
 }
@@ -137,6 +148,8 @@ pub struct Tree {
     spared: HashSet<Id>,
     /// An agent that is not our child (the guard's case), identified by its start time.
     foreign_leader: Option<Id>,
+    /// Whether all processes of the tree are our descendants, so that looks need not read all of `/proc`.
+    below_us: bool,
     /// Whether this tree reaps children of ours that exited.
     reaps: bool,
     /// Whether the host is gone, so that the tree's orphans pass to a process other than ours.
@@ -155,7 +168,7 @@ pub struct Swept {
     pub left: usize,
 }
 
-/// The result of one look at all processes.
+/// The result of one look at the processes.
 struct Look {
     living: Vec<ProcessInfo>,
     /// Children of ours that exited and that no other part reaps.
@@ -167,7 +180,8 @@ impl Tree {
     /// [`MARKER`].
     pub fn before_spawn(nonce: String) -> Tree {
         let mut tree = Tree::new(nonce);
-        let table = processes();
+        tree.below_us = keeps_descendants();
+        let table = tree.table();
         let mut inside = HashSet::new();
         tree.descend(tree.me, &by_parent(&table), &mut inside);
         tree.by_descent = tree.me != 1;
@@ -220,6 +234,7 @@ impl Tree {
             children_before: HashSet::new(),
             spared: HashSet::new(),
             foreign_leader: None,
+            below_us: false,
             reaps: false,
             orphaned: false,
             cgroup: None,
@@ -342,14 +357,19 @@ impl Tree {
         }
     }
 
-    /// Looks once at all processes. `known` holds those that earlier looks found. They stay in the tree even if their
+    /// Looks once at the processes. `known` holds those that earlier looks found. They stay in the tree even if their
     /// environment or their parent changes.
     fn look(&self, leader: Option<u32>, known: &mut HashSet<Id>) -> Look {
         self.look_by(self.by_descent, leader, known)
     }
 
+    /// The processes to look at: our descendants if the whole tree is among them, otherwise all.
+    fn table(&self) -> Vec<ProcessInfo> {
+        self.below_us.then(descendants).flatten().unwrap_or_else(processes)
+    }
+
     fn look_by(&self, descent: bool, leader: Option<u32>, known: &mut HashSet<Id>) -> Look {
-        let table = processes();
+        let table = self.table();
         let children = by_parent(&table);
         let group = self.group(leader).map(from_pid);
         let grouped: HashSet<u32> = self.cgroup.iter().flat_map(ControlGroup::members).collect();

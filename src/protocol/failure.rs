@@ -111,6 +111,9 @@ codes! {
     ResourceExhausted, "resource_exhausted", 70, false;
 }
 
+/// The message of a failure for want of a current directory.
+pub(crate) const NO_DIRECTORY: &str = "The current directory no longer exists. Change to another one.";
+
 /// The exit code if the last frame cannot be delivered: stdout is closed, or nobody reads it after a stop.
 pub const EXIT_UNDELIVERED: u8 = 74;
 
@@ -203,6 +206,18 @@ impl Failure {
     pub fn about(mut self, target: impl Into<Text>) -> Failure {
         self.target = Some(Box::new(target.into()));
         self
+    }
+
+    /// An agent without credentials. `agent`: its display name. `login`: the way to log in.
+    pub fn not_logged_in(agent: &str, login: &str) -> Failure {
+        Failure::new(Code::AuthRequired, format!("{agent} is not logged in: {login}."))
+    }
+
+    /// Credentials that the provider refused, with this HTTP status if there was one. `agent`: the agent's display name.
+    /// `login`: the way to log in.
+    pub fn credentials_refused(agent: &str, login: &str, status: Option<u16>) -> Failure {
+        let message = format!("The provider refused the credentials of {agent}: {login}.");
+        Failure::new(Code::AuthRequired, message).with_status(status)
     }
 
     /// The model does not exist, or the account may not use it. [`Failure::name_model`] adds its name.

@@ -88,7 +88,6 @@ impl SessionId {
     }
 }
 
-/// The id of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MessageId {
     /// `m_1`: the agent said it.

@@ -24,7 +24,6 @@ pub struct Image {
     pub subject: String,
     /// The absolute path.
     pub path: PathBuf,
-    /// The media type.
     pub media_type: &'static str,
     /// The size.
     pub bytes: u64,

@@ -131,7 +131,6 @@ pub enum Addressee {
     /// The message names no run.
     #[default]
     Unnamed,
-    /// The run with this id.
     Run(RunId),
     /// The message names a text that cannot be the id of a run.
     Invalid,
@@ -144,7 +143,6 @@ pub struct Inbound {
     pub id: Option<InboundId>,
     /// The run that the message names.
     pub run: Addressee,
-    /// The message.
     pub message: Message,
 }
 

@@ -3,7 +3,6 @@
 use super::request::Options;
 use std::collections::BTreeMap;
 
-/// The origin of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldOrigin {
     /// A flag, with its dashes.

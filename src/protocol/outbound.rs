@@ -156,7 +156,6 @@ objects! {
 
 /// The body of a frame.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the variants are the types of the protocol")]
 pub enum Body {
     Started(Box<Started>),
     Progress(Box<Progress>),

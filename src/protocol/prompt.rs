@@ -3,8 +3,10 @@
 use super::form::{Form, Member, ObjectForm};
 use super::input::answer_keys;
 use super::json::{Fields, string};
+use super::read::images;
 use super::text::Text;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// A further prompt of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,23 +15,21 @@ pub struct FurtherPrompt {
     pub text: Text,
     /// Whether the agent gets the prompt while it works, if it can take one.
     pub now: bool,
+    /// The paths of its images.
+    pub images: Vec<String>,
 }
 
 /// The content of a run.input with the key `prompt` or `end`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spoken {
-    /// A further prompt.
     Prompt(FurtherPrompt),
     /// `end: true`: no further prompt comes.
     End,
     /// A payload that is also an answer, or neither.
     Mixed,
     /// A prompt that cannot be taken: the rest of a sentence that says why.
-    Wrong(&'static str),
+    Wrong(Cow<'static, str>),
 }
-
-/// The keys of such a payload.
-const KEYS: [&str; 4] = ["prompt", "end", "when", "images"];
 
 /// A further prompt.
 pub(super) const PROMPT: ObjectForm = ObjectForm {
@@ -42,6 +42,7 @@ pub(super) const PROMPT: ObjectForm = ObjectForm {
             Form::Word(&["next", "now"]),
             true,
         ),
+        Member::field("images", "The paths of images that belong to the prompt.", Form::List(&Form::Text), true),
     ],
 };
 
@@ -53,7 +54,7 @@ impl Spoken {
     /// Reads the payload of a run.input. `None`: it answers a question. Error: a key is repeated.
     pub fn parse(payload: Option<&RawValue>) -> Result<Option<Spoken>, Repeated> {
         let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else { return Ok(None) };
-        if fields.repeats_one_of(KEYS) || fields.repeats_one_of(answer_keys()) {
+        if fields.repeats_one_of(PROMPT.keys().chain(END.keys())) || fields.repeats_one_of(answer_keys()) {
             return Err(Repeated);
         }
         let has = |key: &str| fields.get(key).is_some();
@@ -67,18 +68,26 @@ impl Spoken {
         Ok(Some(match prompt {
             None if end.is_some_and(|raw| raw.get() == "true") => Spoken::End,
             None => Spoken::Mixed,
-            Some(_) if has("images") => Spoken::Wrong("a further prompt takes no images"),
-            Some(raw) => match (string(raw).filter(|text| !text.is_empty()), fields.get("when").map(string)) {
-                (None, _) => Spoken::Wrong("`prompt` must be a non-empty string"),
-                (Some(text), None) => Spoken::Prompt(FurtherPrompt { text: text.into(), now: false }),
-                (Some(text), Some(when)) => match when.as_deref() {
-                    Some("next") => Spoken::Prompt(FurtherPrompt { text: text.into(), now: false }),
-                    Some("now") => Spoken::Prompt(FurtherPrompt { text: text.into(), now: true }),
-                    Some(_) | None => Spoken::Wrong("`when` must be \"next\" or \"now\""),
-                },
-            },
+            Some(raw) => prompt_of(raw, &fields).map_or_else(|why| Spoken::Wrong(why.into()), Spoken::Prompt),
         }))
     }
+}
+
+/// Reads a prompt. Error: the rest of a sentence that says why it cannot be taken.
+fn prompt_of(raw: &RawValue, fields: &Fields<'_>) -> Result<FurtherPrompt, &'static str> {
+    let text = string(raw).filter(|text| !text.is_empty()).ok_or("`prompt` must be a non-empty string")?;
+    let given = |name: &str| fields.get(name).filter(|raw| raw.get() != "null");
+    let now = match given("when").map(|raw| string(raw)) {
+        None => false,
+        Some(when) => match when.as_deref() {
+            Some("next") => false,
+            Some("now") => true,
+            Some(_) | None => return Err("`when` must be \"next\" or \"now\""),
+        },
+    };
+    let images = given("images").map_or(Ok(Vec::new()), images);
+    let images = images.map_err(|_| "`images` must be a list of at most 20 paths")?;
+    Ok(FurtherPrompt { text: text.into(), now, images })
 }
 
 /// A key occurs twice in a payload.
@@ -96,10 +105,16 @@ mod tests {
 
     #[test]
     fn a_payload_is_a_prompt_the_end_an_answer_or_wrong() {
-        let prompt = |now| Ok(Some(Spoken::Prompt(FurtherPrompt { text: "go".into(), now })));
+        let with = |now, images: &[&str]| {
+            let images = images.iter().map(|path| (*path).to_owned()).collect();
+            Ok(Some(Spoken::Prompt(FurtherPrompt { text: "go".into(), now, images })))
+        };
+        let prompt = |now| with(now, &[]);
         assert_eq!(read(r#"{"prompt":"go"}"#), prompt(false));
         assert_eq!(read(r#"{"prompt":"go","when":"next","other":1}"#), prompt(false));
         assert_eq!(read(r#"{"prompt":"go","when":"now"}"#), prompt(true));
+        assert_eq!(read(r#"{"prompt":"go","when":null,"images":null}"#), prompt(false));
+        assert_eq!(read(r#"{"prompt":"go","images":["a.png","/b.png"]}"#), with(false, &["a.png", "/b.png"]));
         assert_eq!(read(r#"{"end":true}"#), Ok(Some(Spoken::End)));
         for mixed in [
             r#"{"prompt":"go","value":1}"#,
@@ -109,9 +124,13 @@ mod tests {
         ] {
             assert_eq!(read(mixed), Ok(Some(Spoken::Mixed)), "{mixed}");
         }
-        for wrong in
-            [r#"{"prompt":""}"#, r#"{"prompt":1}"#, r#"{"prompt":"x","when":"soon"}"#, r#"{"prompt":"x","images":[]}"#]
-        {
+        for wrong in [
+            r#"{"prompt":""}"#,
+            r#"{"prompt":1}"#,
+            r#"{"prompt":"x","when":"soon"}"#,
+            r#"{"prompt":"x","images":"a.png"}"#,
+            r#"{"prompt":"x","images":[1]}"#,
+        ] {
             assert!(matches!(read(wrong), Ok(Some(Spoken::Wrong(_)))), "{wrong}");
         }
         assert_eq!(read(r#"{"question_id":"q","value":1}"#), Ok(None));

@@ -94,7 +94,6 @@ pub enum Kind {
     Text,
     /// Text that is redacted everywhere.
     Secret,
-    /// A path.
     FilePath,
 }
 
@@ -197,7 +196,6 @@ pub trait Judge: std::fmt::Debug + Send + Sync {
 /// A question from the agent, before it gets an id and a clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
-    /// The purpose.
     pub purpose: Purpose,
     /// The kind of the answer.
     pub kind: Kind,
@@ -318,7 +316,6 @@ pub enum PathFact {
     Missing,
     /// A file, or anything else that is not a directory.
     File,
-    /// A directory.
     Directory,
 }
 

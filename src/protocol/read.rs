@@ -162,7 +162,6 @@ impl Permissions {
         Category::ALL.iter().all(|category| self.of(*category) == Policy::Allow)
     }
 
-    /// The policy for a category.
     pub fn of(&self, category: Category) -> Policy {
         match self {
             Permissions::ReadOnly => match category {

@@ -39,7 +39,6 @@ impl Text {
         &self.text
     }
 
-    /// The redacted text.
     pub fn redacted(&self, redactor: &Redactor) -> Cow<'_, str> {
         if self.is_clean(redactor) { Cow::Borrowed(&self.text) } else { redactor.redact(&self.text) }
     }
@@ -79,12 +78,10 @@ impl Text {
         self.clean == Some(redactor.generation())
     }
 
-    /// Whether the text contains a marker.
     pub fn contains(&self, marker: &str) -> bool {
         self.text.contains(marker)
     }
 
-    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }

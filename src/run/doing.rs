@@ -68,7 +68,7 @@ impl Live {
         if self.status == Some(Status::Retrying) && sign == Sign::Work {
             self.status(Status::Running, "The agent is working", None);
         }
-        self.questions.declined &= sign == Sign::None;
+        self.turns.current.declined &= sign == Sign::None;
         if self.agent.recorded {
             self.out.extend(said(&event));
         }
@@ -191,8 +191,8 @@ impl Live {
             *frame = now;
             out.push(effect(boxed(spare, progress), None));
         });
-        self.work.completion |= marks.completion;
-        self.questions.marked.asks.append(marks.asks);
+        self.turns.current.completion |= marks.completion;
+        self.turns.current.marked.asks.append(marks.asks);
     }
 
     fn used(&mut self, usage: Usage) {

@@ -29,10 +29,10 @@ impl Live {
             }
             return;
         }
-        if matches!(over, TurnOver::Completed { .. }) && !self.turns.is_stopping() && self.asks_markers() {
+        if self.turns.ends_with_process() {
             return;
         }
-        let Some(over) = self.checked(over) else { return };
+        let Some(over) = self.asked(over).and_then(|over| self.checked(over)) else { return };
         let outcome = self.outcome(over);
         self.withdraw(None);
         let Some(outcome) = self.end_turn(outcome) else { return };
@@ -52,7 +52,7 @@ impl Live {
                 let shown = self.settings.progress != Level::Minimal;
                 let message_id = self.work.messages.id_of(&answer.print).filter(|_| shown);
                 let (text_cut, text) = (answer.is_cut(), answer.into_text());
-                self.work.completion |= text.contains(&self.settings.completion_marker);
+                self.turns.current.completion |= text.contains(&self.settings.completion_marker);
                 let text = match self.settings.question_markers && self.agent.driver.takes_turns() {
                     true => without_markers(text),
                     false => text,
@@ -62,7 +62,7 @@ impl Live {
                 Outcome::Completed { message_id, text, text_cut, structured_output: structured, stop_reason: stop }
             }
             TurnOver::Failed(failure) => Outcome::Failed(failure),
-            TurnOver::Interrupted if self.questions.declined => Outcome::Failed(could_not_go_on()),
+            TurnOver::Interrupted if self.turns.current.declined => Outcome::Failed(could_not_go_on()),
             TurnOver::Interrupted => {
                 let message = "Something other than this run interrupted the agent's turn: start the run again.";
                 Outcome::Failed(Failure::new(Code::AgentError, message))
@@ -111,6 +111,9 @@ impl Live {
     /// Completes the end after the last process is gone.
     pub(super) fn conclude(&mut self) -> Option<Ending> {
         let mut ending = self.end.ending.take();
+        if let Some(ending) = &ending {
+            self.close_last_turn(&ending.outcome);
+        }
         if let Some(Ending { outcome: outcome @ Outcome::Completed { .. }, .. }) = &mut ending
             && let Some(failure) = self.unattended_failure()
         {
@@ -126,7 +129,7 @@ impl Live {
     /// The failure of a completed run in which nobody answered a permission. `None`: nothing was denied, or
     /// `fail_on_denied` is not set.
     fn unattended_failure(&self) -> Option<Failure> {
-        let count = self.questions.unattended.denied.count;
+        let count = self.turns.denied();
         let how_many = if count == 1 { "A permission was".to_owned() } else { format!("{count} permissions were") };
         let message = format!(
             "{how_many} denied because nobody answered, and `fail_on_denied` is set: allow what the task needs with `permissions`, or answer."
@@ -146,8 +149,7 @@ impl Live {
                 Outcome::Failed(failure) => self.explain(failure),
                 Outcome::Cancelled { .. } => false,
             };
-        let mut unattended = std::mem::take(&mut self.questions.unattended);
-        self.turns.sum(&mut unattended, &mut self.work.completion);
+        let (unattended, completion_detected) = self.turns.take_sums();
         Terminal {
             outcome,
             session_id: self.work.session_id.take(),
@@ -156,9 +158,9 @@ impl Live {
             duration_ms: u64::try_from((self.now.saturating_sub(self.clocks.begun)).as_millis()).unwrap_or(u64::MAX),
             metadata: Metadata(self.settings.metadata.take().map(Json::from)),
             unattended,
-            completion_detected: self.work.completion,
+            completion_detected,
             agent_exit: self.agent.exit,
-            turns: self.settings.conversation.then_some(self.turns.number),
+            turns: self.settings.conversation.then_some(self.turns.current.number),
             workflow: None,
             truncated,
         }

@@ -4,6 +4,7 @@ use super::{Answered, Granted};
 use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::{InboundId, QuestionId, RunId};
+use crate::protocol::image::Image;
 use crate::protocol::inbound::{Addressee, Flaw};
 use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text};
 use crate::protocol::prompt::Spoken;
@@ -40,7 +41,6 @@ pub type Remake = Box<dyn Fn() -> Box<dyn Driver> + Send>;
 /// An invalid run.start.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The failure.
     pub failure: Failure,
     /// The metadata to return.
     pub metadata: Option<Json>,
@@ -70,8 +70,8 @@ pub enum Event<'a> {
     Start(Origin, Result<Box<Start>, Box<Refusal>>),
     /// A run.input, with its value read.
     Input(Origin, ReadInput),
-    /// A run.input with a further prompt, or with the end of the prompts.
-    Spoken(Origin, Spoken),
+    /// A run.input with a further prompt and the files of its images, or with the end of the prompts.
+    Spoken(Origin, Spoken, Vec<Image>),
     /// A run.cancel of the running turn.
     CancelTurn(Origin, Option<Text>),
     /// A run.cancel, a signal, or a person at the terminal.
@@ -107,10 +107,7 @@ pub enum Event<'a> {
         asks: Vec<Ask>,
     },
     /// The call is withdrawn.
-    ToolAskWithdrawn {
-        /// The call.
-        call: u64,
-    },
+    ToolAskWithdrawn { call: u64 },
     /// The model submitted its result with our tool: the result, or the reasons why it does not fit.
     Submitted(Result<Json, Vec<Mismatch>>),
     /// Stdout has room for the next part of a long line.
@@ -164,7 +161,6 @@ pub struct ReadInput {
 
 /// An action that a run requests.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the names say what the other fields are")]
 pub enum Effect {
     /// Sets the run_id of all further frames.
     RunId(RunId),
@@ -188,6 +184,8 @@ pub enum Effect {
     },
     /// Starts the agent.
     Spawn(Box<Launch>, Box<Settings>),
+    /// The next line for the agent contains the labels of these images.
+    Attach(Vec<Image>),
     /// Sends a line to the agent, without its LF.
     ToAgent(String),
     /// Answers a call of the tool, all questions of which are resolved.

@@ -9,8 +9,7 @@ use super::work::{Artifacts, Tools};
 use super::{Effect, Ids, Late, OnEof, Remake};
 use crate::agent::{AgentEvent, AskKey, Driver};
 use crate::protocol::ids::{RunId, SessionId};
-use crate::protocol::outbound::{AgentExit, Json, Progress, Text, Unattended, Usage};
-use crate::protocol::question::Asks;
+use crate::protocol::outbound::{AgentExit, Progress, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::words::Status;
 use crate::redact::Redactor;
@@ -34,7 +33,6 @@ pub(super) struct Live {
     pub(super) clocks: Clocks,
     pub(super) agent: AgentSide,
     pub(super) work: Work,
-    pub(super) result: ResultSide,
     pub(super) questions: Questions,
     pub(super) turns: Turns,
     /// Makes the driver of a new process for the same session.
@@ -102,8 +100,6 @@ pub(super) struct Work {
     pub(super) messages: Messages,
     pub(super) tools: Tools,
     pub(super) artifacts: Artifacts,
-    /// Whether the agent wrote the completion marker.
-    pub(super) completion: bool,
     /// The limits that the run keeps itself.
     pub(super) budget: Budget,
     /// The usage of this process and of those before it.
@@ -122,7 +118,6 @@ impl Work {
             messages: Messages::after(ids.messages),
             tools: Tools::after(ids.calls),
             artifacts: Artifacts::after(ids.artifacts),
-            completion: false,
             budget,
             usage: Usage::default(),
             earlier: Usage::default(),
@@ -144,35 +139,10 @@ impl Work {
     }
 }
 
-/// The structured result of a run with `output_schema`.
-#[derive(Default)]
-pub(super) struct ResultSide {
-    /// The last fitting result that the model gave with our tool.
-    pub(super) submitted: Option<Json>,
-    /// The number of times that a result went back to the agent.
-    pub(super) returned: u32,
-}
-
 pub(super) struct Questions {
     pub(super) book: Book,
-    /// The questions that nobody answered.
-    pub(super) unattended: Unattended,
-    pub(super) marked: Marked,
     pub(super) kept: Kept,
-    /// Whether a required question was declined and the agent has done nothing since.
-    pub(super) declined: bool,
     pub(super) input_closed: bool,
-}
-
-/// The question markers in the agent's text.
-#[derive(Default)]
-pub(super) struct Marked {
-    /// The questions of this turn.
-    pub(super) asks: Asks,
-    /// The texts of the open questions.
-    pub(super) texts: Vec<Text>,
-    /// The number of further turns.
-    pub(super) turns: u32,
 }
 
 /// The size of the requests that wait for answers. The driver and the run keep at most the line that contained a

@@ -3,41 +3,43 @@
 use super::book::Asker;
 use super::live::{Live, ProcessState};
 use super::markers;
-use crate::agent::Reply;
+use crate::agent::{Reply, TurnOver};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::MARKER_TURNS;
 use crate::protocol::outbound::Outcome;
 use crate::protocol::words::Warning;
 
 impl Live {
-    /// Asks the questions of a successful turn. Returns whether the run continues because of them.
-    pub(super) fn asks_markers(&mut self) -> bool {
-        let asks = std::mem::take(&mut self.questions.marked.asks);
-        if asks.is_empty() || (!self.settings.interactive && self.questions.marked.turns > 0) {
-            return false;
+    /// Asks the questions of a successful turn. `None`: the turn continues because of them.
+    pub(super) fn asked(&mut self, over: TurnOver) -> Option<TurnOver> {
+        match over {
+            TurnOver::Completed { .. } if self.turns.is_running() => {}
+            TurnOver::Completed { .. } | TurnOver::Failed(_) | TurnOver::Interrupted => return Some(over),
+        }
+        let asks = std::mem::take(&mut self.turns.current.marked.asks);
+        if asks.is_empty() || (!self.settings.interactive && self.turns.current.marked.turns > 0) {
+            return Some(over);
         }
         if !self.agent.driver.takes_turns() {
             let text = "A question marker stays in the text: this agent cannot take a further turn";
             self.warn(Warning::UnsupportedOption, text, None);
-            return false;
+            return Some(over);
         }
-        self.questions.marked.turns += 1;
-        if self.questions.marked.turns > MARKER_TURNS {
+        self.turns.current.marked.turns += 1;
+        if self.turns.current.marked.turns > MARKER_TURNS {
             let message = "The agent is still asking after 20 further turns: clarify the task.";
-            self.decide(Outcome::Failed(Failure::new(Code::LimitReached, message)));
-            self.finish_agent();
-            return true;
+            return Some(TurnOver::Failed(Failure::new(Code::LimitReached, message)));
         }
-        self.questions.marked.texts = asks.iter().map(|ask| ask.text.clone()).collect();
+        self.turns.current.marked.texts = asks.iter().map(|ask| ask.text.clone()).collect();
         self.open(Asker::Markers, asks);
-        true
+        None
     }
 
     /// Sends the answers to the agent as a further turn of the same session.
     pub(super) fn further_turn(&mut self, replies: &[Reply]) {
-        let texts = std::mem::take(&mut self.questions.marked.texts);
+        let texts = std::mem::take(&mut self.turns.current.marked.texts);
         let prompt = markers::prompt(&texts, replies, !self.settings.interactive);
-        self.drive(|driver, turn| driver.follow_up(&prompt, turn));
+        self.drive(|driver, turn| driver.follow_up(&prompt, &[], turn));
         if self.agent.process == ProcessState::Gone {
             let message = "The agent asked a question but cannot take a further turn: start a new run with the answer in the prompt.";
             self.decide(Outcome::Failed(Failure::new(Code::AgentExited, message)));

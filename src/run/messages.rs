@@ -3,7 +3,6 @@
 use super::markers::{Cutter, Finder, cut};
 use super::work::ENTRY_BYTES;
 use crate::agent::MessageKey;
-use crate::agent::hash::Rehash;
 use crate::agent::text::Fingerprint;
 use crate::protocol::json::{encoded_bytes, fitting};
 use crate::protocol::outbound::{About, CallId, MessageId, Progress, Text};
@@ -11,7 +10,7 @@ use crate::protocol::question::Asks;
 use crate::protocol::words::Level;
 use crate::redact::{Generation, Redactor, Stream};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// The number of bytes in a frame that are reserved for everything except a message's text: the envelope, with a run_id
 /// of up to 128 characters.
@@ -24,7 +23,7 @@ const ESCAPED: usize = 6;
 pub(super) struct Messages {
     count: u64,
     /// The unfinished messages. Never contains a message that arrived in one piece.
-    open: HashMap<MessageKey, Message, Rehash>,
+    open: BTreeMap<MessageKey, Message>,
     /// The size of all unfinished messages, in bytes.
     kept: usize,
     /// The last complete message of the agent itself: its number, and a fingerprint of its text.
@@ -204,7 +203,7 @@ impl Messages {
 
     /// Ends the unfinished messages in the order in which they began.
     pub(super) fn finish(&mut self, rules: &Rules<'_>, out: &mut dyn FnMut(Progress)) -> Marks {
-        let mut open: Vec<Message> = self.open.drain().map(|(_, message)| message).collect();
+        let mut open: Vec<Message> = std::mem::take(&mut self.open).into_values().collect();
         open.sort_by_key(|message| message.head.number);
         self.kept = 0;
         let mut all = Marks::default();

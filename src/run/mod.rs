@@ -40,6 +40,7 @@ use crate::protocol::inbound::{Addressee, Flaw};
 use crate::protocol::limits::HELD_WARNINGS;
 use crate::protocol::outbound::{About, Body, Metadata, Outcome, Progress, Terminal, Text, Unattended, Usage};
 use crate::protocol::question::{Ask, Kind};
+use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Warning};
 use crate::redact::Redactor;
 use live::Live;
@@ -72,7 +73,6 @@ impl Held {
     }
 }
 
-/// A run.
 pub struct Run {
     phase: Phase,
     on_eof: OnEof,
@@ -186,9 +186,16 @@ impl Run {
         self.late.as_ref()
     }
 
-    /// Whether the question with this id is open.
     pub fn is_open(&self, question_id: &QuestionId) -> bool {
         matches!(&self.phase, Phase::Live(live) if live.questions.book.find(question_id).is_some())
+    }
+
+    /// The settings of the run, while it has an agent.
+    pub fn settings(&self) -> Option<&Settings> {
+        match &self.phase {
+            Phase::Live(live) => Some(&live.settings),
+            Phase::Waiting(_) | Phase::Ended => None,
+        }
     }
 
     /// The working directory, if the answer to this question is a path to check.
@@ -313,7 +320,7 @@ impl Run {
             Event::Input(origin, _) => {
                 return self.hold(held, origin.id, Warning::UnknownQuestion, orchestrator::UNKNOWN_QUESTION.into());
             }
-            Event::Spoken(origin, _) => {
+            Event::Spoken(origin, ..) => {
                 let text = "A prompt was ignored: no run has begun";
                 return self.hold(held, origin.id, Warning::PromptRefused, text.into());
             }

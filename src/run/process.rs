@@ -61,13 +61,10 @@ impl Live {
             return;
         }
         let over = self.agent.driver.exited(gone.exit, self.agent.alive, &gone.stderr_tail);
-        if matches!(over, TurnOver::Completed { .. }) && !self.turns.is_stopping() && self.asks_markers() {
-            return;
-        }
-        let Some(over) = self.checked(over) else { return };
+        let Some(over) = self.asked(over).and_then(|over| self.checked(over)) else { return };
         // A signal came from elsewhere, and a more specific failure takes precedence.
         let is_general = matches!(&over, TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. }));
-        let is_declined = is_general && self.questions.declined && gone.exit.signal.is_none();
+        let is_declined = is_general && self.turns.current.declined && gone.exit.signal.is_none();
         let mut outcome = if is_declined { Outcome::Failed(could_not_go_on()) } else { self.outcome(over) };
         let shown = !self.agent.alive && !gone.stderr_tail.is_empty() && self.agent.driver.stderr_is_fit();
         if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {

@@ -13,23 +13,23 @@ impl Live {
     /// Takes a result that the model gave with our tool, or the reasons why it does not fit. The model knows them.
     pub(super) fn submitted(&mut self, result: Result<Json, Vec<Mismatch>>) {
         match result {
-            Ok(result) => self.result.submitted = Some(result),
-            Err(violations) if self.result.returned >= RESULT_TURNS => {
+            Ok(result) => self.turns.current.result.submitted = Some(result),
+            Err(violations) if self.turns.current.result.returned >= RESULT_TURNS => {
                 self.stop(Outcome::Failed(Failure::result_invalid(violations)), None);
             }
-            Err(_) => self.result.returned += 1,
+            Err(_) => self.turns.current.result.returned += 1,
         }
     }
 
     /// Checks the result of a completed turn. `None`: it does not fit, and the agent corrects it in a further turn.
     pub(super) fn checked(&mut self, over: TurnOver) -> Option<TurnOver> {
-        let schema = self.settings.output_schema.as_ref().filter(|_| !self.turns.is_stopping());
+        let schema = self.settings.output_schema.as_ref().filter(|_| self.turns.is_running());
         let Some(schema) = schema else { return Some(over) };
         let (answer, structured, stop) = match over {
             TurnOver::Completed { answer, structured, stop } => (answer, structured, stop),
             TurnOver::Failed(_) | TurnOver::Interrupted => return Some(over),
         };
-        let given = structured.or_else(|| self.result.submitted.take()).or_else(|| answer.json());
+        let given = structured.or_else(|| self.turns.current.result.submitted.take()).or_else(|| answer.json());
         let violations = match &given {
             Some(given) => schema.check(given),
             None => vec![Mismatch::of_whole(missing(&answer))],
@@ -37,12 +37,12 @@ impl Live {
         if violations.is_empty() {
             return Some(TurnOver::Completed { answer, structured: given, stop });
         }
-        if self.result.returned >= RESULT_TURNS || !self.agent.driver.takes_turns() {
+        if self.turns.current.result.returned >= RESULT_TURNS || !self.agent.driver.takes_turns() {
             return Some(TurnOver::Failed(Failure::result_invalid(violations)));
         }
-        self.result.returned += 1;
+        self.turns.current.result.returned += 1;
         let prompt = correction(&violations, self.agent.driver.result_way(&self.settings));
-        self.drive(|driver, turn| driver.follow_up(&prompt, turn));
+        self.drive(|driver, turn| driver.follow_up(&prompt, &[], turn));
         // The agent cannot go on if its process ended and no other follows.
         let is_over = self.agent.process == ProcessState::Gone && self.end.ending.is_none();
         is_over.then(|| TurnOver::Failed(Failure::result_invalid(violations)))

@@ -3,7 +3,7 @@
 use super::book::{Asker, Book};
 use super::budget::Budget;
 use super::frames;
-use super::live::{AgentSide, Clocks, End, Kept, Live, Marked, ProcessState, Questions, ResultSide, Work};
+use super::live::{AgentSide, Clocks, End, Kept, Live, ProcessState, Questions, Work};
 use super::orchestrator::UNKNOWN_TYPE;
 use super::stop::Ending;
 use super::turns::Turns;
@@ -12,7 +12,7 @@ use crate::agent::{Driver, Turn, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, RunId};
 use crate::protocol::outbound::{
-    AgentExit, AgentName, Body, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text, Unattended,
+    AgentExit, AgentName, Body, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
 };
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Status, Warning};
@@ -57,13 +57,9 @@ impl Live {
             clocks: Clocks { begun: now, run: None, start: None, active: now, frame: now },
             agent: AgentSide::before_spawn(driver),
             work,
-            result: ResultSide::default(),
             questions: Questions {
                 book: Book::new(random, ids.questions, ids.groups, granted),
-                unattended: Unattended::default(),
-                marked: Marked::default(),
                 kept: Kept::default(),
-                declined: false,
                 input_closed: false,
             },
             turns: Turns::first(now, ids.prompts),
@@ -137,7 +133,7 @@ impl Live {
                     self.cancel(origin.id, reason, source);
                 }
             }
-            Event::Spoken(origin, spoken) => self.spoken(origin, spoken),
+            Event::Spoken(origin, spoken, images) => self.spoken(origin, spoken, images),
             Event::CancelTurn(origin, reason) => self.cancel_turn(origin, reason),
             Event::Malformed(origin, flaw) => {
                 let text = format!("A line on stdin was ignored: {}", flaw.clause());

@@ -1,43 +1,89 @@
-//! The turns of a run, and the prompts that wait for one.
+//! The turns of a run, and the prompts that wait for one. A run with one turn and a run with many are the same code: a
+//! turn owns all that ends with it, and its end adds its counts to those of the past turns.
 
-use crate::protocol::failure::Failure;
-use crate::protocol::outbound::{Outcome, Text, Unattended, Usage};
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::image::Image;
+use crate::protocol::outbound::{Json, Outcome, Text, TurnReport, Unattended, Usage};
+use crate::protocol::question::Asks;
 use crate::protocol::words::Source;
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// The turns of a run. A run that is not a conversation has one, and further ones only for prompts that wait.
 pub(super) struct Turns {
-    /// The number of the current or last turn, from 1.
-    pub(super) number: u64,
-    pub(super) state: TurnState,
-    /// The usage of the run when the turn began.
-    pub(super) usage_before: Usage,
-    /// The time at which the turn began.
-    pub(super) began: Duration,
+    /// The running turn, or the last one.
+    pub(super) current: CurrentTurn,
+    past: Past,
     pub(super) waiting: VecDeque<WaitingPrompt>,
     /// The number of prompts so far, including those of earlier runs.
     pub(super) prompts: u64,
     /// Whether the run ends once no turn runs and no prompt waits.
     pub(super) closing: bool,
-    /// The last completed turn.
-    pub(super) completed: Option<Outcome>,
-    /// The failure of the last failed turn.
-    pub(super) failed: Option<Failure>,
-    /// The questions of earlier turns that nobody answered.
-    pub(super) unattended: Unattended,
-    /// Whether an earlier turn had the completion marker.
+}
+
+/// The running turn, or the last one: all that begins and ends with it.
+pub(super) struct CurrentTurn {
+    /// The number of the turn, from 1.
+    pub(super) number: u64,
+    pub(super) state: TurnState,
+    /// The time at which the turn began.
+    pub(super) began: Duration,
+    /// The usage of the run when the turn began.
+    usage_before: Usage,
+    /// Whether the agent wrote the completion marker.
     pub(super) completion: bool,
+    /// The questions that nobody answered.
+    pub(super) unattended: Unattended,
+    pub(super) marked: Marked,
+    /// Whether a required question was declined and the agent has done nothing since.
+    pub(super) declined: bool,
+    pub(super) result: ResultSide,
+}
+
+/// The question markers in the agent's text.
+#[derive(Default)]
+pub(super) struct Marked {
+    /// The questions of this turn.
+    pub(super) asks: Asks,
+    /// The texts of the open questions.
+    pub(super) texts: Vec<Text>,
+    /// The number of further turns.
+    pub(super) turns: u32,
+}
+
+/// The structured result of a turn with `output_schema`.
+#[derive(Default)]
+pub(super) struct ResultSide {
+    /// The last fitting result that the model gave with our tool.
+    pub(super) submitted: Option<Json>,
+    /// The number of times that a result went back to the agent.
+    pub(super) returned: u32,
+}
+
+/// The ended turns, summed up.
+#[derive(Default)]
+struct Past {
+    /// The last completed turn.
+    completed: Option<Outcome>,
+    /// The failure of the last failed turn.
+    failed: Option<Failure>,
+    /// The questions that nobody answered.
+    unattended: Unattended,
+    /// Whether a turn had the completion marker.
+    completion: bool,
 }
 
 pub(super) enum TurnState {
     Running,
-    /// The agent was asked to stop the turn. If it has not by then, its process is ended.
+    /// The agent was asked to stop the turn.
     Stopping {
         why: StopCause,
+        /// The time at which the next step towards the turn's end is due.
         due: Option<Duration>,
+        /// Whether the agent's process is being ended, so that only its exit ends the turn.
+        with_process: bool,
     },
-    /// The agent waits for a prompt since then.
+    /// The agent waits for a prompt since then, or the run ends.
     Over {
         since: Duration,
     },
@@ -50,51 +96,115 @@ pub(super) enum StopCause {
     Timeout,
 }
 
+impl StopCause {
+    /// The outcome of the turn.
+    pub(super) fn outcome(self) -> Outcome {
+        match self {
+            StopCause::Cancel => Outcome::Cancelled { reason: None, source: Source::Orchestrator },
+            StopCause::Timeout => {
+                let message = "The turn took longer than turn_timeout_s: raise it or split the task.";
+                Outcome::Failed(Failure::new(Code::Timeout, message))
+            }
+        }
+    }
+}
+
 /// A prompt that waits for its turn.
 pub(super) struct WaitingPrompt {
     pub(super) number: u64,
     pub(super) text: Text,
+    pub(super) images: Vec<Image>,
+}
+
+impl CurrentTurn {
+    fn begin(number: u64, now: Duration, usage_before: Usage) -> CurrentTurn {
+        CurrentTurn {
+            number,
+            state: TurnState::Running,
+            began: now,
+            usage_before,
+            completion: false,
+            unattended: Unattended::default(),
+            marked: Marked::default(),
+            declined: false,
+            result: ResultSide::default(),
+        }
+    }
 }
 
 impl Turns {
     /// The first turn, which runs. `prompts`: the number of prompts of earlier runs.
     pub(super) fn first(now: Duration, prompts: u64) -> Turns {
         Turns {
-            number: 1,
-            state: TurnState::Running,
-            usage_before: Usage::default(),
-            began: now,
+            current: CurrentTurn::begin(1, now, Usage::default()),
+            past: Past::default(),
             waiting: VecDeque::new(),
             prompts,
             closing: false,
-            completed: None,
-            failed: None,
-            unattended: Unattended::default(),
-            completion: false,
         }
     }
 
-    /// Whether the agent waits for a prompt.
-    pub(super) fn is_waiting(&self) -> bool {
-        matches!(self.state, TurnState::Over { .. })
+    /// Begins the next turn. `usage`: of the run so far.
+    pub(super) fn begin_next(&mut self, now: Duration, usage: Usage) {
+        self.current = CurrentTurn::begin(self.current.number + 1, now, usage);
+    }
+
+    /// Ends the current turn. `usage`: of the run so far.
+    pub(super) fn end_current(&mut self, now: Duration, outcome: Outcome, usage: &Usage) -> TurnReport {
+        let turn = &mut self.current;
+        turn.state = TurnState::Over { since: now };
+        let (completion_detected, unattended) = (turn.completion, std::mem::take(&mut turn.unattended));
+        self.past.completion |= completion_detected;
+        self.past.unattended.join(unattended.clone());
+        match &outcome {
+            Outcome::Completed { .. } => self.past.completed = Some(outcome.clone()),
+            Outcome::Failed(failure) => self.past.failed = Some(failure.clone()),
+            Outcome::Cancelled { .. } => {}
+        }
+        let usage = usage.since(&turn.usage_before);
+        TurnReport { number: turn.number, outcome, usage, completion_detected, unattended }
+    }
+
+    /// Whether a turn runs and is not being interrupted.
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.current.state, TurnState::Running)
+    }
+
+    /// Whether no turn runs.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.current.state, TurnState::Over { .. })
     }
 
     /// Whether the turn is being interrupted.
     pub(super) fn is_stopping(&self) -> bool {
-        matches!(self.state, TurnState::Stopping { .. })
+        matches!(self.current.state, TurnState::Stopping { .. })
     }
 
-    /// Adds what earlier turns left unanswered, and whether they had the completion marker.
-    pub(super) fn sum(&mut self, unattended: &mut Unattended, completion: &mut bool) {
-        let later = std::mem::replace(unattended, std::mem::take(&mut self.unattended));
-        unattended.join(later);
-        *completion |= self.completion;
+    /// Whether the turn is being interrupted and ends with the agent's process.
+    pub(super) fn ends_with_process(&self) -> bool {
+        matches!(self.current.state, TurnState::Stopping { with_process: true, .. })
+    }
+
+    /// Whether a turn was completed.
+    pub(super) fn has_completed(&self) -> bool {
+        self.past.completed.is_some()
+    }
+
+    /// The number of permissions that were denied because nobody answered, in the turns that have ended.
+    pub(super) fn denied(&self) -> u64 {
+        self.past.unattended.denied.count
+    }
+
+    /// Takes the sums over the turns that have ended: the questions that nobody answered, and whether there was the
+    /// completion marker.
+    pub(super) fn take_sums(&mut self) -> (Unattended, bool) {
+        (std::mem::take(&mut self.past.unattended), self.past.completion)
     }
 
     /// The outcome of a conversation without a running turn.
     pub(super) fn conclusion(&mut self) -> Outcome {
-        let failed = self.failed.take().map(Outcome::Failed);
-        let cancelled = Outcome::Cancelled { reason: None, source: Source::Orchestrator };
-        self.completed.take().or(failed).unwrap_or(cancelled)
+        let failed = self.past.failed.take().map(Outcome::Failed);
+        let cancelled = StopCause::Cancel.outcome();
+        self.past.completed.take().or(failed).unwrap_or(cancelled)
     }
 }

@@ -1,14 +1,13 @@
 //! Tool calls and changed files. The agent's ids become ids of the protocol, and paths become relative.
 
 use crate::agent::CallKey;
-use crate::agent::hash::Rehash;
 use crate::protocol::limits::{ARTIFACTS, REPORTED, TOOL_OUTPUT_BYTES};
 use crate::protocol::outbound::{
     About, ArtifactRef, CallId, FileEdit, Json, Place, Progress, Text, ToolExit, ToolFacts,
 };
 use crate::protocol::words::{Action, Category, ToolState};
 use crate::redact::Redactor;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +17,7 @@ use std::time::Duration;
 pub(super) struct Tools {
     count: u64,
     /// The running calls, by the agent's keys.
-    running: HashMap<CallKey, Call, Rehash>,
+    running: BTreeMap<CallKey, Call>,
     /// The time when each running call began, by its number.
     began: BTreeMap<u64, Duration>,
     over: Over,
@@ -39,7 +38,6 @@ pub(super) struct Described {
     pub(super) parent: Option<CallKey>,
 }
 
-/// A call that ended.
 pub(super) struct EndedCall {
     pub(super) progress: Progress,
     /// The tool, as the agent knows it.
@@ -82,7 +80,7 @@ pub(super) const ENTRY_BYTES: usize = 256;
 /// The most recently ended calls. Agents repeat updates about them, and their sub-agents may still send messages.
 #[derive(Debug, Default)]
 struct Over {
-    numbers: HashMap<CallKey, u64, Rehash>,
+    numbers: BTreeMap<CallKey, u64>,
     /// The hashes of the calls' keys, oldest first.
     order: VecDeque<CallKey>,
 }
@@ -177,7 +175,7 @@ impl Tools {
     pub(super) fn end_all(&mut self, now: Duration, state: ToolState) -> impl Iterator<Item = Progress> + use<> {
         self.began.clear();
         self.kept = 0;
-        let mut open: Vec<(CallKey, Call)> = self.running.drain().collect();
+        let mut open: Vec<(CallKey, Call)> = std::mem::take(&mut self.running).into_iter().collect();
         open.sort_by_key(|(_, call)| call.number);
         for (key, call) in &open {
             self.over.add(*key, call.number);

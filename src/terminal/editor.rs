@@ -70,7 +70,6 @@ pub(super) struct KeyEffect {
     pub(super) end: Option<AnswerEnd>,
 }
 
-/// The end of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AnswerEnd {
     /// Enter, with the text.
@@ -245,8 +244,10 @@ impl Editor {
             return;
         }
         let columns: usize = gone.chars().map(|c| width::columns(&echo_of(c, 0))).sum();
-        // A backspace does not leave its row.
-        effect.again |= face.visible && face.indent + self.columns >= face.width;
+        // A backspace does not leave its row, and does not take a mark or a joined emoji from its sign.
+        let is_part = gone.chars().any(width::has_no_width)
+            || self.text.ends_with(width::JOINER.encode_utf8(&mut [0; 4]).as_bytes());
+        effect.again |= face.visible && (is_part || face.indent + self.columns >= face.width);
         if face.visible && !effect.again {
             effect.echo.push_str(&"\u{8} \u{8}".repeat(columns));
         }

@@ -219,7 +219,7 @@ impl Page {
 
     /// Adds a word without its markers, styled. Returns its columns.
     fn style(&mut self, word: &str, out: &mut String) -> usize {
-        let (mut columns, mut rest) = (0, word);
+        let (mut columns, mut rest) = (width::columns(word), word);
         // A piece may begin within a word.
         let mut before = self.before.filter(|_| self.blanks == 0);
         while let Some(c) = rest.chars().next() {
@@ -229,7 +229,7 @@ impl Page {
             let strong = !self.code && rest.starts_with("**");
             let opens = strong && !self.strong && outside(before) && after(2).is_some_and(|c| c != '*');
             let closes = strong && self.strong && before.is_some() && outside(after(2));
-            let length = if c == '`' && after(1) != Some('`') && before != Some('`') {
+            let marker = if c == '`' && after(1) != Some('`') && before != Some('`') {
                 self.code = !self.code;
                 out.push_str(if self.code { CODE.0 } else { CODE.1 });
                 1
@@ -241,9 +241,10 @@ impl Page {
                 2
             } else {
                 out.push(c);
-                columns += width::columns(c.encode_utf8(&mut [0; 4]));
-                c.len_utf8()
+                0
             };
+            columns -= marker;
+            let length = marker.max(c.len_utf8());
             before = Some(c);
             rest = &rest[length..];
         }

@@ -1,12 +1,30 @@
-//! An upper bound of a text's width on a terminal, so that cut text never wraps. Characters of ambiguous width count as
-//! wide, and combining marks count too.
+//! The width of a text on a terminal, by Unicode's tables. A character of ambiguous width counts as one column, as
+//! terminals show it outside East Asian locales.
 
-/// The maximum columns of a character.
-fn of(c: char) -> usize {
-    match c {
-        '\0'..='\u{10ff}' | '\u{2000}'..='\u{22ff}' | '\u{2500}'..='\u{25fc}' => 1,
-        _ => 2,
-    }
+use unicode_width::UnicodeWidthStr;
+
+/// Joins emoji to one sign.
+pub(super) const JOINER: char = '\u{200d}';
+
+/// The signs of a text: each is a character with its marks, or a sequence of joined emoji.
+fn signs(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let mut last = rest.chars().next()?;
+        let next = rest.char_indices().skip(1).find(|(_, c)| {
+            let continues = last == JOINER || has_no_width(*c) || matches!(c, '\u{1f3fb}'..='\u{1f3ff}');
+            last = *c;
+            !continues
+        });
+        let (sign, after) = rest.split_at(next.map_or(rest.len(), |(at, _)| at));
+        rest = after;
+        Some(sign)
+    })
+}
+
+/// Whether the character takes no column, such as a combining mark.
+pub(super) fn has_no_width(c: char) -> bool {
+    columns(c.encode_utf8(&mut [0; 4])) == 0
 }
 
 /// Whether the character belongs to a script that has no blanks between words.
@@ -14,22 +32,22 @@ pub(super) fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}')
 }
 
-/// The maximum columns of a one-line text.
+/// The columns of a one-line text. A control character takes one.
 pub(super) fn columns(text: &str) -> usize {
-    text.chars().map(of).sum()
+    text.width()
 }
 
-/// The text, cut at its end where it may be wider than `limit` columns.
+/// The text, cut at its end where it is wider than `limit` columns.
 pub(super) fn cut(text: &str, limit: usize) -> String {
     if columns(text) <= limit {
         return text.to_owned();
     }
     let mut used = 1;
-    let fits = |c: &char| {
-        used += of(*c);
+    let fits = |sign: &&str| {
+        used += columns(sign);
         used <= limit
     };
-    let mut out: String = text.chars().take_while(fits).collect();
+    let mut out: String = signs(text).take_while(fits).collect();
     out.extend((limit > 0).then_some('…'));
     out
 }
@@ -92,28 +110,26 @@ fn continuation(line: &str, width: usize) -> String {
 /// Adds a word that is longer than a row. Returns the column behind it.
 fn push_broken(word: &str, prefix: &str, mut column: usize, width: usize, out: &mut String) -> usize {
     let (mut is_colour, indent) = (false, columns(prefix));
-    for c in word.chars() {
-        let columns = if is_colour || c.is_control() { 0 } else { of(c) };
-        is_colour = c == '\u{1b}' || is_colour && c != 'm';
+    for sign in signs(word) {
+        let columns = if is_colour || sign.starts_with(char::is_control) { 0 } else { columns(sign) };
+        is_colour = sign.starts_with('\u{1b}') || is_colour && !sign.starts_with('m');
         if column > indent && column + columns > width {
             out.push('\n');
             out.push_str(prefix);
             column = indent;
         }
-        out.push(c);
+        out.push_str(sign);
         column += columns;
     }
     column
 }
 
-/// The maximum columns of a text with colours in it.
+/// The columns of a text with colours in it.
 fn visible(text: &str) -> usize {
-    let mut colours = 0;
-    for part in text.split('\u{1b}').skip(1) {
-        colours += part.find('m').map_or(0, |end| columns(&part[..=end]));
-    }
-    // The escape itself counts as one column.
-    columns(text) - colours - text.matches(['\u{1b}', '\n']).count()
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default();
+    let others = parts.map(|part| part.split_once('m').map_or(part, |(_, after)| after));
+    std::iter::once(first).chain(others).map(|part| columns(part) - part.matches('\n').count()).sum()
 }
 
 /// The columns before the text of a line: its blanks, and a marker such as `*`, `?`, `2.` or `[x]`.
@@ -160,18 +176,49 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_text_never_exceeds_its_columns() {
-        for text in ["plain text", "漢字かな交じり文", "é\u{301}è", "👩‍👩‍👧 family", "→ ✓ done", "", "a漢b漢"]
-        {
+    fn a_width_is_that_of_a_terminal() {
+        for (text, width) in [
+            ("Tiếng Việt", 10),
+            ("✓ done ⏎", 8),
+            ("ｶﾀｶﾅ", 4),
+            ("漢字", 4),
+            ("e\u{301}", 1),
+            ("👩‍👩‍👧", 2),
+            ("👍🏽", 2),
+            ("❤\u{fe0f}", 2),
+            ("🇩🇪", 2),
+            ("→ ─ é", 5),
+        ] {
+            assert_eq!(columns(text), width, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_cut_or_wrapped_text_never_exceeds_its_columns() {
+        for text in [
+            "plain text",
+            "漢字かな交じり文",
+            "é\u{301}è",
+            "👩‍👩‍👧 family👩‍👩‍👧",
+            "→ ✓ done",
+            "",
+            "a漢b漢",
+            "❤\u{fe0f}❤\u{fe0f}👍🏽",
+        ] {
             for limit in 0..24 {
                 let cut = cut(text, limit);
                 assert!(columns(&cut) <= limit, "{cut:?} in {limit}");
                 assert_eq!(cut == text, columns(text) <= limit, "{cut:?} in {limit}");
             }
+            for limit in 8..24 {
+                let rows = wrap(&format!("    {text}{text}{text}\n"), limit);
+                assert!(rows.lines().all(|row| columns(row) <= limit), "{rows} in {limit}");
+                assert!(!rows.lines().any(|row| row.ends_with('\u{200d}')), "{rows} in {limit}");
+            }
         }
         assert_eq!(
-            (cut("漢字かな", 6), cut("漢字かな", 7), cut("abc", 2)),
-            ("漢字…".to_owned(), "漢字か…".to_owned(), "a…".to_owned())
+            (cut("漢字かな", 6), cut("漢字かな", 7), cut("abc", 2), cut("a👩‍👩‍👧b", 3), cut("e\u{301}e\u{301}a", 2)),
+            ("漢字…".to_owned(), "漢字か…".to_owned(), "a…".to_owned(), "a…".to_owned(), "e\u{301}…".to_owned())
         );
     }
 }

@@ -2,7 +2,6 @@
 
 use super::conversation::{Conversation, Terms};
 use super::draft::{DraftPaths, Snapshot};
-use super::last_session::LastSession;
 use super::lock::{Lock, make_local};
 use super::name::Slug;
 use super::observer::BlockedMarker;
@@ -14,8 +13,10 @@ use super::slip;
 use super::stop::Stop;
 use super::violation::{Rule, Violation};
 use crate::protocol::failure::Code;
+use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::{Artifact, Body, Text};
 use crate::protocol::words::{Action, PlanStatus, Warning, WorkflowKind};
+use crate::sessions::{SessionFile, Stored};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -182,7 +183,8 @@ impl Author {
         first: &SessionPrompt,
         again: Option<SessionPrompt>,
     ) -> Result<(), Stop> {
-        let place = LastSession::of(self.kind, &self.name, &outer.agent().name);
+        let place =
+            SessionFile::of_document(self.project.folder(), self.kind, &self.name.to_string(), &outer.agent().name);
         let judge = DraftPermit {
             project: self.project.folder().to_owned(),
             draft: self.project.folder().join(&self.paths.draft),
@@ -196,26 +198,39 @@ impl Author {
             }
             None => {
                 let known = place.as_ref().filter(|_| self.resumes && outer.can_resume());
-                match known.and_then(|place| place.id(&self.project)) {
+                match known.and_then(SessionFile::id) {
                     Some(id) => conversation.resume(outer, id, first.clone(), || first.clone(), &terms),
                     None => conversation.begin(outer, first.clone(), &terms),
                 }
             }
         };
-        if let (Some(place), Some(id)) = (&place, outer.session_id()) {
-            place.keep(&self.project, id);
+        if let (Some(place), Some(id)) = (&place, outer.session_id().and_then(|id| SessionId::stored(id))) {
+            // Without it, the next run begins a new session.
+            let _ = place.keep(&Stored::now(&id, ""));
         }
         ended.map(drop)
+    }
+
+    /// Moves a link, or anything of the wrong kind, out of the place of a draft or of the finished file: it is neither,
+    /// and counts as missing. Returns whether there was one.
+    fn unblock(&self, outer: &mut Outer<'_>, path: &Path) -> Result<bool, FileProblem> {
+        let is_blocked = self.project.entry(path)?.is_some() && !self.paths.is_there(&self.project, path)?;
+        if is_blocked {
+            outer.end.kept.extend(self.project.give_way(path)?);
+        }
+        Ok(is_blocked)
     }
 
     /// Restores the finished file if the agent changed it. If the agent did not touch the draft, its changes become the
     /// draft.
     fn put_back(&self, outer: &mut Outer<'_>, finished: &Snapshot, draft: &Snapshot) -> Result<(), FileProblem> {
         let (project, paths) = (&self.project, &self.paths);
-        let is_blocked = project.entry(&paths.finished)?.is_some() && !paths.is_there(project, &paths.finished)?;
-        if is_blocked {
-            // A link is never a draft: it gives way, and only then counts as missing.
-            outer.end.kept.extend(project.give_way(&paths.finished)?);
+        if self.unblock(outer, &paths.draft)? {
+            self.make_room()?;
+            let text = format!("{} was not written as a regular file; it was moved.", shown(&paths.draft));
+            outer.warn(Warning::UnexpectedChange, text);
+        }
+        if self.unblock(outer, &paths.finished)? {
             paths.restore(project, &paths.finished, finished)?;
             let text =
                 format!("The agent put something else in the place of {}; it was moved.", shown(&paths.finished));

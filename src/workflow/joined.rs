@@ -218,6 +218,19 @@ impl<'p> Joined<'p> {
                 self.status = Some(*status);
             }
             About::Warning(Warning::EmptyResult) => return,
+            About::Warning(Warning::LeakedProcess) => match &self.part {
+                // What git starts of its own is not the agent's.
+                PartKind::Step(None) => return,
+                PartKind::Step(Some(phase)) => {
+                    let text = format!("A process outlived a command of {phase} and was stopped");
+                    return self.change(outgoing, out, |body| {
+                        if let Body::Progress(progress) = body {
+                            progress.text = Text::from(text);
+                        }
+                    });
+                }
+                PartKind::Opening | PartKind::Session | PartKind::Closing => {}
+            },
             About::Warning(Warning::UnsupportedOption)
                 if !self.warned.insert(progress.text.shown().to_owned()) && self.part != PartKind::Opening =>
             {

@@ -28,7 +28,6 @@ pub(crate) mod draft;
 pub(crate) mod implement;
 pub(crate) mod init;
 mod joined;
-pub(crate) mod last_session;
 pub(crate) mod lock;
 pub(crate) mod markdown;
 pub mod name;

@@ -8,6 +8,7 @@ use crate::agent::{
     AgentEvent, AskKey, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, text::FinalAnswer,
 };
 use crate::protocol::failure::Failure;
+use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Category, ToolState};
@@ -190,7 +191,7 @@ impl Driver for Observer {
             let Some(inner) = &mut self.inner else { return Err(gone()) };
             return inner.launch(settings, turn);
         }
-        self.observe(turn, |inner, turn| inner.follow_up(&settings.prompt, turn));
+        self.observe(turn, |inner, turn| inner.follow_up(&settings.prompt, &[], turn));
         turn.relaunch.take().map(|launch| *launch).ok_or_else(gone)
     }
 
@@ -214,17 +215,17 @@ impl Driver for Observer {
         self.inner.as_ref().is_some_and(|inner| inner.takes_turns())
     }
 
-    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
-        self.observe(turn, |inner, turn| inner.follow_up(prompt, turn));
+    fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) {
+        self.observe(turn, |inner, turn| inner.follow_up(prompt, images, turn));
     }
 
     fn has_process_per_turn(&self) -> bool {
         self.inner.as_ref().is_some_and(|inner| inner.has_process_per_turn())
     }
 
-    fn steer(&mut self, prompt: &str, turn: &mut Turn) -> bool {
+    fn steer(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) -> bool {
         let mut taken = false;
-        self.observe(turn, |inner, turn| taken = inner.steer(prompt, turn));
+        self.observe(turn, |inner, turn| taken = inner.steer(prompt, images, turn));
         taken
     }
 

@@ -20,7 +20,6 @@ pub use super::spec::FILE_BYTES_MAX;
 /// The maximum length of a description, in bytes.
 pub const DESCRIPTION_BYTES_MAX: u64 = 128 << 10;
 
-/// A project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
     folder: PathBuf,

@@ -28,7 +28,6 @@ pub enum PromptSource {
 }
 
 impl PromptSource {
-    /// The source as one word.
     pub fn word(self) -> &'static str {
         match self {
             PromptSource::BuiltIn => "built-in",
@@ -41,11 +40,9 @@ impl PromptSource {
 /// A prompt in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptText {
-    /// The prompt.
     pub kind: PromptKind,
     /// The text, with its placeholders.
     pub text: String,
-    /// The source of the text.
     pub source: PromptSource,
     /// The message of the warning `untrusted_prompt`, if the project has a text that is ignored.
     pub warning: Option<String>,
@@ -79,7 +76,6 @@ impl PromptText {
 /// A prompt for a session, with its values filled in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionPrompt {
-    /// The text.
     pub text: String,
     /// Whether the agent gets the text unchanged, because it begins with one of the agent's own commands.
     pub raw: bool,
@@ -106,7 +102,6 @@ pub struct CommonValues {
 }
 
 impl CommonValues {
-    /// The values for a project.
     pub fn new(project: &Project, user_is_present: bool, check: String) -> CommonValues {
         CommonValues {
             project: project.folder().to_string_lossy().into_owned(),

@@ -3,6 +3,7 @@
 use crate::agent::limit::{Keeper, Limit};
 use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
 use crate::protocol::failure::Failure;
+use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::question::{Ask, Asks};
 use crate::protocol::request::Settings;
@@ -55,7 +56,7 @@ impl Driver for QuietStep {
         false
     }
 
-    fn follow_up(&mut self, _prompt: &str, _turn: &mut Turn) {}
+    fn follow_up(&mut self, _prompt: &str, _images: &[Image], _turn: &mut Turn) {}
 
     fn interrupt(&mut self, _turn: &mut Turn) {}
 

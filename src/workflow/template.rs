@@ -32,7 +32,6 @@ impl PromptKind {
         &[a.name(), b.name(), c.name(), d.name(), e.name()]
     };
 
-    /// The name.
     pub const fn name(self) -> &'static str {
         match self {
             PromptKind::Spec => "spec",
@@ -43,7 +42,6 @@ impl PromptKind {
         }
     }
 
-    /// The prompt with this name.
     pub fn parse(name: &str) -> Option<PromptKind> {
         PromptKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
@@ -102,7 +100,6 @@ pub fn expanded<'v>(text: &str, value: impl Fn(&str) -> Option<&'v str>) -> Stri
     parts(text).map(part).collect()
 }
 
-/// Whether a text has this placeholder.
 pub fn has_placeholder(text: &str, name: &str) -> bool {
     parts(text).any(|part| part == Part::Placeholder(name))
 }

@@ -45,22 +45,22 @@ fn driver(name: &'static str, cases: u64, seeds: fn() -> Vec<Input>) -> Target {
 
 #[test]
 fn claude() {
-    driver("claude", 250, || of_agents(&["claude/"])).round();
+    driver("claude", 100, || of_agents(&["claude/"])).round();
 }
 
 #[test]
 fn codex() {
-    driver("codex", 250, || of_agents(&["codex/"])).round();
+    driver("codex", 100, || of_agents(&["codex/"])).round();
 }
 
 #[test]
 fn acp() {
-    driver("acp", 250, || of_agents(&["gemini/", "opencode/"])).round();
+    driver("acp", 100, || of_agents(&["gemini/", "opencode/"])).round();
 }
 
 #[test]
 fn lines() {
-    driver("lines", 500, || of_agents(&["lines/"])).round();
+    driver("lines", 200, || of_agents(&["lines/"])).round();
 }
 
 /// Lines of stdin, before and around a run that does nothing.
@@ -75,5 +75,5 @@ fn inbound() {
         let samples: Input = samples.map(String::into_bytes).collect();
         all.clone().into_iter().chain(all.into_iter().map(spoken)).chain([samples]).collect()
     };
-    driver("inbound", 500, seeds).round();
+    driver("inbound", 200, seeds).round();
 }

@@ -24,7 +24,7 @@ fn both() -> Vec<Input> {
 }
 
 fn target(name: &'static str, check: fn(&Input) -> Checked) -> Target {
-    Target { name, cases: 500, seeds: both, words: &[], check, headed: false }
+    Target { name, cases: 200, seeds: both, words: &[], check, headed: false }
 }
 
 #[test]

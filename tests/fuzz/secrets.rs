@@ -23,7 +23,7 @@ const SECRETS: [&str; 4] =
     ["hunter2-Zq7731xyAbc", "pa\"ss\\w0rd/7731+#<x>", "geheim-ß€-ü42-Zq", "first-Line-77\nsecond-Line-88"];
 
 /// The number of random runs in a short round.
-const RUNS: u64 = 120;
+const RUNS: u64 = 50;
 
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -37,7 +37,7 @@ fn spoken() -> Vec<Input> {
 
 #[test]
 fn cleaner() {
-    target("cleaner", 1500, spoken, |input| {
+    target("cleaner", 500, spoken, |input| {
         let text = text(input);
         let clean = whole(&text).into_owned();
         let mut rng = Rng::of(text.as_bytes());
@@ -76,7 +76,7 @@ fn hidden() -> Vec<Input> {
 
 #[test]
 fn redactor() {
-    target("redactor", 600, hidden, |input| {
+    target("redactor", 200, hidden, |input| {
         let text = text(input);
         let (secrets, text) = text.split_once("\n\n").unwrap_or((&text, &text));
         let secrets: Vec<&str> = secrets.lines().take(20).collect();
@@ -153,7 +153,7 @@ fn markers() {
         ];
         texts.iter().map(|text| from_text(text)).collect()
     };
-    target("markers", 200, seeds, |input| {
+    target("markers", 80, seeds, |input| {
         let text = text(input);
         let whole = said(&[&text])?;
         let pieces = Rng::of(text.as_bytes()).pieces(&text);
@@ -244,7 +244,7 @@ fn answers() {
         all.push(from_text(file));
         all
     };
-    target("answers", 1200, seeds, |input| {
+    target("answers", 400, seeds, |input| {
         let all = text(input);
         let file = Script::read(&all).map(|script| script.is_empty());
         hold(file == Script::read(&all).map(|script| script.is_empty()), "the same file is read in two ways")?;
@@ -280,7 +280,7 @@ fn configuration() {
         all.push(from_text(&format!("{agents}\n---\n{agents}")));
         all
     };
-    target("configuration", 1000, seeds, |input| {
+    target("configuration", 400, seeds, |input| {
         let folder = tempfile::TempDir::new().map_err(|e| e.to_string())?;
         let all = text(input);
         let (user, project) = all.split_once("\n---\n").unwrap_or((&all, "{}"));
@@ -325,7 +325,7 @@ fn recordings() {
         let recorded = all.iter().step_by(10).map(|case| fs::read_to_string(case.recording_path()).unwrap_or_default());
         recorded.map(|text| from_text(&text)).collect()
     };
-    target("recordings", 800, seeds, |input| {
+    target("recordings", 300, seeds, |input| {
         let text = text(input);
         let read = Recording::parse(&text);
         hold(read == Recording::parse(&text), "the same recording is read in two ways")?;

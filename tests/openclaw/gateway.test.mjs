@@ -1,5 +1,5 @@
 // The plugin in a real gateway: the tool and the backend in chats, with a scripted model and a scripted agent.
-// Environment: OPENCLAW, SPEKTACULAR (the program), PLUGIN (the folder of the plugin), TRANSCRIPT (a file; optional).
+// Environment: OPENCLAW, SETUP (what `spektacular integrate openclaw` printed), TRANSCRIPT (a file; optional).
 import assert from "node:assert/strict";
 import {
   appendFileSync,
@@ -37,7 +37,8 @@ before(async () => {
   copyFileSync(new URL("agent.mjs", import.meta.url), join(home, "bin/claude"));
   chmodSync(join(home, "bin/claude"), 0o755);
   model = await startModel();
-  const entry = { enabled: true, config: { command: process.env.SPEKTACULAR, agent: "claude" } };
+  // The printed configuration, as a user pastes it: the tool and the backend.
+  const [tool, backend] = [...process.env.SETUP.matchAll(/^\{[^]*?\n(?=\n)/gm)].map(([part]) => JSON.parse(part));
   gateway = await startGateway({
     home,
     model,
@@ -48,11 +49,11 @@ before(async () => {
       EXPECTED_ANSWER: KEY,
     },
     config: (workspace) => ({
-      plugins: { load: { paths: [process.env.PLUGIN] }, allow: ["spektacular"], entries: { spektacular: entry } },
-      tools: { exec: { mode: "ask" } },
+      ...tool,
+      ...backend,
       agents: {
-        defaults: { model: "stub/scripted", models: { "stub/scripted": {}, "spektacular/claude": {} } },
-        entries: { main: { workspace }, coder: { workspace, model: "spektacular/claude" } },
+        defaults: { model: "stub/scripted", models: { "stub/scripted": {}, ...backend.agents.defaults.models } },
+        entries: { main: { workspace }, ...backend.agents.entries },
       },
     }),
   });
@@ -170,6 +171,17 @@ test("the tool: a secret is masked, reaches the agent, and is nowhere afterwards
   assert.match(await final(TOOL, from), /I have the right key\./);
   assert.ok(!gateway.output().includes(KEY) && !JSON.stringify(model.requests).includes(KEY));
   assert.ok(!JSON.stringify(chat.events.filter(({ event }) => event !== "question.resolved")).includes(KEY));
+});
+
+test("the tool: two chats at once have a question each", async () => {
+  const from = chat.events.length;
+  const other = "agent:main:other";
+  for (const sessionKey of [TOOL, other]) await say(call({ prompt: "ask" }), sessionKey);
+  for (const sessionKey of [TOOL, other]) await question(sessionKey, from);
+  await say("1", other);
+  await say("2", TOOL);
+  assert.match(await final(other, from), /You chose Postgres\./);
+  assert.match(await final(TOOL, from), /You chose SQLite\./);
 });
 
 test("the tool: a cancel ends the agent and takes the question back", async () => {

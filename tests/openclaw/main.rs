@@ -13,22 +13,24 @@ fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/openclaw")
 }
 
-/// The plugin as the program writes it.
+/// Writes the plugin to a folder. Returns what the program prints: the configuration for OpenClaw.
 #[track_caller]
-fn plugin() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let done = Command::new(PROGRAM).args(["integrate", "openclaw", "--out"]).arg(folder.path()).output().unwrap();
+fn write_plugin(folder: &Path) -> String {
+    let done = Command::new(PROGRAM).args(["integrate", "openclaw", "--out"]).arg(folder).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    folder
+    String::from_utf8(done.stdout).unwrap()
 }
 
-/// Runs a file of tests. Fails with its output.
+/// Runs files of tests. Fails with their output.
 #[track_caller]
-fn run(node: &Path, file: &str, openclaw: Option<&Path>) {
-    let plugin = plugin();
+fn run(node: &Path, files: &[&str], openclaw: Option<&Path>) {
+    let plugin = tempfile::tempdir().unwrap();
     let mut command = Command::new(node);
-    command.args(["--test", "--test-reporter=spec"]).arg(here().join(file));
-    command.env("PLUGIN", plugin.path()).env("SPEKTACULAR", PROGRAM);
+    command.env("SETUP", write_plugin(plugin.path())).env("PLUGIN", plugin.path());
+    let wait: u64 = std::env::var("TEST_WAIT_S").map_or(20, |seconds| seconds.parse().unwrap());
+    // For a test with all its waits, and for a file with all its tests.
+    command.args(["--test", "--test-reporter=spec"]).arg(format!("--test-timeout={}", wait * 30_000));
+    command.args(files.iter().map(|file| here().join(file)));
     openclaw.map(|path| command.env("OPENCLAW", path));
     let done = command.stdin(Stdio::null()).output().expect("node is needed");
     let said = String::from_utf8_lossy(&done.stdout);
@@ -58,7 +60,7 @@ fn installed() -> PathBuf {
 
 #[test]
 fn the_plugin_keeps_its_promises_against_stand_ins() {
-    run(Path::new("node"), "plugin.test.mjs", None);
+    run(Path::new("node"), &["tool.test.mjs", "backend.test.mjs"], None);
 }
 
 #[test]
@@ -70,5 +72,5 @@ fn the_plugin_works_in_a_real_gateway() {
         other => panic!("no node package for {other}"),
     };
     let node = packages.join(format!("node-linux-{arch}/bin/node"));
-    run(&node, "gateway.test.mjs", Some(&packages.join("openclaw")));
+    run(&node, &["gateway.test.mjs"], Some(&packages.join("openclaw")));
 }

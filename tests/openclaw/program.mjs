@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Stands in for spektacular. The prompt is a list of steps as JSON; `received` in the text of run.completed is what came
-// on stdin, and `names` the variables of the environment.
+// on stdin, `names` the variables of the environment, and `args` the command line.
 import { createInterface } from "node:readline";
 
 const received = [];
@@ -36,6 +36,13 @@ const STEPS = {
   frame: ([type, payload]) => send(type, payload),
   raw: (text) => write(text),
   flood: (bytes) => write(`${"x".repeat(bytes)}\n`),
+  textOf: (bytes) => send("run.progress", { kind: "text", text: "x".repeat(bytes), message_id: "m", done: true }),
+  pad: (bytes) => void (pad = "x".repeat(bytes)),
+  pid: () => send("run.progress", { kind: "text", text: `${process.pid}`, message_id: "pid", done: true }),
+  closeStdin: () => {
+    lines.close();
+    process.stdin.destroy();
+  },
   wait: (type) => came(type),
   stderr: (text) => new Promise((done) => process.stderr.write(text, done)),
   exit: (code) => process.exit(code),
@@ -43,9 +50,11 @@ const STEPS = {
     process.on("SIGTERM", () =>
       send("run.cancelled", { ...end, reason: null, source: "signal" }).then(() => process.exit(0)),
     ),
-  forever: () => new Promise(() => {}),
+  dead: () => process.on("SIGTERM", () => {}),
+  forever: () => new Promise(() => setInterval(() => {}, 1000)),
 };
 
+let pad = "";
 await came("run.start");
 const { payload: start } = received[0];
 for (const step of JSON.parse(start.prompt)) {
@@ -55,6 +64,12 @@ for (const step of JSON.parse(start.prompt)) {
 const inputs = received.filter(({ type }) => type === "run.input").map(({ payload }) => payload);
 await send("run.completed", {
   ...end,
-  text: JSON.stringify({ start: { ...start, prompt: "" }, inputs, names: Object.keys(process.env) }),
+  text: JSON.stringify({
+    start: { ...start, prompt: "" },
+    inputs,
+    names: Object.keys(process.env),
+    args: process.argv.slice(2),
+    pad,
+  }),
 });
 process.exit(0);

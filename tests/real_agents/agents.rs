@@ -63,6 +63,21 @@ impl Agent {
         }
     }
 
+    /// Takes the agent's credentials away.
+    pub(crate) fn log_out(self, case: Case) -> Case {
+        match self {
+            Agent::Claude | Agent::OldClaude => case.env("ANTHROPIC_API_KEY", ""),
+            Agent::Codex => case.env("OPENAI_API_KEY", ""),
+            Agent::Gemini => case.env("GEMINI_API_KEY", ""),
+            Agent::OpenCode => {
+                let config = json!({"autoupdate": false, "model": "anthropic/claude-sonnet-4-5"});
+                put(&case.path("home/.config/opencode/opencode.json"), &config.to_string());
+                // The agent's own list of models.
+                case.env("OPENCODE_MODELS_PATH", "")
+            }
+        }
+    }
+
     /// Points the agent to its model, and keeps it from contacting anything else.
     pub(crate) fn furnish(self, case: Case, url: &str) -> Case {
         match self {
@@ -130,6 +145,8 @@ fn opencode(case: Case, url: &str) -> Case {
     let blind = json!({"name": "Stub", "tool_call": true, "limit": limit});
     let mut model = blind.clone();
     model["modalities"] = modalities;
+    // US dollars per million tokens. Without it, the agent reports a cost of 0.
+    model["cost"] = json!({"input": 1, "output": 2});
     let config = json!({
         "autoupdate": false,
         "share": "disabled",

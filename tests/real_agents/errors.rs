@@ -6,7 +6,7 @@ use crate::agents::Agent;
 use crate::client::{Run, run};
 use crate::lab::Lab;
 
-rows!(error_400 error_401 error_404 error_429_then_ok error_500);
+rows!(error_400 error_401 error_404 error_429_then_ok error_500 not_logged_in);
 
 fn plain(agent: Agent, scenario: &str) -> Run {
     run(Lab::new(agent, scenario), json!({}), Vec::new())
@@ -29,9 +29,20 @@ fn error_404(agent: Agent) {
     assert!(payload["detail"]["agent_message"].is_string(), "{payload}");
 }
 
+/// Nobody is asked, least of all a model that nobody chose.
+fn not_logged_in(agent: Agent) {
+    let mut lab = Lab::new(agent, "hello");
+    lab.case = agent.log_out(lab.case);
+    let run = run(lab, json!({}), Vec::new());
+    let message = run.outcome.failed("auth_required")["message"].as_str().unwrap().to_owned();
+    assert!(!message.contains("refused") && message.contains(": "), "{message}");
+    assert!(run.stub().conversation().is_empty(), "a model was asked");
+}
+
 fn error_401(agent: Agent) {
     let run = plain(agent, "key_refused");
-    run.outcome.failed("auth_required");
+    let message = run.outcome.failed("auth_required")["message"].as_str().unwrap();
+    assert!(message.starts_with("The provider refused the credentials of "), "{message}");
     // By default, Claude Code retries for three minutes.
     assert!(run.outcome.took().as_secs() < 60, "it took {:?}", run.outcome.took());
 }

@@ -12,7 +12,7 @@ use crate::agents::Agent;
 use crate::client::{permission, run};
 use crate::lab::Lab;
 
-rows! { a_server_with_a_url }
+rows! { a_server_with_a_url a_server_under_read_only }
 
 /// SSE is an older transport, which Codex lacks.
 mod a_server_over_sse {
@@ -169,6 +169,19 @@ fn a_server_with_a_url(agent: Agent) {
     let badges = Badges::start();
     let headers = json!({"Authorization": format!("Bearer {TOKEN}")});
     reaches(agent, json!({"name": "badges", "url": badges.url("/mcp"), "headers": headers}), &badges);
+}
+
+/// A tool of a server may do anything, so a run that only reads does not call it.
+fn a_server_under_read_only(agent: Agent) {
+    let badges = Badges::start();
+    let headers = json!({"Authorization": format!("Bearer {TOKEN}")});
+    let server = json!({"name": "badges", "url": badges.url("/mcp"), "headers": headers});
+    let lab = Lab::new(agent, "badge");
+    let run = run(lab, json!({"mcp_servers": [server], "permissions": "read-only"}), Vec::new());
+    run.completed("It is 4711.");
+    assert!(run.questions().is_empty());
+    let called = badges.requests.called.lock().unwrap();
+    assert!(!called.iter().any(|method| method == "tools/call"), "{called:?}");
 }
 
 fn a_server_over_sse(agent: Agent) {

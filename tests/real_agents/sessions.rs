@@ -9,7 +9,10 @@ use crate::lab::Lab;
 rows!(old: resume fork);
 rows!(resume_unknown prompt_is_text model_and_system_prompt);
 rows!(of mode: opencode OpenCode, claude Claude, claude_old OldClaude);
+// Claude Code has no plan mode beside its permissions.
+rows!(of plan_mode: codex Codex, gemini Gemini, opencode OpenCode);
 rows!(of mode_unknown: opencode OpenCode, claude Claude);
+rows!(further_directories);
 rows!(of tools_not_allowed: claude Claude);
 rows!(of budget_of_turns: claude Claude);
 rows!(of sub_agent_names_its_call: claude Claude);
@@ -54,6 +57,27 @@ fn mode(agent: Agent) {
     let run = run(with_owl(agent, "hello"), json!({"mode": "owl"}), Vec::new());
     run.completed("Good day from the model.");
     assert!(run.stub().first_request().contains("You are an owl of the north."), "{}", run.stub().first_request());
+    assert!(run.outcome.progress("warning").is_empty());
+}
+
+/// The agent's own mode for plans.
+fn plan_mode(agent: Agent) {
+    let run = run(Lab::new(agent, "hello"), json!({"mode": "plan"}), Vec::new());
+    run.completed("Good day from the model.");
+    let request = run.stub().first_request().to_lowercase();
+    assert!(request.contains("plan mode") || request.contains("mode: plan"), "{request}");
+    assert!(run.outcome.progress("warning").is_empty());
+}
+
+/// A file in a directory of `add_dirs` is read like one of the working directory.
+fn further_directories(agent: Agent) {
+    let mut lab = Lab::new(agent, "outside");
+    lab.case = lab.case.file("outside/note.txt", "a heron\n");
+    let permissions = json!({"read": "allow", "search": "allow", "*": "deny"});
+    let run = run(lab, json!({"add_dirs": ["../outside"], "permissions": permissions}), Vec::new());
+    run.completed("I read it.");
+    let results = run.stub().tool_results();
+    assert!(results.iter().any(|result| result.contains("a heron")), "{results:?}");
     assert!(run.outcome.progress("warning").is_empty());
 }
 

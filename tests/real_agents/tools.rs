@@ -137,22 +137,26 @@ fn titles(run: &Run) -> Vec<String> {
     tools.iter().filter(|tool| tool.text("state") == "started").map(|tool| tool.text("text").to_owned()).collect()
 }
 
-/// The same work has the same title, whatever tool the agent has for it.
+/// The same work has the same title, ten kinds of it, whatever tool the agent has for it.
 fn work_has_one_title(agent: Agent) {
     let lab = Lab::new(agent, "work");
     // OpenCode searches by a program that it otherwise downloads.
     symlink(search_program(), lab.case.path("bin/rg")).unwrap();
     let run = run(lab, json!({"progress": "full"}), permission("allow_once"));
     run.completed("All done.");
-    let (read, search) = match agent {
-        // Claude Code searches, and Codex reads and searches, by a command.
-        Agent::Claude | Agent::OldClaude => ("Read one.txt", "Run grep -rn another"),
-        Agent::Codex => ("Run cat one.txt", "Run grep -rn another ."),
-        // Gemini CLI reports no input, so the title has its own words.
-        Agent::Gemini => ("Read one.txt", "Search 'another'"),
-        Agent::OpenCode => ("Read one.txt", "Search another"),
-    };
-    assert_eq!(titles(&run), ["Write one.txt", read, "Edit one.txt", search, "Run rm one.txt"]);
+    let wanted = [
+        "Write one.txt",
+        agent.ways().reading,
+        "Edit one.txt",
+        agent.ways().searching,
+        "Write notes/two.txt",
+        "Run ls notes",
+        "Run git log --oneline -1",
+        "Run mv notes/two.txt three.txt",
+        "Run test -s three.txt && echo full",
+        "Run rm one.txt three.txt",
+    ];
+    assert_eq!(titles(&run), wanted);
     let tools = run.outcome.progress("tool");
     let edit = tools.iter().find(|tool| tool.text("text") == "Edit one.txt" && tool.text("state") == "completed");
     let diff = &edit.expect("edit")["payload"]["diff"];

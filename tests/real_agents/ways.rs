@@ -31,6 +31,10 @@ pub(crate) struct Ways {
     /// The agent's names of the tool that runs commands, and of one that only reads.
     pub(crate) shell: &'static str,
     pub(crate) reader: &'static str,
+    /// The titles of reading one.txt and of searching the working directory for a word. Some agents have no tool of their
+    /// own for that, and run a command.
+    pub(crate) reading: &'static str,
+    pub(crate) searching: &'static str,
     /// The limits that cannot hold with the agent.
     pub(crate) refuses: &'static [&'static str],
 }
@@ -57,6 +61,8 @@ const CLAUDE: Ways = Ways {
     broken: ("provider_unavailable", Some(500)),
     leaves_in_time: true,
     at_work_s: 8,
+    reading: "Read one.txt",
+    searching: "Run grep -rn another",
     shell: "Bash",
     reader: "Read",
     refuses: &[],
@@ -69,6 +75,8 @@ const CODEX: Ways = Ways {
     reads_why: false,
     // Codex reports a class instead of the status.
     broken: ("provider_unavailable", None),
+    reading: "Run cat one.txt",
+    searching: "Run grep -rn another .",
     shell: "exec_command",
     reader: "view_image",
     refuses: &["max_cost_usd"],
@@ -89,6 +97,8 @@ const GEMINI: Ways = Ways {
     // For seconds after a shell command, a signal may not reach the agent.
     leaves_in_time: false,
     at_work_s: 15,
+    // Gemini CLI reports no input, so the title has its own words.
+    searching: "Search 'another'",
     shell: "run_shell_command",
     reader: "read_file",
     refuses: &["max_turns", "max_tokens", "max_cost_usd"],
@@ -105,9 +115,9 @@ const OPENCODE: Ways = Ways {
     // The agent passes on only the provider's text.
     broken: ("agent_error", None),
     at_work_s: 25,
+    searching: "Search another",
     shell: "bash",
     reader: "read",
-    refuses: &["max_turns", "max_tokens", "max_cost_usd"],
     ..CLAUDE
 };
 

@@ -8,6 +8,7 @@ use spektacular::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Repl
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::frame::Stamper;
 use spektacular::protocol::ids::RunId;
+use spektacular::protocol::image::Image;
 use spektacular::protocol::outbound::{AgentExit, Capabilities, Text};
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, PathFact, Subject, Validation, check};
 use spektacular::protocol::redacted::Redacted;
@@ -164,7 +165,7 @@ impl Driver for Asker {
         self.heard.send(replies.to_vec()).unwrap();
     }
 
-    fn follow_up(&mut self, _: &str, _: &mut Turn) {}
+    fn follow_up(&mut self, _: &str, _: &[Image], _: &mut Turn) {}
     fn interrupt(&mut self, _: &mut Turn) {}
     fn finish(&mut self, _: &mut Turn) {}
 

@@ -1,5 +1,6 @@
 //! Tests every way to stop a run: run.cancel, signals, deadlines, the end of stdin. Some agents resist.
 
+use crate::by_length;
 use crate::support;
 
 use std::fs;
@@ -319,18 +320,7 @@ fn the_end_of_stdin_cancels_if_the_flag_is_set() {
 
 #[test]
 fn a_cancel_that_races_with_the_result_gives_one_end() {
-    races(50);
-}
-
-#[test]
-#[ignore = "takes a minute"]
-fn five_hundred_cancels_that_race_with_the_result_give_one_end_each() {
-    races(500);
-}
-
-#[track_caller]
-fn races(count: usize) {
-    for round in 0..count {
+    for round in 0..by_length(20, 500) {
         let mut session = Case::with(Script::hello()).spawn();
         session.send_line(&start_line(r#"{"prompt":"hi"}"#));
         for _ in 0..round % 5 {

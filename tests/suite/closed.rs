@@ -69,3 +69,17 @@ fn a_dev_null_that_the_parent_holds_is_not_a_closed_stdout() {
         }
     }
 }
+
+#[test]
+fn a_closed_stdout_is_74_for_every_command_that_prints() {
+    let commands =
+        ["--version", "help adhoc", "agents list", "config list", "status", "completions bash", "prompts spec"];
+    for command in commands.into_iter().chain(["adhoc --agent demo --dry-run hi"]) {
+        for numbers in ALL {
+            let closing: String = numbers.iter().map(|number| format!(" {number}>&-")).collect();
+            let case = Case::new().shell(&format!("exec \"$1\" {command}{closing}"));
+            let code = case.cli(&[]).status.code();
+            assert_eq!(code, Some(if numbers.contains(&1) { 74 } else { 0 }), "{command} {numbers:?}");
+        }
+    }
+}

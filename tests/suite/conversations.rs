@@ -223,3 +223,225 @@ fn a_command_that_cannot_go_on_holds_no_conversation() {
     let outcome = begin(Case::new().file("home/.config/spektacular/config.json", &config), json!({})).finish();
     assert!(outcome.failed("invalid_request")["message"].as_str().unwrap().contains("`conversation`"));
 }
+
+#[test]
+fn a_prompt_may_have_images() {
+    let mut session = begin(Case::with(two_turns()).file("work/a.gif", "GIF89a...."), json!({}));
+    session.until_status("waiting_for_prompt");
+    for (images, part) in [
+        (json!(["none.png"]), "cannot be read"),
+        (json!(["a.gif", "b.gif"]), "number 2"),
+        (json!("a.gif"), "`images` must be a list"),
+    ] {
+        let id = session.send("run.input", json!({"prompt": "Look", "images": images}));
+        let warning = session.until_where(&id, |frame| frame["reply_to"] == id.as_str());
+        assert_eq!(warning.text("code"), "prompt_refused");
+        assert!(warning.text("text").contains(part), "{}", warning.raw);
+    }
+    session.send("run.input", json!({"prompt": "Look", "images": ["a.gif"]}));
+    session.until_text("Two");
+    session.close_stdin();
+    let outcome = session.finish();
+    assert_eq!(prompts(&outcome.frames), ["p_1 sent"]);
+    let line = outcome.log().text("stdin");
+    let line = line.lines().find(|line| line.contains("Look")).unwrap();
+    let content: Value = serde_json::from_str::<Value>(line).unwrap()["message"]["content"].clone();
+    assert_eq!(content[0]["source"], json!({"type": "base64", "media_type": "image/gif", "data": "R0lGODlhLi4uLg=="}));
+    assert_eq!(content[1]["text"], "Look");
+}
+
+/// The beginning of a script of a Claude Code that takes prompts while it works.
+fn steerable() -> Script {
+    let mut init = crate::support::agent::init();
+    init["capabilities"] = json!(["msg_lifecycle_v1", "interrupt_cancel_queued_v1"]);
+    Script::bare().sh("prompt").out(&init)
+}
+
+/// Reports what becomes of the last prompt.
+fn lifecycle(state: &str) -> String {
+    let uuid = r#"u=${line#*'"uuid":"'}; u=${u%%'"'*}; "#;
+    format!(r#"{uuid}out '{{"type":"command_lifecycle","state":"{state}","command_uuid":"'"$u"'"}}'"#)
+}
+
+#[test]
+fn a_prompt_reaches_an_agent_that_works_on_a_turn() {
+    let script = steerable().say("msg_1", "Working").sh("prompt").sh(&lifecycle("queued")).sh(&lifecycle("started"));
+    let mut session = begin(Case::with(script.say("msg_2", "Other").done("Other")), json!({}));
+    assert_eq!(session.until("run.started")["payload"]["capabilities"]["steer"], Value::Null);
+    assert_eq!(session.until_progress("session")["payload"]["capabilities"]["steer"], true);
+    session.until_text("Working");
+    session.send("run.input", json!({"prompt": "Not this", "when": "now"}));
+    session.until_status("waiting_for_prompt");
+    session.close_stdin();
+    let outcome = session.finish();
+    assert_eq!((prompts(&outcome.frames), turns(&outcome.frames)), (vec!["p_1 sent".into()], vec![(1, "completed")]));
+    assert_eq!(outcome.completed()["text"], "Other");
+}
+
+#[test]
+fn a_turn_continues_with_a_prompt_that_came_too_late_for_its_answer() {
+    let script = steerable().say("msg_1", "Working").sh("prompt").sh(&lifecycle("queued")).result("One");
+    let script = script.sh(&lifecycle("started")).say("msg_2", "Two").done("Two");
+    let mut session = begin(Case::with(script), json!({}));
+    session.until_text("Working");
+    session.send("run.input", json!({"prompt": "Not this", "when": "now"}));
+    let turn = session.until_progress("turn");
+    assert_eq!((turn["payload"]["turn"].as_u64(), turn.text("final_text")), (Some(1), "Two"));
+    session.close_stdin();
+    assert_eq!(session.finish().completed()["turns"], 1);
+}
+
+#[test]
+fn a_cancelled_turn_takes_the_prompt_with_it_that_reached_the_agent_too_late() {
+    let script = steerable().say("msg_1", "Working").sh("prompt").sh(&lifecycle("queued")).sh("note queued");
+    let mut session = begin(Case::with(script.sh(UNTIL_INTERRUPT).sh("listen")), json!({}));
+    session.until_text("Working");
+    session.send("run.input", json!({"prompt": "Not this", "when": "now"}));
+    session.until_progress("prompt");
+    session.send("run.cancel", json!({"scope": "turn"}));
+    session.until_progress("turn");
+    session.close_stdin();
+    let outcome = session.finish();
+    assert!(outcome.log().text("stdin").contains(r#""cancel_queued":true"#), "{}", outcome.log().text("stdin"));
+    assert_eq!(outcome.cancelled()["turns"], 1);
+}
+
+#[test]
+fn an_agent_that_cannot_be_steered_gets_the_prompt_next() {
+    let script =
+        Script::new().say("msg_1", "Thinking").sh(r#"while ! [ -e "$D/go" ]; do sleep 0.02; done"#).result("One");
+    let mut session = begin(Case::with(script.sh("prompt").say("msg_2", "Two").done("Two")), json!({}));
+    session.until_text("Thinking");
+    session.send("run.input", json!({"prompt": "And now?", "when": "now"}));
+    assert_eq!(session.until_progress("prompt").text("state"), "queued");
+    std::fs::write(session.log().path("go"), "").unwrap();
+    session.until_text("Two");
+    session.close_stdin();
+    assert_eq!(turns(&session.finish().frames), [(1, "completed"), (2, "completed")]);
+}
+
+#[test]
+fn the_turn_that_the_end_of_the_run_cuts_short_is_reported_too() {
+    let script = Script::new().say("msg_1", "Thinking").sh("listen");
+    let mut session = begin(Case::with(script), json!({}));
+    session.until_text("Thinking");
+    session.send("run.input", json!({"prompt": "Later"}));
+    session.until_progress("prompt");
+    session.cancel();
+    let outcome = session.finish();
+    assert_eq!((turns(&outcome.frames), &outcome.cancelled()["turns"]), (vec![(1, "cancelled")], &json!(1)));
+    assert_eq!(prompts(&outcome.frames), ["p_1 queued", "p_1 dropped"]);
+    let silent = Script::new().say("msg_1", "Thinking").sh("listen");
+    let outcome = begin(Case::with(silent), json!({"idle_timeout_s": 0.3})).finish();
+    assert_eq!(outcome.failed("idle_timeout")["turns"], 1);
+    assert_eq!(outcome.progress("turn")[0]["payload"]["failure"]["code"], "idle_timeout");
+}
+
+#[test]
+fn a_prompt_waits_for_the_end_of_a_turn_that_took_too_long() {
+    let script =
+        Script::new().say("msg_1", "Thinking").sh(UNTIL_INTERRUPT).sh("prompt").say("msg_2", "Two").done("Two");
+    let mut session = begin(Case::with(script), json!({"turn_timeout_s": 1}));
+    session.until_text("Thinking");
+    session.send("run.input", json!({"prompt": "And now?"}));
+    session.close_stdin();
+    let outcome = session.finish();
+    assert_eq!(
+        (prompts(&outcome.frames), outcome.completed()["text"].as_str()),
+        (vec!["p_1 queued".into(), "p_1 sent".into()], Some("Two"))
+    );
+    assert_eq!(turns(&outcome.frames), [(1, "failed"), (2, "completed")]);
+}
+
+#[test]
+fn denials_count_for_their_turn_and_for_the_run() {
+    let script = Script::new().ask("req-1", "toolu_1", "Bash", bash("true")).result("One");
+    let script = script.sh("prompt").ask("req-2", "toolu_2", "Bash", bash("true")).done("Two");
+    let payload = json!({"interactive": false, "fail_on_denied": true});
+    let mut session = begin(Case::with(script), payload);
+    session.until_status("waiting_for_prompt");
+    session.send("run.input", json!({"prompt": "And now?"}));
+    session.send("run.input", json!({"end": true}));
+    let outcome = session.finish();
+    let denied: Vec<&Value> = outcome.progress("turn").iter().map(|turn| &turn["payload"]["denied"]["count"]).collect();
+    assert_eq!(denied, [&json!(1), &json!(1)]);
+    assert!(outcome.failed("denied")["message"].as_str().unwrap().starts_with("2 permissions"));
+}
+
+#[test]
+fn always_lasts_for_the_run_and_each_turn_has_its_own_usage() {
+    let script = Script::new().ask("req-1", "toolu_1", "Bash", bash("touch a.txt")).result("One");
+    let script = script.sh("prompt").ask("req-2", "toolu_2", "Bash", bash("touch a.txt"));
+    let mut twice = crate::support::agent::success("Two");
+    let model = twice["modelUsage"].as_object_mut().unwrap().values_mut().next().unwrap();
+    (model["inputTokens"], model["cacheReadInputTokens"]) = (json!(30), json!(14));
+    let mut session = begin(Case::with(script.out(&twice).sh("listen")), json!({}));
+    let question = session.until("run.question");
+    session.answer(&question, json!("allow_always"));
+    let first = session.until_progress("turn");
+    session.send("run.input", json!({"prompt": "And now?"}));
+    let second =
+        session.until_where("the second turn", |frame| frame.is_progress("turn") && frame["payload"]["turn"] == 2);
+    session.close_stdin();
+    let outcome = session.finish();
+    assert_eq!(outcome.of_type("run.question").len(), 1);
+    let input = |payload: &Value| payload["usage"]["input_tokens"].as_u64();
+    assert_eq!((input(&first["payload"]), input(&second["payload"])), (Some(17), Some(27)));
+    assert_eq!(input(outcome.completed()), Some(44));
+}
+
+#[test]
+fn a_result_without_a_turn_is_no_turn() {
+    let script = Script::new().say("msg_1", "One").result("One").sh(r#"while ! [ -e "$D/go" ]; do sleep 0.02; done"#);
+    let mut session = begin(Case::with(script.result("Stray").sh("prompt").say("msg_2", "Two").done("Two")), json!({}));
+    session.until_status("waiting_for_prompt");
+    std::fs::write(session.log().path("go"), "").unwrap();
+    session.until_progress("usage");
+    session.send("run.input", json!({"prompt": "And now?"}));
+    session.until_text("Two");
+    session.close_stdin();
+    assert_eq!(turns(&session.finish().frames), [(1, "completed"), (2, "completed")]);
+}
+
+#[test]
+fn a_command_whose_first_turn_was_cancelled_begins_a_new_session() {
+    let script = r#"if [ -e begun ]; then printf '%s' "said $(cat)"; else touch begun; exec sleep 300; fi"#;
+    let entry = json!({"driver": "lines", "command": "sh", "args": ["-c", script],
+        "resume_args": ["-c", "exit 9", "{session}"], "session_patterns": ["session ([a-z]+)"]});
+    let config = json!({"agent": "cmd", "agents": {"cmd": entry}}).to_string();
+    let mut session = begin(Case::new().file("home/.config/spektacular/config.json", &config), json!({}));
+    let begun = session.case().work().join("begun");
+    session.wait_until("the first process", || begun.exists());
+    session.send("run.cancel", json!({"scope": "turn"}));
+    session.until_progress("turn");
+    session.send("run.input", json!({"prompt": "two"}));
+    session.until_where("the second turn", |frame| frame.is_progress("turn") && frame["payload"]["turn"] == 2);
+    session.close_stdin();
+    let outcome = session.finish();
+    assert_eq!(outcome.completed()["text"], "said two");
+    assert_eq!(turns(&outcome.frames), [(1, "cancelled"), (2, "completed")]);
+}
+
+#[test]
+fn the_demo_agent_holds_a_conversation() {
+    let mut session = begin(Case::new(), json!({"agent": "demo"}));
+    let question = session.until("run.question");
+    session.answer(&question, json!("Short"));
+    let permission = session.until("run.question");
+    session.answer(&permission, json!("allow_once"));
+    session.until_status("waiting_for_prompt");
+    session.send("run.input", json!({"prompt": "Again"}));
+    session.until("run.question");
+    session.send("run.cancel", json!({"scope": "turn"}));
+    session.until_where("the second turn", |frame| frame.is_progress("turn") && frame["payload"]["turn"] == 2);
+    session.send("run.input", json!({"prompt": "Once more"}));
+    let question = session.until("run.question");
+    session.answer(&question, json!("Short"));
+    let permission = session.until("run.question");
+    session.answer(&permission, json!("deny"));
+    session.close_stdin();
+    let outcome = session.finish();
+    assert_eq!(turns(&outcome.frames), [(1, "completed"), (2, "cancelled"), (3, "completed")]);
+    assert!(outcome.completed()["text"].as_str().unwrap().contains("was not allowed"));
+    assert_eq!(outcome.of_type("run.artifact").len(), 1);
+}

@@ -134,7 +134,7 @@ const FAULTS: &[(&str, &[&str])] = &[
             "a_second_start_is_ignored_with_a_warning",
         ],
     ),
-    ("idleness", &["waiting_costs_no_processor_time", "nothing_wakes_up_in_two_silent_seconds"]),
+    ("idleness", &["waiting_costs_no_processor_time", "nothing_wakes_up_in_a_silence"]),
 ];
 
 #[test]

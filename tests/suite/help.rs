@@ -6,14 +6,12 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use spektacular::cli::command::Command as Row;
 use spektacular::cli::row::HELP;
 use spektacular::cli::{self, Request};
 use spektacular::cmd::{COMMANDS, command};
-use spektacular::help::complete::{Known, KnownKey, Shell, script};
+use spektacular::help::complete::{ARGUMENT, Shell};
 
 /// The output of a command that writes nothing to stderr.
 #[track_caller]
@@ -225,18 +223,6 @@ fn meaningless_words_are_refused() {
     }
 }
 
-fn known() -> Known {
-    let key = |name: &str, about: &str, values: &[&str]| KnownKey {
-        name: name.into(),
-        about: about.into(),
-        values: values.iter().map(|value| (*value).to_owned()).collect(),
-    };
-    Known {
-        agents: ["claude", "my-own"].map(str::to_owned).into(),
-        keys: vec![key("model", "it's [a] model: one", &[]), key("output", "the output", &["cli", "json"])],
-    }
-}
-
 #[test]
 fn the_manual_page_shows_values_as_they_are_typed_and_links_as_their_words() {
     let page = printed(&["man"]).replace("\\-", "-");
@@ -252,25 +238,80 @@ fn the_manual_page_shows_values_as_they_are_typed_and_links_as_their_words() {
 }
 
 #[test]
-fn every_flag_is_in_every_script_and_in_the_manual_page() {
-    let long: BTreeSet<&str> = COMMANDS.iter().flat_map(Row::all_flags).map(|flag| flag.long).collect();
+fn every_flag_is_offered_and_in_the_manual_page() {
     let page = printed(&["man"]).replace("\\-", "-");
-    for name in long.iter().filter(|name| **name != HELP.long) {
-        assert!(flags_in(&page).contains(*name), "the manual page lacks --{name}");
-    }
-    for shell in Shell::ALL {
-        let text = script(shell, COMMANDS, &known());
-        for name in &long {
-            let fish = text.contains(&format!(" -l {name} "));
-            assert!(fish || flags_in(&text).contains(*name), "{shell:?} lacks --{name}");
-        }
-        for word in COMMANDS.iter().map(|command| command.name).chain(["my-own", "jsonl", "powershell"]) {
-            assert!(text.contains(word), "{shell:?} lacks {word}");
+    for command in COMMANDS {
+        let offered = completed(&Case::new(), "--", &[command.name]);
+        for flag in command.all_flags() {
+            let spelled = format!("--{}", flag.long);
+            assert!(offered.contains(&spelled), "{} does not offer {spelled}", command.name);
+            assert!(flag.long == HELP.long || flags_in(&page).contains(flag.long), "the manual page lacks {spelled}");
         }
     }
-    for name in Shell::NAMES {
-        assert!(printed(&["completions", name]).contains("opencode"));
+    let commands = completed(&Case::new(), "", &[]);
+    assert!(COMMANDS.iter().all(|command| commands.iter().any(|word| word == command.name)), "{commands:?}");
+    for (name, shell) in Shell::NAMES.iter().zip(Shell::ALL) {
+        assert_eq!(printed(&["completions", name]), shell.script());
+        assert!(shell.script().contains(ARGUMENT), "{name}");
     }
+}
+
+/// The words that the program offers for `word` behind the words `before`.
+#[track_caller]
+fn completed(case: &Case, word: &str, before: &[&str]) -> Vec<String> {
+    let word = format!(".{word}");
+    let args: Vec<&str> = [ARGUMENT, &word].into_iter().chain(before.iter().copied()).collect();
+    let did = case.run(&args);
+    assert_eq!((did.code, did.err.as_str()), (Some(0), ""), "{args:?}");
+    did.out.lines().map(|line| line.split('\t').next().unwrap_or_default().to_owned()).collect()
+}
+
+/// A project with an agent of its own, a session, a plan, a draft and a specification.
+fn furnished() -> Case {
+    Case::new()
+        .file("home/.config/spektacular/config.json", r#"{"agents":{"mine":{"driver":"acp","command":"mine"}}}"#)
+        .file("work/.spektacular/local/sessions/mine", "ses_7\t1\tit's [a] \"$(touch hacked)\" `touch hacked`: \\n;\n")
+        .file("work/.spektacular/specs/quick-start.md", "")
+        .file("work/.spektacular/plans/quick-start/plan.md", "")
+        .file("work/.spektacular/plans/quieter.draft/plan.md", "")
+}
+
+#[test]
+fn completions_are_those_of_the_moment() {
+    let case = furnished();
+    let rows: [(&str, &[&str], &[&str]); 22] = [
+        ("ad", &[], &["adhoc"]),
+        ("--permi", &["run"], &["--permissions"]),
+        ("", &["adhoc", "--output"], &["cli", "json"]),
+        ("j", &["adhoc", "--output", "="], &["json"]),
+        ("--output=j", &["adhoc"], &["--output=json"]),
+        ("m", &["adhoc", "-a"], &["mine"]),
+        ("", &["adhoc", "-C"], &[":folders"]),
+        ("s", &["adhoc", "--answers"], &[":files"]),
+        ("", &["adhoc", "--model"], &[]),
+        ("--o", &["adhoc", "--"], &[]),
+        ("se", &["open", "--resume"], &["ses_7"]),
+        ("", &["export"], &["ses_7"]),
+        ("q", &["plan"], &["quick-start"]),
+        ("q", &["implement"], &["quick-start"]),
+        ("./", &["implement"], &[":files"]),
+        ("c", &["plan"], &["check"]),
+        ("q", &["plan", "check"], &["quick-start"]),
+        ("re", &["help"], &["replay"]),
+        ("un", &["config"], &["unset"]),
+        ("fail", &["config", "get"], &["fail_on_denied"]),
+        ("m", &["config", "--output", "json", "set", "agent"], &["mine"]),
+        ("mi", &["agents", "check", "--all"], &["mine"]),
+    ];
+    let before = case.listing();
+    for (word, words, wanted) in rows {
+        assert_eq!(completed(&case, word, words), wanted, "{words:?} {word}");
+    }
+    assert_eq!(case.listing(), before, "completions change nothing");
+    // Nothing is wrong enough to disturb a shell.
+    let broken = Case::new().file("home/.config/spektacular/config.json", "{");
+    assert!(completed(&broken, "cla", &["open", "-a"]).contains(&"claude".to_owned()));
+    assert_eq!(broken.run(&[ARGUMENT]).code, Some(0));
 }
 
 /// The output of a program that checks a text. `None`: the program is not installed.
@@ -316,100 +357,6 @@ fn the_manual_page_is_roff() {
         for literal in ["--permissions", "~/.config/spektacular/config.json", "'read=allow,edit=allow,*=ask'"] {
             assert!(text.contains(literal), "the manual page does not show {literal} as it is typed");
         }
-    }
-}
-
-#[test]
-fn installed_shells_accept_the_completion_scripts() {
-    let bash = script(Shell::Bash, COMMANDS, &known());
-    let output = checked_by("bash", &["-n"], &bash).expect("bash");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    for (shell, program, args) in
-        [(Shell::Zsh, "zsh", &["-n"][..]), (Shell::Fish, "fish", &["--no-config", "--no-execute"])]
-    {
-        if let Some(output) = checked_by(program, args, &script(shell, COMMANDS, &known())) {
-            assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
-        }
-    }
-}
-
-/// The completions that bash offers for the last word of a line.
-#[track_caller]
-fn offered(folder: &Path, line: &[&str]) -> Vec<String> {
-    let text = r#"source ./script
-COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
-_spektacular
-printf '%s\n' "${COMPREPLY[@]}""#;
-    let output = Command::new("bash").args(["-c", text, "bash"]).args(line).current_dir(folder).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{line:?}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
-}
-
-#[test]
-fn bash_completes_commands_flags_and_values() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("script"), script(Shell::Bash, COMMANDS, &known())).unwrap();
-    fs::create_dir(folder.path().join("a folder")).unwrap();
-    let rows: [(&[&str], &[&str]); 23] = [
-        (&["spektacular", "ad"], &["adhoc"]),
-        (&["spektacular", "adhoc", "--permi"], &["--permissions"]),
-        (&["spektacular", "adhoc", "--output", ""], &["cli", "json"]),
-        (&["spektacular", "adhoc", "--output", "=", "j"], &["json"]),
-        (&["spektacular", "adhoc", "--output", "="], &["cli", "json"]),
-        (&["spektacular", "adhoc", "-a", "m"], &["my-own"]),
-        (&["spektacular", "adhoc", "--progress", "full", "--input", ""], &["jsonl"]),
-        (&["spektacular", "adhoc", "-C", ""], &["a folder"]),
-        (&["spektacular", "adhoc", "--answers", "s"], &["script"]),
-        (&["spektacular", "adhoc", "--model", ""], &[]),
-        (&["spektacular", "adhoc", "--", "--o"], &[]),
-        (&["spektacular", "completions", "z"], &["zsh"]),
-        (&["spektacular", "replay", "s"], &["script"]),
-        (&["spektacular", "help", "re"], &["replay"]),
-        (&["spektacular", "run", "--permissions", ""], &["ask", "allow", "deny"]),
-        (&["spektacular", "config", ""], &["get", "set", "unset", "list", "path", "trust"]),
-        (&["spektacular", "config", "get", ""], &["model", "output"]),
-        (&["spektacular", "config", "--output", "json", "set", "output", ""], &["cli", "json"]),
-        (&["spektacular", "config", "--output", "=", "json", "set", "output", "j"], &["json"]),
-        (&["spektacular", "agents", "check", "--all", "my"], &["my-own"]),
-        (&["spektacular", "adhoc", "--resume", "x", "--progress", "f"], &["full"]),
-        (&["spektacular", "open", "--resume", ""], &[]),
-        (&["spektacular", "agents", "check", "-"], &["--all", "--output", "--json", "--help", "-h"]),
-    ];
-    for (line, wanted) in rows {
-        assert_eq!(offered(folder.path(), line), wanted, "{line:?}");
-    }
-    let registered = Command::new("bash")
-        .args(["-c", "source ./script; complete -p spektacular"])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    assert_eq!(String::from_utf8_lossy(&registered.stdout), "complete -F _spektacular spektacular\n");
-    let all = offered(folder.path(), &["spektacular", "adhoc", "-"]);
-    for flag in command("adhoc").unwrap().all_flags() {
-        assert!(all.contains(&format!("--{}", flag.long)), "bash does not offer --{}", flag.long);
-    }
-}
-
-#[test]
-fn fish_completes_commands_flags_and_values() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("script"), script(Shell::Fish, COMMANDS, &known())).unwrap();
-    let rows: [(&str, &[&str]); 7] = [
-        ("spektacular ad", &["adhoc\trun one task through a coding agent"]),
-        ("spektacular run --permi", &["--permissions\task, allow, deny, read-only, or read=allow,edit=ask,*=deny"]),
-        ("spektacular adhoc --output=j", &["--output=json\tcli for a person, json for a program"]),
-        ("spektacular config tr", &["trust\ttrust the project's file and prompts as they are now"]),
-        ("spektacular config get mod", &["model\tit's [a] model: one"]),
-        ("spektacular config --output json set output ", &["cli", "json"]),
-        ("spektacular agents check --all my", &["my-own"]),
-    ];
-    for (line, wanted) in rows {
-        let text = format!("source ./script; complete -C '{line}'");
-        let output = Command::new("fish").args(["--no-config", "-c", &text]).current_dir(folder.path()).output();
-        let Ok(output) = output else { return not_checked("completions in fish", "it is not installed") };
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{line}");
-        assert_eq!(String::from_utf8_lossy(&output.stdout).lines().collect::<Vec<_>>(), wanted, "{line}");
     }
 }
 

@@ -28,6 +28,8 @@ fn the_plugin_is_written_with_the_configuration_for_this_machine() {
     }
     assert!(did.out.starts_with(&format!("The files are in {}\n", folder.display())), "{}", did.out);
     let [tool, backend, acp] = snippets(&did.out).try_into().unwrap();
+    // A list of the allowed plugins would turn off all others.
+    assert_eq!(tool["plugins"].get("allow"), None);
     assert_eq!(tool["plugins"]["load"]["paths"][0], folder.to_str().unwrap());
     let program = &tool["plugins"]["entries"]["spektacular"]["config"]["command"];
     assert_eq!(program, env!("CARGO_BIN_EXE_spektacular"));
@@ -35,6 +37,12 @@ fn the_plugin_is_written_with_the_configuration_for_this_machine() {
     assert_eq!(backend["tools"]["exec"]["mode"], "ask");
     let server = &acp["plugins"]["entries"]["acpx"]["config"]["agents"]["spektacular"];
     assert_eq!((&server["command"], &server["args"][2]), (program, &"claude".into()));
+    let help = case.run(&[server["args"][0].as_str().unwrap(), "--help"]);
+    assert!(
+        help.code == Some(0) && help.out.contains("--agent"),
+        "the command of the configuration exists: {}",
+        help.err
+    );
     assert!(did.out.contains("OpenClaw's default allows every command and every edit of this agent without asking."));
     assert!(did.out.contains("openclaw plugins inspect spektacular --runtime --json"));
 }

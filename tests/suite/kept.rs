@@ -176,8 +176,8 @@ fn the_memory_of_a_driver_has_a_budget() {
         let event = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "a"}});
         json!({"type": "stream_event", "event": event, "parent_tool_use_id": format!("p{number}")})
     };
-    let sub_agents = until_exhausted(begun(), 200_000, sub_agent);
-    assert!((60_000..135_000).contains(&sub_agents), "{sub_agents} sub-agents");
+    let sub_agents = until_exhausted(with_permissions(), 20_000, sub_agent);
+    assert!((3_000..9_000).contains(&sub_agents), "{sub_agents} sub-agents in less than 2 MiB");
 }
 
 /// A hostile line from an agent, the number of times it is sent, and whether that ends the run.

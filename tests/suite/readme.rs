@@ -5,6 +5,7 @@ use crate::support::Case;
 use crate::support::machine::not_checked;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -42,9 +43,14 @@ fn rows(text: &str) -> Vec<Vec<String>> {
 
 /// The first block of the README in this language.
 fn block(language: &str) -> String {
+    blocks(language).swap_remove(0)
+}
+
+/// The blocks of the README in this language.
+fn blocks(language: &str) -> Vec<String> {
     let readme = readme();
-    let block = readme.split(&format!("```{language}\n")).nth(1).unwrap().split("```").next().unwrap();
-    block.to_owned()
+    let fence = format!("```{language}\n");
+    readme.split(&fence).skip(1).map(|block| block.split("```").next().unwrap().to_owned()).collect()
 }
 
 /// A sandbox with this program on PATH.
@@ -138,6 +144,45 @@ fn the_client_in_python_answers_questions() {
     let (_, refused) = client("python3", "python", "nobody");
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stdout).contains("run.failed invalid_request"), "{}", text(&refused.stdout));
+}
+
+#[test]
+fn the_client_for_a_conversation_cancels_a_turn() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return not_checked("the README's client for a conversation", "python3 is not installed");
+    }
+    let client = blocks("python").swap_remove(1);
+    assert!(client.lines().count() < 60, "{client}");
+    let case = sandbox().file("client", &client);
+    let mut command = command("python3", &case);
+    command.arg(case.path("client")).args(["demo", "say hello"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut running = command.spawn().unwrap();
+    let (mut typed, shown) = (running.stdin.take(), BufReader::new(running.stdout.take().unwrap()));
+    let mut seen = Vec::new();
+    let mut next = [
+        ("? How shall I greet you?", "Short\n"),
+        ("? Allow", "allow_once\n"),
+        ("turn 1 completed", "And again\n"),
+        ("? How shall I greet you?", "/stop\n"),
+        ("turn 2 cancelled", ""),
+    ]
+    .into_iter()
+    .peekable();
+    for line in shown.lines() {
+        let line = line.unwrap();
+        if let Some((_, answer)) = next.next_if(|(wanted, _)| line.starts_with(wanted)) {
+            typed.as_mut().unwrap().write_all(answer.as_bytes()).unwrap();
+        }
+        seen.push(line);
+        if next.peek().is_none() {
+            // The client ends the conversation at the end of its input.
+            typed = None;
+        }
+    }
+    assert_eq!(seen.last().map(|line| line.trim()), Some("run.completed"), "{seen:?}");
+    let done = running.wait_with_output().unwrap();
+    assert!(done.status.success() && next.peek().is_none(), "{seen:?}");
+    assert!(case.path("work/hello.md").exists());
 }
 
 #[test]

@@ -469,7 +469,7 @@ fn the_table_of_agents_matches_their_drivers() {
     let fields = [
         ("model", "\"m\""),
         ("effort", "\"high\""),
-        ("mode", "\"m\""),
+        ("mode", "\"plan\""),
         ("system_prompt", "\"s\""),
         ("add_dirs", "[\"d\"]"),
         ("mcp_servers", server),
@@ -496,6 +496,20 @@ fn the_table_of_agents_matches_their_drivers() {
             let refused = Limit::ALL.iter().any(|l| l.is_set(&settings) && driver.keeper(*l) == Keeper::Nobody);
             (driver.capabilities(), turn.events, refused)
         };
+        let driver = Agents::built_in().find(name).unwrap().driver();
+        for limit in Limit::ALL {
+            let line = text.lines().find(|line| line.starts_with("| `") && names(line, limit.word())).unwrap();
+            let cell = row(text, line.split('|').nth(1).unwrap().trim())[at + 1];
+            let is_own = cell.starts_with("yes") && !cell.starts_with("yes, counted");
+            let fits = match driver.keeper(*limit) {
+                Keeper::Agent => is_own,
+                Keeper::Run => cell.starts_with("yes, counted") || cell.starts_with("yes: a call of an excluded tool"),
+                Keeper::Nobody => cell.starts_with("no: "),
+            };
+            assert!(fits, "{name}, {}: the table says {cell:?}, not {:?}", limit.word(), driver.keeper(*limit));
+        }
+        let takes_images = row(text, "`images`")[at + 1].starts_with("yes");
+        assert_eq!(takes_images, driver.takes_images(), "{name}: images");
         for (field, value) in fields {
             let line = text.lines().find(|line| line.starts_with("| `") && line.contains(&format!("`{field}`")));
             let cells =

@@ -185,6 +185,21 @@ fn well_known_tokens_are_hidden_without_being_named() {
 }
 
 #[test]
+fn arguments_for_the_agent_that_look_like_secrets_are_hidden() {
+    for arguments in [
+        ["--api-key", "heron-Zq7731"],
+        ["-c", "mcp_servers.s.http_headers={\"X-Lab-Pass\"=\"heron-Zq7731\"}"],
+        ["--mcp-config", "{\"mcpServers\":{\"s\":{\"headers\":{\"X-Lab-Pass\":\"heron-Zq7731\"}}}}"],
+    ] {
+        let outcome = run(Case::with(says("I saw heron-Zq7731.")), json!({"agent_args": arguments}));
+        outcome.completed();
+        assert_hidden(&outcome, "heron-Zq7731", arguments[0]);
+        let shown = &outcome.of_type("run.started")[0]["payload"]["config"]["agent_args"];
+        assert_eq!(shown[0], arguments[0]);
+    }
+}
+
+#[test]
 fn authorization_headers_and_passwords_in_urls_are_hidden() {
     for (text, hidden) in [
         ("Authorization: Bearer Zq7731abcdefgh12", "Zq7731abcdefgh12"),

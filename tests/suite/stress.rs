@@ -1,6 +1,7 @@
 //! Tests with many runs in parallel, many events, and long silences. Each test has a short form, and a long form for an
 //! idle machine.
 
+use crate::by_length;
 use crate::support::agent::{Script, text};
 use crate::support::{Case, Session, io, limit, procs, read, start_line};
 use serde_json::json;
@@ -9,8 +10,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::Duration;
 
-#[track_caller]
-fn runs_at_once(count: usize) {
+#[test]
+fn many_runs_at_once_do_not_disturb_each_other() {
+    let count = by_length(10, 50);
     let mut sessions: Vec<Session> = (0..count).map(|_| Case::with(Script::hello()).spawn()).collect();
     for session in &mut sessions {
         session.start(json!({}));
@@ -20,24 +22,14 @@ fn runs_at_once(count: usize) {
     }
 }
 
-#[test]
-fn ten_runs_at_once_do_not_disturb_each_other() {
-    runs_at_once(10);
-}
-
-#[test]
-#[ignore = "needs a quiet machine"]
-fn a_hundred_runs_at_once_do_not_disturb_each_other() {
-    runs_at_once(100);
-}
-
 /// The additional memory that the program may need for more events, in KiB. The lists of events that it has seen are
 /// short.
 const GROWTH_KIB: u64 = 4 << 10;
 
-/// An agent that says this many messages. The test measures the memory after a tenth of them and after all of them.
-#[track_caller]
-fn events_in_flat_memory(count: usize) {
+/// Measures the memory after a tenth of an agent's messages and after all of them.
+#[test]
+fn many_events_take_no_more_memory_than_a_tenth_of_them() {
+    let count = by_length(20_000, 300_000);
     let line = text("msg_@N", "word").to_string().replace('\\', "\\\\").replace('"', "\\\"");
     let (head, tail) = line.split_once("@N").unwrap();
     let flood = format!("awk 'BEGIN {{ for (n = 0; n < {count}; n++) print \"{head}\" n \"{tail}\" }}'");
@@ -62,17 +54,6 @@ fn events_in_flat_memory(count: usize) {
     assert!(early > 0 && late < early + GROWTH_KIB, "{early} KiB, then {late} KiB");
 }
 
-#[test]
-fn twenty_thousand_events_take_no_more_memory_than_two_thousand() {
-    events_in_flat_memory(20_000);
-}
-
-#[test]
-#[ignore = "takes a minute"]
-fn a_million_events_take_no_more_memory_than_a_hundred_thousand() {
-    events_in_flat_memory(1_000_000);
-}
-
 /// The number of times that the process's threads went to sleep. `None`: a thread does not sleep now.
 fn sleeps(pid: u32) -> Option<u64> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
@@ -83,8 +64,9 @@ fn sleeps(pid: u32) -> Option<u64> {
     tasks.map(|task| count(read(&task.path().join("status")))).sum()
 }
 
-#[track_caller]
-fn sleeps_through(silence: Duration) {
+#[test]
+fn nothing_wakes_up_in_a_silence() {
+    let silence = Duration::from_secs(by_length(2, 60));
     let mut session = Case::with(Script::new().say("msg_1", "up").sh("listen")).spawn();
     session.start(json!({"heartbeat_s": 0}));
     session.until_text("up");
@@ -100,15 +82,4 @@ fn sleeps_through(silence: Duration) {
     session.cancel();
     session.finish().cancelled();
     assert_eq!(woken, Some(0), "wake-ups without an event");
-}
-
-#[test]
-fn nothing_wakes_up_in_two_silent_seconds() {
-    sleeps_through(Duration::from_secs(2));
-}
-
-#[test]
-#[ignore = "takes a minute"]
-fn nothing_wakes_up_in_a_silent_minute() {
-    sleeps_through(Duration::from_secs(60));
 }

@@ -4,6 +4,7 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use crate::support::case::Did;
@@ -24,9 +25,19 @@ fn git(case: &Case, args: &[&str]) -> String {
 
 /// A clean repository with a plan of one phase.
 fn repository(command: &str) -> Case {
+    authored(project(&plan(&[phase(1, &[command], "")]), AGENT).git())
+}
+
+fn authored(case: Case) -> Case {
     let names = ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"];
-    let case = project(&plan(&[phase(1, &[command], "")]), AGENT).git();
     names.iter().fold(case, |case, name| case.env(name, "t@example.org"))
+}
+
+fn write_hook(case: &Case, script: &str) {
+    let hook = case.work().join(".git/hooks/pre-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// A first run that a signal ends once the agent has done its work.
@@ -102,6 +113,60 @@ fn what_another_hand_changed_since_is_refused_or_named() {
     assert!(warning.contains("made") && !warning.contains("own"), "{warning}");
     assert_eq!(read(&first.case().work().join("made")), "mine\n");
     assert_eq!(git(first.case(), &["status", "--porcelain", "--", ":!.spektacular"]), "?? made\n?? own\n");
+}
+
+/// A phase has passed, but its commit is missing: the same command makes it first.
+#[test]
+fn a_commit_that_is_missing_is_made_by_the_same_command() {
+    for (hook, is_refused) in [("exit 1", true), ("touch \"$D/hook\"; sleep 600", false)] {
+        let two = [phase(1, &["test -e made"], ""), phase(2, &["test -e two"], "")];
+        let agent = "case $P in *'# Implement Phase 1'*) touch made;; *) touch two;; esac; echo said";
+        let case = authored(project(&plan(&two), agent).git());
+        write_hook(&case, hook);
+        let reached = case.path("log/hook");
+        let mut session = case.spawn();
+        session.start(allowed(json!({"commit": true})));
+        if !is_refused {
+            session.wait_until("the hook", || reached.exists());
+            session.signal(Signal::TERM);
+        }
+        let first = session.finish();
+        if is_refused {
+            first.failed("commit_failed");
+        }
+        fs::remove_file(first.case().work().join(".git/hooks/pre-commit")).unwrap();
+        commits(&first, &[], &[PLAN, "two"]);
+        let files = git(first.case(), &["show", "--format=%s", "--name-only", "HEAD~1"]);
+        assert_eq!(files.lines().collect::<Vec<_>>(), ["Phase 1: Part 1", "", PLAN, "made"]);
+    }
+}
+
+#[test]
+fn files_of_a_phase_that_passed_without_a_commit_are_named() {
+    let two = [phase(1, &["test -e made"], ""), phase(2, &["test -e two"], "")];
+    let agent = "case $P in *'# Implement Phase 1'*) touch made;; *) touch two;; esac; echo said";
+    let first = run(authored(project(&plan(&two), agent).git()), allowed(json!({"max_phases": 1})));
+    first.completed();
+    assert_eq!(again(&first, &[]).code, Some(2));
+    let did = commits(&first, &["--allow-dirty"], &[PLAN, "two"]);
+    let warning = did.err.lines().find(|line| line.contains("not committed")).unwrap_or_else(|| panic!("{}", did.err));
+    assert!(warning.contains("P2") && warning.contains("made"), "{warning}");
+}
+
+#[test]
+fn a_process_that_git_leaves_behind_is_not_the_agents() {
+    let case = authored(project(&plan(&[phase(1, &["test -e made"], "")]), "touch made").git());
+    write_hook(&case, "setsid sleep 600 </dev/null >/dev/null 2>&1 &");
+    let outcome = run(case, allowed(json!({"commit": true})));
+    outcome.completed();
+    assert_eq!(outcome.warnings("leaked_process").len(), 0);
+    // A command of the plan is named.
+    let left = "setsid sleep 600 </dev/null >/dev/null 2>&1 & true";
+    let outcome = run(project(&plan(&[phase(1, &[left], "")]), "touch made").git(), allowed(json!({})));
+    outcome.completed();
+    let warnings = outcome.warnings("leaked_process");
+    let texts: Vec<&str> = warnings.iter().map(|warning| warning.text("text")).collect();
+    assert!(texts.len() == 1 && texts[0].contains("a command of P1"), "{texts:?}");
 }
 
 #[test]

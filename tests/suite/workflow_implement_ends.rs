@@ -376,26 +376,6 @@ fn a_command_that_does_not_exist_costs_two_attempts_and_is_named() {
 }
 
 /// A command is code that the agent wrote: it must not rewrite the test that runs next.
-#[test]
-fn a_command_that_rewrites_a_protected_test_fails_the_phase() {
-    let text = plan(&[phase(1, &["make -s", "sh tests/run.sh"], "\n### Protect\n\n- tests/\n")]);
-    let case = project(&text, "printf 'all:\n\t@echo exit 0 >tests/run.sh\n' >Makefile").git();
-    let case = case.file("work/tests/run.sh", "exit 1\n");
-    let outcome = run(case, allowed(json!({"attempts": 1})));
-    let failed = outcome.failed("verification_failed");
-    assert_eq!((&failed["detail"]["command"], &failed["workflow"]["complete"]), (&json!("make -s"), &json!(false)));
-    assert!(failed["message"].as_str().unwrap().contains("its command changed protected files"), "{failed}");
-}
-
-#[test]
-fn a_protected_link_protects_what_it_leads_to() {
-    let text = plan(&[phase(1, &["sh tests/run.sh"], "\n### Protect\n\n- tests/\n")]);
-    let case = project(&text, "echo exit 0 >real/run.sh").git().file("work/real/run.sh", "exit 1\n");
-    std::os::unix::fs::symlink("real", case.work().join("tests")).unwrap();
-    let outcome = run(case, allowed(json!({"attempts": 1})));
-    let failed = outcome.failed("verification_failed");
-    assert!(failed["message"].as_str().unwrap().contains("protected files changed"), "{failed}");
-}
 
 #[test]
 fn consent_covers_only_what_one_question_shows_whole() {
@@ -442,6 +422,10 @@ fn a_command_that_redaction_would_change_is_refused() {
         assert!(failed["message"].as_str().unwrap().contains("secret"), "{failed}");
         assert!(!outcome.case().work().join("ran").exists());
     }
+    // Only the list of the commands holds this secret.
+    let start = json!({"prompt": "greeting", "secrets": ["ab-Zq\nP1: cd-Xw"]});
+    let outcome = run(project(&one(&["echo ab-Zq", "cd-Xw"]), "touch a").git(), start);
+    assert_eq!(outcome.failed("invalid_request")["detail"]["reason"], "consent");
 }
 
 #[test]
@@ -477,28 +461,4 @@ fn a_hook_that_waits_ends_at_the_limit_with_nothing_staged() {
     let staged =
         Command::new("git").args(["diff", "--cached", "--name-only"]).current_dir(outcome.case().work()).output();
     assert_eq!(String::from_utf8(staged.unwrap().stdout).unwrap(), "");
-}
-
-/// A second run does not take a changed file for the original.
-#[test]
-fn a_protected_file_that_changed_in_an_earlier_run_has_still_changed() {
-    let text = plan(&[phase(1, &["sh tests/run.sh"], "\n### Protect\n\n- tests/\n")]);
-    let case = project(&text, "echo exit 0 >tests/run.sh").git().file("work/tests/run.sh", "exit 1\n");
-    let changed = |code: Option<i32>, err: &str| code == Some(1) && err.contains("protected files changed");
-    let again = |case: &Case| case.run(&["implement", "--allow-verify", "--attempts", "1", "greeting"]);
-    let first = again(&case);
-    assert!(changed(first.code, &first.err), "{}", first.err);
-    let second = again(&case);
-    assert!(changed(second.code, &second.err), "{}", second.err);
-    assert!(second.err.contains("remove the state line"), "{}", second.err);
-    // A person accepts the file.
-    let plan = case.work().join(PLAN);
-    let kept: Vec<String> = fs::read_to_string(&plan)
-        .unwrap()
-        .lines()
-        .filter(|line| !line.starts_with("<!--"))
-        .map(str::to_owned)
-        .collect();
-    fs::write(&plan, kept.join("\n")).unwrap();
-    assert_eq!(again(&case).code, Some(0));
 }

@@ -231,7 +231,12 @@ fn a_link_is_never_written_through() {
     let script = Script::new().sh(&format!("mkdir -p .spektacular/specs; ln -s /etc/passwd {DRAFT}")).done("Done");
     let outcome = run(spec(script), login(json!({"attempts": 1})));
     outcome.failed("result_invalid");
-    assert_eq!(told(&outcome)["violations"][0]["rule"], "missing-file");
+    let told = told(&outcome);
+    assert_eq!(told["violations"][0]["rule"], "missing-file");
+    // The link gives way.
+    let kept = outcome.case().work().join(told["kept"][0]["to"].as_str().unwrap());
+    assert_eq!(fs::read_link(kept).unwrap().to_str(), Some("/etc/passwd"));
+    assert!(outcome.case().work().join(DRAFT).symlink_metadata().is_err());
 }
 
 #[test]

@@ -83,6 +83,15 @@ fn programs_get_the_fields_of_the_checks() {
 }
 
 #[test]
+fn a_plan_without_its_other_files_can_be_carried_out() {
+    let open = plan("", "").replace("- [x]", "- [ ]");
+    let case = Case::new().file(&format!("{SPECS}/login.md"), GOOD).file(&format!("{PLANS}/login/plan.md"), &open);
+    let did = case.run(&["status"]);
+    let line = did.out.lines().last().unwrap().to_owned();
+    assert!(line.contains("violations: 2") && line.ends_with("next: spektacular implement login"), "{}", did.out);
+}
+
+#[test]
 fn a_plan_shows_that_its_specification_changed_and_that_it_is_done() {
     let digest = "<!-- spektacular: spec=0123456789abcdef0123456789abcdef -->";
     let done = plan(&state("passed attempts=1"), "").replace("- [ ]", "- [x]");

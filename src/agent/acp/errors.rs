@@ -11,11 +11,6 @@ const AUTH_REQUIRED: i64 = -32000;
 /// JSON-RPC's code for a request that was cancelled.
 const CANCELLED: i64 = -32800;
 
-fn auth(profile: &Profile, status: Option<u16>) -> Failure {
-    let message = format!("{} has no valid credentials: {}.", profile.name, profile.login);
-    Failure::new(Code::AuthRequired, message).with_status(status)
-}
-
 /// The failure for a refused handshake, or for an unsupported version of the protocol.
 pub(super) fn version(profile: &Profile) -> Failure {
     let message = format!("{} does not speak version 1 of ACP: update it.", profile.name);
@@ -25,7 +20,7 @@ pub(super) fn version(profile: &Profile) -> Failure {
 /// The failure for a session that could not be opened.
 pub(super) fn new_session(profile: &Profile, error: &Error) -> Failure {
     let failure = if error.code == AUTH_REQUIRED {
-        auth(profile, None)
+        Failure::not_logged_in(profile.name, profile.login)
     } else {
         let message = format!("{} could not open a session: run it by hand to see why.", profile.name);
         Failure::new(Code::AgentError, message)
@@ -36,7 +31,7 @@ pub(super) fn new_session(profile: &Profile, error: &Error) -> Failure {
 /// The failure for a session that could not be resumed.
 pub(super) fn resume(profile: &Profile, error: &Error) -> Failure {
     let failure = match error.code {
-        AUTH_REQUIRED => auth(profile, None),
+        AUTH_REQUIRED => Failure::not_logged_in(profile.name, profile.login),
         METHOD_NOT_FOUND => cannot_resume(profile),
         _ => Failure::session_not_found(profile.name),
     };
@@ -64,6 +59,15 @@ pub(super) fn model(error: &Error) -> Failure {
     Failure::model_not_found().saying(error.said())
 }
 
+/// The failure for a session whose model nobody chose.
+pub(super) fn stand_in(profile: &Profile) -> Failure {
+    let message = format!(
+        "{} has no configured model, or no credentials for it, and would send the prompt to a remote model that nobody chose: {}, or choose a model with `model`.",
+        profile.name, profile.login
+    );
+    Failure::new(Code::AuthRequired, message)
+}
+
 /// The failure for a turn that ended with an error. Some agents use the provider's HTTP status as the
 /// code, others send only a text.
 pub(super) fn prompt(profile: &Profile, error: &Error) -> TurnOver {
@@ -79,21 +83,24 @@ pub(super) fn prompt(profile: &Profile, error: &Error) -> TurnOver {
 fn by_status(profile: &Profile, status: Option<u16>, error: &Error) -> Option<Failure> {
     let text = error.message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let refused = || Failure::credentials_refused(profile.name, profile.login, status);
+    let no_key = says(&["key", "credential"]) && says(&["missing", "not set", "no api", "not found"]);
     let no_model = says(&["not found", "does not exist", "not supported"]) && says(&["model", "entity"]);
     Some(match status {
-        _ if error.code == AUTH_REQUIRED => auth(profile, None),
-        Some(401 | 403) => auth(profile, status),
-        Some(400) if says(&["api key", "api_key", "api-key"]) => auth(profile, status),
+        _ if error.code == AUTH_REQUIRED => Failure::not_logged_in(profile.name, profile.login),
+        Some(401 | 403) => refused(),
+        Some(400) if says(&["api key", "api_key", "api-key"]) => refused(),
         Some(404) => Failure::model_not_found(),
         // A missing model is reported as status 500 with a plain text.
         Some(500) if no_model => Failure::model_not_found(),
         Some(413) => Failure::context_exceeded(),
         Some(429) => Failure::rate_limited(),
         Some(500..=599) => Failure::provider_unavailable(status),
+        None if no_key => Failure::not_logged_in(profile.name, profile.login),
         None if error.name == "ProviderAuthError"
             || says(&["api key", "api_key", "api-key", "unauthorized", "authentication"]) =>
         {
-            auth(profile, None)
+            refused()
         }
         None if no_model => Failure::model_not_found(),
         None if says(&["rate limit", "too many requests", "quota"]) => Failure::rate_limited(),

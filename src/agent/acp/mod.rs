@@ -14,6 +14,7 @@ mod open_requests;
 pub(crate) mod profile;
 mod rules;
 mod session;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod updates;
@@ -24,6 +25,7 @@ use self::open_requests::OpenRequests;
 use self::profile::Profile;
 use self::rules::{RuleFormat, ToolRules};
 use self::session::{Phase, SessionSetup};
+use self::steps::Steps;
 use self::updates::Said;
 use super::json::{Index, Object};
 use super::limit::{Keeper, Limit};
@@ -32,10 +34,11 @@ use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, Launch, LaunchFile, Line, MessageKey, Reply, ResultWay, Turn, TurnOver,
-    Wants, ask_user, result, without_effect,
+    AgentEvent, AskKey, Base, CallKey, Driver, FoundBy, Launch, LaunchFile, Line, MessageKey, Reply, ResultWay, Turn,
+    TurnOver, Wants, ask_user, result, without_effect,
 };
 use crate::protocol::failure::Failure;
+use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::OutputSchema;
@@ -58,6 +61,8 @@ pub(crate) struct Acp {
     version: Option<String>,
     /// Whether the agent can resume a session. `None`: not known yet.
     resumes: Option<bool>,
+    /// Whether the agent takes images. `None`: not known yet.
+    takes_images: Option<bool>,
     /// The number of our requests so far.
     requests: u64,
     /// The number of the request whose response we expect.
@@ -87,6 +92,8 @@ pub(crate) struct Acp {
     called: bool,
     /// The run's usage so far.
     used: Usage,
+    /// The calls of the model within a turn.
+    steps: Steps,
     /// Whether the tokens of a turn are unknown.
     uncounted: bool,
     /// The names of our own tools that the model is offered.
@@ -108,6 +115,7 @@ impl Acp {
             session: String::new(),
             version: None,
             resumes: None,
+            takes_images: None,
             requests: 0,
             waiting: 0,
             pending: OpenRequests::default(),
@@ -124,6 +132,7 @@ impl Acp {
             denials: 0,
             called: false,
             used: Usage::default(),
+            steps: Steps::default(),
             uncounted: false,
             own_tools: Vec::new(),
             ask_server: String::new(),
@@ -140,7 +149,7 @@ impl Acp {
                     turn.unparsed();
                 }
             }
-            Incoming::Notification { .. } => {}
+            Incoming::Notification { method, params } => self.step(&method, params.as_ref(), turn),
             Incoming::Request { id, method, params } => self.asked(id, &method, params, turn),
         }
     }
@@ -252,22 +261,22 @@ impl Driver for Acp {
             Limit::MaxToolCalls => Keeper::Run,
             Limit::McpServers => Keeper::Agent,
             Limit::AllowedTools | Limit::DisallowedTools if self.profile.rules.is_some() => Keeper::Agent,
+            Limit::MaxTurns | Limit::MaxTokens | Limit::MaxCostUsd if self.profile.reports_steps => Keeper::Run,
             Limit::MaxTurns | Limit::MaxTokens | Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools => {
                 Keeper::Nobody
             }
         }
     }
 
-    /// Whether the agent really does is known after the handshake.
     fn takes_images(&self) -> bool {
-        true
+        self.takes_images != Some(false)
     }
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         // ACP does not support the other settings.
-        let mut follows = vec!["model", "system_prompt"];
-        follows.extend(self.profile.dir_flag.map(|_| "add_dirs"));
-        follows.extend(self.profile.has_modes.then_some("mode"));
+        let mut follows = vec!["model", "system_prompt", "mode"];
+        let takes_dirs = self.profile.dir_flag.is_some() || self.profile.rules == Some(RuleFormat::OpenCode);
+        follows.extend(takes_dirs.then_some("add_dirs"));
         without_effect(settings, &follows, turn);
         let args = self.arguments(settings)?;
         self.start = SessionSetup::new(settings, self.profile);
@@ -284,11 +293,14 @@ impl Driver for Acp {
         let mut env: Vec<(String, String)> =
             self.profile.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let rules = ToolRules::new(settings, &self.own_tools);
-        let mut files = Vec::new();
+        if self.profile.reports_steps {
+            self.steps = Steps::new(settings);
+        }
+        let mut files = self.steps.files();
         match self.profile.rules {
             Some(RuleFormat::OpenCode) => env.push(("OPENCODE_PERMISSION".into(), rules.opencode())),
             Some(RuleFormat::Gemini) => {
-                let file = |text| LaunchFile { flag: "--policy", name: "policy.toml", text };
+                let file = |text| LaunchFile { found: FoundBy::Flag("--policy"), name: "policy.toml", text };
                 files.extend(rules.gemini().map(file));
             }
             None => {}
@@ -300,7 +312,9 @@ impl Driver for Acp {
             }
             Some(SessionStore::File(_) | SessionStore::Command { .. }) | None => None,
         };
-        Ok(Launch { send: first.send, images, files, session, ..self.base.launch("acp", args, env) })
+        let launch = Launch { send: first.send, images, session, ..self.base.launch("acp", args, env) };
+        let start_timeout = self.steps.start_timeout().or(launch.start_timeout);
+        Ok(Launch { files, start_timeout, ..launch })
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
@@ -329,8 +343,8 @@ impl Driver for Acp {
         turn.send.push(rpc::result(&key.0, &pending.respond(replies)));
     }
 
-    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
-        self.prompt(prompt, &[], turn);
+    fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) {
+        self.prompt(prompt, images, turn);
     }
 
     fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {

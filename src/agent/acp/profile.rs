@@ -16,8 +16,8 @@ pub(crate) struct Profile {
     pub(super) model_flag: Option<&'static str>,
     /// The flag for a further directory. `None`: not supported.
     pub(super) dir_flag: Option<&'static str>,
-    /// Whether its modes change the agent's role. If they change what it asks permission for, `mode` does not select them.
-    pub(super) has_modes: bool,
+    /// The modes that `mode` may select. `None`: all. The others make the agent ask less than `permissions` says.
+    pub(super) modes: Option<&'static [&'static str]>,
     /// Variables to add to its environment.
     pub(super) env: &'static [(&'static str, &'static str)],
     /// Whether the title of a pending call is the tool's name.
@@ -43,6 +43,8 @@ pub(crate) struct Profile {
     pub(super) leaves_servers: bool,
     /// Whether a turn's token counts cover all its requests, and not only the last one.
     pub(super) counts_turns: bool,
+    /// Whether a plugin of ours reports each call of its model.
+    pub(super) reports_steps: bool,
     /// The facts that ACP does not cover.
     pub(crate) native: &'static Native,
 }
@@ -97,7 +99,7 @@ pub(crate) static GEMINI: Profile = Profile {
     login: "log in with `gemini`, or set GEMINI_API_KEY",
     model_flag: Some("--model"),
     dir_flag: Some("--include-directories"),
-    has_modes: false,
+    modes: Some(&["default", "plan"]),
     // Without this variable, Gemini starts a second process, and SIGTERM to the first has no effect.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
     names_tools: false,
@@ -112,6 +114,7 @@ pub(crate) static GEMINI: Profile = Profile {
     rules: Some(RuleFormat::Gemini),
     leaves_servers: false,
     counts_turns: true,
+    reports_steps: false,
     native: &native::GEMINI,
 };
 
@@ -122,7 +125,7 @@ pub(crate) static OPENCODE: Profile = Profile {
     model_flag: None,
     dir_flag: None,
     // A mode is one of its agents.
-    has_modes: true,
+    modes: None,
     env: &[("OPENCODE_DISABLE_AUTOUPDATE", "1")],
     names_tools: true,
     ids_name_tools: false,
@@ -135,6 +138,7 @@ pub(crate) static OPENCODE: Profile = Profile {
     rules: Some(RuleFormat::OpenCode),
     leaves_servers: true,
     counts_turns: false,
+    reports_steps: true,
     native: &native::OPENCODE,
 };
 
@@ -144,7 +148,7 @@ pub(crate) static GENERIC: Profile = Profile {
     login: "log in with its own command",
     model_flag: None,
     dir_flag: None,
-    has_modes: true,
+    modes: None,
     env: &[],
     names_tools: false,
     ids_name_tools: false,
@@ -157,5 +161,6 @@ pub(crate) static GENERIC: Profile = Profile {
     rules: None,
     leaves_servers: true,
     counts_turns: false,
+    reports_steps: false,
     native: &NONE,
 };

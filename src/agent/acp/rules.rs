@@ -4,6 +4,7 @@ use crate::agent::ask_user;
 use crate::protocol::json::to_line;
 use crate::protocol::request::Settings;
 use std::fmt::Write;
+use std::path::{Component, Path, PathBuf};
 
 /// The agents whose rules are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(super) struct ToolRules<'a> {
     allowed: Option<&'a [String]>,
     disallowed: &'a [String],
     read_only: bool,
+    /// The further directories, as absolute paths.
+    dirs: Vec<String>,
     /// The server and the name of each of our own tools.
     own_tools: Vec<(String, &'static str)>,
 }
@@ -31,6 +34,7 @@ impl<'a> ToolRules<'a> {
             allowed: settings.allowed_tools.as_deref(),
             disallowed: settings.disallowed_tools.as_deref().unwrap_or_default(),
             read_only: settings.permissions.is_read_only(),
+            dirs: settings.add_dirs.iter().map(|dir| plain(&settings.cwd.join(dir))).collect(),
             own_tools: own_tools.iter().map(|tool| (ask_user::server_name(settings), *tool)).collect(),
         }
     }
@@ -77,8 +81,19 @@ impl<'a> ToolRules<'a> {
             }
         }
         rules.extend(self.own_tools.iter().map(|(server, tool)| (format!("{server}_{tool}"), "allow")));
-        let rules: Vec<String> = rules.iter().map(|(tool, rule)| format!("{}:\"{rule}\"", to_line(tool))).collect();
+        let written = |(tool, rule): &(String, &str)| match tool.as_str() {
+            "external_directory" if !self.dirs.is_empty() => format!("\"{tool}\":{}", self.outside(rule)),
+            _ => format!("{}:\"{rule}\"", to_line(tool)),
+        };
+        let rules: Vec<String> = rules.iter().map(written).collect();
         format!("{{{}}}", rules.join(","))
+    }
+
+    /// OpenCode's rules for folders outside. The last rule that fits counts.
+    fn outside(&self, rule: &str) -> String {
+        let paths = self.dirs.iter().flat_map(|dir| [dir.clone(), format!("{}/*", dir.trim_end_matches('/'))]);
+        let dirs: String = paths.map(|path| format!(",{}:\"allow\"", to_line(&path))).collect();
+        format!("{{\"*\":\"{rule}\"{dirs}}}")
     }
 
     /// Gemini's policy. `None`: nothing is limited. A global denial takes a tool from the model's list. Gemini reads
@@ -112,9 +127,32 @@ impl<'a> ToolRules<'a> {
     }
 }
 
+/// A path without `.` and `..`, as OpenCode compares it.
+fn plain(path: &Path) -> String {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain.to_string_lossy().into_owned()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::ToolRules;
+    use super::{ToolRules, plain};
+    use std::path::Path;
+
+    #[test]
+    fn a_path_is_compared_without_dots() {
+        for (path, wanted) in [("/a/b/../c", "/a/c"), ("/a/./b/", "/a/b"), ("/../a", "/a")] {
+            assert_eq!(plain(Path::new(path)), wanted);
+        }
+    }
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
@@ -123,12 +161,17 @@ mod tests {
     #[test]
     fn opencode_asks_for_everything_that_is_not_excluded() {
         let own_tools = vec![("spektacular_1".to_owned(), "ask_user")];
-        let rules = ToolRules { allowed: None, disallowed: &[], read_only: false, own_tools };
+        let rules = ToolRules { allowed: None, disallowed: &[], read_only: false, dirs: Vec::new(), own_tools };
         let all = r#"{"*":"ask","bash":"ask","edit":"ask","webfetch":"ask","task":"ask","external_directory":"ask","#;
         assert_eq!(rules.opencode(), format!("{all}\"spektacular_1_ask_user\":\"allow\"}}"));
         let (allowed, disallowed) = (names(&["read", "write", "scales_weigh"]), names(&["bash", "a\"b"]));
-        let lists =
-            ToolRules { allowed: Some(&allowed), disallowed: &disallowed, read_only: false, own_tools: Vec::new() };
+        let lists = ToolRules {
+            allowed: Some(&allowed),
+            disallowed: &disallowed,
+            read_only: false,
+            dirs: Vec::new(),
+            own_tools: Vec::new(),
+        };
         let text = lists.opencode();
         for part in [
             r#""*":"deny""#,
@@ -141,7 +184,13 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }
-        let reads = ToolRules { allowed: None, disallowed: &[], read_only: true, own_tools: Vec::new() }.opencode();
+        let dirs = vec!["/opt/a\"b/".to_owned()];
+        let outside = ToolRules { allowed: None, disallowed: &[], read_only: false, dirs, own_tools: Vec::new() };
+        let wanted = r#""external_directory":{"*":"ask","/opt/a\"b/":"allow","/opt/a\"b/*":"allow"}"#;
+        assert!(outside.opencode().contains(wanted), "{}", outside.opencode());
+        let reads =
+            ToolRules { allowed: None, disallowed: &[], read_only: true, dirs: Vec::new(), own_tools: Vec::new() }
+                .opencode();
         for part in [r#""*":"deny""#, r#""bash":"deny""#, r#""edit":"deny""#, r#""read":"allow""#, r#""grep":"allow""#]
         {
             assert!(reads.contains(part), "{part} is not in {reads}");
@@ -150,11 +199,14 @@ mod tests {
 
     #[test]
     fn gemini_gets_a_policy_only_if_something_is_limited() {
-        let none = ToolRules { allowed: None, disallowed: &[], read_only: false, own_tools: Vec::new() };
+        let none =
+            ToolRules { allowed: None, disallowed: &[], read_only: false, dirs: Vec::new(), own_tools: Vec::new() };
         assert_eq!(none.gemini(), None);
         let disallowed = names(&["run_shell_command", "a\"\n[[rule]]"]);
         let own_tools = vec![("spektacular-1".to_owned(), "submit_result")];
-        let text = ToolRules { disallowed: &disallowed, read_only: true, own_tools, allowed: None }.gemini().unwrap();
+        let text = ToolRules { disallowed: &disallowed, read_only: true, dirs: Vec::new(), own_tools, allowed: None }
+            .gemini()
+            .unwrap();
         assert!(text.starts_with("[[rule]]\ntoolName = \"*\"\ndecision = \"deny\"\npriority = 900\n"), "{text}");
         assert!(text.contains("toolName = \"read_file\"\ndecision = \"allow\"\npriority = 910\n"), "{text}");
         assert!(text.contains("toolName = \"run_shell_command\"\ndecision = \"deny\"\npriority = 920\n"), "{text}");

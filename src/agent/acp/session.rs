@@ -2,7 +2,7 @@
 
 use super::ask::Denial;
 use super::profile::Profile;
-use super::{Acp, errors};
+use super::{Acp, errors, steps};
 use crate::agent::json::Object;
 use crate::agent::limit::reachable;
 use crate::agent::reply::NO_USER;
@@ -81,7 +81,7 @@ impl SessionSetup {
             cwd: settings.cwd.to_string_lossy().into_owned(),
             resume: settings.session_id.clone(),
             fork: settings.fork,
-            mode: settings.mode.clone().filter(|_| profile.has_modes),
+            mode: settings.mode.clone(),
             model: settings.model.clone().filter(|_| profile.model_flag.is_none()),
             servers: servers().cloned().collect(),
             drops_servers: settings.on_unsupported == OnUnsupported::Warn,
@@ -174,7 +174,8 @@ impl Acp {
         let (resumes, forks) = (can("resume"), can("fork"));
         self.resumes = Some(loads || resumes);
         let prompts = abilities.as_ref().and_then(|a| a.object("promptCapabilities"));
-        if !self.start.images.is_empty() && prompts.and_then(|prompts| prompts.bool("image")) != Some(true) {
+        self.takes_images = Some(prompts.and_then(|prompts| prompts.bool("image")) == Some(true));
+        if !self.start.images.is_empty() && self.takes_images == Some(false) {
             return self.fail(takes_no_images(&self.start.agent), turn);
         }
         let transports = abilities.as_ref().and_then(|abilities| abilities.object("mcpCapabilities"));
@@ -214,13 +215,21 @@ impl Acp {
             return self.fail(errors::version(self.profile), turn);
         }
         let offered = result.map(model_choice).unwrap_or_default();
+        let ready = self.steps.check(&self.start.agent, turn);
+        let stand_in = self.start.model.is_none().then(|| offered.stand_in(self.profile)).flatten();
         turn.events.push(AgentEvent::Session {
             id: SessionId::new(self.session.as_str()),
             version: self.version.clone().map(Text::from),
             model: self.start.model.clone().or(offered.current).map(Text::from),
         });
+        if let Some(failure) = stand_in.or(ready.err()) {
+            return self.fail(failure, turn);
+        }
         self.start.set_model = offered.method;
         self.start.modes = result.map(Modes::of).unwrap_or_default();
+        if let Some(modes) = self.profile.modes {
+            self.start.modes.names.retain(|name| modes.contains(&name.as_str()));
+        }
         if self.start.resume.is_some() && self.start.replays {
             return self.ask_whether_replayed(turn);
         }
@@ -243,7 +252,8 @@ impl Acp {
             turn.warn(text);
             return self.choose_model(turn);
         };
-        if !names.is_empty() && !names.contains(&mode) {
+        let is_excluded = self.profile.modes.is_some_and(|modes| !modes.contains(&mode.as_str()));
+        if is_excluded || !names.is_empty() && !names.contains(&mode) {
             return self.refuse_mode(None, turn);
         }
         self.phase = Phase::ChoosingMode;
@@ -295,9 +305,10 @@ impl Acp {
 
     fn turn_failed(&mut self, error: &Error, turn: &mut Turn) {
         self.end_turn(turn);
-        let over = match self.cancelling {
-            true => TurnOver::Interrupted,
-            false => errors::prompt(self.profile, error),
+        let over = match (self.cancelling, steps::unpriced(&self.start.agent, error)) {
+            (true, _) => TurnOver::Interrupted,
+            (false, Some(failure)) => TurnOver::Failed(failure),
+            (false, None) => errors::prompt(self.profile, error),
         };
         turn.events.push(AgentEvent::TurnOver(over));
     }
@@ -313,7 +324,7 @@ impl Acp {
 
     fn turn_ended(&mut self, result: Option<&Object<'_>>, turn: &mut Turn) {
         self.end_turn(turn);
-        if let Some(result) = result {
+        if let Some(result) = result.filter(|_| !self.steps.reported) {
             self.count(result, turn);
         }
         let stop = result.and_then(|result| result.str("stopReason")).unwrap_or_default();
@@ -442,13 +453,33 @@ fn option<'a>(result: &Object<'a>, what: &str) -> Option<(Object<'a>, String)> {
 struct ModelChoice {
     method: Setter,
     current: Option<String>,
+    /// Whether the session offers a list of models without any.
+    is_empty: bool,
+}
+
+/// Whether a model is one of those that OpenCode offers to everybody, with or without a login: `opencode/big-pickle`, and
+/// `opencode/…-free`.
+fn is_for_everybody(model: &str) -> bool {
+    model.strip_prefix("opencode/").is_some_and(|name| name == "big-pickle" || name.ends_with("-free"))
+}
+
+impl ModelChoice {
+    /// The failure of a session whose model nobody chose: without credentials for the configured model, or without a
+    /// configured one, OpenCode takes a remote model of its own, to which the prompt and the code would go.
+    fn stand_in(&self, profile: &Profile) -> Option<Failure> {
+        if self.is_empty {
+            return Some(Failure::not_logged_in(profile.name, profile.login));
+        }
+        self.current.as_deref().filter(|model| is_for_everybody(model)).map(|_| errors::stand_in(profile))
+    }
 }
 
 /// Reads a session's model.
 fn model_choice(result: &Object<'_>) -> ModelChoice {
     if let Some((option, id)) = option(result, "model") {
-        return ModelChoice { method: Setter::Option(id), current: option.string("currentValue") };
+        let is_empty = option.list("options").is_some() && option.objects("options").next().is_none();
+        return ModelChoice { method: Setter::Option(id), current: option.string("currentValue"), is_empty };
     }
     let current = result.object("models").and_then(|models| models.string("currentModelId"));
-    ModelChoice { method: Setter::Request, current }
+    ModelChoice { method: Setter::Request, current, is_empty: false }
 }

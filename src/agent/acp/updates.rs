@@ -57,7 +57,7 @@ impl Acp {
             }
             "tool_call" | "tool_call_update" => self.tool(&update, turn)?,
             "plan" => turn.events.push(plan(&update)?),
-            "usage_update" => {
+            "usage_update" if !self.steps.reported => {
                 // In a resumed session the cost includes earlier runs.
                 let cost = update.object("cost").filter(|cost| self.is_new_session() && cost.is("currency", "USD"));
                 self.used.cost_usd = cost.and_then(|cost| cost.number("amount")).or(self.used.cost_usd);

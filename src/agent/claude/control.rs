@@ -5,14 +5,14 @@ use crate::agent::json::Object;
 use crate::agent::{AgentEvent, AskKey, CallKey, Reply, Turn};
 use crate::protocol::image::Image;
 use crate::protocol::json::to_line;
-use serde_json::json;
+use serde_json::{Value, json};
 
 impl Claude {
     /// Sends a control request to Claude Code.
-    pub(super) fn control(&mut self, subtype: &str, turn: &mut Turn) {
+    pub(super) fn control(&mut self, request: &Value, turn: &mut Turn) {
         self.requests += 1;
         let id = format!("spk_{}", self.requests);
-        let line = json!({"type": "control_request", "request_id": id, "request": {"subtype": subtype}});
+        let line = json!({"type": "control_request", "request_id": id, "request": request});
         turn.send.push(to_line(&line));
     }
 
@@ -59,15 +59,19 @@ impl Claude {
     }
 }
 
-/// The line with the user's text and the labels of images.
-pub(super) fn user_line(prompt: &str, images: &[Image]) -> String {
+/// The line with the user's text and the labels of images. Claude Code reports what becomes of a line with a `uuid`.
+pub(super) fn user_line(prompt: &str, images: &[Image], uuid: Option<&str>) -> String {
     let source = |image: &Image| json!({"type": "base64", "media_type": image.media_type, "data": image.label()});
     let blocks = images.iter().map(|image| json!({"type": "image", "source": source(image)}));
     let content = match images {
         [] => json!(prompt),
         _ => blocks.chain([json!({"type": "text", "text": prompt})]).collect(),
     };
-    to_line(&json!({"type": "user", "message": {"role": "user", "content": content}}))
+    let mut line = json!({"type": "user", "message": {"role": "user", "content": content}});
+    if let Some(uuid) = uuid {
+        line["uuid"] = json!(uuid);
+    }
+    to_line(&line)
 }
 
 /// Our response to Claude's request `id`; `response` is JSON.

@@ -8,11 +8,13 @@ use crate::protocol::limits::VIOLATIONS;
 use crate::protocol::outbound::{AgentExit, Text};
 use crate::protocol::schema::Mismatch;
 
-/// The failure for an invalid key or a missing login.
-pub(super) fn auth(status: Option<u16>) -> Failure {
-    let message =
-        "The provider refused the credentials of Claude Code: log in with `claude`, or set ANTHROPIC_API_KEY.";
-    Failure::new(Code::AuthRequired, message).with_status(status)
+/// The agent's name, and the way to log in.
+const AGENT: &str = "Claude Code";
+const LOGIN: &str = "log in with `claude`, or set ANTHROPIC_API_KEY";
+
+/// The failure for credentials that the provider refused.
+pub(super) fn refused(status: Option<u16>) -> Failure {
+    Failure::credentials_refused(AGENT, LOGIN, status)
 }
 
 /// A line that describes an `api_retry`.
@@ -74,7 +76,7 @@ pub(super) fn classify(
         ("error_max_structured_output_retries", ..) => Failure::result_invalid(last_mismatches(&errors, mismatches)),
         (_, "prompt_too_long" | "blocking_limit", _) => Failure::context_exceeded(),
         (_, _, Some("model_not_found")) => Failure::model_not_found(),
-        (_, _, Some("authentication_failed")) => auth(status),
+        (_, _, Some("authentication_failed")) => by_status(status, &text).unwrap_or_else(|| refused(status)),
         _ if result.str("stop_reason").as_deref() == Some("refusal") => Failure::refused(),
         _ => by_status(status, &text).unwrap_or_else(|| Failure::reported("Claude Code", said.clone())),
     };
@@ -104,13 +106,14 @@ pub(super) fn mismatches(error: &str) -> Option<Vec<Mismatch>> {
 fn by_status(status: Option<u16>, text: &str) -> Option<Failure> {
     let begins = |prefixes: &[&str]| prefixes.iter().any(|p| text.starts_with(p));
     Some(match status {
-        Some(401 | 403) => auth(status),
+        Some(401 | 403) => refused(status),
         Some(404) => Failure::model_not_found(),
         Some(413) => {
             Failure::new(Code::ContextExceeded, "The request is too large for the provider: shorten the task.")
         }
         Some(429) => Failure::rate_limited(),
-        _ if begins(&["Invalid API key", "Not logged in", "Failed to authenticate"]) => auth(status),
+        _ if begins(&["Not logged in"]) => Failure::not_logged_in(AGENT, LOGIN),
+        _ if begins(&["Invalid API key", "Failed to authenticate"]) => refused(status),
         _ if begins(&["Credit balance is too low"]) => {
             Failure::new(Code::LimitReached, "The account has no credit left: add credit at the provider.")
         }

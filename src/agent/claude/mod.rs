@@ -14,6 +14,7 @@ mod launch;
 mod native;
 mod result;
 mod speech;
+mod steer;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -24,6 +25,7 @@ pub(crate) use self::native::NATIVE;
 use self::ask::ClaudeRequest;
 use self::errors::ApiError;
 use self::speech::Blocks;
+use self::steer::Steering;
 use self::tools::Calls;
 use super::json::{Index, Object, Raw, is_blank};
 use super::limit::{Keeper, Limit};
@@ -32,10 +34,12 @@ use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, Resu
 use super::{ask_user, no_such_mode, without_effect};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
+use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::Mismatch;
 use crate::protocol::words::QuestionKind;
+use serde_json::json;
 use std::collections::BTreeMap;
 
 /// The driver for Claude Code, and for a recording of it.
@@ -68,6 +72,7 @@ pub(crate) struct Claude {
     streamed: Option<Usage>,
     /// The number of our control requests so far.
     requests: u64,
+    steering: Steering,
     /// Whether the model is offered the tool `ask_user`.
     offers_asking: bool,
     names: asking::Names,
@@ -97,6 +102,7 @@ impl Claude {
             used: Usage::default(),
             streamed: None,
             requests: 0,
+            steering: Steering::default(),
             offers_asking: false,
             names: asking::Names::default(),
             server: mcp::Server::new(ask_user::TOOL),
@@ -121,6 +127,7 @@ impl Claude {
             Some("control_request") => self.control_request(message, turn),
             Some("control_cancel_request") => self.control_cancel_request(message, turn),
             Some("result") => self.result(message, turn),
+            Some("command_lifecycle") => self.steering.lifecycle(message),
             // Responses to our own requests, and types that later versions add.
             Some(_) => Some(()),
             None => None,
@@ -137,6 +144,7 @@ impl Claude {
             "init" if !self.session_known => {
                 let id = message.string("session_id").or_else(|| message.string("sessionId"))?;
                 self.session_known = true;
+                self.steering.opened(message);
                 turn.events.push(AgentEvent::Session {
                     id: SessionId::new(id),
                     version: message.string("claude_code_version").map(Text::from),
@@ -151,7 +159,7 @@ impl Claude {
                 let status = message.count("error_status").and_then(|s| u16::try_from(s).ok());
                 // A refused key stays refused, and ten retries take three minutes.
                 if matches!(status, Some(401 | 403)) {
-                    turn.fail(errors::auth(status));
+                    turn.fail(errors::refused(status));
                     return Some(());
                 }
                 // Claude requests the broken answer again, so the pieces received so far are no longer valid.
@@ -181,8 +189,8 @@ impl Driver for Claude {
             deltas: real,
             structured_output: real,
             usage: Some(true),
-            conversation: real,
-            steer: Some(false),
+            conversation: Some(true),
+            steer: if self.is_recording() { Some(false) } else { self.steering.is_possible() },
         }
     }
 
@@ -206,10 +214,6 @@ impl Driver for Claude {
         !self.is_recording()
     }
 
-    fn takes_turns(&self) -> bool {
-        !self.is_recording()
-    }
-
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         if self.is_recording() {
             if settings.session_id.is_some() {
@@ -225,6 +229,7 @@ impl Driver for Claude {
                 self.names = asking::Names::of(settings);
             }
         }
+        self.steering = Steering::of_run(&settings.nonce);
         self.resuming = settings.session_id.is_some();
         self.cost_before = settings.session_cost_usd;
         self.wants = Wants::of(settings);
@@ -234,7 +239,11 @@ impl Driver for Claude {
         let args = launch::arguments(settings, self.wants.full || self.streamed.is_some(), server)?;
         Ok(Launch {
             env_remove: vec!["CLAUDECODE".into()],
-            send: vec![control::user_line(&launch::guarded(&settings.prompt, settings.raw_prompt), &settings.attached)],
+            send: vec![control::user_line(
+                &launch::guarded(&settings.prompt, settings.raw_prompt),
+                &settings.attached,
+                None,
+            )],
             images: settings.attached.clone(),
             ..self.base.launch("claude", args, launch::environment(settings))
         })
@@ -271,9 +280,15 @@ impl Driver for Claude {
         turn.send.push(control::respond(&key.0, &response));
     }
 
-    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
+    fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) {
         self.api_error = None;
-        turn.send.push(control::user_line(&launch::guarded(prompt, self.wants.raw_prompt), &[]));
+        turn.send.push(control::user_line(&launch::guarded(prompt, self.wants.raw_prompt), images, None));
+    }
+
+    fn steer(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) -> bool {
+        let Some(uuid) = self.steering.next() else { return false };
+        turn.send.push(control::user_line(&launch::guarded(prompt, self.wants.raw_prompt), images, Some(&uuid)));
+        true
     }
 
     fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
@@ -282,13 +297,20 @@ impl Driver for Claude {
     }
 
     fn interrupt(&mut self, turn: &mut Turn) {
-        self.control("interrupt", turn);
+        // Otherwise Claude Code begins a turn for a prompt that waits.
+        let cancels = self.steering.forget();
+        let request = if cancels {
+            json!({"subtype": "interrupt", "cancel_queued": true})
+        } else {
+            json!({"subtype": "interrupt"})
+        };
+        self.control(&request, turn);
         self.withdraw_calls(turn);
     }
 
     fn finish(&mut self, turn: &mut Turn) {
         // end_session also ends background work; closing stdin alone waits for it.
-        self.control("end_session", turn);
+        self.control(&json!({"subtype": "end_session"}), turn);
         turn.close_input = true;
     }
 

@@ -25,7 +25,11 @@ impl Claude {
         } else {
             self.completed(message)
         };
-        turn.events.push(AgentEvent::TurnOver(over));
+        // A prompt that came too late for the turn begins another one, which belongs to ours.
+        match self.steering.waits() {
+            true => turn.events.push(AgentEvent::Note("The turn goes on with a prompt that waits".into())),
+            false => turn.events.push(AgentEvent::TurnOver(over)),
+        }
         Some(())
     }
 

@@ -43,11 +43,17 @@ pub(super) fn said(error: &Object<'_>) -> Option<String> {
     read(Some(error)).said()
 }
 
-/// The failure for a missing login or an invalid key.
-pub(super) fn auth(status: Option<u16>) -> Failure {
-    let message =
-        "Codex is not logged in, or its credentials were refused: run `codex login`, or set the provider's key.";
-    Failure::new(Code::AuthRequired, message).with_status(status)
+/// The way to log in.
+const LOGIN: &str = "run `codex login`, or set the provider's key";
+
+/// The failure for a missing login or key.
+pub(super) fn not_logged_in() -> Failure {
+    Failure::not_logged_in("Codex", LOGIN)
+}
+
+/// The failure for credentials that the provider refused.
+fn unauthorized(status: Option<u16>) -> Failure {
+    Failure::credentials_refused("Codex", LOGIN, status)
 }
 
 pub(super) fn failed(error: Option<&Object<'_>>) -> Failure {
@@ -60,7 +66,7 @@ pub(super) fn failed(error: Option<&Object<'_>>) -> Failure {
 fn by_class(Reported { class, status, message, .. }: &Reported) -> Option<Failure> {
     let begins = |prefix: &str| message.starts_with(prefix);
     Some(match (class.as_str(), *status) {
-        ("unauthorized", _) | (_, Some(401 | 403)) => auth(*status),
+        ("unauthorized", _) | (_, Some(401 | 403)) => unauthorized(*status),
         ("rateLimitExceeded", _) | (_, Some(429)) => Failure::rate_limited(),
         ("usageLimitExceeded" | "sessionBudgetExceeded", _) => {
             let message = "The account's quota or budget is used up: raise it at the provider.";
@@ -84,7 +90,7 @@ fn by_class(Reported { class, status, message, .. }: &Reported) -> Option<Failur
             None,
         ) => Failure::provider_unavailable(None),
         _ if begins("stream disconnected") || begins("error sending request") => Failure::provider_unavailable(*status),
-        _ if begins("Missing environment variable") => auth(None),
+        _ if begins("Missing environment variable") => not_logged_in(),
         _ => return None,
     })
 }
@@ -93,7 +99,7 @@ fn by_class(Reported { class, status, message, .. }: &Reported) -> Option<Failur
 pub(super) fn no_use(error: Option<&Object<'_>>) -> Option<Failure> {
     let reported = read(error);
     let refused = reported.class == "unauthorized" || matches!(reported.status, Some(401 | 403));
-    refused.then(|| auth(reported.status).saying(reported.said()))
+    refused.then(|| unauthorized(reported.status).saying(reported.said()))
 }
 
 /// A line that describes an error after which Codex retries.

@@ -368,8 +368,13 @@ pub(super) fn whole_command(params: &Object<'_>) -> String {
     let Some(whole) = params.str("command") else { return short.into_owned() };
     let unquoted = ["'", "\"", ""].iter().find_map(|quote| {
         let wrapper = whole.strip_suffix(quote)?.strip_suffix(&*short)?.strip_suffix(quote)?;
-        // Without quotes, the second word is an argument: `bash -c touch x` runs `touch` alone.
-        let is_script = !quote.is_empty() || !short.contains(|c: char| c.is_whitespace() || "'\"\\".contains(c));
+        // The script between the quotes is what runs only if nothing in it is quoted again. Without quotes, the second
+        // word is an argument: `bash -c touch x` runs `touch` alone.
+        let is_script = match *quote {
+            "'" => !short.contains('\''),
+            "\"" => !short.contains(['"', '\\', '$', '`']),
+            _ => !short.contains(|c: char| c.is_whitespace() || "'\"\\".contains(c)),
+        };
         (is_shell(wrapper) && is_script).then_some(())
     });
     if unquoted.is_some() { short.into_owned() } else { whole.into_owned() }

@@ -1,12 +1,14 @@
 //! Codex's command line, and the requests that begin a run.
 
-use crate::agent::{ask_user, fitting, header_variables};
+use crate::agent::{ask_user, fitting, header_variables, no_such_mode};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::Image;
 use crate::protocol::json::to_line;
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
 use crate::protocol::words::Level;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// Settings for every run. `-c features.X=false` only warns about an unknown feature, whereas `--disable X` fails.
@@ -35,6 +37,9 @@ pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
     for fixed in CONFIG {
         let (key, value) = fixed.split_once('=').unwrap_or((fixed, ""));
         give("", key, value.into())?;
+    }
+    if settings.mode.as_ref().is_some_and(|mode| !MODES.contains(&mode.as_str())) {
+        return Err(no_such_mode(MODES.map(str::to_owned)));
     }
     if let Some(effort) = &settings.effort {
         give("effort", "model_reasoning_effort", to_line(effort))?;
@@ -81,7 +86,17 @@ fn server_name(server: &McpServer) -> Result<&str, Failure> {
 }
 
 /// The settings that Codex supports.
-pub(super) const FOLLOWS: &[&str] = &["model", "effort", "system_prompt", "add_dirs"];
+pub(super) const FOLLOWS: &[&str] = &["model", "effort", "mode", "system_prompt", "add_dirs"];
+
+/// Codex's collaboration modes.
+const MODES: [&str; 2] = ["default", "plan"];
+
+/// The mode for `turn/start`, with Codex's own instructions for it. `model`: the thread's model.
+pub(super) fn mode(settings: &Settings, model: Option<&str>) -> Option<Value> {
+    let mode = settings.mode.as_ref()?;
+    let own = json!({"model": model?, "reasoning_effort": settings.effort, "developer_instructions": null});
+    Some(json!({"mode": mode, "settings": own}))
+}
 
 /// The schema as the format of the answer. The provider refuses a schema with optional or unknown properties.
 pub(super) fn schema(settings: &Settings) -> Option<&OutputSchema> {
@@ -145,6 +160,21 @@ fn ask_user() -> Value {
         "description": ask_user::DESCRIPTION,
         "inputSchema": ask_user::schema(),
     })
+}
+
+/// The method that begins a turn.
+pub(super) const START: &str = "turn/start";
+
+/// The parameters of [`START`]. The schema keeps the order of its properties, in which the model writes them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TurnStart {
+    pub(super) input: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) collaboration_mode: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) output_schema: Option<Box<RawValue>>,
+    pub(super) thread_id: Option<String>,
 }
 
 /// The input of a turn. Codex reads the images itself.

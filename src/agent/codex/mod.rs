@@ -18,6 +18,7 @@ pub(crate) use self::native::NATIVE;
 
 use self::ask::CodexRequest;
 use self::items::{Items, Spot};
+use self::launch::START;
 use super::hash::hash;
 use super::header_variables;
 use super::json::{Index, Object, Raw};
@@ -36,8 +37,7 @@ use crate::protocol::request::Settings;
 use crate::protocol::schema::OutputSchema;
 use crate::protocol::words::{McpTransport, QuestionKind};
 use serde::Serialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -54,6 +54,8 @@ pub(crate) struct Codex {
     version: Option<String>,
     /// The id of the thread, once it is open.
     thread: Option<String>,
+    /// The thread's model.
+    model: Option<String>,
     /// The id of the running turn.
     running: Option<String>,
     /// Requests from Codex that wait for an answer, each with its turn.
@@ -69,18 +71,8 @@ pub(crate) struct Codex {
     said: Option<String>,
     /// Whether the agent was told to stop or leave.
     leaving: bool,
-}
-
-const START: &str = "turn/start";
-
-/// The parameters of [`START`]. The schema keeps the order of its properties, in which the model writes them.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TurnStart {
-    input: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<Box<RawValue>>,
-    thread_id: Option<String>,
+    /// Whether to stop the turn that was requested and has not begun.
+    stops_next: bool,
 }
 
 impl Codex {
@@ -94,6 +86,7 @@ impl Codex {
             asked: 0,
             version: None,
             thread: None,
+            model: None,
             running: None,
             pending: BTreeMap::new(),
             items: Items::default(),
@@ -102,6 +95,7 @@ impl Codex {
             totals: RecentMap::default(),
             said: None,
             leaving: false,
+            stops_next: false,
         }
     }
 
@@ -114,8 +108,9 @@ impl Codex {
     /// Sends the user's message: as a new turn, or into the running one.
     fn say(&mut self, text: &str, images: &[Image], turn: &mut Turn) {
         let settings = self.settings.as_ref();
-        let params = TurnStart {
+        let params = launch::TurnStart {
             input: launch::input(text, images),
+            collaboration_mode: settings.and_then(|settings| launch::mode(settings, self.model.as_deref())),
             output_schema: settings.and_then(|settings| launch::schema(settings)).map(OutputSchema::of_objects),
             thread_id: self.thread.clone(),
         };
@@ -159,7 +154,7 @@ impl Codex {
                     account.raw("account").is_none() && account.bool("requiresOpenaiAuth") == Some(true)
                 };
                 if result.is_some_and(|account| nobody(&account)) {
-                    return turn.fail(errors::auth(None));
+                    return turn.fail(errors::not_logged_in());
                 }
                 self.open_thread(turn);
             }
@@ -196,6 +191,7 @@ impl Codex {
             return turn.fail(errors::refused("thread/start", None));
         };
         self.thread = Some(id.clone());
+        self.model = result.as_ref().and_then(|result| result.string("model"));
         turn.events.push(AgentEvent::Session {
             id: SessionId::new(id),
             version: self
@@ -203,7 +199,7 @@ impl Codex {
                 .take()
                 .or_else(|| thread.and_then(|thread| thread.string("cliVersion")))
                 .map(Text::from),
-            model: result.and_then(|result| result.string("model")).map(Text::from),
+            model: self.model.clone().map(Text::from),
         });
         let take = |settings: &mut Box<Settings>| {
             (std::mem::take(&mut settings.prompt), std::mem::take(&mut settings.attached))
@@ -222,7 +218,7 @@ impl Codex {
             self.items.answer = None;
             self.running = id;
         }
-        if self.leaving {
+        if self.leaving || std::mem::take(&mut self.stops_next) {
             self.stop_turn(turn);
         }
     }
@@ -496,26 +492,34 @@ impl Driver for Codex {
         turn.send.push(rpc::result(&key.0, &pending.respond(replies)));
     }
 
-    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
-        self.say(prompt, &[], turn);
+    fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) {
+        self.say(prompt, images, turn);
     }
 
     /// A turn that begins while another one runs is added to that one.
-    fn steer(&mut self, prompt: &str, turn: &mut Turn) -> bool {
+    fn steer(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) -> bool {
         let runs = self.running.is_some();
         if runs {
-            self.say(prompt, &[], turn);
+            self.say(prompt, images, turn);
         }
         runs
     }
 
     fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
+        if self.held.take().is_some() {
+            // Codex has ended the turn, and only a question in a message is open.
+            self.pending.retain(|_, (_, pending)| !matches!(pending, CodexRequest::Async(_)));
+            turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
+            return true;
+        }
         let runs = self.running.is_some();
-        self.stop_turn(turn);
+        let starts = self.requests.values().any(|method| *method == START);
         if runs {
+            self.stop_turn(turn);
             self.clean_terminals(turn);
         }
-        runs
+        self.stops_next = starts && !runs;
+        runs || starts
     }
 
     fn interrupt(&mut self, turn: &mut Turn) {

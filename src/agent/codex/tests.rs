@@ -347,10 +347,33 @@ fn a_command_is_shown_from_its_first_word_unless_that_is_a_shell() {
         ("/bin/bash --init-file=/tmp/x -c ls", "ls", "/bin/bash --init-file=/tmp/x -c ls"),
         ("/bin/bash -lc 'cd /etc && ls'", "ls", "/bin/bash -lc 'cd /etc && ls'"),
         ("X=1 /bin/bash -lc ls", "ls", "X=1 /bin/bash -lc ls"),
+        // The end of another argument is no script.
+        (r"/bin/bash -lc 'a' b 'c'", r"a' b 'c", r"/bin/bash -lc 'a' b 'c'"),
+        (r#"/bin/bash -lc "a \$(b)""#, r"a \$(b)", r#"/bin/bash -lc "a \$(b)""#),
+        (r#"/bin/bash -lc "touch 'a b'""#, "touch 'a b'", "touch 'a b'"),
         ("/bin/bash -lc touch x", "touch x", "/bin/bash -lc touch x"),
     ] {
         let item = serde_json::json!({"command": command, "commandActions": [{"type": "unknown", "command": action}]})
             .to_string();
         assert_eq!(super::items::whole_command(&crate::agent::json::Object::parse(&item).unwrap()), shown);
     }
+}
+
+#[test]
+fn a_mode_is_given_with_the_threads_model() {
+    let launched = |mode: &str| {
+        let mut codex = Codex::new(Base::command("codex"));
+        let options = Options { mode: Some(mode.into()), effort: Some("high".into()), ..Options::default() };
+        let launch = codex.launch(&options.resolve("x".into(), "codex".into(), "/w".into()), &mut Turn::default());
+        launch.map(|_| codex)
+    };
+    let mut codex = launched("plan").unwrap();
+    told(&mut codex, r#"{"id":1,"result":{"userAgent":"x/1.2.3 (y)"}}"#);
+    told(&mut codex, r#"{"id":2,"result":{"account":null,"requiresOpenaiAuth":false}}"#);
+    let turn = told(&mut codex, r#"{"id":3,"result":{"thread":{"id":"t"},"model":"m"}}"#);
+    let wanted = r#""collaborationMode":{"mode":"plan","settings":{"developer_instructions":null,"model":"m","reasoning_effort":"high"}}"#;
+    assert!(turn.send[0].contains(wanted), "{}", turn.send[0]);
+    let failure = launched("heron").err().unwrap();
+    assert_eq!(failure.code, Code::InvalidRequest);
+    assert!(failure.message.ends_with("Its modes are: default, plan."), "{}", failure.message);
 }

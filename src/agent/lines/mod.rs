@@ -18,6 +18,7 @@ use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, T
 use crate::clean::Cleaner;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
+use crate::protocol::image::Image;
 use crate::protocol::limits::{ARGUMENT_BYTES, FRAME_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::pattern::{COMPILED_BYTES, PATTERN_BYTES, Pattern};
@@ -285,12 +286,12 @@ impl Driver for LinesDriver {
         !self.resume_args.is_empty() && (!self.resumes() || self.session.is_some() || may_be_named)
     }
 
-    fn follow_up(&mut self, prompt: &str, turn: &mut Turn) {
+    fn follow_up(&mut self, prompt: &str, _images: &[Image], turn: &mut Turn) {
         match self.turn(&self.resume_args.clone(), prompt) {
             Ok(launch) => turn.relaunch = Some(Box::new(launch)),
             Err(_) => {
                 let message = format!(
-                    "The answers must fit the agent's command line: at most {ARGUMENT_BYTES} bytes, without NUL, and not beginning with `-`."
+                    "A further prompt must fit the agent's command line: at most {ARGUMENT_BYTES} bytes, without NUL, and not beginning with `-`."
                 );
                 let failure = Failure::new(Code::InvalidRequest, message);
                 turn.fail(failure);

@@ -119,7 +119,7 @@ fn values_that_do_not_fit_a_command_line_are_refused() {
         assert_eq!(launch.send.concat(), prompt);
         let mut lines = launched(&[], &[], &["{prompt}"], Options::default()).0;
         let mut turn = Turn::default();
-        lines.follow_up(&prompt, &mut turn);
+        lines.follow_up(&prompt, &[], &mut turn);
         assert!(turn.relaunch.is_none());
         assert!(
             matches!(&turn.events[..], [AgentEvent::TurnOver(TurnOver::Failed(f))] if f.code == Code::InvalidRequest)
@@ -227,12 +227,12 @@ fn a_further_turn_starts_another_process() {
     heard(&mut lines, &["id=one", "?"]);
     assert!(over(&mut lines, exit(0)).is_ok() && lines.takes_turns());
     let mut turn = Turn::default();
-    lines.follow_up("- yes", &mut turn);
+    lines.follow_up("- yes", &[], &mut turn);
     assert_eq!(turn.relaunch.unwrap().args, ["-r", "one", "- yes"]);
     // A repeated id is not reported again, but a different one is.
     assert_eq!(heard(&mut lines, &["id=one", "good"]), ("id=one\ngood".into(), Vec::new()));
     assert_eq!(over(&mut lines, exit(0)), Ok("id=one\ngood".into()));
-    lines.follow_up("more", &mut Turn::default());
+    lines.follow_up("more", &[], &mut Turn::default());
     assert_eq!(heard(&mut lines, &["id=two"]).1, ["two"]);
 }
 

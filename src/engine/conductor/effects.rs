@@ -28,6 +28,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
                 self.tape.piece(MessagePiece { message: message.0, text: piece, done })
             }
             Effect::Spawn(launch, settings) => self.agent.due = Some((launch, settings)),
+            Effect::Attach(images) => self.agent.images = images,
             Effect::ToAgent(line) => self.send(line),
             Effect::ToolReplies { call, replies } => self.machine.reply(call, &replies),
             Effect::ToolWithdrawn { call } => self.machine.withdraw(call),

@@ -53,11 +53,11 @@ function parsed(line) {
 }
 
 /**
- * Starts a run, yields its frames, and ends with one of ENDS. `ask(question, signal)` returns the payload of run.input,
+ * Starts a run, yields its frames except questions, and ends with one of ENDS. `ask(question, signal)` returns the payload of run.input,
  * or nothing for a question without an answer. It runs beside the frames, because a question may be withdrawn or time
  * out while a person thinks: then its signal aborts.
  */
-async function* framesOfRun({ command, cwd, env, start, signal, ask, warn }) {
+async function* framesOfRun({ command, cwd, env, start, signal, ask, logger }) {
   // Without OpenClaw's variables, such as its token, because the agent must not act for the gateway.
   const own = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("OPENCLAW_")));
   const child = spawn(command, ARGS, { cwd, env: own, stdio: "pipe" });
@@ -76,13 +76,11 @@ async function* framesOfRun({ command, cwd, env, start, signal, ask, warn }) {
   child.stdin.on("error", () => {}); // A program that no longer reads shows its end on stdout.
   const send = (type, payload) => child.stdin.write(`${JSON.stringify({ v: "1", type, payload })}\n`);
 
-  const timers = [];
+  // A signal to a child that has ended does nothing.
   const stop = () => {
     send("run.cancel", {});
-    timers.push(
-      setTimeout(() => child.kill("SIGTERM"), TERM_MS),
-      setTimeout(() => child.kill("SIGKILL"), KILL_MS),
-    );
+    setTimeout(() => child.kill("SIGTERM"), TERM_MS).unref();
+    setTimeout(() => child.kill("SIGKILL"), KILL_MS).unref();
   };
   const open = new Map();
   const answer = async (question) => {
@@ -91,7 +89,7 @@ async function* framesOfRun({ command, cwd, env, start, signal, ask, warn }) {
     const both = signal ? AbortSignal.any([signal, own.signal]) : own.signal;
     const refusal = question.purpose === "permission" ? { value: "deny" } : { declined: true };
     const input = await ask(question, both).catch((error) => {
-      if (!both.aborted) warn(`a question could not be asked: ${error?.message ?? error}`);
+      if (!both.aborted) logger?.warn?.(`${ID}: a question could not be asked: ${error?.message ?? error}`);
     });
     if (!both.aborted) send("run.input", { question_id: question.question_id, ...(input ?? refusal) });
   };
@@ -102,7 +100,10 @@ async function* framesOfRun({ command, cwd, env, start, signal, ask, warn }) {
     signal?.addEventListener("abort", stop, { once: true });
     if (signal?.aborted) stop();
     for await (const frame of framesOf(child.stdout)) {
-      if (frame.type === "run.question") answer(frame.payload);
+      if (frame.type === "run.question") {
+        answer(frame.payload);
+        continue;
+      }
       if (frame.payload.kind === "question_resolved") open.get(frame.payload.question_id)?.abort();
       if (ENDS.includes(frame.type)) {
         end = frame;
@@ -116,8 +117,6 @@ async function* framesOfRun({ command, cwd, env, start, signal, ask, warn }) {
     for (const question of open.values()) question.abort();
     child.stdin.end();
     if (!end) child.kill("SIGTERM");
-    child.once("close", () => timers.forEach(clearTimeout));
-    if (child.exitCode !== null || child.signalCode !== null) timers.forEach(clearTimeout);
   }
 }
 
@@ -262,13 +261,14 @@ async function approve(tc, toolCallId, question, signal) {
     timeoutMs: Math.min(Math.ceil(question.timeout_s * 1000), 600_000),
   };
   const { channel, to, accountId, threadId } = tc.deliveryContext ?? {};
-  const source = {
+  const ctx = {
+    agentId: tc.agentId,
+    sessionKey: tc.sessionKey,
     turnSourceChannel: channel,
     turnSourceTo: to,
     turnSourceAccountId: accountId,
     turnSourceThreadId: threadId,
   };
-  const ctx = { agentId: tc.agentId, sessionKey: tc.sessionKey, ...source };
   const deferredApproval = { approval, toolName: TOOL, toolCallId, ctx, baseParams: {} };
   const { approvalResolution } = await requestDeferredPluginToolApproval({ deferredApproval, signal });
   const value = approvalResolution?.replace("-", "_");
@@ -307,17 +307,10 @@ const toolOf = (api) => (tc) => ({
     const ask = async (question, own) =>
       question.purpose === "permission" ? approve(tc, toolCallId, question, own) : askInChat(tc, question, own);
     const start = { ...configured(config), prompt, cwd, agent, session_id, timeout_s };
-    const warn = (message) => api.logger?.warn?.(`${ID}: ${message}`);
+    const { command = ID } = config;
+    const { logger } = api;
     let end;
-    for await (const frame of framesOfRun({
-      command: config.command ?? ID,
-      cwd: workspace,
-      env: process.env,
-      start,
-      signal,
-      ask,
-      warn,
-    })) {
+    for await (const frame of framesOfRun({ command, cwd: workspace, env: process.env, start, signal, ask, logger })) {
       const { kind, text } = frame.payload;
       if (kind === "text" || kind === "tool") onUpdate?.({ content: [{ type: "text", text }], details: {} });
       end = frame;
@@ -403,10 +396,10 @@ const executeOf = (api) =>
       question.purpose === "permission"
         ? permit(ctx, question, own)
         : inTurn(session, own, () => askOperator(ctx, question, own));
-    const warn = (message) => api.logger?.warn?.(`${ID}: ${message}`);
     const { command, cwd, env, abortSignal: signal } = ctx;
+    const { logger } = api;
     let message;
-    for await (const frame of framesOfRun({ command, cwd, env, start, signal, ask, warn })) {
+    for await (const frame of framesOfRun({ command, cwd, env, start, signal, ask, logger })) {
       const { kind, message_id } = frame.payload;
       // The pieces of a message belong together; the next message begins a paragraph.
       const begins = kind === "text" && message !== undefined && message !== message_id;

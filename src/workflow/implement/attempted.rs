@@ -1,5 +1,5 @@
 //! The files that the attempts at a phase changed. They belong to the phase's commit, even if a later run makes it, so
-//! they are remembered in `local/` with digests.
+//! they are remembered in `local/` with digests until that commit.
 //!
 //! A run that is killed leaves its record open, because nobody could list its changes. Then every change since the phase
 //! began counts as the attempts'.
@@ -78,46 +78,80 @@ fn digest(file: &Path) -> String {
 pub(super) struct EarlierWork {
     /// The files as the attempts left them.
     pub(super) files: BTreeSet<PathBuf>,
-    /// The files that another hand has changed since.
+    /// The files that another hand has changed since, and those of passed phases that no commit will have.
     pub(super) foreign: BTreeSet<PathBuf>,
+    /// The number of the passed phase whose commit is missing: git refused it, or the run ended before it.
+    pub(super) due: Option<u16>,
 }
 
 /// The record of a phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Attempted {
     phase: u16,
+    /// Whether the run makes commits.
+    commits: bool,
     /// Whether the changes since `before` are not listed yet.
     open: bool,
     /// The files that had changed before the phase, or by another hand.
     before: Digests,
     /// The files that the attempts changed, as they left them.
     changed: Digests,
+    /// The files that earlier phases changed and no commit has.
+    left: BTreeSet<PathBuf>,
 }
 
 impl Attempted {
-    /// The record of an earlier run. `None`: it is about another phase, or missing.
-    pub(super) fn load(project: &Project, plan: &Path, phase: u16) -> Option<Attempted> {
+    /// The record of an earlier run. `None`: there is none.
+    pub(super) fn load(project: &Project, plan: &Path) -> Option<Attempted> {
         let bytes = project.read(&file(plan)?, RECORD_BYTES).ok().flatten()?;
         let record: Value = serde_json::from_slice(&bytes).ok()?;
         let digests = |key: &str| -> Option<Digests> {
             let files = record.get(key)?.as_object()?;
             files.iter().map(|(path, digest)| Some((path_of(path)?, digest.as_str()?.to_owned()))).collect()
         };
-        let loaded = Attempted {
+        Some(Attempted {
             phase: u16::try_from(record.get("phase")?.as_u64()?).ok()?,
+            commits: record.get("commits")?.as_bool()?,
             open: record.get("open")?.as_bool()?,
             before: digests("before")?,
             changed: digests("changed")?,
-        };
-        (loaded.phase == phase).then_some(loaded)
+            left: record.get("left")?.as_array()?.iter().map(|path| path_of(path.as_str()?)).collect::<Option<_>>()?,
+        })
     }
 
-    /// The record of a phase that begins or continues now. `earlier`: the record of an earlier run.
-    pub(super) fn begin(phase: u16, seen: &Seen, earlier: Option<&Attempted>) -> Attempted {
+    /// The record of a phase that begins or continues now. `earlier`: the last record of the plan. `commits`: whether
+    /// the run makes commits.
+    pub(super) fn begin(phase: u16, commits: bool, seen: &Seen, earlier: Option<&Attempted>) -> Attempted {
         let share = earlier.map(|earlier| earlier.share(seen)).unwrap_or_default();
-        let (changed, before) =
-            seen.files.clone().into_iter().partition(|(path, _): &(PathBuf, String)| share.files.contains(path));
-        Attempted { phase, open: true, before, changed }
+        let mut left = earlier.map(|earlier| earlier.left.clone()).unwrap_or_default();
+        let is_same = earlier.is_some_and(|earlier| earlier.is_of(phase));
+        if !is_same {
+            left.extend(share.files.iter().cloned());
+        }
+        let (changed, before) = seen
+            .files
+            .clone()
+            .into_iter()
+            .partition(|(path, _): &(PathBuf, String)| is_same && share.files.contains(path));
+        Attempted { phase, commits, open: true, before, changed, left }
+    }
+
+    pub(super) fn is_of(&self, phase: u16) -> bool {
+        self.phase == phase
+    }
+
+    /// What a run with commits does with the changes in the work tree. `open`: the phase that it continues, if an
+    /// earlier run began it. `is_done`: whether the plan says that a phase has passed.
+    pub(super) fn earlier_work(&self, seen: &Seen, open: Option<u16>, is_done: impl Fn(u16) -> bool) -> EarlierWork {
+        let mut work = self.share(seen);
+        let continues = open == Some(self.phase);
+        let is_due = !continues && self.commits && is_done(self.phase) && !work.files.is_empty();
+        work.due = is_due.then_some(self.phase);
+        if !continues && !is_due {
+            work.foreign.append(&mut work.files);
+        }
+        work.foreign.extend(self.left.iter().filter(|path| seen.files.contains_key(*path)).cloned());
+        work
     }
 
     /// Lists the changes, at the end of a run.
@@ -149,8 +183,9 @@ impl Attempted {
         let digests =
             |files: &Digests| -> Value { files.iter().map(|(path, digest)| (name_of(path), json!(digest))).collect() };
         let record = json!({
-            "phase": self.phase, "open": self.open,
+            "phase": self.phase, "commits": self.commits, "open": self.open,
             "before": digests(&self.before), "changed": digests(&self.changed),
+            "left": self.left.iter().map(|path| name_of(path)).collect::<Vec<_>>(),
         });
         file(plan).is_some_and(|file| project.write(&file, to_line(&record).as_bytes()).is_ok())
     }
@@ -189,12 +224,12 @@ mod tests {
 
     #[test]
     fn a_closed_record_knows_what_another_hand_changed() {
-        let mut record = Attempted::begin(2, &seen(&[("mine", "1")]), None);
+        let mut record = Attempted::begin(2, true, &seen(&[("mine", "1")]), None);
         record.close(&seen(&[("mine", "1"), ("a", "1"), ("b", "1")]));
         let share = record.share(&seen(&[("mine", "2"), ("a", "1"), ("b", "2"), ("c", "1")]));
         assert_eq!((names(&share.files), names(&share.foreign)), (vec!["a"], vec!["b"]));
         // The next run keeps that out for good.
-        let mut next = Attempted::begin(2, &seen(&[("mine", "2"), ("a", "1"), ("b", "2")]), Some(&record));
+        let mut next = Attempted::begin(2, true, &seen(&[("mine", "2"), ("a", "1"), ("b", "2")]), Some(&record));
         next.close(&seen(&[("mine", "2"), ("a", "3"), ("b", "2"), ("d", "1")]));
         let share = next.share(&seen(&[("mine", "2"), ("a", "3"), ("b", "2"), ("d", "1")]));
         assert_eq!((names(&share.files), names(&share.foreign)), (vec!["a", "d"], vec![]));
@@ -202,23 +237,45 @@ mod tests {
 
     #[test]
     fn after_a_kill_every_change_since_the_phase_began_counts() {
-        let record = Attempted::begin(1, &seen(&[("mine", "1"), ("touched", "1")]), None);
+        let record = Attempted::begin(1, true, &seen(&[("mine", "1"), ("touched", "1")]), None);
         let share = record.share(&seen(&[("mine", "1"), ("touched", "2"), ("new", "1")]));
         assert_eq!((names(&share.files), share.foreign.len()), (vec!["new", "touched"], 0));
     }
 
     #[test]
-    fn a_record_is_read_back_for_its_phase_alone() {
+    fn the_files_of_a_passed_phase_are_committed_or_named() {
+        let (before, after) = (seen(&[("mine", "1")]), seen(&[("mine", "1"), ("a", "1")]));
+        for (commits, is_done, files, foreign, due) in [
+            (true, true, vec!["a"], vec![], Some(1)),
+            (true, false, vec![], vec!["a"], None),
+            (false, true, vec![], vec!["a"], None),
+        ] {
+            let record = Attempted::begin(1, commits, &before, None);
+            let work = record.earlier_work(&after, None, |_| is_done);
+            assert_eq!((names(&work.files), names(&work.foreign), work.due), (files, foreign, due));
+        }
+        // The work tree is clean: nothing is due.
+        let record = Attempted::begin(1, true, &before, None);
+        assert_eq!(record.earlier_work(&before, None, |_| true), super::EarlierWork::default());
+        // The next phase knows the files of the passed one.
+        let record = Attempted::begin(1, false, &before, None);
+        let next = Attempted::begin(2, true, &after, Some(&record));
+        let work = next.earlier_work(&seen(&[("a", "1"), ("b", "1")]), Some(2), |_| false);
+        assert_eq!((names(&work.files), names(&work.foreign), work.due), (vec!["b"], vec!["a"], None));
+    }
+
+    #[test]
+    fn a_record_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let (project, plan) = (Project::around(folder.path()).unwrap(), Path::new(".spektacular/plans/x"));
-        assert_eq!(Attempted::load(&project, plan, 1), None);
-        let mut record = Attempted::begin(1, &seen(&[("a\n\u{e9}", "1")]), None);
+        assert_eq!(Attempted::load(&project, plan), None);
+        let mut record = Attempted::begin(1, true, &seen(&[("a\n\u{e9}", "1")]), None);
+        record.left.insert("\u{e9}".into());
         record.close(&seen(&[("a\n\u{e9}", "2")]));
         assert!(record.store(&project, plan));
-        assert_eq!(Attempted::load(&project, plan, 1), Some(record));
-        assert_eq!(Attempted::load(&project, plan, 2), None);
+        assert_eq!(Attempted::load(&project, plan), Some(record));
         project.write(Path::new(".spektacular/local/attempts/x.json"), b"{\"phase\":1}").unwrap();
-        assert_eq!(Attempted::load(&project, plan, 1), None);
+        assert_eq!(Attempted::load(&project, plan), None);
         assert_eq!(path_of(&name_of(Path::new("a/\u{e9}"))), Some(PathBuf::from("a/\u{e9}")));
         assert!(path_of("6").is_none() && path_of("zz").is_none());
     }

@@ -41,7 +41,7 @@ impl GitStep {
         format!(
             "exec 2>&1\nfiles=--pathspec-from-file=$1 message=$2 git=$3\n\
              unset $(\"$git\" rev-parse --local-env-vars) GIT_NAMESPACE GIT_CEILING_DIRECTORIES GIT_GLOB_PATHSPECS \
-             GIT_NOGLOB_PATHSPECS GIT_ICASE_PATHSPECS\n\
+             GIT_NOGLOB_PATHSPECS GIT_ICASE_PATHSPECS GIT_QUARANTINE_PATH GIT_ATTR_SOURCE\n\
              exec \"$git\" -c gc.auto=0 -c maintenance.auto=false -c core.fsmonitor=false --literal-pathspecs {command}\n"
         )
     }
@@ -53,7 +53,7 @@ pub(crate) struct Commits {
     before: Arc<Baseline>,
     /// The project's folder, relative to the root of the work tree.
     project: PathBuf,
-    /// The changes of earlier attempts at the first open phase.
+    /// The changes of earlier attempts and of passed phases.
     earlier: attempted::EarlierWork,
 }
 
@@ -102,7 +102,7 @@ impl From<Incomplete> for NoCommits {
 
 impl Commits {
     /// `project`: absolute and without links. `before`: its work tree before the first phase.
-    /// `earlier`: the changes of earlier attempts at the first open phase.
+    /// `earlier`: the changes of earlier attempts and of passed phases.
     pub(crate) fn begin(
         project: &Path,
         before: Option<BaselineResult>,
@@ -116,6 +116,11 @@ impl Commits {
     /// Whether something changed that is neither spektacular's own nor of an earlier attempt.
     pub(crate) fn is_dirty(&self) -> bool {
         self.before.changed().any(|path| !self.is_own(path) && !self.earlier.files.contains(path))
+    }
+
+    /// The number of the passed phase whose commit is missing.
+    pub(crate) fn due(&self) -> Option<u16> {
+        self.earlier.due
     }
 
     /// The root of the work tree.
@@ -202,7 +207,7 @@ mod tests {
         let step = |step: GitStep| {
             let mut command = Command::new("/bin/sh");
             command.args(["-c", &step.script(), "sh"]).arg(&at).arg(message(1, "It", "p", ["T1.1"])).arg(commits.git());
-            command.current_dir(commits.root());
+            command.current_dir(commits.root()).env("GIT_TRACE2_EVENT", commits.root().join(TRACE));
             // As inside a hook of another repository.
             command.envs([("GIT_DIR", "/nowhere/.git"), ("GIT_INDEX_FILE", "/nowhere/index"), ("GIT_WORK_TREE", "/")]);
             let names = [("GIT_AUTHOR_NAME", "A"), ("GIT_AUTHOR_EMAIL", "a@b.c")];
@@ -226,6 +231,8 @@ mod tests {
         commits.share(now(commits.root()), last, Path::new(PLAN)).unwrap()
     }
 
+    /// The log of the programs that git starts.
+    const TRACE: &str = ".git/trace";
     const PLAN: &str = ".spektacular/plans/x/plan.md";
 
     fn repository() -> (TempDir, std::path::PathBuf) {
@@ -248,9 +255,13 @@ mod tests {
         fs::write(at.join("mine"), "mine\n").unwrap();
         fs::write(at.join("staged"), "staged\n").unwrap();
         git(&at, &["add", "staged"]);
+        // The name of a new file would match this one as a pattern.
+        fs::write(at.join("mine.new"), "mine\n").unwrap();
+        fs::create_dir_all(at.join(".spektacular/local")).unwrap();
         let commits = begin(&at).unwrap();
         assert!(commits.is_dirty());
         fs::write(at.join("kept"), "new\n").unwrap();
+        fs::write(at.join(".spektacular/local/log"), "ours\n").unwrap();
         fs::write(at.join("*.new"), "new\n").unwrap();
         fs::write(at.join("a.new\n"), "new\n").unwrap();
         fs::remove_file(at.join("gone")).unwrap();
@@ -260,7 +271,11 @@ mod tests {
         assert_eq!(share.files, ["*.new", PLAN, "a.new\n", "gone", "kept"].map(Path::new));
         assert_eq!(share.left, Vec::<std::path::PathBuf>::new());
         assert!(commit(&commits, &share.files));
-        assert_eq!(git(&at, &["status", "--porcelain"]), " M mine\nM  staged\n");
+        let left = " M mine\nM  staged\n?? .spektacular/local/\n?? mine.new\n";
+        assert_eq!(git(&at, &["status", "--porcelain"]), left);
+        // git starts nothing that may outlive the step.
+        let trace = fs::read_to_string(at.join(TRACE)).unwrap();
+        assert!(trace.contains("\"commit\"") && !trace.contains("\"maintenance\"") && !trace.contains("\"gc\""));
         assert_eq!(git(&at, &["log", "-1", "--format=%s|%b"]).trim_end(), "Phase 1: It|Plan: p\nTasks: T1.1");
         assert_eq!(head(now(commits.root())).as_deref(), Some(git(&at, &["rev-parse", "HEAD"]).trim_end()));
         // A later phase changes what was not ours.

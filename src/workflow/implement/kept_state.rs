@@ -5,7 +5,6 @@
 
 use super::protect::ProtectedState;
 use crate::io::files::{OpenFolder, state_folder};
-use crate::protocol::json::to_line;
 use rustix::fs::OFlags;
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -15,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// The maximum size of a record, in bytes: 10,000 paths of the greatest length that systems accept, in hex.
 const RECORD_BYTES: u64 = 128 << 20;
 
-/// The place of a plan's record.
+/// The place of a phase's record.
 #[derive(Debug)]
 pub(super) struct KeptState {
     folder: PathBuf,
@@ -24,37 +23,32 @@ pub(super) struct KeptState {
 
 impl KeptState {
     /// `plan`: the plan's folder. `None`: the environment names no state folder.
-    pub(super) fn of(project: &Path, plan: &Path) -> Option<KeptState> {
+    pub(super) fn of(project: &Path, plan: &Path, phase: u16) -> Option<KeptState> {
         let hex =
             |path: &Path| path.as_os_str().as_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let digest = crate::workflow::plan::Digest::of(hex(&project.join(plan)).as_bytes());
-        Some(KeptState { folder: state_folder()?.join("spektacular/protected"), name: format!("{digest}.json") })
+        Some(KeptState { folder: state_folder()?.join("spektacular/protected"), name: format!("{digest}-{phase}") })
     }
 
-    /// The state of this phase with these entries, if an earlier run recorded it.
-    pub(super) fn load(&self, phase: u16, entries: &[String]) -> Option<ProtectedState> {
+    /// The state that an earlier run recorded.
+    pub(super) fn load(&self) -> Option<ProtectedState> {
         let folder = OpenFolder::open(&self.folder).ok()?;
         let file = folder.file(self.name.as_ref(), OFlags::RDONLY, 0).ok()?;
         let mut text = String::new();
         file.take(RECORD_BYTES).read_to_string(&mut text).ok()?;
-        let (head, record) = text.split_once('\n')?;
-        (head == header(phase, entries)).then(|| ProtectedState::parse(entries, record)).flatten()
+        ProtectedState::parse(&text)
     }
 
-    /// Records the state of a phase, in place of an earlier record of the plan.
-    pub(super) fn store(&self, phase: u16, entries: &[String], state: &ProtectedState) -> io::Result<()> {
+    /// Records a state, in place of an earlier record of the phase.
+    pub(super) fn store(&self, state: &ProtectedState) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
         let temporary = format!("{}.{}.new", self.name, std::process::id());
-        let text = format!("{}\n{}", header(phase, entries), state.record());
-        OpenFolder::open(&self.folder)?.replace(self.name.as_ref(), OsStr::new(&temporary), 0o600, text.as_bytes())
+        let folder = OpenFolder::open(&self.folder)?;
+        folder.replace(self.name.as_ref(), OsStr::new(&temporary), 0o600, state.record().as_bytes())
     }
 
     /// Removes the record, once the phase has passed.
     pub(super) fn forget(&self) {
         let _ = std::fs::remove_file(self.folder.join(&self.name));
     }
-}
-
-fn header(phase: u16, entries: &[String]) -> String {
-    format!("1 {phase} {}", to_line(&entries))
 }

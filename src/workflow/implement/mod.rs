@@ -71,7 +71,7 @@ fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<Strin
     let mut site = Site::new(outer, &ready, commits);
     site.tell_steps();
     let ending = ready.consent(site.outer).and_then(|()| {
-        let ending = all.run(&mut site);
+        let ending = site.commit_due().and_then(|()| all.run(&mut site));
         // However the run ends, a forged plan.md is replaced, because the next run would start from it.
         let restored = site.restore();
         site.remember_changes();

@@ -10,7 +10,7 @@ use crate::protocol::words::RefusalReason;
 use crate::workflow::plan::PlanPhase;
 use crate::workflow::project::HOME;
 use rustix::fs::OFlags;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::fs::{self, Metadata, OpenOptions};
@@ -55,19 +55,25 @@ enum Held {
         size: u64,
         digest: Option<[u64; 2]>,
     },
-    Link(OsString),
+    /// `leads_to`: the file or folder at the end of all links, relative to the project's folder if inside. `None`: it
+    /// does not exist.
+    Link {
+        target: OsString,
+        leads_to: Option<PathBuf>,
+    },
     Folder,
     /// A pipe, a socket or a device.
     Other,
 }
 
-/// The content of the protected paths at one time.
+/// The content of the protected paths at one time, by the entry of the plan that protects them.
 #[derive(Debug)]
 pub(crate) struct ProtectedState {
-    entries: Vec<String>,
-    held: BTreeMap<PathBuf, Held>,
+    held: BTreeMap<String, HeldPaths>,
     keys: Keys,
 }
+
+type HeldPaths = BTreeMap<PathBuf, Held>;
 
 /// Random keys, so that nobody can construct two contents with the same digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,95 +92,144 @@ impl Keys {
 }
 
 impl ProtectedState {
-    /// Reads the paths, which are relative to the project's folder. Error: they exceed the limits, or the work was
-    /// given up.
-    pub(crate) fn take(project: &Path, entries: &[String], until: &Until) -> Result<ProtectedState, Unread> {
-        let keys = Keys::random();
-        let held = Walk::new(project, keys, until).all(entries)?;
-        Ok(ProtectedState { entries: entries.to_vec(), held, keys })
+    /// Reads the paths, which are relative to the project's folder. An entry of `known` stays as it is there. Error: the
+    /// paths exceed the limits, or the work was given up.
+    pub(crate) fn take(
+        project: &Path,
+        entries: &[String],
+        known: Option<&ProtectedState>,
+        until: &Until,
+    ) -> Result<ProtectedState, Unread> {
+        let keys = known.map_or_else(Keys::random, |known| known.keys);
+        let mut walk = Walk::new(project, keys, until);
+        let mut held = BTreeMap::new();
+        for entry in entries {
+            let paths = match known.and_then(|known| known.held.get(entry)) {
+                Some(paths) => paths.clone(),
+                None => walk.all(entry)?,
+            };
+            held.insert(entry.clone(), paths);
+        }
+        Ok(ProtectedState { held, keys })
     }
 
-    /// The state as text, for a later run: the keys, and a line for each path. Paths are in hex.
+    /// Adds the entries of another state with the same keys.
+    pub(crate) fn join(&mut self, other: &ProtectedState) {
+        self.held.extend(other.held.iter().map(|(entry, paths)| (entry.clone(), paths.clone())));
+    }
+
+    /// The state as text, for a later run: the keys, and for each entry a line of its own and one for each path. Paths
+    /// are in hex.
     pub(super) fn record(&self) -> String {
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let Keys([a, b, c, d]) = self.keys;
         let mut text = format!("{a:x} {b:x} {c:x} {d:x}\n");
-        for (path, held) in &self.held {
-            let held = match held {
-                Held::File { permissions, size, digest: Some([one, two]) } => {
-                    format!("file {permissions:x} {size:x} {one:x} {two:x}")
-                }
-                Held::File { permissions, size, digest: None } => format!("file {permissions:x} {size:x}"),
-                Held::Link(target) => format!("link {}", hex(target.as_bytes())),
-                Held::Folder => "folder".to_owned(),
-                Held::Other => "other".to_owned(),
-            };
-            let _ = writeln!(text, "{} {held}", hex(path.as_os_str().as_bytes()));
+        for (entry, paths) in &self.held {
+            let _ = writeln!(text, "entry {}", hex(entry.as_bytes()));
+            for (path, held) in paths {
+                let _ = writeln!(text, "{} {}", hex(path.as_os_str().as_bytes()), held.record());
+            }
         }
         text
     }
 
     /// Reads a state from text. `None`: the text is not such a record.
-    pub(super) fn parse(entries: &[String], text: &str) -> Option<ProtectedState> {
-        let number = |text: &str| u64::from_str_radix(text, 16).ok();
-        let bytes = |text: &str| -> Option<Vec<u8>> {
-            let pair = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
-            (0..text.len()).step_by(2).map(pair).collect()
-        };
+    pub(super) fn parse(text: &str) -> Option<ProtectedState> {
         let mut lines = text.lines();
         let keys: Vec<u64> = lines.next()?.split(' ').map(number).collect::<Option<_>>()?;
-        let mut held = BTreeMap::new();
+        let keys = Keys(keys.try_into().ok()?);
+        let (mut held, mut paths) = (BTreeMap::new(), None::<&mut HeldPaths>);
         for line in lines {
-            let words: Vec<&str> = line.split(' ').collect();
-            let one = match words[1..] {
-                ["file", permissions, size, ref digest @ ..] => Held::File {
-                    permissions: u32::try_from(number(permissions)?).ok()?,
-                    size: number(size)?,
-                    digest: match digest {
-                        [one, two] => Some([number(one)?, number(two)?]),
-                        _ => None,
-                    },
-                },
-                ["link", target] => Held::Link(OsString::from_vec(bytes(target)?)),
-                ["folder"] => Held::Folder,
-                ["other"] => Held::Other,
-                _ => return None,
-            };
-            held.insert(PathBuf::from(OsString::from_vec(bytes(words[0])?)), one);
+            let (path, rest) = line.split_once(' ')?;
+            if path == "entry" {
+                paths = Some(held.entry(String::from_utf8(bytes(rest)?).ok()?).or_default());
+            } else {
+                paths.as_mut()?.insert(PathBuf::from(OsString::from_vec(bytes(path)?)), Held::parse(rest)?);
+            }
         }
-        Some(ProtectedState { entries: entries.to_vec(), held, keys: Keys(keys.try_into().ok()?) })
+        Some(ProtectedState { held, keys })
     }
 
-    /// The protected paths that only links lead to: relative to the project's folder if inside, otherwise absolute.
+    /// The protected files and folders that only links lead to: relative to the project's folder if inside, otherwise
+    /// absolute.
     pub(crate) fn behind_links(&self) -> impl Iterator<Item = String> {
-        let is_new = |path: &&PathBuf| !self.entries.iter().any(|entry| path.starts_with(entry));
-        self.held.keys().filter(is_new).map(|path| path.to_string_lossy().into_owned())
+        let is_new = |path: &Path| !self.held.keys().any(|entry| path.starts_with(entry));
+        let all = self.held.values().flatten();
+        all.filter(move |(path, held)| !matches!(held, Held::Link { .. }) && is_new(path))
+            .map(|(path, _)| path.to_string_lossy().into_owned())
     }
 
     /// The changed paths, in order, relative to the project's folder.
     pub(crate) fn differences(&self, project: &Path, until: &Until) -> Vec<String> {
-        let mut now = BTreeMap::new();
-        for entry in &self.entries {
-            let mut walk = Walk::new(project, self.keys, until);
-            match walk.all(std::slice::from_ref(entry)) {
-                Ok(held) => now.extend(held),
+        let mut differing = BTreeSet::new();
+        for (entry, before) in &self.held {
+            let Ok(now) = Walk::new(project, self.keys, until).all(entry) else {
                 // The entry was below the limits before, so it changed. Nobody sees a result that was given up.
-                Err(Unread::TooLarge | Unread::GivenUp) => return vec![entry.clone()],
-            }
+                return vec![entry.clone()];
+            };
+            differing.extend(before.iter().filter(|(path, held)| now.get(*path) != Some(held)).map(|(p, _)| p.clone()));
+            differing.extend(now.into_keys().filter(|path| !before.contains_key(path)));
         }
-        let mut differing: Vec<&PathBuf> =
-            self.held.iter().filter(|(p, held)| now.get(*p) != Some(held)).map(|(p, _)| p).collect();
-        differing.extend(now.keys().filter(|path| !self.held.contains_key(*path)));
-        differing.sort_unstable();
         differing.into_iter().map(|path| path.to_string_lossy().into_owned()).collect()
     }
+}
+
+impl Held {
+    fn record(&self) -> String {
+        match self {
+            Held::File { permissions, size, digest: Some([one, two]) } => {
+                format!("file {permissions:x} {size:x} {one:x} {two:x}")
+            }
+            Held::File { permissions, size, digest: None } => format!("file {permissions:x} {size:x}"),
+            Held::Link { target, leads_to: Some(path) } => {
+                format!("link {} {}", hex(target.as_bytes()), hex(path.as_os_str().as_bytes()))
+            }
+            Held::Link { target, leads_to: None } => format!("link {}", hex(target.as_bytes())),
+            Held::Folder => "folder".to_owned(),
+            Held::Other => "other".to_owned(),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Held> {
+        let words: Vec<&str> = text.split(' ').collect();
+        let file = |permissions: &str, size: &str, digest| {
+            Some(Held::File { permissions: u32::try_from(number(permissions)?).ok()?, size: number(size)?, digest })
+        };
+        match words[..] {
+            ["file", permissions, size] => file(permissions, size, None),
+            ["file", permissions, size, one, two] => file(permissions, size, Some([number(one)?, number(two)?])),
+            ["link", target] => Some(Held::Link { target: OsString::from_vec(bytes(target)?), leads_to: None }),
+            ["link", target, path] => {
+                let leads_to = Some(PathBuf::from(OsString::from_vec(bytes(path)?)));
+                Some(Held::Link { target: OsString::from_vec(bytes(target)?), leads_to })
+            }
+            ["folder"] => Some(Held::Folder),
+            ["other"] => Some(Held::Other),
+            _ => None,
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let pair = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
+    (0..hex.len()).step_by(2).map(pair).collect()
+}
+
+fn number(hex: &str) -> Option<u64> {
+    u64::from_str_radix(hex, 16).ok()
 }
 
 struct Walk<'a> {
     project: &'a Path,
     keys: Keys,
     until: &'a Until,
-    held: BTreeMap<PathBuf, Held>,
+    /// The paths of the current entry.
+    held: HeldPaths,
+    /// The paths of all entries, because entries may overlap.
+    seen: HeldPaths,
     /// Folders that links lead to, not yet walked.
     linked: Vec<PathBuf>,
     files: usize,
@@ -184,26 +239,33 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(project: &'a Path, keys: Keys, until: &'a Until) -> Walk<'a> {
-        Walk { project, keys, until, held: BTreeMap::new(), linked: Vec::new(), files: 0, folders: 0, bytes: 0 }
+        let (held, seen) = (HeldPaths::new(), HeldPaths::new());
+        Walk { project, keys, until, held, seen, linked: Vec::new(), files: 0, folders: 0, bytes: 0 }
     }
 
-    fn all(&mut self, entries: &[String]) -> Result<BTreeMap<PathBuf, Held>, Unread> {
-        for entry in entries {
-            self.entry(Path::new(entry))?;
-        }
+    /// The paths that an entry protects.
+    fn all(&mut self, entry: &str) -> Result<HeldPaths, Unread> {
+        self.entry(Path::new(entry))?;
         while let Some(folder) = self.linked.pop() {
             self.folder(folder)?;
         }
         Ok(std::mem::take(&mut self.held))
     }
 
-    /// Adds one protected path. Each folder of the path must be a real folder.
+    /// Adds one protected path. Of a folder behind a link on the way, only the rest of the path counts.
     fn entry(&mut self, entry: &Path) -> Result<(), Unread> {
         let mut path = PathBuf::new();
-        for component in entry.components().filter(|component| *component != Component::CurDir) {
+        let mut rest = entry.components();
+        while let Some(component) = rest.next() {
+            if component == Component::CurDir {
+                continue;
+            }
             path.push(component);
             let Ok(metadata) = fs::symlink_metadata(self.project.join(&path)) else { return Ok(()) };
-            if !metadata.is_dir() {
+            if metadata.is_symlink() && rest.clone().next().is_some() {
+                let Some(target) = self.link(path)? else { return Ok(()) };
+                path = target;
+            } else if !metadata.is_dir() {
                 return self.add(path, &metadata);
             }
         }
@@ -217,7 +279,9 @@ impl<'a> Walk<'a> {
             if self.held.contains_key(&folder) || OWN.iter().any(|own| folder == Path::new(own)) {
                 continue;
             }
-            self.folders += 1;
+            if self.seen.insert(folder.clone(), Held::Folder).is_none() {
+                self.folders += 1;
+            }
             if self.folders > FILES {
                 return Err(Unread::TooLarge);
             }
@@ -237,38 +301,63 @@ impl<'a> Walk<'a> {
     }
 
     fn add(&mut self, path: PathBuf, metadata: &Metadata) -> Result<(), Unread> {
+        let kind = metadata.file_type();
+        if kind.is_symlink() {
+            let at = self.project.join(&path);
+            return self.link(path)?.map_or(Ok(()), |target| self.follow(&at, target));
+        }
         if self.held.contains_key(&path) {
             return Ok(());
         }
-        let kind = metadata.file_type();
-        let absolute = self.project.join(&path);
-        self.count(if kind.is_file() { metadata.size() } else { 0 })?;
-        let held = if kind.is_symlink() {
-            Held::Link(fs::read_link(&absolute).unwrap_or_default().into())
-        } else if kind.is_file() {
-            let permissions = metadata.mode() & 0o7777;
-            Held::File { permissions, size: metadata.size(), digest: self.digest(&absolute, metadata.size()) }
-        } else {
-            Held::Other
+        let held = match self.seen.get(&path) {
+            Some(held) => held.clone(),
+            None => {
+                self.count(if kind.is_file() { metadata.size() } else { 0 })?;
+                self.read(&self.project.join(&path), metadata)
+            }
         };
-        let is_link = matches!(held, Held::Link(_));
+        self.keep(path, held);
+        Ok(())
+    }
+
+    fn read(&self, file: &Path, metadata: &Metadata) -> Held {
+        if !metadata.is_file() {
+            return Held::Other;
+        }
+        let (permissions, size) = (metadata.mode() & 0o7777, metadata.size());
+        Held::File { permissions, size, digest: self.digest(file, size) }
+    }
+
+    fn keep(&mut self, path: PathBuf, held: Held) {
+        self.seen.insert(path.clone(), held.clone());
         self.held.insert(path, held);
-        if is_link { self.follow(&absolute) } else { Ok(()) }
+    }
+
+    /// Adds a link alone. Returns what it leads to.
+    fn link(&mut self, path: PathBuf) -> Result<Option<PathBuf>, Unread> {
+        let at = self.project.join(&path);
+        let inside = |path: PathBuf| path.strip_prefix(self.project).map(Path::to_owned).unwrap_or(path);
+        let leads_to = at.canonicalize().ok().map(inside);
+        if !self.seen.contains_key(&path) {
+            self.count(0)?;
+        }
+        let target = fs::read_link(&at).unwrap_or_default().into();
+        self.keep(path, Held::Link { target, leads_to: leads_to.clone() });
+        Ok(leads_to)
     }
 
     /// Adds what a link leads to. Walks a folder later, so that the depth of links costs no stack.
-    fn follow(&mut self, link: &Path) -> Result<(), Unread> {
-        let Ok(target) = link.canonicalize() else { return Ok(()) };
-        if link.parent().and_then(|folder| folder.canonicalize().ok()).is_some_and(|at| at.starts_with(&target)) {
+    fn follow(&mut self, link: &Path, target: PathBuf) -> Result<(), Unread> {
+        let absolute = self.project.join(&target);
+        if link.parent().and_then(|folder| folder.canonicalize().ok()).is_some_and(|at| at.starts_with(&absolute)) {
             return Ok(());
         }
-        let path = target.strip_prefix(self.project).map(Path::to_owned).unwrap_or_else(|_| target.clone());
-        match fs::symlink_metadata(&target) {
+        match fs::symlink_metadata(&absolute) {
             Ok(metadata) if metadata.is_dir() => {
-                self.linked.push(path);
+                self.linked.push(target);
                 Ok(())
             }
-            Ok(metadata) => self.add(path, &metadata),
+            Ok(metadata) => self.add(target, &metadata),
             Err(_) => Ok(()),
         }
     }
@@ -323,6 +412,10 @@ mod tests {
         Until::deadline(Instant::now() + Duration::from_secs(60))
     }
 
+    fn take(project: &Path, entries: &[String], until: &Until) -> Result<ProtectedState, Unread> {
+        ProtectedState::take(project, entries, None, until)
+    }
+
     fn project() -> TempDir {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("tests/deep")).unwrap();
@@ -337,7 +430,7 @@ mod tests {
     fn after(change: impl FnOnce(&Path)) -> Vec<String> {
         let folder = project();
         let entries = ["tests/".to_owned(), "Makefile".to_owned(), "absent".to_owned()];
-        let before = ProtectedState::take(folder.path(), &entries, &soon()).unwrap();
+        let before = take(folder.path(), &entries, &soon()).unwrap();
         change(folder.path());
         before.differences(folder.path(), &soon())
     }
@@ -387,7 +480,7 @@ mod tests {
         // A link to a folder around it protects nothing else.
         let folder = project();
         symlink("..", folder.path().join("tests/up")).unwrap();
-        let before = ProtectedState::take(folder.path(), &["tests/".to_owned()], &soon()).unwrap();
+        let before = take(folder.path(), &["tests/".to_owned()], &soon()).unwrap();
         fs::write(folder.path().join("free"), "changed").unwrap();
         assert_eq!(before.differences(folder.path(), &soon()), [""; 0]);
     }
@@ -402,24 +495,77 @@ mod tests {
         symlink("../tests/deep", at.join("checks/deep")).unwrap();
         symlink(&shared, at.join("checks/run.sh")).unwrap();
         symlink("loop", at.join("checks/loop")).unwrap();
-        let take = || ProtectedState::take(&at, &["checks/".to_owned()], &soon()).unwrap();
-        let before = take();
+        let take_checks = || take(&at, &["checks/".to_owned()], &soon()).unwrap();
+        let before = take_checks();
         assert_eq!(before.differences(&at, &soon()), [""; 0]);
         let behind: Vec<String> = before.behind_links().collect();
         assert_eq!(behind, [shared.to_str().unwrap(), "tests/deep", "tests/deep/b"]);
         fs::write(&shared, "exit 0").unwrap();
         assert_eq!(before.differences(&at, &soon()), [shared.to_str().unwrap()]);
-        let before = take();
+        let before = take_checks();
         fs::write(at.join("tests/deep/b"), "TWO").unwrap();
         assert_eq!(before.differences(&at, &soon()), ["tests/deep/b"]);
+    }
+
+    #[test]
+    fn a_link_on_the_way_to_the_target_counts() {
+        let folder = project();
+        let at = folder.path().canonicalize().unwrap();
+        symlink("tests/a", at.join("way")).unwrap();
+        symlink("../way", at.join("tests/link")).unwrap();
+        symlink("../nowhere", at.join("tests/open")).unwrap();
+        let before = take(&at, &["tests/".to_owned()], &soon()).unwrap();
+        assert_eq!(before.differences(&at, &soon()), [""; 0]);
+        // Both targets are protected already and stay as they are.
+        fs::remove_file(at.join("way")).unwrap();
+        symlink("tests/deep/b", at.join("way")).unwrap();
+        assert_eq!(before.differences(&at, &soon()), ["tests/link"]);
+        fs::write(at.join("nowhere"), "").unwrap();
+        assert_eq!(before.differences(&at, &soon()), ["nowhere", "tests/link", "tests/open"]);
+    }
+
+    #[test]
+    fn behind_a_link_to_a_folder_only_the_rest_of_the_path_counts() {
+        let folder = project();
+        let at = folder.path().canonicalize().unwrap();
+        symlink("tests", at.join("checks")).unwrap();
+        let before = take(&at, &["checks/deep/".to_owned()], &soon()).unwrap();
+        assert_eq!(before.behind_links().collect::<Vec<_>>(), ["tests/deep", "tests/deep/b"]);
+        fs::write(at.join("tests/a"), "free").unwrap();
+        assert_eq!(before.differences(&at, &soon()), [""; 0]);
+        fs::write(at.join("tests/deep/b"), "TWO").unwrap();
+        assert_eq!(before.differences(&at, &soon()), ["tests/deep/b"]);
+        fs::remove_file(at.join("checks")).unwrap();
+        symlink(".", at.join("checks")).unwrap();
+        assert_eq!(before.differences(&at, &soon()), ["checks", "tests/deep", "tests/deep/b"]);
+    }
+
+    #[test]
+    fn entries_that_overlap_count_once_and_known_ones_stay_as_they_were() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(at.join("many/deep")).unwrap();
+        (0..FILES - 10).for_each(|n| drop(File::create(at.join("many/deep").join(n.to_string())).unwrap()));
+        let mut entries = vec!["many/".to_owned(), "many/deep/".to_owned()];
+        let known = take(&at, &entries, &soon()).unwrap();
+        fs::write(at.join("many/deep/0"), "changed").unwrap();
+        entries = vec!["many/deep/".to_owned(), "more".to_owned()];
+        let state = ProtectedState::take(&at, &entries, Some(&known), &soon()).unwrap();
+        assert_eq!(state.differences(&at, &soon()), ["many/deep/0"]);
+        fs::write(at.join("more"), "").unwrap();
+        assert_eq!(state.differences(&at, &soon()), ["many/deep/0", "more"]);
+        fs::write(at.join("many/outside"), "").unwrap();
+        assert_eq!(state.differences(&at, &soon()), ["many/deep/0", "more"]);
     }
 
     #[test]
     fn protection_of_the_whole_project_excludes_folders_that_change_by_themselves() {
         let folder = project();
         fs::create_dir(folder.path().join(".spektacular")).unwrap();
-        let before = ProtectedState::take(folder.path(), &["./".to_owned()], &soon()).unwrap();
+        fs::create_dir(folder.path().join(".git")).unwrap();
+        let before = take(folder.path(), &["./".to_owned()], &soon()).unwrap();
         fs::write(folder.path().join(".spektacular/plan.md"), "").unwrap();
+        fs::write(folder.path().join(".git/index"), "").unwrap();
         assert_eq!(before.differences(folder.path(), &soon()), [""; 0]);
         fs::write(folder.path().join("free"), "changed").unwrap();
         assert_eq!(before.differences(folder.path(), &soon()), ["free"]);
@@ -432,13 +578,20 @@ mod tests {
         fs::create_dir(&many).unwrap();
         (0..FILES).for_each(|n| drop(File::create(many.join(n.to_string())).unwrap()));
         let entries = ["many/".to_owned()];
-        let before = ProtectedState::take(folder.path(), &entries, &soon()).unwrap();
+        let before = take(folder.path(), &entries, &soon()).unwrap();
         File::create(many.join("one more")).unwrap();
         assert_eq!(before.differences(folder.path(), &soon()), ["many/"]);
-        assert_eq!(ProtectedState::take(folder.path(), &entries, &soon()).err(), Some(Unread::TooLarge));
+        assert_eq!(take(folder.path(), &entries, &soon()).err(), Some(Unread::TooLarge));
+        fs::create_dir(folder.path().join("deep")).unwrap();
+        (0..FILES).for_each(|n| fs::create_dir(folder.path().join("deep").join(n.to_string())).unwrap());
+        assert_eq!(
+            take(folder.path(), &["deep/".to_owned()], &soon()).err(),
+            Some(Unread::TooLarge),
+            "folders count too"
+        );
         // A sparse file is not read.
         File::create(folder.path().join("large")).unwrap().set_len(65 << 20).unwrap();
-        assert_eq!(ProtectedState::take(folder.path(), &["large".to_owned()], &soon()).err(), Some(Unread::TooLarge));
+        assert_eq!(take(folder.path(), &["large".to_owned()], &soon()).err(), Some(Unread::TooLarge));
     }
 
     #[test]
@@ -449,14 +602,21 @@ mod tests {
         fs::write(odd, "odd").unwrap();
         symlink("../Makefile", folder.path().join("tests/link")).unwrap();
         let entries = ["tests/".to_owned()];
-        let before = ProtectedState::take(folder.path(), &entries, &soon()).unwrap();
-        let later = ProtectedState::parse(&entries, &before.record()).unwrap();
+        let before = take(folder.path(), &entries, &soon()).unwrap();
+        let later = ProtectedState::parse(&before.record()).unwrap();
         assert_eq!(later.record(), before.record());
         assert_eq!(later.differences(folder.path(), &soon()), [""; 0]);
         fs::write(folder.path().join("tests/a"), "ONE").unwrap();
         assert_eq!(later.differences(folder.path(), &soon()), ["tests/a"]);
-        for text in ["", "1 2 3", "1 2 3 4\nzz folder", "1 2 3 4\n61 what", "1 2 3 x\n"] {
-            assert!(ProtectedState::parse(&entries, text).is_none(), "{text}");
+        for text in [
+            "",
+            "1 2 3",
+            "1 2 3 4\n61 folder",
+            "1 2 3 4\nentry 61\nzz folder",
+            "1 2 3 4\nentry 61\n61 what",
+            "1 2 3 x\n",
+        ] {
+            assert!(ProtectedState::parse(text).is_none(), "{text}");
         }
     }
 
@@ -465,7 +625,7 @@ mod tests {
         let folder = project();
         let entries = ["./".to_owned()];
         let over = Until::deadline(Instant::now());
-        assert_eq!(ProtectedState::take(folder.path(), &entries, &over).err(), Some(Unread::GivenUp));
+        assert_eq!(take(folder.path(), &entries, &over).err(), Some(Unread::GivenUp));
     }
 
     #[test]

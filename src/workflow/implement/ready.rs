@@ -69,7 +69,7 @@ impl Target {
     }
 }
 
-/// The maximum size of the commands in the question for consent, in bytes.
+/// The maximum size of all commands together in the question for consent, in bytes.
 const CONSENT_BYTES: usize = 64 << 10;
 /// The room in its frame for everything else, in bytes.
 const FRAME_ROOM: usize = 8 << 10;
@@ -168,7 +168,7 @@ impl ReadyPlan {
         let unfit = |failure| Box::new(Unfit { failure, tasks, violations: Vec::new() });
         if let Some(phase) = plan.phases.iter().filter(|phase| !phase.is_done()).find(|phase| {
             let paths: Vec<String> = phase.protect.iter().map(|entry| entry.path.clone()).collect();
-            matches!(ProtectedState::take(project.folder(), &paths, until), Err(Unread::TooLarge))
+            matches!(ProtectedState::take(project.folder(), &paths, None, until), Err(Unread::TooLarge))
         }) {
             return Err(unfit(too_large(phase)));
         }
@@ -183,15 +183,17 @@ impl ReadyPlan {
         self.options.commit.then(|| commit::look(self.project.folder()))
     }
 
-    /// The changes of earlier attempts at the first open phase.
+    /// The changes of earlier attempts and of passed phases.
     fn earlier(&self, before: &Option<BaselineResult>) -> attempted::EarlierWork {
-        let phase = self.plan.first_open().filter(|phase| phase.state.is_some());
-        let record = phase.and_then(|phase| Attempted::load(&self.project, &self.path.folder, phase.number));
+        let record = Attempted::load(&self.project, &self.path.folder);
         let Some((record, Ok(Some(tree)))) = record.zip(before.as_ref()) else {
             return attempted::EarlierWork::default();
         };
         let until = Until::deadline(Instant::now() + DIGEST_LIMIT);
-        Seen::of(tree, self.project.folder(), &until).map(|seen| record.share(&seen)).unwrap_or_default()
+        let open = self.plan.first_open().filter(|phase| phase.state.is_some()).map(|phase| phase.number);
+        let is_done = |number| self.plan.phases.iter().any(|phase| phase.number == number && phase.is_done());
+        let seen = Seen::of(tree, self.project.folder(), &until);
+        seen.map(|seen| record.earlier_work(&seen, open, is_done)).unwrap_or_default()
     }
 
     /// Prepares the commits. `before`: the state of the work tree.
@@ -252,6 +254,7 @@ impl ReadyPlan {
                 || matches!(redactor.redact_action(text), Cow::Owned(_))
         });
         let phase = hidden.map(|(phase, _)| phase.clone());
+        let bytes: usize = commands.iter().map(|(_, text)| text.len()).sum();
         let detail = listed(commands);
         // A secret of several lines may span two commands.
         let whole = || matches!(redactor.redact_action(&detail), Cow::Owned(_)).then(|| self.target.clone());
@@ -261,7 +264,7 @@ impl ReadyPlan {
                  value into a variable of the environment."
             ));
         }
-        if detail.len() > CONSENT_BYTES || encoded_bytes(&detail) + FRAME_ROOM > frame_bytes {
+        if bytes > CONSENT_BYTES || encoded_bytes(&detail) + FRAME_ROOM > frame_bytes {
             return refused(format!(
                 "The commands of {} are too long to be shown in one question: shorten them, or raise max_frame_bytes; \
                  at most {} KiB can be shown.",

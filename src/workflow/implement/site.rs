@@ -56,7 +56,8 @@ pub(super) struct Site<'r, 'o, 'p> {
     pub(super) accounts: Vec<Account>,
     pub(super) steps: Vec<PlanStatus>,
     conversation: Conversation,
-    /// The contents of the phase's protected paths before its first attempt.
+    /// The contents of the phase's protected paths before its first attempt, or of those of all phases before the final
+    /// check. `None`: nothing is protected, or no phase runs.
     protected: Option<Arc<ProtectedState>>,
     /// The record of the phase's changes. `None`: git is missing, or no phase runs.
     attempted: Option<Attempted>,
@@ -108,16 +109,29 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
         self.phase(index).protect.iter().map(|entry| entry.path.clone()).collect()
     }
 
-    /// Records these protected paths. `index`: the phase that protects too much, if they exceed the limits.
-    fn protect(&mut self, paths: Vec<String>, index: usize) -> Result<(), Stop> {
-        let project = self.ready.project.folder().to_owned();
-        let take = move |until: &Until| ProtectedState::take(&project, &paths, until);
+    /// Reads the protected paths of a phase. Those that `known` holds stay as they are there.
+    fn protected_paths(&mut self, index: usize, known: Option<Arc<ProtectedState>>) -> Result<ProtectedState, Stop> {
+        let (project, paths) = (self.ready.project.folder().to_owned(), self.guarded(index));
+        let take = move |until: &Until| ProtectedState::take(&project, &paths, known.as_deref(), until);
         match self.wait(READ_LIMIT, take)?.unwrap_or(Err(Unread::GivenUp)) {
-            Ok(state) => self.protected = Some(Arc::new(state)),
-            Err(Unread::TooLarge) => return Err(too_large(self.phase(index)).into()),
-            Err(Unread::GivenUp) => return Err(no_thread().into()),
+            Ok(state) => Ok(state),
+            Err(Unread::TooLarge) => Err(too_large(self.phase(index)).into()),
+            Err(Unread::GivenUp) => Err(no_thread().into()),
         }
-        Ok(())
+    }
+
+    /// The place of the record of a phase's protected paths.
+    fn kept_state(&self, index: usize) -> Option<KeptState> {
+        KeptState::of(self.ready.project.folder(), &self.ready.path.folder, self.phase(index).number)
+    }
+
+    /// Records the state of a phase's protected paths for later runs.
+    fn keep(&mut self, index: usize, state: &ProtectedState) {
+        if self.kept_state(index).is_none_or(|record| record.store(state).is_err()) {
+            let text = "The state of the protected files could not be stored: a later run compares with what it finds. \
+                        It belongs below XDG_STATE_HOME, or ~/.local/state.";
+            self.outer.warn(Warning::Unverified, text);
+        }
     }
 
     /// Restores plan.md if somebody changed it.
@@ -170,8 +184,12 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
         let left = self.left()?;
         let seen = self.outer.errand(left, Seen::look(&self.ready.project))?.flatten();
         let (phase, folder) = (self.phase(index), &self.ready.path.folder);
-        let earlier = phase.state.as_ref().and_then(|_| Attempted::load(&self.ready.project, folder, phase.number));
-        self.attempted = seen.map(|seen| Attempted::begin(phase.number, &seen, earlier.as_ref()));
+        // A phase without a state line begins anew, whatever an earlier run recorded about it.
+        let begun = phase.state.is_some() || self.attempted.is_some();
+        let is_known = |record: &Attempted| begun || !record.is_of(phase.number);
+        let earlier = Attempted::load(&self.ready.project, folder).filter(is_known);
+        let commits = self.commits.is_some();
+        self.attempted = seen.map(|seen| Attempted::begin(phase.number, commits, &seen, earlier.as_ref()));
         if let Some(record) = &self.attempted {
             record.store(&self.ready.project, folder);
         }
@@ -232,7 +250,7 @@ fn not_committed(phase: &str, files: &[PathBuf]) -> String {
     let names: Vec<String> = files.iter().take(NAMED).map(|file| shown(file)).collect();
     let more = files.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{phase}: not committed, because they had other changes: {}{more}", names.join(", "))
+    format!("{phase}: not committed, because they had changed before: {}{more}", names.join(", "))
 }
 
 /// A path of spektacular's own in the project.
@@ -251,26 +269,31 @@ impl World for Site<'_, '_, '_> {
     fn begin(&mut self, index: usize) -> Result<(), Stop> {
         self.began = Some(self.outer.elapsed());
         self.record_changes(index)?;
-        let (paths, number) = (self.guarded(index), self.phase(index).number);
-        let record = KeptState::of(self.ready.project.folder(), &self.ready.path.folder).filter(|_| !paths.is_empty());
-        let begun = self.phase(index).state.is_some();
-        if let Some(state) = record.as_ref().filter(|_| begun).and_then(|record| record.load(number, &paths)) {
-            self.protected = Some(Arc::new(state));
+        let after_final_check = self.protected.take();
+        if self.guarded(index).is_empty() {
             return Ok(());
         }
-        self.protect(paths.clone(), index)?;
-        if let (Some(record), Some(state)) = (record, &self.protected)
-            && record.store(number, &paths, state).is_err()
-        {
-            let text = "The state of the protected files could not be stored: a later run compares with what it finds";
-            self.outer.warn(Warning::Unverified, text.to_owned());
-        }
+        let begun = self.phase(index).state.is_some();
+        let earlier = || self.kept_state(index).filter(|_| begun)?.load().map(Arc::new);
+        let known = after_final_check.or_else(earlier);
+        let state = self.protected_paths(index, known)?;
+        self.keep(index, &state);
+        self.protected = Some(Arc::new(state));
         Ok(())
     }
 
     fn begin_final(&mut self) -> Result<(), Stop> {
-        let paths = (0..self.ready.plan.phases.len()).flat_map(|index| self.guarded(index)).collect();
-        self.protect(paths, 0)
+        let mut all = None::<Arc<ProtectedState>>;
+        for index in 0..self.ready.plan.phases.len() {
+            if self.guarded(index).is_empty() {
+                continue;
+            }
+            let mut state = self.protected_paths(index, all.clone())?;
+            all.iter().for_each(|all| state.join(all));
+            all = Some(Arc::new(state));
+        }
+        self.protected = all;
+        Ok(())
     }
 
     fn end(&mut self, index: usize) {
@@ -286,14 +309,13 @@ impl World for Site<'_, '_, '_> {
             self.outer.money_left()?;
         }
         self.restore()?;
+        if mark == Mark::Reopened && !self.guarded(at.phase).is_empty() {
+            let state = self.protected_paths(at.phase, self.protected.clone())?;
+            self.keep(at.phase, &state);
+        }
         self.plan.mark(self.phase(at.phase).number, at.number, mark)?;
         if mark == Mark::Passed {
-            let record = KeptState::of(self.ready.project.folder(), &self.ready.path.folder);
-            record.iter().for_each(KeptState::forget);
-            if self.attempted.take().is_some() {
-                // An empty record is about no phase.
-                Attempted::default().store(&self.ready.project, &self.ready.path.folder);
-            }
+            self.kept_state(at.phase).iter().for_each(KeptState::forget);
         }
         Ok(())
     }
@@ -407,11 +429,23 @@ impl World for Site<'_, '_, '_> {
         let Some(commits) = self.commits.take() else { return Ok(()) };
         let done = self.commit_with(&commits, index);
         self.commits = Some(commits);
+        if done.is_ok() {
+            self.attempted = None;
+            // An empty record is about no phase.
+            Attempted::default().store(&self.ready.project, &self.ready.path.folder);
+        }
         done
     }
 }
 
 impl Site<'_, '_, '_> {
+    /// Makes the commit of a phase that passed in an earlier run, if it is missing.
+    pub(super) fn commit_due(&mut self) -> Result<(), Stop> {
+        let due = self.commits.as_ref().and_then(Commits::due);
+        let index = due.and_then(|due| self.ready.plan.phases.iter().position(|phase| phase.number == due));
+        index.map_or(Ok(()), |index| self.commit(index))
+    }
+
     /// Runs a step of a commit, with the time limit of a command. Returns its output too.
     fn git(&mut self, commits: &Commits, step: GitStep, arguments: &[String; 3]) -> Result<(StepEnd, String), Stop> {
         let (sender, output) = bounded(1);
@@ -426,7 +460,7 @@ impl Site<'_, '_, '_> {
         let phase = self.phase(index);
         let refused = |why: &str| {
             let message = format!(
-                "git refused the commit of {}, which has passed: {why}. Commit it by hand, then run the same command to continue.",
+                "git refused the commit of {}, which has passed: {why}. Run the same command to make the commit and continue, or commit by hand first.",
                 phase.id()
             );
             Failure::new(Code::CommitFailed, message)

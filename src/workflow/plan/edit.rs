@@ -8,7 +8,6 @@ use crate::workflow::markdown::{TextLine, ends_section, lines, title};
 use crate::workflow::violation::Violations;
 use std::ops::Range;
 
-/// A change of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanChange {
     /// Sets the state line of the phase with this number.

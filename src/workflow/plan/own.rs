@@ -25,7 +25,6 @@ impl State {
     /// Every state.
     pub const ALL: [State; 3] = [State::InProgress, State::Passed, State::Failed];
 
-    /// The state as one word.
     pub fn word(self) -> &'static str {
         match self {
             State::InProgress => "in_progress",
@@ -38,7 +37,6 @@ impl State {
 /// The state line of a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateLine {
-    /// The state.
     pub state: State,
     /// The number of attempts so far.
     pub attempts: u32,

@@ -3,12 +3,10 @@
 use super::own::{State, StateLine};
 use crate::workflow::markdown::{TextLine, requirement, task_id};
 
-/// A phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanPhase {
     /// The number, 1 to 999.
     pub number: u16,
-    /// The title.
     pub title: String,
     /// The line of its heading, from 1.
     pub line: usize,
@@ -26,7 +24,6 @@ pub struct PlanPhase {
     pub text: String,
 }
 
-/// A task of a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// The two numbers of the id: `T1.2` is (1, 2).

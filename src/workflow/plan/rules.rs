@@ -12,7 +12,6 @@ use std::ops::Range;
 /// A plan with its violations so far.
 #[derive(Debug)]
 pub struct Checked {
-    /// The plan.
     pub plan: WorkPlan,
     /// The text. Empty if the file is not UTF-8 or is too large.
     pub text: String,

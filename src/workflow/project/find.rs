@@ -16,14 +16,12 @@ use std::path::{Path, PathBuf};
 pub enum Argument {
     /// A path: it contains a `/` or ends in `.md`.
     Path(PathBuf),
-    /// A name.
     Name(Slug),
 }
 
 /// The paths of a plan, relative to the project's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanPath {
-    /// The plan's folder.
     pub folder: PathBuf,
     /// The plan's main file.
     pub file: PathBuf,
@@ -39,7 +37,7 @@ impl Argument {
         let name = text.to_str().and_then(Slug::parse).map(Argument::Name);
         name.ok_or_else(|| {
             let message = format!(
-                "{what} must be a path with a `/` or `.md` in it, or a name of up to 50 lower-case letters, digits and `-`."
+                "{what} must be a path with a `/` or `.md` in it, or a name of up to 50 lower-case letters, digits, `_` and `-`."
             );
             Failure::refused_for(RefusalReason::Invalid, message)
         })
@@ -47,7 +45,6 @@ impl Argument {
 }
 
 impl PlanPath {
-    /// The plan in this folder.
     pub fn in_folder(folder: PathBuf) -> PlanPath {
         PlanPath { file: folder.join(PLAN_FILES[0]), folder }
     }

@@ -16,7 +16,6 @@ use std::path::{Component, Path};
 pub enum Entry {
     /// A regular file.
     File,
-    /// A folder.
     Folder,
     /// A symbolic link to anything.
     Link,

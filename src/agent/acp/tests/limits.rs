@@ -1,10 +1,13 @@
 //! The limits of what an agent can make the driver keep or say.
 
-use super::{failure, hear, in_a_turn};
+use super::{failure, hear, in_a_turn, initialized, started};
 use crate::agent::acp::Acp;
 use crate::agent::acp::profile::{GEMINI, OPENCODE};
-use crate::agent::{AgentEvent, Driver, Reply, Turn};
+use crate::agent::{AgentEvent, Base, Driver, Reply, Turn};
+use crate::protocol::failure::Code;
 use crate::protocol::question::Kind;
+use crate::protocol::request::{Options, Settings};
+use crate::protocol::words::OnUnsupported;
 use serde_json::{Value, json};
 
 #[test]
@@ -85,4 +88,79 @@ fn a_command_whose_input_is_lost_can_only_be_denied() {
     };
     assert!(asked(60 << 10));
     assert!(!asked(70 << 10));
+}
+
+/// OpenCode's session with this model, which offers these.
+fn session(model: &str, offered: &[&str]) -> Value {
+    let options: Vec<Value> = offered.iter().map(|value| json!({"value": value})).collect();
+    let option = json!({"id": "model", "category": "model", "currentValue": model, "options": options});
+    json!({"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s", "configOptions": [option]}})
+}
+
+#[test]
+fn no_prompt_goes_to_a_model_that_nobody_chose() {
+    let free = &["opencode/big-pickle", "opencode/heron-free"][..];
+    let more = &["opencode/big-pickle", "openai/gpt-5"][..];
+    for (named, model, offered, is_sent) in [
+        (None, "opencode/big-pickle", free, false),
+        (None, "opencode/heron-free", free, false),
+        (None, "opencode/big-pickle", more, false),
+        (None, "anthropic/claude", &[], false),
+        (None, "openai/gpt-5", more, true),
+        (None, "opencode/claude", more, true),
+        (Some("opencode/big-pickle"), "opencode/big-pickle", free, true),
+    ] {
+        let options = Options { model: named.map(str::to_owned), ..Options::default() };
+        let mut driver = started(&OPENCODE, options);
+        hear(&mut driver, &initialized(&json!({})));
+        let (sent, events) = hear(&mut driver, &session(model, offered));
+        assert_eq!(failure(&events), (!is_sent).then_some(Code::AuthRequired), "{model} {offered:?}");
+        assert_eq!(sent.is_empty(), !is_sent, "{model} {offered:?}");
+    }
+}
+
+#[test]
+fn a_budget_of_opencode_needs_the_reports_of_each_call_of_the_model() {
+    for (is_wish, reports, is_sent) in [(false, false, false), (false, true, true), (true, false, true)] {
+        let mut driver = Acp::new(Base::command("agent"), &OPENCODE);
+        let on_unsupported = is_wish.then_some(OnUnsupported::Warn);
+        let options = Options { max_cost_usd: Some(1.0), on_unsupported, ..Options::default() };
+        let settings = options.resolve("Go on".into(), "agent".into(), "/p".into());
+        let launch = driver.launch(&settings, &mut Turn::default()).unwrap();
+        let plugin = launch.files.iter().find(|file| file.name == "plugin/spektacular.js").unwrap();
+        assert_eq!(plugin.text.contains("PRICED = true"), !is_wish, "{}", plugin.text);
+        if reports {
+            hear(&mut driver, &json!({"jsonrpc": "2.0", "method": "_spektacular/ready", "params": {}}));
+        }
+        hear(&mut driver, &initialized(&json!({})));
+        let (sent, events) = hear(&mut driver, &session("stub/model", &["stub/model"]));
+        assert_eq!(failure(&events), (!is_sent).then_some(Code::InvalidRequest));
+        assert_eq!(sent.is_empty(), !is_sent);
+    }
+    assert!(
+        Acp::new(Base::command("agent"), &OPENCODE).launch(&plain(), &mut Turn::default()).unwrap().files.is_empty()
+    );
+}
+
+fn plain() -> Settings {
+    Options::default().resolve("Go on".into(), "agent".into(), "/p".into())
+}
+
+#[test]
+fn each_report_counts_once_with_all_its_tokens() {
+    let mut driver = in_a_turn(&OPENCODE);
+    hear(&mut driver, &json!({"jsonrpc": "2.0", "method": "_spektacular/ready", "params": {}}));
+    let tokens = json!({"input": 100, "output": 10, "reasoning": 5, "cache": {"read": 30, "write": 2}});
+    let step = |id: &str| {
+        let params = json!({"id": id, "tokens": tokens, "cost": 0.5});
+        json!({"jsonrpc": "2.0", "method": "_spektacular/step", "params": params})
+    };
+    let (_, first) = hear(&mut driver, &step("a"));
+    assert!(matches!(first[..], [AgentEvent::ModelCalled, AgentEvent::Usage(_)]), "{first:?}");
+    let (_, again) = hear(&mut driver, &step("a"));
+    assert!(again.is_empty(), "{again:?}");
+    let (_, second) = hear(&mut driver, &step("b"));
+    let [AgentEvent::ModelCalled, AgentEvent::Usage(used)] = &second[..] else { panic!("{second:?}") };
+    assert_eq!((used.input_tokens, used.output_tokens, used.cached_input_tokens), (Some(264), Some(30), Some(60)));
+    assert_eq!(used.cost_usd, Some(1.0));
 }

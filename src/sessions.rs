@@ -1,5 +1,5 @@
-//! The last sessions of each agent in a directory, for `--continue` and `sessions`: one small file per agent. For a
-//! directory with a `.spektacular`, the files are there, where git ignores them. For other directories, they are in the
+//! The last sessions, for `--continue` and `sessions`: one small file per agent in a directory, and one per agent and
+//! document of a workflow. For a directory with a `.spektacular`, the files are there, where git ignores them. For other directories, they are in the
 //! user's state folder, so that a run leaves nothing in a directory outside projects.
 
 use crate::agent::registry::Layers;
@@ -8,6 +8,7 @@ use crate::io::files::{OpenFolder, state_folder};
 use crate::protocol::ids::SessionId;
 use crate::protocol::limits;
 use crate::protocol::request::Options;
+use crate::protocol::words::WorkflowKind;
 use crate::protocol::workflow::HOME;
 use rustix::fs::OFlags;
 use std::ffi::OsString;
@@ -33,18 +34,18 @@ const LOCK_LIMIT: Duration = Duration::from_secs(1);
 
 /// A session of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stored {
+pub(crate) struct Stored {
     /// The agent's id of the session.
-    pub(super) id: SessionId,
+    pub(crate) id: SessionId,
     /// The time when its last run ended, in seconds since 1970. 0: unknown.
-    pub(super) at: u64,
+    pub(crate) at: u64,
     /// The first words of that run's prompt, redacted. May be empty.
-    pub(super) words: String,
+    pub(crate) words: String,
 }
 
 impl Stored {
     /// A session whose run ends now. `words`: the first words of the prompt, redacted.
-    pub(super) fn now(id: &SessionId, words: &str) -> Stored {
+    pub(crate) fn now(id: &SessionId, words: &str) -> Stored {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
         let words = one_line(words).replace('\t', " ").trim().chars().take(WORDS).collect();
         Stored { id: id.clone(), at, words }
@@ -64,29 +65,33 @@ impl Stored {
     }
 }
 
-/// The place of the last session of one agent in one directory.
-pub(super) struct Last {
+/// The file with an agent's last sessions in a directory, or for a document.
+pub(crate) struct SessionFile {
     cwd: PathBuf,
-    agent: String,
+    name: String,
 }
 
-impl Last {
-    /// The place for the run that these options describe. `None`: the agent or the directory does not exist.
-    pub(super) fn of(layers: &Layers, options: Options) -> Option<Last> {
+impl SessionFile {
+    /// The file for the run that these options describe. `None`: the agent or the directory does not exist.
+    pub(crate) fn of_run(layers: &Layers, options: Options) -> Option<SessionFile> {
         let (options, agent) = layers.under(options);
         let agent = agent?;
         let cwd = Path::new(options.cwd.as_deref().unwrap_or(".")).canonicalize().ok()?;
-        // Agent names also come from a configuration, and this one becomes a file name.
-        let plain = agent.name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
-        plain.then(|| Last { cwd, agent: agent.name.clone() })
+        is_plain(&agent.name).then(|| SessionFile { cwd, name: agent.name.clone() })
     }
 
-    pub(super) fn id(&self) -> Option<SessionId> {
+    /// The file for a specification or a plan. `None`: the agent's name cannot be part of a file name.
+    pub(crate) fn of_document(project: &Path, kind: WorkflowKind, document: &str, agent: &str) -> Option<SessionFile> {
+        let name = format!("{}.{document}.{agent}", kind.word());
+        is_plain(agent).then(|| SessionFile { cwd: project.to_owned(), name })
+    }
+
+    pub(crate) fn id(&self) -> Option<SessionId> {
         self.all().into_iter().next().map(|stored| stored.id)
     }
 
     /// The sessions, newest first.
-    pub(super) fn all(&self) -> Vec<Stored> {
+    pub(crate) fn all(&self) -> Vec<Stored> {
         self.text().map(|text| text.lines().map_while(Stored::read).take(KEPT).collect()).unwrap_or_default()
     }
 
@@ -96,7 +101,7 @@ impl Last {
         for part in &parts {
             folder = folder.inner(part).ok()?;
         }
-        let file = folder.file(self.agent.as_ref(), OFlags::RDONLY, 0).ok()?;
+        let file = folder.file(self.name.as_ref(), OFlags::RDONLY, 0).ok()?;
         file.metadata().ok().filter(Metadata::is_file)?;
         let mut text = String::new();
         file.take(FILE_BYTES).read_to_string(&mut text).ok()?;
@@ -117,14 +122,14 @@ impl Last {
     }
 
     /// Whether the directory contains a file or folder named `.spektacular`.
-    pub(super) fn has_folder(&self) -> bool {
+    pub(crate) fn has_folder(&self) -> bool {
         self.cwd.join(HOME).symlink_metadata().is_ok()
     }
 
     /// Stores a session atomically, ahead of the earlier ones. Does nothing without a project and a home directory.
     /// Error: the file cannot be written. Symbolic links are not followed, because the directory may come from a
     /// stranger.
-    pub(super) fn keep(&self, stored: &Stored) -> io::Result<()> {
+    pub(crate) fn keep(&self, stored: &Stored) -> io::Result<()> {
         let Some((root, parts)) = self.place() else { return Ok(()) };
         // Other users must not read the words of a prompt.
         let existing = |made: io::Result<()>| made.or_else(|error| if root.is_dir() { Ok(()) } else { Err(error) });
@@ -142,18 +147,23 @@ impl Last {
         }
         let earlier = self.all().into_iter().filter(|other| other.id != stored.id);
         let lines: String = std::iter::once(stored.clone()).chain(earlier).take(KEPT).map(|one| one.line()).collect();
-        let new = OsString::from(format!("{}.{}.new", self.agent, std::process::id()));
-        folder.replace_unsynced(self.agent.as_ref(), &new, 0o600, lines.as_bytes())
+        let new = OsString::from(format!("{}.{}.new", self.name, std::process::id()));
+        folder.replace_unsynced(self.name.as_ref(), &new, 0o600, lines.as_bytes())
     }
 }
 
+/// Whether an agent's name can be part of a file name. It may come from a configuration.
+fn is_plain(agent: &str) -> bool {
+    agent.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+}
+
 /// The last sessions of all agents in a directory, with the names of their agents, the newest first.
-pub(super) fn newest<'a>(layers: &'a Layers, cwd: Option<&Path>) -> Vec<(&'a str, Stored)> {
+pub(crate) fn newest<'a>(layers: &'a Layers, cwd: Option<&Path>) -> Vec<(&'a str, Stored)> {
     let cwd = cwd.map(|path| path.to_string_lossy().into_owned());
     let mut found: Vec<(&str, Stored)> = Vec::new();
     for agent in layers.agents.iter() {
         let options = Options { agent: Some(agent.name.clone()), cwd: cwd.clone(), ..Options::default() };
-        let stored = Last::of(layers, options).map(|last| last.all()).unwrap_or_default();
+        let stored = SessionFile::of_run(layers, options).map(|last| last.all()).unwrap_or_default();
         found.extend(stored.into_iter().map(|stored| (agent.name.as_str(), stored)));
     }
     found.sort_by_key(|(_, stored)| std::cmp::Reverse(stored.at));
@@ -162,9 +172,9 @@ pub(super) fn newest<'a>(layers: &'a Layers, cwd: Option<&Path>) -> Vec<(&'a str
 
 /// The id of the session that `--continue` resumes. Error: the agent of these options has none in this directory, in
 /// words that name the agent which has one.
-pub(super) fn continued(layers: &Layers, options: Options) -> Result<SessionId, String> {
-    let last = Last::of(layers, options);
-    if let Some(id) = last.as_ref().and_then(Last::id) {
+pub(crate) fn continued(layers: &Layers, options: Options) -> Result<SessionId, String> {
+    let last = SessionFile::of_run(layers, options);
+    if let Some(id) = last.as_ref().and_then(SessionFile::id) {
         return Ok(id);
     }
     let other = last.as_ref().and_then(|last| newest(layers, Some(&last.cwd)).into_iter().next());
@@ -172,14 +182,27 @@ pub(super) fn continued(layers: &Layers, options: Options) -> Result<SessionId, 
         Some((agent, _)) => format!("The last session here is from {agent}: add --agent {agent}."),
         None => "Start one without --continue.".to_owned(),
     };
-    let agent = last.map_or_else(|| "the agent".to_owned(), |last| last.agent);
+    let agent = last.map_or_else(|| "the agent".to_owned(), |last| last.name);
     Err(format!("--continue: {agent} has no earlier session in this directory. {remedy}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Stored;
+    use super::{SessionFile, Stored};
     use crate::protocol::ids::SessionId;
+    use crate::protocol::words::WorkflowKind;
+    use std::path::Path;
+
+    #[test]
+    fn an_agent_whose_name_is_no_plain_word_has_no_file() {
+        let of = |agent| SessionFile::of_document(Path::new("/"), WorkflowKind::Spec, "a", agent);
+        for agent in ["claude", "my-Agent_2"] {
+            assert_eq!(of(agent).unwrap().name, format!("spec.a.{agent}"));
+        }
+        for agent in ["../a", "a/b", "a.b", "a b", "a\0", "ä"] {
+            assert!(of(agent).is_none(), "{agent:?}");
+        }
+    }
 
     #[test]
     fn a_line_is_an_id_a_time_and_words() {

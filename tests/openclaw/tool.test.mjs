@@ -1,92 +1,22 @@
-// The plugin with stand-ins for OpenClaw and spektacular. PLUGIN: the folder of the plugin.
+// The tool of the plugin between stand-ins.
 import assert from "node:assert/strict";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
-import { fileURLToPath, pathToFileURL } from "node:url";
-
-// OpenClaw: the plugin finds the package above its own folder, as a loaded plugin does.
-const root = mkdtempSync(join(tmpdir(), "plugin-"));
-after(() => rmSync(root, { recursive: true, force: true }));
-const sdk = join(root, "node_modules/openclaw");
-mkdirSync(sdk, { recursive: true });
-writeFileSync(
-  join(sdk, "package.json"),
-  JSON.stringify({ name: "openclaw", type: "module", exports: { "./plugin-sdk/*": "./sdk.js" } }),
-);
-const functions = [
-  "callGatewayTool",
-  "requestDeferredPluginToolApproval",
-  "resolveSecretRefValues",
-  "runAgentHarnessGatewayQuestion",
-];
-writeFileSync(
-  join(sdk, "sdk.js"),
-  functions.map((name) => `export const ${name} = (...args) => globalThis.openclaw.${name}(...args);`).join("\n"),
-);
-cpSync(process.env.PLUGIN, join(root, "plugin"), { recursive: true });
-const command = fileURLToPath(new URL("program.mjs", import.meta.url));
-const program = join(root, "program.mjs");
-cpSync(command, program);
-chmodSync(program, 0o755);
-const { default: plugin } = await import(pathToFileURL(join(root, "plugin/index.js")).href);
-
-// The gateway has variables that no agent may have.
-process.env.OPENCLAW_GATEWAY_TOKEN = "made-up";
-
-/** The plugin as OpenClaw has it after `register`. */
-function registered(config = {}) {
-  const warnings = [];
-  const found = { warnings };
-  plugin.register({
-    pluginConfig: { command: program, ...config },
-    logger: { warn: (text) => warnings.push(text) },
-    registerTool: (factory, options) => Object.assign(found, { factory, options }),
-    registerCliBackend: (backend) => Object.assign(found, { backend }),
-  });
-  return found;
-}
-
-/** Runs the tool with these steps of the program. */
-async function runTool(steps, { config, sessionKey = "chat-1", signal, params = {}, onUpdate } = {}) {
-  const tool = registered(config).factory({
-    sessionKey,
-    agentId: "main",
-    workspaceDir: root,
-    deliveryContext: { channel: "c", to: "t" },
-  });
-  return tool.execute("call-1", { prompt: JSON.stringify(steps), ...params }, signal, onUpdate);
-}
-
-const reported = (result) => JSON.parse(result.content[0].text.split("\n\nFiles:")[0]);
-let ids = 0;
-const asked = (fields) => ({
-  question_id: `q_${++ids}`,
-  purpose: "clarification",
-  kind: "text",
-  header: "Header",
-  text: "Well?",
-  attempt: 1,
-  timeout_s: 5,
-  required: true,
-  ...fields,
-});
-const options = (...labels) => labels.map((label) => ({ value: label.toLowerCase(), label }));
-const askAndWait = (question) => [{ frame: ["run.question", question] }, { wait: "run.input" }];
-
-/** Answers the question of the gateway like a user who gives these answers; undefined: the user skips it. */
-function userSays(answers) {
-  const requests = [];
-  globalThis.openclaw = {
-    runAgentHarnessGatewayQuestion: async (request) => {
-      requests.push(request);
-      const [{ id }] = request.questions;
-      return answers ? { status: "answered", answers: { answers: { [id]: answers } } } : { status: "cancelled" };
-    },
-  };
-  return requests;
-}
+import { test } from "node:test";
+import {
+  ALL,
+  askAndWait,
+  asked,
+  options,
+  permission,
+  plugin,
+  registered,
+  reported,
+  root,
+  runTool,
+  slowUser,
+  userSays,
+} from "./stand_ins.mjs";
 
 const KINDS = [
   // name, question, the user's answers, options in the chat, payload of run.input
@@ -164,32 +94,6 @@ test("own words beside options, several of them, and a bad answer with its error
   ]);
 });
 
-/** A user who answers when told to. `open`: the questions that wait, with the functions that answer them. */
-function slowUser() {
-  const user = { open: [], most: 0, arrived: [] };
-  globalThis.openclaw = {
-    runAgentHarnessGatewayQuestion: (request) =>
-      new Promise((done) => {
-        const entry = {
-          request,
-          answer: (text) => over({ status: "answered", answers: { answers: { [request.questions[0].id]: [text] } } }),
-        };
-        const over = (result) => {
-          user.open.splice(user.open.indexOf(entry), 1);
-          done(result);
-        };
-        request.signal.addEventListener("abort", () => over({ status: "cancelled" }));
-        user.open.push(entry);
-        user.arrived.splice(0).forEach((look) => look());
-      }),
-  };
-  user.until = async (count) => {
-    while (user.open.length < count) await new Promise((look) => user.arrived.push(look));
-    return user.open;
-  };
-  return user;
-}
-
 test("the questions of a group come one after the other", async () => {
   const user = slowUser();
   const group = [asked({ text: "First?" }), asked({ text: "Second?" })];
@@ -234,25 +138,95 @@ for (const resolution of ["withdrawn", "timeout"]) {
   });
 }
 
-test("a question that cannot be asked is declined, and the log says why", async () => {
-  globalThis.openclaw = { runAgentHarnessGatewayQuestion: async () => assert.fail("no chat") };
-  const found = registered();
-  const steps = askAndWait(asked({}));
-  const result = await found
-    .factory({ sessionKey: "s", workspaceDir: root })
-    .execute("c", { prompt: JSON.stringify(steps) });
-  assert.equal(reported(result).inputs[0].declined, true);
-  assert.deepEqual(found.warnings, ["spektacular: a question could not be asked: no chat"]);
+test("a question that cannot be asked is declined, a permission is denied, and the log says why", async () => {
+  globalThis.openclaw = {
+    runAgentHarnessGatewayQuestion: async () => assert.fail("no chat"),
+    requestDeferredPluginToolApproval: async () => assert.fail("no client"),
+  };
+  const warnings = [];
+  const steps = [...askAndWait(asked({})), ...askAndWait(permission({}, ...ALL)), ...askAndWait(asked({}))];
+  const { inputs } = reported(await runTool(steps, { warnings }));
+  assert.deepEqual(
+    inputs.map(({ value, declined }) => value ?? declined),
+    [true, "deny", true],
+  );
+  assert.deepEqual(
+    warnings,
+    ["no chat", "no client", "no chat"].map((why) => `spektacular: a question could not be asked: ${why}`),
+  );
 });
 
-const permission = (subject, ...values) =>
-  asked({
-    purpose: "permission",
-    kind: "select",
-    subject: { category: "execute", title: "Run x", detail: "x", locations: [], ...subject },
-    options: values.map((value) => ({ value, label: value === "allow_always" ? "Allow x for this run" : value })),
+test("a permission or a secret that is over is taken back, without an answer and without a warning", async () => {
+  const calls = [];
+  const waits = (signal) =>
+    new Promise((_, fail) => {
+      signal.addEventListener("abort", () => fail(new Error("aborted")));
+      waiting();
+    });
+  let waiting;
+  globalThis.openclaw = {
+    requestDeferredPluginToolApproval: ({ signal }) => waits(signal),
+    callGatewayTool: async (method, _, params, { signal } = {}) => {
+      calls.push([method, params.cancel]);
+      if (method === "question.waitAnswer") return waits(signal);
+    },
+  };
+  for (const question of [permission({}, ...ALL), asked({ kind: "secret" })]) {
+    const asking = new Promise((done) => (waiting = done));
+    const { question_id } = question;
+    const over = { kind: "question_resolved", text: "", question_id, resolution: "withdrawn" };
+    // The question is open before it is over.
+    const steps = [{ frame: ["run.question", question] }, { wait: "run.cancel" }, { frame: ["run.progress", over] }];
+    const controller = new AbortController();
+    const warnings = [];
+    const run = runTool(steps, { signal: controller.signal, warnings });
+    await asking;
+    controller.abort();
+    assert.deepEqual([reported(await run).inputs, warnings], [[], []]);
+  }
+  assert.deepEqual(calls, [
+    ["question.request", undefined],
+    ["question.waitAnswer", undefined],
+    ["question.resolve", true],
+    ["secrets.store.set", undefined],
+    ["secrets.store.delete", undefined],
+  ]);
+});
+
+test("a question of a program that dies is taken back", async () => {
+  const user = slowUser();
+  const run = runTool([{ pid: true }, { frame: ["run.question", asked({})] }, { forever: true }], {
+    onUpdate: ({ content: [{ text }] }) => (pid = Number(text)),
   });
-const ALL = ["allow_once", "allow_always", "deny"];
+  let pid;
+  await user.until(1);
+  process.kill(pid, "SIGKILL");
+  await assert.rejects(run, /^Error: agent_exited: .* ended without a result \(SIGKILL\)/);
+  assert.equal(user.open.length, 0, "the question is still shown");
+});
+
+test("the chat gets a question as a message where it needs one", async () => {
+  const sent = [];
+  globalThis.openclaw = {
+    runAgentHarnessGatewayQuestion: async ({ delivery }) => (
+      delivery.onBlockReply({ text: "Which?" }),
+      { status: "cancelled" }
+    ),
+  };
+  await runTool(askAndWait(asked({})), { delivery: { send: (message) => sent.push(message) } });
+  assert.deepEqual(sent, [{ text: "Which?" }]);
+});
+
+test("a numbered list has descriptions, and names the form of several answers", async () => {
+  const requests = userSays(["1"]);
+  const many = options("A", "B", "C", "D", "E");
+  many[0].description = "The first";
+  const question = asked({ kind: "select", multiple: true, header: undefined, options: many });
+  await runTool(askAndWait(question));
+  const [{ header, question: text }] = requests[0].questions;
+  const hint = "Answer with one or more of these, separated by commas.";
+  assert.deepEqual([header, text], ["Question", `Well?\n1. A - The first\n2. B\n3. C\n4. D\n5. E\n${hint}`]);
+});
 
 for (const [decision, value] of [
   ["allow-once", "allow_once"],
@@ -290,11 +264,16 @@ test("an approval shows hidden characters, and offers always only for what it sh
   assert.deepEqual(approval.allowedDecisions, ["allow-once", "deny"]);
   assert.ok(approval.title.length <= 80 && approval.description.length <= 512);
   assert.match(approval.description, /^echo aaa.*\[\d+ characters not shown\].*; rm -rf \/$/);
-  await runTool(askAndWait(permission({ title: "Run a\u202eb", detail: "a\u202eb\u0000\u001b[2J" }, ...ALL)));
+  const hidden = { title: "Run a\u202eb", detail: "a\u202eb\u0000\u001b[2J\u2028" };
+  await runTool(askAndWait({ ...permission(hidden, ...ALL), timeout_s: 900 }));
   assert.deepEqual(
     [approval.title, approval.description.split("\n")[0]],
-    ["Run a\\u{202e}b", "a\\u{202e}b\\u{0}\\u{1b}[2J"],
+    ["Run a\\u{202e}b", "a\\u{202e}b\\u{0}\\u{1b}[2J\\u{2028}"],
   );
+  assert.equal(approval.timeoutMs, 600_000, "OpenClaw refuses a longer one");
+  // The scope of "always" is a part of what must fit.
+  await runTool(askAndWait(permission({ title: "Run it", detail: "b".repeat(490) }, ...ALL)));
+  assert.deepEqual([approval.allowedDecisions, approval.description], [["allow-once", "deny"], "b".repeat(490)]);
 });
 
 for (const status of ["answered", "expired"]) {
@@ -315,7 +294,11 @@ for (const status of ["answered", "expired"]) {
       calls.map(([method]) => method),
       ["question.request", "question.waitAnswer", "secrets.store.set", "secrets.store.delete"],
     );
-    const [[, request, extra], , [, set], [, deleted]] = calls;
+    const [[, request, extra], , [, set, setExtra], [, deleted, deleteExtra]] = calls;
+    assert.deepEqual(
+      [setExtra, deleteExtra],
+      [extra, extra].map(({ signal, ...admin }) => admin),
+    );
     assert.ok(
       request.questions[0].isSecret && extra.scopes.includes("operator.admin") && extra.requireAgentRuntimeIdentity,
     );
@@ -324,12 +307,35 @@ for (const status of ["answered", "expired"]) {
   });
 }
 
+test("each secret has a name of its own, and is deleted even if it cannot be overwritten", async () => {
+  const names = [];
+  const deleted = [];
+  globalThis.openclaw = {
+    callGatewayTool: async (method, _, params) => {
+      if (method === "question.request") names.push(params.questions[0].secretStore.name);
+      if (method === "secrets.store.set") throw new Error("no");
+      if (method === "secrets.store.delete") deleted.push(params.name);
+      return { status: "answered" };
+    },
+    resolveSecretRefValues: async () => new Map([["key", "the value"]]),
+  };
+  const steps = [...askAndWait(asked({ kind: "secret" })), ...askAndWait(asked({ kind: "secret" }))];
+  const { inputs } = reported(await runTool(steps));
+  assert.deepEqual(
+    inputs.map(({ value }) => value),
+    ["the value", "the value"],
+  );
+  assert.equal(new Set(names).size, 2, `${names}`);
+  assert.deepEqual(deleted, names);
+});
+
 test("a result names the files and the session, and progress is reported", async () => {
   const updates = [];
   const progress = (payload) => ({ frame: ["run.progress", payload] });
   const steps = [
     progress({ kind: "text", text: "Hi", message_id: "m_1", done: true }),
     progress({ kind: "usage", text: "no" }),
+    progress({ kind: "tool", text: "Run x", call_id: "c_1", category: "execute", state: "started" }),
   ];
   const config = { agent: "codex", permissions: { read: "allow" }, questionTimeoutSeconds: 7 };
   const result = await runTool(steps, {
@@ -337,8 +343,11 @@ test("a result names the files and the session, and progress is reported", async
     params: { cwd: "sub", session_id: "s0" },
     onUpdate: (update) => updates.push(update.content[0].text),
   });
-  const { start, names } = reported(result);
-  assert.deepEqual(updates, ["Hi"]);
+  const { start, names, args } = reported(result);
+  assert.deepEqual(updates, ["Hi", "Run x"]);
+  assert.deepEqual(args, ["adhoc", "--output", "json", "--on-eof", "cancel"]);
+  assert.deepEqual(result.details.files, ["created a.txt"]);
+  assert.deepEqual([result.details.session_id, result.details.usage.output_tokens], ["s1", 5]);
   assert.match(result.content[0].text, /\n\nFiles:\ncreated a\.txt\n\nSession: s1 \(pass it as session_id/);
   assert.deepEqual([start.agent, start.cwd, start.session_id], ["codex", join(root, "sub"), "s0"]);
   assert.deepEqual(
@@ -348,20 +357,49 @@ test("a result names the files and the session, and progress is reported", async
   assert.ok(names.includes("PATH") && !names.includes("OPENCLAW_GATEWAY_TOKEN"));
 });
 
-test("an abort is a cancel, and then SIGTERM", { timeout: 60_000 }, async () => {
+test("a call names its agent, and cannot change the permissions", async () => {
+  const params = { agent: "gemini", permissions: "allow", timeout_s: 9, agent_args: ["x"] };
+  const { start } = reported(await runTool([], { config: { agent: "codex" }, params }));
+  assert.deepEqual([start.agent, start.timeout_s, start.question_timeout_s], ["gemini", 9, 900]);
+  assert.ok(!("permissions" in start) && !("agent_args" in start), JSON.stringify(start));
+  assert.equal(start.cwd, root);
+});
+
+test("a long list of files is cut", async () => {
+  const artifacts = Array.from({ length: 60 }, (_, at) => ({ path: `${at}.txt`, action: "created" }));
+  const payload = { text: "Done.", session_id: null, artifacts, usage: {}, duration_ms: 1 };
+  const result = await runTool([{ frame: ["run.completed", payload] }]);
+  assert.match(result.content[0].text, /^Done\.\n\nFiles:\ncreated 0\.txt\n[^]*created 49\.txt\n…$/);
+  assert.equal(result.details.files.length, 60);
+});
+
+test("an abort is a cancel, then SIGTERM, then SIGKILL", async () => {
+  const cancelled = { frame: ["run.cancelled", { session_id: "s9", artifacts: [], usage: {} }] };
+  const user = slowUser();
+  const controller = new AbortController();
+  const cases = [
+    [[{ wait: "run.cancel" }, cancelled], /^Error: cancelled: the run was stopped\.\nSession: s9 /],
+    [[{ deaf: true }, { forever: true }], /^Error: cancelled: the run was stopped\./],
+    [[{ closeStdin: true }, { deaf: true }, { forever: true }], /^Error: cancelled: the run was stopped\./],
+    [[{ dead: true }, { forever: true }], /^Error: agent_exited: .*\(SIGKILL\)/],
+  ];
+  const runs = cases.map(([steps, says], at) => {
+    // The question comes last, so that the program is as the case wants it.
+    const [last, ...before] = steps.toReversed();
+    const all = [...before.toReversed(), { frame: ["run.question", asked({})] }, last];
+    const ordered = at === 0 ? [{ frame: ["run.question", asked({})] }, ...steps] : all;
+    return assert.rejects(runTool(ordered, { signal: controller.signal, sessionKey: `chat-${at}` }), says);
+  });
+  await user.until(cases.length);
+  controller.abort();
+  assert.equal(user.open.length, 0, "a question is still shown");
+  await Promise.all(runs);
+});
+
+test("a call that is cancelled before it begins starts no task", async () => {
   const cancelled = { frame: ["run.cancelled", { session_id: null, artifacts: [], usage: {} }] };
-  for (const steps of [
-    [{ raw: "\n" }, { wait: "run.cancel" }, cancelled],
-    [{ deaf: true }, { forever: true }],
-  ]) {
-    const user = slowUser();
-    const controller = new AbortController();
-    const run = runTool([{ frame: ["run.question", asked({})] }, ...steps], { signal: controller.signal });
-    await user.until(1);
-    controller.abort();
-    await assert.rejects(run, /cancelled: the run was stopped/);
-    assert.equal(user.open.length, 0, "the question is still shown");
-  }
+  const steps = [{ wait: "run.cancel" }, cancelled];
+  await assert.rejects(runTool(steps, { signal: AbortSignal.abort() }), /^Error: cancelled: the run was stopped\.$/);
 });
 
 test("a failure has its code; a program that dies or is missing has a reason", async () => {
@@ -393,124 +431,14 @@ test("garbage and floods on stdout are skipped", async () => {
   const many = Array.from({ length: 2000 }, () => ({
     frame: ["run.progress", { kind: "text", text: "x".repeat(500), message_id: "m", done: false }],
   }));
-  const result = await runTool([
-    ...garbage.map((raw) => ({ raw })),
-    ...flood,
-    ...many,
-    ...askAndWait(question),
-    ...flood,
-  ]);
-  assert.deepEqual(reported(result).inputs, [{ question_id: question.question_id, value: "yes" }]);
-});
-
-// The backend
-
-/** Runs the backend with these steps. Returns its records and OpenClaw's events for them. */
-async function runBackend(steps, more = {}) {
-  const { backend } = registered();
-  const { execute } = await backend.prepareExecution();
-  const records = [];
-  const ctx = {
-    command: program,
-    args: [],
-    cwd: root,
-    env: process.env,
-    prompt: JSON.stringify(steps),
-    modelId: "claude",
-    useResume: false,
-    timeoutMs: 1000,
-    ...more,
-  };
-  for await (const record of execute(ctx)) records.push(record);
-  return { records, events: records.flatMap((record) => backend.parseJsonlEvent(JSON.stringify(record))) };
-}
-
-const inputsOf = ({ records }) => JSON.parse(records.at(-1).frame.payload.text).inputs;
-
-test("the backend streams text, tools and the session, and ends with a result", async () => {
-  const progress = (payload) => ({ frame: ["run.progress", payload] });
-  const text = (message_id, text, done) => progress({ kind: "text", message_id, text, done });
-  const tool = (state) => progress({ kind: "tool", call_id: "c_1", category: "execute", text: "Run x", state });
-  const steps = [
-    progress({ kind: "session", text: "", session_id: "s1", capabilities: { resume: true } }),
-    text("m_1", "Hel", false),
-    text("m_1", "lo", true),
-    tool("started"),
-    tool("denied"),
-    text("m_2", "Bye", true),
-  ];
-  const context = { prependContext: "Note.", appendContext: undefined };
-  const { records, events } = await runBackend(steps, {
-    modelId: "opencode:a/b:c",
-    useResume: true,
-    sessionId: "s0",
-    promptContext: context,
-  });
-  const { start, names } = JSON.parse(records.at(-1).frame.payload.text);
-  assert.ok(names.includes("PATH") && !names.includes("OPENCLAW_GATEWAY_TOKEN"));
-  assert.deepEqual(
-    [start.agent, start.model, start.session_id, start.progress, start.system_prompt],
-    ["opencode", "a/b:c", "s0", "full", "Note."],
-  );
-  assert.deepEqual(events.slice(0, -1), [
-    { kind: "sessionId", sessionId: "s1" },
-    { kind: "text", text: "Hel" },
-    { kind: "text", text: "lo" },
-    { kind: "toolStart", toolCallId: "c_1", name: "execute", args: { title: "Run x" } },
-    { kind: "toolResult", toolCallId: "c_1", name: "execute", isError: true, result: "denied" },
-    { kind: "text", text: "\n\nBye" },
-  ]);
-  const { usage, sessionId } = events.at(-1);
-  assert.deepEqual([usage, sessionId], [{ input: 3, output: 5, cacheRead: 7 }, "s1"]);
-  const failed = await runBackend([{ frame: ["run.failed", { code: "auth_required", message: "Log in." }] }]);
-  assert.deepEqual(
-    [failed.records.at(-1).is_error, failed.events],
-    [true, [{ kind: "result", errorText: "auth_required: Log in." }]],
-  );
-});
-
-test("the backend asks by OpenClaw's input request, one question at a time, and declines a secret", async () => {
-  const requests = [];
-  const requestUserInput = async (request) => (
-    requests.push(request),
-    { status: "answered", answers: { [request.questions[0].id]: ["B"] } }
-  );
-  const questions = [asked({ kind: "select", options: options("A", "B") }), asked({ kind: "secret" })];
-  const inputs = inputsOf(await runBackend(questions.flatMap(askAndWait), { requestUserInput }));
-  assert.deepEqual(
-    inputs.map(({ value, declined }) => [value, declined]),
-    [
-      ["B", undefined],
-      [undefined, true],
-    ],
-  );
-  assert.equal(requests.length, 1);
-});
-
-test("the backend's permissions: always is for this very action, and a changed action is denied", async () => {
-  const names = [];
-  const decide = (outcome) => ({
-    requestToolPermission: async (request) => (
-      names.push(request.toolName),
-      { ...outcome, updatedInput: { ...request.toolInput, ...outcome.changed } }
-    ),
-  });
-  const ask = async (subject, outcome) =>
-    inputsOf(await runBackend(askAndWait(permission(subject, ...ALL)), decide(outcome)))[0];
-  const allow = { behavior: "allow" };
-  assert.equal((await ask({ title: "Bash", detail: "rm a" }, allow)).value, "allow_once");
-  assert.equal((await ask({ title: "Bash", detail: "rm b" }, { ...allow, changed: { detail: "rm c" } })).value, "deny");
-  const denied = await ask({ title: "Run x", detail: "x" }, { behavior: "deny", message: "Not now." });
-  assert.deepEqual([denied.value, denied.message], ["deny", "Not now."]);
-  const long = `Run ${"a".repeat(100)}`;
-  await ask({ title: `${long}1`, detail: "" }, allow);
-  await ask({ title: `${long}2`, detail: "" }, allow);
-  assert.equal(new Set(names).size, names.length, `different actions share a name: ${names}`);
-  assert.equal(names[2], "execute: Run x");
-  assert.ok(
-    names.every((name) => name.length <= 55 && name !== "Bash" && name.startsWith("execute: ")),
-    `${names}`,
-  );
+  const steps = [...garbage.map((raw) => ({ raw })), ...flood, ...many, { textOf: 5 << 20 }, ...askAndWait(question)];
+  let updates = 0;
+  const result = await runTool([...steps, ...flood, { pad: 3 << 20 }], { onUpdate: () => updates++ });
+  const { inputs, start, pad } = reported(result);
+  assert.deepEqual(inputs, [{ question_id: question.question_id, value: "yes" }]);
+  assert.equal(updates, many.length, "a frame that is too long is no frame");
+  // A result may have 16 times the length of another frame.
+  assert.ok(pad.length === 3 << 20 && pad.length < 16 * start.max_frame_bytes);
 });
 
 test("the manifest declares what the plugin registers", () => {

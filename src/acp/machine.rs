@@ -1,0 +1,81 @@
+//! The machine as the door sees it.
+
+use super::door::World;
+use super::store::{self, Stored};
+use crate::base64;
+use crate::process::scratch::Scratch;
+use crate::process::tree::nonce;
+use std::fs;
+use std::path::Path;
+use std::time::SystemTime;
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+/// The answers that only the command can give.
+pub(crate) struct Known {
+    /// The reason why the agent cannot start, if it is known.
+    pub(crate) missing: Box<dyn Fn() -> Option<String>>,
+    /// The way to log in, if the agent is known not to be logged in.
+    pub(crate) login: Box<dyn Fn() -> Option<String>>,
+    /// Removes secrets from a text.
+    pub(crate) redact: Box<dyn Fn(&str) -> String>,
+}
+
+/// This machine.
+pub(crate) struct Machine {
+    known: Known,
+    /// The folder of the images, once there is one. Dropping it removes the images.
+    images: Option<Scratch>,
+    written: u64,
+}
+
+impl Machine {
+    pub(crate) fn new(known: Known) -> Machine {
+        Machine { known, images: None, written: 0 }
+    }
+}
+
+impl World for Machine {
+    fn id(&mut self) -> String {
+        nonce()
+    }
+
+    fn is_folder(&self, path: &str) -> bool {
+        Path::new(path).is_dir()
+    }
+
+    fn missing(&self) -> Option<String> {
+        (self.known.missing)()
+    }
+
+    fn login(&self) -> Option<String> {
+        (self.known.login)()
+    }
+
+    fn image(&mut self, data: &str) -> Option<String> {
+        let bytes = base64::decode(data)?;
+        if self.images.is_none() {
+            self.images = Scratch::new();
+        }
+        self.written += 1;
+        let path = self.images.as_ref()?.path().join(self.written.to_string());
+        fs::write(&path, bytes).ok()?;
+        path.into_os_string().into_string().ok()
+    }
+
+    fn remove(&mut self, path: &str) {
+        let _ = fs::remove_file(path);
+    }
+
+    fn stored(&self) -> Vec<Stored> {
+        store::all()
+    }
+
+    fn store(&mut self, session: &Stored) {
+        let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]Z");
+        let updated = OffsetDateTime::from(SystemTime::now()).format(format).unwrap_or_default();
+        let session = Stored { title: (self.known.redact)(&session.title), updated, ..session.clone() };
+        // A session that cannot be stored can be used, but not resumed.
+        let _ = store::store(&session);
+    }
+}

@@ -1,0 +1,311 @@
+//! The client's requests and notifications.
+
+use super::content::Content;
+use super::door::{Client, Door};
+use super::refusal::{INVALID_REQUEST, Refusal};
+use super::session::{Place, Prompt, Session};
+use super::store::Stored;
+use super::{PARAMETERS_BYTES, PROMPTS_WAITING, PROTOCOL_VERSION, SESSIONS};
+use crate::agent::json::{Elements, Object, Raw};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// The number of sessions in a page of a list.
+const PAGE: usize = 50;
+/// The only way to log in.
+const LOGIN: &str = "agent";
+/// The clients whose forms take two to four options, by a part of their names.
+const NARROW: [&str; 2] = ["acpx", "openclaw"];
+
+type Answer = Result<(), Refusal>;
+
+/// A parameter that must be there.
+fn required<'a, T>(value: Option<T>, field: &str, expected: &str) -> Result<T, Refusal> {
+    value.ok_or_else(|| Refusal::parameter(field, expected))
+}
+
+impl Door {
+    /// Answers a request, at once or later. Error: the request is refused.
+    pub(super) fn request(&mut self, id: &str, method: &str, params: Option<&Object<'_>>) -> Answer {
+        let empty = Object::parse("{}");
+        let params = params.or(empty.as_ref()).ok_or_else(Refusal::unknown_method)?;
+        if !self.desk.client.initialized && method != "initialize" {
+            return Err(Refusal::new(INVALID_REQUEST, "Send initialize first."));
+        }
+        let result = match method {
+            "initialize" => self.initialize(params)?,
+            "authenticate" => self.authenticate(params)?,
+            "session/new" => self.create(params)?,
+            "session/resume" => self.resume(params)?,
+            "session/list" => self.list(params)?,
+            "session/close" => self.close_session(params)?,
+            "session/set_mode" => self.set_mode(params)?,
+            "session/set_config_option" => self.set_option(params)?,
+            "session/prompt" => return self.prompt(id, params),
+            _ => return Err(Refusal::unknown_method()),
+        };
+        // An update may precede its response, but a session must be known before.
+        self.desk.result(id, &result);
+        Ok(())
+    }
+
+    pub(super) fn notification(&mut self, method: &str, params: Option<&Object<'_>>) {
+        let Some(params) = params else { return };
+        match method {
+            "session/cancel" => {
+                let session = params.str("sessionId").and_then(|id| self.sessions.get_mut(&*id));
+                session.into_iter().for_each(|session| session.cancel(&mut self.desk));
+            }
+            "$/cancel_request" => {
+                let Some(id) = params.raw("requestId") else { return };
+                let desk = &mut self.desk;
+                self.sessions.values_mut().any(|session| session.cancel_prompt(id.get(), desk));
+            }
+            _ => {}
+        }
+    }
+
+    fn initialize(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+        required(params.count("protocolVersion"), "protocolVersion", "a number")?;
+        let able = params.object("clientCapabilities");
+        let has = |path: [&str; 2]| {
+            let outer = able.as_ref().and_then(|able| able.object(path[0]));
+            outer.is_some_and(|outer| outer.object(path[1]).is_some())
+        };
+        let name = params.object("clientInfo").and_then(|info| info.string("name")).unwrap_or_default().to_lowercase();
+        self.desk.client = Client {
+            initialized: true,
+            forms: has(["elicitation", "form"]),
+            notices: has(["session", "notices"]),
+            narrow: NARROW.iter().any(|known| name.contains(known)),
+        };
+        let facts = &self.desk.facts;
+        let mut sessions = json!({"list": {}, "close": {}, "additionalDirectories": {}});
+        if facts.resume {
+            sessions["resume"] = json!({});
+        }
+        let login = json!([{"id": LOGIN, "name": format!("Log in to {}", facts.display_name),
+            "description": "spektacular keeps no credentials: log in with the agent's own program."}]);
+        Ok(json!({
+            "protocolVersion": PROTOCOL_VERSION,
+            "agentInfo": {"name": "spektacular", "title": format!("{} (spektacular)", facts.display_name),
+                "version": env!("CARGO_PKG_VERSION")},
+            "authMethods": if facts.login { login } else { json!([]) },
+            "agentCapabilities": {
+                "loadSession": false,
+                "promptCapabilities": {"image": facts.images, "audio": false, "embeddedContext": true},
+                "mcpCapabilities": {"http": facts.http, "sse": facts.sse},
+                "sessionCapabilities": sessions,
+            },
+        }))
+    }
+
+    fn authenticate(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+        let facts = &self.desk.facts;
+        let known = params.is("methodId", LOGIN) && facts.login;
+        required(known.then_some(()), "methodId", "one of the authMethods of initialize")?;
+        match self.desk.world.login() {
+            Some(how) => Err(Refusal::login(&facts.display_name, &how)),
+            None => Ok(json!({})),
+        }
+    }
+
+    fn create(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+        let place = self.place(params, true)?;
+        self.has_room()?;
+        if let Some(why) = self.desk.world.missing() {
+            return Err(Refusal::internal("agent_not_found", &why));
+        }
+        let id = format!("sess_{}", self.desk.world.id());
+        let session = Session::new(id.clone(), place);
+        let mut result = self.described(&session);
+        result["sessionId"] = json!(id);
+        self.sessions.insert(id, session);
+        Ok(result)
+    }
+
+    fn resume(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+        let id = required(params.string("sessionId"), "sessionId", "a string")?;
+        let place = self.place(params, false)?;
+        if let Some(session) = self.sessions.get(&id) {
+            return Ok(self.described(session));
+        }
+        let found = self.desk.world.stored().into_iter().find(|stored| stored.id == id);
+        let stored = found.filter(|_| self.desk.facts.resume).ok_or_else(Refusal::unknown_session)?;
+        if stored.agent != self.desk.facts.agent {
+            return Err(Refusal::other_agent(&stored.agent));
+        }
+        self.has_room()?;
+        let session = Session::resumed(stored, place);
+        let result = self.described(&session);
+        self.sessions.insert(id, session);
+        Ok(result)
+    }
+
+    fn has_room(&self) -> Answer {
+        if self.sessions.len() < SESSIONS {
+            return Ok(());
+        }
+        let message = format!("{SESSIONS} sessions are open: close one with session/close.");
+        Err(Refusal::internal("resource_exhausted", &message))
+    }
+
+    /// The modes and options of a session.
+    fn described(&self, session: &Session) -> Value {
+        let facts = &self.desk.facts;
+        json!({"modes": session.chosen.modes(facts), "configOptions": session.chosen.options(facts)})
+    }
+
+    /// The parameters that session/new and session/resume share.
+    fn place(&self, params: &Object<'_>, servers_required: bool) -> Result<Place, Refusal> {
+        let folder = |path: String| {
+            let fits = Path::new(&path).is_absolute() && self.desk.world.is_folder(&path);
+            fits.then_some(path)
+        };
+        let cwd = params.string("cwd").and_then(folder);
+        let cwd = required(cwd, "cwd", "the absolute path of an existing directory")?;
+        let dirs = params.array("additionalDirectories").map(|path| path.string().and_then(folder));
+        let dirs: Option<Vec<String>> = dirs.collect();
+        let add_dirs = required(dirs, "additionalDirectories", "a list of absolute paths of existing directories")?;
+        let list = params.list("mcpServers");
+        if list.is_none() && (servers_required || params.raw("mcpServers").is_some()) {
+            return Err(Refusal::parameter("mcpServers", "a list"));
+        }
+        let size = params.raw("mcpServers").map_or(0, |raw| raw.get().len());
+        if cwd.len() + size + add_dirs.iter().map(String::len).sum::<usize>() > PARAMETERS_BYTES {
+            let limit = PARAMETERS_BYTES >> 10;
+            return Err(Refusal::parameter("mcpServers", &format!("at most {limit} KiB, with the directories")));
+        }
+        Ok(Place { servers: self.servers(list)?, cwd, add_dirs })
+    }
+
+    /// The MCP servers of the client, as run.start takes them.
+    fn servers(&self, list: Option<Elements<'_>>) -> Result<Vec<Value>, Refusal> {
+        let read = |(at, raw): (usize, Raw<'_>)| {
+            let wrong = |expected: &str| Refusal::parameter(&format!("mcpServers[{at}]"), expected);
+            let server = raw.object().ok_or_else(|| wrong("an object"))?;
+            let name = server.string("name").ok_or_else(|| wrong("a server with `name`"))?;
+            let facts = &self.desk.facts;
+            let transport = match server.string("type").as_deref() {
+                Some("http") if facts.http => "http",
+                Some("sse") if facts.sse => "sse",
+                Some("http" | "sse") => return Err(wrong("of a type that mcpCapabilities names, or stdio")),
+                None | Some("stdio") => {
+                    let command = server.string("command").ok_or_else(|| wrong("a server with `command`"))?;
+                    let args: Option<Vec<String>> = server.array("args").map(Raw::string).collect();
+                    let args = args.ok_or_else(|| wrong("a server whose `args` is a list of strings"))?;
+                    let env = pairs(&server, "env").ok_or_else(|| wrong("a server whose `env` is a list"))?;
+                    return Ok(json!({"name": name, "command": command, "args": args, "env": env}));
+                }
+                Some(_) => return Err(wrong("of type stdio, http or sse")),
+            };
+            let url = server.string("url").ok_or_else(|| wrong("a server with `url`"))?;
+            let headers = pairs(&server, "headers").ok_or_else(|| wrong("a server whose `headers` is a list"))?;
+            Ok(json!({"name": name, "url": url, "headers": headers, "transport": transport}))
+        };
+        list.into_iter().flatten().enumerate().map(read).collect()
+    }
+
+    fn list(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+        let cursor = match params.raw("cursor") {
+            None => 0,
+            Some(raw) => {
+                required(raw.str().and_then(|at| at.parse().ok()), "cursor", "a nextCursor of an earlier list")?
+            }
+        };
+        let agent = &self.desk.facts.agent;
+        let mut found = self.desk.world.stored();
+        let open = self.sessions.values().map(|session| session.listed(agent));
+        let open: Vec<Stored> = open.filter(|open| found.iter().all(|stored| stored.id != open.id)).collect();
+        found.extend(open);
+        let cwd = params.string("cwd");
+        found.retain(|stored| stored.agent == *agent && cwd.as_ref().is_none_or(|cwd| *cwd == stored.cwd));
+        let info = |stored: &Stored| {
+            let mut info = json!({"sessionId": stored.id, "cwd": stored.cwd});
+            for (name, text) in [("title", &stored.title), ("updatedAt", &stored.updated)] {
+                if !text.is_empty() {
+                    info[name] = json!(text);
+                }
+            }
+            info
+        };
+        let page: Vec<Value> = found.iter().skip(cursor).take(PAGE).map(info).collect();
+        let next = cursor.saturating_add(PAGE);
+        let mut result = json!({"sessions": page});
+        if next < found.len() {
+            result["nextCursor"] = json!(next.to_string());
+        }
+        Ok(result)
+    }
+
+    fn close_session(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+        let id = required(params.string("sessionId"), "sessionId", "a string")?;
+        let mut session = self.sessions.remove(&id).ok_or_else(Refusal::unknown_session)?;
+        session.close(&mut self.desk);
+        Ok(json!({}))
+    }
+
+    fn session(&mut self, params: &Object<'_>) -> Result<&mut Session, Refusal> {
+        let id = required(params.str("sessionId"), "sessionId", "a string")?;
+        self.sessions.get_mut(&*id).ok_or_else(Refusal::unknown_session)
+    }
+
+    fn set_mode(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+        let mode = required(params.string("modeId"), "modeId", "a string")?;
+        let facts = self.desk.facts.clone();
+        let session = self.session(params)?;
+        let mut chosen = session.chosen.clone();
+        chosen.set_mode(&mode, &facts)?;
+        let update = json!({"sessionUpdate": "config_option_update", "configOptions": chosen.options(&facts)});
+        session.change(chosen);
+        self.tell_session(params, &update);
+        Ok(json!({}))
+    }
+
+    fn set_option(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+        let option = required(params.string("configId"), "configId", "a string")?;
+        let value = required(params.string("value"), "value", "a string")?;
+        let facts = self.desk.facts.clone();
+        let session = self.session(params)?;
+        let mut chosen = session.chosen.clone();
+        chosen.set(&option, &value, &facts)?;
+        let options = chosen.options(&facts);
+        let mode = json!({"sessionUpdate": "current_mode_update", "currentModeId": chosen.policy(&facts)});
+        let is_other_mode = chosen.policy(&facts) != session.chosen.policy(&facts);
+        session.change(chosen);
+        if is_other_mode {
+            self.tell_session(params, &mode);
+        }
+        Ok(json!({"configOptions": options}))
+    }
+
+    fn tell_session(&mut self, params: &Object<'_>, update: &Value) {
+        let id = params.string("sessionId").unwrap_or_default();
+        self.desk.update(&id, update);
+    }
+
+    fn prompt(&mut self, id: &str, params: &Object<'_>) -> Answer {
+        let waiting = self.session(params)?.prompts_waiting();
+        let blocks = required(params.list("prompt"), "prompt", "a list of content blocks")?;
+        let size = params.raw("prompt").map_or(0, |raw| raw.get().len());
+        if waiting >= PROMPTS_WAITING || !self.desk.has_room(size) {
+            let message = "Too many prompts wait: send the next one when a turn is over.";
+            return Err(Refusal::internal("prompt_refused", message));
+        }
+        let Content { text, images } = Content::read(blocks, &self.desk.facts, self.desk.world.as_mut())?;
+        let session_id = params.string("sessionId").unwrap_or_default();
+        if let Some(session) = self.sessions.get_mut(&session_id) {
+            session.prompt(Prompt { id: id.to_owned(), text, images }, &mut self.desk);
+        }
+        Ok(())
+    }
+}
+
+/// A list of `{name, value}` as an object. `None`: it is not such a list.
+fn pairs(object: &Object<'_>, field: &str) -> Option<Map<String, Value>> {
+    let pair = |raw: Raw<'_>| {
+        let pair = raw.object()?;
+        Some((pair.string("name")?, json!(pair.string("value")?)))
+    };
+    object.array(field).map(pair).collect()
+}

@@ -1,0 +1,78 @@
+//! `spektacular acp`: any agent of ours as an agent of the Agent Client Protocol, version 1, for editors and other
+//! clients. `reference.md` describes the mapping in both directions.
+//!
+//! ```text
+//! client's lines ─┐                ┌── pure ──┐   ┌─ lines for the client
+//! frames of runs ─┼─► serve: loop ─►│ Door     │──►┤  lines for a run
+//! ends of runs ───┘                └──────────┘   └─ start a run, end a run
+//! ```
+//!
+//! The translator is an orchestrator like any other: each session has a child, `spektacular adhoc --output json`, which
+//! holds its conversation. So a crash or a stall of one session touches no other, and nothing here knows an agent. The
+//! child cancels its run at the end of its stdin, so that no way in which this process can end leaves an agent behind.
+//!
+//! [`Door`] holds the sessions and has no clock, thread or channel; a [`World`] answers its questions about the disk.
+
+mod content;
+mod door;
+mod machine;
+mod methods;
+mod questions;
+mod refusal;
+mod runs;
+pub(crate) mod serve;
+mod session;
+mod settings;
+mod store;
+mod updates;
+
+pub(crate) use door::Door;
+pub(crate) use machine::{Known, Machine};
+
+use serde_json::Value;
+
+/// The protocol version that this side speaks.
+const PROTOCOL_VERSION: u64 = 1;
+/// The maximum number of open sessions.
+const SESSIONS: usize = 32;
+/// The maximum number of children, including those that are ending.
+const CHILDREN: usize = 2 * SESSIONS;
+/// The maximum number of prompts that wait in a session.
+const PROMPTS_WAITING: usize = 32;
+/// The maximum size of all waiting prompts together, in bytes.
+const WAITING_BYTES: usize = 64 << 20;
+/// The maximum size of the parameters of a session that are kept, in bytes.
+const PARAMETERS_BYTES: usize = 256 << 10;
+
+/// The facts about the agent of this process.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    /// The agent's name in the configuration.
+    pub(crate) agent: String,
+    /// The agent's name for people.
+    pub(crate) display_name: String,
+    /// Whether the agent takes images.
+    pub(crate) images: bool,
+    /// Whether the agent reaches MCP servers over HTTP.
+    pub(crate) http: bool,
+    /// Whether the agent reaches MCP servers over SSE.
+    pub(crate) sse: bool,
+    /// Whether a conversation with the agent is possible. If not, a session has one turn.
+    pub(crate) conversation: bool,
+    /// Whether the agent can resume a session. Some agents tell only once they run.
+    pub(crate) resume: bool,
+    /// Whether the agent needs a login of its own.
+    pub(crate) login: bool,
+    /// Whether the configuration limits the time of a question.
+    pub(crate) question_limit: bool,
+    /// The configured permissions: a word, or `custom` for a policy by category.
+    pub(crate) permissions: String,
+    /// The configured model.
+    pub(crate) model: Option<String>,
+    /// The configured effort.
+    pub(crate) effort: Option<String>,
+    /// The configured mode of the agent.
+    pub(crate) mode: Option<String>,
+    /// The fields of run.start from the command line.
+    pub(crate) fields: Vec<(&'static str, Value)>,
+}

@@ -1,0 +1,335 @@
+//! Questions: permissions become requests for permission, all others become forms where the client shows some, and text
+//! in the turn otherwise. Nothing but a permission is ever asked as a permission, because a policy of the client could
+//! answer it.
+
+use super::updates::{fenced, location, tool_kind};
+use crate::agent::json::{Object, Raw};
+use serde_json::{Map, Value, json};
+
+/// The limits of a client whose forms are narrow: the number of options, and the lengths of a label and of a value.
+const NARROW_OPTIONS: std::ops::RangeInclusive<usize> = 2..=4;
+const NARROW_LABEL: usize = 64;
+const NARROW_VALUE: usize = 256;
+const NARROW_TEXT: u64 = 4096;
+/// The answer that leaves a question in the text unanswered.
+const SKIP: &str = "/skip";
+/// The properties of a form.
+const ANSWER: &str = "answer";
+const OTHER: &str = "other";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Confirm,
+    Select,
+    Text,
+    Secret,
+    FilePath,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Choice {
+    value: String,
+    label: String,
+    description: Option<String>,
+}
+
+/// A question of a run other than a permission.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    pub(super) id: String,
+    pub(super) kind: Kind,
+    pub(super) attempt: u64,
+    header: String,
+    text: String,
+    error: Option<String>,
+    options: Vec<Choice>,
+    multiple: bool,
+    allow_other: bool,
+    default: Option<Value>,
+    validation: Value,
+    required: bool,
+}
+
+/// The value of a raw JSON text.
+fn value(raw: Raw<'_>) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_default()
+}
+
+impl Question {
+    /// Reads the payload of a run.question. `None`: the question is a permission, or not a question.
+    pub(super) fn read(payload: &Object<'_>) -> Option<Question> {
+        let kind = match payload.string("kind")?.as_str() {
+            "confirm" => Kind::Confirm,
+            "select" => Kind::Select,
+            "secret" => Kind::Secret,
+            "file_path" => Kind::FilePath,
+            _ => Kind::Text,
+        };
+        let choice = |option: Object<'_>| {
+            let value = option.string("value")?;
+            Some(Choice { label: option.string("label")?, description: option.string("description"), value })
+        };
+        (!payload.is("purpose", "permission")).then_some(Question {
+            id: payload.string("question_id")?,
+            kind,
+            attempt: payload.count("attempt").unwrap_or(1),
+            header: payload.string("header").unwrap_or_default(),
+            text: payload.string("text").unwrap_or_default(),
+            error: payload.string("error"),
+            options: payload.objects("options").filter_map(choice).collect(),
+            multiple: payload.bool("multiple").unwrap_or_default(),
+            allow_other: payload.bool("allow_other").unwrap_or_default(),
+            default: payload.raw("default").map(value),
+            validation: payload.raw("validation").map(value).unwrap_or_default(),
+            required: payload.bool("required").unwrap_or(true),
+        })
+    }
+
+    /// The parameters of elicitation/create. `narrow`: the client's forms are narrow.
+    pub(super) fn form(&self, session: &str, narrow: bool) -> Value {
+        let fits = |choice: &Choice| choice.label.len() <= NARROW_LABEL && choice.value.len() <= NARROW_VALUE;
+        let folds = narrow && !(NARROW_OPTIONS.contains(&self.options.len()) && self.options.iter().all(fits));
+        let listed = self.kind == Kind::Select && folds;
+        let mut properties = Map::new();
+        properties.insert(ANSWER.into(), self.property(listed, narrow));
+        let other = self.kind == Kind::Select && !listed && self.allow_other;
+        if other {
+            properties.insert(
+                OTHER.into(),
+                json!({
+                    "type": "string", "title": "Other", "description": "Your own words",
+                    "_meta": {"codex": {"isOtherAnswer": true, "questionId": ANSWER}},
+                }),
+            );
+        }
+        let mut schema = json!({"type": "object", "properties": properties});
+        if self.required && !other && self.default.is_none() {
+            schema["required"] = json!([ANSWER]);
+        }
+        let error = self.error.iter().map(|error| format!("{error}\n"));
+        let list = if listed { format!("\n{}", self.numbered()) } else { String::new() };
+        let message: String = error.chain([self.text.clone(), list]).collect();
+        json!({"mode": "form", "sessionId": session, "message": message, "requestedSchema": schema})
+    }
+
+    /// The property for the answer. `listed`: the options stand in the message.
+    fn property(&self, listed: bool, narrow: bool) -> Value {
+        let option = |choice: &Choice| {
+            let mut option = json!({"const": choice.value, "title": choice.label});
+            if let Some(description) = &choice.description {
+                option["description"] = json!(description);
+            }
+            option
+        };
+        let options = || self.options.iter().map(option).collect::<Vec<_>>();
+        let limit = |name: &str| self.validation.get(name).and_then(Value::as_u64);
+        let mut property = match self.kind {
+            Kind::Confirm => json!({"type": "boolean"}),
+            Kind::Select if listed => json!({"type": "string", "description": self.how()}),
+            Kind::Select if self.multiple => json!({"type": "array", "items": {"anyOf": options()}}),
+            Kind::Select => json!({"type": "string", "oneOf": options()}),
+            Kind::Text | Kind::Secret | Kind::FilePath => json!({"type": "string"}),
+        };
+        property["title"] = json!(if self.header.is_empty() { "Answer" } else { &self.header });
+        if self.kind == Kind::Select && self.multiple && !listed {
+            for (ours, theirs) in [("min_selected", "minItems"), ("max_selected", "maxItems")] {
+                // Own words count as one more.
+                if let Some(count) = limit(ours).filter(|_| !self.allow_other) {
+                    property[theirs] = json!(count);
+                }
+            }
+        }
+        if self.kind == Kind::Text {
+            for (ours, theirs) in [("min_length", "minLength"), ("max_length", "maxLength")] {
+                if let Some(count) = limit(ours) {
+                    property[theirs] = json!(if narrow { count.min(NARROW_TEXT) } else { count });
+                }
+            }
+            if let Some(pattern) = self.validation.get("pattern").filter(|_| !narrow) {
+                property["pattern"] = pattern.clone();
+            }
+        }
+        let fits = |default: &&Value| match property["type"].as_str() {
+            Some("boolean") => default.is_boolean(),
+            Some("array") => default.is_array(),
+            _ => default.is_string(),
+        };
+        if let Some(default) = self.default.as_ref().filter(fits) {
+            property["default"] = default.clone();
+        }
+        property
+    }
+
+    /// The payload of run.input for the answer to a form. An empty answer lets the run decide.
+    pub(super) fn from_form(&self, result: &Object<'_>) -> Value {
+        let id = &self.id;
+        let content = result.object("content").filter(|_| result.is("action", "accept"));
+        let Some(content) = content else { return json!({"question_id": id, "declined": true}) };
+        let other = content.string(OTHER).filter(|text| !text.trim().is_empty());
+        let chosen = content.raw(ANSWER).map(value).filter(|chosen| *chosen != json!(""));
+        match (chosen, other) {
+            (Some(Value::Array(mut list)), Some(other)) => {
+                list.push(json!(other));
+                json!({"question_id": id, "value": list})
+            }
+            (None, Some(other)) if self.multiple => json!({"question_id": id, "value": [other]}),
+            (_, Some(other)) => json!({"question_id": id, "value": other}),
+            (Some(Value::String(text)), None) if self.kind == Kind::Select => self.from_text(&text),
+            (Some(value), None) => json!({"question_id": id, "value": value}),
+            (None, None) => match &self.default {
+                Some(default) => json!({"question_id": id, "value": default}),
+                None if !self.required => json!({"question_id": id, "value": null}),
+                None => json!({"question_id": id, "declined": true}),
+            },
+        }
+    }
+
+    /// The payload of run.input for an answer that is a prompt.
+    pub(super) fn from_text(&self, text: &str) -> Value {
+        let (id, text) = (&self.id, text.trim());
+        if text == SKIP {
+            return json!({"question_id": id, "declined": true});
+        }
+        // A label may contain a comma.
+        let is_one =
+            || self.options.iter().any(|choice| choice.label.eq_ignore_ascii_case(text) || choice.value == text);
+        if self.kind == Kind::Select && self.multiple && !is_one() {
+            let list: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+            return json!({"question_id": id, "value": list});
+        }
+        json!({"question_id": id, "value": text})
+    }
+
+    /// The question as text in the turn.
+    pub(super) fn as_text(&self) -> String {
+        let error = self.error.as_ref().map(|error| format!("{error}\n\n")).unwrap_or_default();
+        let header = if self.header.is_empty() { String::new() } else { format!("**{}**: ", self.header) };
+        let list = self.numbered();
+        let list = if list.is_empty() { list } else { format!("\n\n{list}") };
+        format!("\n\n{error}{header}{}{list}\n\n{} {SKIP} leaves the question unanswered.\n", self.text, self.how())
+    }
+
+    fn numbered(&self) -> String {
+        let line = |(at, choice): (usize, &Choice)| {
+            let about = choice.description.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+            format!("{}. {}{about}", at + 1, choice.label)
+        };
+        self.options.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// How to answer in text.
+    fn how(&self) -> &'static str {
+        match (self.kind, self.multiple, self.allow_other) {
+            (Kind::Confirm, ..) => "Answer yes or no.",
+            (Kind::Select, false, false) => "Answer with a number or an option.",
+            (Kind::Select, false, true) => "Answer with a number, an option, or your own words.",
+            (Kind::Select, true, false) => "Answer with numbers or options, separated by commas.",
+            (Kind::Select, true, true) => "Answer with numbers, options or your own words, separated by commas.",
+            (Kind::FilePath, ..) => "Answer with a path.",
+            (Kind::Text | Kind::Secret, ..) => "Answer in your next message.",
+        }
+    }
+
+    /// The text that says why a secret is declined.
+    pub(super) fn secret(&self) -> String {
+        format!(
+            "\n\n{}\n\nThis needs a secret, which no client of this protocol can keep. The question is declined. \
+             Give the agent the secret another way, for example in its environment.\n",
+            self.text
+        )
+    }
+}
+
+/// The parameters of session/request_permission for a run.question. `call`: the id of a call in this session.
+pub(super) fn permission(payload: &Object<'_>, session: &str, cwd: &str, call: impl Fn(&str) -> String) -> Value {
+    let subject = payload.object("subject");
+    let field = |name: &str| subject.as_ref().and_then(|subject| subject.string(name));
+    let id = field("call_id").or_else(|| payload.string("question_id")).unwrap_or_default();
+    let category = field("category").unwrap_or_default();
+    let language = match category.as_str() {
+        "execute" => "sh",
+        "edit" | "delete" | "move" => "diff",
+        _ => "",
+    };
+    let mut content = Vec::new();
+    if let Some(detail) = field("detail") {
+        content.push(json!({"type": "content", "content": {"type": "text", "text": fenced(language, &detail)}}));
+    }
+    let locations = subject.iter().flat_map(|subject| subject.objects("locations"));
+    let locations: Vec<Value> = locations.filter_map(|place| location(&place, cwd)).collect();
+    let title = field("title").or_else(|| payload.string("text")).unwrap_or_default();
+    let options = payload.objects("options").filter_map(|option| {
+        let value = option.string("value")?;
+        let kind = match value.as_str() {
+            "allow_once" => "allow_once",
+            "allow_always" => "allow_always",
+            _ => "reject_once",
+        };
+        let label = option.string("label").unwrap_or_else(|| value.clone());
+        // The scope of "always" must be visible where it is chosen.
+        let name = match option.string("description").filter(|_| kind == "allow_always") {
+            Some(scope) => format!("{label} ({scope})"),
+            None => label,
+        };
+        Some(json!({"optionId": value, "name": name, "kind": kind}))
+    });
+    let options: Vec<Value> = options.collect();
+    let mut tool = json!({
+        "toolCallId": call(&id), "title": title, "status": "pending", "locations": locations,
+        "kind": tool_kind(&category),
+    });
+    if !content.is_empty() {
+        tool["content"] = json!(content);
+    }
+    json!({"sessionId": session, "toolCall": tool, "options": options})
+}
+
+/// The payload of run.input for the client's answer to a permission. `None`: the client failed to ask, which denies.
+pub(super) fn permitted(question: &str, result: Option<&Object<'_>>) -> Value {
+    let outcome = result.and_then(|result| result.object("outcome"));
+    let chosen =
+        outcome.filter(|outcome| outcome.is("outcome", "selected")).and_then(|outcome| outcome.string("optionId"));
+    match chosen.filter(|option| ["allow_once", "allow_always", "deny"].contains(&option.as_str())) {
+        Some(option) => json!({"question_id": question, "value": option}),
+        None => json!({"question_id": question, "declined": true}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Question;
+    use crate::agent::json::Object;
+    use serde_json::json;
+
+    fn question(payload: &str) -> Question {
+        Question::read(&Object::parse(payload).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn an_answer_in_text_is_a_list_only_where_several_may_be_chosen() {
+        let several = question(
+            r#"{"question_id":"q","kind":"select","multiple":true,"options":[{"value":"a, b","label":"A, B"},{"value":"c","label":"C"}]}"#,
+        );
+        assert_eq!(several.from_text(" 1, C "), json!({"question_id": "q", "value": ["1", "C"]}));
+        assert_eq!(several.from_text("a, b"), json!({"question_id": "q", "value": "a, b"}));
+        assert_eq!(several.from_text("/skip"), json!({"question_id": "q", "declined": true}));
+        let one = question(r#"{"question_id":"q","kind":"text"}"#);
+        assert_eq!(one.from_text("a, b\n"), json!({"question_id": "q", "value": "a, b"}));
+    }
+
+    #[test]
+    fn a_form_folds_options_that_a_narrow_client_cannot_show() {
+        let options: Vec<_> =
+            (1..=6).map(|n| json!({"value": n.to_string(), "label": format!("Option {n}")})).collect();
+        let six =
+            json!({"question_id": "q", "kind": "select", "text": "Which?", "options": options, "allow_other": true});
+        let six = question(&six.to_string());
+        let wide = six.form("s", false);
+        assert_eq!(wide["requestedSchema"]["properties"]["answer"]["oneOf"].as_array().map(Vec::len), Some(6));
+        assert!(wide["requestedSchema"]["properties"]["other"]["_meta"]["codex"]["isOtherAnswer"] == true);
+        let narrow = six.form("s", true);
+        assert_eq!(narrow["requestedSchema"]["properties"]["answer"]["type"], "string");
+        assert!(narrow["requestedSchema"]["properties"]["answer"].get("oneOf").is_none());
+        assert!(narrow["message"].as_str().unwrap().contains("\n6. Option 6"), "{narrow}");
+    }
+}

@@ -1,0 +1,91 @@
+//! Errors for the client.
+
+use crate::agent::json::Object;
+use crate::agent::rpc;
+use crate::protocol::json::to_line;
+use serde_json::{Value, json};
+
+pub(super) const PARSE_ERROR: i64 = -32700;
+pub(super) const INVALID_REQUEST: i64 = -32600;
+pub(super) const INVALID_PARAMS: i64 = -32602;
+const INTERNAL_ERROR: i64 = -32603;
+const REQUEST_CANCELLED: i64 = -32800;
+const AUTH_REQUIRED: i64 = -32000;
+const NOT_FOUND: i64 = -32002;
+
+/// An error response.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Refusal {
+    code: i64,
+    message: String,
+    data: Value,
+}
+
+impl Refusal {
+    pub(super) fn new(code: i64, message: impl Into<String>) -> Refusal {
+        Refusal { code, message: message.into(), data: Value::Null }
+    }
+
+    /// A parameter that is missing or wrong. `field`: its name.
+    pub(super) fn parameter(field: &str, expected: &str) -> Refusal {
+        Refusal::new(INVALID_PARAMS, format!("`{field}` must be {expected}."))
+    }
+
+    pub(super) fn unknown_method() -> Refusal {
+        Refusal::new(rpc::METHOD_NOT_FOUND, "Unknown method.")
+    }
+
+    pub(super) fn unknown_session() -> Refusal {
+        Refusal::new(NOT_FOUND, "Unknown session: create one with session/new, or see session/list.")
+    }
+
+    pub(super) fn other_agent(agent: &str) -> Refusal {
+        Refusal::new(NOT_FOUND, format!("The session belongs to another agent: start spektacular acp --agent {agent}."))
+    }
+
+    pub(super) fn cancelled() -> Refusal {
+        Refusal::new(REQUEST_CANCELLED, "Cancelled before the prompt was sent.")
+    }
+
+    pub(super) fn login(display_name: &str, how: &str) -> Refusal {
+        let message = format!("auth_required: {display_name} is not logged in: {how}");
+        Refusal { code: AUTH_REQUIRED, message, data: json!({"code": "auth_required", "retryable": false}) }
+    }
+
+    pub(super) fn internal(code: &str, message: &str) -> Refusal {
+        Refusal::of_code(code, message, false)
+    }
+
+    /// The failure of a run or of a turn: an object with `code`, `message` and `retryable`.
+    pub(super) fn failure(failure: &Object<'_>) -> Refusal {
+        let code = failure.string("code").unwrap_or_else(|| "internal_error".into());
+        let message = failure.string("message").unwrap_or_default();
+        Refusal::of_code(&code, &message, failure.bool("retryable").unwrap_or_default())
+    }
+
+    fn of_code(code: &str, message: &str, retryable: bool) -> Refusal {
+        let number = match code {
+            "auth_required" => AUTH_REQUIRED,
+            "session_not_found" => NOT_FOUND,
+            "invalid_request" | "invalid_config" | "usage" => INVALID_PARAMS,
+            _ => INTERNAL_ERROR,
+        };
+        // Some clients show the message alone.
+        let message = format!("{code}: {message}");
+        Refusal { code: number, message, data: json!({"code": code, "retryable": retryable}) }
+    }
+
+    /// The text of the message.
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The response to the request with this id, verbatim; `null` if the request could not be read.
+    pub(super) fn line(&self, id: &str) -> String {
+        let mut error = json!({"code": self.code, "message": self.message});
+        if !self.data.is_null() {
+            error["data"] = self.data.clone();
+        }
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{}}}", to_line(&error))
+    }
+}

@@ -1,0 +1,536 @@
+//! A session: its run, its turns and its questions.
+
+use super::door::{ChildKey, Desk, Effect};
+use super::questions::{self, Kind, Question};
+use super::refusal::Refusal;
+use super::runs::{self, Outcome, message};
+use super::settings::Chosen;
+use super::store::{Stored, title};
+use super::{CHILDREN, updates};
+use crate::agent::json::Object;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// The parameters of a session that do not change.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) cwd: String,
+    pub(super) add_dirs: Vec<String>,
+    /// The MCP servers, as run.start takes them.
+    pub(super) servers: Vec<Value>,
+}
+
+/// A prompt that waits.
+#[derive(Debug)]
+pub(super) struct Prompt {
+    /// The id of the request, verbatim.
+    pub(super) id: String,
+    pub(super) text: String,
+    pub(super) images: Vec<String>,
+}
+
+impl Prompt {
+    fn size(&self) -> usize {
+        self.text.len()
+    }
+}
+
+/// The child of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Child {
+    None,
+    /// It takes messages. `ready`: it waits for a prompt.
+    Live {
+        key: ChildKey,
+        ready: bool,
+    },
+    /// It is ending.
+    Leaving(ChildKey),
+}
+
+/// The form of the question in front of the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    /// No question, or one that was answered and is not resolved yet.
+    Nothing,
+    /// A request with this number.
+    Form(u64),
+    /// Text in the turn.
+    Text,
+}
+
+pub(super) struct Session {
+    id: String,
+    place: Place,
+    pub(super) chosen: Chosen,
+    /// The agent's own id of the session, once it is known.
+    agent_session: Option<String>,
+    title: Option<String>,
+    child: Child,
+    /// The number of children so far, which makes the ids of messages and tools unique.
+    runs: u64,
+    /// Whether the agent has taken a prompt of this session.
+    begun: bool,
+    /// Whether the settings have changed since the child started.
+    changed: bool,
+    /// Whether the agent works on a turn.
+    in_turn: bool,
+    /// Whether the client has cancelled the turn.
+    cancelled: bool,
+    /// The id of the prompt's request that the turn answers. In a turn without one, a question waits for the next prompt.
+    active: Option<String>,
+    /// The images of the turn.
+    images: Vec<String>,
+    waiting: VecDeque<Prompt>,
+    /// The questions that are open, except permissions. The first one is in front of the client.
+    questions: VecDeque<Question>,
+    shown: Shown,
+    /// The requests for permission that are open, by the ids of their questions.
+    permissions: BTreeMap<String, u64>,
+    /// The calls of tools that the client knows and that have not ended.
+    calls: BTreeSet<String>,
+}
+
+impl Session {
+    pub(super) fn new(id: String, place: Place) -> Session {
+        Session {
+            id,
+            place,
+            chosen: Chosen::default(),
+            agent_session: None,
+            title: None,
+            child: Child::None,
+            runs: 0,
+            begun: false,
+            changed: false,
+            in_turn: false,
+            cancelled: false,
+            active: None,
+            images: Vec::new(),
+            waiting: VecDeque::new(),
+            questions: VecDeque::new(),
+            shown: Shown::Nothing,
+            permissions: BTreeMap::new(),
+            calls: BTreeSet::new(),
+        }
+    }
+
+    /// A session that an earlier process began.
+    pub(super) fn resumed(stored: Stored, place: Place) -> Session {
+        let Stored { id, agent_session, title, .. } = stored;
+        let title = Some(title).filter(|title| !title.is_empty());
+        Session { agent_session: Some(agent_session), title, begun: true, ..Session::new(id, place) }
+    }
+
+    /// The session as a client sees it in a list.
+    pub(super) fn listed(&self, agent: &str) -> Stored {
+        Stored {
+            id: self.id.clone(),
+            agent: agent.to_owned(),
+            agent_session: self.agent_session.clone().unwrap_or_default(),
+            cwd: self.place.cwd.clone(),
+            title: self.title.clone().unwrap_or_default(),
+            updated: String::new(),
+        }
+    }
+
+    pub(super) fn prompts_waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Takes a prompt, which is sent once the turn before it is over.
+    pub(super) fn prompt(&mut self, prompt: Prompt, desk: &mut Desk) {
+        if self.title.is_none() {
+            let title = title(&prompt.text);
+            desk.update(&self.id, &json!({"sessionUpdate": "session_info_update", "title": title}));
+            self.title = Some(title);
+        }
+        desk.waiting += prompt.size();
+        self.waiting.push_back(prompt);
+        self.advance(desk);
+    }
+
+    /// Sends the next prompt if the agent is ready for it.
+    fn advance(&mut self, desk: &mut Desk) {
+        if self.active.is_some() || self.waiting.is_empty() {
+            return;
+        }
+        if self.in_turn {
+            // The prompt is the answer to the question, if there is one. If not, it waits for the end of the turn.
+            if self.shown == Shown::Text
+                && let Some(prompt) = self.take_prompt(desk)
+                && let Some(question) = self.questions.front()
+            {
+                let answer = question.from_text(&prompt.text);
+                self.shown = Shown::Nothing;
+                self.active = Some(prompt.id);
+                prompt.images.iter().for_each(|path| desk.world.remove(path));
+                self.tell("run.input", &answer, desk);
+            }
+            return;
+        }
+        match self.child {
+            Child::Live { key, ready: true } if self.changed => self.leave(key, desk),
+            Child::Live { ready: true, .. } => self.begin_turn(false, desk),
+            Child::None => self.begin_turn(true, desk),
+            Child::Live { ready: false, .. } | Child::Leaving(_) => {}
+        }
+    }
+
+    fn take_prompt(&mut self, desk: &mut Desk) -> Option<Prompt> {
+        let prompt = self.waiting.pop_front()?;
+        desk.waiting -= prompt.size();
+        Some(prompt)
+    }
+
+    /// Sends the next prompt as a turn, to a new child if there is none.
+    fn begin_turn(&mut self, starts: bool, desk: &mut Desk) {
+        let Some(Prompt { id, text, images }) = self.take_prompt(desk) else { return };
+        if starts {
+            if let Err(refusal) = self.may_start(desk) {
+                desk.refuse(&id, &refusal);
+                images.iter().for_each(|path| desk.world.remove(path));
+                return self.advance(desk);
+            }
+            let key = desk.start(&self.id, &self.place.cwd);
+            self.child = Child::Live { key, ready: false };
+            self.runs += 1;
+            self.changed = false;
+            let payload = runs::prompt(self.start_fields(desk), &text, &images);
+            self.tell("run.start", &payload, desk);
+        } else {
+            if let Child::Live { ready, .. } = &mut self.child {
+                *ready = false;
+            }
+            self.tell("run.input", &runs::prompt(json!({}), &text, &images), desk);
+        }
+        (self.active, self.images, self.in_turn, self.cancelled) = (Some(id), images, true, false);
+    }
+
+    fn may_start(&self, desk: &Desk) -> Result<(), Refusal> {
+        let name = &desk.facts.display_name;
+        if self.begun && (self.agent_session.is_none() || !desk.facts.resume) {
+            let message = format!("{name} cannot resume a session: create a new one with session/new.");
+            return Err(Refusal::internal("session_not_found", &message));
+        }
+        if desk.children.len() >= CHILDREN {
+            let message = "Too many runs are ending: try again in a few seconds.";
+            return Err(Refusal::internal("resource_exhausted", message));
+        }
+        Ok(())
+    }
+
+    /// The fields of run.start except the prompt.
+    fn start_fields(&self, desk: &Desk) -> Value {
+        let facts = &desk.facts;
+        let mut fields = json!({});
+        for (name, value) in &facts.fields {
+            fields[*name] = value.clone();
+        }
+        let own = [
+            ("agent", json!(facts.agent)),
+            ("cwd", json!(self.place.cwd)),
+            ("progress", json!("full")),
+            ("heartbeat_s", json!(0)),
+            ("conversation", json!(facts.conversation)),
+        ];
+        own.into_iter().for_each(|(name, value)| fields[name] = value);
+        if !facts.question_limit {
+            // A person may be away from the editor.
+            fields["question_timeout_s"] = json!(crate::protocol::limits::SECONDS);
+        }
+        if !self.place.add_dirs.is_empty() {
+            fields["add_dirs"] = json!(self.place.add_dirs);
+        }
+        if !self.place.servers.is_empty() {
+            fields["mcp_servers"] = json!(self.place.servers);
+        }
+        if let Some(session) = &self.agent_session {
+            fields["session_id"] = json!(session);
+        }
+        self.chosen.put(&mut fields);
+        fields
+    }
+
+    fn tell(&self, kind: &str, payload: &Value, desk: &mut Desk) {
+        if let Child::Live { key, .. } = self.child {
+            desk.put(Effect::Tell(key, message(kind, payload)));
+        }
+    }
+
+    fn leave(&mut self, key: ChildKey, desk: &mut Desk) {
+        self.child = Child::Leaving(key);
+        desk.put(Effect::Tell(key, message("run.input", &json!({"end": true}))));
+        desk.put(Effect::End(key));
+    }
+
+    /// Takes changed settings, which the next turn has.
+    pub(super) fn change(&mut self, chosen: Chosen) {
+        self.changed |= chosen != self.chosen;
+        self.chosen = chosen;
+    }
+
+    /// Cancels the turn and all prompts that wait.
+    pub(super) fn cancel(&mut self, desk: &mut Desk) {
+        while let Some(prompt) = self.take_prompt(desk) {
+            prompt.images.iter().for_each(|path| desk.world.remove(path));
+            desk.result(&prompt.id, &Outcome::result("cancelled", &Value::Null));
+        }
+        if !self.in_turn || self.cancelled {
+            return;
+        }
+        self.cancelled = true;
+        // The client answers these by itself.
+        for request in std::mem::take(&mut self.permissions).into_values() {
+            desk.asked.remove(&request);
+        }
+        self.tell("run.cancel", &json!({"scope": "turn"}), desk);
+    }
+
+    /// Cancels the prompt with this request's id, verbatim. Returns whether it is one of this session.
+    pub(super) fn cancel_prompt(&mut self, id: &str, desk: &mut Desk) -> bool {
+        if self.active.as_deref() == Some(id) {
+            self.cancel(desk);
+            return true;
+        }
+        let Some(at) = self.waiting.iter().position(|prompt| prompt.id == id) else { return false };
+        if let Some(prompt) = self.waiting.remove(at) {
+            desk.waiting -= prompt.size();
+            prompt.images.iter().for_each(|path| desk.world.remove(path));
+            desk.refuse(id, &Refusal::cancelled());
+        }
+        true
+    }
+
+    /// Ends the session: cancels what runs, and ends the child.
+    pub(super) fn close(&mut self, desk: &mut Desk) {
+        self.cancel(desk);
+        self.end_turn(Outcome::cancelled(), desk);
+        if let Child::Live { key, .. } = self.child {
+            self.child = Child::Leaving(key);
+            desk.put(Effect::End(key));
+        }
+    }
+
+    /// Handles the end of the child's process.
+    pub(super) fn child_ended(&mut self, key: ChildKey, desk: &mut Desk) {
+        if !matches!(self.child, Child::Live { key: ours, .. } | Child::Leaving(ours) if ours == key) {
+            return;
+        }
+        self.child = Child::None;
+        let refusal =
+            Refusal::internal("internal_error", "The run of this session ended unexpectedly: send the prompt again.");
+        self.end_turn(Outcome::Failed(refusal), desk);
+        self.advance(desk);
+    }
+
+    /// Ends the turn, if there is one, and answers its prompt.
+    fn end_turn(&mut self, outcome: Outcome, desk: &mut Desk) {
+        if !std::mem::take(&mut self.in_turn) {
+            return;
+        }
+        self.images.drain(..).for_each(|path| desk.world.remove(&path));
+        self.questions.clear();
+        self.withdraw_shown(desk);
+        for request in std::mem::take(&mut self.permissions).into_values() {
+            desk.withdraw(request);
+        }
+        self.end_calls(desk);
+        let cancelled = std::mem::take(&mut self.cancelled);
+        let Some(id) = self.active.take() else {
+            if let Outcome::Failed(refusal) = outcome {
+                self.say(&format!("\n\n{}\n", refusal.message()), "failure", desk);
+            }
+            return;
+        };
+        match outcome {
+            Outcome::Failed(_) if cancelled => desk.result(&id, &Outcome::result("cancelled", &Value::Null)),
+            Outcome::Failed(refusal) => desk.refuse(&id, &refusal),
+            Outcome::Stopped(reason, about) => desk.result(&id, &Outcome::result(reason, &about)),
+        }
+    }
+
+    /// Reports calls that have not ended as failed: no further update of them will come.
+    fn end_calls(&mut self, desk: &mut Desk) {
+        for call in std::mem::take(&mut self.calls) {
+            let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": call, "status": "failed"});
+            desk.update(&self.id, &update);
+        }
+    }
+
+    /// An id of the child, unique in the session.
+    fn unique(&self, id: &str) -> String {
+        format!("{}:{id}", self.runs)
+    }
+
+    fn say(&self, text: &str, message: &str, desk: &mut Desk) {
+        let chunk = updates::chunk("agent_message_chunk", text, &self.unique(message));
+        chunk.iter().for_each(|chunk| desk.update(&self.id, chunk));
+    }
+
+    /// Handles a frame of the child.
+    pub(super) fn frame(&mut self, key: ChildKey, frame: &Object<'_>, desk: &mut Desk) {
+        if !matches!(self.child, Child::Live { key: ours, .. } | Child::Leaving(ours) if ours == key) {
+            return;
+        }
+        let (kind, payload) = (frame.string("type").unwrap_or_default(), frame.object("payload"));
+        let Some(payload) = payload else { return };
+        match kind.as_str() {
+            "run.progress" => self.progress(&payload, desk),
+            "run.question" => self.question(&payload, desk),
+            "run.completed" | "run.failed" | "run.cancelled" => {
+                self.learn_session(&payload, desk);
+                self.child = Child::Leaving(key);
+                desk.put(Effect::End(key));
+                self.begun |= kind == "run.completed";
+                self.end_turn(Outcome::of_run(&kind, &payload), desk);
+            }
+            _ => {}
+        }
+    }
+
+    fn progress(&mut self, frame: &Object<'_>, desk: &mut Desk) {
+        let text = || frame.string("text").unwrap_or_default();
+        match frame.string("kind").unwrap_or_default().as_str() {
+            "text" => self.piece("agent_message_chunk", frame, desk),
+            "reasoning" => self.piece("agent_thought_chunk", frame, desk),
+            "tool" => self.tool(frame, desk),
+            "plan" => desk.update(&self.id, &updates::plan(frame)),
+            "usage" => updates::usage(frame).iter().for_each(|update| desk.update(&self.id, update)),
+            "session" => self.learn_session(frame, desk),
+            "turn" => {
+                self.begun |= frame.is("outcome", "completed");
+                self.end_turn(Outcome::of_turn(frame), desk);
+                self.store(desk);
+            }
+            "status" if frame.is("status", "waiting_for_prompt") => {
+                if let Child::Live { ready, .. } = &mut self.child {
+                    *ready = true;
+                }
+                self.advance(desk);
+            }
+            "warning" => match frame.string("code").as_deref() {
+                Some("prompt_refused") if self.in_turn => {
+                    self.end_turn(Outcome::Failed(Refusal::internal("prompt_refused", &text())), desk);
+                }
+                _ if desk.client.notices => desk.update(&self.id, &updates::notice(&text())),
+                _ => desk.put(Effect::Diagnose(text())),
+            },
+            "question_resolved" => self.resolved(&frame.string("question_id").unwrap_or_default(), desk),
+            _ => {}
+        }
+    }
+
+    fn piece(&self, kind: &str, frame: &Object<'_>, desk: &mut Desk) {
+        let message = self.unique(&frame.string("message_id").unwrap_or_default());
+        let chunk = updates::chunk(kind, &frame.string("text").unwrap_or_default(), &message);
+        chunk.iter().for_each(|chunk| desk.update(&self.id, chunk));
+    }
+
+    fn tool(&mut self, frame: &Object<'_>, desk: &mut Desk) {
+        let call = self.unique(&frame.string("call_id").unwrap_or_default());
+        let is_new =
+            if frame.is("state", "started") { self.calls.insert(call.clone()) } else { !self.calls.remove(&call) };
+        desk.update(&self.id, &updates::tool(frame, &call, &self.place.cwd, is_new));
+    }
+
+    fn learn_session(&mut self, frame: &Object<'_>, desk: &mut Desk) {
+        let known = frame.string("session_id").filter(|id| self.agent_session.as_ref() != Some(id));
+        if known.is_some() {
+            self.agent_session = known;
+            self.store(desk);
+        }
+    }
+
+    fn store(&self, desk: &mut Desk) {
+        if self.agent_session.is_some() && desk.facts.resume {
+            let stored = self.listed(&desk.facts.agent);
+            desk.world.store(&stored);
+        }
+    }
+
+    fn question(&mut self, payload: &Object<'_>, desk: &mut Desk) {
+        if let Some(question) = Question::read(payload) {
+            match self.questions.iter_mut().find(|open| open.id == question.id) {
+                Some(open) => {
+                    *open = question;
+                    self.shown = Shown::Nothing;
+                }
+                None => self.questions.push_back(question),
+            }
+            return self.show(desk);
+        }
+        let Some(id) = payload.string("question_id").filter(|_| !self.cancelled) else { return };
+        let params = questions::permission(payload, &self.id, &self.place.cwd, |call| self.unique(call));
+        let request = desk.ask("session/request_permission", &params, &self.id, &id);
+        self.permissions.insert(id, request);
+    }
+
+    /// Puts the first question in front of the client, unless one is there.
+    fn show(&mut self, desk: &mut Desk) {
+        let Some(question) = self.questions.front().filter(|_| self.shown == Shown::Nothing && !self.cancelled) else {
+            return;
+        };
+        if question.kind == Kind::Secret {
+            let (text, id) = (question.secret(), question.id.clone());
+            self.say(&text, &id, desk);
+            self.tell("run.input", &json!({"question_id": id, "declined": true}), desk);
+        } else if desk.client.forms {
+            let (params, id) = (question.form(&self.id, desk.client.narrow), question.id.clone());
+            self.shown = Shown::Form(desk.ask("elicitation/create", &params, &self.id, &id));
+        } else {
+            let message = format!("{}:{}", question.id, question.attempt);
+            self.say(&question.as_text(), &message, desk);
+            self.shown = Shown::Text;
+            self.yield_turn(desk);
+        }
+    }
+
+    /// Ends the prompt so that the next one can answer the question in the text, unless a permission is open. The turn
+    /// of the agent goes on.
+    fn yield_turn(&mut self, desk: &mut Desk) {
+        if self.shown == Shown::Text && self.permissions.is_empty() {
+            if let Some(id) = self.active.take() {
+                desk.result(&id, &Outcome::result("end_turn", &Value::Null));
+            }
+            self.advance(desk);
+        }
+    }
+
+    /// Takes the client's answer to a request. `None`: the client failed to ask.
+    pub(super) fn answered(&mut self, question: &str, result: Option<&Object<'_>>, desk: &mut Desk) {
+        if self.permissions.remove(question).is_some() {
+            self.tell("run.input", &questions::permitted(question, result), desk);
+            return self.yield_turn(desk);
+        }
+        let Some(open) = self.questions.front().filter(|open| open.id == question) else { return };
+        self.shown = Shown::Nothing;
+        match result {
+            Some(result) => self.tell("run.input", &open.from_form(result), desk),
+            None => {
+                // The client cannot show forms after all.
+                desk.client.forms = false;
+                self.show(desk);
+            }
+        }
+    }
+
+    fn resolved(&mut self, question: &str, desk: &mut Desk) {
+        if let Some(request) = self.permissions.remove(question) {
+            desk.withdraw(request);
+            return self.yield_turn(desk);
+        }
+        let Some(at) = self.questions.iter().position(|open| open.id == question) else { return };
+        self.questions.remove(at);
+        if at == 0 {
+            self.withdraw_shown(desk);
+            self.show(desk);
+        }
+    }
+
+    fn withdraw_shown(&mut self, desk: &mut Desk) {
+        if let Shown::Form(request) = std::mem::replace(&mut self.shown, Shown::Nothing) {
+            desk.withdraw(request);
+        }
+    }
+}

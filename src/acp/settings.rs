@@ -1,0 +1,112 @@
+//! The settings of a session that a client can change: modes, which are policies for permissions, and options.
+
+use super::Facts;
+use super::refusal::Refusal;
+use serde_json::{Value, json};
+
+/// The policies, with the names and the descriptions that a client shows.
+const POLICIES: [(&str, &str, &str); 4] = [
+    ("ask", "Ask", "Ask before each action that needs permission"),
+    ("allow", "Allow", "Allow everything without asking"),
+    ("deny", "Deny", "Deny everything that needs permission"),
+    ("read-only", "Read only", "Allow reading and searching, deny all else"),
+];
+/// A policy by category in the configuration.
+const CUSTOM: (&str, &str, &str) = ("custom", "Configured", "The policy of the configuration");
+/// The value of an option that is not set.
+const DEFAULT: &str = "default";
+const EFFORTS: [&str; 3] = ["low", "medium", "high"];
+/// The maximum length of a value, in bytes.
+const VALUE_BYTES: usize = 256;
+
+/// The values that the client has set. `None`: as configured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Chosen {
+    permissions: Option<String>,
+    model: Option<String>,
+    effort: Option<String>,
+    mode: Option<String>,
+}
+
+impl Chosen {
+    /// Sets the session's mode. Error: the mode is unknown.
+    pub(super) fn set_mode(&mut self, mode: &str, facts: &Facts) -> Result<(), Refusal> {
+        self.set("permissions", mode, facts).map_err(|_| {
+            let known: Vec<&str> = policies(facts).map(|(id, ..)| id).collect();
+            Refusal::parameter("modeId", &format!("one of {}", known.join(", ")))
+        })
+    }
+
+    /// Sets an option. Error: the option or its value is unknown.
+    pub(super) fn set(&mut self, option: &str, value: &str, facts: &Facts) -> Result<(), Refusal> {
+        if value.is_empty() || value.len() > VALUE_BYTES || value.chars().any(char::is_control) {
+            return Err(Refusal::parameter("value", "a string of 1 to 256 bytes without control characters"));
+        }
+        let place = match option {
+            "permissions" if policies(facts).any(|(id, ..)| id == value) => &mut self.permissions,
+            "permissions" => return Err(Refusal::parameter("value", "one of the values of the option")),
+            "model" => &mut self.model,
+            "effort" => &mut self.effort,
+            "mode" => &mut self.mode,
+            _ => return Err(Refusal::parameter("configId", "permissions, model, effort or mode")),
+        };
+        *place = (value != DEFAULT && value != CUSTOM.0).then(|| value.to_owned());
+        Ok(())
+    }
+
+    /// The policy in force, as the id of a mode.
+    pub(super) fn policy<'a>(&'a self, facts: &'a Facts) -> &'a str {
+        self.permissions.as_deref().unwrap_or(&facts.permissions)
+    }
+
+    /// The modes for a response.
+    pub(super) fn modes(&self, facts: &Facts) -> Value {
+        let mode = |(id, name, about): (&str, &str, &str)| json!({"id": id, "name": name, "description": about});
+        json!({"currentModeId": self.policy(facts), "availableModes": policies(facts).map(mode).collect::<Vec<_>>()})
+    }
+
+    /// The options for a response.
+    pub(super) fn options(&self, facts: &Facts) -> Value {
+        let policy = |(id, name, about): (&str, &str, &str)| json!({"value": id, "name": name, "description": about});
+        let policies: Vec<Value> = policies(facts).map(policy).collect();
+        let text = |chosen: &Option<String>, configured: &Option<String>, words: &[&str]| {
+            let default = configured.as_ref().map_or("Default".into(), |value| format!("Default ({value})"));
+            let others = words.iter().copied().chain(chosen.as_deref().filter(|value| !words.contains(value)));
+            let options = others.map(|value| json!({"value": value, "name": value}));
+            let options: Vec<Value> =
+                std::iter::once(json!({"value": DEFAULT, "name": default})).chain(options).collect();
+            (chosen.clone().unwrap_or_else(|| DEFAULT.into()), options)
+        };
+        let (model, models) = text(&self.model, &facts.model, &[]);
+        let (effort, efforts) = text(&self.effort, &facts.effort, &EFFORTS);
+        let (mode, modes) = text(&self.mode, &facts.mode, &[]);
+        json!([
+            {"type": "select", "id": "permissions", "name": "Permissions", "category": "mode",
+             "currentValue": self.policy(facts), "options": policies},
+            {"type": "select", "id": "model", "name": "Model", "category": "model",
+             "currentValue": model, "options": models},
+            {"type": "select", "id": "effort", "name": "Effort", "category": "thought_level",
+             "currentValue": effort, "options": efforts},
+            {"type": "select", "id": "mode", "name": "Agent's own mode", "currentValue": mode, "options": modes},
+        ])
+    }
+
+    /// Adds the values to the payload of run.start.
+    pub(super) fn put(&self, payload: &mut Value) {
+        let fields = [
+            ("permissions", &self.permissions),
+            ("model", &self.model),
+            ("effort", &self.effort),
+            ("mode", &self.mode),
+        ];
+        for (field, value) in fields {
+            if let Some(value) = value {
+                payload[field] = json!(value);
+            }
+        }
+    }
+}
+
+fn policies(facts: &Facts) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    POLICIES.into_iter().chain((facts.permissions == CUSTOM.0).then_some(CUSTOM))
+}

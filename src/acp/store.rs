@@ -1,0 +1,121 @@
+//! The sessions that a client can resume: one small file for each, in the user's state folder. It holds the id of the
+//! agent's own session, which holds the content.
+
+use crate::agent::json::Object;
+use crate::clean::one_line;
+use crate::io::files::state_folder;
+use crate::protocol::json::to_line;
+use serde_json::json;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+/// The maximum number of stored sessions. The oldest are removed.
+const KEPT: usize = 200;
+/// The maximum size of a file, in bytes.
+const FILE_BYTES: u64 = 64 << 10;
+/// The maximum length of a title, in characters.
+const TITLE: usize = 80;
+
+/// A stored session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    /// The id that the client knows.
+    pub(crate) id: String,
+    /// The name of the agent.
+    pub(crate) agent: String,
+    /// The agent's own id of the session.
+    pub(crate) agent_session: String,
+    /// The working directory.
+    pub(crate) cwd: String,
+    /// The first words of the first prompt, redacted.
+    pub(crate) title: String,
+    /// The time of the last turn, as in RFC 3339. Empty for a session that is not stored yet.
+    pub(crate) updated: String,
+}
+
+/// The title for a prompt.
+pub(super) fn title(prompt: &str) -> String {
+    let words: String = prompt.split_whitespace().flat_map(|word| [word, " "]).collect();
+    one_line(&words).trim().chars().take(TITLE).collect()
+}
+
+impl Stored {
+    fn line(&self) -> String {
+        let Stored { id, agent, agent_session, cwd, title, updated } = self;
+        to_line(&json!({
+            "id": id, "agent": agent, "agent_session": agent_session, "cwd": cwd, "title": title, "updated": updated,
+        }))
+    }
+
+    fn read(text: &str) -> Option<Stored> {
+        let object = Object::parse(text)?;
+        // The id is a file's name.
+        let id = object.string("id").filter(|id| id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))?;
+        Some(Stored {
+            id,
+            agent: object.string("agent")?,
+            agent_session: object.string("agent_session")?,
+            cwd: object.string("cwd")?,
+            title: object.string("title").unwrap_or_default(),
+            updated: object.string("updated").unwrap_or_default(),
+        })
+    }
+}
+
+/// The folder of the files. `None`: the environment does not name a home directory.
+fn folder() -> Option<PathBuf> {
+    Some(state_folder()?.join("spektacular/acp"))
+}
+
+/// All stored sessions, the newest first.
+pub(super) fn all() -> Vec<Stored> {
+    let entries = folder().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    // Twice the number that is kept: another process may add some before the oldest are removed.
+    let texts = entries.take(2 * KEPT).filter_map(|entry| {
+        let mut text = String::new();
+        File::open(entry.path()).ok()?.take(FILE_BYTES).read_to_string(&mut text).ok()?;
+        Some(text)
+    });
+    let mut found: Vec<Stored> = texts.filter_map(|text| Stored::read(&text)).collect();
+    found.sort_by(|a, b| b.updated.cmp(&a.updated));
+    found
+}
+
+/// Stores a session. Error: the system's.
+pub(super) fn store(session: &Stored) -> io::Result<()> {
+    let Some(folder) = folder() else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    let (new, file) = (folder.join(format!("{}.new", session.id)), folder.join(&session.id));
+    let mut out = File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    out.write_all(session.line().as_bytes())?;
+    let is_new = !file.exists();
+    fs::rename(new, file)?;
+    if is_new {
+        for old in all().into_iter().skip(KEPT) {
+            let _ = fs::remove_file(folder.join(&old.id));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Stored, title};
+
+    #[test]
+    fn a_stored_session_is_read_back() {
+        let id = |text: &str| text.to_owned();
+        let (agent, agent_session, cwd) = (id("demo"), id("a-1"), id("/w"));
+        let stored = Stored { id: id("s"), agent, agent_session, cwd, title: id("Fix \"it\""), updated: id("2026") };
+        assert_eq!(Stored::read(&stored.line()), Some(stored));
+        assert_eq!(Stored::read("{}"), None);
+    }
+
+    #[test]
+    fn a_title_is_one_line_of_limited_length() {
+        assert_eq!(title(" Fix\n the\ttest "), "Fix the test");
+        assert_eq!(title(&"x".repeat(200)).len(), 80);
+    }
+}

@@ -1,0 +1,80 @@
+//! `acp`: serves an agent to a client of the Agent Client Protocol.
+
+use super::agent_check::{capabilities, login};
+use super::{complain, configured, named};
+use crate::acp::{Door, Facts, Known, Machine, serve};
+use crate::agent::Program;
+use crate::agent::native::LoggedIn;
+use crate::agent::registry::{Agent, Layers};
+use crate::cli::AcpArgs;
+use crate::engine::secrets_here;
+use crate::process::query::find;
+use crate::protocol::failure::Failure;
+use crate::protocol::read::Permissions;
+use crate::protocol::request::Options;
+use crate::protocol::words::McpTransport;
+
+/// Runs the command; returns the exit code.
+pub(super) fn run(typed: &AcpArgs) -> u8 {
+    match door(typed) {
+        Ok(door) => serve::serve(door),
+        Err(failure) => complain(&failure),
+    }
+}
+
+fn door(typed: &AcpArgs) -> Result<Door, Failure> {
+    let layers = configured()?;
+    let agent = named(&layers, typed.agent.as_deref(), " --agent")?.clone();
+    let facts = facts(typed, &layers, &agent);
+    let redactor = secrets_here();
+    let (missing, logged_in) = (agent.clone(), agent);
+    let known = Known {
+        missing: Box::new(move || why_missing(&missing)),
+        login: Box::new(move || how_to_log_in(&logged_in)),
+        redact: Box::new(move |text| redactor.redact(text).into_owned()),
+    };
+    Ok(Door::new(facts, Box::new(Machine::new(known))))
+}
+
+fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent) -> Facts {
+    let start = Options { agent: Some(agent.name.clone()), ..typed.options.clone() };
+    let (options, _) = layers.under(start);
+    let able = capabilities(agent, layers);
+    let driver = agent.driver();
+    let permissions = match options.permissions.unwrap_or_default() {
+        Permissions::ByCategory { .. } => "custom".to_owned(),
+        word @ (Permissions::ReadOnly | Permissions::All(_)) => word.to_string(),
+    };
+    let json = |raw: &serde_json::value::RawValue| serde_json::from_str(raw.get()).unwrap_or_default();
+    Facts {
+        agent: agent.name.clone(),
+        display_name: agent.display_name.clone(),
+        images: driver.takes_images(),
+        http: driver.reaches(McpTransport::Http),
+        sse: driver.reaches(McpTransport::Sse),
+        conversation: able.conversation != Some(false),
+        resume: able.resume != Some(false),
+        login: matches!(agent.base.program, Program::Command(_)),
+        question_limit: options.question_timeout_s.is_some(),
+        permissions,
+        model: options.model.clone(),
+        effort: options.effort.clone(),
+        mode: options.mode.clone(),
+        fields: typed.fields.iter().map(|(name, raw)| (*name, json(raw))).collect(),
+    }
+}
+
+/// The reason why the agent cannot start.
+fn why_missing(agent: &Agent) -> Option<String> {
+    if find(&agent.base).is_some() {
+        return None;
+    }
+    let install = agent.base.install.as_ref().map(|install| format!(" To install it: {install}.")).unwrap_or_default();
+    Some(format!("{} is not installed.{install}", agent.display_name))
+}
+
+fn how_to_log_in(agent: &Agent) -> Option<String> {
+    let (state, why) = login(agent);
+    (state == LoggedIn::No)
+        .then(|| format!("{why}. Run `spektacular open --agent {}` in a terminal and log in there.", agent.name))
+}

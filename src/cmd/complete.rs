@@ -1,0 +1,81 @@
+//! `__complete`: the completions that a shell asks for at each Tab. It only reads, starts no program, and says nothing on
+//! stderr: whatever is wrong with the configuration, another command reports it.
+
+use super::COMMANDS;
+use crate::agent::registry::Layers;
+use crate::clean::one_line;
+use crate::cli::action::Offers;
+use crate::cli::row::Flag;
+use crate::config::{self, KEYS};
+use crate::help::complete::{Candidate, LiveNames, lines};
+use crate::io::output::deliver;
+use crate::sessions::newest;
+use crate::workflow::documents::Document;
+use crate::workflow::name::Slug;
+use crate::workflow::project::Project;
+use std::ffi::OsString;
+
+/// Prints the completions; returns the exit code. `args`: as `help::complete::ARGUMENT` explains.
+pub(super) fn run(args: &[OsString]) -> u8 {
+    let mut words = args.iter().map(|word| word.to_string_lossy().into_owned());
+    let word = words.next().unwrap_or_default();
+    deliver(&lines(COMMANDS, &Live, word.strip_prefix('.').unwrap_or_default(), &words.collect::<Vec<_>>()))
+}
+
+/// The names of this machine and directory.
+struct Live;
+
+impl LiveNames for Live {
+    fn names(&self, offers: Offers, key: &str) -> Vec<Candidate> {
+        match offers {
+            Offers::Agents => agents(&layers()).into_iter().map(bare).collect(),
+            Offers::Sessions => {
+                let about = |agent: &str, words: &str| format!("{agent}: {}", one_line(words));
+                let layers = layers();
+                let found = newest(&layers, None).into_iter();
+                found
+                    .map(|(agent, stored)| Candidate {
+                        word: stored.id.to_string(),
+                        about: about(agent, &stored.words),
+                    })
+                    .collect()
+            }
+            Offers::Specs => documents(|project| project.specs().unwrap_or_default()),
+            Offers::Plans => documents(|project| project.plans().unwrap_or_default()),
+            Offers::Keys => {
+                KEYS.iter().map(|key| Candidate { word: key.name.into(), about: about(key).into() }).collect()
+            }
+            Offers::ValuesOfKey => {
+                let key = KEYS.iter().find(|known| known.name == key);
+                key.map(|key| key.words(&agents(&layers()))).unwrap_or_default().into_iter().map(bare).collect()
+            }
+            Offers::Nothing | Offers::Files | Offers::Folders | Offers::Commands | Offers::Words(_) => Vec::new(),
+        }
+    }
+}
+
+fn bare(word: String) -> Candidate {
+    Candidate { word, about: String::new() }
+}
+
+fn layers() -> Layers {
+    config::load().config.layers().0
+}
+
+fn agents(layers: &Layers) -> Vec<String> {
+    layers.agents.iter().map(|agent| agent.name.clone()).collect()
+}
+
+/// The help of the flag that a key stands for.
+fn about(key: &config::Key) -> &'static str {
+    let sets = |flag: &&Flag| flag.field.map_or(flag.long, |field| field.name) == key.name;
+    COMMANDS.iter().flat_map(|command| command.flags).find(sets).map(|flag| flag.help).unwrap_or_default()
+}
+
+/// The finished documents of the project around the current directory.
+fn documents(of: fn(&Project) -> Vec<Document>) -> Vec<Candidate> {
+    let project = std::env::current_dir().and_then(|cwd| Project::around(&cwd));
+    let documents = project.map(|project| of(&project)).unwrap_or_default();
+    let finished = documents.into_iter().filter(|document| !document.is_draft && Slug::parse(&document.name).is_some());
+    finished.map(|document| bare(document.name)).collect()
+}
