@@ -9,7 +9,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
 use crate::protocol::image::Image;
 use crate::protocol::limits::PROMPTS_WAITING;
-use crate::protocol::outbound::{About, Outcome, Text};
+use crate::protocol::outbound::{About, Outcome, PromptId, Text};
 use crate::protocol::prompt::{FurtherPrompt, Spoken};
 use crate::protocol::question::Asks;
 use crate::protocol::request::{Seconds, Settings};
@@ -95,7 +95,7 @@ impl Live {
             PromptState::Sent => "The prompt was sent",
             PromptState::Dropped => "The prompt was dropped",
         };
-        self.tell(About::Prompt { number, state }, text, reply_to);
+        self.tell(About::Prompt { prompt_id: PromptId(number), state }, text, reply_to);
     }
 
     pub(super) fn drop_prompts(&mut self) {

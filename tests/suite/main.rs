@@ -40,6 +40,7 @@ mod every_agent;
 mod export;
 mod fault_table;
 mod faults;
+mod forms;
 mod framing;
 mod git;
 mod golden;

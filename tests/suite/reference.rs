@@ -21,8 +21,9 @@ use spektacular::protocol::inbound::{self, CancelScope, Message};
 use spektacular::protocol::json::{Fields, string};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::{
-    About, AgentExit, Artifact, ArtifactRef, Body, CallId, Capabilities, FileEdit, Json, Left, MessageId, Outcome,
-    Place, PlanEntry, Progress, Question, Started, Tally, Terminal, ToolFacts, TurnReport, Unattended, Usage,
+    About, AgentExit, AgentName, Artifact, ArtifactRef, Body, CallId, Capabilities, FileEdit, Json, Left, MessageId,
+    Metadata, Outcome, PermissionEnd, Place, PlanEntry, Progress, PromptId, ProtocolVersion, Question, ShownSettings,
+    Started, Tally, Terminal, ToolExit, TurnReport, Unattended, Usage,
 };
 use spektacular::protocol::prompt::Spoken;
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Subject, Validation};
@@ -69,13 +70,11 @@ fn started(most: bool) -> Body {
     let mut settings = options.resolve("go".into(), "demo".into(), "/home/me".into());
     settings.start_timeout_s = settings.start_timeout_s.or(Some(DEFAULT_START_TIMEOUT));
     Body::Started(Box::new(Started {
-        agent: "demo".into(),
-        display_name: "Demo".into(),
-        metadata: settings.metadata.clone().map(Json::from),
-        settings: Box::new(settings),
+        agent: AgentName { name: "demo".into(), display_name: "Demo".into(), version: None },
+        metadata: Metadata(settings.metadata.clone().map(Json::from)),
+        config: ShownSettings { settings: Box::new(settings), cwd: "/home/me".into(), agent_args: vec!["a".into()] },
+        protocol: ProtocolVersion::OURS,
         capabilities: capabilities(most),
-        cwd: "/home/me".into(),
-        agent_args: vec!["a".into()],
         workflow: most.then(|| Box::new(workflow_started())),
         truncated: most,
     }))
@@ -98,17 +97,15 @@ fn subject() -> Subject {
 fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
     About::Tool {
         call_id: CallId(1),
-        name: "t".into(),
+        name: Some("t".into()),
         category: Category::Execute,
         state: ToolState::Completed,
         duration_ms: output.map(|_| 1),
         locations: vec![place(line)],
         input: output.map(|_| Json::from(RawValue::from_string("{}".into()).unwrap())),
         output: output.map(Into::into),
-        facts: ToolFacts {
-            exit_code: None,
-            edits: output.and_then(|_| FileEdit::of("p", "-a\n+b\n".into())).into_iter().collect(),
-        },
+        exit_code: ToolExit { code: None, in_frame: output.is_some() },
+        diff: output.and_then(|_| FileEdit::of("p", "-a\n+b\n".into())).into_iter().collect(),
         phase: output.map(|_| "P1".into()),
     }
 }
@@ -138,7 +135,7 @@ fn abouts() -> Vec<(About, About)> {
         same(About::Status(Status::Running)),
         (session(true), session(false)),
         same(About::Warning(Warning::UnknownType)),
-        (about_resolved(Some((subject(), Some("deny")))), about_resolved(None)),
+        (about_resolved(Some(PermissionEnd { subject: subject(), value: Some("deny") })), about_resolved(None)),
         same(About::Heartbeat { idle_s: Seconds(1.0), waiting_on: WaitingOn::Input }),
         (text(true), text(false)),
         (reasoning(true), reasoning(false)),
@@ -147,7 +144,7 @@ fn abouts() -> Vec<(About, About)> {
         same(About::Todo(vec![PlanEntry { text: "t".into(), status: PlanStatus::Pending }])),
         same(about_phase()),
         (About::Usage(usage(true)), About::Usage(usage(false))),
-        same(About::Prompt { number: 1, state: PromptState::Queued }),
+        same(About::Prompt { prompt_id: PromptId(1), state: PromptState::Queued }),
         (about_turn(true), about_turn(false)),
     ];
     // No wildcard: a new kind must also be added above.
@@ -204,7 +201,7 @@ fn terminal(outcome: Outcome, most: bool) -> Body {
         artifacts: vec![ArtifactRef { path: "p".into(), action: Action::Created }],
         usage: usage(most),
         duration_ms: 1,
-        metadata: None,
+        metadata: Metadata::default(),
         unattended: Unattended { denied: tally(), unanswered: tally() },
         completion_detected: false,
         agent_exit,
@@ -355,7 +352,7 @@ fn label(line: &str) -> String {
 }
 
 /// Every frame as a line: with as many fields as possible, and with as few as possible.
-fn real() -> Vec<(String, String)> {
+pub(crate) fn real() -> Vec<(String, String)> {
     bodies().into_iter().map(|(most, least)| (line(most, Some("m")), line(least, None))).collect()
 }
 
