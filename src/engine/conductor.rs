@@ -178,9 +178,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
 
     fn understood(&mut self, understood: Understood) {
         self.door.outbox.push(understood.chunk);
-        for message in understood.messages {
-            self.inbound(message);
-        }
+        understood.messages.into_iter().for_each(|message| self.inbound(message));
     }
 
     /// Handles the contents of the files that the command line names.

@@ -6,7 +6,7 @@ use super::prompt;
 use super::screen::{Ink, Look, Typed};
 use super::width;
 use crate::clean::{one_line, whole};
-use crate::protocol::ids::InboundId;
+use crate::protocol::ids::{InboundId, PromptId};
 use crate::protocol::inbound::{CancelScope, Inbound, Message};
 use crate::protocol::outbound::{About, Progress};
 use crate::protocol::prompt::{FurtherPrompt, Spoken};
@@ -37,8 +37,8 @@ pub(super) struct Chat {
     closing: bool,
     /// The prompts that the run has not reported yet, by message id.
     sent: HashMap<String, SentPrompt>,
-    /// The prompts that wait for their turn, by number.
-    waiting: HashMap<u64, String>,
+    /// The prompts that wait for their turn.
+    waiting: HashMap<PromptId, String>,
     /// The number of prompts so far.
     count: u64,
     interrupted: Option<Instant>,
@@ -229,11 +229,11 @@ impl Chat {
     /// Takes what the run reports about a prompt. Returns the lines to show.
     pub(super) fn heard(&mut self, reply_to: Option<&str>, progress: &Progress) -> String {
         let sent = reply_to.and_then(|id| self.sent.remove(id));
-        let About::Prompt { number, state } = progress.about else { return String::new() };
-        match (state, sent, self.waiting.remove(&number)) {
+        let About::Prompt { prompt_id, state } = progress.about else { return String::new() };
+        match (state, sent, self.waiting.remove(&prompt_id)) {
             (PromptState::Queued, Some(SentPrompt { text, .. }), _) => {
                 let line = self.dim(&format!("  waiting: {}\n", mention(&text)));
-                self.waiting.insert(number, text);
+                self.waiting.insert(prompt_id, text);
                 line
             }
             (PromptState::Sent, Some(SentPrompt { shown: false, text }), _) | (PromptState::Sent, None, Some(text)) => {
@@ -292,7 +292,7 @@ fn mention(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Chat, Look, Options, Stage, Typed};
+    use super::{Chat, Look, Options, PromptId, Stage, Typed};
     use crate::protocol::inbound::{CancelScope, Inbound, Message};
     use crate::protocol::outbound::{About, Progress};
     use crate::protocol::prompt::Spoken;
@@ -324,11 +324,11 @@ mod tests {
         assert_eq!((step.lines.as_str(), meant(step.meant)), ("", "false later".to_owned()));
         assert_eq!(meant(chat.typed(b"! faster\r", 80).meant), "true faster");
         assert!(chat.typed(b"  \r", 80).meant.is_none());
-        let queued = Progress::new(About::Prompt { number: 1, state: PromptState::Queued }, "");
+        let queued = Progress::new(About::Prompt { prompt_id: PromptId(1), state: PromptState::Queued }, "");
         assert!(chat.heard(Some("prompt_1"), &queued).contains("  waiting: later"));
-        let sent = Progress::new(About::Prompt { number: 2, state: PromptState::Sent }, "");
+        let sent = Progress::new(About::Prompt { prompt_id: PromptId(2), state: PromptState::Sent }, "");
         assert_eq!(chat.heard(Some("prompt_2"), &sent), "> faster\n");
-        let sent = Progress::new(About::Prompt { number: 1, state: PromptState::Sent }, "");
+        let sent = Progress::new(About::Prompt { prompt_id: PromptId(1), state: PromptState::Sent }, "");
         assert_eq!(chat.heard(None, &sent), "> later\n");
         chat.status(Status::WaitingForPrompt);
         assert!(chat.is_open());

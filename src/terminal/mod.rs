@@ -9,7 +9,9 @@ mod alert;
 mod answer;
 mod ask;
 mod chat;
+mod converse;
 mod editor;
+mod ends;
 mod log;
 mod page;
 mod phases;
@@ -32,24 +34,20 @@ use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns};
 use crate::protocol::failure::Failure;
-use crate::protocol::outbound::{
-    About, Body, CallId, MessageId, Outcome, PlanEntry, Progress, Started, Terminal, Text, TurnReport,
-};
-use crate::protocol::question::{DENY, Subject};
-use crate::protocol::request::Options;
+use crate::protocol::outbound::{About, Body, CallId, PermissionEnd, PlanEntry, Progress, Started, Text};
+use crate::protocol::question::DENY;
 use crate::protocol::words::{Category, Resolution, Status, ToolState, Warning, WorkflowKind};
 use alert::Alert;
 use ask::{Asking, Reaction};
-use chat::{Chat, Step};
+use chat::Chat;
 use page::Page;
 use phases::PhaseLine;
 use screen::{Below, Ink, Screen, Shown};
 use speech::Speech;
 use std::collections::{BTreeMap, HashSet};
-use std::fmt::Write;
 use std::time::{Duration, Instant};
 use tools::ToolLine;
-use work::{Activity, sum};
+use work::Activity;
 
 /// The time for which the status line stays away after a text, because text through a pipe arrives a little later.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -111,24 +109,6 @@ impl TerminalFront {
             asking: Asking::new(look, keyboard, home),
             ..TerminalFront::default()
         }
-    }
-
-    /// Shows a conversation, whose prompts are typed at the keyboard. `opening`: the fields of run.start if its prompt
-    /// is typed too.
-    pub fn converse(&mut self, opening: Option<Options>) {
-        self.asking.stay();
-        self.chat = Some(Chat::new(self.look, opening));
-        self.wake_at = Some(Instant::now());
-    }
-
-    /// The first line of the prompt that began the run, if it was typed.
-    pub fn take_first_line(&mut self) -> Option<String> {
-        self.chat.as_mut().and_then(Chat::take_first_line)
-    }
-
-    /// Whether a person types, so that only whole lines may show.
-    fn is_typed_at(&self) -> bool {
-        self.asking.is_open() || self.chat.as_ref().is_some_and(Chat::is_open)
     }
 
     /// Places output on the terminal, with the waiting prompt or the status line below it.
@@ -203,7 +183,7 @@ impl TerminalFront {
             Body::Terminal(end) => self.terminal(end),
             Body::Progress(progress) => {
                 if let About::Resolved { question_id, resolution, permission, what, .. } = &progress.about {
-                    let choice = permission.as_ref().map(|(_, value)| value.as_deref());
+                    let choice = permission.as_ref().map(|permission| permission.value);
                     let left = self.left(*resolution, choice, what);
                     let next = self.asking.resolved(question_id, *resolution, now);
                     let note = self.by_policy(*resolution, permission.as_ref());
@@ -247,8 +227,8 @@ impl TerminalFront {
     }
 
     /// The line of --verbose about a permission that a policy allowed or denied.
-    fn by_policy(&self, resolution: Resolution, permission: Option<&(Subject, Option<&str>)>) -> String {
-        let Some((subject, value)) = permission.filter(|_| resolution == Resolution::Policy) else {
+    fn by_policy(&self, resolution: Resolution, permission: Option<&PermissionEnd>) -> String {
+        let Some(PermissionEnd { subject, value }) = permission.filter(|_| resolution == Resolution::Policy) else {
             return String::new();
         };
         let verb = if *value == Some(DENY) { "Denied" } else { "Allowed" };
@@ -263,14 +243,14 @@ impl TerminalFront {
     }
 
     fn started(&mut self, started: &Started, now: Instant) -> Shown {
-        let name = one_line(started.display_name.shown());
+        let name = one_line(started.agent.display_name.shown());
         let line = self.header(&name, started);
         self.forgets = started.capabilities.resume == Some(false);
         self.implements = started.workflow.as_ref().is_some_and(|it| it.name == WorkflowKind::Implement);
-        self.wants_result = started.settings.output_schema.is_some();
+        self.wants_result = started.config.settings.output_schema.is_some();
         self.work.begin(name, now);
         self.chat.iter_mut().for_each(|chat| _ = chat.status(Status::Starting));
-        self.asking.set_limit(started.settings.question_timeout_s.duration());
+        self.asking.set_limit(started.config.settings.question_timeout_s.duration());
         Shown::lines(line)
     }
 
@@ -288,42 +268,6 @@ impl TerminalFront {
             About::Turn(turn) if self.chat.is_some() => self.turn(turn, now),
             _ => Shown::default(),
         }
-    }
-
-    /// The end of a turn of a conversation.
-    fn turn(&mut self, turn: &TurnReport, now: Instant) -> Shown {
-        let mut shown = Shown::default();
-        let over = match &turn.outcome {
-            Outcome::Completed { structured_output: Some(json), .. } if self.wants_result => {
-                shown.text = self.speech.text(MessageId::Result(turn.number), json.shown().get(), true, false);
-                "done"
-            }
-            Outcome::Completed { text, .. } => {
-                if !self.speech.said && !self.wants_result {
-                    let text = self.speech.text(MessageId::Result(turn.number), text.shown(), true, false);
-                    shown.text = self.laid_out(text, true);
-                }
-                "done"
-            }
-            Outcome::Failed(failure) => {
-                shown.lines = self.failed(failure);
-                self.told = Some(failure.clone());
-                "failed"
-            }
-            Outcome::Cancelled { .. } => "cancelled",
-        };
-        self.speech.said = false;
-        if self.look.detail > Detail::Quiet {
-            let line = format!("turn {} {over} {}", turn.number, sum(self.work.elapsed(now), &turn.usage));
-            let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));
-        }
-        shown
-    }
-
-    /// The lines about a failure.
-    fn failed(&self, failure: &Failure) -> String {
-        let text = format!("spektacular: {}: {}", failure.code.name(), one_line(&words::failure(failure)));
-        self.look.paint(Ink::Red, &text) + "\n" + &words::details(failure)
     }
 
     fn progress(&mut self, progress: &Progress, now: Instant) -> Shown {
@@ -358,13 +302,15 @@ impl TerminalFront {
                 let (number, of, attempt, state) = (*number, *of, *attempt, *state);
                 Shown::lines(self.phase(&PhaseLine { title, number, of, attempt, state, text }))
             }
-            About::Tool { call_id: call, category, state, output, facts, locations, .. } => {
+            About::Tool { call_id: call, category, state, output, exit_code, diff, locations, .. } => {
                 let is_known = *state != ToolState::Started && self.approved.remove(&line);
                 let changes = matches!(category, Category::Edit | Category::Delete | Category::Move);
                 let files = if changes { &**locations } else { &[] };
                 let (call, state, output) = (*call, *state, output.as_ref());
                 let took = self.work.tool(call, &line, files, state, now);
-                Shown::lines(self.tool(&ToolLine { call, title: &line, nested, state, took, output, facts, is_known }))
+                let exit_code = exit_code.code;
+                let tool = ToolLine { call, title: &line, nested, state, took, output, exit_code, diff, is_known };
+                Shown::lines(self.tool(&tool))
             }
             // The phases have lines of their own.
             About::Plan(_) if self.implements => Shown::default(),
@@ -402,66 +348,6 @@ impl TerminalFront {
             self.page.end();
         }
         out
-    }
-
-    fn terminal(&mut self, end: &Terminal) -> Shown {
-        let quiet = self.look.detail == Detail::Quiet;
-        let mut shown = Shown::default();
-        for title in self.work.end().into_iter().filter(|_| self.look.live && !quiet) {
-            let _ = writeln!(shown.lines, "* {title}: cancelled");
-        }
-        self.asking.end();
-        shown.lines.extend(self.chat.iter_mut().map(Chat::end));
-        shown.lines.extend(end.workflow.iter().flat_map(|workflow| &workflow.violations).map(words::breach));
-        match &end.outcome {
-            // The line of a workflow is the last one, whatever its agent said.
-            Outcome::Completed { text, .. } if end.workflow.is_some() => {
-                shown.text = self.speech.text(MessageId::Result(0), text.shown(), true, false);
-            }
-            Outcome::Completed { structured_output, .. } if self.wants_result => match structured_output {
-                Some(json) => shown.text = self.speech.text(MessageId::Result(0), json.shown().get(), true, false),
-                None => shown.lines.push_str(words::HIDDEN_RESULT),
-            },
-            // Each turn has shown its own end.
-            Outcome::Completed { .. } if end.turns.is_some() => {}
-            Outcome::Failed(failure) if self.told.as_ref() == Some(failure) => {}
-            // An agent without streaming has its text in the result alone.
-            Outcome::Completed { text, text_cut, .. } if !self.speech.said => {
-                let text = self.speech.text(MessageId::Result(0), text.shown(), true, false);
-                shown.text = self.laid_out(text, true);
-                shown.lines.push_str(if *text_cut { words::CUT_ANSWER } else { "" });
-            }
-            Outcome::Completed { .. } => {}
-            Outcome::Failed(failure) => shown.lines.push_str(&self.failed(failure)),
-            // The person ended a conversation without a completed turn.
-            Outcome::Cancelled { .. } if self.chat.as_ref().is_some_and(Chat::is_closing) => {}
-            Outcome::Cancelled { .. } => shown.lines.push_str("spektacular: cancelled\n"),
-        }
-        shown.lines.push_str(&self.denials());
-        shown.lines.push_str(&end.workflow.as_ref().map(|workflow| self.report(workflow)).unwrap_or_default());
-        // A run without an agent has no duration worth showing.
-        if !quiet && (end.duration_ms > 0 || end.agent_exit.is_some()) {
-            let how = if matches!(end.outcome, Outcome::Completed { .. }) { "done " } else { "ended " };
-            let sum = sum(Duration::from_millis(end.duration_ms), &end.usage);
-            let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
-        }
-        if let Some(id) = end.session_id.as_ref().filter(|_| !quiet && !self.implements) {
-            let resumes = !self.forgets && end.workflow.is_none() && !words::recurs(&end.outcome);
-            let how = if resumes { ": resume with --continue" } else { "" };
-            let line = format!("session {}{how}", one_line(id));
-            let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));
-        }
-        shown
-    }
-}
-
-impl TerminalFront {
-    /// The effect of keys at the prompt line.
-    fn stepped(&mut self, step: Step, now: Instant) -> Understood {
-        let Step { echo, lines, meant } = step;
-        let mut chunk = self.place(Shown::lines(lines), now);
-        chunk.before.splice(0..0, echo.into_bytes());
-        Understood { chunk, messages: meant.into_iter().collect() }
     }
 }
 

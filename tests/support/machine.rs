@@ -1,4 +1,4 @@
-//! Limits of the machine: the length of waits and of tests, and the checks that cannot run.
+//! Limits of the machine: the length of waits, and the checks that cannot run.
 
 use std::io::Write;
 use std::time::Duration;
@@ -13,11 +13,6 @@ pub(crate) fn limit() -> Duration {
         text.parse().unwrap_or_else(|_| panic!("{LIMIT_VARIABLE} must be a whole number of seconds"))
     });
     Duration::from_secs(seconds)
-}
-
-/// The size of a test: `short`, or `long` where `TEST_LONG=1` asks for the long form of each test.
-pub(crate) fn by_length<T>(short: T, long: T) -> T {
-    if std::env::var_os("TEST_LONG").is_some_and(|value| value == "1") { long } else { short }
 }
 
 /// Prints what stays unchecked and why. Writes to stderr itself, since the harness hides what `eprintln!` prints in a
