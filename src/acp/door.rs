@@ -196,7 +196,9 @@ impl Door {
         if id.is_some_and(|id| !plain(id)) {
             return self.unread(INVALID_REQUEST, "`id` must be a string or a number.");
         }
-        match rpc::read(object) {
+        let mut keys = object.iter().map(|(key, _)| key);
+        let is_something = keys.any(|key| matches!(&*key, "method" | "result" | "error"));
+        match rpc::read(object).filter(|_| is_something) {
             Some(Incoming::Request { id, method, params }) => {
                 if let Err(refusal) = self.request(id, &method, params.as_ref()) {
                     self.desk.refuse(id, &refusal);
@@ -205,8 +207,8 @@ impl Door {
             Some(Incoming::Notification { method, params }) => self.notification(&method, params.as_ref()),
             Some(Incoming::Response { id, result }) => self.response(id, result.ok().flatten().as_ref()),
             // A response to a request that is not ours needs no reply, and could start an endless exchange.
-            None if object.raw("result").is_some() || object.raw("error").is_some() => {}
-            None => self.unread(INVALID_REQUEST, "The message has no `method`."),
+            None if is_something && object.raw("method").is_none() => {}
+            None => self.unread(INVALID_REQUEST, "The message has no `method` that is a string."),
         }
     }
 

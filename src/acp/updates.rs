@@ -71,7 +71,7 @@ pub(super) fn tool(frame: &Object<'_>, call: &str, cwd: &str, is_new: bool) -> V
             update["content"] = json!(content);
         }
         let mut facts = json!({"state": state});
-        for name in ["exit_code", "duration_ms", "truncated"] {
+        for name in ["output", "exit_code", "duration_ms", "truncated"] {
             if let Some(raw) = frame.raw(name) {
                 facts[name] = value(raw);
             }
@@ -120,17 +120,13 @@ pub(super) fn plan(frame: &Object<'_>) -> Value {
     json!({"sessionUpdate": "plan", "entries": frame.objects("entries").map(entry).collect::<Vec<_>>()})
 }
 
-/// The tokens that were used. The size of the model's context is not known to a run: 0.
+/// The tokens that were used. `None`: their number is unknown. The size of the model's context is not known to a run: 0.
 pub(super) fn usage(frame: &Object<'_>) -> Option<Value> {
     let usage = frame.object("usage")?;
     let count = |name: &str| usage.count(name);
-    let cost = usage.number("cost_usd");
-    if count("input_tokens").is_none() && count("output_tokens").is_none() && cost.is_none() {
-        return None;
-    }
-    let used = count("input_tokens").unwrap_or_default() + count("output_tokens").unwrap_or_default();
+    let used = count("input_tokens")? + count("output_tokens")?;
     let mut update = json!({"sessionUpdate": "usage_update", "used": used, "size": 0});
-    if let Some(amount) = cost {
+    if let Some(amount) = usage.number("cost_usd") {
         update["cost"] = json!({"amount": amount, "currency": "USD"});
     }
     Some(update)

@@ -76,8 +76,14 @@ fn callers(method: &str) -> Vec<String> {
 
 #[test]
 fn only_readers_of_redacted_bodies_see_what_a_body_shows() {
-    let readers =
-        ["src/engine/answers.rs", "src/protocol/redacted.rs", "src/protocol/wire.rs", "src/terminal/", "src/workflow/"];
+    let readers = [
+        "src/engine/answers.rs",
+        "src/protocol/frame_value.rs",
+        "src/protocol/redacted.rs",
+        "src/protocol/wire.rs",
+        "src/terminal/",
+        "src/workflow/",
+    ];
     let callers = callers(".shown()");
     for file in &callers {
         assert!(readers.iter().any(|reader| file.starts_with(reader)), "{file} reads a text that may not be redacted");
@@ -143,6 +149,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("run", &["agent", "protocol", "redact"]),
     ("io", &["clean", "protocol"]),
     ("process", &["agent", "io", "protocol", "suggest"]),
+    ("acp", &["agent", "base64", "clean", "io", "process", "protocol"]),
     ("engine", &["agent", "clean", "io", "process", "protocol", "recording", "redact", "run", "suggest"]),
     ("json_lines", &["engine", "io", "protocol"]),
     ("sessions", &["agent", "clean", "io", "protocol"]),
@@ -158,6 +165,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "cmd",
         &[
+            "acp",
             "agent",
             "clean",
             "cli",
@@ -318,6 +326,7 @@ fn processes_start_in_few_places_and_output_has_two_doors() {
                 "src/process/git/query.rs",
                 "src/process/handover.rs",
                 "src/process/launch.rs",
+                "src/process/own_run.rs",
                 "src/process/query.rs",
             ][..],
         ),

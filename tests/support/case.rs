@@ -198,6 +198,16 @@ impl Case {
         self.stderr_file.as_deref().map(writable)
     }
 
+    /// The gate of the program's stdout.
+    pub(crate) fn gate(&self) -> Gate {
+        self.gate.clone()
+    }
+
+    /// The value of [`MARKER`] in the environment of the case's processes.
+    pub(crate) fn marker(&self) -> &str {
+        &self.marker
+    }
+
     /// A command for any program, in work/ and with the case's clean environment.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
