@@ -338,7 +338,8 @@ pub fn check(ask: &Ask, value: &RawValue, path: Option<PathFact>) -> Result<Answ
         }
         Kind::Text | Kind::Secret => {
             let whole = number(value).filter(|_| ask.kind == Kind::Text && rules.integer == Some(true));
-            let text = string(value).or_else(|| whole.map(|number| number.to_string())).ok_or("Answer with a string.")?;
+            let text =
+                string(value).or_else(|| whole.map(|number| number.to_string())).ok_or("Answer with a string.")?;
             text_fits(&text, rules)?;
             Ok(Answer::Text(text.into()))
         }
