@@ -32,7 +32,8 @@ fn a_session_is_one_conversation() {
     assert_eq!(client.turn(&session, "First"), "end_turn");
     assert_eq!(client.turn(&session, "Second"), "end_turn");
     assert_eq!(client.text(&session), "OneTwo");
-    let ids: Vec<Value> = client.updates(&session, "agent_message_chunk").iter().map(|c| c["messageId"].clone()).collect();
+    let ids: Vec<Value> =
+        client.updates(&session, "agent_message_chunk").iter().map(|c| c["messageId"].clone()).collect();
     assert_ne!(ids.first(), ids.last(), "each message has an id of its own");
     assert_eq!(client.updates(&session, "session_info_update")[0]["title"], "First");
     let used: Vec<&Value> = client.updates(&session, "usage_update");
@@ -59,7 +60,10 @@ fn initialize_shows_what_the_agent_can() {
     let shown = demo.call("initialize", json!({"protocolVersion": 1}));
     assert_eq!(shown["authMethods"], json!([]));
     let able = &shown["agentCapabilities"];
-    assert_eq!((&able["promptCapabilities"]["image"], able["sessionCapabilities"].get("resume")), (&json!(false), None));
+    assert_eq!(
+        (&able["promptCapabilities"]["image"], able["sessionCapabilities"].get("resume")),
+        (&json!(false), None)
+    );
 }
 
 #[test]
@@ -74,7 +78,8 @@ fn an_agent_without_sessions_has_one_turn() {
     assert_eq!((&tool["status"], &tool["kind"]), (&json!("completed"), &json!("edit")));
     assert_eq!((&tool["content"][0]["type"], &tool["content"][0]["path"]), (&json!("diff"), &json!(file)));
     assert!(tool["content"][0]["newText"].as_str().unwrap().starts_with("# Hello"), "{tool}");
-    let refused = client.refused("session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": "More"}]}));
+    let refused =
+        client.refused("session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": "More"}]}));
     assert_eq!((&refused["code"], &refused["data"]["code"]), (&json!(-32002), &json!("session_not_found")));
     client.finish();
 }
@@ -138,7 +143,8 @@ fn a_crash_of_one_session_ends_no_other() {
     }
     let runs = client.case.processes();
     let run = runs.iter().filter(|(_, line)| line.contains("adhoc --output json")).min().expect("a run");
-    rustix::process::kill_process(rustix::process::Pid::from_raw(run.0).unwrap(), rustix::process::Signal::KILL).unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_raw(run.0).unwrap(), rustix::process::Signal::KILL)
+        .unwrap();
     let error = client.until("an error", |message| message.get("error").is_some());
     assert_eq!((&error["error"]["code"], &error["error"]["data"]["code"]), (&json!(-32603), &json!("internal_error")));
     let (dead, alive) = if error["id"] == prompts[0] { (0, 1) } else { (1, 0) };
@@ -146,8 +152,10 @@ fn a_crash_of_one_session_ends_no_other() {
     assert_eq!(client.stop_reason(prompts[alive]), "cancelled");
     // The agent's own session is still there.
     let again = client.prompt(&sessions[dead], "Again");
-    client.until("the text again", |message| message["params"]["sessionId"] == sessions[dead].as_str()
-        && message["params"]["update"]["content"]["text"] == "Here");
+    client.until("the text again", |message| {
+        message["params"]["sessionId"] == sessions[dead].as_str()
+            && message["params"]["update"]["content"]["text"] == "Here"
+    });
     client.notify("session/cancel", json!({"sessionId": sessions[dead]}));
     assert_eq!(client.stop_reason(again), "cancelled");
     client.finish();
@@ -213,12 +221,15 @@ fn content_of_every_kind_reaches_the_agent() {
     let mut client = Client::new(Case::with(two_turns()));
     let session = client.session();
     let image = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-    let id = client.request("session/prompt", json!({"sessionId": session, "prompt": [
-        {"type": "text", "text": "See "},
-        {"type": "resource_link", "name": "main.rs", "uri": "file:///w/main.rs"},
-        {"type": "resource", "resource": {"uri": "file:///w/a.txt", "text": "Contents of a"}},
-        {"type": "image", "mimeType": "image/png", "data": image},
-    ]}));
+    let id = client.request(
+        "session/prompt",
+        json!({"sessionId": session, "prompt": [
+            {"type": "text", "text": "See "},
+            {"type": "resource_link", "name": "main.rs", "uri": "file:///w/main.rs"},
+            {"type": "resource", "resource": {"uri": "file:///w/a.txt", "text": "Contents of a"}},
+            {"type": "image", "mimeType": "image/png", "data": image},
+        ]}),
+    );
     assert_eq!(client.stop_reason(id), "end_turn");
     let log = crate::support::agent::AgentLog::new(&client.case.path("log"));
     let sent = log.text("stdin");
@@ -276,7 +287,8 @@ fn servers_and_directories_of_the_client_go_to_the_agent() {
 
 #[test]
 fn failures_have_our_code_in_front() {
-    let rate = error_result(json!({"subtype": "success", "api_error_status": 429, "result": "API Error: 429 slow down"}));
+    let rate =
+        error_result(json!({"subtype": "success", "api_error_status": 429, "result": "API Error: 429 slow down"}));
     let mut client = Client::new(Case::with(Script::new().out(&rate).sh("prompt").say("msg_2", "Two").done("Two")));
     let session = client.session();
     let id = client.prompt(&session, "Go");
@@ -302,7 +314,8 @@ fn failures_have_our_code_in_front() {
 
 #[test]
 fn a_limit_is_a_stop_reason() {
-    let endless = (1..9).fold(Script::new(), |script, n| script.tool(&format!("toolu_{n}"), "Read", &json!({"file_path": "a"}), "a"));
+    let endless = (1..9)
+        .fold(Script::new(), |script, n| script.tool(&format!("toolu_{n}"), "Read", &json!({"file_path": "a"}), "a"));
     let mut client = Client::start(Case::with(endless.sh("listen")), &["--set", "max_tool_calls=2"]);
     client.call("initialize", json!({"protocolVersion": 1}));
     let session = client.session();
