@@ -4,7 +4,8 @@
 //! that does not read stops the children, whose runs then stop their agents; only the client's own messages are still
 //! read, so that a cancel is served. A child that does not read stops nobody else.
 
-use super::door::{ChildKey, Door, Effect};
+use super::desk::{ChildKey, Effect};
+use super::door::Door;
 use crate::io::faults::point;
 use crate::io::lines::{Framed, LineReader};
 use crate::io::output::{Chunk, Order, StdoutWriter, Written, diagnose, stdout_is_closed, write_whole};
