@@ -13,7 +13,7 @@ pub(crate) type ChildKey = u64;
 
 /// An order for the edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub(crate) enum DoorEffect {
     /// Write a line to the client.
     Say(String),
     /// Start a child in this directory.
@@ -71,7 +71,7 @@ pub(super) struct Desk {
     pub(super) waiting: usize,
     requests: u64,
     started: u64,
-    out: Vec<Effect>,
+    out: Vec<DoorEffect>,
 }
 
 impl Desk {
@@ -90,33 +90,33 @@ impl Desk {
     }
 
     /// The orders since the last call.
-    pub(super) fn take(&mut self) -> Vec<Effect> {
+    pub(super) fn take(&mut self) -> Vec<DoorEffect> {
         std::mem::take(&mut self.out)
     }
 
-    pub(super) fn put(&mut self, effect: Effect) {
+    pub(super) fn put(&mut self, effect: DoorEffect) {
         self.out.push(effect);
     }
 
     pub(super) fn result(&mut self, id: &str, result: &impl Serialize) {
-        self.put(Effect::Say(rpc::result(id, result)));
+        self.put(DoorEffect::Say(rpc::result(id, result)));
     }
 
     pub(super) fn refuse(&mut self, id: &str, refusal: &Refusal) {
-        self.put(Effect::Say(refusal.line(id)));
+        self.put(DoorEffect::Say(refusal.line(id)));
     }
 
     /// Sends an update of a session.
     pub(super) fn update(&mut self, session: &str, update: &Value) {
         let params = json!({"sessionId": session, "update": update});
-        self.put(Effect::Say(rpc::notification("session/update", Some(&params))));
+        self.put(DoorEffect::Say(rpc::notification("session/update", Some(&params))));
     }
 
     /// Asks the client about a question. Returns the number of the request.
     pub(super) fn ask(&mut self, method: &str, params: &Value, session: &str, question: &str) -> u64 {
         self.requests += 1;
         self.asked.insert(self.requests, (session.to_owned(), question.to_owned()));
-        self.put(Effect::Say(rpc::request(self.requests, method, params)));
+        self.put(DoorEffect::Say(rpc::request(self.requests, method, params)));
         self.requests
     }
 
@@ -124,7 +124,7 @@ impl Desk {
     pub(super) fn withdraw(&mut self, request: u64) {
         if self.asked.remove(&request).is_some() {
             let params = json!({"requestId": request});
-            self.put(Effect::Say(rpc::notification("$/cancel_request", Some(&params))));
+            self.put(DoorEffect::Say(rpc::notification("$/cancel_request", Some(&params))));
         }
     }
 
@@ -132,7 +132,7 @@ impl Desk {
     pub(super) fn start(&mut self, session: &str, cwd: &str) -> ChildKey {
         self.started += 1;
         self.children.insert(self.started, session.to_owned());
-        self.put(Effect::Start(self.started, cwd.to_owned()));
+        self.put(DoorEffect::Start(self.started, cwd.to_owned()));
         self.started
     }
 

@@ -1,7 +1,7 @@
 //! The door: all sessions of one client, and the messages that belong to none.
 
 use super::Facts;
-use super::desk::{ChildKey, Desk, Effect, World};
+use super::desk::{ChildKey, Desk, DoorEffect, World};
 use super::refusal::{INVALID_REQUEST, PARSE_ERROR, Refusal};
 use super::session::Session;
 use crate::agent::json::Object;
@@ -26,7 +26,7 @@ impl Door {
     }
 
     /// Handles a line of the client. `None`: the line was too long.
-    pub(crate) fn client(&mut self, line: Option<&[u8]>) -> Vec<Effect> {
+    pub(crate) fn client(&mut self, line: Option<&[u8]>) -> Vec<DoorEffect> {
         self.read(line);
         self.desk.take()
     }
@@ -93,7 +93,7 @@ impl Door {
     }
 
     /// Handles a line of a child.
-    pub(crate) fn child(&mut self, key: ChildKey, line: &str) -> Vec<Effect> {
+    pub(crate) fn child(&mut self, key: ChildKey, line: &str) -> Vec<DoorEffect> {
         let session = self.desk.children.get(&key).and_then(|id| self.sessions.get_mut(id));
         if let (Some(session), Some(frame)) = (session, Object::parse(line)) {
             session.frame(key, &frame, &mut self.desk);
@@ -102,7 +102,7 @@ impl Door {
     }
 
     /// Handles the end of a child, after its last line.
-    pub(crate) fn ended(&mut self, key: ChildKey) -> Vec<Effect> {
+    pub(crate) fn ended(&mut self, key: ChildKey) -> Vec<DoorEffect> {
         let id = self.desk.children.remove(&key);
         if let Some(session) = id.and_then(|id| self.sessions.get_mut(&id)) {
             session.child_ended(key, &mut self.desk);
@@ -111,7 +111,7 @@ impl Door {
     }
 
     /// Handles the client's end: no response can reach it, but a prompt that is cancelled is answered nevertheless.
-    pub(crate) fn close(&mut self) -> Vec<Effect> {
+    pub(crate) fn close(&mut self) -> Vec<DoorEffect> {
         for session in self.sessions.values_mut() {
             session.close(&mut self.desk);
         }

@@ -2,7 +2,7 @@
 
 mod asking;
 
-use super::desk::{ChildKey, Desk, Effect};
+use super::desk::{ChildKey, Desk, DoorEffect};
 use super::questions::Question;
 use super::refusal::Refusal;
 use super::runs::{self, Outcome, message};
@@ -264,14 +264,14 @@ impl Session {
 
     fn tell(&self, kind: &str, payload: &Value, desk: &mut Desk) {
         if let Child::Live { key, .. } = self.child {
-            desk.put(Effect::Tell(key, message(kind, payload)));
+            desk.put(DoorEffect::Tell(key, message(kind, payload)));
         }
     }
 
     fn leave(&mut self, key: ChildKey, desk: &mut Desk) {
         self.child = Child::Leaving(key);
-        desk.put(Effect::Tell(key, message("run.input", &json!({"end": true}))));
-        desk.put(Effect::End(key));
+        desk.put(DoorEffect::Tell(key, message("run.input", &json!({"end": true}))));
+        desk.put(DoorEffect::End(key));
     }
 
     /// Takes changed settings, which the next turn has.
@@ -321,7 +321,7 @@ impl Session {
         self.end_turn(Outcome::cancelled(), desk);
         if let Child::Live { key, .. } = self.child {
             self.child = Child::Leaving(key);
-            desk.put(Effect::End(key));
+            desk.put(DoorEffect::End(key));
         }
     }
 
@@ -394,7 +394,7 @@ impl Session {
             "run.completed" | "run.failed" | "run.cancelled" => {
                 self.learn_session(&payload, desk);
                 self.child = Child::Leaving(key);
-                desk.put(Effect::End(key));
+                desk.put(DoorEffect::End(key));
                 self.begun |= kind == "run.completed";
                 self.say_answer(payload.string("text").filter(|_| kind == "run.completed"), desk);
                 self.end_turn(Outcome::of_run(&kind, &payload), desk);
@@ -429,7 +429,7 @@ impl Session {
                     self.end_turn(Outcome::Failed(Refusal::internal("prompt_refused", &text())), desk);
                 }
                 _ if desk.client.notices => desk.update(&self.id, &updates::notice(&text())),
-                _ => desk.put(Effect::Diagnose(text())),
+                _ => desk.put(DoorEffect::Diagnose(text())),
             },
             "question_resolved" => self.resolved(&frame.string("question_id").unwrap_or_default(), desk),
             _ => {}

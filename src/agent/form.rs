@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 use std::collections::HashSet;
 
 /// The mark of a property for own words beside the property `question`. Codex introduced it, and clients know it.
-pub(crate) fn own_words(question: &str) -> serde_json::Value {
+pub(crate) fn own_words(question: &str) -> Value {
     serde_json::json!({"codex": {"isOtherAnswer": true, "questionId": question}})
 }
 

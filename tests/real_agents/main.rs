@@ -11,6 +11,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod acp_clients;
 mod agents;
 mod client;
 mod dialects;
