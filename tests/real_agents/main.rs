@@ -11,7 +11,6 @@
     reason = "a test that cannot go on has failed"
 )]
 
-mod acp_clients;
 mod agents;
 mod client;
 mod dialects;
@@ -19,6 +18,7 @@ mod install;
 mod lab;
 #[macro_use]
 mod rows;
+mod acp_clients;
 mod conversations;
 mod errors;
 mod images;
