@@ -10,6 +10,11 @@ use serde_json::value::to_raw_value;
 use serde_json::{Map, Number, Value};
 use std::collections::HashSet;
 
+/// The mark of a property for own words beside the property `question`. Codex introduced it, and clients know it.
+pub(crate) fn own_words(question: &str) -> Value {
+    serde_json::json!({"codex": {"isOtherAnswer": true, "questionId": question}})
+}
+
 /// A form that waits for its answers.
 #[derive(Debug)]
 pub(super) struct Form(Vec<Field>);
