@@ -57,6 +57,8 @@ enum Stage {
     Working,
     /// The agent waits for a prompt.
     Idle,
+    /// A prompt was sent, and its turn has not begun.
+    Sent,
     /// The run is over.
     Over,
 }
@@ -104,7 +106,7 @@ impl Chat {
     pub(super) fn help(&self) -> String {
         match self.stage {
             Stage::Opening(_) => self.dim(HELP),
-            Stage::Starting | Stage::Working | Stage::Idle | Stage::Over => String::new(),
+            Stage::Starting | Stage::Working | Stage::Idle | Stage::Sent | Stage::Over => String::new(),
         }
     }
 
@@ -113,7 +115,7 @@ impl Chat {
         !self.closing
             && match self.stage {
                 Stage::Opening(_) | Stage::Idle => true,
-                Stage::Starting | Stage::Working => !self.editor.is_empty(),
+                Stage::Starting | Stage::Working | Stage::Sent => !self.editor.is_empty(),
                 Stage::Over => false,
             }
     }
@@ -125,17 +127,17 @@ impl Chat {
 
     /// Whether a turn runs.
     fn is_working(&self) -> bool {
-        matches!(self.stage, Stage::Starting | Stage::Working)
+        matches!(self.stage, Stage::Starting | Stage::Working | Stage::Sent)
     }
 
     /// Takes the run's status. Returns whether a further turn begins.
     pub(super) fn status(&mut self, status: Status) -> bool {
-        let begins = matches!(self.stage, Stage::Idle) && status == Status::Running;
+        let begins = matches!(self.stage, Stage::Idle | Stage::Sent) && status == Status::Running;
         self.stage = match (mem::replace(&mut self.stage, Stage::Over), status) {
             (Stage::Over, _) => Stage::Over,
             (_, Status::WaitingForPrompt) => Stage::Idle,
             (Stage::Idle, Status::Cancelling) => Stage::Idle,
-            (Stage::Opening(_) | Stage::Starting | Stage::Working | Stage::Idle, _) => Stage::Working,
+            (Stage::Opening(_) | Stage::Starting | Stage::Working | Stage::Idle | Stage::Sent, _) => Stage::Working,
         };
         begins
     }
@@ -192,6 +194,9 @@ impl Chat {
         self.count += 1;
         let id = format!("prompt_{}", self.count);
         let message = Message::Spoken(Spoken::Prompt(FurtherPrompt { text: text.into(), now, images: Vec::new() }));
+        if let Stage::Idle = self.stage {
+            self.stage = Stage::Sent;
+        }
         self.sent.insert(id.clone(), SentPrompt { text: text.to_owned(), shown });
         (lines, Some(Inbound { id: Some(InboundId::from(id)), ..Inbound::bare(message) }))
     }
@@ -201,7 +206,7 @@ impl Chat {
         self.closing = true;
         let message = match self.stage {
             Stage::Opening(_) => Message::Cancel { reason: None, scope: CancelScope::Run },
-            Stage::Starting | Stage::Working | Stage::Idle | Stage::Over => Message::Spoken(Spoken::End),
+            Stage::Starting | Stage::Working | Stage::Idle | Stage::Sent | Stage::Over => Message::Spoken(Spoken::End),
         };
         let note = "The conversation ends after this turn.\n";
         let lines = if self.is_working() { self.dim(note) } else { String::new() };
@@ -218,7 +223,7 @@ impl Chat {
                 self.editor.clear();
                 Some(Step { lines: self.dim(note), ..Step::default() })
             }
-            Stage::Working => {
+            Stage::Working | Stage::Sent => {
                 let message = Message::Cancel { reason: None, scope: CancelScope::Turn };
                 Some(Step { meant: Some(Inbound::bare(message)), ..Step::default() })
             }
@@ -229,7 +234,13 @@ impl Chat {
     /// Takes what the run reports about a prompt. Returns the lines to show.
     pub(super) fn heard(&mut self, reply_to: Option<&str>, progress: &Progress) -> String {
         let sent = reply_to.and_then(|id| self.sent.remove(id));
-        let About::Prompt { prompt_id, state } = progress.about else { return String::new() };
+        let About::Prompt { prompt_id, state } = progress.about else {
+            // The run refused it.
+            if sent.is_some() && matches!(self.stage, Stage::Sent) {
+                self.stage = Stage::Idle;
+            }
+            return String::new();
+        };
         match (state, sent, self.waiting.remove(&prompt_id)) {
             (PromptState::Queued, Some(SentPrompt { text, .. }), _) => {
                 let line = self.dim(&format!("  waiting: {}\n", mention(&text)));
