@@ -3,7 +3,7 @@
 
 use super::editor::{AnswerEnd, Editor, Face, KeyEffect, echo_of};
 use super::prompt;
-use super::screen::{Ink, Look, Typed};
+use super::screen::{Ink, Look, PromptLine};
 use super::width;
 use crate::clean::{one_line, whole};
 use crate::protocol::ids::{InboundId, PromptId};
@@ -72,7 +72,7 @@ struct SentPrompt {
 
 /// The effect of typed keys.
 #[derive(Debug, Default)]
-pub(super) struct Step {
+pub(super) struct LineEffect {
     /// The bytes that show the keys, where the line cannot be drawn again.
     pub(super) echo: String,
     /// Lines to show.
@@ -157,14 +157,14 @@ impl Chat {
     }
 
     /// Takes typed keys.
-    pub(super) fn typed(&mut self, keys: &[u8], width: usize) -> Step {
+    pub(super) fn typed(&mut self, keys: &[u8], width: usize) -> LineEffect {
         if self.closing || matches!(self.stage, Stage::Over) {
-            return Step::default();
+            return LineEffect::default();
         }
         let was_open = self.is_open();
         let KeyEffect { echo, end, .. } = self.editor.take(keys, Face { visible: true, indent: 2, width });
         let echo = if self.look.escapes || !was_open { String::new() } else { echo };
-        let Some(end) = end else { return Step { echo, ..Step::default() } };
+        let Some(end) = end else { return LineEffect { echo, ..LineEffect::default() } };
         let (lines, meant) = match end {
             AnswerEnd::Text(text) => self.entered(&text),
             AnswerEnd::Declined => self.closed(),
@@ -172,7 +172,7 @@ impl Chat {
                 (prompt::refusal("The text is longer than 16 MiB, and was not used.", &self.look), None)
             }
         };
-        Step { echo, lines, meant }
+        LineEffect { echo, lines, meant }
     }
 
     /// Takes a finished text.
@@ -214,18 +214,18 @@ impl Chat {
     }
 
     /// Takes Ctrl-C. `None`: it ends the run.
-    pub(super) fn interrupted(&mut self, now: Instant) -> Option<Step> {
+    pub(super) fn interrupted(&mut self, now: Instant) -> Option<LineEffect> {
         let is_second = self.interrupted.replace(now).is_some_and(|last| now.saturating_duration_since(last) <= TWICE);
         let note = "Ctrl-C again, or Ctrl-D, ends the conversation.\n";
         match self.stage {
             _ if is_second => None,
             Stage::Opening(_) | Stage::Idle if !self.closing => {
                 self.editor.clear();
-                Some(Step { lines: self.dim(note), ..Step::default() })
+                Some(LineEffect { lines: self.dim(note), ..LineEffect::default() })
             }
             Stage::Working | Stage::Sent => {
                 let message = Message::Cancel { reason: None, scope: CancelScope::Turn };
-                Some(Step { meant: Some(Inbound::bare(message)), ..Step::default() })
+                Some(LineEffect { meant: Some(Inbound::bare(message)), ..LineEffect::default() })
             }
             Stage::Opening(_) | Stage::Starting | Stage::Idle | Stage::Over => None,
         }
@@ -256,7 +256,7 @@ impl Chat {
     }
 
     /// The line as drawn. `width`: the terminal's, in columns.
-    pub(super) fn drawn(&self, width: usize) -> Typed {
+    pub(super) fn drawn(&self, width: usize) -> PromptLine {
         let (before, behind) = self.editor.around();
         // The last column stays free: a terminal that fills it does not say where its cursor is.
         let limit = width.saturating_sub(1).max(MARK.len() + 2);
@@ -282,7 +282,7 @@ impl Chat {
             let up = if last > row { format!("\u{1b}[{}A", last - row) } else { String::new() };
             drawn.push_str(&format!("\r{up}\u{1b}[{column}C"));
         }
-        Typed { drawn, above: row - first }
+        PromptLine { drawn, above: row - first }
     }
 
     fn dim(&self, lines: &str) -> String {
@@ -303,7 +303,7 @@ fn mention(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Chat, Look, Options, PromptId, Stage, Typed};
+    use super::{Chat, Look, Options, PromptId, PromptLine, Stage};
     use crate::protocol::inbound::{CancelScope, Inbound, Message};
     use crate::protocol::outbound::{About, Progress};
     use crate::protocol::prompt::Spoken;
@@ -368,9 +368,9 @@ mod tests {
     fn the_line_wraps_and_keeps_its_cursor() {
         let mut chat = chat(true);
         chat.typed(b"abcdefg", 8);
-        assert_eq!(chat.drawn(8), Typed { drawn: "> abcde\n  fg".into(), above: 1 });
+        assert_eq!(chat.drawn(8), PromptLine { drawn: "> abcde\n  fg".into(), above: 1 });
         chat.typed(b"\x1b[D\x1b[D\x1b[D", 8);
-        assert_eq!(chat.drawn(8), Typed { drawn: "> abcde\n  fg\r\u{1b}[1A\u{1b}[6C".into(), above: 0 });
+        assert_eq!(chat.drawn(8), PromptLine { drawn: "> abcde\n  fg\r\u{1b}[1A\u{1b}[6C".into(), above: 0 });
         chat.typed("\u{1b}\r".repeat(20).as_bytes(), 8);
         assert_eq!(chat.drawn(8).above, 7);
     }

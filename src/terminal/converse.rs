@@ -1,7 +1,7 @@
 //! The prompt line of a conversation, among all that a terminal shows.
 
 use super::TerminalFront;
-use super::chat::{Chat, Step};
+use super::chat::{Chat, LineEffect};
 use super::screen::Shown;
 use crate::engine::Understood;
 use crate::protocol::request::Options;
@@ -27,8 +27,8 @@ impl TerminalFront {
     }
 
     /// The effect of keys at the prompt line.
-    pub(super) fn stepped(&mut self, step: Step, now: Instant) -> Understood {
-        let Step { echo, lines, meant } = step;
+    pub(super) fn stepped(&mut self, step: LineEffect, now: Instant) -> Understood {
+        let LineEffect { echo, lines, meant } = step;
         let mut chunk = self.place(Shown::lines(lines), now);
         chunk.before.splice(0..0, echo.into_bytes());
         Understood { chunk, messages: meant.into_iter().collect() }

@@ -83,12 +83,12 @@ pub(super) enum Below {
     /// The status line.
     Status(String),
     /// The line at which a person types a prompt.
-    Typed(Typed),
+    Typed(PromptLine),
 }
 
 /// A line that is being typed, as drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Typed {
+pub(super) struct PromptLine {
     /// The bytes that draw it and leave the cursor in its place.
     pub(super) drawn: String,
     /// The rows between its first row and the cursor's.
@@ -114,7 +114,7 @@ enum Line {
     /// The status line, with its width in columns.
     Status(String, usize),
     /// A prompt that is being typed.
-    Typed(Typed),
+    Typed(PromptLine),
 }
 
 #[derive(Debug, Default)]
@@ -212,7 +212,7 @@ impl Screen {
         match std::mem::take(&mut self.line) {
             Line::Nothing => String::new(),
             Line::Text | Line::Prompt => below + "\n",
-            Line::Typed(Typed { above, .. }) if self.look.escapes => match above {
+            Line::Typed(PromptLine { above, .. }) if self.look.escapes => match above {
                 0 => "\r\u{1b}[J".into(),
                 rows => format!("\r\u{1b}[{rows}A\u{1b}[J"),
             },
@@ -229,7 +229,7 @@ impl Screen {
 
 #[cfg(test)]
 mod tests {
-    use super::{Below, Detail, Features, Look, Screen, Shown, Typed};
+    use super::{Below, Detail, Features, Look, PromptLine, Screen, Shown};
 
     const LOOK: Look = Look {
         detail: Detail::Normal,
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn a_line_that_is_typed_stays_below_the_output() {
         let mut screen = Screen::new(Look { escapes: true, ..LOOK });
-        let typed = |drawn: &str, above| Below::Typed(Typed { drawn: drawn.into(), above });
+        let typed = |drawn: &str, above| Below::Typed(PromptLine { drawn: drawn.into(), above });
         let mut seen = |text: &str, below| {
             let chunk = screen.place(Shown { text: text.into(), ..Shown::default() }, below, 80);
             [chunk.before, chunk.out, chunk.err].map(|bytes| String::from_utf8(bytes).unwrap()).join("|")

@@ -2,8 +2,9 @@
 
 use crate::conversations::{UNTIL_INTERRUPT, lifecycle, steerable};
 use crate::support::agent::{AgentLog, Script};
-use crate::support::person::{CTRL_C, CTRL_D, Person};
+use crate::support::person::{CTRL_C, CTRL_D, CTRL_Z, Person};
 use crate::support::{Case, io, limit};
+use rustix::process::Signal;
 use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::json;
 
@@ -146,6 +147,27 @@ fn a_question_interrupts_the_prompt_line() {
     person.types(CTRL_D);
     ends_with(&mut person, 0);
     assert_eq!(prompts(&person), ["begin", "half and whole"]);
+}
+
+#[test]
+fn a_suspended_conversation_returns_with_its_line() {
+    let mut person = Case::with(Script::new().say("msg_1", "One").done("One")).at_terminal(&["chat"]);
+    person.waits_for("> ");
+    waits_for_keys(&person);
+    person.types("half");
+    person.waits_for("half");
+    person.types(CTRL_Z);
+    person.sees_it_stopped();
+    assert!(person.echo(), "the shell has no echo");
+    person.signals(Signal::CONT);
+    person.waits_for("> half");
+    waits_for_keys(&person);
+    person.types(" and whole\r");
+    person.waits_for("turn 1 done");
+    person.waits_for("> ");
+    person.types(CTRL_D);
+    ends_with(&mut person, 0);
+    assert_eq!(prompts(&person), ["half and whole"]);
 }
 
 #[test]
