@@ -46,7 +46,7 @@ pub(super) struct Chat {
     first_line: Option<String>,
 }
 
-/// What the conversation does.
+/// The state of the conversation.
 #[derive(Debug)]
 enum Stage {
     /// The first prompt begins the run, with these fields.

@@ -103,7 +103,7 @@ impl Editor {
         Editor { history: Some(History::default()), ..Editor::default() }
     }
 
-    /// Whether nothing is typed.
+    /// Whether the text is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.behind.is_empty()
     }

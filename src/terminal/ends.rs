@@ -63,13 +63,13 @@ impl TerminalFront {
             Outcome::Completed { text, .. } if end.workflow.is_some() => {
                 shown.text = self.speech.text(MessageId::Result(0), text.shown(), true, false);
             }
+            // Each turn has shown its own end.
+            Outcome::Completed { .. } if end.turns.is_some() => {}
+            Outcome::Failed(failure) if self.told.as_ref() == Some(failure) => {}
             Outcome::Completed { structured_output, .. } if self.wants_result => match structured_output {
                 Some(json) => shown.text = self.speech.text(MessageId::Result(0), json.shown().get(), true, false),
                 None => shown.lines.push_str(words::HIDDEN_RESULT),
             },
-            // Each turn has shown its own end.
-            Outcome::Completed { .. } if end.turns.is_some() => {}
-            Outcome::Failed(failure) if self.told.as_ref() == Some(failure) => {}
             // An agent without streaming has its text in the result alone.
             Outcome::Completed { text, text_cut, .. } if !self.speech.said => {
                 let text = self.speech.text(MessageId::Result(0), text.shown(), true, false);

@@ -256,18 +256,19 @@ impl TerminalFront {
 
     /// Takes note of progress that is not shown.
     fn unseen(&mut self, progress: &Progress, now: Instant) -> Shown {
-        match &progress.about {
-            About::Status(status) => {
-                self.work.status(*status, now);
-                if self.chat.as_mut().is_some_and(|chat| chat.status(*status)) {
-                    self.work.begin_again(now);
-                    self.speech.said = false;
-                }
-                Shown::default()
+        if let About::Status(status) = progress.about {
+            self.work.status(status, now);
+            if self.chat.as_mut().is_some_and(|chat| chat.status(status)) {
+                self.work.begin_again(now);
+                self.speech.said = false;
             }
-            About::Turn(turn) if self.chat.is_some() => self.turn(turn, now),
-            _ => Shown::default(),
         }
+        if let About::Turn(turn) = &progress.about
+            && self.chat.is_some()
+        {
+            return self.turn(turn, now);
+        }
+        Shown::default()
     }
 
     fn progress(&mut self, progress: &Progress, now: Instant) -> Shown {

@@ -75,7 +75,7 @@ pub(super) struct Shown {
     pub(super) prompt: String,
 }
 
-/// What stays in the last line, below all output.
+/// The content of the last line, below all output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Below {
     #[default]

@@ -66,12 +66,12 @@ impl Editor {
                 let column = self.column();
                 self.back_to(self.last_line_begins() - 1);
                 self.back_to(self.last_line_begins());
-                self.to_column(column);
+                self.put_at_column(column);
             }
             Move::Down if self.rest_of_line() < self.behind.len() => {
                 let column = self.column();
                 self.forward(self.rest_of_line() + 1);
-                self.to_column(column);
+                self.put_at_column(column);
             }
             Move::Up => self.recall(|at| at.checked_sub(1)),
             Move::Down => self.recall(|at| at.checked_add(1)),
@@ -114,7 +114,7 @@ impl Editor {
     }
 
     /// Moves the cursor from the beginning of its line to this column, or to the end of a shorter line.
-    fn to_column(&mut self, column: usize) {
+    fn put_at_column(&mut self, column: usize) {
         for _ in 0..column {
             if self.rest_of_line() > 0 {
                 self.forward(self.next_char());

@@ -5,6 +5,7 @@ use crate::support::agent::{AgentLog, Script};
 use crate::support::person::{CTRL_C, CTRL_D, Person};
 use crate::support::{Case, io, limit};
 use rustix::termios::{LocalModes, tcgetattr};
+use serde_json::json;
 
 /// Continues a script once the log folder contains the file `go`.
 const UNTIL_GO: &str = r#"while ! [ -e "$D/go" ]; do sleep 0.02; done"#;
@@ -189,6 +190,37 @@ fn a_conversation_without_a_terminal_is_refused() {
         assert_eq!(run.code, Some(2), "{}", run.err);
         assert!(run.err.contains("A conversation needs a terminal"), "{}", run.err);
     }
+}
+
+#[test]
+fn a_pipe_belongs_to_the_first_prompt_and_the_terminal_has_the_further_ones() {
+    let script = Script::new().say("msg_1", "One").result("One").sh("prompt").say("msg_2", "Two").done("Two");
+    let case = Case::with(script).shell("echo 'the diff' | \"$@\"");
+    let mut person = case.at_terminal(&["chat", "review this"]);
+    person.waits_for("turn 1 done");
+    person.waits_for("> ");
+    person.types("again\r");
+    person.waits_for("turn 2 done");
+    person.waits_for("> ");
+    person.types(CTRL_D);
+    ends_with(&mut person, 0);
+    assert_eq!(prompts(&person), ["review this\n\n```stdin\nthe diff\n```", "again"]);
+}
+
+#[test]
+fn a_turn_that_fails_leaves_the_conversation_open() {
+    let failed = json!({"subtype": "error_during_execution", "errors": ["It failed"]});
+    let failed = crate::support::agent::error_result(failed);
+    let script = Script::new().out(&failed).sh("prompt").say("msg_2", "Two").done("Two");
+    let mut person = Case::with(script).at_terminal(&["chat", "begin"]);
+    person.waits_for("turn 1 failed");
+    person.waits_for("> ");
+    person.types("again\r");
+    person.waits_for("turn 2 done");
+    person.waits_for("> ");
+    person.types(CTRL_D);
+    let seen = ends_with(&mut person, 0);
+    assert_eq!((seen.matches("It failed").count(), prompts(&person)), (1, vec!["begin".into(), "again".into()]));
 }
 
 #[test]
