@@ -170,7 +170,7 @@ impl Session {
                 && let Some(prompt) = self.take_prompt(desk)
                 && let Some(question) = self.questions.front()
             {
-                let answer = question.from_text(&prompt.text);
+                let answer = question.payload_of_text(&prompt.text);
                 self.shown = Shown::Nothing;
                 self.active = Some(prompt.id);
                 prompt.images.iter().for_each(|path| desk.world.remove(path));

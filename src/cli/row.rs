@@ -3,7 +3,8 @@
 use super::Wrong;
 use super::action::Offers;
 use crate::agent::registry::DEFAULT;
-use crate::protocol::fields::{self, Fallback, Field, Shape};
+use crate::protocol::fields::{self, Fallback, Field};
+use crate::protocol::form::Form;
 use crate::protocol::words::Policy;
 use serde_json::Value as Json;
 use std::ffi::OsString;
@@ -201,14 +202,22 @@ const fn of(name: &str) -> &'static Field {
 /// Creates the flag of a field of run.start.
 pub const fn field<T: HasFields>(name: &str, metavar: &'static str, help: &'static str) -> Row<T> {
     let field = of(name);
-    let (value, values): (FlagForm, &[&str]) = match field.shape {
-        Shape::Text => (FlagForm::Text, &[]),
-        Shape::Word(words) => (FlagForm::Text, words),
-        Shape::Bool => (FlagForm::Json, &["true", "false"]),
-        Shape::Number | Shape::Servers | Shape::Schema | Shape::Object => (FlagForm::Json, &[]),
-        Shape::Policies => (FlagForm::Words, &[]),
-        Shape::List => (FlagForm::Item, &[]),
-        Shape::Pairs => (FlagForm::Pair, &[]),
+    let (value, values): (FlagForm, &[&str]) = match field.form {
+        Form::Text => (FlagForm::Text, &[]),
+        Form::Word(words) => (FlagForm::Text, words),
+        Form::Bool => (FlagForm::Json, &["true", "false"]),
+        Form::Either(_) | Form::Policies(_) => (FlagForm::Words, &[]),
+        Form::List(Form::Text) => (FlagForm::Item, &[]),
+        Form::Map(_) => (FlagForm::Pair, &[]),
+        Form::Integer
+        | Form::Number
+        | Form::List(_)
+        | Form::Object(_)
+        | Form::AnyObject
+        | Form::Any
+        | Form::True
+        | Form::Schema
+        | Form::Nullable(_) => (FlagForm::Json, &[]),
     };
     sets(field, Flag { values, ..Flag::new(field.flag, metavar, value, help) })
 }

@@ -3,7 +3,8 @@
 use super::agents::Entry;
 use crate::agent::registry::DEFAULT;
 use crate::cli::Output;
-use crate::protocol::fields::{Care, FIELDS, Fallback, Field, Options, Shape};
+use crate::protocol::fields::{Care, FIELDS, Fallback, Field, Options};
+use crate::protocol::form::Form;
 use crate::protocol::json::{Fields, string};
 use crate::protocol::read::{boolean, path};
 use crate::protocol::typed;
@@ -96,17 +97,21 @@ impl Key {
     pub fn words(&self, agents: &[String]) -> Vec<String> {
         let words: &[&str] = match self.kind {
             Kind::Field(Field { fallback: Fallback::Agent, .. }) => return agents.to_vec(),
-            Kind::Field(field) => match field.shape {
-                Shape::Word(words) => words,
-                Shape::Bool => &["true", "false"],
-                Shape::Policies => Policy::WORDS,
-                Shape::Text
-                | Shape::Number
-                | Shape::List
-                | Shape::Pairs
-                | Shape::Servers
-                | Shape::Schema
-                | Shape::Object => &[],
+            Kind::Field(field) => match field.form {
+                Form::Word(words) => words,
+                Form::Bool => &["true", "false"],
+                Form::Either(_) | Form::Policies(_) => Policy::WORDS,
+                Form::Text
+                | Form::Integer
+                | Form::Number
+                | Form::List(_)
+                | Form::Map(_)
+                | Form::Object(_)
+                | Form::AnyObject
+                | Form::Any
+                | Form::True
+                | Form::Schema
+                | Form::Nullable(_) => &[],
             },
             Kind::Output => Output::WORDS,
             Kind::Switch(_) => &["true", "false"],

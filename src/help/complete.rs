@@ -125,7 +125,7 @@ fn offered(commands: &[Command], names: &dyn LiveNames, word: (&str, Option<&str
     match word {
         (word, None) if !word.starts_with('-') => match place(commands, names, command, &path) {
             Offered::Words(words) if words.is_empty() => flags(),
-            offered => offered,
+            offered @ (Offered::Words(_) | Offered::WordsOrFiles(_) | Offered::Files | Offered::Folders) => offered,
         },
         (_, None) => flags(),
         (_, Some(_)) => nothing,

@@ -10,7 +10,7 @@ use super::launch;
 use super::myself;
 use super::readers::{AgentOutput, read_stderr, read_stdout};
 use super::reaper::Reaper;
-use super::scratch::{Scratch, Written, write_files};
+use super::scratch::{AgentFiles, Scratch, write_files};
 use super::session_files::make_loadable;
 use super::tree::{self, MARKER, Swept, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Launch, Program};
@@ -78,7 +78,7 @@ impl AgentProcess {
         if let Some((files, id)) = &launch.session {
             make_loadable(files, id, &|name| environment.get(OsStr::new(name)).cloned())?;
         }
-        let Written { folder, arguments, variables } = write_files(&launch.files)?;
+        let AgentFiles { folder, arguments, variables } = write_files(&launch.files)?;
         for (variable, folder) in variables.iter().zip(folder.iter().cycle()) {
             environment.entry(variable.into()).or_insert_with(|| folder.path().into());
         }

@@ -41,7 +41,7 @@ impl Drop for Scratch {
 
 /// The files of an agent, and the way to them.
 #[derive(Default)]
-pub(super) struct Written {
+pub(super) struct AgentFiles {
     /// The folder with the files.
     pub(super) folder: Option<Scratch>,
     pub(super) arguments: Vec<OsString>,
@@ -50,8 +50,8 @@ pub(super) struct Written {
 }
 
 /// Writes files into a folder of their own.
-pub(super) fn write_files(files: &[LaunchFile]) -> Result<Written, Failure> {
-    let mut written = Written::default();
+pub(super) fn write_files(files: &[LaunchFile]) -> Result<AgentFiles, Failure> {
+    let mut written = AgentFiles::default();
     if files.is_empty() {
         return Ok(written);
     }

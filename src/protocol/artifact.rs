@@ -1,30 +1,33 @@
 //! run.artifact, and its short form in lists.
 
+use super::declare::objects;
 use super::text::Text;
 use super::words::Action;
 
-/// run.artifact.
-#[derive(Clone, Debug)]
-pub struct Artifact {
-    /// `a_1`, `a_2`, …
-    pub artifact_id: String,
-    /// Relative to the working directory where it is inside, else absolute.
-    pub path: Text,
-    /// The change.
-    pub action: Action,
-    /// Always `file`.
-    pub kind: &'static str,
-    /// The size in bytes; null if unknown.
-    pub size_bytes: Option<u64>,
-    /// Whether something was cut.
-    pub truncated: bool,
-}
+objects! {
+    /// run.artifact.
+    #[derive(Clone, Debug)]
+    pub struct Artifact {
+        /// `a_1`, `a_2`, …
+        pub artifact_id: String as name,
+        /// The path, relative to the working directory if it is inside, otherwise absolute.
+        pub path: Text as text,
+        /// The change.
+        pub action: Action,
+        /// Always `file`.
+        pub kind: &'static str,
+        /// The size in bytes. Null: unknown.
+        pub size_bytes: Option<u64>,
+        /// Whether something was cut.
+        pub truncated: bool as known,
+    }
 
-/// An artifact in the list of a terminal frame.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArtifactRef {
-    /// As in run.artifact.
-    pub path: Text,
-    /// As in run.artifact.
-    pub action: Action,
+    /// An artifact in the list of a terminal frame.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ArtifactRef {
+        /// The path, as in run.artifact.
+        pub path: Text as inherited,
+        /// The change.
+        pub action: Action,
+    }
 }

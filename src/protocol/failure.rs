@@ -3,6 +3,8 @@
 //! The codes are part of the protocol. Messages are in our own words, and the only typed value in one is a model's
 //! name. The agent's own error text is in a separate field, because it may contain addresses.
 
+use crate::protocol::declare::{objects, sources};
+use crate::protocol::parts::Fixed;
 use crate::protocol::schema::{Mismatch, Mismatches};
 use crate::protocol::text::Text;
 use crate::protocol::words::{Limit, RefusalReason};
@@ -13,9 +15,14 @@ macro_rules! codes {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Code { $($(#[$doc])* $variant,)* }
 
+        impl Fixed for Code {}
+
         impl Code {
             /// Every code, in the order of the table.
             pub const ALL: &'static [Code] = &[$(Code::$variant,)*];
+
+            /// Every code as a string.
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
 
             /// The protocol's string for this code.
             pub fn name(self) -> &'static str {
@@ -110,46 +117,52 @@ pub(crate) const NO_DIRECTORY: &str = "The current directory no longer exists. C
 /// The exit code if the last frame cannot be delivered: stdout is closed, or nobody reads it after a stop.
 pub const EXIT_UNDELIVERED: u8 = 74;
 
-/// A failure: a code, a sentence that says what to do, and details.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    pub code: Code,
-    /// One sentence for a person, in our own words.
-    pub message: String,
-    /// Whether a later attempt may succeed. By default, the code decides.
-    pub retryable: bool,
-    /// The provider's HTTP status, if the agent reports it.
-    pub http_status: Option<u16>,
-    /// The agent's own message. The run cuts it to [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
-    pub agent_message: Option<Text>,
-    /// The last lines of the agent's stderr, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`] bytes.
-    pub stderr_tail: Option<Text>,
-    /// The field of run.start whose limit was reached.
-    pub limit: Option<Limit>,
-    /// The reason why a workflow was refused.
-    pub reason: Option<RefusalReason>,
-    /// The file that a refused workflow concerns.
-    pub target: Option<Box<Text>>,
-    /// The phase of a workflow that did not pass.
-    pub phase: Option<Box<PhaseFailure>>,
-    /// The reasons why a result does not fit `output_schema`.
-    pub violations: Option<Box<Mismatches>>,
+sources! {
+    /// A failure: a code, a sentence that says what to do, and details.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Failure {
+        /// The code.
+        pub code: Code,
+        /// One sentence for a person, in our own words.
+        pub message: String as text,
+        /// Whether a later attempt may succeed. By default, the code decides.
+        pub retryable: bool,
+        /// The provider's HTTP status, if the agent reports it.
+        pub http_status: Option<u16>,
+        /// The agent's own message. The run cuts it to [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
+        pub agent_message: Option<Text> as output,
+        /// The last lines of the agent's stderr, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`] bytes.
+        pub stderr_tail: Option<Text> as output,
+        /// The field of run.start whose limit was reached.
+        pub limit: Option<Limit>,
+        /// The reason why a workflow was refused.
+        pub reason: Option<RefusalReason>,
+        /// The file that a refused workflow concerns.
+        pub target: Option<Box<Text>> as text,
+        /// The phase of a workflow that did not pass.
+        pub phase: Option<Box<PhaseFailure>> as output,
+        /// The reasons why a result does not fit `output_schema`.
+        pub violations: Option<Box<Mismatches>> as list,
+    }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PhaseFailure {
-    /// The phase's id, such as `P1`.
-    pub phase: String,
-    /// The number of the last attempt.
-    pub attempt: u64,
-    /// The command that failed, if one did.
-    pub command: Option<Text>,
-    /// The exit status of the command. `None`: a signal or the time limit ended it, or it did not start.
-    pub exit_code: Option<i32>,
-    /// Whether the time limit ended the command.
-    pub timed_out: bool,
-    /// The end of the command's output, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`] bytes.
-    pub output_tail: Text,
+objects! {
+    /// The failure of a phase.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct PhaseFailure {
+        /// The phase's id, such as `P1`.
+        pub phase: String as name,
+        /// The number of the last attempt.
+        pub attempt: u64,
+        /// The command that failed, if one did.
+        pub command: Option<Text> as text,
+        /// The exit status of the command. `None`: a signal or the time limit ended it, or it did not start.
+        pub exit_code: Option<i32>,
+        /// Whether the time limit ended the command.
+        pub timed_out: bool,
+        /// The end of the command's output, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`] bytes.
+        pub output_tail: Text as output,
+    }
 }
 
 impl Failure {

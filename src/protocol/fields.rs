@@ -5,10 +5,14 @@
 //! [`Options`] is one layer of the fields (a run.start, the flags, a configuration file), each of which may be absent.
 //! Layers stack, and [`Options::resolve`] turns the stack into [`Settings`], with every default filled in.
 
+use super::declare::{member, put_field, visit_field};
+use super::form::{Form, HasForm, Member, ObjectForm};
+use super::frame_value::{FrameObject, ObjectWriter, object_value};
 use super::ids::SessionId;
 use super::image::Image;
 use super::limits;
 use super::mcp_server::{McpServer, mcp_servers};
+use super::parts::{Parts, Role, Visit};
 use super::question::Judge;
 use super::read::{
     Permissions, Seconds, any_string, arguments, boolean, cost, count, environment, frame_bytes, images, layer, level,
@@ -16,10 +20,9 @@ use super::read::{
     secrets, session_id, strings, zero_or_more,
 };
 use super::schema::OutputSchema;
+use super::text::Text;
 use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
 use Care::{Free, Guards, Trusted};
-use serde::Serialize;
-use serde::ser::SerializeMap;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,8 +33,10 @@ use std::sync::Arc;
 pub struct Field {
     /// The name in JSON, in a configuration file and, in capitals, in the environment.
     pub name: &'static str,
+    /// The meaning, in sentences. Begins with a blank.
+    pub doc: &'static str,
     /// The form of the value.
-    pub shape: Shape,
+    pub form: Form,
     /// The value when no layer sets the field.
     pub fallback: Fallback,
     /// The conditions under which a project's configuration file may set the field. `None`: no file may, because the
@@ -62,31 +67,6 @@ pub enum Fallback {
     Driver(fn() -> Option<Box<RawValue>>),
     /// The default agent.
     Agent,
-}
-
-/// The form of a field's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// A string.
-    Text,
-    /// One of these words.
-    Word(&'static [&'static str]),
-    /// True or false.
-    Bool,
-    /// A number.
-    Number,
-    /// A list of strings.
-    List,
-    /// An object of strings.
-    Pairs,
-    /// A permission policy.
-    Policies,
-    /// A list of MCP servers.
-    Servers,
-    /// A JSON Schema.
-    Schema,
-    /// Any object.
-    Object,
 }
 
 /// The conditions under which a project's configuration file may set a key. The file comes with the project, perhaps
@@ -130,12 +110,18 @@ struct Required {
     cwd: PathBuf,
 }
 
-/// The fields that run.started shows as redacted text instead of as they are.
-#[derive(Debug)]
-pub(super) struct ShownText<C, A> {
-    pub(super) cwd: C,
-    pub(super) agent_args: A,
+/// `config` in run.started: the resolved fields of run.start.
+#[derive(Clone, Debug)]
+pub struct ShownSettings {
+    /// The settings.
+    pub settings: Box<Settings>,
+    /// `cwd`, as the frame shows it.
+    pub cwd: Text,
+    /// `agent_args`, as the frame shows them.
+    pub agent_args: Vec<Text>,
 }
+
+object_value!(ShownSettings);
 
 /// The type of a setting, from the kind of its default.
 macro_rules! setting {
@@ -186,44 +172,69 @@ macro_rules! fallback {
     };
 }
 
-/// Writes a setting into run.started.
-macro_rules! show {
-    (hidden, $map:expr, $settings:expr, $texts:expr, $name:ident) => {};
-    (as_text, $map:expr, $settings:expr, $texts:expr, $name:ident) => {
-        $map.serialize_entry(stringify!($name), &$texts.$name)?;
+/// The type of a setting in run.started.
+macro_rules! shown_type {
+    (optional, $type:ty) => { Option<$type> };
+    (driver, $type:ty) => { Option<$type> };
+    ($kind:ident, $type:ty) => { $type };
+}
+
+/// The value of a setting in run.started: as it is, or `text` in its place.
+macro_rules! shown_setting {
+    ([in_text $($word:ident)*], $config:expr, $name:ident) => {
+        $config.$name
     };
-    (shown, $map:expr, $settings:expr, $texts:expr, $name:ident) => {
-        $map.serialize_entry(stringify!($name), &$settings.$name)?;
+    ([$($word:ident)*], $config:expr, $name:ident) => {
+        $config.settings.$name
+    };
+}
+
+/// Visits the parts of a setting in run.started.
+macro_rules! visit_setting {
+    ([hidden], $config:expr, $name:ident, $role:ident, $visit:ident) => {};
+    ([in_text $word:ident], $config:expr, $name:ident, $role:ident, $visit:ident) => {
+        visit_field!([$word], &mut $config.$name, $role, $visit)
+    };
+    ([$($word:ident)*], $config:expr, $name:ident, $role:ident, $visit:ident) => {
+        visit_field!([$($word)*], &mut $config.settings.$name, $role, $visit)
+    };
+}
+
+/// Whether run.start may lack a field.
+macro_rules! is_optional {
+    (prompt) => {
+        false
+    };
+    ($name:ident) => {
+        true
     };
 }
 
 macro_rules! is_shown {
-    (hidden) => {
+    ([hidden]) => {
         false
     };
-    (as_text) => {
-        true
-    };
-    (shown) => {
+    ([$($word:ident)*]) => {
         true
     };
 }
 
-/// A row: `name: TYPE = READER, DEFAULT, SHAPE, KEY, FLAG, SHOWN;`. DEFAULT is `required(T)` or `agent(T)` if the
+/// A row: `name: TYPE = READER, DEFAULT, KEY, FLAG, SHOWN;`. DEFAULT is `required(T)` or `agent(T)` if the
 /// caller supplies the setting, `optional` if the setting may be absent, `driver(VALUE)` if the driver may replace
-/// VALUE, otherwise `default(VALUE)`.
+/// VALUE, otherwise `default(VALUE)`. SHOWN is about run.started: `[hidden]` if it does not show the setting, otherwise the
+/// word of [`super::declare`] for its texts; `in_text` if [`ShownSettings`] has a copy.
 macro_rules! run_start {
-    ($($(#[$doc:meta])* $name:ident: $type:ty = $read:ident, $kind:ident $(($($extra:tt)*))?, $shape:expr, $key:expr,
-        $flag:literal, $shown:ident;)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident: $type:ty = $read:ident, $kind:ident $(($($extra:tt)*))?, $key:expr,
+        $flag:literal, $shown:tt;)*) => {
         layer! {
             /// A layer of run.start's fields. `None`: this layer does not set the field.
-            Options { $($(#[$doc])* $name: $type = $read;)* }
+            Options { $($(#[doc = $doc])* $name: $type = $read;)* }
         }
 
         /// A run.start with every default filled in.
         #[derive(Clone, Debug)]
         pub struct Settings {
-            $($(#[$doc])* pub $name: setting!($kind $(($($extra)*))?, $type),)*
+            $($(#[doc = $doc])* pub $name: setting!($kind $(($($extra)*))?, $type),)*
             /// The files of `images`, checked. Not a field of run.start.
             pub attached: Vec<Image>,
             /// The server that offers the tool `ask_user`, which the agent starts in addition to `mcp_servers`. Not a
@@ -264,22 +275,43 @@ macro_rules! run_start {
             }
         }
 
-        impl Settings {
-            /// Writes the fields that run.started shows.
-            pub(super) fn show<M: SerializeMap>(
-                &self,
-                map: &mut M,
-                texts: &ShownText<impl Serialize, impl Serialize>,
-            ) -> Result<(), M::Error> {
-                $(show!($shown, map, self, texts, $name);)*
-                Ok(())
+        impl FrameObject for ShownSettings {
+            const OBJECT: ObjectForm = ObjectForm {
+                name: "Config",
+                members: &[$(
+                    member!($shown, shown_type!($kind, $type), concat!($($doc),*), $name)
+                ),*],
+            };
+
+            fn put_fields(&self, object: &mut ObjectWriter<'_>) {
+                $(put_field!(object, $shown, &shown_setting!($shown, self, $name), $name);)*
             }
         }
+
+        impl Parts for ShownSettings {
+            fn visit(&mut self, _role: Role, visit: Visit<'_>) {
+                $(visit_setting!($shown, self, $name, _role, visit);)*
+            }
+        }
+
+        /// The payload of run.start, without `workflow`. A null field counts as absent.
+        pub const START_FIELDS: ObjectForm = ObjectForm {
+            name: "Settings",
+            members: &[
+                $(Member::field(
+                    stringify!($name),
+                    concat!($($doc),*),
+                    <$type as HasForm>::FORM,
+                    is_optional!($name),
+                ),)*
+            ],
+        };
 
         /// Every field, in the order of run.started.
         pub const FIELDS: &[Field] = &[$(Field {
             name: stringify!($name),
-            shape: $shape,
+            doc: concat!($($doc),*),
+            form: <$type as HasForm>::FORM,
             fallback: fallback!($kind $(($($extra)*))?, $type),
             key: $key,
             flag: $flag,
@@ -294,105 +326,105 @@ pub const DEFAULT_START_TIMEOUT: Seconds = Seconds(60.0);
 
 run_start! {
     /// The task.
-    prompt: String = non_empty, required(String), Shape::Text, None, "", hidden;
+    prompt: String = non_empty, required(String), None, "", [hidden];
     /// The name of a configured agent.
     // Not every agent asks before it acts, and some are downloaded when a run first names them.
-    agent: String = any_string, agent(String), Shape::Text, Some(Trusted), "agent", shown;
+    agent: String = any_string, agent(String), Some(Trusted), "agent", [name];
     /// The model, by the agent's name for it.
-    model: String = non_empty, optional, Shape::Text, Some(Free), "model", shown;
+    model: String = non_empty, optional, Some(Free), "model", [text];
     /// The reasoning effort, by the agent's name for it.
-    effort: String = non_empty, optional, Shape::Text, Some(Free), "effort", shown;
+    effort: String = non_empty, optional, Some(Free), "effort", [text];
     /// The agent's own mode, by the agent's name for it.
     // Some modes allow actions that others ask about.
-    mode: String = non_empty, optional, Shape::Text, Some(Trusted), "mode", shown;
+    mode: String = non_empty, optional, Some(Trusted), "mode", [text];
     /// A system prompt.
-    system_prompt: String = any_string, optional, Shape::Text, Some(Trusted), "system-prompt", hidden;
+    system_prompt: String = any_string, optional, Some(Trusted), "system-prompt", [hidden];
     /// The agent's working directory.
-    cwd: String = path, required(PathBuf), Shape::Text, Some(Trusted), "cwd", as_text;
+    cwd: String = path, required(PathBuf), Some(Trusted), "cwd", [in_text text];
     /// Further directories that the agent may use.
-    add_dirs: Vec<String> = paths, default(Vec::new()), Shape::List, Some(Trusted), "add-dir", shown;
+    add_dirs: Vec<String> = paths, default(Vec::new()), Some(Trusted), "add-dir", [list];
     /// The paths of images that belong to the prompt.
-    images: Vec<String> = images, default(Vec::new()), Shape::List, None, "image", shown;
+    images: Vec<String> = images, default(Vec::new()), None, "image", [list];
     /// The agent's session to resume.
-    session_id: SessionId = session_id, optional, Shape::Text, None, "session", shown;
+    session_id: SessionId = session_id, optional, None, "session", [];
     /// Whether the run begins a new session from `session_id`, which stays as it is.
-    fork: bool = boolean, default(false), Shape::Bool, None, "fork", shown;
+    fork: bool = boolean, default(false), None, "fork", [];
     /// Whether the run may ask questions.
-    interactive: bool = boolean, default(true), Shape::Bool, Some(Free), "headless", shown;
+    interactive: bool = boolean, default(true), Some(Free), "headless", [];
     /// The answers to the agent's requests for permission.
     permissions: Permissions =
-        permissions, default(Permissions::default()), Shape::Policies, Some(Guards), "permissions", shown;
+        permissions, default(Permissions::default()), Some(Guards), "permissions", [];
     /// Tools that the agent may use, by the agent's names for them.
-    allowed_tools: Vec<String> = strings, optional, Shape::List, Some(Guards), "allowed-tool", shown;
+    allowed_tools: Vec<String> = strings, optional, Some(Guards), "allowed-tool", [list];
     /// Tools that the agent may not use, by the agent's names for them.
-    disallowed_tools: Vec<String> = strings, optional, Shape::List, Some(Guards), "disallowed-tool", shown;
+    disallowed_tools: Vec<String> = strings, optional, Some(Guards), "disallowed-tool", [list];
     /// MCP servers for the agent to start or to reach.
     mcp_servers: Vec<McpServer> =
-        mcp_servers, default(Vec::new()), Shape::Servers, Some(Trusted), "mcp-servers", hidden;
+        mcp_servers, default(Vec::new()), Some(Trusted), "mcp-servers", [hidden];
     /// Whether the agent stays for further prompts.
-    conversation: bool = boolean, default(false), Shape::Bool, None, "conversation", shown;
+    conversation: bool = boolean, default(false), None, "conversation", [];
     /// The limit of one turn of a conversation.
-    turn_timeout_s: Seconds = positive, optional, Shape::Number, Some(Free), "turn-timeout", shown;
+    turn_timeout_s: Seconds = positive, optional, Some(Free), "turn-timeout", [];
     /// The longest wait for a further prompt of a conversation.
-    prompt_timeout_s: Seconds = positive, optional, Shape::Number, Some(Free), "prompt-timeout", shown;
+    prompt_timeout_s: Seconds = positive, optional, Some(Free), "prompt-timeout", [];
     /// The limit of the whole run.
-    timeout_s: Seconds = positive, optional, Shape::Number, Some(Free), "timeout", shown;
+    timeout_s: Seconds = positive, optional, Some(Free), "timeout", [];
     /// The limit until the agent's first line.
     start_timeout_s: Seconds =
-        positive, driver(DEFAULT_START_TIMEOUT), Shape::Number, Some(Free), "start-timeout", shown;
+        positive, driver(DEFAULT_START_TIMEOUT), Some(Free), "start-timeout", [];
     /// The agent's longest silence; 0: no limit.
     idle_timeout_s: Seconds =
-        zero_or_more, default(Seconds(600.0)), Shape::Number, Some(Free), "idle-timeout", shown;
+        zero_or_more, default(Seconds(600.0)), Some(Free), "idle-timeout", [];
     /// The longest time for which a running tool stops the idle clock.
-    tool_timeout_s: Seconds = positive, default(Seconds(3600.0)), Shape::Number, Some(Free), "tool-timeout", shown;
+    tool_timeout_s: Seconds = positive, default(Seconds(3600.0)), Some(Free), "tool-timeout", [];
     /// The time limit for answering a question.
     question_timeout_s: Seconds =
-        positive, default(Seconds(300.0)), Shape::Number, Some(Free), "question-timeout", shown;
+        positive, default(Seconds(300.0)), Some(Free), "question-timeout", [];
     /// The effect of a timeout on a required question without a default.
     on_question_timeout: OnQuestionTimeout =
-        on_question_timeout, default(OnQuestionTimeout::Fail), Shape::Word(OnQuestionTimeout::WORDS), Some(Free),
-        "on-question-timeout", shown;
+        on_question_timeout, default(OnQuestionTimeout::Fail), Some(Free),
+        "on-question-timeout", [];
     /// The maximum number of calls of the model.
-    max_turns: u64 = count, optional, Shape::Number, Some(Trusted), "max-turns", shown;
+    max_turns: u64 = count, optional, Some(Trusted), "max-turns", [];
     /// The maximum number of calls of tools.
-    max_tool_calls: u64 = count, optional, Shape::Number, Some(Trusted), "max-tool-calls", shown;
+    max_tool_calls: u64 = count, optional, Some(Trusted), "max-tool-calls", [];
     /// The maximum number of input and output tokens.
-    max_tokens: u64 = count, optional, Shape::Number, Some(Trusted), "max-tokens", shown;
+    max_tokens: u64 = count, optional, Some(Trusted), "max-tokens", [];
     /// The maximum cost, in US dollars.
-    max_cost_usd: f64 = cost, optional, Shape::Number, Some(Trusted), "max-cost-usd", shown;
+    max_cost_usd: f64 = cost, optional, Some(Trusted), "max-cost-usd", [];
     /// The effect of a limit that neither the agent nor spektacular can keep.
     on_unsupported: OnUnsupported =
-        on_unsupported, default(OnUnsupported::Fail), Shape::Word(OnUnsupported::WORDS), Some(Guards),
-        "on-unsupported", shown;
+        on_unsupported, default(OnUnsupported::Fail), Some(Guards),
+        "on-unsupported", [];
     /// The amount of progress that the run emits.
-    progress: Level = level, default(Level::Normal), Shape::Word(Level::WORDS), Some(Free), "progress", shown;
+    progress: Level = level, default(Level::Normal), Some(Free), "progress", [];
     /// The longest time without a frame before a heartbeat; 0: no heartbeats.
-    heartbeat_s: Seconds = zero_or_more, default(Seconds(30.0)), Shape::Number, Some(Free), "heartbeat", shown;
+    heartbeat_s: Seconds = zero_or_more, default(Seconds(30.0)), Some(Free), "heartbeat", [];
     /// The largest frame in bytes, LF included.
     max_frame_bytes: usize =
-        frame_bytes, default(limits::FRAME_BYTES), Shape::Number, Some(Free), "max-frame-bytes", shown;
+        frame_bytes, default(limits::FRAME_BYTES), Some(Free), "max-frame-bytes", [];
     /// Variables to add to the agent's environment.
-    env: BTreeMap<String, String> = environment, default(BTreeMap::new()), Shape::Pairs, Some(Trusted), "env", hidden;
+    env: BTreeMap<String, String> = environment, default(BTreeMap::new()), Some(Trusted), "env", [hidden];
     /// If present, the only variables that the agent inherits.
-    env_allow: Vec<String> = names, optional, Shape::List, Some(Guards), "env-allow", shown;
+    env_allow: Vec<String> = names, optional, Some(Guards), "env-allow", [names];
     /// Values to redact from everything that leaves the process.
-    secrets: Vec<String> = secrets, default(Vec::new()), Shape::List, Some(Guards), "secret", hidden;
+    secrets: Vec<String> = secrets, default(Vec::new()), Some(Guards), "secret", [hidden];
     /// Arguments to append to the agent's command line.
-    agent_args: Vec<String> = arguments, default(Vec::new()), Shape::List, Some(Trusted), "agent-arg", as_text;
+    agent_args: Vec<String> = arguments, default(Vec::new()), Some(Trusted), "agent-arg", [in_text list];
     /// A JSON Schema for a structured result.
-    output_schema: OutputSchema = schema, optional, Shape::Schema, Some(Free), "output-schema", hidden;
+    output_schema: OutputSchema = schema, optional, Some(Free), "output-schema", [hidden];
     /// The string that sets completion_detected.
     completion_marker: String =
-        non_empty, default("<promise>COMPLETE</promise>".to_owned()), Shape::Text, Some(Free), "completion-marker",
-        shown;
+        non_empty, default("<promise>COMPLETE</promise>".to_owned()), Some(Free), "completion-marker",
+        [text];
     /// Whether question markers in the agent's text become questions.
-    question_markers: bool = boolean, default(true), Shape::Bool, Some(Free), "question-markers", shown;
+    question_markers: bool = boolean, default(true), Some(Free), "question-markers", [];
     /// Whether the agent may interpret commands in the prompt.
-    raw_prompt: bool = boolean, default(false), Shape::Bool, Some(Trusted), "raw-prompt", shown;
+    raw_prompt: bool = boolean, default(false), Some(Trusted), "raw-prompt", [];
     /// Whether the run fails if a permission was denied because nobody answered.
-    fail_on_denied: bool = boolean, default(false), Shape::Bool, Some(Free), "fail-on-denied", shown;
+    fail_on_denied: bool = boolean, default(false), Some(Free), "fail-on-denied", [];
     /// An object that run.started and the terminal frame return.
-    metadata: Box<RawValue> = metadata, optional, Shape::Object, None, "metadata", hidden;
+    metadata: Box<RawValue> = metadata, optional, None, "metadata", [hidden];
 }
 
 impl Settings {

@@ -100,6 +100,16 @@ pub enum MessageId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId(pub u64);
 
+/// The id of a further prompt: `p_1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PromptId(pub u64);
+
+impl PromptId {
+    pub(super) fn write(self, out: &mut Vec<u8>) {
+        write("p_", self.0, out);
+    }
+}
+
 impl MessageId {
     pub(super) fn write(self, out: &mut Vec<u8>) {
         match self {

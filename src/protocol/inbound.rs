@@ -2,13 +2,16 @@
 //!
 //! The order of the checks is the protocol's: malformed, v, type, run_id, payload.
 
+use super::fields::START_FIELDS;
+use super::form::{Form, Member, MessageForm, ObjectForm};
 use super::ids::{InboundId, RunId};
+use super::input::{self, Input};
 use super::json::{Fields, deeper_than, string};
 use super::limits;
-use super::prompt::Spoken;
-use super::question::Input;
+use super::prompt::{self, Spoken};
 use super::request::{Options, Payload, Problem};
 use super::text::Text;
+use super::workflow::OPTIONS;
 
 /// The kinds of inbound lines.
 #[derive(Debug)]
@@ -43,6 +46,47 @@ pub enum CancelScope {
     /// The running turn of a conversation.
     Turn,
 }
+
+/// The envelope of a message.
+pub const ENVELOPE_IN: ObjectForm = ObjectForm {
+    name: "Message",
+    members: &[
+        Member::field("v", "The major version.", Form::Word(&["1"]), false),
+        Member::field("id", "The id of the message, which `reply_to` returns.", Form::Text, true),
+        Member::field("ts", "The time of the message, for people.", Form::Text, true),
+        Member::field("type", "The type of the message.", Form::Text, false),
+        Member::field("run_id", "The id of the run.", Form::Text, true),
+        Member::field("payload", "The content of the message.", Form::AnyObject, true),
+    ],
+};
+
+/// The payload of run.start.
+const START: ObjectForm = ObjectForm {
+    name: "Start",
+    members: &[
+        Member::All(&START_FIELDS),
+        Member::field("workflow", "The options of a workflow.", Form::Object(&OPTIONS), true),
+    ],
+};
+
+/// The payload of run.cancel.
+const CANCEL: ObjectForm = ObjectForm {
+    name: "Cancel",
+    members: &[
+        Member::field("reason", "The reason.", Form::Text, true),
+        Member::field("scope", "The part to cancel. By default the run.", Form::Word(&["run", "turn"]), true),
+    ],
+};
+
+/// The three inbound messages.
+pub const MESSAGES: [MessageForm; 3] = [
+    MessageForm { name: "run.start", payloads: &[&START] },
+    MessageForm {
+        name: "run.input",
+        payloads: &[&input::VALUE, &input::DECLINED, &input::VALUE_FROM, &prompt::PROMPT, &prompt::END],
+    },
+    MessageForm { name: "run.cancel", payloads: &[&CANCEL] },
+];
 
 /// The reason why a line is not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +173,7 @@ pub fn parse(line: &[u8]) -> Option<Inbound> {
 }
 
 fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Result<Message, Flaw> {
-    if fields.repeats_one_of(&["v", "id", "ts", "type", "run_id", "payload"]) {
+    if fields.repeats_one_of(ENVELOPE_IN.keys()) {
         return Err(Flaw::Repeated);
     }
     let kind = fields.get("type").and_then(string).ok_or(Flaw::Type)?;
@@ -153,7 +197,7 @@ fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Re
         },
         "run.cancel" => {
             let fields = payload.and_then(|raw| Fields::parse(raw.get()));
-            if fields.as_ref().is_some_and(|f| f.repeats_one_of(&["reason", "scope"])) {
+            if fields.as_ref().is_some_and(|f| f.repeats_one_of(CANCEL.keys())) {
                 return Err(Flaw::Repeated);
             }
             let text = |name: &str| fields.as_ref().and_then(|fields| fields.get(name)).and_then(string);

@@ -49,8 +49,8 @@ impl<'a> Fields<'a> {
     }
 
     /// Whether one of `known` occurs more than once.
-    pub fn repeats_one_of(&self, known: &[&str]) -> bool {
-        known.iter().any(|name| self.0.iter().filter(|(key, _)| key == name).count() > 1)
+    pub fn repeats_one_of<'n>(&self, known: impl IntoIterator<Item = &'n str>) -> bool {
+        known.into_iter().any(|name| self.0.iter().filter(|(key, _)| key == name).count() > 1)
     }
 
     /// All fields in order.
@@ -277,8 +277,8 @@ mod tests {
     #[test]
     fn repeated_keys_are_seen() {
         let fields = Fields::parse(r#"{"a":1,"b":2,"\u0061":3}"#).unwrap();
-        assert!(fields.repeats_one_of(&["a"]));
-        assert!(!fields.repeats_one_of(&["b", "c"]));
+        assert!(fields.repeats_one_of(["a"]));
+        assert!(!fields.repeats_one_of(["b", "c"]));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The MCP servers for an agent to start or to reach, in the format of run.start and in that of other programs.
 
+use super::form::{Form, HasForm, Member, ObjectForm};
 use super::json::{Fields, to_line};
 use super::read::{Problem, Read, arguments, environment, is_null, list, non_empty, secrets_fit, string_map};
 use super::words::McpTransport;
@@ -57,6 +58,31 @@ pub enum McpAccess {
     },
 }
 
+const NAME_FIELD: Member = Member::field("name", "The server's name, as the agent sees it.", Form::Text, false);
+
+impl HasForm for McpServer {
+    const FORM: Form = Form::Either(&[
+        Form::Object(&ObjectForm {
+            name: "McpServerToStart",
+            members: &[
+                NAME_FIELD,
+                Member::field("command", "The server's program.", Form::Text, false),
+                Member::field("args", "The program's arguments.", Form::List(&Form::Text), true),
+                Member::field("env", "Variables to add to its environment.", Form::Map(&Form::Text), true),
+            ],
+        }),
+        Form::Object(&ObjectForm {
+            name: "McpServerToReach",
+            members: &[
+                NAME_FIELD,
+                Member::field("url", "The server's URL.", Form::Text, false),
+                Member::field("headers", "Headers to send with each request.", Form::Map(&Form::Text), true),
+                Member::field("transport", "The protocol over HTTP. By default http.", McpTransport::FORM, true),
+            ],
+        }),
+    ]);
+}
+
 impl McpServer {
     /// The headers of a server that the agent reaches by its URL.
     pub fn headers(&self) -> Option<&BTreeMap<String, String>> {
@@ -91,7 +117,7 @@ pub(super) fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
 
 fn server(raw: &RawValue) -> Read<McpServer> {
     let fields = Fields::parse(raw.get()).ok_or(Some(SERVERS))?;
-    if fields.repeats_one_of(&["name"]) || fields.repeats_one_of(&STDIO_KEYS) || fields.repeats_one_of(&REMOTE_KEYS) {
+    if fields.repeats_one_of(["name"]) || fields.repeats_one_of(STDIO_KEYS) || fields.repeats_one_of(REMOTE_KEYS) {
         return Err(None);
     }
     let optional = |name| fields.get(name).filter(|raw| !is_null(raw));
@@ -151,9 +177,9 @@ pub(super) fn by_name(text: &str) -> Result<Option<Box<RawValue>>, String> {
     for (name, raw) in all.iter() {
         let server = Fields::parse(raw.get()).ok_or_else(wrong)?;
         let known = ["command", "args", "env", "url", "headers", "transport"];
-        if outer.repeats_one_of(&["mcpServers"])
-            || server.repeats_one_of(&known)
-            || server.repeats_one_of(&["type"])
+        if outer.repeats_one_of(["mcpServers"])
+            || server.repeats_one_of(known)
+            || server.repeats_one_of(["type"])
             || !seen.insert(name)
         {
             return Err(Problem::Repeated.clause());

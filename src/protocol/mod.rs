@@ -1,20 +1,28 @@
 //! The protocol: messages in, frames out, and the types of both. It knows no agent.
 
 mod artifact;
+mod ask_parts;
+mod declare;
 pub mod failure;
 pub mod fields;
+pub mod form;
 pub mod frame;
+mod frame_value;
 pub mod ids;
 pub mod image;
 pub mod inbound;
+mod input;
 pub mod json;
+mod kinds;
 pub(crate) mod limited;
 pub mod limits;
 mod mcp_server;
+pub mod messages;
 pub(crate) mod origins;
 pub mod outbound;
 pub(crate) mod parts;
 pub(crate) mod pattern;
+mod pieces;
 pub mod prompt;
 pub mod question;
 pub(crate) mod read;

@@ -1,5 +1,7 @@
 //! A further prompt: the payload of a run.input that answers no question.
 
+use super::form::{Form, Member, ObjectForm};
+use super::input::answer_keys;
 use super::json::{Fields, string};
 use super::read::images;
 use super::text::Text;
@@ -29,24 +31,38 @@ pub enum Spoken {
     Wrong(Cow<'static, str>),
 }
 
-/// The keys of such a payload.
-const KEYS: [&str; 4] = ["prompt", "end", "when", "images"];
-/// The keys of an answer.
-const ANSWER: [&str; 5] = ["question_id", "value", "declined", "value_from", "message"];
+/// A further prompt.
+pub(super) const PROMPT: ObjectForm = ObjectForm {
+    name: "Prompt",
+    members: &[
+        Member::field("prompt", "The prompt.", Form::Text, false),
+        Member::field(
+            "when",
+            "now: while the agent works, where it can take a prompt. next, the default: after the turn.",
+            Form::Word(&["next", "now"]),
+            true,
+        ),
+        Member::field("images", "The paths of images that belong to the prompt.", Form::List(&Form::Text), true),
+    ],
+};
+
+/// The end of a conversation.
+pub(super) const END: ObjectForm =
+    ObjectForm { name: "End", members: &[Member::field("end", "No further prompt comes.", Form::True, false)] };
 
 impl Spoken {
     /// Reads the payload of a run.input. `None`: it answers a question. Error: a key is repeated.
     pub fn parse(payload: Option<&RawValue>) -> Result<Option<Spoken>, Repeated> {
         let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else { return Ok(None) };
-        if fields.repeats_one_of(&KEYS) || fields.repeats_one_of(&ANSWER) {
+        if fields.repeats_one_of(PROMPT.keys().chain(END.keys())) || fields.repeats_one_of(answer_keys()) {
             return Err(Repeated);
         }
-        let has = |keys: &[&str]| keys.iter().any(|key| fields.get(key).is_some());
+        let has = |key: &str| fields.get(key).is_some();
         let (prompt, end) = (fields.get("prompt"), fields.get("end"));
         if prompt.is_none() && end.is_none() {
             return Ok(None);
         }
-        if has(&ANSWER) || prompt.is_some() && end.is_some() {
+        if answer_keys().any(has) || prompt.is_some() && end.is_some() {
             return Ok(Some(Spoken::Mixed));
         }
         Ok(Some(match prompt {
@@ -61,7 +77,7 @@ impl Spoken {
 fn prompt_of(raw: &RawValue, fields: &Fields<'_>) -> Result<FurtherPrompt, &'static str> {
     let text = string(raw).filter(|text| !text.is_empty()).ok_or("`prompt` must be a non-empty string")?;
     let given = |name: &str| fields.get(name).filter(|raw| raw.get() != "null");
-    let now = match given("when").map(|raw| string(raw)) {
+    let now = match given("when").map(string) {
         None => false,
         Some(when) => match when.as_deref() {
             Some("next") => false,

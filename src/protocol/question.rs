@@ -1,7 +1,9 @@
 //! Questions, and the check of their answers. Drivers and the protocol share these types.
 
-use super::ids::{CallId, QuestionId};
-use super::json::{Fields, number, string};
+use super::declare::objects;
+use super::ids::CallId;
+pub use super::input::{Given, Input};
+use super::json::{number, string};
 use super::limited::{Limited, unique};
 use super::limits::{OPTIONS, QUESTIONS};
 use super::pattern::Pattern;
@@ -12,15 +14,17 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
 
-/// An option of a select.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// The value that an answer names, unique in its question.
-    pub value: Text,
-    /// The text that a person reads, unique in its question.
-    pub label: Text,
-    /// A longer description.
-    pub description: Option<Text>,
+objects! {
+    /// An option of a select.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Choice {
+        /// The value that an answer names, unique in its question.
+        pub value: Text as answer,
+        /// The text that a person reads, unique in its question.
+        pub label: Text as answer,
+        /// A longer description.
+        pub description: Option<Text> as known output,
+    }
 }
 
 impl Choice {
@@ -111,21 +115,33 @@ impl Kind {
     }
 }
 
-/// The validation rules for an answer. Rules that do not apply are absent.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Validation {
-    pub min_length: Option<u64>,
-    pub max_length: Option<u64>,
-    pub pattern: Option<Text>,
-    /// False if the pattern is too large or its dialect is not supported, otherwise absent.
-    pub pattern_checked: Option<bool>,
-    pub min: Option<f64>,
-    pub max: Option<f64>,
-    pub integer: Option<bool>,
-    pub min_selected: Option<u64>,
-    pub max_selected: Option<u64>,
-    pub must_exist: Option<bool>,
-    pub path_type: Option<PathType>,
+objects! {
+    /// The validation rules for an answer. Rules that do not apply are absent.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Validation {
+        /// The least length of the answer, in characters.
+        pub min_length: Option<u64> as known,
+        /// The greatest length of the answer, in characters.
+        pub max_length: Option<u64> as known,
+        /// A regular expression that the answer must match.
+        pub pattern: Option<Text> as known whole,
+        /// False if the pattern is too large or its dialect is not supported, otherwise absent.
+        pub pattern_checked: Option<bool> as known,
+        /// The least number.
+        pub min: Option<f64> as known,
+        /// The greatest number.
+        pub max: Option<f64> as known,
+        /// Whether the number must be whole.
+        pub integer: Option<bool> as known,
+        /// The least number of options to choose.
+        pub min_selected: Option<u64> as known,
+        /// The greatest number of options to choose.
+        pub max_selected: Option<u64> as known,
+        /// Whether the path must exist.
+        pub must_exist: Option<bool> as known,
+        /// The kind of file that the path must name.
+        pub path_type: Option<PathType> as known,
+    }
 }
 
 impl Validation {
@@ -136,29 +152,33 @@ impl Validation {
     }
 }
 
-/// A place in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The path as the agent reports it. In a frame, it is relative to the working directory if it is inside, otherwise
-    /// absolute.
-    pub path: Text,
-    /// The line number, from 1.
-    pub line: Option<u64>,
+objects! {
+    /// A place in a file.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Place {
+        /// The path as the agent reports it. In a frame, it is relative to the working directory if it is inside, otherwise
+        /// absolute.
+        pub path: Text as inherited,
+        /// The line number, from 1.
+        pub line: Option<u64> as known,
+    }
 }
 
-/// The subject of a permission.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
-    /// The kind of tool.
-    pub category: Category,
-    /// The title. A frame shows its first line.
-    pub title: Text,
-    /// The files that the action concerns.
-    pub locations: Vec<Place>,
-    /// The exact action to allow, such as the command or the diff.
-    pub detail: Text,
-    /// The call that needs the permission. `None`: no frame shows it.
-    pub call_id: Option<CallId>,
+objects! {
+    /// The subject of a permission.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Subject {
+        /// The kind of tool.
+        pub category: Category,
+        /// The title. A frame shows its first line.
+        pub title: Text as inherited,
+        /// The files that the action concerns.
+        pub locations: Vec<Place> as inherited,
+        /// The exact action to allow, such as the command or the diff.
+        pub detail: Text as inherited,
+        /// The call that needs the permission. `None`: no frame shows it.
+        pub call_id: Option<CallId>,
+    }
 }
 
 /// Decides about requests for permission before the policy of the run does. A workflow uses it to allow the actions
@@ -317,7 +337,9 @@ pub fn check(ask: &Ask, value: &RawValue, path: Option<PathFact>) -> Result<Answ
             several(choices, *allow_other, value, rules, ask.required)
         }
         Kind::Text | Kind::Secret => {
-            let text = string(value).ok_or("Answer with a string.")?;
+            let whole = number(value).filter(|_| ask.kind == Kind::Text && rules.integer == Some(true));
+            let text =
+                string(value).or_else(|| whole.map(|number| number.to_string())).ok_or("Answer with a string.")?;
             text_fits(&text, rules)?;
             Ok(Answer::Text(text.into()))
         }
@@ -451,69 +473,4 @@ fn path_fits(path: Option<PathFact>, rules: &Validation) -> Result<(), BadAnswer
         (Some(PathFact::File), _, Some(PathType::Directory)) => Err("Answer with a directory, not a file.".into()),
         _ => Ok(()),
     }
-}
-
-/// The payload of a run.input, with its shape checked.
-#[derive(Debug)]
-pub struct Input {
-    /// The question that is answered. `None`: the field is missing or not a string.
-    pub question_id: Option<QuestionId>,
-    /// The answer. `None`: the message does not have exactly one of value, declined and value_from, or
-    /// has a malformed one.
-    pub given: Option<Given>,
-    /// Free text for the agent, to go with a denial.
-    pub message: Option<Text>,
-}
-
-/// The content of a run.input.
-#[derive(Debug)]
-pub enum Given {
-    /// `value`.
-    Value(Box<RawValue>),
-    /// `declined: true`.
-    Declined,
-    /// `value_from: {"env": NAME}`.
-    FromEnv(String),
-    /// `value_from: {"file": path}`.
-    FromFile(String),
-}
-
-impl Input {
-    /// Reads the payload of a run.input. `None`: a known key is repeated, so the message is malformed.
-    pub fn parse(payload: Option<&RawValue>) -> Option<Input> {
-        let mut input = Input { question_id: None, given: None, message: None };
-        let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else {
-            return Some(input);
-        };
-        if fields.repeats_one_of(&["question_id", "value", "declined", "value_from", "message"]) {
-            return None;
-        }
-        input.question_id = fields.get("question_id").and_then(string).map(QuestionId::from);
-        input.message = fields.get("message").and_then(string).map(Text::from);
-        let value = fields.get("value").map(|raw| Some(Given::Value(raw.to_owned())));
-        let declined = fields.get("declined").map(|raw| (raw.get() == "true").then_some(Given::Declined));
-        let from = match fields.get("value_from") {
-            None => None,
-            Some(raw) => Some(value_from(raw)?),
-        };
-        let mut ways = [value, declined, from].into_iter().flatten();
-        input.given = match (ways.next(), ways.next()) {
-            (Some(only), None) => only,
-            _ => None,
-        };
-        Some(input)
-    }
-}
-
-/// Reads a value_from. `Some(None)`: it is invalid. `None`: a key is repeated.
-fn value_from(raw: &RawValue) -> Option<Option<Given>> {
-    let Some(fields) = Fields::parse(raw.get()) else { return Some(None) };
-    if fields.repeats_one_of(&["env", "file"]) {
-        return None;
-    }
-    Some(match (fields.get("env"), fields.get("file")) {
-        (Some(name), None) => string(name).map(Given::FromEnv),
-        (None, Some(path)) => string(path).map(Given::FromFile),
-        _ => None,
-    })
 }

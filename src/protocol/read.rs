@@ -1,9 +1,12 @@
 //! Readers of the values of fields: one function per type and range, which the rows of [`super::fields`] and
 //! [`super::workflow`] name.
 
+use super::form::{Form, HasForm};
+use super::frame_value::values;
 use super::ids::SessionId;
-use super::json::{Fields, number, string};
+use super::json::{Fields, encode, number, string};
 use super::limits;
+use super::parts::Fixed;
 use super::schema::OutputSchema;
 use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
 use crate::redact::is_secret_name;
@@ -103,6 +106,22 @@ impl Seconds {
     pub fn duration(self) -> std::time::Duration {
         std::time::Duration::from_secs_f64(self.0.clamp(0.0, limits::SECONDS))
     }
+}
+
+values! {
+    Seconds, it, out => encode(it, out);
+    Permissions, it, out => encode(it, out);
+}
+
+impl Fixed for Seconds {}
+impl Fixed for Permissions {}
+
+impl HasForm for Seconds {
+    const FORM: Form = Form::Number;
+}
+
+impl HasForm for Permissions {
+    const FORM: Form = Form::Either(&[Policy::FORM, Form::Word(&[READ_ONLY]), Form::Policies(&Policy::FORM)]);
 }
 
 impl Serialize for Seconds {

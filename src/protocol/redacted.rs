@@ -2,9 +2,8 @@
 
 use super::json::{encoded_bytes, fitting};
 use super::outbound::{About, Body, Outcome, Text};
-use super::parts::{BodyPart, Rank, each};
+use super::parts::{BodyPart, IsRedacted, Parts, Rank, Role, redact};
 use crate::redact::Redactor;
-use std::borrow::Cow;
 use std::ops::Deref;
 
 /// The size, in bytes, to which texts are cut before elements of lists are dropped.
@@ -12,30 +11,21 @@ const SHORT: usize = 256;
 
 /// A redacted body.
 #[derive(Clone, Debug)]
-pub struct Redacted(Body);
+pub struct Redacted {
+    body: Body,
+    proof: IsRedacted,
+}
 
 impl Redacted {
     /// Redacts all texts of a body.
     pub fn new(mut body: Body, redactor: &Redactor) -> Redacted {
-        let clean = |text: &mut String| {
-            if let Cow::Owned(clean) = redactor.redact(text) {
-                *text = clean;
-            }
-        };
-        each(&mut body, &mut |_, part| match part {
-            BodyPart::Text(text) | BodyPart::Answer(text) => text.redact(redactor),
-            BodyPart::Action(text) => text.redact_action(redactor),
-            BodyPart::Own(text) => clean(text),
-            BodyPart::Whole(text) => text.iter_mut().for_each(|text| text.redact(redactor)),
-            BodyPart::Json(Some(json)) => json.map(&mut |text| redactor.redact(text).into_owned()),
-            BodyPart::Json(None) | BodyPart::List(_) => {}
-        });
-        Redacted(body)
+        let proof = redact(&mut body, redactor);
+        Redacted { body, proof }
     }
 
     /// Redacts the agent's session id too, as on every line for a person. Frames need it whole, to resume the session.
     pub fn redact_session(&mut self, redactor: &Redactor) {
-        let id = match &mut self.0 {
+        let id = match &mut self.body {
             Body::Progress(progress) => {
                 let About::Session { session_id, .. } = &mut progress.about else { return };
                 session_id
@@ -50,14 +40,19 @@ impl Redacted {
 
     /// The body, for its memory.
     pub fn into_body(self) -> Body {
-        self.0
+        self.body
+    }
+
+    /// Appends the body as JSON.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        self.body.put(out, self.proof);
     }
 
     /// Shortens the parts of a rank, so that the body's JSON loses about `excess` bytes. Cuts all texts at once, the
     /// longest most, so that a few rounds suffice however many parts there are. Returns whether anything could be cut.
     pub(super) fn shorten(&mut self, rank: Rank, excess: usize) -> bool {
         let (mut texts, mut whole, mut elements) = (Vec::new(), 0, 0);
-        each(&mut self.0, &mut |r, part| match part {
+        self.body.visit(Role::Cut(Rank::Text), &mut |r, part| match part {
             _ if r != rank => {}
             BodyPart::Text(text) => texts.push(encoded_bytes(text.shown())),
             BodyPart::Own(text) => texts.push(encoded_bytes(text)),
@@ -80,7 +75,7 @@ impl Redacted {
         } else {
             return false;
         }
-        each(&mut self.0, &mut |r, part| match part {
+        self.body.visit(Role::Cut(Rank::Text), &mut |r, part| match part {
             _ if r != rank => {}
             BodyPart::Text(text) => text.truncate(fitting(text.shown(), level)),
             BodyPart::Own(text) => text.truncate(fitting(text, level)),
@@ -101,7 +96,7 @@ impl Redacted {
     }
 
     fn mark_truncated(&mut self, rank: Rank) {
-        match &mut self.0 {
+        match &mut self.body {
             Body::Started(body) => body.truncated = true,
             Body::Progress(body) => {
                 body.truncated = true;
@@ -127,7 +122,7 @@ impl Deref for Redacted {
     type Target = Body;
 
     fn deref(&self) -> &Body {
-        &self.0
+        &self.body
     }
 }
 

@@ -28,7 +28,7 @@ impl Options {
     pub fn parse(payload: Option<&RawValue>) -> Payload {
         let mut read = Payload::default();
         let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else { return read };
-        read.wrong = fields.repeats_one_of(Options::NAMES).then_some(Problem::Repeated);
+        read.wrong = fields.repeats_one_of(Options::NAMES.iter().copied()).then_some(Problem::Repeated);
         for (name, raw) in fields.iter() {
             if name == "workflow" {
                 if is_repeated(raw) || read.workflow.is_some() {
@@ -57,5 +57,5 @@ impl Options {
 
 /// Whether the object `workflow` repeats a field.
 fn is_repeated(raw: &RawValue) -> bool {
-    Fields::parse(raw.get()).is_some_and(|fields| fields.repeats_one_of(WorkflowOptions::NAMES))
+    Fields::parse(raw.get()).is_some_and(|fields| fields.repeats_one_of(WorkflowOptions::NAMES.iter().copied()))
 }

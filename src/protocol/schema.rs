@@ -8,7 +8,10 @@ mod format;
 mod nodes;
 
 use self::nodes::{Reader, SchemaNode};
+use super::declare::objects;
+use super::form::{Form, HasForm};
 use super::json::map_strings;
+use super::parts::{Parts, Role, Visit};
 use super::text::{Json, Text};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -23,18 +26,30 @@ pub struct OutputSchema {
     unchecked: Arc<[String]>,
 }
 
-/// A place at which a result does not fit its schema.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mismatch {
-    /// The place in the result, as a JSON pointer. Empty: the whole result.
-    pub path: Text,
-    /// The rule that the value breaks, with the keyword.
-    pub text: Text,
+objects! {
+    /// A place at which a result does not fit its schema.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Mismatch {
+        /// The place in the result, as a JSON pointer. Empty: the whole result.
+        pub path: Text as inherited,
+        /// The rule that the value breaks, with the keyword.
+        pub text: Text as inherited,
+    }
 }
 
 /// All mistakes in a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatches(pub Vec<Mismatch>);
+
+impl Parts for Mismatches {
+    fn visit(&mut self, role: Role, visit: Visit<'_>) {
+        self.0.visit(role, visit);
+    }
+}
+
+impl HasForm for OutputSchema {
+    const FORM: Form = Form::Schema;
+}
 
 impl Mismatch {
     /// A mismatch of the whole result.

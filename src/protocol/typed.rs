@@ -1,7 +1,7 @@
 //! Fields of run.start in the forms that a person types in a flag, a variable or `config set`: JSON, plain text,
 //! policies as pairs, MCP servers in the format of other programs, and `@FILE`.
 
-use super::fields::{self, Options, Shape};
+use super::fields::Options;
 use super::json::to_line;
 use super::mcp_server::{EXPECTED, SERVERS, by_name};
 use super::read::Problem;
@@ -9,25 +9,15 @@ use super::words::Category;
 use serde_json::value::{RawValue, to_raw_value};
 use std::path::Path;
 
-/// The shape of a field's value.
-fn shape(field: &str) -> Option<Shape> {
-    fields::find(field).map(|field| field.shape)
-}
+/// The fields that a person may also write in a shorter form, or as `@FILE`.
+const PERMISSIONS: &str = "permissions";
+const MCP_SERVERS: &str = "mcp_servers";
+const OUTPUT_SCHEMA: &str = "output_schema";
 
 /// The file that `@FILE` names, for a field that accepts one.
 pub fn file<'a>(field: &str, text: &'a str) -> Option<&'a Path> {
     let path = text.strip_prefix('@').filter(|path| !path.is_empty())?;
-    match shape(field)? {
-        Shape::Servers | Shape::Schema => Some(Path::new(path)),
-        Shape::Text
-        | Shape::Word(_)
-        | Shape::Bool
-        | Shape::Number
-        | Shape::List
-        | Shape::Pairs
-        | Shape::Policies
-        | Shape::Object => None,
-    }
+    matches!(field, MCP_SERVERS | OUTPUT_SCHEMA).then(|| Path::new(path))
 }
 
 /// Converts a field's typed text to JSON. Error: the mistake, as the rest of a sentence about the value.
@@ -36,9 +26,9 @@ pub fn value(field: &str, text: &str) -> Result<Box<RawValue>, String> {
         Ok(()) => Ok(raw),
         Err(problem) => Err(clause(field, &problem)),
     };
-    let special = match shape(field) {
-        Some(Shape::Policies) => policies(text),
-        Some(Shape::Servers) => by_name(text)?,
+    let special = match field {
+        PERMISSIONS => policies(text),
+        MCP_SERVERS => by_name(text)?,
         _ => None,
     };
     if let Some(raw) = special {
@@ -54,15 +44,15 @@ pub fn value(field: &str, text: &str) -> Result<Box<RawValue>, String> {
 
 /// The mistake in a field's typed text, as the rest of a sentence about it.
 pub fn clause(field: &str, problem: &Problem) -> String {
-    match (problem, shape(field)) {
-        (Problem::Field { .. }, Some(Shape::Policies)) => {
+    match (problem, field) {
+        (Problem::Field { .. }, PERMISSIONS) => {
             let categories: Vec<&str> = Category::ALL.iter().map(|category| category.word()).collect();
             let categories = categories.join(", ");
             format!(
                 "must be ask, allow, deny or read-only, or pairs such as read=allow,*=deny. The categories are {categories}, and * for the rest"
             )
         }
-        (Problem::Field { expected: SERVERS, .. }, Some(Shape::Servers)) => EXPECTED.into(),
+        (Problem::Field { expected: SERVERS, .. }, MCP_SERVERS) => EXPECTED.into(),
         _ => problem.clause(),
     }
 }

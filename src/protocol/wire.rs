@@ -1,514 +1,425 @@
 //! Writes the bodies of frames as JSON.
 
+use super::declare::views;
 use super::failure::{Code, Failure, PhaseFailure};
-use super::fields::ShownText;
-use super::ids::{CallId, MessageId, SessionId};
-use super::json::{encode, put_number, put_string};
+use super::form::{Form, HasForm, Member, MessageForm, ObjectForm, described};
+use super::frame_value::{FrameObject, FrameValue, Known, ObjectWriter, put_object, put_word, values};
+use super::ids::{MessageId, QuestionId};
 use super::outbound::{
-    About, Artifact, ArtifactRef, Body, Breach, FileEdit, GaveWay, Json, Left, Outcome, PhaseReport, Place, PlanEntry,
-    Progress, Question, Started, Tally, Terminal, Text, TurnReport, WorkflowEnd, WorkflowStarted,
+    About, Artifact, Body, FileEdit, Metadata, Outcome, Progress, Question, Started, Tally, Terminal, ToolExit,
+    TurnReport, Usage,
 };
+use super::parts::IsRedacted;
 use super::question::{Answer, Choice, Kind, Subject, Validation};
-use super::redacted::Redacted;
-use super::request::Settings;
-use super::schema::Mismatch;
-use super::words::{
-    Action, Category, Limit, PathType, PhaseOutcome, PhaseState, PlanStatus, PromptState, Purpose, QuestionKind,
-    RefusalReason, Resolution, Source, Status, StopReason, ToolState, TurnOutcome, WaitingOn, Warning, WorkflowKind,
-};
-use super::workflow::ShownOptions;
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use super::read::Seconds;
+use super::schema::{Mismatch, Mismatches};
+use super::text::{Json, Text};
+use super::words::{Limit, Purpose, QuestionKind, RefusalReason, Source, StopReason, TurnOutcome};
 
-impl Redacted {
-    /// Appends the body as JSON.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
-        match &**self {
-            Body::Started(body) => body.put(out),
-            Body::Progress(body) => body.put(out),
-            Body::Question(body) => body.put(out),
-            Body::Artifact(body) => body.put(out),
-            Body::Terminal(body) => body.put(out),
-        }
-    }
-}
-
-/// A part of a redacted body, as JSON. The trait is private and only [`Redacted::write`] uses it, so that no text
-/// becomes JSON before it is redacted.
-trait Put {
-    fn put(&self, out: &mut Vec<u8>);
-}
-
-/// Writes each of these types by one expression.
-macro_rules! values {
-    ($($type:ty, $it:ident, $out:ident => $write:expr;)*) => {$(
-        impl Put for $type {
-            fn put(&self, $out: &mut Vec<u8>) {
-                let $it = self;
-                $write
-            }
-        }
-    )*};
+described! {
+    Metadata => Form::AnyObject;
+    Code => Form::Word(Code::NAMES);
+    ToolExit => Form::Nullable(&Form::Integer);
+    Answer => Form::Either(&[Form::Bool, Form::Text, Form::List(&Form::Text), Form::Nullable(&Form::Text)]);
+    Mismatches => Form::List(&Mismatch::FORM);
+    Versions => Form::List(&Form::Text);
+    FileEdit => EditView::FORM;
 }
 
 values! {
-    Text, it, out => put_string(it.shown(), out);
-    Json, it, out => out.extend_from_slice(it.shown().get().as_bytes());
-    str, it, out => put_string(it, out);
-    String, it, out => put_string(it, out);
-    SessionId, it, out => put_string(it, out);
-    MessageId, it, out => it.write(out);
-    CallId, it, out => it.write(out);
-    bool, it, out => out.extend_from_slice(if *it { b"true" } else { b"false" });
-    u64, it, out => put_number(*it, out);
-    f64, it, out => encode(it, out);
+    Code, it, out => put_word(it.name(), out);
+    Versions, _it, out => out.extend_from_slice(b"[\"1\"]");
 }
 
-impl<T: Put> Put for Option<T> {
-    fn put(&self, out: &mut Vec<u8>) {
+impl FrameValue for Answer {
+    fn put(&self, out: &mut Vec<u8>, proof: IsRedacted) {
         match self {
-            Some(it) => it.put(out),
-            None => out.extend_from_slice(b"null"),
-        }
-    }
-}
-
-impl<T: Put + ?Sized> Put for &T {
-    fn put(&self, out: &mut Vec<u8>) {
-        (**self).put(out);
-    }
-}
-
-impl<T: Put> Put for Vec<T> {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.as_slice().put(out);
-    }
-}
-
-impl Put for Answer {
-    fn put(&self, out: &mut Vec<u8>) {
-        match self {
-            Answer::Bool(answer) => answer.put(out),
-            Answer::One(text) | Answer::Text(text) => text.put(out),
-            Answer::Many(texts) => texts.put(out),
+            Answer::Bool(answer) => answer.put(out, proof),
+            Answer::One(text) | Answer::Text(text) => text.put(out, proof),
+            Answer::Many(texts) => texts.put(out, proof),
             Answer::Null => out.extend_from_slice(b"null"),
         }
     }
 }
 
-impl<T: Put> Put for [T] {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.push(b'[');
-        for (at, it) in self.iter().enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            it.put(out);
-        }
-        out.push(b']');
-    }
-}
-
-/// A word of the protocol's own, which needs no escape.
-struct Word(&'static str);
-
-impl Put for Word {
-    #[inline]
-    fn put(&self, out: &mut Vec<u8>) {
-        out.push(b'"');
-        out.extend_from_slice(self.0.as_bytes());
-        out.push(b'"');
-    }
-}
-
-/// A value of the protocol, with no free text except text that the walk redacts in place.
-struct Own<'a, T>(&'a T);
-
-impl<T: Serialize> Put for Own<'_, T> {
-    fn put(&self, out: &mut Vec<u8>) {
-        encode(self.0, out);
-    }
-}
-
-macro_rules! words {
-    ($($name:ident),*) => {$(
-        impl Put for $name {
-            fn put(&self, out: &mut Vec<u8>) {
-                Word(self.word()).put(out);
-            }
-        }
-    )*};
-}
-
-words!(
-    Action,
-    Category,
-    PathType,
-    PhaseOutcome,
-    PhaseState,
-    PlanStatus,
-    PromptState,
-    Purpose,
-    QuestionKind,
-    RefusalReason,
-    Limit,
-    Resolution,
-    Source,
-    Status,
-    StopReason,
-    ToolState,
-    TurnOutcome,
-    WaitingOn,
-    Warning,
-    WorkflowKind
-);
-
-macro_rules! entries {
-    ($map:ident; $($key:literal: $value:expr),* $(,)?) => {
-        {$( $value.put($map.key(concat!(",\"", $key, "\":"))); )*}
-    };
-}
-
-/// Writes entries for the known values.
-macro_rules! known {
-    ($map:ident; $($key:literal: $value:expr),* $(,)?) => {
-        {$( if let Some(value) = &$value { entries!($map; $key: value); } )*}
-    };
-}
-
-/// A JSON object that is being written.
-struct Object<'o> {
-    out: &'o mut Vec<u8>,
-    empty: bool,
-}
-
-impl Object<'_> {
-    /// Begins an entry. `key` is a comma, the key in quotes and a colon.
-    #[inline(always)]
-    fn key(&mut self, key: &'static str) -> &mut Vec<u8> {
-        let key = if std::mem::take(&mut self.empty) { &key[1..] } else { key };
-        self.out.extend_from_slice(key.as_bytes());
-        self.out
-    }
-
-    fn truncated(&mut self, truncated: bool) {
-        if truncated {
-            entries!(self; "truncated": true);
-        }
-    }
-
-    /// Writes the orchestrator's metadata, or an empty object.
-    fn metadata(&mut self, metadata: &Option<Json>) {
-        let out = self.key(",\"metadata\":");
-        match metadata {
-            Some(metadata) => metadata.put(out),
+impl FrameValue for Metadata {
+    fn put(&self, out: &mut Vec<u8>, proof: IsRedacted) {
+        match &self.0 {
+            Some(metadata) => metadata.put(out, proof),
             None => out.extend_from_slice(b"{}"),
         }
     }
 }
 
-/// Writes these types as an object with these fields.
-macro_rules! objects {
-    ($($type:ty, $it:ident, $map:ident => $body:block)*) => {$(
-        impl Put for $type {
-            fn put(&self, out: &mut Vec<u8>) {
-                let $it = self;
-                out.push(b'{');
-                let mut $map = Object { out, empty: true };
-                $body
-                $map.out.push(b'}');
-            }
-        }
-    )*};
+impl FrameValue for Mismatches {
+    fn put(&self, out: &mut Vec<u8>, proof: IsRedacted) {
+        self.0.put(out, proof);
+    }
 }
 
-objects! {
-    PlanEntry, it, map => { entries!(map; "text": it.text, "status": it.status); }
-    Place, it, map => {
-        entries!(map; "path": it.path);
-        known!(map; "line": it.line);
+impl FrameValue for ToolExit {
+    fn put(&self, out: &mut Vec<u8>, proof: IsRedacted) {
+        self.code.put(out, proof);
     }
-    FileEdit, it, map => {
-        entries!(map; "path": it.path, "old": Own(&side(it, '-')), "new": Own(&side(it, '+')));
+}
+
+impl Known for ToolExit {
+    const FORM: Form = <ToolExit as HasForm>::FORM;
+
+    fn is_known(&self) -> bool {
+        self.in_frame
     }
-    Subject, it, map => {
-        entries!(map; "category": it.category, "title": it.title, "locations": it.locations, "detail": it.detail,
-            "call_id": it.call_id);
+}
+
+/// The major versions that this program speaks.
+struct Versions;
+
+views! {
+    /// A change to a file, as its two sides.
+    struct EditView<'a> {
+        /// The path, relative to the working directory if it is inside, otherwise absolute.
+        path: &'a Text,
+        /// The old lines, and those around them.
+        old: String,
+        /// The new lines, and those around them.
+        new: String,
     }
-    Choice, it, map => {
-        entries!(map; "value": it.value, "label": it.label);
-        known!(map; "description": it.description);
+
+    /// run.question.
+    struct QuestionView<'a> {
+        /// The question's id.
+        question_id: &'a QuestionId,
+        /// The id of the group of questions that the agent asked together.
+        group_id: &'a String,
+        /// The number of questions in the group.
+        group_size: usize,
+        /// The purpose of the question.
+        purpose: Purpose,
+        /// The kind of the answer.
+        kind: QuestionKind,
+        /// A short title.
+        header: &'a Text,
+        /// The question.
+        text: &'a Text,
+        options: Option<SelectView<'a>> as flat,
+        /// The answer that is used if nobody answers.
+        default: &'a Option<Answer> as known,
+        /// The conditions for an answer.
+        validation: &'a Validation,
+        /// Whether an answer is required.
+        required: bool,
+        /// The time left to answer, in seconds.
+        timeout_s: Seconds,
+        /// The number of the attempt, from 1.
+        attempt: u32,
+        /// The mistake in the last answer.
+        error: &'a Option<Text> as known,
+        /// For a permission: the requested action.
+        subject: &'a Option<Subject> as known,
+        /// Whether something was cut.
+        truncated: bool as known,
     }
-    Validation, it, map => {
-        known!(map; "min_length": it.min_length, "max_length": it.max_length, "pattern": it.pattern,
-            "pattern_checked": it.pattern_checked, "min": it.min, "max": it.max, "integer": it.integer,
-            "min_selected": it.min_selected, "max_selected": it.max_selected, "must_exist": it.must_exist,
-            "path_type": it.path_type);
+
+    /// The fields of a select.
+    struct SelectView<'a> {
+        /// The options. Values and labels are unique.
+        options: &'a [Choice],
+        /// Whether several may be chosen.
+        multiple: bool,
+        /// Whether free text is accepted too.
+        allow_other: bool,
     }
-    Artifact, it, map => {
-        entries!(map; "artifact_id": it.artifact_id, "path": it.path, "action": it.action, "kind": it.kind,
-            "size_bytes": it.size_bytes);
-        map.truncated(it.truncated);
+
+    /// The fields of run.completed that no other terminal frame has.
+    struct CompletedView<'a> {
+        /// The final answer.
+        text: &'a Text,
+        /// The message whose pieces contain the whole text. Null: `text` is whole.
+        message_id: Option<MessageId>,
+        /// The structured result.
+        structured_output: &'a Option<Json>,
+        /// The reason why the model stopped.
+        stop_reason: StopReason,
+        /// The permissions that were denied because nobody answered.
+        denied: &'a Tally,
+        /// The other questions that nobody answered.
+        unanswered: &'a Tally,
     }
-    ArtifactRef, it, map => { entries!(map; "path": it.path, "action": it.action); }
-    Left, it, map => { entries!(map; "category": it.category, "text": it.text); }
-    Tally, it, map => { entries!(map; "count": it.count, "first": it.first); }
-    Started, it, map => {
-        entries!(map;
-            "agent": Own(&Agent { name: &it.agent, display_name: it.display_name.shown(), version: None }),
-            "config": Own(&Config(&it.settings, ShownText { cwd: Wire(&it.cwd), agent_args: Wire(&it.agent_args) })),
-            "protocol": Own(&Protocol { v: "1", minor: 1, spektacular: env!("CARGO_PKG_VERSION") }),
-            "capabilities": Own(&it.capabilities));
-        map.metadata(&it.metadata);
-        if let Some(workflow) = &it.workflow {
-            entries!(map; "workflow": **workflow);
-        }
-        map.truncated(it.truncated);
+
+    /// The fields of run.failed that no other terminal frame has.
+    struct FailedView<'a> {
+        /// The code.
+        code: Code,
+        /// One sentence that says what to do.
+        message: &'a String,
+        /// Whether a later attempt may succeed.
+        retryable: bool,
+        /// The known facts.
+        detail: Detail<'a>,
     }
-    WorkflowStarted, it, map => {
-        entries!(map; "name": it.name, "project": it.project, "target": it.target,
-            "options": Own(&ShownOptions(it.name, &it.options)));
+
+    /// `detail` of run.failed.
+    struct DetailView<'a> {
+        /// The reason why a workflow was refused.
+        reason: Option<RefusalReason> as known,
+        /// The field of run.start whose limit was reached.
+        limit: Option<Limit> as known,
+        /// The provider's HTTP status.
+        http_status: Option<u16> as known,
+        /// The supported major versions.
+        supported: Option<Versions> as known,
+        /// The agent's own message.
+        agent_message: &'a Option<Text> as known,
+        /// The last lines of the agent's stderr.
+        stderr_tail: &'a Option<Text> as known,
+        /// The reasons why a result does not fit `output_schema`.
+        violations: Option<&'a Mismatches> as known,
+        phase: Option<&'a PhaseFailure> as flat,
     }
-    WorkflowEnd, it, map => {
-        entries!(map; "name": it.name, "target": it.target, "complete": it.complete, "tasks": it.tasks,
-            "violations": it.violations, "kept": it.kept, "phases": it.phases);
+
+    /// The fields of run.cancelled that no other terminal frame has.
+    struct CancelledView<'a> {
+        /// The reason that the canceller stated.
+        reason: &'a Option<Text>,
+        /// The source of the cancel.
+        source: Source,
     }
-    Mismatch, it, map => { entries!(map; "path": it.path, "text": it.text); }
-    Breach, it, map => { entries!(map; "file": it.file, "line": it.line, "rule": it.rule, "text": it.text); }
-    GaveWay, it, map => { entries!(map; "path": it.path, "to": it.to); }
-    PhaseReport, it, map => {
-        entries!(map; "id": it.id, "title": it.title, "state": it.state, "attempts": it.attempts,
-            "duration_ms": it.duration_ms, "cost_usd": Own(&it.cost_usd), "files": it.files, "commit": it.commit,
-            "unverified": it.unverified);
+
+    /// The end of a turn.
+    struct TurnView<'a> {
+        /// The number of the turn, from 1.
+        turn: u64,
+        /// The outcome.
+        outcome: TurnOutcome,
+        /// The final answer, as `text` of run.completed.
+        final_text: Option<&'a Text>,
+        /// As in run.completed.
+        message_id: Option<MessageId>,
+        /// As in run.completed.
+        stop_reason: Option<StopReason>,
+        /// As in run.completed.
+        structured_output: Option<&'a Json>,
+        /// Whether the completion marker was in the agent's text.
+        completion_detected: bool,
+        /// The usage of this turn.
+        usage: &'a Usage,
+        /// The failure of a turn that failed.
+        failure: Option<TurnFailureView<'a>>,
+        /// As in run.completed.
+        denied: &'a Tally,
+        /// As in run.completed.
+        unanswered: &'a Tally,
     }
-    Progress, it, map => {
-        let kind = match &it.about {
-            About::Status(_) => "status",
-            About::Session { .. } => "session",
-            About::Warning(_) => "warning",
-            About::Resolved { .. } => "question_resolved",
-            About::Heartbeat { .. } => "heartbeat",
-            About::Text { .. } => "text",
-            About::Reasoning { .. } => "reasoning",
-            About::Tool { .. } => "tool",
-            About::Plan(_) => "plan",
-            About::Todo(_) => "todo",
-            About::Phase { .. } => "phase",
-            About::Usage(_) => "usage",
-            About::Prompt { .. } => "prompt",
-            About::Turn(_) => "turn",
+
+    /// The failure of a turn.
+    struct TurnFailureView<'a> {
+        /// The code.
+        code: Code,
+        /// One sentence that says what to do.
+        message: &'a String,
+        /// Whether a later attempt may succeed.
+        retryable: bool,
+    }
+}
+
+impl FrameValue for FileEdit {
+    fn put(&self, out: &mut Vec<u8>, proof: IsRedacted) {
+        // One side: the lines with its sign, and those around them.
+        let side = |sign: char| {
+            let lines = self.lines.shown().split_inclusive('\n');
+            lines.filter_map(|line| line.strip_prefix(sign).or_else(|| line.strip_prefix(' '))).collect()
         };
-        entries!(map; "kind": Word(kind), "text": it.text);
-        it.about.put_fields(&mut map);
-        known!(map; "parent_call_id": it.parent_call_id);
-        map.truncated(it.truncated);
-    }
-    Question, it, map => {
-        let ask = &it.ask;
-        entries!(map;
-            "question_id": it.question_id, "group_id": it.group_id, "group_size": Own(&it.group_size),
-            "purpose": ask.purpose, "kind": ask.kind.word(), "header": ask.header, "text": ask.text);
-        if let Kind::Select { choices, multiple, allow_other } = &ask.kind {
-            entries!(map; "options": choices.as_slice(), "multiple": multiple, "allow_other": allow_other);
-        }
-        known!(map; "default": ask.default);
-        entries!(map; "validation": ask.validation, "required": ask.required, "timeout_s": Own(&it.timeout_s),
-            "attempt": Own(&it.attempt));
-        known!(map; "error": it.error, "subject": ask.subject);
-        map.truncated(it.truncated);
-    }
-    Terminal, it, map => {
-        match &it.outcome {
-            Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason } => entries!(map;
-                "text": text, "message_id": message_id.filter(|_| *text_cut),
-                "structured_output": structured_output, "stop_reason": stop_reason,
-                "denied": it.unattended.denied, "unanswered": it.unattended.unanswered),
-            Outcome::Failed(failure) => entries!(map;
-                "code": failure.code.name(), "message": failure.message, "retryable": failure.retryable,
-                "detail": Detail(failure)),
-            Outcome::Cancelled { reason, source } => entries!(map; "reason": reason, "source": source),
-        }
-        entries!(map; "session_id": it.session_id, "artifacts": it.artifacts, "usage": Own(&it.usage),
-            "duration_ms": it.duration_ms);
-        map.metadata(&it.metadata);
-        entries!(map; "completion_detected": it.completion_detected, "agent_exit": Own(&it.agent_exit));
-        known!(map; "turns": it.turns);
-        if let Some(workflow) = &it.workflow {
-            entries!(map; "workflow": **workflow);
-        }
-        map.truncated(it.truncated);
+        EditView { path: &self.path, old: side('-'), new: side('+') }.put(out, proof);
     }
 }
 
-impl About {
-    fn put_fields(&self, map: &mut Object<'_>) {
-        match self {
-            About::Status(status) => entries!(map; "status": status),
-            About::Session { session_id, agent_version, model, capabilities } => entries!(map;
-                "session_id": session_id, "agent_version": agent_version, "model": model,
-                "capabilities": Own(capabilities)),
-            About::Warning(code) => entries!(map; "code": code),
-            About::Resolved { question_id, resolution, used_default, permission, what: _ } => {
-                entries!(map; "question_id": question_id, "resolution": resolution, "used_default": used_default);
-                if let Some((subject, value)) = permission {
-                    entries!(map; "subject": subject, "value": value);
-                }
+impl FrameObject for Question {
+    const OBJECT: ObjectForm = QuestionView::OBJECT;
+
+    fn put_fields(&self, object: &mut ObjectWriter<'_>) {
+        let Question { question_id, group_id, group_size, ask, timeout_s, attempt, error, truncated } = self;
+        let options = match &ask.kind {
+            Kind::Select { choices, multiple, allow_other } => {
+                Some(SelectView { options: choices.as_slice(), multiple: *multiple, allow_other: *allow_other })
             }
-            About::Heartbeat { idle_s, waiting_on } => entries!(map; "idle_s": Own(idle_s), "waiting_on": waiting_on),
-            About::Text { message_id, done, withdrawn } | About::Reasoning { message_id, done, withdrawn } => {
-                entries!(map; "message_id": message_id, "done": done);
-                if *withdrawn {
-                    entries!(map; "withdrawn": true);
-                }
+            Kind::Confirm | Kind::Text | Kind::Secret | Kind::FilePath => None,
+        };
+        let view = QuestionView {
+            question_id,
+            group_id,
+            group_size: *group_size,
+            purpose: ask.purpose,
+            kind: ask.kind.word(),
+            header: &ask.header,
+            text: &ask.text,
+            options,
+            default: &ask.default,
+            validation: &ask.validation,
+            required: ask.required,
+            timeout_s: *timeout_s,
+            attempt: *attempt,
+            error,
+            subject: &ask.subject,
+            truncated: *truncated,
+        };
+        view.put_fields(object);
+    }
+}
+
+impl Terminal {
+    fn put_outcome(&self, object: &mut ObjectWriter<'_>) {
+        match &self.outcome {
+            Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason } => CompletedView {
+                text,
+                message_id: message_id.filter(|_| *text_cut),
+                structured_output,
+                stop_reason: *stop_reason,
+                denied: &self.unattended.denied,
+                unanswered: &self.unattended.unanswered,
             }
-            About::Tool { call_id, name, category, state, duration_ms, locations, input, output, facts, phase } => {
-                entries!(map; "call_id": call_id, "name": Some(name).filter(|name| !name.is_empty()),
-                    "category": category, "state": state, "locations": locations);
-                known!(map; "duration_ms": duration_ms);
-                if duration_ms.is_some() && *category == Category::Execute {
-                    entries!(map; "exit_code": Own(&facts.exit_code));
-                }
-                known!(map; "phase": phase, "input": input, "output": output);
-                if !facts.edits.is_empty() {
-                    entries!(map; "diff": facts.edits);
-                }
+            .put_fields(object),
+            Outcome::Failed(failure) => {
+                let Failure { code, message, retryable, .. } = failure;
+                let detail = detail(failure);
+                FailedView { code: *code, message, retryable: *retryable, detail }.put_fields(object);
             }
-            About::Plan(entries) | About::Todo(entries) => entries!(map; "entries": entries),
-            About::Phase { phase, title, number, of, attempt, state } => entries!(map;
-                "phase": phase, "title": title, "number": number, "of": of, "attempt": attempt, "state": state),
-            About::Usage(usage) => entries!(map; "usage": Own(usage)),
-            About::Prompt { number, state } => entries!(map; "prompt_id": PromptId(*number), "state": state),
-            About::Turn(turn) => turn.put_fields(map),
+            Outcome::Cancelled { reason, source } => CancelledView { reason, source: *source }.put_fields(object),
         }
     }
 }
 
-impl TurnReport {
-    fn put_fields(&self, map: &mut Object<'_>) {
-        entries!(map; "turn": self.number, "outcome": self.word());
-        let (mut answer, mut failed) = (None, None);
+/// `detail` of run.failed: null if nothing is known.
+struct Detail<'a>(DetailView<'a>);
+
+impl HasForm for Detail<'_> {
+    const FORM: Form = Form::Nullable(&DetailView::FORM);
+}
+
+impl FrameValue for Detail<'_> {
+    fn put(&self, out: &mut Vec<u8>, proof: IsRedacted) {
+        let at = out.len();
+        self.0.put(out, proof);
+        if out.ends_with(b"{}") && out.len() == at + 2 {
+            out.truncate(at);
+            out.extend_from_slice(b"null");
+        }
+    }
+}
+
+fn detail(failure: &Failure) -> Detail<'_> {
+    let Failure {
+        code,
+        message: _,
+        retryable: _,
+        http_status,
+        agent_message,
+        stderr_tail,
+        limit,
+        reason,
+        target: _,
+        phase,
+        violations,
+    } = failure;
+    Detail(DetailView {
+        reason: *reason,
+        limit: *limit,
+        http_status: *http_status,
+        supported: (*code == Code::UnsupportedVersion).then_some(Versions),
+        agent_message,
+        stderr_tail,
+        violations: violations.as_deref(),
+        phase: phase.as_deref(),
+    })
+}
+
+impl FrameObject for TurnReport {
+    const OBJECT: ObjectForm = TurnView::OBJECT;
+
+    fn put_fields(&self, object: &mut ObjectWriter<'_>) {
+        let mut view = TurnView {
+            turn: self.number,
+            outcome: self.word(),
+            final_text: None,
+            message_id: None,
+            stop_reason: None,
+            structured_output: None,
+            completion_detected: self.completion_detected,
+            usage: &self.usage,
+            failure: None,
+            denied: &self.unattended.denied,
+            unanswered: &self.unattended.unanswered,
+        };
         match &self.outcome {
             Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason } => {
-                answer = Some((text, message_id.filter(|_| *text_cut), structured_output, stop_reason));
+                view.final_text = Some(text);
+                view.message_id = message_id.filter(|_| *text_cut);
+                view.structured_output = structured_output.as_ref();
+                view.stop_reason = Some(*stop_reason);
             }
-            Outcome::Failed(failure) => failed = Some(TurnFailure(failure)),
+            Outcome::Failed(Failure { code, message, retryable, .. }) => {
+                view.failure = Some(TurnFailureView { code: *code, message, retryable: *retryable });
+            }
             Outcome::Cancelled { .. } => {}
         }
-        let (text, message_id, structured, stop) = match answer {
-            Some((text, message_id, structured, stop)) => (Some(text), message_id, structured.as_ref(), Some(stop)),
-            None => (None, None, None, None),
-        };
-        entries!(map; "final_text": text, "message_id": message_id, "stop_reason": stop,
-            "structured_output": structured, "completion_detected": self.completion_detected,
-            "usage": Own(&self.usage), "failure": failed, "denied": self.unattended.denied,
-            "unanswered": self.unattended.unanswered);
+        view.put_fields(object);
     }
 }
 
-/// The id of a further prompt.
-struct PromptId(u64);
-
-impl Put for PromptId {
-    fn put(&self, out: &mut Vec<u8>) {
-        put_string(&format!("p_{}", self.0), out);
+impl Body {
+    /// Appends the body as JSON.
+    pub(super) fn put(&self, out: &mut Vec<u8>, proof: IsRedacted) {
+        put_object(out, proof, |object| match self {
+            Body::Started(body) => body.put_fields(object),
+            Body::Progress(body) => {
+                object.entry(",\"kind\":", &body.about.kind());
+                body.put_fields(object);
+            }
+            Body::Question(body) => body.put_fields(object),
+            Body::Artifact(body) => body.put_fields(object),
+            Body::Terminal(body) => {
+                body.put_outcome(object);
+                body.put_fields(object);
+            }
+        });
     }
 }
 
-/// The failure of a turn.
-struct TurnFailure<'a>(&'a Failure);
+/// The envelope of a frame. `payload` stands in it too.
+pub const ENVELOPE_OUT: ObjectForm = ObjectForm {
+    name: "Frame",
+    members: &[
+        Member::field("v", "The major version.", Form::Word(&["1"]), false),
+        Member::field("id", "`msg_1`, `msg_2`, … in the order of emission, without a gap.", Form::Text, false),
+        Member::field("ts", "The time in UTC, with three fraction digits.", Form::Text, false),
+        Member::field("type", "The type of the frame.", Form::Text, false),
+        Member::field("run_id", "The id of the run.", Form::Text, false),
+        Member::field("reply_to", "The id of the message that caused the frame.", Form::Text, true),
+    ],
+};
 
-impl Put for TurnFailure<'_> {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.push(b'{');
-        let mut map = Object { out, empty: true };
-        entries!(map; "code": self.0.code.name(), "message": self.0.message, "retryable": self.0.retryable);
-        map.out.push(b'}');
-    }
+/// The payload of run.progress, without the fields of its kind.
+const PROGRESS: ObjectForm = ObjectForm {
+    name: "Progress",
+    members: &[
+        Member::field("kind", "The kind of the progress.", Form::Word(About::NAMES), false),
+        Member::All(&Progress::OBJECT),
+    ],
+};
+
+/// A terminal frame: its own fields, and those of every terminal frame.
+macro_rules! terminal {
+    ($name:literal, $own:ident) => {
+        &ObjectForm { name: $name, members: &[Member::All(&$own::OBJECT), Member::All(&Terminal::OBJECT)] }
+    };
 }
 
-/// The agent in run.started. Its version is null, because the agent reports it later, in the session frame.
-#[derive(Serialize)]
-struct Agent<'a> {
-    name: &'a str,
-    display_name: &'a str,
-    version: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct Protocol {
-    v: &'static str,
-    minor: u32,
-    spektacular: &'static str,
-}
-
-/// The resolved fields of run.start that run.started shows.
-struct Config<'a>(&'a Settings, ShownText<Wire<'a, Text>, Wire<'a, Vec<Text>>>);
-
-impl Serialize for Config<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Config(settings, text) = self;
-        let mut map = serializer.serialize_map(None)?;
-        settings.show(&mut map, text)?;
-        map.end()
-    }
-}
-
-/// One side of a change: the lines with this sign, and those around them.
-fn side(edit: &FileEdit, sign: char) -> String {
-    let lines = edit.lines.shown().split_inclusive('\n');
-    lines.filter_map(|line| line.strip_prefix(sign).or_else(|| line.strip_prefix(' '))).collect()
-}
-
-/// A text among the fields of run.start that run.started shows. Only this module can create one.
-struct Wire<'a, T: ?Sized>(&'a T);
-
-impl Serialize for Wire<'_, Text> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0.shown())
-    }
-}
-
-impl Serialize for Wire<'_, Vec<Text>> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(Wire))
-    }
-}
-
-/// `detail` of a run.failed: an object with the known facts, or null.
-struct Detail<'a>(&'a Failure);
-
-impl Put for Detail<'_> {
-    fn put(&self, out: &mut Vec<u8>) {
-        let failure = self.0;
-        let unsupported = failure.code == Code::UnsupportedVersion;
-        let (said, stderr) = (&failure.agent_message, &failure.stderr_tail);
-        if failure.http_status.is_none()
-            && said.is_none()
-            && stderr.is_none()
-            && !unsupported
-            && failure.limit.is_none()
-            && failure.reason.is_none()
-            && failure.phase.is_none()
-            && failure.violations.is_none()
-        {
-            return out.extend_from_slice(b"null");
-        }
-        out.push(b'{');
-        let mut map = Object { out, empty: true };
-        known!(map; "reason": failure.reason, "limit": failure.limit, "http_status": failure.http_status.map(u64::from));
-        if unsupported {
-            entries!(map; "supported": Own(&["1"]));
-        }
-        known!(map; "agent_message": said, "stderr_tail": stderr);
-        if let Some(violations) = &failure.violations {
-            entries!(map; "violations": violations.0);
-        }
-        if let Some(PhaseFailure { phase, attempt, command, exit_code, timed_out, output_tail }) =
-            failure.phase.as_deref()
-        {
-            entries!(map; "phase": phase, "attempt": attempt, "command": command, "exit_code": Own(exit_code),
-                "timed_out": timed_out, "output_tail": output_tail);
-        }
-        map.out.push(b'}');
-    }
-}
+/// The seven outbound frames.
+pub const FRAMES: [MessageForm; 7] = [
+    MessageForm { name: "run.started", payloads: &[&Started::OBJECT] },
+    MessageForm { name: "run.progress", payloads: &[&PROGRESS] },
+    MessageForm { name: "run.question", payloads: &[&Question::OBJECT] },
+    MessageForm { name: "run.artifact", payloads: &[&Artifact::OBJECT] },
+    MessageForm { name: "run.completed", payloads: &[terminal!("Completed", CompletedView)] },
+    MessageForm { name: "run.failed", payloads: &[terminal!("Failed", FailedView)] },
+    MessageForm { name: "run.cancelled", payloads: &[terminal!("Cancelled", CancelledView)] },
+];

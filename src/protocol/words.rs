@@ -1,5 +1,9 @@
 //! The words of the protocol: every closed set of strings in frames. They are never redacted.
 
+use super::form::{Form, HasForm};
+use super::frame_value::{FrameValue, put_word};
+use super::parts::Fixed;
+use super::parts::IsRedacted;
 use serde::Serialize;
 
 /// The rule for one of these words, as the rest of "must be …".
@@ -32,6 +36,18 @@ macro_rules! words {
             /// The variant with this word. `None`: the set has no such word.
             pub fn from_word(word: &str) -> Option<$name> {
                 match word { $($word => Some($name::$variant),)* _ => None }
+            }
+        }
+
+        impl Fixed for $name {}
+
+        impl HasForm for $name {
+            const FORM: Form = Form::Word($name::WORDS);
+        }
+
+        impl FrameValue for $name {
+            fn put(&self, out: &mut Vec<u8>, _: IsRedacted) {
+                put_word(self.word(), out);
             }
         }
 

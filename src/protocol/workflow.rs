@@ -1,8 +1,12 @@
 //! The object `workflow` in run.start, in run.started and in terminal frames.
 
 use super::artifact::ArtifactRef;
+use super::declare::objects;
 use super::fields::{setting, settle};
+use super::form::{FieldForm, HasForm, Member, ObjectForm};
+use super::frame_value::{FrameObject, ObjectWriter, object_value};
 use super::json::{Fields, number, string};
+use super::parts::{Parts, Role, Visit};
 use super::read::{Read, Seconds, boolean, positive, strings_where};
 use super::text::Text;
 use super::unknown::UnknownNames;
@@ -10,8 +14,6 @@ use super::words::{PhaseOutcome, WorkflowKind};
 use crate::redact::Redactor;
 use crate::suggest::nearest;
 use WorkflowKind::{Implement, Plan, Spec};
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// The program's folder in a project.
@@ -20,14 +22,14 @@ pub const HOME: &str = ".spektacular";
 /// Defines the fields of `workflow`: `FIELD, NAME: TYPE = READER, DEFAULT, WORKFLOWS;`. DEFAULT is `optional` or
 /// `default(VALUE)`.
 macro_rules! fields {
-    ($($(#[$doc:meta])* $field:ident, $name:literal: $type:ty = $read:path, $kind:ident $(($default:expr))?, $of:expr;)*) => {
+    ($($(#[doc = $doc:literal])* $field:ident, $name:literal: $type:ty = $read:path, $kind:ident $(($default:expr))?, $of:expr;)*) => {
         /// A layer of the fields of `workflow`. `None`: this layer does not set the field.
         #[derive(Clone, Debug, Default, PartialEq)]
-        pub struct WorkflowOptions { $($(#[$doc])* pub $field: Option<$type>,)* }
+        pub struct WorkflowOptions { $($(#[doc = $doc])* pub $field: Option<$type>,)* }
 
         /// The fields of `workflow` with every default filled in.
         #[derive(Clone, Debug)]
-        pub struct WorkflowSettings { $($(#[$doc])* pub $field: setting!($kind $(($default))?, $type),)* }
+        pub struct WorkflowSettings { $($(#[doc = $doc])* pub $field: setting!($kind $(($default))?, $type),)* }
 
         impl WorkflowOptions {
             /// The names of all fields.
@@ -63,15 +65,34 @@ macro_rules! fields {
             }
         }
 
-        impl WorkflowSettings {
-            /// Writes the fields of a workflow.
-            fn write<M: SerializeMap>(&self, kind: WorkflowKind, map: &mut M) -> Result<(), M::Error> {
-                $(if WorkflowOptions::has(kind, $name) {
-                    map.serialize_entry($name, &self.$field)?;
+        impl FrameObject for ShownOptions {
+            const OBJECT: ObjectForm = ObjectForm {
+                name: "WorkflowOptions",
+                members: &[$(Member::Field(FieldForm {
+                    name: $name,
+                    doc: concat!($($doc),*),
+                    form: <setting!($kind $(($default))?, $type) as HasForm>::FORM,
+                    optional: true,
+                })),*],
+            };
+
+            fn put_fields(&self, object: &mut ObjectWriter<'_>) {
+                $(if WorkflowOptions::has(self.of, $name) {
+                    object.entry(concat!(",\"", $name, "\":"), &self.settings.$field);
                 })*
-                Ok(())
             }
         }
+
+        /// The object `workflow` of run.start.
+        pub const OPTIONS: ObjectForm = ObjectForm {
+            name: "Workflow",
+            members: &[$(Member::Field(FieldForm {
+                name: $name,
+                doc: concat!($($doc),*),
+                form: <$type as HasForm>::FORM,
+                optional: true,
+            })),*],
+        };
     };
 }
 
@@ -179,16 +200,19 @@ impl WorkflowFields {
     }
 }
 
-/// `workflow` in run.started.
-#[derive(Clone, Debug)]
-pub struct WorkflowStarted {
-    pub name: WorkflowKind,
-    /// The project's folder, absolute.
-    pub project: Text,
-    /// The file that the workflow writes or works on.
-    pub target: Option<Text>,
-    /// The fields, with defaults filled in.
-    pub options: WorkflowSettings,
+objects! {
+    /// `workflow` in run.started.
+    #[derive(Clone, Debug)]
+    pub struct WorkflowStarted {
+        /// The workflow.
+        pub name: WorkflowKind,
+        /// The project's folder, absolute.
+        pub project: Text as text,
+        /// The file that the workflow writes or works on.
+        pub target: Option<Text> as text,
+        /// The fields, with defaults filled in.
+        pub options: ShownOptions as text,
+    }
 }
 
 impl WorkflowStarted {
@@ -196,39 +220,50 @@ impl WorkflowStarted {
     pub fn redact(&mut self, redactor: &Redactor) {
         self.project.redact(redactor);
         self.target.iter_mut().for_each(|target| target.redact(redactor));
-        let WorkflowSettings { name, skill, .. } = &mut self.options;
+        let WorkflowSettings { name, skill, .. } = &mut self.options.settings;
         for text in [name, skill].into_iter().flatten() {
             *text = redactor.redact(text).into_owned();
         }
     }
 }
 
-/// The fields of a workflow as run.started shows them.
-pub(super) struct ShownOptions<'a>(pub(super) WorkflowKind, pub(super) &'a WorkflowSettings);
+/// The fields of a workflow as run.started shows them: those that this workflow has.
+#[derive(Clone, Debug)]
+pub struct ShownOptions {
+    /// The workflow.
+    pub of: WorkflowKind,
+    /// The fields.
+    pub settings: WorkflowSettings,
+}
 
-impl Serialize for ShownOptions<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        self.1.write(self.0, &mut map)?;
-        map.end()
+object_value!(ShownOptions);
+
+impl Parts for ShownOptions {
+    fn visit(&mut self, role: Role, visit: Visit<'_>) {
+        // The options are checked words, names and numbers, except for the name of the agent's command.
+        self.settings.skill.visit(role, visit);
     }
 }
 
-/// `workflow` in a terminal frame.
-#[derive(Clone, Debug)]
-pub struct WorkflowEnd {
-    pub name: WorkflowKind,
-    /// The file that the workflow writes or works on. `None`: unknown.
-    pub target: Option<Text>,
-    /// Whether everything is done and checked.
-    pub complete: bool,
-    /// The number of tasks. `None`: no file was checked.
-    pub tasks: Option<u64>,
-    /// The violations that a check found.
-    pub violations: Vec<Breach>,
-    /// The files that were moved out of the way.
-    pub kept: Vec<GaveWay>,
-    pub phases: Vec<PhaseReport>,
+objects! {
+    /// `workflow` in a terminal frame.
+    #[derive(Clone, Debug)]
+    pub struct WorkflowEnd {
+        /// The workflow.
+        pub name: WorkflowKind,
+        /// The file that the workflow writes or works on. `None`: unknown.
+        pub target: Option<Text> as text,
+        /// Whether everything is done and checked.
+        pub complete: bool,
+        /// The number of tasks. `None`: no file was checked.
+        pub tasks: Option<u64>,
+        /// The violations that a check found.
+        pub violations: Vec<Breach> as list,
+        /// The files that were moved out of the way.
+        pub kept: Vec<GaveWay> as list,
+        /// The reports of the phases.
+        pub phases: Vec<PhaseReport> as list,
+    }
 }
 
 impl WorkflowEnd {
@@ -246,46 +281,55 @@ impl WorkflowEnd {
     }
 }
 
-/// A rule that a file breaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Breach {
-    pub file: Text,
-    /// The line, from 1.
-    pub line: Option<u64>,
-    /// The rule's name.
-    pub rule: &'static str,
-    /// The instruction for correcting it.
-    pub text: Text,
+objects! {
+    /// A rule that a file breaks.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Breach {
+        /// The file.
+        pub file: Text as inherited,
+        /// The line, from 1.
+        pub line: Option<u64>,
+        /// The rule's name.
+        pub rule: &'static str,
+        /// The instruction for correcting it.
+        pub text: Text as inherited,
+    }
 }
 
-/// A file that was moved out of the way.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GaveWay {
-    /// The old path.
-    pub path: Text,
-    /// The new path.
-    pub to: Text,
+objects! {
+    /// A file that was moved out of the way.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct GaveWay {
+        /// The old path.
+        pub path: Text as inherited,
+        /// The new path.
+        pub to: Text as inherited,
+    }
 }
 
-/// A phase in the report of a workflow.
-#[derive(Clone, Debug)]
-pub struct PhaseReport {
-    /// The phase's id, such as `P1`.
-    pub id: String,
-    pub title: Text,
-    pub state: PhaseOutcome,
-    /// The number of attempts in this run.
-    pub attempts: u64,
-    /// The time that the phase took in this run, in milliseconds.
-    pub duration_ms: u64,
-    /// The cost of its sessions in this run, in US dollars. `None`: unknown.
-    pub cost_usd: Option<f64>,
-    /// The files that changed.
-    pub files: Vec<ArtifactRef>,
-    /// The id of the phase's commit.
-    pub commit: Option<String>,
-    /// The manual checks that nobody confirmed.
-    pub unverified: Vec<Text>,
+objects! {
+    /// A phase in the report of a workflow.
+    #[derive(Clone, Debug)]
+    pub struct PhaseReport {
+        /// The phase's id, such as `P1`.
+        pub id: String as name,
+        /// The phase's title.
+        pub title: Text as text,
+        /// The state.
+        pub state: PhaseOutcome,
+        /// The number of attempts in this run.
+        pub attempts: u64,
+        /// The time that the phase took in this run, in milliseconds.
+        pub duration_ms: u64,
+        /// The cost of its sessions in this run, in US dollars. `None`: unknown.
+        pub cost_usd: Option<f64>,
+        /// The files that changed.
+        pub files: Vec<ArtifactRef> as output,
+        /// The id of the phase's commit.
+        pub commit: Option<String> as name,
+        /// The manual checks that nobody confirmed.
+        pub unverified: Vec<Text> as output,
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::work::places;
 use crate::agent::Reply;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, QuestionId};
-use crate::protocol::outbound::{About, Body, Outcome, Progress, Question, Text};
+use crate::protocol::outbound::{About, Body, Outcome, PermissionEnd, Progress, Question, Text};
 use crate::protocol::question::{Ask, Asks, Kind, Subject};
 use crate::protocol::request::Seconds;
 use crate::protocol::words::{Category, Purpose, Status, Warning};
@@ -130,7 +130,9 @@ impl Live {
                 (Some(_), Some(value)) => format!("{value} ({how})"),
                 _ => how,
             };
-            let permission = one.ask.subject.as_ref().map(|subject| (self.subject(subject), one.value));
+            let permission = one.ask.subject.as_ref();
+            let permission =
+                permission.map(|subject| PermissionEnd { subject: self.subject(subject), value: one.value });
             let about = About::Resolved {
                 question_id: one.question_id,
                 resolution: one.resolution,

@@ -9,7 +9,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
 use crate::protocol::image::Image;
 use crate::protocol::limits::PROMPTS_WAITING;
-use crate::protocol::outbound::{About, Outcome, Text};
+use crate::protocol::outbound::{About, Outcome, PromptId, Text};
 use crate::protocol::prompt::{FurtherPrompt, Spoken};
 use crate::protocol::question::Asks;
 use crate::protocol::request::{Seconds, Settings};
@@ -65,7 +65,7 @@ impl Live {
             self.prompt_is(number, PromptState::Sent, reply_to);
             return self.begin_turn(prompt);
         }
-        if now && matches!(self.turns.current.state, TurnState::Running) && self.steered(&prompt) {
+        if now && self.turns.is_running() && self.steered(&prompt) {
             return self.prompt_is(number, PromptState::Sent, reply_to);
         }
         self.turns.waiting.push_back(prompt);
@@ -95,7 +95,7 @@ impl Live {
             PromptState::Sent => "The prompt was sent",
             PromptState::Dropped => "The prompt was dropped",
         };
-        self.tell(About::Prompt { number, state }, text, reply_to);
+        self.tell(About::Prompt { prompt_id: PromptId(number), state }, text, reply_to);
     }
 
     pub(super) fn drop_prompts(&mut self) {
@@ -265,7 +265,7 @@ impl Live {
 
     /// Interrupts the running turn of a conversation. The agent stays.
     fn interrupt_turn(&mut self, why: StopCause, reply_to: Option<InboundId>) {
-        if !matches!(self.turns.current.state, TurnState::Running) || self.end.ending.is_some() {
+        if !self.turns.is_running() || self.end.ending.is_some() {
             return;
         }
         match why {
@@ -274,8 +274,8 @@ impl Live {
         }
         let due = Some(self.now + INTERRUPT_LIMIT);
         self.turns.current.state = TurnState::Stopping { why, due, with_process: false };
-        self.withdraw(None);
         self.status(Status::Cancelling, "Cancelling the turn", reply_to);
+        self.withdraw(None);
         let mut turn = Turn::default();
         let stays = self.agent.driver.interrupt_turn(&mut turn);
         self.turn(turn);

@@ -8,7 +8,7 @@ use crate::agent::TurnOver;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
 use crate::protocol::limits::AGENT_MESSAGE_BYTES;
-use crate::protocol::outbound::{Json, Outcome, Terminal, Text};
+use crate::protocol::outbound::{Json, Metadata, Outcome, Terminal, Text};
 use crate::protocol::question::Asks;
 use crate::protocol::words::{Level, Source, Status, Warning};
 use crate::redact::Stream;
@@ -156,7 +156,7 @@ impl Live {
             artifacts,
             usage: self.work.usage,
             duration_ms: u64::try_from((self.now.saturating_sub(self.clocks.begun)).as_millis()).unwrap_or(u64::MAX),
-            metadata: self.settings.metadata.take().map(Json::from),
+            metadata: Metadata(self.settings.metadata.take().map(Json::from)),
             unattended,
             completion_detected,
             agent_exit: self.agent.exit,

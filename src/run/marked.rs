@@ -13,7 +13,7 @@ impl Live {
     /// Asks the questions of a successful turn. `None`: the turn continues because of them.
     pub(super) fn asked(&mut self, over: TurnOver) -> Option<TurnOver> {
         match over {
-            TurnOver::Completed { .. } if !self.turns.is_stopping() => {}
+            TurnOver::Completed { .. } if self.turns.is_running() => {}
             TurnOver::Completed { .. } | TurnOver::Failed(_) | TurnOver::Interrupted => return Some(over),
         }
         let asks = std::mem::take(&mut self.turns.current.marked.asks);

@@ -38,7 +38,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, QuestionId, RunId};
 use crate::protocol::inbound::{Addressee, Flaw};
 use crate::protocol::limits::HELD_WARNINGS;
-use crate::protocol::outbound::{About, Body, Outcome, Progress, Terminal, Text, Unattended, Usage};
+use crate::protocol::outbound::{About, Body, Metadata, Outcome, Progress, Terminal, Text, Unattended, Usage};
 use crate::protocol::question::{Ask, Kind};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Warning};
@@ -352,7 +352,7 @@ impl Run {
         }
         effects.push(Effect::RunId(self.run_id(&origin)));
         effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
-        effects.push(self.end(Terminal { metadata, ..bare(outcome) }, origin.id));
+        effects.push(self.end(Terminal { metadata: Metadata(metadata), ..bare(outcome) }, origin.id));
     }
 
     /// Keeps a warning until run.started.
@@ -387,7 +387,7 @@ impl Run {
             Err(refusal) => {
                 let Refusal { failure, metadata, redactor } = *refusal;
                 self.redactor = redactor.unwrap_or_default();
-                let terminal = Terminal { metadata, ..bare(Outcome::Failed(failure)) };
+                let terminal = Terminal { metadata: Metadata(metadata), ..bare(Outcome::Failed(failure)) };
                 effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
                 effects.push(self.end(terminal, origin.id));
             }
@@ -413,7 +413,7 @@ fn bare(outcome: Outcome) -> Terminal {
         artifacts: Vec::new(),
         usage: Usage::default(),
         duration_ms: 0,
-        metadata: None,
+        metadata: Metadata::default(),
         unattended: Unattended::default(),
         completion_detected: false,
         agent_exit: None,

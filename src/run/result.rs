@@ -23,7 +23,7 @@ impl Live {
 
     /// Checks the result of a completed turn. `None`: it does not fit, and the agent corrects it in a further turn.
     pub(super) fn checked(&mut self, over: TurnOver) -> Option<TurnOver> {
-        let schema = self.settings.output_schema.as_ref().filter(|_| !self.turns.is_stopping());
+        let schema = self.settings.output_schema.as_ref().filter(|_| self.turns.is_running());
         let Some(schema) = schema else { return Some(over) };
         let (answer, structured, stop) = match over {
             TurnOver::Completed { answer, structured, stop } => (answer, structured, stop),

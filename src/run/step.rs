@@ -11,7 +11,9 @@ use super::{Event, Ids, OnEof, Refusal, Start};
 use crate::agent::{Driver, Turn, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, RunId};
-use crate::protocol::outbound::{AgentExit, Body, Json, Outcome, Started, Text};
+use crate::protocol::outbound::{
+    AgentExit, AgentName, Body, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
+};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Status, Warning};
 use std::time::Duration;
@@ -200,13 +202,15 @@ fn converses(settings: &Settings, driver: &dyn Driver) -> Result<(), Failure> {
 /// The body of run.started.
 fn started(display_name: String, settings: &Settings, driver: &dyn Driver) -> Started {
     Started {
-        agent: settings.agent.clone(),
-        display_name: display_name.into(),
-        settings: Box::new(settings.clone()),
+        agent: AgentName { name: settings.agent.clone(), display_name: display_name.into(), version: None },
+        config: ShownSettings {
+            settings: Box::new(settings.clone()),
+            cwd: Text::from(settings.cwd.to_string_lossy().into_owned()),
+            agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),
+        },
+        protocol: ProtocolVersion::OURS,
         capabilities: driver.capabilities(),
-        metadata: settings.metadata.clone().map(Json::from),
-        cwd: Text::from(settings.cwd.to_string_lossy().into_owned()),
-        agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),
+        metadata: Metadata(settings.metadata.clone().map(Json::from)),
         workflow: None,
         truncated: false,
     }

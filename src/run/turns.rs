@@ -165,6 +165,11 @@ impl Turns {
         TurnReport { number: turn.number, outcome, usage, completion_detected, unattended }
     }
 
+    /// Whether a turn runs and is not being interrupted.
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.current.state, TurnState::Running)
+    }
+
     /// Whether no turn runs.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.current.state, TurnState::Over { .. })

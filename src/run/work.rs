@@ -2,7 +2,9 @@
 
 use crate::agent::CallKey;
 use crate::protocol::limits::{ARTIFACTS, REPORTED, TOOL_OUTPUT_BYTES};
-use crate::protocol::outbound::{About, ArtifactRef, CallId, FileEdit, Json, Place, Progress, Text, ToolFacts};
+use crate::protocol::outbound::{
+    About, ArtifactRef, CallId, FileEdit, Json, Place, Progress, Text, ToolExit, ToolFacts,
+};
 use crate::protocol::words::{Action, Category, ToolState};
 use crate::redact::Redactor;
 use std::collections::{BTreeMap, HashSet, VecDeque};
@@ -230,9 +232,19 @@ impl Call {
         let Call { number, category, name, title, began, places: locations, input, parent, kept: _, cut } = self;
         let ToolEnd { state, output, facts } = end;
         let took = |at: Duration| u64::try_from(at.saturating_sub(began).as_millis()).unwrap_or(u64::MAX);
-        let (call_id, name, duration_ms) = (CallId(number), Text::from(name), ended.map(took));
-        let phase = None;
-        let about = About::Tool { call_id, name, category, state, duration_ms, locations, input, output, facts, phase };
+        let about = About::Tool {
+            call_id: CallId(number),
+            name: Some(name).filter(|name| !name.is_empty()).map(Text::from),
+            category,
+            state,
+            locations,
+            duration_ms: ended.map(took),
+            exit_code: ToolExit { code: facts.exit_code, in_frame: ended.is_some() && category == Category::Execute },
+            phase: None,
+            input,
+            output,
+            diff: facts.edits,
+        };
         Progress { text: title, parent_call_id: parent, about, truncated: truncated || cut }
     }
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 impl TerminalFront {
     /// The first line of a log: agent, permissions and directory. A person at a terminal knows them.
     pub(super) fn header(&self, name: &str, started: &Started) -> String {
-        let permissions = &started.settings.permissions;
-        self.logged(&format!("agent {name}, permissions {permissions}, in {}", one_line(started.cwd.shown())))
+        let permissions = &started.config.settings.permissions;
+        self.logged(&format!("agent {name}, permissions {permissions}, in {}", one_line(started.config.cwd.shown())))
     }
 
     /// A line for a log or for --verbose.

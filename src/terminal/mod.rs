@@ -31,9 +31,9 @@ use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns};
 use crate::protocol::outbound::{
-    About, Body, CallId, MessageId, Outcome, PlanEntry, Progress, Started, Terminal, Text,
+    About, Body, CallId, MessageId, Outcome, PermissionEnd, PlanEntry, Progress, Started, Terminal, Text,
 };
-use crate::protocol::question::{DENY, Subject};
+use crate::protocol::question::DENY;
 use crate::protocol::words::{Category, Resolution, ToolState, Warning, WorkflowKind};
 use alert::Alert;
 use ask::{Asking, Reaction};
@@ -169,7 +169,7 @@ impl TerminalFront {
             Body::Terminal(end) => self.terminal(end),
             Body::Progress(progress) => {
                 if let About::Resolved { question_id, resolution, permission, what, .. } = &progress.about {
-                    let choice = permission.as_ref().map(|(_, value)| value.as_deref());
+                    let choice = permission.as_ref().map(|permission| permission.value);
                     let left = self.left(*resolution, choice, what);
                     let next = self.asking.resolved(question_id, *resolution, now);
                     let note = self.by_policy(*resolution, permission.as_ref());
@@ -213,8 +213,8 @@ impl TerminalFront {
     }
 
     /// The line of --verbose about a permission that a policy allowed or denied.
-    fn by_policy(&self, resolution: Resolution, permission: Option<&(Subject, Option<&str>)>) -> String {
-        let Some((subject, value)) = permission.filter(|_| resolution == Resolution::Policy) else {
+    fn by_policy(&self, resolution: Resolution, permission: Option<&PermissionEnd>) -> String {
+        let Some(PermissionEnd { subject, value }) = permission.filter(|_| resolution == Resolution::Policy) else {
             return String::new();
         };
         let verb = if *value == Some(DENY) { "Denied" } else { "Allowed" };
@@ -229,13 +229,13 @@ impl TerminalFront {
     }
 
     fn started(&mut self, started: &Started, now: Instant) -> Shown {
-        let name = one_line(started.display_name.shown());
+        let name = one_line(started.agent.display_name.shown());
         let line = self.header(&name, started);
         self.forgets = started.capabilities.resume == Some(false);
         self.implements = started.workflow.as_ref().is_some_and(|it| it.name == WorkflowKind::Implement);
-        self.wants_result = started.settings.output_schema.is_some();
+        self.wants_result = started.config.settings.output_schema.is_some();
         self.work.begin(name, now);
-        self.asking.set_limit(started.settings.question_timeout_s.duration());
+        self.asking.set_limit(started.config.settings.question_timeout_s.duration());
         Shown::lines(line)
     }
 
@@ -279,13 +279,15 @@ impl TerminalFront {
                 let (number, of, attempt, state) = (*number, *of, *attempt, *state);
                 Shown::lines(self.phase(&PhaseLine { title, number, of, attempt, state, text }))
             }
-            About::Tool { call_id: call, category, state, output, facts, locations, .. } => {
+            About::Tool { call_id: call, category, state, output, exit_code, diff, locations, .. } => {
                 let is_known = *state != ToolState::Started && self.approved.remove(&line);
                 let changes = matches!(category, Category::Edit | Category::Delete | Category::Move);
                 let files = if changes { &**locations } else { &[] };
                 let (call, state, output) = (*call, *state, output.as_ref());
                 let took = self.work.tool(call, &line, files, state, now);
-                Shown::lines(self.tool(&ToolLine { call, title: &line, nested, state, took, output, facts, is_known }))
+                let exit_code = exit_code.code;
+                let tool = ToolLine { call, title: &line, nested, state, took, output, exit_code, diff, is_known };
+                Shown::lines(self.tool(&tool))
             }
             // The phases have lines of their own.
             About::Plan(_) if self.implements => Shown::default(),

@@ -5,7 +5,7 @@ use super::screen::{Detail, Ink};
 use super::width;
 use super::work::span;
 use crate::clean::{one_line, whole};
-use crate::protocol::outbound::{CallId, FileEdit, Text, ToolFacts};
+use crate::protocol::outbound::{CallId, FileEdit, Text};
 use crate::protocol::words::ToolState;
 use std::fmt::Write;
 use std::time::Duration;
@@ -24,7 +24,8 @@ pub(super) struct ToolLine<'a> {
     pub(super) state: ToolState,
     pub(super) took: Duration,
     pub(super) output: Option<&'a Text>,
-    pub(super) facts: &'a ToolFacts,
+    pub(super) exit_code: Option<i64>,
+    pub(super) diff: &'a [FileEdit],
     /// Whether the person was asked about it, and so saw the changes.
     pub(super) is_known: bool,
 }
@@ -34,7 +35,7 @@ impl TerminalFront {
     /// beginning, and again only if it failed, was denied, or changed a file after other lines.
     pub(super) fn tool(&mut self, tool: &ToolLine<'_>) -> String {
         let all = self.look.diff_lines == usize::MAX;
-        let diff = if tool.is_known && !all { String::new() } else { self.diff(&tool.facts.edits) };
+        let diff = if tool.is_known && !all { String::new() } else { self.diff(tool.diff) };
         match tool.state {
             ToolState::Started if self.look.live => return String::new(),
             ToolState::Started => {
@@ -53,7 +54,7 @@ impl TerminalFront {
             ToolState::Denied => return self.title_line(tool, Some(Ink::Yellow), "denied"),
             ToolState::Failed => {}
         }
-        let exit_code = tool.facts.exit_code.filter(|code| *code > 0);
+        let exit_code = tool.exit_code.filter(|code| *code > 0);
         let output = match self.look.detail {
             Detail::Verbose => self.output(tool.output),
             Detail::Quiet | Detail::Normal => self.tail(tool.output, exit_code),

@@ -15,7 +15,7 @@ use crate::protocol::failure::Failure;
 use crate::protocol::outbound::{Text, WorkflowStarted};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{RefusalReason, Warning, WorkflowKind};
-use crate::protocol::workflow::WorkflowSettings;
+use crate::protocol::workflow::{ShownOptions, WorkflowSettings};
 use std::path::{Path, PathBuf};
 
 /// The command line's and the machine's part of a workflow's input.
@@ -126,6 +126,6 @@ pub(super) fn started(
         name: kind,
         project: Text::from(project.folder().to_string_lossy().into_owned()),
         target: Some(Text::from(shown(target))),
-        options,
+        options: ShownOptions { of: kind, settings: options },
     }
 }

@@ -8,7 +8,8 @@ use crate::protocol::failure::Failure;
 use crate::protocol::ids::RunId;
 use crate::protocol::limits::ARTIFACTS;
 use crate::protocol::outbound::{
-    About, ArtifactRef, Body, MessageId, Outcome, Progress, Terminal, Text, Usage, WorkflowEnd, WorkflowStarted,
+    About, ArtifactRef, Body, MessageId, Outcome, PermissionEnd, Progress, Terminal, Text, Usage, WorkflowEnd,
+    WorkflowStarted,
 };
 use crate::protocol::question::DENY;
 use crate::protocol::redacted::Redacted;
@@ -235,7 +236,9 @@ impl<'p> Joined<'p> {
             {
                 return;
             }
-            About::Resolved { permission: Some((_, Some(value))), .. } if *value == DENY => self.denied += 1,
+            About::Resolved { permission: Some(PermissionEnd { value: Some(value), .. }), .. } if *value == DENY => {
+                self.denied += 1
+            }
             About::Text { .. } => self.said = true,
             About::Tool { state, category, .. } => {
                 if *state == ToolState::Completed {

@@ -14,7 +14,7 @@ use crate::process::session_files::cost_before;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::ids::{RunId, SessionId};
 use crate::protocol::outbound::{
-    About, AgentExit, Body, Outcome, PlanEntry, Progress, Terminal, Text, Unattended, Usage, WorkflowEnd,
+    About, AgentExit, Body, Metadata, Outcome, PlanEntry, Progress, Terminal, Text, Unattended, Usage, WorkflowEnd,
     WorkflowStarted,
 };
 use crate::protocol::question::{Ask, Judge};
@@ -446,7 +446,7 @@ impl<'p> Outer<'p> {
             artifacts,
             usage: self.peer.usage,
             duration_ms: u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX),
-            metadata: self.settings.metadata.take().map(Into::into),
+            metadata: Metadata(self.settings.metadata.take().map(Into::into)),
             unattended: std::mem::take(&mut self.last.unattended),
             completion_detected: self.last.completion,
             agent_exit: self.last.exit,

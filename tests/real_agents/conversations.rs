@@ -3,11 +3,13 @@
 use serde_json::json;
 
 use crate::agents::Agent;
-use crate::client::{Client, permission};
+use crate::client::{Client, permission, rule};
 use crate::lab::Lab;
 use crate::support::{Frame, procs};
 
-rows!(two_turns_share_a_session a_cancelled_turn_leaves_the_agent);
+rows!(two_turns_share_a_session a_cancelled_turn_leaves_the_agent the_second_turn_asks);
+rows!(a_failed_turn_leaves_the_session the_end_of_stdin_waits_for_the_prompts);
+rows!(old: a_prompt_reaches_the_agent_at_work_or_waits);
 
 fn ends_turn(frame: &Frame, turn: u64) -> bool {
     frame.is_progress("turn") && frame["payload"]["turn"] == turn
@@ -53,4 +55,67 @@ fn a_cancelled_turn_leaves_the_agent(agent: Agent) {
     assert_eq!((turn.text("outcome"), turn.text("final_text")), ("completed", "Here I am again."));
     client.session.close_stdin();
     client.finish().completed("Here I am again.");
+}
+
+/// The model asks in the second turn, and reads the answer.
+fn the_second_turn_asks(agent: Agent) {
+    let rules = vec![rule("clarification", "Storage", json!("SQLite"))];
+    let mut client = Client::start(Lab::new(agent, "second_turn_asks"), json!({"conversation": true}), rules);
+    client.until("the first turn", |frame| ends_turn(frame, 1));
+    client.session.send("run.input", json!({"prompt": "Ask me."}));
+    let turn = client.until("the second turn", |frame| ends_turn(frame, 2));
+    assert_eq!((turn.text("outcome"), turn.text("final_text")), ("completed", "So be it."));
+    client.session.send("run.input", json!({"end": true}));
+    let run = client.finish();
+    assert_eq!(run.completed("So be it.")["turns"], 2);
+    assert_eq!(run.questions().len(), 1);
+    assert!(run.stub().tool_results()[0].contains("SQLite"), "{:?}", run.stub().tool_results());
+}
+
+/// An error of the provider ends the turn and not the session.
+fn a_failed_turn_leaves_the_session(agent: Agent) {
+    let payload = json!({"conversation": true, "prompt": "Say a word."});
+    // Claude Code sends a refused request once more.
+    let scenario = if agent == Agent::Claude { "first_turn_fails_twice" } else { "first_turn_fails" };
+    let mut client = Client::start(Lab::new(agent, scenario), payload, Vec::new());
+    let turn = client.until("the first turn", |frame| ends_turn(frame, 1));
+    assert_eq!((turn.text("outcome"), &turn["payload"]["failure"]["code"]), ("failed", &json!("agent_error")));
+    client.session.send("run.input", json!({"prompt": "Now?"}));
+    let turn = client.until("the second turn", |frame| ends_turn(frame, 2));
+    assert_eq!((turn.text("outcome"), turn.text("final_text")), ("completed", "Now it fits."));
+    client.session.close_stdin();
+    let run = client.finish();
+    run.completed("Now it fits.");
+    assert_eq!(run.outcome.progress("session").len(), 1, "the agent started again");
+}
+
+/// What waits is finished before the end.
+fn the_end_of_stdin_waits_for_the_prompts(agent: Agent) {
+    let payload = json!({"conversation": true, "prompt": "Say a word."});
+    let mut client = Client::start(Lab::new(agent, "resume"), payload, Vec::new());
+    client.session.send("run.input", json!({"prompt": "Which word?"}));
+    client.session.close_stdin();
+    let run = client.finish();
+    assert_eq!(run.completed("I said heron.")["turns"], 2);
+    assert_eq!(run.outcome.progress("session").len(), 1, "the agent started again");
+}
+
+/// A prompt that must not wait reaches the model in the running turn, or becomes the next turn.
+fn a_prompt_reaches_the_agent_at_work_or_waits(agent: Agent) {
+    let lab = Lab::new(agent, "steered");
+    let (at_work, go) = (lab.case.work().join("at_work"), lab.case.work().join("go"));
+    let mut client = Client::start(lab, json!({"conversation": true}), permission("allow_once"));
+    let session = client.until("the session", |frame| frame.is_progress("session"));
+    let steers = matches!(agent, Agent::Claude | Agent::Codex);
+    assert_eq!(session["payload"]["capabilities"]["steer"], steers);
+    client.until("the permission", |frame| frame.is_progress("question_resolved"));
+    client.wait_file(&at_work);
+    client.session.send("run.input", json!({"prompt": "Be quick about it.", "when": "now"}));
+    let prompt = client.until("the prompt", |frame| frame.is_progress("prompt"));
+    assert_eq!(prompt.text("state"), if steers { "sent" } else { "queued" });
+    std::fs::write(go, "").expect("a file");
+    client.session.close_stdin();
+    let run = client.finish();
+    assert_eq!(run.completed("As you wish.")["turns"], if steers { 1 } else { 2 });
+    assert!(run.stub().last_heard().contains("Be quick about it."), "{}", run.stub().last_heard());
 }

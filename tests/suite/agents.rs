@@ -333,10 +333,10 @@ fn a_dry_run_shows_the_command_and_names_only() {
 fn a_dry_run_warns_of_options_without_effect_and_cuts_long_texts() {
     let plain = Case::new();
     let long = "x".repeat(5000);
-    let args = ["adhoc", "--dry-run", "--output", "json", "-a", "codex", "--mode", "m", "--agent-arg", &long];
+    let args = ["adhoc", "--dry-run", "--output", "json", "-a", "gemini", "--effort", "high", "--agent-arg", &long];
     let shown = plain.run(&args).json(0);
     assert_eq!(shown["path"], json!(null));
-    assert_eq!(shown["warnings"], json!(["`mode` has no effect on this agent"]));
+    assert_eq!(shown["warnings"], json!(["`effort` has no effect on this agent"]));
     assert!(shown["command"].as_array().unwrap().last().unwrap().as_str().unwrap().ends_with("… (5000 bytes)"));
 }
 

@@ -2,8 +2,8 @@
 //! them in the short one. Each run is driven to its end in
 //! simulated time. The invariants of every run hold, and the outcome follows the protocol.
 
+use crate::by_length;
 use crate::playback;
-use crate::support::by_length;
 
 use playback::case::{self, Case};
 use playback::invariants;

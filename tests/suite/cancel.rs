@@ -1,5 +1,6 @@
 //! Tests every way to stop a run: run.cancel, signals, deadlines, the end of stdin. Some agents resist.
 
+use crate::by_length;
 use crate::support;
 
 use std::fs;
@@ -8,7 +9,6 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use support::agent::{Script, bash, can_use, init};
-use support::by_length;
 use support::{Case, Outcome, Session, slack, start_line};
 
 /// The maximum time from the first stop to the exit of the program.
@@ -194,6 +194,21 @@ fn a_signal_with_an_open_question_withdraws_it() {
     let outcome = session.finish();
     assert_cancelled(&outcome, "signal");
     assert_eq!(outcome.resolutions(), ["withdrawn"]);
+}
+
+/// An orchestrator that gives up sends a signal and closes the pipe at once.
+#[test]
+fn a_signal_counts_before_the_end_of_stdin_that_follows_it() {
+    for _ in 0..5 {
+        let mut session = Case::with(Script::asks_user(json!([support::agent::question("Which?", false)]))).spawn();
+        session.start(json!({}));
+        session.until("run.question");
+        session.signal(Signal::TERM);
+        session.close_stdin();
+        let outcome = session.finish();
+        assert_cancelled(&outcome, "signal");
+        assert_eq!(outcome.resolutions(), ["withdrawn"]);
+    }
 }
 
 #[test]

@@ -40,6 +40,7 @@ mod every_agent;
 mod export;
 mod fault_table;
 mod faults;
+mod forms;
 mod framing;
 mod git;
 mod golden;
@@ -66,6 +67,7 @@ mod questions;
 mod readme;
 mod redact;
 mod reference;
+mod reference_conversations;
 mod reference_page;
 mod reference_workflow;
 mod request;
@@ -96,3 +98,8 @@ mod workflow_protected;
 mod workflow_served;
 mod workflow_spec;
 mod workflow_status;
+
+/// The size of a test: `short`, or `long` where `TEST_LONG=1` asks for the long form of each test.
+fn by_length<T>(short: T, long: T) -> T {
+    if std::env::var_os("TEST_LONG").is_some_and(|value| value == "1") { long } else { short }
+}

@@ -157,7 +157,7 @@ fn the_client_for_a_conversation_cancels_a_turn() {
     let mut command = command("python3", &case);
     command.arg(case.path("client")).args(["demo", "say hello"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut running = command.spawn().unwrap();
-    let (mut typed, shown) = (running.stdin.take().unwrap(), BufReader::new(running.stdout.take().unwrap()));
+    let (mut typed, shown) = (running.stdin.take(), BufReader::new(running.stdout.take().unwrap()));
     let mut seen = Vec::new();
     let mut next = [
         ("? How shall I greet you?", "Short\n"),
@@ -171,14 +171,15 @@ fn the_client_for_a_conversation_cancels_a_turn() {
     for line in shown.lines() {
         let line = line.unwrap();
         if let Some((_, answer)) = next.next_if(|(wanted, _)| line.starts_with(wanted)) {
-            typed.write_all(answer.as_bytes()).unwrap();
+            typed.as_mut().unwrap().write_all(answer.as_bytes()).unwrap();
         }
         seen.push(line);
         if next.peek().is_none() {
-            break;
+            // The client ends the conversation at the end of its input.
+            typed = None;
         }
     }
-    drop(typed);
+    assert_eq!(seen.last().map(|line| line.trim()), Some("run.completed"), "{seen:?}");
     let done = running.wait_with_output().unwrap();
     assert!(done.status.success() && next.peek().is_none(), "{seen:?}");
     assert!(case.path("work/hello.md").exists());

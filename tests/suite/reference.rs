@@ -10,8 +10,8 @@ use crate::support;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use spektacular::agent::limit::{Keeper, Limit};
-use spektacular::agent::registry::{Agent, Agents, Dialect};
-use spektacular::agent::{AgentEvent, Base, Turn};
+use spektacular::agent::registry::Agents;
+use spektacular::agent::{AgentEvent, Turn};
 use spektacular::cmd;
 use spektacular::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use spektacular::protocol::fields::FIELDS;
@@ -21,8 +21,9 @@ use spektacular::protocol::inbound::{self, CancelScope, Message};
 use spektacular::protocol::json::{Fields, string};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::{
-    About, AgentExit, Artifact, ArtifactRef, Body, CallId, Capabilities, FileEdit, Json, Left, MessageId, Outcome,
-    Place, PlanEntry, Progress, Question, Started, Tally, Terminal, ToolFacts, TurnReport, Unattended, Usage,
+    About, AgentExit, AgentName, Artifact, ArtifactRef, Body, CallId, Capabilities, FileEdit, Json, Left, MessageId,
+    Metadata, Outcome, PermissionEnd, Place, PlanEntry, Progress, PromptId, ProtocolVersion, Question, ShownSettings,
+    Started, Tally, Terminal, ToolExit, TurnReport, Unattended, Usage,
 };
 use spektacular::protocol::prompt::Spoken;
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Subject, Validation};
@@ -69,13 +70,11 @@ fn started(most: bool) -> Body {
     let mut settings = options.resolve("go".into(), "demo".into(), "/home/me".into());
     settings.start_timeout_s = settings.start_timeout_s.or(Some(DEFAULT_START_TIMEOUT));
     Body::Started(Box::new(Started {
-        agent: "demo".into(),
-        display_name: "Demo".into(),
-        metadata: settings.metadata.clone().map(Json::from),
-        settings: Box::new(settings),
+        agent: AgentName { name: "demo".into(), display_name: "Demo".into(), version: None },
+        metadata: Metadata(settings.metadata.clone().map(Json::from)),
+        config: ShownSettings { settings: Box::new(settings), cwd: "/home/me".into(), agent_args: vec!["a".into()] },
+        protocol: ProtocolVersion::OURS,
         capabilities: capabilities(most),
-        cwd: "/home/me".into(),
-        agent_args: vec!["a".into()],
         workflow: most.then(|| Box::new(workflow_started())),
         truncated: most,
     }))
@@ -98,17 +97,15 @@ fn subject() -> Subject {
 fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
     About::Tool {
         call_id: CallId(1),
-        name: "t".into(),
+        name: Some("t".into()),
         category: Category::Execute,
         state: ToolState::Completed,
         duration_ms: output.map(|_| 1),
         locations: vec![place(line)],
         input: output.map(|_| Json::from(RawValue::from_string("{}".into()).unwrap())),
         output: output.map(Into::into),
-        facts: ToolFacts {
-            exit_code: None,
-            edits: output.and_then(|_| FileEdit::of("p", "-a\n+b\n".into())).into_iter().collect(),
-        },
+        exit_code: ToolExit { code: None, in_frame: output.is_some() },
+        diff: output.and_then(|_| FileEdit::of("p", "-a\n+b\n".into())).into_iter().collect(),
         phase: output.map(|_| "P1".into()),
     }
 }
@@ -138,7 +135,7 @@ fn abouts() -> Vec<(About, About)> {
         same(About::Status(Status::Running)),
         (session(true), session(false)),
         same(About::Warning(Warning::UnknownType)),
-        (about_resolved(Some((subject(), Some("deny")))), about_resolved(None)),
+        (about_resolved(Some(PermissionEnd { subject: subject(), value: Some("deny") })), about_resolved(None)),
         same(About::Heartbeat { idle_s: Seconds(1.0), waiting_on: WaitingOn::Input }),
         (text(true), text(false)),
         (reasoning(true), reasoning(false)),
@@ -147,7 +144,7 @@ fn abouts() -> Vec<(About, About)> {
         same(About::Todo(vec![PlanEntry { text: "t".into(), status: PlanStatus::Pending }])),
         same(about_phase()),
         (About::Usage(usage(true)), About::Usage(usage(false))),
-        same(About::Prompt { number: 1, state: PromptState::Queued }),
+        same(About::Prompt { prompt_id: PromptId(1), state: PromptState::Queued }),
         (about_turn(true), about_turn(false)),
     ];
     // No wildcard: a new kind must also be added above.
@@ -204,7 +201,7 @@ fn terminal(outcome: Outcome, most: bool) -> Body {
         artifacts: vec![ArtifactRef { path: "p".into(), action: Action::Created }],
         usage: usage(most),
         duration_ms: 1,
-        metadata: None,
+        metadata: Metadata::default(),
         unattended: Unattended { denied: tally(), unanswered: tally() },
         completion_detected: false,
         agent_exit,
@@ -355,7 +352,7 @@ fn label(line: &str) -> String {
 }
 
 /// Every frame as a line: with as many fields as possible, and with as few as possible.
-fn real() -> Vec<(String, String)> {
+pub(crate) fn real() -> Vec<(String, String)> {
     bodies().into_iter().map(|(most, least)| (line(most, Some("m")), line(least, None))).collect()
 }
 
@@ -472,7 +469,7 @@ fn the_table_of_agents_matches_their_drivers() {
     let fields = [
         ("model", "\"m\""),
         ("effort", "\"high\""),
-        ("mode", "\"m\""),
+        ("mode", "\"plan\""),
         ("system_prompt", "\"s\""),
         ("add_dirs", "[\"d\"]"),
         ("mcp_servers", server),
@@ -499,6 +496,20 @@ fn the_table_of_agents_matches_their_drivers() {
             let refused = Limit::ALL.iter().any(|l| l.is_set(&settings) && driver.keeper(*l) == Keeper::Nobody);
             (driver.capabilities(), turn.events, refused)
         };
+        let driver = Agents::built_in().find(name).unwrap().driver();
+        for limit in Limit::ALL {
+            let line = text.lines().find(|line| line.starts_with("| `") && names(line, limit.word())).unwrap();
+            let cell = row(text, line.split('|').nth(1).unwrap().trim())[at + 1];
+            let is_own = cell.starts_with("yes") && !cell.starts_with("yes, counted");
+            let fits = match driver.keeper(*limit) {
+                Keeper::Agent => is_own,
+                Keeper::Run => cell.starts_with("yes, counted") || cell.starts_with("yes: a call of an excluded tool"),
+                Keeper::Nobody => cell.starts_with("no: "),
+            };
+            assert!(fits, "{name}, {}: the table says {cell:?}, not {:?}", limit.word(), driver.keeper(*limit));
+        }
+        let takes_images = row(text, "`images`")[at + 1].starts_with("yes");
+        assert_eq!(takes_images, driver.takes_images(), "{name}: images");
         for (field, value) in fields {
             let line = text.lines().find(|line| line.starts_with("| `") && line.contains(&format!("`{field}`")));
             let cells =
@@ -521,43 +532,6 @@ fn the_table_of_agents_matches_their_drivers() {
         let resumes = row(text, "`session_id`")[at + 1].starts_with("yes");
         assert_eq!(resumes, launched("{}").0.resume != Some(false), "{name}: session_id");
     }
-}
-
-/// The table of conversations has the row of each agent, as its driver declares it.
-#[test]
-fn the_table_of_conversations_is_that_of_the_drivers() {
-    let text = section("Conversations");
-    let built_in = |name: &str| Agents::built_in().find(name).unwrap().clone();
-    let acp = Agent::new("other", Dialect::Acp, Base::command("other"));
-    let command = Agent::new("command", Dialect::Lines, Base::command("command"));
-    let resumed = Agent { resume_args: vec!["-c".into()], ..command.clone() };
-    let agents = [
-        ("Claude Code", built_in("claude")),
-        ("Codex", built_in("codex")),
-        ("Gemini CLI", built_in("gemini")),
-        ("OpenCode", built_in("opencode")),
-        ("other ACP agents", acp),
-        ("demo", built_in("demo")),
-        ("a command with `resume_args`", resumed),
-        ("any other command", command),
-    ];
-    let word = |known: Option<bool>, unknown: &'static str| match known {
-        Some(true) => "yes",
-        Some(false) => "no",
-        None => unknown,
-    };
-    let wanted = agents.iter().map(|(name, agent)| {
-        let driver = agent.driver();
-        let can = driver.capabilities();
-        let one_each = driver.has_process_per_turn();
-        let conversation = word(can.conversation, "?");
-        let conversation = if one_each && conversation == "yes" { "yes: a process per turn" } else { conversation };
-        let (steer, keeps) = (word(can.steer, "known once it runs"), word(Some(!one_each), ""));
-        format!("| {name} | {conversation} | {steer} | {keeps} | {} |", word(can.usage, "if it counts"))
-    });
-    let wanted: Vec<String> = wanted.collect();
-    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
-    assert_eq!(rows, wanted, "the rows must be:\n{}", wanted.join("\n"));
 }
 
 #[test]

@@ -2,14 +2,20 @@
 //! question.
 
 use spektacular::protocol::failure::PhaseFailure;
-use spektacular::protocol::outbound::{About, ArtifactRef, Breach, GaveWay, PhaseReport, WorkflowEnd, WorkflowStarted};
-use spektacular::protocol::question::Subject;
+use spektacular::protocol::outbound::{
+    About, ArtifactRef, Breach, GaveWay, PermissionEnd, PhaseReport, WorkflowEnd, WorkflowStarted,
+};
 use spektacular::protocol::words::{Action, PhaseOutcome, PhaseState, Resolution, WorkflowKind};
-use spektacular::protocol::workflow::WorkflowOptions;
+use spektacular::protocol::workflow::{ShownOptions, WorkflowOptions};
 
 pub(crate) fn workflow_started() -> WorkflowStarted {
     let options = WorkflowOptions::default().resolved();
-    WorkflowStarted { name: WorkflowKind::Implement, project: "/p".into(), target: Some("t".into()), options }
+    WorkflowStarted {
+        name: WorkflowKind::Implement,
+        project: "/p".into(),
+        target: Some("t".into()),
+        options: ShownOptions { of: WorkflowKind::Implement, settings: options },
+    }
 }
 
 pub(crate) fn phase_failure() -> PhaseFailure {
@@ -43,7 +49,7 @@ pub(crate) fn workflow_end() -> WorkflowEnd {
     }
 }
 
-pub(crate) fn about_resolved(permission: Option<(Subject, Option<&'static str>)>) -> About {
+pub(crate) fn about_resolved(permission: Option<PermissionEnd>) -> About {
     About::Resolved {
         question_id: "q_1".into(),
         resolution: Resolution::Policy,

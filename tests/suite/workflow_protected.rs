@@ -4,6 +4,7 @@ use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use crate::support::agent::Script;
 use crate::support::{Case, run};
 use crate::workflow_implement::{PLAN, allowed, phase, plan, project, report};
 
@@ -109,6 +110,23 @@ fn a_state_that_cannot_be_stored_is_a_warning() {
     let state = case.path("home/state").display().to_string();
     let did = again(&case.env("XDG_STATE_HOME", &state));
     assert!(did.code == Some(0) && did.err.contains("could not be stored"), "{did:?}");
+}
+
+#[test]
+fn an_edit_of_what_a_protected_link_leads_to_is_denied() {
+    let edit = json!({"file_path": "real/run.sh", "content": "exit 0"});
+    let script = Script::new().ask("req-1", "toolu_1", "Write", edit).tool_result("toolu_1", "denied").done("Done");
+    let text = plan(&[phase(1, &["sh tests/run.sh"], PROTECT)]);
+    let case = Case::with(script).subcommand("implement").file(&format!("work/{PLAN}"), &text);
+    let case = case.git().file("work/real/run.sh", "exit 1\n");
+    symlink("real", case.work().join("tests")).unwrap();
+    let mut start = allowed(json!({"attempts": 1}));
+    start["permissions"] = json!("allow");
+    let outcome = run(case, start);
+    outcome.failed("verification_failed");
+    let resolved = outcome.progress("question_resolved");
+    let edits = resolved.iter().map(|frame| frame.payload()).filter(|one| one["subject"]["category"] == "edit");
+    assert_eq!(edits.map(|one| &one["value"]).collect::<Vec<_>>(), ["deny"]);
 }
 
 #[test]

@@ -237,6 +237,8 @@ fn questions(frames: &[Seen<'_>]) -> Checked {
         let (id, raw) = (frame.text("question_id"), frame.raw);
         if frame.is_progress("status") && frame.text("status") == "cancelling" {
             cancelling = true;
+        } else if frame.is_progress("turn") {
+            cancelling = false;
         } else if frame.kind() == "run.question" {
             hold!(!headless, "a question in a headless run: {raw}");
             hold!(!cancelling, "a question after the cancel: {raw}");

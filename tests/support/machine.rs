@@ -1,4 +1,4 @@
-//! Limits of the machine: the length of waits and of tests, and the checks that cannot run.
+//! Limits of the machine: the length of waits, and the checks that cannot run.
 
 use std::io::Write;
 use std::time::Duration;

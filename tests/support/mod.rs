@@ -28,11 +28,6 @@ pub(crate) const RUN: &str = "run-under-test";
 /// The environment variable by which a test finds its own processes.
 pub(crate) const MARKER: &str = "TEST_CASE";
 
-/// The size of a test: `short`, or `long` where `TEST_LONG=1` asks for the long form of each test.
-pub(crate) fn by_length<T>(short: T, long: T) -> T {
-    if std::env::var_os("TEST_LONG").is_some_and(|value| value == "1") { long } else { short }
-}
-
 /// The delay that a loaded machine may add to a time that the protocol promises: 0.7 s, and more where the waits are longer.
 #[track_caller]
 pub(crate) fn slack() -> Duration {

@@ -65,7 +65,7 @@ impl Session {
         let Some(open) = self.questions.front().filter(|open| open.id == question) else { return };
         self.shown = Shown::Nothing;
         match result {
-            Some(result) => self.tell("run.input", &open.from_form(result), desk),
+            Some(result) => self.tell("run.input", &open.payload_of_form(result), desk),
             None => {
                 // The client cannot show forms after all.
                 desk.client.forms = false;

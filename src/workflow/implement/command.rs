@@ -233,11 +233,13 @@ mod tests {
     fn the_command_is_an_argument_of_its_own() {
         let (sender, _receiver) = bounded(1);
         let text = "echo \"$(date)\"; exit '3' # x";
-        let mut command = VerifyStep::new(text, Vec::new(), Redactor::new(), sender);
+        let env = vec![("NAME".to_owned(), "value".to_owned())];
+        let mut command = VerifyStep::new(text, env.clone(), Redactor::new(), sender);
         let launch = command.launch(&settings(), &mut Turn::default()).unwrap();
         assert_eq!(launch.program, Program::Command("/bin/sh".into()));
         assert_eq!(launch.args, ["-c", JOINED, "sh", text]);
         assert!(launch.close_input && !JOINED.contains(text));
+        assert_eq!(launch.env, env, "the variables of the agent's entry");
     }
 
     #[test]

@@ -21,6 +21,10 @@ pub(crate) enum Asked {
 pub(crate) struct Lives {
     pub(crate) listens: bool,
     pub(crate) leaves: bool,
+    /// Whether it takes a prompt while it works.
+    pub(crate) steers: bool,
+    /// Whether it stays when its turn is interrupted.
+    pub(crate) stays: bool,
 }
 
 /// The settings of a run.
@@ -35,6 +39,9 @@ pub(crate) struct Rules {
     /// The policy in `permissions`.
     pub(crate) policy: u8,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) conversation: bool,
+    pub(crate) turn_timeout: Option<Duration>,
+    pub(crate) prompt_timeout: Option<Duration>,
 }
 
 pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -45,12 +52,20 @@ pub(crate) const QUESTION_TIMEOUT: Duration = Duration::from_secs(50);
 impl Rules {
     pub(crate) fn random(rng: &mut Rng) -> Rules {
         Rules {
-            lives: Lives { listens: !rng.once_in(3), leaves: !rng.once_in(3) },
+            lives: Lives {
+                listens: !rng.once_in(3),
+                leaves: !rng.once_in(3),
+                steers: rng.once_in(2),
+                stays: !rng.once_in(3),
+            },
             interactive: !rng.once_in(4),
             continues: rng.once_in(2),
             eof_cancels: rng.once_in(4),
             policy: if rng.once_in(2) { 0 } else { 1 + rng.below(2) as u8 },
             timeout: rng.once_in(2).then(|| Duration::from_secs(70 + rng.below(200) as u64)),
+            conversation: rng.once_in(2),
+            turn_timeout: rng.once_in(3).then(|| Duration::from_secs(10 + rng.below(60) as u64)),
+            prompt_timeout: rng.once_in(3).then(|| Duration::from_secs(10 + rng.below(60) as u64)),
         }
     }
 }
@@ -78,6 +93,12 @@ pub(crate) enum Act {
     /// An answer to the question with this number, counted from the end.
     Input(usize, Answer),
     Cancel,
+    /// A cancel of the turn.
+    CancelTurn,
+    /// A further prompt, and whether the agent is to get it while it works.
+    Prompt(bool),
+    /// The end of the prompts.
+    End,
     Signal,
     InputEnded,
     OutputLost,
@@ -101,7 +122,7 @@ impl Act {
             (0..1 + rng.below(3)).map(|_| *rng.pick(&sorts)).collect::<Vec<_>>()
         };
         let key = |rng: &mut Rng| rng.below(4) as u64;
-        match rng.below(42) {
+        match rng.below(56) {
             0..=8 => Act::Said(Said::Ask(key(rng), asks(rng))),
             9 => Act::Said(Said::Withdraw(key(rng))),
             10 | 11 => Act::Said(Said::Text),
@@ -126,6 +147,12 @@ impl Act {
             35 => Act::Drained,
             36 => Act::Start,
             37 => Act::Later(rng.next() % 40_000),
+            42..=46 => Act::Prompt(rng.once_in(3)),
+            47 | 48 => Act::CancelTurn,
+            49 => Act::End,
+            50..=52 => Act::Said(Said::Result),
+            53 => Act::Said(Said::Session),
+            54 => Act::Said(Said::Interrupted),
             _ => Act::Due,
         }
     }
@@ -157,6 +184,10 @@ pub(crate) enum Seen {
     ToolReplies(u64),
     ToolWithdrawn(u64),
     Spawn,
+    /// The number of a turn that ended, and its outcome.
+    Turn(u64, &'static str),
+    /// The state of a prompt.
+    Prompt(&'static str),
     /// The type of the terminal frame, or its failure code, and the exit code.
     Terminal(&'static str, u8),
 }

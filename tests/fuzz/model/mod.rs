@@ -3,6 +3,7 @@
 mod acts;
 mod puppet;
 mod reference;
+mod turns;
 
 use super::rng::Rng;
 use super::round::settings;
@@ -14,8 +15,9 @@ use spektacular::agent::Line;
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::inbound::Flaw;
 use spektacular::protocol::outbound::{About, AgentExit, Body, Outcome};
+use spektacular::protocol::prompt::{FurtherPrompt, Spoken};
 use spektacular::protocol::request::{Options, Permissions, Seconds};
-use spektacular::protocol::words::{OnQuestionTimeout, Policy, Source};
+use spektacular::protocol::words::{OnQuestionTimeout, Policy, PromptState, Source};
 use spektacular::redact::Redactor;
 use spektacular::run::{Answered, Effect, Event, Gone, Ids, Method, OnEof, Origin, ReadInput, Run, Start};
 use std::sync::mpsc::{Sender, channel};
@@ -68,6 +70,9 @@ impl Pair {
             idle_timeout_s: seconds(IDLE_TIMEOUT),
             tool_timeout_s: seconds(TOOL_TIMEOUT),
             timeout_s: self.rules.timeout.and_then(seconds),
+            conversation: Some(self.rules.conversation),
+            turn_timeout_s: self.rules.turn_timeout.and_then(seconds),
+            prompt_timeout_s: self.rules.prompt_timeout.and_then(seconds),
             heartbeat_s: seconds(Duration::ZERO),
             ..Options::default()
         };
@@ -114,6 +119,12 @@ impl Pair {
             Act::ToolWithdrawn(call) => Event::ToolAskWithdrawn { call: *call },
             Act::Input(back, answer) => self.input(*back, *answer),
             Act::Cancel => Event::Cancel(origin, None, Source::Orchestrator),
+            Act::CancelTurn => Event::CancelTurn(origin, None),
+            Act::Prompt(now) => {
+                let prompt = FurtherPrompt { text: "More".into(), now: *now, images: Vec::new() };
+                Event::Spoken(origin, Spoken::Prompt(prompt), Vec::new())
+            }
+            Act::End => Event::Spoken(origin, Spoken::End, Vec::new()),
             Act::Signal => Event::Cancel(origin, None, Source::Signal),
             Act::InputEnded => Event::InputEnded,
             Act::OutputLost => Event::OutputLost,
@@ -191,6 +202,19 @@ fn told(effect: Effect) -> Option<Seen> {
                     let word = resolution.word();
                     Seen::Resolved(number(question_id), words.into_iter().find(|known| *known == word)?)
                 }
+                About::Turn(turn) => {
+                    let word = match &turn.outcome {
+                        Outcome::Completed { .. } => "run.completed",
+                        Outcome::Failed(failure) => failure.code.name(),
+                        Outcome::Cancelled { .. } => "run.cancelled",
+                    };
+                    Seen::Turn(turn.number, word)
+                }
+                About::Prompt { state, .. } => Seen::Prompt(match state {
+                    PromptState::Queued => "queued",
+                    PromptState::Sent => "sent",
+                    PromptState::Dropped => "dropped",
+                }),
                 _ => return None,
             },
             Body::Artifact(_) => return None,

@@ -7,6 +7,7 @@ use spektacular::agent::{
     text::FinalAnswer,
 };
 use spektacular::protocol::failure::{Code, Failure};
+use spektacular::protocol::ids::SessionId;
 use spektacular::protocol::image::Image;
 use spektacular::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts};
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, Subject};
@@ -30,6 +31,8 @@ pub(crate) enum Said {
     Failure,
     Interrupted,
     Garbage,
+    /// Opens the session.
+    Session,
 }
 
 pub(crate) struct Puppet {
@@ -82,7 +85,7 @@ pub(crate) fn ask(asked: Asked) -> Ask {
 
 impl Driver for Puppet {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::only_asking(Vec::new())
+        Capabilities { conversation: Some(true), ..Capabilities::only_asking(Vec::new()) }
     }
 
     fn keeper(&self, _: Limit) -> Keeper {
@@ -124,6 +127,7 @@ impl Driver for Puppet {
             Said::Failure => Event::TurnOver(TurnOver::Failed(Failure::new(Code::RateLimited, "Later."))),
             Said::Interrupted => Event::TurnOver(TurnOver::Interrupted),
             Said::Garbage => Event::Unparsed,
+            Said::Session => Event::Session { id: SessionId::new("s".to_owned()), version: None, model: None },
         };
         turn.events.push(event);
     }
@@ -134,6 +138,16 @@ impl Driver for Puppet {
 
     fn follow_up(&mut self, _: &str, _: &[Image], turn: &mut Turn) {
         turn.send.push("follow up".into());
+    }
+
+    fn steer(&mut self, _: &str, _: &[Image], turn: &mut Turn) -> bool {
+        turn.send.extend(self.lives.steers.then(|| "steer".into()));
+        self.lives.steers
+    }
+
+    fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
+        turn.send.extend(self.lives.stays.then(|| "interrupt turn".into()));
+        self.lives.stays
     }
 
     fn listens(&self) -> bool {

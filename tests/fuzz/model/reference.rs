@@ -2,11 +2,12 @@
 
 use super::acts::{Act, Answer, Asked, IDLE_TIMEOUT, QUESTION_TIMEOUT, Rules, START_TIMEOUT, Seen, TOOL_TIMEOUT};
 use super::puppet::Said;
+use super::turns::Turns;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Process {
+pub(super) enum Process {
     Due,
     Running,
     Drained,
@@ -14,7 +15,7 @@ enum Process {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rung {
+pub(super) enum Rung {
     Interrupted,
     Leaving,
     Terminated,
@@ -23,7 +24,7 @@ enum Rung {
 
 /// The asker of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Asker {
+pub(super) enum Asker {
     Agent(u64),
     Tool(u64),
     Markers,
@@ -47,7 +48,7 @@ struct Group {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Decided {
+pub(super) struct Decided {
     outcome: &'static str,
     rung: Rung,
     due: Option<Duration>,
@@ -56,28 +57,30 @@ struct Decided {
 /// The state of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
-    rules: Rules,
+    pub(super) rules: Rules,
     pub(crate) now: Duration,
     started: bool,
     ended: bool,
-    process: Process,
+    pub(super) process: Process,
     groups: VecDeque<Group>,
     pub(crate) asked: u64,
     always: bool,
     input_closed: bool,
     signals: u32,
-    decided: Option<Decided>,
+    pub(super) decided: Option<Decided>,
     /// Whether a required question was refused and the agent has done nothing since.
-    refused: bool,
-    markers: usize,
-    turns: u32,
-    active: Duration,
+    pub(super) refused: bool,
+    pub(super) markers: usize,
+    /// The number of further turns that carried answers to markers.
+    pub(super) answered: u32,
+    pub(super) turns: Turns,
+    pub(super) active: Duration,
     /// All tool calls so far, and the running ones.
     calls: BTreeSet<u64>,
-    tools: Vec<(u64, Duration)>,
+    pub(super) tools: Vec<(u64, Duration)>,
     run_due: Option<Duration>,
     start_due: Option<Duration>,
-    seen: Vec<Seen>,
+    pub(super) seen: Vec<Seen>,
 }
 
 /// The exit code of an outcome.
@@ -111,7 +114,8 @@ impl Reference {
             decided: None,
             refused: false,
             markers: 0,
-            turns: 0,
+            answered: 0,
+            turns: Turns::default(),
             active: Duration::ZERO,
             calls: BTreeSet::new(),
             tools: Vec::new(),
@@ -157,6 +161,7 @@ impl Reference {
                 && self.process == Process::Gone
                 && let Some(decided) = self.decided
             {
+                self.close_last_turn(decided.outcome);
                 self.end(decided.outcome);
             }
         }
@@ -173,9 +178,10 @@ impl Reference {
             Act::Start => {
                 self.started = true;
                 self.active = self.now;
+                self.turns.began = self.now;
                 self.seen.extend([Seen::Started, Seen::Spawn]);
             }
-            Act::Cancel | Act::Signal => self.end("run.cancelled"),
+            Act::Cancel | Act::CancelTurn | Act::Signal => self.end("run.cancelled"),
             Act::Malformed => self.end("invalid_message"),
             Act::Unsupported => self.end("unsupported_version"),
             Act::InputEnded => self.end("no_start"),
@@ -216,7 +222,12 @@ impl Reference {
             }
             Act::InputEnded if !self.input_closed => {
                 self.input_closed = true;
-                if self.rules.eof_cancels { self.cancel() } else { self.nobody("input_closed") }
+                if self.rules.eof_cancels {
+                    self.cancel();
+                } else {
+                    self.nobody("input_closed");
+                    self.no_more_prompts();
+                }
             }
             Act::OutputLost => self.stop("internal_error"),
             Act::Refused => self.stop("resource_exhausted"),
@@ -232,9 +243,18 @@ impl Reference {
             Act::Gone => {
                 self.drained();
                 self.process = Process::Gone;
-                self.decide(if self.refused { "question_declined" } else { "agent_exited" });
+                if self.decided.is_none()
+                    && let Some(outcome) =
+                        self.end_turn(if self.refused { "question_declined" } else { "agent_exited" })
+                {
+                    self.decide(outcome);
+                }
             }
             Act::Due | Act::Later(_) => self.tick(),
+            Act::Prompt(now) => self.prompt(*now),
+            Act::End => self.no_more_prompts(),
+            Act::CancelTurn if self.rules.conversation => self.interrupt_turn(false),
+            Act::CancelTurn => self.cancel(),
             Act::Start | Act::Malformed | Act::UnknownType | Act::InputEnded => {}
         }
     }
@@ -265,45 +285,49 @@ impl Reference {
                 self.turn_over(false, if self.refused { "question_declined" } else { "agent_error" });
             }
             Said::Garbage => {}
+            Said::Session => self.turns.has_session = true,
         }
     }
 
     /// Handles the end of a turn: the end of the run, the reply to an interrupt, or the questions of markers.
-    fn turn_over(&mut self, well: bool, outcome: &'static str) {
+    fn turn_over(&mut self, well: bool, mut outcome: &'static str) {
         if let Some(decided) = self.decided {
             if decided.rung == Rung::Interrupted {
                 self.climb();
             }
             return;
         }
-        if well {
+        if self.turns.ends_with_process() {
+            return;
+        }
+        if well && self.turns.is_running() {
             let asks = std::mem::take(&mut self.markers);
-            if asks > 0 && (self.rules.interactive || self.turns == 0) {
-                self.turns += 1;
-                if self.turns > 20 {
-                    self.after_result("limit_reached");
-                } else {
-                    self.open(Asker::Markers, &vec![Asked::Required; asks]);
+            if asks > 0 && (self.rules.interactive || self.answered == 0) {
+                self.answered += 1;
+                if self.answered <= 20 {
+                    return self.open(Asker::Markers, &vec![Asked::Required; asks]);
                 }
-                return;
+                outcome = "limit_reached";
             }
         }
         self.withdraw(None);
-        self.after_result(outcome);
+        if let Some(outcome) = self.end_turn(outcome) {
+            self.after_result(outcome);
+        }
     }
 
-    fn after_result(&mut self, outcome: &'static str) {
+    pub(super) fn after_result(&mut self, outcome: &'static str) {
         let due = if self.rules.lives.leaves { self.now + Duration::from_secs(2) } else { self.now };
         self.decided = Some(Decided { outcome, rung: Rung::Leaving, due: Some(due) });
         self.seen.extend([Seen::Sent("finish".into()), Seen::InputClosed]);
     }
 
-    fn decide(&mut self, outcome: &'static str) {
+    pub(super) fn decide(&mut self, outcome: &'static str) {
         self.decided.get_or_insert(Decided { outcome, rung: Rung::Leaving, due: None });
     }
 
     fn open(&mut self, asker: Asker, asks: &[Asked]) {
-        if self.decided.is_some() {
+        if self.decided.is_some() || self.turns.is_stopping() {
             return self.reply(asker, asks.len());
         }
         let mut group = Group { asker, questions: Vec::new(), deadline: self.now + QUESTION_TIMEOUT };
@@ -350,7 +374,7 @@ impl Reference {
         !self.groups.is_empty()
     }
 
-    fn withdraw(&mut self, asker: Option<Asker>) {
+    pub(super) fn withdraw(&mut self, asker: Option<Asker>) {
         let (gone, rest): (VecDeque<Group>, VecDeque<Group>) = std::mem::take(&mut self.groups)
             .into_iter()
             .partition(|group| asker.is_none_or(|asker| asker == group.asker));
@@ -433,7 +457,7 @@ impl Reference {
         }
     }
 
-    fn cancel(&mut self) {
+    pub(super) fn cancel(&mut self) {
         if self.decided.is_some() { self.climb() } else { self.stop("run.cancelled") }
     }
 
@@ -492,7 +516,7 @@ impl Reference {
 
     fn idle_due(&self) -> Option<Duration> {
         let held = self.tools.last().map_or(Duration::ZERO, |(_, since)| *since + TOOL_TIMEOUT);
-        (!self.waits() && !self.active.is_zero()).then(|| self.active.max(held) + IDLE_TIMEOUT)
+        (!self.waits() && !self.active.is_zero() && !self.turns.is_over()).then(|| self.active.max(held) + IDLE_TIMEOUT)
     }
 
     fn question_due(&self) -> Option<Duration> {
@@ -508,14 +532,15 @@ impl Reference {
         match self.decided {
             Some(decided) => decided.due,
             None => {
-                let all = [self.run_due, self.start_due, self.idle_due(), self.question_due()];
+                let all = [self.run_due, self.start_due, self.idle_due(), self.question_due(), self.turn_due()];
                 all.into_iter().flatten().min()
             }
         }
     }
 
     fn tick(&mut self) {
-        let passed = |due: Option<Duration>| due.is_some_and(|due| due <= self.now);
+        let now = self.now;
+        let passed = |due: Option<Duration>| due.is_some_and(|due| due <= now);
         if self.process == Process::Drained {
             return;
         }
@@ -530,7 +555,10 @@ impl Reference {
         if let Some((_, code)) = first {
             return self.stop(code);
         }
-        if passed(self.question_due()) {
+        if passed(self.turn_due()) {
+            self.turn_is_due();
+        }
+        if self.decided.is_none() && passed(self.question_due()) {
             self.nobody(if self.input_closed { "input_closed" } else { "timeout" });
         }
     }

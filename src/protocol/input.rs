@@ -1,0 +1,115 @@
+//! The payload of a run.input that answers a question.
+
+use super::form::{Form, Member, ObjectForm};
+use super::ids::QuestionId;
+use super::json::{Fields, string};
+use super::text::Text;
+use serde_json::value::RawValue;
+
+/// The payload of a run.input, with its shape checked.
+#[derive(Debug)]
+pub struct Input {
+    /// The question that is answered. `None`: the field is missing or not a string.
+    pub question_id: Option<QuestionId>,
+    /// The answer. `None`: the message does not have exactly one of value, declined and value_from, or
+    /// has a malformed one.
+    pub given: Option<Given>,
+    /// Free text for the agent, to go with a denial.
+    pub message: Option<Text>,
+}
+
+/// The content of a run.input.
+#[derive(Debug)]
+pub enum Given {
+    /// `value`.
+    Value(Box<RawValue>),
+    /// `declined: true`.
+    Declined,
+    /// `value_from: {"env": NAME}`.
+    FromEnv(String),
+    /// `value_from: {"file": path}`.
+    FromFile(String),
+}
+
+const QUESTION_ID: Member = Member::field("question_id", "The question to answer.", Form::Text, false);
+const MESSAGE: Member = Member::field("message", "Free text for the agent, to go with a denial.", Form::Text, true);
+
+/// An answer.
+pub(super) const VALUE: ObjectForm = ObjectForm {
+    name: "Answer",
+    members: &[QUESTION_ID, Member::field("value", "The answer.", Form::Any, false), MESSAGE],
+};
+
+/// A refusal to answer.
+pub(super) const DECLINED: ObjectForm = ObjectForm {
+    name: "DeclinedAnswer",
+    members: &[QUESTION_ID, Member::field("declined", "The question is declined.", Form::True, false), MESSAGE],
+};
+
+/// An answer from outside the message.
+pub(super) const VALUE_FROM: ObjectForm = ObjectForm {
+    name: "AnswerFrom",
+    members: &[
+        QUESTION_ID,
+        Member::field(
+            "value_from",
+            "The source of the answer.",
+            Form::Either(&[Form::Object(&ENV), Form::Object(&FILE)]),
+            false,
+        ),
+        MESSAGE,
+    ],
+};
+const ENV: ObjectForm = ObjectForm {
+    name: "AnswerFromEnv",
+    members: &[Member::field("env", "The name of a variable of this process.", Form::Text, false)],
+};
+const FILE: ObjectForm = ObjectForm {
+    name: "AnswerFromFile",
+    members: &[Member::field("file", "A path, relative to this process's directory.", Form::Text, false)],
+};
+
+/// The keys of an answer, in whatever way it is given.
+pub(super) fn answer_keys() -> impl Iterator<Item = &'static str> {
+    VALUE.keys().chain(["declined", "value_from"])
+}
+
+impl Input {
+    /// Reads the payload of a run.input. `None`: a known key is repeated, so the message is malformed.
+    pub fn parse(payload: Option<&RawValue>) -> Option<Input> {
+        let mut input = Input { question_id: None, given: None, message: None };
+        let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else {
+            return Some(input);
+        };
+        if fields.repeats_one_of(answer_keys()) {
+            return None;
+        }
+        input.question_id = fields.get("question_id").and_then(string).map(QuestionId::from);
+        input.message = fields.get("message").and_then(string).map(Text::from);
+        let value = fields.get("value").map(|raw| Some(Given::Value(raw.to_owned())));
+        let declined = fields.get("declined").map(|raw| (raw.get() == "true").then_some(Given::Declined));
+        let from = match fields.get("value_from") {
+            None => None,
+            Some(raw) => Some(value_from(raw)?),
+        };
+        let mut ways = [value, declined, from].into_iter().flatten();
+        input.given = match (ways.next(), ways.next()) {
+            (Some(only), None) => only,
+            _ => None,
+        };
+        Some(input)
+    }
+}
+
+/// Reads a value_from. `Some(None)`: it is invalid. `None`: a key is repeated.
+fn value_from(raw: &RawValue) -> Option<Option<Given>> {
+    let Some(fields) = Fields::parse(raw.get()) else { return Some(None) };
+    if fields.repeats_one_of(["env", "file"]) {
+        return None;
+    }
+    Some(match (fields.get("env"), fields.get("file")) {
+        (Some(name), None) => string(name).map(Given::FromEnv),
+        (None, Some(path)) => string(path).map(Given::FromFile),
+        _ => None,
+    })
+}

@@ -1,0 +1,224 @@
+//! The kinds of run.progress, one row each: word, level, and fields.
+
+use super::declare::{member, put_field, visit_field};
+use super::form::{Member, ObjectForm};
+use super::frame_value::{FrameObject, ObjectWriter};
+use super::ids::{CallId, MessageId, PromptId, QuestionId, SessionId};
+use super::parts::{Parts, Role, Visit};
+use super::pieces::{Capabilities, FileEdit, PermissionEnd, PlanEntry, ToolExit, TurnReport, Usage};
+use super::question::Place;
+use super::read::Seconds;
+use super::text::{Json, Text};
+use super::words::{Category, Level, PhaseState, PromptState, Resolution, Status, ToolState, WaitingOn, Warning};
+
+/// A kind of run.progress.
+#[derive(Clone, Copy, Debug)]
+pub struct KindForm {
+    /// The payload's `kind`.
+    pub name: &'static str,
+    /// The lowest level at which the kind is emitted.
+    pub level: Level,
+    /// The fields of the kind, in addition to those of all kinds.
+    pub fields: &'static ObjectForm,
+}
+
+macro_rules! kinds {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident {$(
+        $(#[doc = $about:literal])*
+        $word:literal from $level:ident:
+        $variant:ident
+            $(( $(#[doc = $only_doc:literal])* $only:ident: $only_type:ty $(as $($only_word:ident)+)? ))?
+            $({ $( $(#[doc = $doc:literal])* $field:ident: $type:ty $(as $($role:ident)+)?, )* })?,
+    )*}) => {
+        $(#[$meta])*
+        $vis enum $name {$(
+            $(#[doc = $about])*
+            $variant $(($only_type))? $({ $( $(#[doc = $doc])* $field: $type, )* })?,
+        )*}
+
+        impl $name {
+            /// The words of all kinds.
+            pub const NAMES: &'static [&'static str] = &[$($word),*];
+
+            /// Every kind, in the order of the table.
+            pub const KINDS: &'static [KindForm] = &[$(KindForm {
+                name: $word,
+                level: Level::$level,
+                fields: &ObjectForm {
+                    name: stringify!($variant),
+                    members: &[
+                        $(member!([$($($only_word)+)?], $only_type, concat!($($only_doc),*), $only))?
+                        $($( member!([$($($role)+)?], $type, concat!($($doc),*), $field) ),*)?
+                    ],
+                },
+            }),*];
+
+            /// The word of the kind.
+            pub fn kind(&self) -> &'static str {
+                match self { $($name::$variant { .. } => $word,)* }
+            }
+
+            /// The lowest level at which this kind is emitted.
+            pub fn level(&self) -> Level {
+                match self { $($name::$variant { .. } => Level::$level,)* }
+            }
+        }
+
+        impl FrameObject for $name {
+            const OBJECT: ObjectForm = ObjectForm { name: stringify!($name), members: &[] };
+            const MEMBER: Member = Member::Kind;
+
+            fn put_fields(&self, object: &mut ObjectWriter<'_>) {
+                match self {$(
+                    $name::$variant $(($only))? $({ $($field),* })? => {
+                        $( put_field!(object, [$($($only_word)+)?], $only, $only); )?
+                        $($( put_field!(object, [$($($role)+)?], $field, $field); )*)?
+                    }
+                )*}
+            }
+        }
+
+        impl Parts for $name {
+            fn visit(&mut self, _role: Role, visit: Visit<'_>) {
+                match self {$(
+                    $name::$variant $(($only))? $({ $($field),* })? => {
+                        $( visit_field!([$($($only_word)+)?], $only, _role, visit); )?
+                        $($( visit_field!([$($($role)+)?], $field, _role, visit); )*)?
+                    }
+                )*}
+            }
+        }
+    };
+}
+
+kinds! {
+    /// The kinds of run.progress.
+    #[derive(Clone, Debug)]
+    pub enum About {
+        /// The state of the run.
+        "status" from Minimal: Status(
+            /// The state.
+            status: Status
+        ),
+        /// Facts about the agent's session, as soon as they are known.
+        "session" from Minimal: Session {
+            /// The agent's session. Null: unknown.
+            session_id: Option<SessionId>,
+            /// The agent's version. Null: unknown.
+            agent_version: Option<Text> as text,
+            /// The model. Null: unknown.
+            model: Option<Text> as text,
+            /// The capabilities of the driver, as far as they are known now.
+            capabilities: Option<Capabilities> as text,
+        },
+        /// A warning.
+        "warning" from Minimal: Warning(
+            /// The code.
+            code: Warning
+        ),
+        /// A question is resolved.
+        "question_resolved" from Minimal: Resolved {
+            /// The question's id.
+            question_id: QuestionId,
+            /// The reason.
+            resolution: Resolution,
+            /// Whether the default was used.
+            used_default: bool,
+            /// The permission that was requested.
+            permission: Option<PermissionEnd> as flat text,
+            /// The question in one short line with its options, for a screen: the frame has the question in its text.
+            what: Text as hidden text,
+        },
+        /// Nothing else happened for some time.
+        "heartbeat" from Minimal: Heartbeat {
+            /// The time since the last sign of the side that the run waits for, in seconds.
+            idle_s: Seconds,
+            /// The side that the run waits for.
+            waiting_on: WaitingOn,
+        },
+        /// A message of the agent, or a piece of one.
+        "text" from Normal: Text {
+            /// The message.
+            message_id: MessageId,
+            /// Whether this is the last piece.
+            done: bool,
+            /// Whether the message is taken back.
+            withdrawn: bool as known,
+        },
+        /// A thought of the model, or a piece of one.
+        "reasoning" from Full: Reasoning {
+            /// The thought.
+            message_id: MessageId,
+            /// Whether this is the last piece.
+            done: bool,
+            /// Whether the thought is taken back.
+            withdrawn: bool as known,
+        },
+        /// A tool call.
+        "tool" from Normal: Tool {
+            /// The call.
+            call_id: CallId,
+            /// The tool, as the agent knows it. Null: the call is spektacular's own.
+            name: Option<Text> as list,
+            /// The category of the tool.
+            category: Category,
+            /// The state of the call.
+            state: ToolState,
+            /// The files that the call concerns.
+            locations: Vec<Place> as list,
+            /// The time that the call took, in milliseconds. Absent: it has not ended.
+            duration_ms: Option<u64> as known,
+            /// The exit code of a command that ended. Null: unknown.
+            exit_code: ToolExit as known,
+            /// For a command of a workflow: the phase that it verifies.
+            phase: Option<String> as known name,
+            /// The input of the call, an object. From level full.
+            input: Option<Json> as known output,
+            /// The output of the call. From level full.
+            output: Option<Text> as known output,
+            /// The changes that an edit made. From level full.
+            diff: Vec<FileEdit> as known output,
+        },
+        /// The agent's plan.
+        "plan" from Normal: Plan(
+            /// The entries in order.
+            entries: Vec<PlanEntry> as list
+        ),
+        /// The agent's own list in a workflow, where `plan` shows the workflow's steps.
+        "todo" from Full: Todo(
+            /// The entries in order.
+            entries: Vec<PlanEntry> as list
+        ),
+        /// The progress of a phase of a workflow.
+        "phase" from Minimal: Phase {
+            /// The phase's id, such as `P1`.
+            phase: String as name,
+            /// The phase's title.
+            title: Text as text,
+            /// The number of the phase, from 1.
+            number: u64,
+            /// The number of phases.
+            of: u64,
+            /// The number of the attempt, from 1.
+            attempt: u64,
+            /// The state of the phase.
+            state: PhaseState,
+        },
+        /// The usage so far.
+        "usage" from Normal: Usage(
+            /// The usage.
+            usage: Usage as text
+        ),
+        /// The state of a further prompt.
+        "prompt" from Minimal: Prompt {
+            /// The prompt.
+            prompt_id: PromptId,
+            /// The state.
+            state: PromptState,
+        },
+        /// The end of a turn of a conversation.
+        "turn" from Minimal: Turn(
+            turn: Box<TurnReport> as flat text
+        ),
+    }
+}

@@ -1,0 +1,300 @@
+//! The objects that several frames contain.
+
+use super::declare::{objects, sources};
+use super::failure::Failure;
+use super::ids::MessageId;
+use super::limited::Limited;
+use super::limits::{LEFT_LISTED, PLAN_ENTRIES};
+use super::parts::{Fixed, Parts, Rank, Role, Visit};
+use super::question::Subject;
+use super::text::{Json, Text};
+use super::words::{PlanStatus, QuestionKind, Source, StopReason, TurnOutcome};
+
+objects! {
+    /// The usage of tokens and money. Unknown values are null in a frame.
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    pub struct Usage {
+        /// Input tokens, including cached ones.
+        pub input_tokens: Option<u64>,
+        /// The tokens that the model wrote.
+        pub output_tokens: Option<u64>,
+        /// The part of the input that came from a cache.
+        pub cached_input_tokens: Option<u64>,
+        /// The cost, in US dollars.
+        pub cost_usd: Option<f64>,
+    }
+}
+
+impl Usage {
+    /// The sum of two usages. A value that is unknown in one of them counts as zero.
+    pub fn plus(&self, other: &Usage) -> Usage {
+        fn sum<T>(a: Option<T>, b: Option<T>, add: fn(T, T) -> T) -> Option<T> {
+            match (a, b) {
+                (Some(a), Some(b)) => Some(add(a, b)),
+                (one, other) => one.or(other),
+            }
+        }
+        let tokens = |a, b| sum(a, b, u64::saturating_add);
+        Usage {
+            input_tokens: tokens(self.input_tokens, other.input_tokens),
+            output_tokens: tokens(self.output_tokens, other.output_tokens),
+            cached_input_tokens: tokens(self.cached_input_tokens, other.cached_input_tokens),
+            cost_usd: sum(self.cost_usd, other.cost_usd, |a, b| a + b),
+        }
+    }
+
+    /// The part of this usage that came after `before`.
+    pub fn since(&self, before: &Usage) -> Usage {
+        fn rest<T: Default>(now: Option<T>, before: Option<T>, subtract: fn(T, T) -> T) -> Option<T> {
+            now.map(|now| subtract(now, before.unwrap_or_default()))
+        }
+        Usage {
+            input_tokens: rest(self.input_tokens, before.input_tokens, u64::saturating_sub),
+            output_tokens: rest(self.output_tokens, before.output_tokens, u64::saturating_sub),
+            cached_input_tokens: rest(self.cached_input_tokens, before.cached_input_tokens, u64::saturating_sub),
+            cost_usd: rest(self.cost_usd, before.cost_usd, |now, before| (now - before).max(0.0)),
+        }
+    }
+
+    /// The tokens, in one short line.
+    pub fn line(&self) -> String {
+        let count = |n: Option<u64>| n.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
+        format!("{} tokens in, {} out", count(self.input_tokens), count(self.output_tokens))
+    }
+}
+
+objects! {
+    /// The capabilities of a driver. Unknown ones are null in a frame.
+    #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+    pub struct Capabilities {
+        /// The kinds of question that the agent can ask.
+        pub questions: Vec<QuestionKind>,
+        /// Whether a session can be resumed.
+        pub resume: Option<bool>,
+        /// Whether text is reported in pieces.
+        pub deltas: Option<bool>,
+        /// Whether output_schema has an effect.
+        pub structured_output: Option<bool>,
+        /// Whether tokens are counted.
+        pub usage: Option<bool>,
+        /// Whether the agent takes further prompts.
+        pub conversation: Option<bool>,
+        /// Whether the agent takes a prompt while it works.
+        pub steer: Option<bool>,
+    }
+}
+
+impl Capabilities {
+    /// The capabilities of a driver that can only ask these kinds of question.
+    pub fn only_asking(questions: Vec<QuestionKind>) -> Capabilities {
+        let no = Some(false);
+        Capabilities {
+            questions,
+            resume: no,
+            deltas: no,
+            structured_output: no,
+            usage: no,
+            conversation: no,
+            steer: no,
+        }
+    }
+}
+
+objects! {
+    /// An entry of a plan.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct PlanEntry {
+        /// The text of the entry.
+        pub text: Text as inherited,
+        /// The state of the entry.
+        pub status: PlanStatus,
+    }
+}
+
+/// The entries of a plan.
+pub type Entries = Limited<PlanEntry, PLAN_ENTRIES>;
+
+/// Facts about the end of a tool call.
+#[derive(Clone, Debug, Default)]
+pub struct ToolFacts {
+    /// The exit code of a command.
+    pub exit_code: Option<i64>,
+    /// The changes that an edit made.
+    pub edits: Vec<FileEdit>,
+}
+
+sources! {
+    /// The changes to one file.
+    #[derive(Clone, Debug)]
+    pub struct FileEdit {
+        /// The path as the agent reports it. In a body, it is relative to the working directory if it is inside, otherwise
+        /// absolute.
+        pub path: Text as inherited,
+        /// The lines of hunks, each with its sign, or all lines of a created or deleted file.
+        pub lines: Text as inherited,
+        /// Whether lines at the end are missing.
+        pub is_cut: bool,
+    }
+}
+
+objects! {
+    /// The end of a request for permission.
+    #[derive(Clone, Debug)]
+    pub struct PermissionEnd {
+        /// The action.
+        pub subject: Subject as past_action,
+        /// The chosen option. Null: none was chosen.
+        pub value: Option<&'static str>,
+    }
+}
+
+/// The exit code of a command in a tool frame.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ToolExit {
+    /// The exit code. `None`: unknown.
+    pub code: Option<i64>,
+    /// Whether the frame shows it, because the call is a command that ended.
+    pub in_frame: bool,
+}
+
+impl FileEdit {
+    /// The changes to a file. `None`: there are none.
+    pub fn of(path: impl Into<Text>, lines: String) -> Option<FileEdit> {
+        (!lines.is_empty()).then(|| FileEdit { path: path.into(), lines: lines.into(), is_cut: false })
+    }
+}
+
+sources! {
+    /// The end of a turn of a conversation.
+    #[derive(Clone, Debug)]
+    pub struct TurnReport {
+        /// The number of the turn, from 1.
+        pub number: u64,
+        /// The outcome, as that of a run.
+        pub outcome: Outcome as text,
+        /// The usage of this turn.
+        pub usage: Usage as text,
+        /// Whether the completion marker was in the agent's text.
+        pub completion_detected: bool,
+        /// The questions and permissions of this turn that nobody answered.
+        pub unattended: Unattended as text,
+    }
+}
+
+impl TurnReport {
+    /// The outcome as a word.
+    pub fn word(&self) -> TurnOutcome {
+        match self.outcome {
+            Outcome::Completed { .. } => TurnOutcome::Completed,
+            Outcome::Failed(_) => TurnOutcome::Failed,
+            Outcome::Cancelled { .. } => TurnOutcome::Cancelled,
+        }
+    }
+}
+
+objects! {
+    /// A permission or question that nobody answered.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Left {
+        /// The tool's category for a permission, or the question's kind.
+        pub category: &'static str,
+        /// The subject, in one line.
+        pub text: Text as inherited,
+    }
+}
+
+objects! {
+    /// A count of unanswered questions, and the first of them.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Tally {
+        /// The number of unanswered questions.
+        pub count: u64,
+        /// The first [`crate::protocol::limits::LEFT_LISTED`].
+        pub first: Vec<Left> as list,
+    }
+}
+
+objects! {
+    /// The questions and permissions that nobody answered.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Unattended {
+        /// Permissions that were denied.
+        pub denied: Tally as text,
+        /// Other questions.
+        pub unanswered: Tally as text,
+    }
+}
+
+impl Unattended {
+    /// Adds the counts of a later part of the run.
+    pub fn join(&mut self, later: Unattended) {
+        for (all, more) in [(&mut self.denied, later.denied), (&mut self.unanswered, later.unanswered)] {
+            all.count += more.count;
+            let room = LEFT_LISTED.saturating_sub(all.first.len());
+            all.first.extend(more.first.into_iter().take(room));
+        }
+    }
+}
+
+objects! {
+    /// The exit of the agent's process. At most one of the two numbers is set.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct AgentExit {
+        /// The exit code, unless a signal ended it.
+        pub code: Option<i32>,
+        /// The signal that ended it.
+        pub signal: Option<i32>,
+    }
+}
+
+/// The outcome of a run.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The run completed with the agent's result.
+    Completed {
+        /// The final answer.
+        text: Text,
+        /// The message whose pieces contain the whole text, if `text` is cut.
+        message_id: Option<MessageId>,
+        /// Whether `text` is cut.
+        text_cut: bool,
+        /// The structured result.
+        structured_output: Option<Json>,
+        /// The reason why the model stopped.
+        stop_reason: StopReason,
+    },
+    /// The run failed.
+    Failed(Failure),
+    /// The run was cancelled.
+    Cancelled {
+        /// The reason that the canceller stated.
+        reason: Option<Text>,
+        /// The source of the cancel.
+        source: Source,
+    },
+}
+
+impl Parts for Outcome {
+    fn visit(&mut self, _: Role, visit: Visit<'_>) {
+        match self {
+            Outcome::Completed { text, message_id: _, text_cut: _, structured_output, stop_reason: _ } => {
+                structured_output.visit(Role::Cut(Rank::Output), visit);
+                text.visit(Role::Cut(Rank::Text), visit);
+            }
+            Outcome::Failed(failure) => failure.visit(Role::Cut(Rank::Text), visit),
+            Outcome::Cancelled { reason, source: _ } => reason.visit(Role::Cut(Rank::Text), visit),
+        }
+    }
+}
+
+impl Outcome {
+    /// The file that a refused workflow concerns, if known.
+    pub fn refused_target(&self) -> Option<Text> {
+        match self {
+            Outcome::Failed(failure) => failure.target.as_deref().cloned(),
+            Outcome::Completed { .. } | Outcome::Cancelled { .. } => None,
+        }
+    }
+}
+
+impl Fixed for ToolExit {}
