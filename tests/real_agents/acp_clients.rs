@@ -17,6 +17,7 @@ fn here() -> PathBuf {
 }
 
 /// The folder with the installed clients, next to that of the real agents.
+#[track_caller]
 fn installed() -> PathBuf {
     let given = std::env::var_os("SPEKTACULAR_AGENTS").map(PathBuf::from);
     let cache = given.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("real-agents"));
