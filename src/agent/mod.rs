@@ -49,6 +49,7 @@ pub(crate) mod rpc;
 mod said;
 pub mod text;
 mod title;
+mod wish;
 
 use self::json::Object;
 pub use self::launch::{FoundBy, Launch, LaunchFile};
@@ -57,6 +58,7 @@ pub use self::mcp::Offered;
 pub use self::reply::{NO_USER_PROMPT, Reply};
 pub use self::result::ResultWay;
 use self::title::title;
+pub use self::wish::Wish;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
@@ -366,26 +368,6 @@ pub(crate) fn takes_no_images(agent: &str) -> Failure {
     Failure::new(Code::InvalidRequest, message)
 }
 
-/// A setting that some agents ignore: its name, and whether it is set.
-type Wish = (&'static str, fn(&Settings) -> bool);
-const WISHES: [Wish; 5] = [
-    ("model", |settings| settings.model.is_some()),
-    ("effort", |settings| settings.effort.is_some()),
-    ("mode", |settings| settings.mode.is_some()),
-    ("system_prompt", |settings| settings.system_prompt.is_some()),
-    ("add_dirs", |settings| !settings.add_dirs.is_empty()),
-];
-
-/// Warns of each setting that is set and not in `follows`, the settings that this agent supports.
-fn without_effect(settings: &Settings, follows: &[&str], turn: &mut Turn) {
-    for (field, given) in WISHES {
-        if given(settings) && !follows.contains(&field) {
-            let text = format!("`{field}` has no effect on this agent");
-            turn.warn(text);
-        }
-    }
-}
-
 /// Translates between one agent's dialect and the neutral events.
 pub trait Driver: Send {
     /// The agent's capabilities, as far as they are known before it runs.
@@ -397,6 +379,11 @@ pub trait Driver: Send {
 
     /// The keeper of a limit of run.start with this agent.
     fn keeper(&self, limit: Limit) -> Keeper;
+
+    /// Whether a setting has an effect on the agent in a run with these settings.
+    fn follows(&self, _wish: Wish, _settings: &Settings) -> bool {
+        false
+    }
 
     /// Whether the agent reaches MCP servers over this transport. Some agents tell only once they run.
     fn reaches(&self, _transport: McpTransport) -> bool {

@@ -5,7 +5,7 @@
 use super::blocked::{BlockedCutter, cut};
 use crate::agent::limit::{Keeper, Limit};
 use crate::agent::{
-    AgentEvent, AskKey, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, text::FinalAnswer,
+    AgentEvent, AskKey, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, Wish, text::FinalAnswer,
 };
 use crate::protocol::failure::Failure;
 use crate::protocol::image::Image;
@@ -209,6 +209,10 @@ impl Driver for Observer {
 
     fn keeper(&self, limit: Limit) -> Keeper {
         self.inner.as_ref().map_or(Keeper::Agent, |inner| inner.keeper(limit))
+    }
+
+    fn follows(&self, wish: Wish, settings: &Settings) -> bool {
+        self.inner.as_ref().is_some_and(|inner| inner.follows(wish, settings))
     }
 
     fn takes_turns(&self) -> bool {

@@ -67,6 +67,7 @@ mod questions;
 mod readme;
 mod redact;
 mod reference;
+mod reference_agents;
 mod reference_conversations;
 mod reference_page;
 mod reference_workflow;

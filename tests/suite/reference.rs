@@ -4,14 +4,14 @@
 //! Every type of frame has one body with all possible fields and one with as few as possible. Literals and matches name
 //! every field and variant, so a new one does not compile until somebody has checked the page.
 
-use crate::reference_page::{PAGE, frames, home, lines, names, part, row, section};
+use crate::reference_page::{PAGE, frames, home, lines, names, row, section};
 use crate::reference_workflow::{about_phase, about_resolved, phase_failure, workflow_end, workflow_started};
 use crate::support;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use spektacular::agent::limit::{Keeper, Limit};
+use spektacular::agent::Turn;
+use spektacular::agent::limit::Limit;
 use spektacular::agent::registry::Agents;
-use spektacular::agent::{AgentEvent, Turn};
 use spektacular::cmd;
 use spektacular::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use spektacular::protocol::fields::FIELDS;
@@ -28,7 +28,7 @@ use spektacular::protocol::outbound::{
 use spektacular::protocol::prompt::Spoken;
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Subject, Validation};
 use spektacular::protocol::redacted::Redacted;
-use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, McpAccess, McpServer, Options, Payload, Seconds};
+use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, Options, Payload, Seconds};
 use spektacular::protocol::schema::{Mismatch, Mismatches};
 use spektacular::protocol::words::{
     Action, Category, Level, OnQuestionTimeout, PathType, PlanStatus, PromptState, Purpose, QuestionKind,
@@ -38,7 +38,6 @@ use spektacular::redact::Redactor;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
-const AGENTS: &str = include_str!("../../src/agent/reference.md");
 /// Objects whose keys do not belong to the protocol.
 const FREE: [&str; 3] = ["payload.metadata", "payload.config.permissions", "payload.structured_output"];
 
@@ -456,82 +455,6 @@ fn the_capabilities_in_the_examples_are_those_of_the_drivers() {
         compared += 1;
     }
     assert!(compared >= 2, "no run.started of an agent");
-}
-
-/// Compares the table of the agents' abilities with the warnings and the capabilities of their drivers.
-#[test]
-fn the_table_of_agents_matches_their_drivers() {
-    let text = part(AGENTS, "What each agent can do");
-    let head = text.lines().find(|line| line.starts_with("| | ")).unwrap();
-    let columns: Vec<&str> = head.split('`').skip(1).step_by(2).collect();
-    assert!(columns.len() >= 5, "{columns:?}");
-    let server = r#"[{"name":"s","command":"c"}]"#;
-    let fields = [
-        ("model", "\"m\""),
-        ("effort", "\"high\""),
-        ("mode", "\"plan\""),
-        ("system_prompt", "\"s\""),
-        ("add_dirs", "[\"d\"]"),
-        ("mcp_servers", server),
-        ("allowed_tools", "[\"t\"]"),
-        ("disallowed_tools", "[\"t\"]"),
-        ("max_turns", "3"),
-        ("max_tool_calls", "3"),
-        ("max_tokens", "3"),
-        ("max_cost_usd", "1"),
-        ("output_schema", "{}"),
-    ];
-    for (at, name) in columns.iter().enumerate() {
-        let launched = |payload: &str| {
-            let raw: Box<RawValue> = serde_json::from_str(payload).unwrap();
-            let mut settings =
-                Options::parse(Some(&raw)).options.resolve("go".into(), (*name).into(), "/home/me".into());
-            let mut driver = Agents::built_in().find(name).unwrap().driver();
-            settings.ask_server = driver.asks_by(&settings).map(|tool| McpServer {
-                name: tool.into(),
-                access: McpAccess::Stdio { command: "c".into(), args: Vec::new(), env: BTreeMap::new() },
-            });
-            let mut turn = Turn::default();
-            driver.launch(&settings, &mut turn).unwrap();
-            let refused = Limit::ALL.iter().any(|l| l.is_set(&settings) && driver.keeper(*l) == Keeper::Nobody);
-            (driver.capabilities(), turn.events, refused)
-        };
-        let driver = Agents::built_in().find(name).unwrap().driver();
-        for limit in Limit::ALL {
-            let line = text.lines().find(|line| line.starts_with("| `") && names(line, limit.word())).unwrap();
-            let cell = row(text, line.split('|').nth(1).unwrap().trim())[at + 1];
-            let is_own = cell.starts_with("yes") && !cell.starts_with("yes, counted");
-            let fits = match driver.keeper(*limit) {
-                Keeper::Agent => is_own,
-                Keeper::Run => cell.starts_with("yes, counted") || cell.starts_with("yes: a call of an excluded tool"),
-                Keeper::Nobody => cell.starts_with("no: "),
-            };
-            assert!(fits, "{name}, {}: the table says {cell:?}, not {:?}", limit.word(), driver.keeper(*limit));
-        }
-        let takes_images = row(text, "`images`")[at + 1].starts_with("yes");
-        assert_eq!(takes_images, driver.takes_images(), "{name}: images");
-        for (field, value) in fields {
-            let line = text.lines().find(|line| line.starts_with("| `") && line.contains(&format!("`{field}`")));
-            let cells =
-                row(text, line.unwrap_or_else(|| panic!("no row of {field}")).split('|').nth(1).unwrap().trim());
-            let plain = cells[at + 1].replace('`', "");
-            let says =
-                |word: &str| plain.contains(&format!("no: {word}")) || plain.contains(&format!("{field}: {word}"));
-            let (_, events, refused) = launched(&format!("{{\"{field}\":{value}}}"));
-            assert_eq!(says("invalid_request"), refused, "{name}, {field}: the table says {plain:?}");
-            let warns = format!("`{field}` has no effect");
-            let does = events.iter().any(|e| matches!(e, AgentEvent::Warning(_, text) if text.contains(&warns)));
-            assert_eq!(
-                says("unsupported_option"),
-                does,
-                "{name}, {field}: the table says {plain:?}, the driver {events:?}"
-            );
-        }
-        let all = row(text, "kinds of question")[at + 1].starts_with("all by the tool");
-        assert_eq!(all, launched("{}").0.questions == QuestionKind::ALL, "{name}: kinds of question");
-        let resumes = row(text, "`session_id`")[at + 1].starts_with("yes");
-        assert_eq!(resumes, launched("{}").0.resume != Some(false), "{name}: session_id");
-    }
 }
 
 #[test]

@@ -86,3 +86,15 @@ pub(crate) fn row(text: &'static str, first: &str) -> Vec<&'static str> {
 pub(crate) fn names(text: &str, word: &str) -> bool {
     text.contains(&format!("`{word}`"))
 }
+
+/// Compares a page with what it must be. With `UPDATE_GOLDEN=1`, rewrites it instead. `file`: its path in the project.
+#[track_caller]
+pub(crate) fn hold(file: &str, page: &str, wanted: &str) {
+    if std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
+        return std::fs::write(format!("{}/{file}", env!("CARGO_MANIFEST_DIR")), wanted).unwrap();
+    }
+    for (is, must_be) in page.lines().zip(wanted.lines()) {
+        assert_eq!(is, must_be, "UPDATE_GOLDEN=1 cargo test --test suite reference_ corrects {file}");
+    }
+    assert!(page == wanted, "UPDATE_GOLDEN=1 cargo test --test suite reference_ corrects {file}");
+}

@@ -321,7 +321,10 @@ const AGENTS: &[Requirement] = &[
         "Each agent says what it can do, and what it cannot do is told and not dropped.",
         &[
             ("tests/suite/request.rs", "an_unsupported_option_is_a_warning_and_never_dropped_silently"),
-            ("tests/suite/reference.rs", "the_table_of_agents_matches_their_drivers"),
+            (
+                "tests/suite/reference_agents.rs",
+                "each_cell_of_the_table_of_agents_begins_with_what_the_driver_declares",
+            ),
         ],
     ),
     held(

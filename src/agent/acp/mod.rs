@@ -33,9 +33,10 @@ use super::native::SessionStore;
 use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
+use super::wish::{Wish, warn_of_ignored};
 use super::{
     AgentEvent, AskKey, Base, CallKey, Driver, FoundBy, Launch, LaunchFile, Line, MessageKey, Reply, ResultWay, Turn,
-    TurnOver, Wants, ask_user, result, without_effect,
+    TurnOver, Wants, ask_user, result,
 };
 use crate::protocol::failure::Failure;
 use crate::protocol::image::Image;
@@ -272,12 +273,17 @@ impl Driver for Acp {
         self.takes_images != Some(false)
     }
 
+    /// ACP has no means for an effort, nor for further directories.
+    fn follows(&self, wish: Wish, _settings: &Settings) -> bool {
+        match wish {
+            Wish::Model | Wish::SystemPrompt | Wish::Mode => true,
+            Wish::AddDirs => self.profile.dir_flag.is_some() || self.profile.rules == Some(RuleFormat::OpenCode),
+            Wish::Effort => false,
+        }
+    }
+
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
-        // ACP does not support the other settings.
-        let mut follows = vec!["model", "system_prompt", "mode"];
-        let takes_dirs = self.profile.dir_flag.is_some() || self.profile.rules == Some(RuleFormat::OpenCode);
-        follows.extend(takes_dirs.then_some("add_dirs"));
-        without_effect(settings, &follows, turn);
+        warn_of_ignored(settings, self, turn);
         let args = self.arguments(settings)?;
         self.start = SessionSetup::new(settings, self.profile);
         self.cwd.clone_from(&settings.cwd);

@@ -30,8 +30,9 @@ use self::tools::Calls;
 use super::json::{Index, Object, Raw, is_blank};
 use super::limit::{Keeper, Limit};
 use super::mcp;
+use super::wish::{Wish, warn_of_ignored};
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, ResultWay, Turn, TurnOver, Wants};
-use super::{ask_user, no_such_mode, without_effect};
+use super::{ask_user, no_such_mode};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
@@ -214,13 +215,17 @@ impl Driver for Claude {
         !self.is_recording()
     }
 
+    fn follows(&self, _wish: Wish, _settings: &Settings) -> bool {
+        !self.is_recording()
+    }
+
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         if self.is_recording() {
             if settings.session_id.is_some() {
                 let message = "run.start: `session_id` cannot be given: this agent has no sessions to resume.";
                 return Err(Failure::new(Code::InvalidRequest, message));
             }
-            without_effect(settings, &[], turn);
+            warn_of_ignored(settings, self, turn);
         } else {
             self.mode.clone_from(&settings.mode);
             ask_user::warn_if_taken(settings, turn);

@@ -85,9 +85,6 @@ fn server_name(server: &McpServer) -> Result<&str, Failure> {
     fits.then_some(server.name.as_str()).ok_or_else(|| Failure::new(Code::InvalidRequest, message))
 }
 
-/// The settings that Codex supports.
-pub(super) const FOLLOWS: &[&str] = &["model", "effort", "mode", "system_prompt", "add_dirs"];
-
 /// Codex's collaboration modes.
 const MODES: [&str; 2] = ["default", "plan"];
 

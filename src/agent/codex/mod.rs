@@ -26,9 +26,8 @@ use super::limit::{Keeper, Limit};
 use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
-use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, Reply, ResultWay, Turn, TurnOver, Wants, without_effect,
-};
+use super::wish::{Wish, warn_of_ignored};
+use super::{AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, Reply, ResultWay, Turn, TurnOver, Wants};
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
@@ -442,18 +441,19 @@ impl Driver for Codex {
     }
 
     fn reaches(&self, transport: McpTransport) -> bool {
-        match transport {
-            McpTransport::Http => true,
-            McpTransport::Sse => false,
-        }
+        transport == McpTransport::Http
     }
 
     fn takes_images(&self) -> bool {
         true
     }
 
+    fn follows(&self, _wish: Wish, _settings: &Settings) -> bool {
+        true
+    }
+
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
-        without_effect(settings, launch::FOLLOWS, turn);
+        warn_of_ignored(settings, self, turn);
         self.items.wants = Wants::of(settings);
         let args = launch::arguments(settings)?;
         let env = header_variables::environment(&settings.mcp_servers);

@@ -14,7 +14,8 @@ mod tests;
 use self::command::{MODEL, PROMPT, SESSION, Values};
 use super::limit::{Keeper, Limit};
 use super::text::FinalAnswer;
-use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, Wants, without_effect};
+use super::wish::{Wish, warn_of_ignored};
+use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, Wants};
 use crate::clean::Cleaner;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
@@ -218,6 +219,17 @@ impl Driver for LinesDriver {
         Keeper::Nobody
     }
 
+    fn follows(&self, wish: Wish, settings: &Settings) -> bool {
+        match wish {
+            Wish::SystemPrompt => true,
+            Wish::Model => {
+                let template = if settings.session_id.is_some() { &self.resume_args } else { &self.args };
+                command::names(template, MODEL)
+            }
+            Wish::Effort | Wish::Mode | Wish::AddDirs => false,
+        }
+    }
+
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         self.patterns = compiled(&self.session_patterns)?;
         if settings.fork {
@@ -237,8 +249,8 @@ impl Driver for LinesDriver {
                 return Err(Failure::new(Code::InvalidRequest, message));
             }
         };
-        let takes_model = command::names(&template, MODEL);
-        without_effect(settings, if takes_model { &["system_prompt", "model"] } else { &["system_prompt"] }, turn);
+        let takes_model = self.follows(Wish::Model, settings);
+        warn_of_ignored(settings, self, turn);
         self.model = settings.model.clone().filter(|_| takes_model || command::names(&self.resume_args, MODEL));
         self.cwd = settings.cwd.to_string_lossy().into_owned();
         self.agent_args.clone_from(&settings.agent_args);
