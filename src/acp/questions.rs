@@ -3,7 +3,7 @@
 //! answer it.
 
 use super::updates::{fenced, location, tool_kind};
-use crate::agent::json::{Object, Raw};
+use crate::json::{Object, Raw};
 use serde_json::{Map, Value, json};
 
 /// The limits of a client whose forms are narrow: the number of options, and the lengths of a label and of a value.
@@ -298,7 +298,7 @@ pub(super) fn permitted(question: &str, result: Option<&Object<'_>>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::Question;
-    use crate::agent::json::Object;
+    use crate::json::Object;
     use serde_json::json;
 
     fn question(payload: &str) -> Question {

@@ -1,8 +1,9 @@
 //! The positions of the values in a line, found in one walk. The memory is reused for the next line.
 
+use super::object::{Object, Raw, without_controls};
 use super::scan::{FieldKey, JsonScan, Sink};
 use super::span::Span;
-use super::{Object, Raw, without_controls};
+
 use std::borrow::Cow;
 
 /// The maximum number of indexed values. A line with more is rare, and is walked again for each field that is read.
@@ -147,8 +148,8 @@ impl Sink for Index {
 #[cfg(test)]
 mod tests {
     use super::{Index, KEPT, VALUES};
-    use crate::agent::json::scan::tests::{json, nearly_json};
-    use crate::agent::json::{Object, Raw};
+    use crate::json::scan::tests::{json, nearly_json};
+    use crate::json::{Object, Raw};
     use proptest::prelude::*;
     use serde_json::Value;
     use std::borrow::Cow;
