@@ -1,9 +1,13 @@
 //! The integrations: files that let another program use this one, and the configuration that the other program needs on
 //! this machine. Pure: the caller writes the files.
 
+mod clients;
 mod openclaw;
 
 use crate::agent::registry::Agent;
+
+/// Returns the files as relative paths with their texts. Every folder of a path comes from the files alone.
+type Files = fn(&Here) -> Vec<(&'static str, String)>;
 
 #[derive(Debug)]
 pub(crate) struct Integration {
@@ -11,8 +15,8 @@ pub(crate) struct Integration {
     pub(crate) name: &'static str,
     /// A description of one line.
     pub(crate) about: &'static str,
-    /// The files, as relative paths with their texts. Every folder of a path comes from the files alone.
-    pub(crate) files: fn(&Here) -> Vec<(&'static str, String)>,
+    /// The files. `None`: the configuration is all that the other program needs.
+    pub(crate) files: Option<Files>,
     /// The configuration of the other program, and how to check it.
     pub(crate) setup: fn(&Here) -> String,
 }
@@ -31,7 +35,22 @@ pub(crate) struct Here<'a> {
 }
 
 /// All integrations, in the order of the list.
-pub(crate) const INTEGRATIONS: &[Integration] = &[openclaw::OPENCLAW];
+pub(crate) const INTEGRATIONS: &[Integration] = &[openclaw::OPENCLAW, clients::ZED, clients::ACPX];
 
 /// The names of all integrations.
-pub(crate) const NAMES: &[&str] = &[openclaw::OPENCLAW.name];
+pub(crate) const NAMES: &[&str] = &[openclaw::OPENCLAW.name, clients::ZED.name, clients::ACPX.name];
+
+/// The names of the integrations without files.
+pub(crate) const WITHOUT_FILES: &[&str] = &[clients::ZED.name, clients::ACPX.name];
+
+#[cfg(test)]
+mod tests {
+    use super::{INTEGRATIONS, NAMES, WITHOUT_FILES};
+
+    #[test]
+    fn the_names_are_those_of_the_integrations() {
+        let names: Vec<&str> = INTEGRATIONS.iter().map(|one| one.name).collect();
+        let without: Vec<&str> = INTEGRATIONS.iter().filter(|one| one.files.is_none()).map(|one| one.name).collect();
+        assert_eq!((names.as_slice(), without.as_slice()), (NAMES, WITHOUT_FILES));
+    }
+}

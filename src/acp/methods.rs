@@ -20,7 +20,7 @@ const NARROW: [&str; 2] = ["acpx", "openclaw"];
 type Answer = Result<(), Refusal>;
 
 /// A parameter that must be there.
-fn required<'a, T>(value: Option<T>, field: &str, expected: &str) -> Result<T, Refusal> {
+fn required<T>(value: Option<T>, field: &str, expected: &str) -> Result<T, Refusal> {
     value.ok_or_else(|| Refusal::parameter(field, expected))
 }
 

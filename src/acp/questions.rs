@@ -161,7 +161,7 @@ impl Question {
     }
 
     /// The payload of run.input for the answer to a form. An empty answer lets the run decide.
-    pub(super) fn from_form(&self, result: &Object<'_>) -> Value {
+    pub(super) fn payload_of_form(&self, result: &Object<'_>) -> Value {
         let id = &self.id;
         let content = result.object("content").filter(|_| result.is("action", "accept"));
         let Some(content) = content else { return json!({"question_id": id, "declined": true}) };
@@ -174,7 +174,7 @@ impl Question {
             }
             (None, Some(other)) if self.multiple => json!({"question_id": id, "value": [other]}),
             (_, Some(other)) => json!({"question_id": id, "value": other}),
-            (Some(Value::String(text)), None) if self.kind == Kind::Select => self.from_text(&text),
+            (Some(Value::String(text)), None) if self.kind == Kind::Select => self.payload_of_text(&text),
             (Some(value), None) => json!({"question_id": id, "value": value}),
             (None, None) => match &self.default {
                 Some(default) => json!({"question_id": id, "value": default}),
@@ -185,7 +185,7 @@ impl Question {
     }
 
     /// The payload of run.input for an answer that is a prompt.
-    pub(super) fn from_text(&self, text: &str) -> Value {
+    pub(super) fn payload_of_text(&self, text: &str) -> Value {
         let (id, text) = (&self.id, text.trim());
         if text == SKIP {
             return json!({"question_id": id, "declined": true});
@@ -310,11 +310,11 @@ mod tests {
         let several = question(
             r#"{"question_id":"q","kind":"select","multiple":true,"options":[{"value":"a, b","label":"A, B"},{"value":"c","label":"C"}]}"#,
         );
-        assert_eq!(several.from_text(" 1, C "), json!({"question_id": "q", "value": ["1", "C"]}));
-        assert_eq!(several.from_text("a, b"), json!({"question_id": "q", "value": "a, b"}));
-        assert_eq!(several.from_text("/skip"), json!({"question_id": "q", "declined": true}));
+        assert_eq!(several.payload_of_text(" 1, C "), json!({"question_id": "q", "value": ["1", "C"]}));
+        assert_eq!(several.payload_of_text("a, b"), json!({"question_id": "q", "value": "a, b"}));
+        assert_eq!(several.payload_of_text("/skip"), json!({"question_id": "q", "declined": true}));
         let one = question(r#"{"question_id":"q","kind":"text"}"#);
-        assert_eq!(one.from_text("a, b\n"), json!({"question_id": "q", "value": "a, b"}));
+        assert_eq!(one.payload_of_text("a, b\n"), json!({"question_id": "q", "value": "a, b"}));
     }
 
     #[test]

@@ -11,6 +11,9 @@ use crate::json::Object;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+/// The maximum size of the text by which a final answer is recognized, in bytes.
+const SPOKEN_BYTES: usize = 64 << 10;
+
 /// The parameters of a session that do not change.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -89,6 +92,9 @@ pub(super) struct Session {
     permissions: BTreeMap<String, u64>,
     /// The calls of tools that the client knows and that have not ended.
     calls: BTreeSet<String>,
+    /// The agent's text in this turn without its blanks, to find out whether it contains the final answer. Kept up to
+    /// [`SPOKEN_BYTES`].
+    spoken: String,
 }
 
 impl Session {
@@ -112,6 +118,7 @@ impl Session {
             shown: Shown::Nothing,
             permissions: BTreeMap::new(),
             calls: BTreeSet::new(),
+            spoken: String::new(),
         }
     }
 
@@ -161,7 +168,7 @@ impl Session {
                 && let Some(prompt) = self.take_prompt(desk)
                 && let Some(question) = self.questions.front()
             {
-                let answer = question.from_text(&prompt.text);
+                let answer = question.payload_of_text(&prompt.text);
                 self.shown = Shown::Nothing;
                 self.active = Some(prompt.id);
                 prompt.images.iter().for_each(|path| desk.world.remove(path));
@@ -205,6 +212,7 @@ impl Session {
             self.tell("run.input", &runs::prompt(json!({}), &text, &images), desk);
         }
         (self.active, self.images, self.in_turn, self.cancelled) = (Some(id), images, true, false);
+        self.spoken.clear();
     }
 
     fn may_start(&self, desk: &Desk) -> Result<(), Refusal> {
@@ -280,6 +288,9 @@ impl Session {
             return;
         }
         self.cancelled = true;
+        if self.shown == Shown::Text {
+            self.shown = Shown::Nothing;
+        }
         // The client answers these by itself.
         for request in std::mem::take(&mut self.permissions).into_values() {
             desk.asked.remove(&request);
@@ -383,6 +394,7 @@ impl Session {
                 self.child = Child::Leaving(key);
                 desk.put(Effect::End(key));
                 self.begun |= kind == "run.completed";
+                self.say_answer(payload.string("text").filter(|_| kind == "run.completed"), desk);
                 self.end_turn(Outcome::of_run(&kind, &payload), desk);
             }
             _ => {}
@@ -400,6 +412,7 @@ impl Session {
             "session" => self.learn_session(frame, desk),
             "turn" => {
                 self.begun |= frame.is("outcome", "completed");
+                self.say_answer(frame.string("final_text"), desk);
                 self.end_turn(Outcome::of_turn(frame), desk);
                 self.store(desk);
             }
@@ -421,9 +434,21 @@ impl Session {
         }
     }
 
-    fn piece(&self, kind: &str, frame: &Object<'_>, desk: &mut Desk) {
+    /// Says the final answer of an agent that gives it in its result alone.
+    fn say_answer(&mut self, answer: Option<String>, desk: &mut Desk) {
+        let answer = answer.filter(|_| self.active.is_some() && self.spoken.len() < SPOKEN_BYTES).unwrap_or_default();
+        if !self.spoken.contains(&without_blanks(&answer)) {
+            self.say(&answer, "answer", desk);
+        }
+    }
+
+    fn piece(&mut self, kind: &str, frame: &Object<'_>, desk: &mut Desk) {
         let message = self.unique(&frame.string("message_id").unwrap_or_default());
-        let chunk = updates::chunk(kind, &frame.string("text").unwrap_or_default(), &message);
+        let text = frame.string("text").unwrap_or_default();
+        if kind == "agent_message_chunk" && self.spoken.len() < SPOKEN_BYTES {
+            self.spoken.push_str(&without_blanks(&text));
+        }
+        let chunk = updates::chunk(kind, &text, &message);
         chunk.iter().for_each(|chunk| desk.update(&self.id, chunk));
     }
 
@@ -506,7 +531,7 @@ impl Session {
         let Some(open) = self.questions.front().filter(|open| open.id == question) else { return };
         self.shown = Shown::Nothing;
         match result {
-            Some(result) => self.tell("run.input", &open.from_form(result), desk),
+            Some(result) => self.tell("run.input", &open.payload_of_form(result), desk),
             None => {
                 // The client cannot show forms after all.
                 desk.client.forms = false;
@@ -533,4 +558,8 @@ impl Session {
             desk.withdraw(request);
         }
     }
+}
+
+fn without_blanks(text: &str) -> String {
+    text.split_whitespace().collect()
 }

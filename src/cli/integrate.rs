@@ -17,9 +17,9 @@ pub struct IntegrateArgs {
     pub force: bool,
 }
 
-/// Reads the flags and words of `integrate`. `known`: the names of the integrations.
+/// Reads the flags and words of `integrate`. `known`: the names of the integrations. `printed`: of those without files.
 pub(crate) fn integrate(
-    (known, rows): (&[&str], &'static [Row<IntegrateArgs>]),
+    (known, printed, rows): (&[&str], &[&str], &'static [Row<IntegrateArgs>]),
     given: Vec<GivenFlag>,
     words: Vec<OsString>,
 ) -> Result<IntegrateArgs, Wrong> {
@@ -39,7 +39,11 @@ pub(crate) fn integrate(
         let unknown = Unknown { what: "integration", dashes: "", typed: Typed::Value(&name), place: "" };
         return Err(unknown.message(known.iter().copied(), "`spektacular integrate` lists the known ones."));
     }
-    if typed.out.is_none() {
+    let has_files = !printed.contains(&&*name);
+    if !has_files && (typed.out.is_some() || typed.force) {
+        return Err(format!("integrate {name} writes no files: leave out --out and --force."));
+    }
+    if has_files && typed.out.is_none() {
         return Err(format!("Missing --out: spektacular integrate {name} --out DIR."));
     }
     typed.with = Some(name.into_owned());

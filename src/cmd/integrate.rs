@@ -24,15 +24,18 @@ fn text(typed: &IntegrateArgs) -> Result<String, Failure> {
     let program = myself::file().ok_or_else(myself::not_found)?;
     let program = printable("The path of this program", &program)?;
     let chosen = INTEGRATIONS.iter().find(|integration| typed.with.as_deref() == Some(integration.name));
-    let (Some(integration), Some(out)) = (chosen, &typed.out) else {
+    let Some(integration) = chosen else {
         return Ok(INTEGRATIONS
             .iter()
             .map(|integration| listed(integration, &here(&layers, program, "DIR")))
             .collect());
     };
+    let (Some(files), Some(out)) = (integration.files, &typed.out) else {
+        return Ok((integration.setup)(&here(&layers, program, "DIR")));
+    };
     let folder = absolute(out).map_err(|_| Failure::new(Code::Usage, "--out must name a folder."))?;
     let here = here(&layers, program, printable("--out", &folder)?);
-    write(&folder, &(integration.files)(&here), typed.force)?;
+    write(&folder, &files(&here), typed.force)?;
     Ok(format!("The files are in {}\n\n{}", here.folder, (integration.setup)(&here)))
 }
 
@@ -41,8 +44,12 @@ fn here<'a>(layers: &'a Layers, program: &'a str, folder: &'a str) -> Here<'a> {
 }
 
 fn listed(integration: &Integration, here: &Here<'_>) -> String {
-    let Integration { name, about, setup, .. } = integration;
-    format!("{name}: {about}\nTo write its files: spektacular integrate {name} --out DIR\n\n{}", setup(here))
+    let Integration { name, about, files, setup } = integration;
+    let how = match files {
+        Some(_) => format!("To write its files: spektacular integrate {name} --out DIR"),
+        None => format!("To print this: spektacular integrate {name}"),
+    };
+    format!("{name}: {about}\n{how}\n\n{}\n", setup(here).trim_end())
 }
 
 /// The path as text for a configuration.

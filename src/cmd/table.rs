@@ -16,7 +16,7 @@ use crate::cli::row::flags;
 use crate::cli::{self, no_words};
 use crate::help::complete::Shell;
 use crate::help::texts;
-use crate::integrate::NAMES;
+use crate::integrate::{NAMES, WITHOUT_FILES};
 use crate::protocol::words::WorkflowKind;
 use crate::workflow::template::PromptKind;
 
@@ -121,7 +121,7 @@ pub static COMMANDS: &[Command] = &[
         words: Words::Free("[NAME]", Offers::Words(NAMES)),
         flags: &flags::<_, { INTEGRATE.len() }>(INTEGRATE),
         ..row("integrate", &texts::INTEGRATE, |given, words| {
-            let read = cli::integrate::integrate((NAMES, INTEGRATE), given, words)?;
+            let read = cli::integrate::integrate((NAMES, WITHOUT_FILES, INTEGRATE), given, words)?;
             Ok(Runnable::new(read, |typed| integrate::run(&typed)))
         })
     },

@@ -1,6 +1,7 @@
 //! The loop: the events that wake it, and their handling.
 
 mod farewell;
+mod signals;
 
 use super::callers::AskEvent;
 use super::conductor::{Conductor, RunSummary};
@@ -12,9 +13,8 @@ use super::{Engine, no_thread};
 use crate::agent::Line;
 use crate::io::faults::point;
 use crate::io::inbox::Arrival;
-use crate::io::output::{Order, Written, write_now};
-use crate::io::signals::{Signal, die_of};
-use crate::io::tty::LineModes;
+use crate::io::output::{Order, Written};
+use crate::io::signals::Signal;
 use crate::process::batch::Lines;
 use crate::process::child::ProcessEvent;
 use crate::process::git::Told;
@@ -80,6 +80,19 @@ struct Unread {
     waited: Duration,
     /// The writer's last known progress.
     progress: usize,
+}
+
+impl Unread {
+    /// Adds a wait, unless the writer made progress meanwhile or this process was suspended. Returns whether it did.
+    fn count(&mut self, wait: Option<Duration>, progress: usize, suspended: bool) -> bool {
+        if std::mem::replace(&mut self.progress, progress) != progress {
+            self.waited = Duration::ZERO;
+            return false;
+        }
+        let Some(wait) = wait.filter(|_| !suspended) else { return false };
+        self.waited += wait;
+        true
+    }
 }
 
 pub(super) struct RunLoop<'e, 'p> {
@@ -354,7 +367,10 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 self.engine.switch_modes();
                 self.conductor.fetched();
             }
-            Wake::Input(Arrival::Closed) => self.engine.inbox.closed = true,
+            Wake::Input(Arrival::Closed) => {
+                self.take_earlier_signal();
+                self.engine.inbox.closed = true;
+            }
             Wake::Ask(event) => {
                 let outcomes = self.conductor.machine().asking().map(|callers| callers.hear(event, Instant::now()));
                 outcomes.into_iter().flatten().for_each(|outcome| self.conductor.asked(outcome));
@@ -377,34 +393,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             Wake::Broken => return Err(Broken),
         }
         Ok(())
-    }
-
-    fn signal(&mut self, signal: Signal) {
-        match signal {
-            Signal::Stop(number) => self.conductor.signalled(number),
-            Signal::Suspend => {
-                let leave = self.conductor.leave();
-                let modes = &mut self.engine.modes;
-                self.conductor.machine().suspend(|| {
-                    write_now(&leave);
-                    modes.iter_mut().for_each(LineModes::restore);
-                });
-            }
-            // The guard ends the agent's process tree.
-            Signal::Fatal(number) => {
-                write_now(&self.conductor.leave());
-                self.engine.modes.iter_mut().for_each(LineModes::restore);
-                die_of(number);
-            }
-            Signal::Continued => {
-                self.engine.switch_modes();
-                self.conductor.continued();
-            }
-            Signal::Resized => {
-                self.engine.switch_modes();
-                self.conductor.repaint();
-            }
-        }
     }
 
     fn agent(&mut self, output: AgentOutput) {
@@ -517,18 +505,32 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         (stopped && undelivered).then(|| limit.saturating_sub(self.unread.waited))
     }
 
-    /// Adds the duration of a wait that began at this time, unless the writer made progress meanwhile.
+    /// Counts a wait that began at this time.
     fn count_unread(&mut self, began: Option<Instant>) {
         let progress = self.engine.output.progress.load(Ordering::Relaxed);
-        if std::mem::replace(&mut self.unread.progress, progress) != progress {
-            self.unread.waited = Duration::ZERO;
-            return;
-        }
-        // The time during which this process was suspended does not count.
-        let Some(began) = began.filter(|_| !self.stopped) else { return };
-        self.unread.waited += began.elapsed();
-        if self.unread.waited >= UNREAD_DROP && !self.conductor.is_finished() {
+        let grew = self.unread.count(began.map(|began| began.elapsed()), progress, self.stopped);
+        if grew && self.unread.waited >= UNREAD_DROP && !self.conductor.is_finished() {
             self.conductor.drop_progress();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Unread;
+    use std::time::Duration;
+
+    #[test]
+    fn only_time_that_a_reader_lets_pass_counts_as_unread() {
+        let second = Some(Duration::from_secs(1));
+        let mut unread = Unread::default();
+        let mut waited = |wait, progress, suspended| {
+            unread.count(wait, progress, suspended);
+            unread.waited.as_secs()
+        };
+        assert_eq!((waited(second, 0, false), waited(second, 0, false)), (1, 2));
+        assert_eq!(waited(second, 0, true), 2, "the time of a suspension counts");
+        assert_eq!(waited(None, 0, false), 2);
+        assert_eq!(waited(second, 1, false), 0, "the reader took something");
     }
 }

@@ -227,13 +227,14 @@ The agent and its children end when the client does.",
 };
 
 pub(crate) const INTEGRATE: CommandText = CommandText {
-    about: "write the plugin for another program, with its configuration",
+    about: "set up another program that uses this one",
     more: "\
-Writes the files of an integration, and prints the configuration of the other program for this machine.
+Writes the files of an integration, if it has some, and prints the configuration of the other program for this machine.
 Without NAME, it lists the integrations.",
     examples: &[
         ("spektacular integrate", "list the integrations, each with its configuration"),
         ("spektacular integrate openclaw --out ~/openclaw-spektacular", "write the plugin for OpenClaw"),
+        ("spektacular integrate zed", "print the configuration for Zed"),
     ],
     page: include_str!("../integrate/openclaw.md"),
 };

@@ -4,8 +4,12 @@ use super::{Here, Integration};
 use crate::json::to_line;
 use serde_json::json;
 
-pub(super) const OPENCLAW: Integration =
-    Integration { name: "openclaw", about: "a plugin for OpenClaw: a tool, and agents as models", files, setup };
+pub(super) const OPENCLAW: Integration = Integration {
+    name: "openclaw",
+    about: "a plugin for OpenClaw: a tool, and agents as models",
+    files: Some(files),
+    setup,
+};
 
 const MANIFEST: &str = include_str!("openclaw/openclaw.plugin.json");
 /// The manifest's list of models, which the command fills in.

@@ -55,6 +55,8 @@ pub(crate) struct SignalChannels {
     pub(crate) children: Receiver<()>,
     /// Set once this process continues after a stop, before its [`Signal::Continued`] comes.
     pub(crate) continued: Arc<AtomicBool>,
+    /// Set once a request to end has come, before its [`Signal::Stop`] comes.
+    pub(crate) asked_to_end: Arc<AtomicBool>,
     /// The argument of the thread, until it starts.
     unread: Option<Unread>,
 }
@@ -79,6 +81,11 @@ pub(crate) fn listen() -> io::Result<SignalChannels> {
     let fatal: &[i32] = if on_terminal { &FATAL } else { &[] };
     let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].iter().chain(fatal).copied().filter(is_free);
     let registered = Signals::new(wanted.chain([SIGCHLD, SIGCONT]).chain(on_terminal.then_some(SIGWINCH)))?;
+    // After the registration above, which keeps a signal from being lost.
+    let asked_to_end = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(is_free) {
+        signal_hook::flag::register(signal, Arc::clone(&asked_to_end))?;
+    }
     // The terminal sends these two to the whole group, even if it was another process of a pipeline that read the
     // terminal from the background. An empty handler suffices, and unlike an ignored signal it is not inherited.
     // SIGXFSZ would end us where a file reaches the limit of `ulimit -f`; with a handler, the write fails instead.
@@ -88,7 +95,7 @@ pub(crate) fn listen() -> io::Result<SignalChannels> {
     let (signal_in, signals) = bounded(16);
     let (child_in, children) = bounded(1);
     let unread = Some(Unread { registered, signals: signal_in, children: child_in });
-    Ok(SignalChannels { signals, children, continued, unread })
+    Ok(SignalChannels { signals, children, continued, asked_to_end, unread })
 }
 
 impl SignalChannels {

@@ -77,7 +77,7 @@ impl Spoken {
 fn prompt_of(raw: &RawValue, fields: &Fields<'_>) -> Result<FurtherPrompt, &'static str> {
     let text = string(raw).filter(|text| !text.is_empty()).ok_or("`prompt` must be a non-empty string")?;
     let given = |name: &str| fields.get(name).filter(|raw| raw.get() != "null");
-    let now = match given("when").map(|raw| string(raw)) {
+    let now = match given("when").map(string) {
         None => false,
         Some(when) => match when.as_deref() {
             Some("next") => false,

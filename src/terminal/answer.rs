@@ -111,14 +111,24 @@ fn one(all: &[Choice], allow_other: bool, text: &str) -> Result<String, String> 
     if let Some(choice) = at.and_then(|at| all.get(at)) {
         return Ok(choice.value.shown().to_owned());
     }
-    if allow_other && !text.is_empty() && !is_slip(text) { Ok(text.to_owned()) } else { Err(range) }
+    if allow_other && !text.is_empty() && !is_slip(all, text) { Ok(text.to_owned()) } else { Err(range) }
 }
 
-/// Whether a text that fits no option is a slip and never a free text: numbers alone, `y` or `n`.
-fn is_slip(text: &str) -> bool {
+/// Whether a text that fits no option is a slip and never a free text: numbers alone, numbers of several options with
+/// signs between them, `y` or `n`.
+fn is_slip(all: &[Choice], text: &str) -> bool {
     let are_numbers =
         text.split(|c: char| c == ',' || c.is_whitespace()).all(|part| part.is_empty() || digits(part).is_some());
-    are_numbers || ["y", "n"].iter().any(|key| text.eq_ignore_ascii_case(key))
+    are_numbers || joins_options(all, text) || ["y", "n"].iter().any(|key| text.eq_ignore_ascii_case(key))
+}
+
+/// Whether a text is the numbers of several options with signs between them: `1;3`, `1-3`, `1 & 3`. A version and a time
+/// are not.
+fn joins_options(all: &[Choice], text: &str) -> bool {
+    let is_sign = |c: char| c.is_whitespace() || ",;&+/|-".contains(c);
+    let fits = |part: &str| part.parse().is_ok_and(|number: usize| (1..=all.len()).contains(&number));
+    let numbers: Vec<&str> = text.split(is_sign).filter(|part| !part.is_empty()).collect();
+    numbers.len() > 1 && numbers.into_iter().all(fits)
 }
 
 /// The digits of a number, which may end as it does in the list: `1.`.
@@ -149,7 +159,7 @@ const SHORT: usize = 3;
 pub(super) fn nearly(question: &Question, line: &str) -> Option<String> {
     let Kind::Select { choices, multiple: false, allow_other: true } = &question.ask.kind else { return None };
     let (all, text) = (choices.as_slice(), line.trim().to_lowercase());
-    if one(all, false, line.trim()).is_ok() || is_slip(line.trim()) {
+    if one(all, false, line.trim()).is_ok() || is_slip(all, line.trim()) {
         return None;
     }
     let lower: Vec<String> = all.iter().map(|choice| choice.label.shown().trim().to_lowercase()).collect();
@@ -172,7 +182,7 @@ fn several(all: &[Choice], allow_other: bool, text: &str) -> Result<Box<RawValue
     } else {
         text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
     };
-    let listed = parts.iter().any(|part| one(all, false, part).is_ok() || is_slip(part));
+    let listed = parts.iter().any(|part| one(all, false, part).is_ok() || is_slip(all, part));
     if !listed && allow_other && !parts.is_empty() {
         return raw(&[text]);
     }
@@ -244,6 +254,11 @@ mod tests {
             ("N", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
             ("+1", "! Answer with a number from 1 to 3.", "\"+1\""),
             ("3.11", "! Answer with a number from 1 to 3.", "\"3.11\""),
+            ("1;3", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("1-3", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("1 & 3", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
+            ("24/7", "! Answer with a number from 1 to 3.", "\"24/7\""),
+            ("2026-11-25", "! Answer with a number from 1 to 3.", "\"2026-11-25\""),
             ("pink", "! Answer with a number from 1 to 3.", "\"pink\""),
             ("", "! Answer with a number from 1 to 3.", "! Answer with a number from 1 to 3."),
             ("?", "explain", "explain"),
@@ -309,6 +324,16 @@ mod tests {
             ("N", "! Answer with numbers from 1 to 3, such as 1,2.", "! Answer with numbers from 1 to 3, such as 1,2."),
             (
                 "1, y",
+                "! Answer with numbers from 1 to 3, such as 1,2.",
+                "! Answer with numbers from 1 to 3, such as 1,2.",
+            ),
+            (
+                "1-3",
+                "! Answer with numbers from 1 to 3, such as 1,2.",
+                "! Answer with numbers from 1 to 3, such as 1,2.",
+            ),
+            (
+                "1 & 2",
                 "! Answer with numbers from 1 to 3, such as 1,2.",
                 "! Answer with numbers from 1 to 3, such as 1,2.",
             ),

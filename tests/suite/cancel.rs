@@ -196,6 +196,21 @@ fn a_signal_with_an_open_question_withdraws_it() {
     assert_eq!(outcome.resolutions(), ["withdrawn"]);
 }
 
+/// An orchestrator that gives up sends a signal and closes the pipe at once.
+#[test]
+fn a_signal_counts_before_the_end_of_stdin_that_follows_it() {
+    for _ in 0..5 {
+        let mut session = Case::with(Script::asks_user(json!([support::agent::question("Which?", false)]))).spawn();
+        session.start(json!({}));
+        session.until("run.question");
+        session.signal(Signal::TERM);
+        session.close_stdin();
+        let outcome = session.finish();
+        assert_cancelled(&outcome, "signal");
+        assert_eq!(outcome.resolutions(), ["withdrawn"]);
+    }
+}
+
 #[test]
 fn a_second_signal_skips_to_the_kill() {
     let mut session = working(stubborn(), json!({}));

@@ -72,6 +72,7 @@ fn every_command_has_a_short_and_a_long_help_with_all_its_flags() {
 #[test]
 fn every_page_of_the_reference_is_printed() {
     let pages = [
+        ("acp", include_str!("../../src/acp/reference.md")),
         ("config", include_str!("../../src/config/reference.md")),
         ("agents", include_str!("../../src/agent/reference.md")),
         ("spec", include_str!("../../src/workflow/reference.md")),

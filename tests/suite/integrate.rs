@@ -87,16 +87,32 @@ fn the_list_shows_each_integration_with_its_configuration() {
     assert_eq!(did.code, Some(0), "{}", did.err);
     assert!(did.out.starts_with("openclaw: a plugin for OpenClaw"), "{}", did.out);
     assert!(did.out.contains("spektacular integrate openclaw --out DIR"), "{}", did.out);
-    assert_eq!(snippets(&did.out).len(), 3);
+    assert_eq!(snippets(&did.out).len(), 5);
+    assert!(did.out.contains("\nzed: ") && did.out.contains("spektacular integrate acpx"), "{}", did.out);
+}
+
+#[test]
+fn clients_of_acp_need_only_a_configuration() {
+    let config = r#"{"agent":"mine","agents":{"mine":{"driver":"acp","command":"my-agent"}}}"#;
+    let case = Case::new().file("home/.config/spektacular/config.json", config);
+    for (name, key) in [("zed", "agent_servers"), ("acpx", "agents")] {
+        let did = case.run(&["integrate", name]);
+        assert_eq!((did.code, did.err.as_str()), (Some(0), ""));
+        let [setup] = snippets(&did.out).try_into().unwrap();
+        let server = &setup[key]["spektacular"];
+        assert_eq!(server["command"], env!("CARGO_BIN_EXE_spektacular"), "{setup}");
+        assert_eq!(server["args"], serde_json::json!(["acp", "--agent", "mine"]));
+    }
 }
 
 #[test]
 fn a_wrong_command_line_says_what_to_do() {
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 6] = [
+        (&["integrate", "zed", "--out", "x"], "integrate zed writes no files: leave out --out and --force."),
         (&["integrate", "openclow", "--out", "x"], "Unknown integration openclow. Did you mean openclaw?"),
         (&["integrate", "teams", "--out", "x"], "`spektacular integrate` lists the known ones."),
         (&["integrate", "openclaw"], "Missing --out: spektacular integrate openclaw --out DIR."),
-        (&["integrate", "--out", "x"], "Missing NAME: openclaw."),
+        (&["integrate", "--out", "x"], "Missing NAME: openclaw, zed or acpx."),
         (&["integrate", "openclaw", "more", "--out", "x"], "Too many words"),
     ];
     for (args, says) in cases {

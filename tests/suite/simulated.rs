@@ -136,3 +136,36 @@ fn messages_that_would_only_be_warned_about_are_counted_while_too_many_frames_wa
     let texts: Vec<&str> = warnings(&world).iter().map(|warning| warning["text"].as_str().unwrap()).collect();
     assert!(texts.len() == 2 && texts[0].contains("20"), "{texts:?}");
 }
+
+#[test]
+fn no_heartbeat_joins_too_many_waiting_frames() {
+    let mut world = working(json!({"heartbeat_s": 1}));
+    overfill(&mut world);
+    for second in 1..=100 {
+        world.at(seconds(second));
+        world.conductor().tick();
+    }
+    let heartbeats = |world: &World| {
+        let kinds = world.frames.iter().map(|frame| &frame.value["payload"]["kind"]);
+        kinds.filter(|kind| **kind == "heartbeat").count()
+    };
+    world.take();
+    assert_eq!(heartbeats(&world), 0, "nobody reads them");
+    world.tick_until(seconds(103));
+    assert!(heartbeats(&world) > 0, "somebody reads again");
+}
+
+#[test]
+fn stderr_explains_only_the_end_of_an_agent_that_never_spoke() {
+    let tail = |world: &mut World| {
+        world.gone(exited(3), "cannot read the settings");
+        let last = &world.frames.last().unwrap().value;
+        assert_eq!(last["type"], "run.failed");
+        last["payload"]["detail"]["stderr_tail"].clone()
+    };
+    assert_eq!(tail(&mut working(json!({}))), Value::Null);
+    let mut silent = World::new("/home/user/project", Options::default(), Agents::built_in());
+    silent.hear(&message("run.start", json!({"prompt": "Go on", "agent": "claude"})));
+    silent.spawn();
+    assert_eq!(tail(&mut silent), "cannot read the settings");
+}

@@ -150,6 +150,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("run", &["agent", "json", "protocol", "redact"]),
     ("io", &["clean", "protocol"]),
     ("process", &["agent", "io", "protocol", "suggest"]),
+    ("acp", &["agent", "base64", "clean", "io", "json", "process", "protocol"]),
     ("engine", &["agent", "clean", "io", "json", "process", "protocol", "recording", "redact", "run", "suggest"]),
     ("json_lines", &["engine", "io", "protocol"]),
     ("sessions", &["agent", "clean", "io", "protocol"]),
@@ -168,6 +169,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "cmd",
         &[
+            "acp",
             "agent",
             "clean",
             "cli",
@@ -330,6 +332,7 @@ fn processes_start_in_few_places_and_output_has_two_doors() {
                 "src/process/git/query.rs",
                 "src/process/handover.rs",
                 "src/process/launch.rs",
+                "src/process/own_run.rs",
                 "src/process/query.rs",
             ][..],
         ),

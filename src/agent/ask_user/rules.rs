@@ -7,7 +7,6 @@ use crate::json::Object;
 use crate::protocol::question::{Ask, Kind, Validation, check};
 use crate::protocol::text::Text;
 use crate::protocol::words::PathType;
-use regex_lite::Regex;
 use serde_json::{Value, json};
 
 /// The part of the tool's schema that lists the rules.
@@ -23,7 +22,7 @@ pub(super) fn schema() -> Value {
             "max_length": count("text, secret, file_path: the maximum number of characters."),
             "pattern": {
                 "type": "string",
-                "description": "text, secret, file_path: a regular expression that must match a part of the answer. Look-around is not supported.",
+                "description": "text, secret, file_path: a regular expression that must match a part of the answer. One with look-around is not checked.",
             },
             "min": number("text, secret: the answer must be a number of at least this value."),
             "max": number("text, secret: the answer must be a number of at most this value."),
@@ -121,9 +120,8 @@ impl Given<'_> {
     fn text_rules(&self, rules: &mut Validation) -> Result<(), String> {
         rules.min_length = self.count("min_length")?;
         rules.max_length = self.count("max_length")?;
-        let pattern = self.0.string("pattern").filter(|pattern| Regex::new(pattern).is_ok());
-        let pattern = self.one("pattern", pattern, "a regular expression without look-around or back-references")?;
-        rules.pattern = pattern.map(Text::from);
+        // A pattern that cannot be evaluated is passed on.
+        rules.pattern = self.one("pattern", self.0.string("pattern"), "a string")?.map(Text::from);
         Ok(())
     }
 }
@@ -172,6 +170,15 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_that_cannot_be_evaluated_is_passed_on_and_not_checked() {
+        for pattern in ["(?<=v)[0-9]+", "("] {
+            let ask = with("text", json!({"pattern": pattern})).unwrap();
+            assert_eq!(ask.validation.pattern, Some(pattern.into()));
+            assert!(check(&ask, &to_raw_value("anything").unwrap(), None).is_ok(), "{pattern}");
+        }
+    }
+
+    #[test]
     fn rules_for_another_kind_are_ignored() {
         let all = json!({"min_length": 9, "max_length": 1, "pattern": "(", "min": 2, "max": 1, "integer": 7,
             "min_selected": 3, "max_selected": 0, "must_exist": "x", "path_type": "socket"});
@@ -191,8 +198,7 @@ mod tests {
             ("secret", json!({"min_length": 2, "max_length": 1}), "`min_length`"),
             ("multi-select", json!({"min_selected": 2, "max_selected": 1}), "`min_selected`"),
             ("multi-select", json!({"max_selected": 0}), "`max_selected` must be at least 1"),
-            ("text", json!({"pattern": "("}), "`pattern` must be a regular expression"),
-            ("text", json!({"pattern": "(?=x)"}), "`pattern`"),
+            ("text", json!({"pattern": 7}), "`pattern` must be a string"),
             ("text", json!({"min_length": -1}), "`min_length` must be a whole number"),
             ("text", json!({"min": "1"}), "`min` must be a number"),
             ("text", json!({"integer": "yes"}), "`integer` must be true or false"),

@@ -62,6 +62,7 @@ fn fits(schema: &Value, value: &Value) -> Known {
                 let is = types.iter().any(|of| is_a(of.as_str().expect("a type"), value));
                 is.then_some(()).ok_or_else(|| format!("{value} is no {of}"))?;
             }
+            "not" => fits(of, value).is_err().then_some(()).ok_or_else(|| format!("{value} is {of}"))?,
             "const" => (of == value).then_some(()).ok_or_else(|| format!("{value} is not {of}"))?,
             "enum" => {
                 let is = of.as_array().expect("a list").contains(value);
