@@ -58,7 +58,7 @@ fn capabilities(most: bool) -> Capabilities {
 
 /// A run.start in which every field that run.started shows has a value.
 const START: &str = r#"{"model":"m","effort":"e","mode":"m","add_dirs":["d"],"images":["i"],"session_id":"s","permissions":{"*":"ask"},
-    "allowed_tools":["t"],"disallowed_tools":["t"],"timeout_s":1,"start_timeout_s":1,"max_turns":1,"max_cost_usd":1.5,
+    "allowed_tools":["t"],"disallowed_tools":["t"],"timeout_s":1,"start_timeout_s":1,"max_turns":1,"max_tool_calls":1,"max_tokens":1,"max_cost_usd":1.5,"turn_timeout_s":1,"prompt_timeout_s":1,
     "env_allow":["E"],"metadata":{"a":1}}"#;
 
 #[track_caller]
