@@ -4,7 +4,7 @@
 //! the line, known to be valid and never copied. [`Object::parse`] only checks a text; each access searches for its
 //! value.
 
-use super::index::{Beginning, Node};
+use super::index::{Beginning, Index, Node};
 use super::scan::{JsonScan, unescape};
 use super::span::Span;
 use serde_json::value::RawValue;
@@ -306,6 +306,19 @@ impl<'a> Object<'a> {
     }
 }
 
+impl Index {
+    /// Reads a line as one object. Raw control characters, which JSON forbids in strings, become blanks; only a line
+    /// that has any is copied.
+    pub fn read<'a>(&'a mut self, line: &'a mut Cow<'_, str>) -> Option<Object<'a>> {
+        if self.walk(line).is_none() {
+            *line = without_controls(std::mem::take(line));
+            return Object::parse(line);
+        }
+        let (first, below) = self.nodes.split_first()?;
+        Raw { line, place: first.value, below: Some(below), escapes: first.escapes() }.object()
+    }
+}
+
 /// Whether a line consists only of white space and control characters.
 pub(crate) fn is_blank(line: &str) -> bool {
     let blank = |c: char| c <= ' ' || c.is_whitespace();
@@ -313,7 +326,7 @@ pub(crate) fn is_blank(line: &str) -> bool {
 }
 
 /// Replaces raw control characters, which JSON forbids in strings, with blanks. Copies only if there are any.
-pub(super) fn without_controls(line: Cow<'_, str>) -> Cow<'_, str> {
+fn without_controls(line: Cow<'_, str>) -> Cow<'_, str> {
     // In blocks and without an early end, so that the compiler compares many bytes at once.
     let has_controls = |block: &[u8]| block.iter().fold(false, |found, byte| found | (*byte < 0x20));
     if !line.as_bytes().chunks(64).any(has_controls) && !line.starts_with('\u{feff}') {
@@ -324,8 +337,7 @@ pub(super) fn without_controls(line: Cow<'_, str>) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Index;
-    use super::{Object, Raw, without_controls};
+    use super::{Index, Object, Raw, without_controls};
 
     #[test]
     fn lone_surrogates_are_replaced_and_pairs_kept() {

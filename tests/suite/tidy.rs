@@ -163,7 +163,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("terminal", &["clean", "engine", "io", "protocol", "suggest"]),
     ("help", &["cli"]),
-    ("integrate", &["agent", "json", "protocol"]),
+    ("integrate", &["agent", "json"]),
     ("cli", &["agent", "json", "protocol", "suggest"]),
     ("config", &["agent", "cli", "io", "json", "protocol", "redact", "suggest"]),
     (
