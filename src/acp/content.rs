@@ -1,7 +1,7 @@
 //! The content of a prompt: text, images, resources and links become a text and files of images.
 
 use super::Facts;
-use super::door::World;
+use super::desk::World;
 use super::refusal::Refusal;
 use crate::json::{Elements, Object, Raw};
 
@@ -10,16 +10,16 @@ const IMAGES: usize = 20;
 
 /// A prompt in the terms of run.start.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Content {
+pub(super) struct PromptContent {
     pub(super) text: String,
     /// The paths of the images.
     pub(super) images: Vec<String>,
 }
 
-impl Content {
+impl PromptContent {
     /// Reads the blocks of a prompt. Error: a block that the agent cannot take, so that nothing is lost in silence.
-    pub(super) fn read(blocks: Elements<'_>, facts: &Facts, world: &mut dyn World) -> Result<Content, Refusal> {
-        let mut content = Content::default();
+    pub(super) fn read(blocks: Elements<'_>, facts: &Facts, world: &mut dyn World) -> Result<PromptContent, Refusal> {
+        let mut content = PromptContent::default();
         let read = blocks.enumerate().try_for_each(|(at, block)| content.block(at, block, facts, world));
         let empty = content.text.trim().is_empty();
         let read = match read {

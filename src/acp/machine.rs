@@ -1,6 +1,6 @@
 //! The machine as the door sees it.
 
-use super::door::World;
+use super::desk::World;
 use super::store::{self, Stored};
 use crate::base64;
 use crate::process::scratch::Scratch;

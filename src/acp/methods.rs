@@ -1,7 +1,8 @@
 //! The client's requests and notifications.
 
-use super::content::Content;
-use super::door::{Client, Door};
+use super::content::PromptContent;
+use super::desk::Client;
+use super::door::Door;
 use super::refusal::{INVALID_REQUEST, Refusal};
 use super::session::{Place, Prompt, Session};
 use super::store::Stored;
@@ -292,7 +293,7 @@ impl Door {
             let message = "Too many prompts wait: send the next one when a turn is over.";
             return Err(Refusal::internal("prompt_refused", message));
         }
-        let Content { text, images } = Content::read(blocks, &self.desk.facts, self.desk.world.as_mut())?;
+        let PromptContent { text, images } = PromptContent::read(blocks, &self.desk.facts, self.desk.world.as_mut())?;
         let session_id = params.string("sessionId").unwrap_or_default();
         if let Some(session) = self.sessions.get_mut(&session_id) {
             session.prompt(Prompt { id: id.to_owned(), text, images }, &mut self.desk);

@@ -14,6 +14,7 @@
 //! [`Door`] holds the sessions and has no clock, thread or channel; a [`World`] answers its questions about the disk.
 
 mod content;
+mod desk;
 mod door;
 mod machine;
 mod methods;

@@ -3,6 +3,7 @@
 //! answer it.
 
 use super::updates::{fenced, location, tool_kind};
+use crate::agent::form::own_words;
 use crate::json::{Object, Raw};
 use serde_json::{Map, Value, json};
 
@@ -98,7 +99,7 @@ impl Question {
                 OTHER.into(),
                 json!({
                     "type": "string", "title": "Other", "description": "Your own words",
-                    "_meta": {"codex": {"isOtherAnswer": true, "questionId": ANSWER}},
+                    "_meta": own_words(ANSWER),
                 }),
             );
         }
@@ -217,7 +218,7 @@ impl Question {
         self.options.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// How to answer in text.
+    /// The sentence that says how to answer in text.
     fn how(&self) -> &'static str {
         match (self.kind, self.multiple, self.allow_other) {
             (Kind::Confirm, ..) => "Answer yes or no.",
@@ -297,7 +298,7 @@ pub(super) fn permitted(question: &str, result: Option<&Object<'_>>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::Question;
+    use super::{Question, own_words};
     use crate::json::Object;
     use serde_json::json;
 
@@ -326,7 +327,7 @@ mod tests {
         let six = question(&six.to_string());
         let wide = six.form("s", false);
         assert_eq!(wide["requestedSchema"]["properties"]["answer"]["oneOf"].as_array().map(Vec::len), Some(6));
-        assert!(wide["requestedSchema"]["properties"]["other"]["_meta"]["codex"]["isOtherAnswer"] == true);
+        assert_eq!(wide["requestedSchema"]["properties"]["other"]["_meta"], own_words("answer"));
         let narrow = six.form("s", true);
         assert_eq!(narrow["requestedSchema"]["properties"]["answer"]["type"], "string");
         assert!(narrow["requestedSchema"]["properties"]["answer"].get("oneOf").is_none());

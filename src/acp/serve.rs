@@ -4,7 +4,8 @@
 //! that does not read stops the children, whose runs then stop their agents; only the client's own messages are still
 //! read, so that a cancel is served. A child that does not read stops nobody else.
 
-use super::door::{ChildKey, Door, Effect};
+use super::desk::{ChildKey, DoorEffect};
+use super::door::Door;
 use crate::io::faults::point;
 use crate::io::lines::{Framed, LineReader};
 use crate::io::output::{Chunk, Order, StdoutWriter, Written, diagnose, stdout_is_closed, write_whole};
@@ -186,32 +187,32 @@ impl Serve {
         }
     }
 
-    fn carry_out(&mut self, effects: Vec<Effect>) {
+    fn carry_out(&mut self, effects: Vec<DoorEffect>) {
         let mut effects = VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
             match effect {
-                Effect::Say(line) => {
+                DoorEffect::Say(line) => {
                     self.outbox_bytes += line.len();
                     self.outbox.push_back(line);
                 }
-                Effect::Start(key, cwd) => match self.start(key, &cwd) {
+                DoorEffect::Start(key, cwd) => match self.start(key, &cwd) {
                     Ok(child) => _ = self.children.insert(key, child),
                     Err(error) => {
                         diagnose(&format!("spektacular: a run cannot be started: {}", error.kind()));
                         effects.extend(self.door.ended(key));
                     }
                 },
-                Effect::Tell(key, line) => {
+                DoorEffect::Tell(key, line) => {
                     let lines = self.children.get(&key).and_then(|child| child.lines.as_ref());
                     lines.into_iter().for_each(|lines| _ = lines.send(line.clone()));
                 }
-                Effect::End(key) => {
+                DoorEffect::End(key) => {
                     if let Some(child) = self.children.get_mut(&key) {
                         child.lines = None;
                         child.due = Some(Instant::now() + ENDING_LIMIT);
                     }
                 }
-                Effect::Diagnose(text) => diagnose(&format!("spektacular: warning: {text}")),
+                DoorEffect::Diagnose(text) => diagnose(&format!("spektacular: warning: {text}")),
             }
         }
     }

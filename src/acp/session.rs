@@ -1,7 +1,9 @@
-//! A session: its run, its turns and its questions.
+//! A session: its run and its turns.
 
-use super::door::{ChildKey, Desk, Effect};
-use super::questions::{self, Kind, Question};
+mod asking;
+
+use super::desk::{ChildKey, Desk, DoorEffect};
+use super::questions::Question;
 use super::refusal::Refusal;
 use super::runs::{self, Outcome, message};
 use super::settings::Chosen;
@@ -262,14 +264,14 @@ impl Session {
 
     fn tell(&self, kind: &str, payload: &Value, desk: &mut Desk) {
         if let Child::Live { key, .. } = self.child {
-            desk.put(Effect::Tell(key, message(kind, payload)));
+            desk.put(DoorEffect::Tell(key, message(kind, payload)));
         }
     }
 
     fn leave(&mut self, key: ChildKey, desk: &mut Desk) {
         self.child = Child::Leaving(key);
-        desk.put(Effect::Tell(key, message("run.input", &json!({"end": true}))));
-        desk.put(Effect::End(key));
+        desk.put(DoorEffect::Tell(key, message("run.input", &json!({"end": true}))));
+        desk.put(DoorEffect::End(key));
     }
 
     /// Takes changed settings, which the next turn has.
@@ -319,7 +321,7 @@ impl Session {
         self.end_turn(Outcome::cancelled(), desk);
         if let Child::Live { key, .. } = self.child {
             self.child = Child::Leaving(key);
-            desk.put(Effect::End(key));
+            desk.put(DoorEffect::End(key));
         }
     }
 
@@ -392,7 +394,7 @@ impl Session {
             "run.completed" | "run.failed" | "run.cancelled" => {
                 self.learn_session(&payload, desk);
                 self.child = Child::Leaving(key);
-                desk.put(Effect::End(key));
+                desk.put(DoorEffect::End(key));
                 self.begun |= kind == "run.completed";
                 self.say_answer(payload.string("text").filter(|_| kind == "run.completed"), desk);
                 self.end_turn(Outcome::of_run(&kind, &payload), desk);
@@ -427,7 +429,7 @@ impl Session {
                     self.end_turn(Outcome::Failed(Refusal::internal("prompt_refused", &text())), desk);
                 }
                 _ if desk.client.notices => desk.update(&self.id, &updates::notice(&text())),
-                _ => desk.put(Effect::Diagnose(text())),
+                _ => desk.put(DoorEffect::Diagnose(text())),
             },
             "question_resolved" => self.resolved(&frame.string("question_id").unwrap_or_default(), desk),
             _ => {}
@@ -471,91 +473,6 @@ impl Session {
         if self.agent_session.is_some() && desk.facts.resume {
             let stored = self.listed(&desk.facts.agent);
             desk.world.store(&stored);
-        }
-    }
-
-    fn question(&mut self, payload: &Object<'_>, desk: &mut Desk) {
-        if let Some(question) = Question::read(payload) {
-            match self.questions.iter_mut().find(|open| open.id == question.id) {
-                Some(open) => {
-                    *open = question;
-                    self.shown = Shown::Nothing;
-                }
-                None => self.questions.push_back(question),
-            }
-            return self.show(desk);
-        }
-        let Some(id) = payload.string("question_id").filter(|_| !self.cancelled) else { return };
-        let params = questions::permission(payload, &self.id, &self.place.cwd, |call| self.unique(call));
-        let request = desk.ask("session/request_permission", &params, &self.id, &id);
-        self.permissions.insert(id, request);
-    }
-
-    /// Puts the first question in front of the client, unless one is there.
-    fn show(&mut self, desk: &mut Desk) {
-        let Some(question) = self.questions.front().filter(|_| self.shown == Shown::Nothing && !self.cancelled) else {
-            return;
-        };
-        if question.kind == Kind::Secret {
-            let (text, id) = (question.secret(), question.id.clone());
-            self.say(&text, &id, desk);
-            self.tell("run.input", &json!({"question_id": id, "declined": true}), desk);
-        } else if desk.client.forms {
-            let (params, id) = (question.form(&self.id, desk.client.narrow), question.id.clone());
-            self.shown = Shown::Form(desk.ask("elicitation/create", &params, &self.id, &id));
-        } else {
-            let message = format!("{}:{}", question.id, question.attempt);
-            self.say(&question.as_text(), &message, desk);
-            self.shown = Shown::Text;
-            self.yield_turn(desk);
-        }
-    }
-
-    /// Ends the prompt so that the next one can answer the question in the text, unless a permission is open. The turn
-    /// of the agent goes on.
-    fn yield_turn(&mut self, desk: &mut Desk) {
-        if self.shown == Shown::Text && self.permissions.is_empty() {
-            if let Some(id) = self.active.take() {
-                desk.result(&id, &Outcome::result("end_turn", &Value::Null));
-            }
-            self.advance(desk);
-        }
-    }
-
-    /// Takes the client's answer to a request. `None`: the client failed to ask.
-    pub(super) fn answered(&mut self, question: &str, result: Option<&Object<'_>>, desk: &mut Desk) {
-        if self.permissions.remove(question).is_some() {
-            self.tell("run.input", &questions::permitted(question, result), desk);
-            return self.yield_turn(desk);
-        }
-        let Some(open) = self.questions.front().filter(|open| open.id == question) else { return };
-        self.shown = Shown::Nothing;
-        match result {
-            Some(result) => self.tell("run.input", &open.payload_of_form(result), desk),
-            None => {
-                // The client cannot show forms after all.
-                desk.client.forms = false;
-                self.show(desk);
-            }
-        }
-    }
-
-    fn resolved(&mut self, question: &str, desk: &mut Desk) {
-        if let Some(request) = self.permissions.remove(question) {
-            desk.withdraw(request);
-            return self.yield_turn(desk);
-        }
-        let Some(at) = self.questions.iter().position(|open| open.id == question) else { return };
-        self.questions.remove(at);
-        if at == 0 {
-            self.withdraw_shown(desk);
-            self.show(desk);
-        }
-    }
-
-    fn withdraw_shown(&mut self, desk: &mut Desk) {
-        if let Shown::Form(request) = std::mem::replace(&mut self.shown, Shown::Nothing) {
-            desk.withdraw(request);
         }
     }
 }

@@ -10,9 +10,14 @@ use serde_json::value::to_raw_value;
 use serde_json::{Map, Number, Value};
 use std::collections::HashSet;
 
+/// The mark of a property for own words beside the property `question`. Codex introduced it, and clients know it.
+pub(crate) fn own_words(question: &str) -> Value {
+    serde_json::json!({"codex": {"isOtherAnswer": true, "questionId": question}})
+}
+
 /// A form that waits for its answers.
 #[derive(Debug)]
-pub(super) struct Form(Vec<Field>);
+pub(super) struct ElicitationForm(Vec<Field>);
 
 #[derive(Debug)]
 struct Field {
@@ -25,10 +30,10 @@ struct Field {
 /// A pattern that matches a decimal number.
 const NUMBER: &str = r"^\s*-?[0-9]+(\.[0-9]+)?\s*$";
 
-impl Form {
+impl ElicitationForm {
     /// Reads a form. `None`: the form has no properties, has one that no question can ask for, or requires more
     /// questions than the limit.
-    pub(super) fn read(schema: &Object<'_>, message: &str) -> Option<(Form, Asks)> {
+    pub(super) fn read(schema: &Object<'_>, message: &str) -> Option<(ElicitationForm, Asks)> {
         let properties = schema.object("properties")?;
         let required: HashSet<String> = schema.array("required").filter_map(Raw::string).collect();
         let (mut fields, mut asks) = (Vec::new(), Asks::default());
@@ -43,7 +48,7 @@ impl Form {
                 return None;
             }
         }
-        (!asks.is_empty()).then_some((Form(fields), asks))
+        (!asks.is_empty()).then_some((ElicitationForm(fields), asks))
     }
 
     /// The form's content. `None`: the form is declined, because a required field has no answer, or no field has one.
@@ -161,7 +166,7 @@ fn number(text: &str) -> Option<Number> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Form, number};
+    use super::{ElicitationForm, number};
     use crate::agent::Reply;
     use crate::json::Object;
     use crate::protocol::question::Asks;
@@ -169,15 +174,15 @@ mod tests {
     use serde_json::value::to_raw_value;
     use serde_json::{Value, json};
 
-    fn read(schema: &Value) -> Option<(Form, Asks)> {
-        Form::read(&Object::parse(&schema.to_string()).unwrap(), "Set it up.")
+    fn read(schema: &Value) -> Option<(ElicitationForm, Asks)> {
+        ElicitationForm::read(&Object::parse(&schema.to_string()).unwrap(), "Set it up.")
     }
 
     fn one(property: Value) -> Ask {
         read(&json!({"properties": {"p": property}})).unwrap().1[0].clone()
     }
 
-    fn setup() -> (Form, Asks) {
+    fn setup() -> (ElicitationForm, Asks) {
         read(&json!({"type": "object", "required": ["db", "port"], "properties": {
             "db": {"type": "string", "enum": ["pg", "lite"], "enumNames": ["Postgres", "SQLite"]},
             "port": {"type": "integer", "title": "Port", "description": "Where it listens", "minimum": 1, "default": 80},

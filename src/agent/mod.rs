@@ -31,7 +31,7 @@ pub(crate) mod claude;
 pub(crate) mod codex;
 mod detail;
 mod edits;
-mod form;
+pub(crate) mod form;
 mod hash;
 mod header_variables;
 mod launch;

@@ -145,6 +145,17 @@ pub(crate) fn read_workflow(
     Ok(Adhoc { workflow: Some(kind), ..read(rows, given, words)? })
 }
 
+/// Reads the flags and words of `chat`.
+pub(crate) fn read_chat(
+    rows: &'static [Row<Adhoc>],
+    given: Vec<GivenFlag>,
+    words: Vec<OsString>,
+) -> Result<Adhoc, Wrong> {
+    let mut adhoc = Adhoc { output: Some(Output::Cli), ..read(rows, given, words)? };
+    adhoc.options.conversation = Some(true);
+    Ok(adhoc)
+}
+
 pub(crate) fn read(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
     let mut adhoc: Adhoc = store(rows, given)?;
     for (name, (flag, list)) in std::mem::take(&mut adhoc.lists) {

@@ -1,4 +1,5 @@
-//! The flags of the workflows: their own, and those of `adhoc` except the ones that a workflow decides itself.
+//! The flags of `chat` and of the workflows: their own, and those of `adhoc` except the ones that they decide
+//! themselves.
 
 use super::adhoc::{Adhoc, workflow_field};
 use super::flags::ADHOC;
@@ -16,6 +17,11 @@ const LEFT_OUT: [&str; 9] = [
     "turn-timeout",
     "prompt-timeout",
 ];
+
+/// The flags of `adhoc` that `chat` does not have: it is a conversation with a person.
+const NOT_OF_CHAT: [&str; 5] = ["conversation", "output", "json", "input", "on-eof"];
+
+pub(crate) const CHAT: &[Row<Adhoc>] = &joined::<0, { ADHOC.len() - NOT_OF_CHAT.len() }>([], &NOT_OF_CHAT);
 
 const fn force() -> Row<Adhoc> {
     own_switch("force", "replace the finished file; the old one is kept", |to: &mut Adhoc| to.fields.force = Some(true))
@@ -61,12 +67,14 @@ const SPEC_OWN: [Row<Adhoc>; 6] = [
 const PLAN_OWN: [Row<Adhoc>; 4] = [force().begins("The plan"), resume(), ignore(), attempts(AT_A_DRAFT)];
 
 pub(crate) const SPEC: &[Row<Adhoc>] =
-    &joined::<{ SPEC_OWN.len() }, { SPEC_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(SPEC_OWN);
+    &joined::<{ SPEC_OWN.len() }, { SPEC_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(SPEC_OWN, &LEFT_OUT);
 pub(crate) const PLAN: &[Row<Adhoc>] =
-    &joined::<{ PLAN_OWN.len() }, { PLAN_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(PLAN_OWN);
+    &joined::<{ PLAN_OWN.len() }, { PLAN_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(PLAN_OWN, &LEFT_OUT);
 
-pub(crate) const IMPLEMENT: &[Row<Adhoc>] =
-    &joined::<{ IMPLEMENT_OWN.len() }, { IMPLEMENT_OWN.len() + ADHOC.len() - LEFT_OUT.len() }>(IMPLEMENT_OWN);
+pub(crate) const IMPLEMENT: &[Row<Adhoc>] = &joined::<
+    { IMPLEMENT_OWN.len() },
+    { IMPLEMENT_OWN.len() + ADHOC.len() - LEFT_OUT.len() },
+>(IMPLEMENT_OWN, &LEFT_OUT);
 
 const VERIFY_HELP: &str = "\
 Without it, you are asked for consent to the plan's commands before the first phase, unless --permissions allows execute.
@@ -100,9 +108,9 @@ const IMPLEMENT_OWN: [Row<Adhoc>; 7] = [
     }),
 ];
 
-/// Joins the rows of a workflow's own flags with the rows of `adhoc` that it shares.
-pub(super) const fn joined<const OWN: usize, const ALL: usize>(own: [Row<Adhoc>; OWN]) -> [Row<Adhoc>; ALL] {
-    let mut all = [own[0]; ALL];
+/// Joins the rows of a command's own flags with those of `adhoc` except `left_out`.
+const fn joined<const OWN: usize, const ALL: usize>(own: [Row<Adhoc>; OWN], left_out: &[&str]) -> [Row<Adhoc>; ALL] {
+    let mut all = [ADHOC[0]; ALL];
     let (mut at, mut to) = (0, 0);
     while at < OWN {
         all[to] = own[at];
@@ -110,7 +118,7 @@ pub(super) const fn joined<const OWN: usize, const ALL: usize>(own: [Row<Adhoc>;
     }
     at = 0;
     while at < ADHOC.len() {
-        if !is_left_out(ADHOC[at].flag.long) {
+        if !is_left_out(left_out, ADHOC[at].flag.long) {
             all[to] = ADHOC[at];
             to += 1;
         }
@@ -120,10 +128,10 @@ pub(super) const fn joined<const OWN: usize, const ALL: usize>(own: [Row<Adhoc>;
     all
 }
 
-const fn is_left_out(name: &str) -> bool {
+const fn is_left_out(left_out: &[&str], name: &str) -> bool {
     let mut at = 0;
-    while at < LEFT_OUT.len() {
-        if crate::protocol::fields::equal(LEFT_OUT[at].as_bytes(), name.as_bytes()) {
+    while at < left_out.len() {
+        if crate::protocol::fields::equal(left_out[at].as_bytes(), name.as_bytes()) {
             return true;
         }
         at += 1;

@@ -33,6 +33,8 @@ pub enum Runs {
     Nothing,
     /// Runs of `adhoc`.
     Adhoc,
+    /// Runs of `adhoc` for a person, whatever output the configuration names.
+    Chat,
     Workflow(WorkflowKind),
 }
 

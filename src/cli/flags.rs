@@ -69,8 +69,8 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     own_switch("continue", "resume the agent's last session in this directory", |to: &mut Adhoc| to.go_on = true)
         .short('c')
         .more(CONTINUE_HELP),
-    switch("conversation", "true", "with json: keep the agent for further prompts")
-        .more("run.input with `prompt` is a further turn. The end of stdin, or `end`, ends the conversation."),
+    switch("conversation", "true", "keep the agent for further prompts")
+        .more("With --output cli, you type them at a terminal: see spektacular help chat. With --output json, run.input with\n`prompt` is a further turn, and the end of stdin, or `end`, ends the conversation."),
     field("agent", "AGENT", "the agent to run").short('a').begins("The agent"),
     field("model", "NAME", "the model, by the agent's name for it").short('m'),
     field("effort", "LEVEL", "the reasoning effort, by the agent's name for it"),

@@ -11,7 +11,7 @@ use crate::io::faults::point;
 use crate::io::inbox::Source;
 use crate::io::output::{diagnose, stdout_is_closed};
 use crate::io::signals::{self, SignalChannels};
-use crate::io::stdin;
+use crate::io::stdin::{self, StdinKind};
 use crate::io::tty::Keyboard;
 use crate::json_lines::JsonLines;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
@@ -30,11 +30,15 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::fs::MetadataExt;
 use std::panic::catch_unwind;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 
 /// Hints that ask a person to type the prompt, in the foreground and in the background.
 const TYPE: &str = "spektacular: type the prompt, and end it with Ctrl-D";
 const FETCH: &str = "spektacular: waiting for the prompt: bring the run to the foreground with fg";
+
+/// The refusal of a conversation for a person who cannot type.
+const NO_TERMINAL: &str = "A conversation needs a terminal: its prompts are typed. From a program, use adhoc \
+                           --conversation --output json.";
 
 /// The silence in a log after which a line reports that the run continues. CI systems stop jobs after some minutes of
 /// silence.
@@ -182,7 +186,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         job.begin = Begin::Awaited(Box::new(move || make(prompt).inspect(|prepared| tell_first_line(prepared, &tell))));
     }
     let ended = carrier.carry(reading(engine, source), job, &mut peer);
-    keep(last, &ended, &first_lines);
+    keep(last, &ended, first_lines.try_recv().ok());
     ended.code
 }
 
@@ -207,13 +211,11 @@ fn plan(
 }
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
-    if adhoc.options.conversation == Some(true) {
-        let message = "--conversation needs --output json: further prompts are messages on stdin.";
-        return complain(&Failure::new(Code::Usage, message));
-    }
     let dry_run = adhoc.dry_run;
     let carrier = Carrier::of(&mut adhoc, true);
-    let prompt = carrier.prompt(&adhoc);
+    let converses = adhoc.options.conversation == Some(true);
+    let is_typed = converses && !dry_run && Prompt::of(&adhoc).is_none() && stdin::kind() == StdinKind::Terminal;
+    let prompt = if is_typed { Ok(None) } else { carrier.prompt(&adhoc).map(Some) };
     let prompt = match go_on(&mut adhoc, &loaded.config).and(prompt) {
         Ok(prompt) => prompt,
         Err(message) => return complain(&Failure::new(Code::Usage, message)),
@@ -223,15 +225,19 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         return complain(&failure);
     }
     let look = look(&adhoc, loaded.config.alert());
-    let mut keyboard = keyboard(prompt.reads_stdin()).filter(|_| look.person);
+    let reads_stdin = prompt.as_ref().is_some_and(Prompt::reads_stdin);
+    let mut keyboard = keyboard(reads_stdin || converses).filter(|_| look.person);
     let typed = keyboard.as_mut().and_then(Keyboard::keys);
+    if converses && !dry_run && typed.is_none() {
+        return complain(&Failure::new(Code::Usage, NO_TERMINAL));
+    }
     let mut peer = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
     let files = Named::take(&mut adhoc);
     let mut job = job(adhoc, loaded);
     let (defaults, _) = job.layers.under(Options::default());
     let wanted = defaults.interactive.unwrap_or(true);
     let person = typed.is_some();
-    let source = typed.filter(|_| wanted).map_or(Source::Nothing, Source::Terminal);
+    let source = typed.filter(|_| wanted || converses).map_or(Source::Nothing, Source::Terminal);
     job.signal_source = CancelSource::Terminal;
     let options = Options {
         // A person may be away from the terminal, and wants to see text as it is written.
@@ -240,11 +246,15 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         heartbeat_s: defaults.heartbeat_s.or(Some(LOG_HEARTBEAT)),
         ..Options::default()
     };
-    if prompt.reads_stdin() && stdin::kind() == stdin::StdinKind::Terminal {
+    if reads_stdin && stdin::kind() == StdinKind::Terminal {
         diagnose(if stdin::is_in_background() { FETCH } else { TYPE });
     }
+    if converses {
+        let opening = || Options { interactive: Some(wanted), ..options.clone() };
+        peer.converse(is_typed.then(opening));
+    }
     let interactive = move |answered: bool| Options { interactive: Some(wanted && (person || answered)), ..options };
-    let make = move || files.prepare(Some(prompt), interactive);
+    let make = move || files.prepare(prompt, interactive);
     if dry_run {
         return plan(carrier, make(), job, Output::Cli, &mut peer);
     }
@@ -253,7 +263,8 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     job.begin = Begin::Awaited(Box::new(move || make().inspect(|prepared| tell_first_line(prepared, &tell))));
     let last = carrier.last(&job);
     let ended = carrier.carry(reading(engine, source), job, &mut peer);
-    if !keep(last, &ended, &first_lines) {
+    let first_line = peer.take_first_line().or_else(|| first_lines.try_recv().ok());
+    if !keep(last, &ended, first_line) {
         diagnose("spektacular: warning: the session could not be stored for --continue");
     }
     // A run that never worked had no questions to match.
@@ -403,9 +414,10 @@ fn tell_first_line(prepared: &Prepared, tell: &Sender<String>) {
 }
 
 /// Stores the session of a run for `--continue` and `sessions`. Returns whether storing succeeded.
-fn keep(last: Option<SessionFile>, ended: &Ended, first_lines: &Receiver<String>) -> bool {
+/// `first_line`: that of the prompt.
+fn keep(last: Option<SessionFile>, ended: &Ended, first_line: Option<String>) -> bool {
     // A workflow stores its sessions itself.
     let Some(report) = &ended.report else { return true };
-    let words = report.redacted(&first_lines.try_recv().unwrap_or_default());
+    let words = report.redacted(&first_line.unwrap_or_default());
     last.zip(report.session_id()).is_none_or(|(last, id)| last.keep(&Stored::now(id, &words)).is_ok())
 }

@@ -29,7 +29,7 @@ pub use table::COMMANDS;
 use crate::agent::registry::{Agent, Layers};
 use crate::agent::{Program, npx};
 use crate::cli::command::{Command, Runnable, Runs};
-use crate::cli::{self, Request};
+use crate::cli::{self, Output, Request};
 use crate::config::load;
 use crate::engine::secrets_here;
 use crate::help::complete::ARGUMENT;
@@ -50,10 +50,11 @@ pub fn run(args: Vec<OsString>) -> u8 {
     {
         return complete::run(rest);
     }
-    let workflow = match cli::named(COMMANDS, &args).map_or(Runs::Nothing, |command| command.runs) {
+    let (workflow, output) = match cli::named(COMMANDS, &args).map_or(Runs::Nothing, |command| command.runs) {
         Runs::Nothing => return without_run(&args),
-        Runs::Adhoc => None,
-        Runs::Workflow(kind) => Some(kind),
+        Runs::Adhoc => (None, cli::asked_output(&args)),
+        Runs::Chat => (None, Some(Output::Cli)),
+        Runs::Workflow(kind) => (Some(kind), cli::asked_output(&args)),
     };
     // From here on a signal ends the run in order. Reading the command line takes longer than all that precedes it. A
     // dry run leaves the signals as they are: it ends git itself before it acts on one.
@@ -76,7 +77,7 @@ pub fn run(args: Vec<OsString>) -> u8 {
         Ok(Err(wrong)) => Failure::new(Code::Usage, wrong),
         Err(_) => Failure::of_our_own(),
     };
-    adhoc::refuse(workflow, cli::asked_output(&args), failure, signals)
+    adhoc::refuse(workflow, output, failure, signals)
 }
 
 /// Runs a command that starts no run.

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::cli::action::{Offers, actions};
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
-use crate::cli::authors::{IMPLEMENT, PLAN, SPEC};
+use crate::cli::authors::{CHAT, IMPLEMENT, PLAN, SPEC};
 use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Runs, Words};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
 use crate::cli::flags::{
@@ -30,6 +30,15 @@ pub static COMMANDS: &[Command] = &[
         runs: Runs::Adhoc,
         ..row("adhoc", &texts::ADHOC, |given, words| {
             Ok(Runnable::Run(Box::new(cli::adhoc::read(ADHOC, given, words)?)))
+        })
+    },
+    Command {
+        words: Words::Free("[PROMPT... | -]", Offers::Nothing),
+        flags: &flags::<_, { CHAT.len() }>(CHAT),
+        foreign: FOREIGN,
+        runs: Runs::Chat,
+        ..row("chat", &texts::CHAT, |given, words| {
+            Ok(Runnable::Run(Box::new(cli::adhoc::read_chat(CHAT, given, words)?)))
         })
     },
     Command {

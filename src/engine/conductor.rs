@@ -11,7 +11,7 @@ use super::job::{Carried, Job, Next, Over, Prepared};
 use super::machine::{Departed, Machine};
 use super::opening::Opening;
 use super::outbox::Outbox;
-use super::peer::Peer;
+use super::peer::{Peer, Understood};
 use super::prepare;
 use super::stderr;
 use super::tape::Tape;
@@ -165,10 +165,20 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
     /// Handles a line of input.
     pub fn hear(&mut self, line: &RawLine, at: Instant) {
         let understood = self.peer.hear(line, at);
-        self.door.outbox.push(understood.chunk);
-        for message in understood.messages {
-            self.inbound(message);
+        self.understood(understood);
+    }
+
+    /// Handles Ctrl-C at a terminal, or a signal that cannot be told from it.
+    pub(super) fn interrupted(&mut self, signal: i32) {
+        match self.peer.interrupted() {
+            Some(understood) => self.understood(understood),
+            None => self.signalled(signal),
         }
+    }
+
+    fn understood(&mut self, understood: Understood) {
+        self.door.outbox.push(understood.chunk);
+        understood.messages.into_iter().for_each(|message| self.inbound(message));
     }
 
     /// Handles the contents of the files that the command line names.

@@ -112,6 +112,11 @@ pub trait Peer {
         self.inner_mut().map(|inner| inner.debug(line)).unwrap_or_default()
     }
 
+    /// Handles Ctrl-C. `None`: it ends the run, as any other request to end does.
+    fn interrupted(&mut self) -> Option<Understood> {
+        self.inner_mut().and_then(Peer::interrupted)
+    }
+
     /// Handles Enter without an open question, which has moved the cursor.
     fn pressed(&mut self) -> Chunk {
         self.inner_mut().map(Peer::pressed).unwrap_or_default()

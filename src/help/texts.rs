@@ -34,6 +34,24 @@ Flags override the configuration, and a run.start overrides both. `spektacular c
     page: "",
 };
 
+pub(crate) const CHAT: CommandText = CommandText {
+    about: "hold a conversation with a coding agent",
+    more: "\
+The same as adhoc --conversation at a terminal: the agent stays, and each line you type is a further prompt.
+Without a prompt, the conversation begins with the prompt line. A pipe on stdin belongs to the first prompt, as for adhoc.
+Enter sends the prompt. Alt-Enter begins a new line, and a paste may have several. The arrow keys bring earlier prompts back.
+A prompt that you type while the agent works waits for its turn. With ! at its beginning, the agent gets it at once, if it
+takes prompts while it works.
+Ctrl-C cancels the turn. Ctrl-C twice within a second cancels the run. Ctrl-D on an empty line ends the conversation after
+what runs and what waits.",
+    examples: &[
+        ("spektacular chat", "begin with a prompt line"),
+        ("spektacular chat --agent demo \"say hello\"", "try it without an agent, a key or a network"),
+        ("spektacular chat --continue", "continue the last session"),
+    ],
+    page: "",
+};
+
 pub(crate) const INIT: CommandText = CommandText {
     about: "create the folder .spektacular of a project",
     more: "\

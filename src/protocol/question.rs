@@ -337,7 +337,9 @@ pub fn check(ask: &Ask, value: &RawValue, path: Option<PathFact>) -> Result<Answ
             several(choices, *allow_other, value, rules, ask.required)
         }
         Kind::Text | Kind::Secret => {
-            let text = string(value).ok_or("Answer with a string.")?;
+            let whole = number(value).filter(|_| ask.kind == Kind::Text && rules.integer == Some(true));
+            let text =
+                string(value).or_else(|| whole.map(|number| number.to_string())).ok_or("Answer with a string.")?;
             text_fits(&text, rules)?;
             Ok(Answer::Text(text.into()))
         }

@@ -37,6 +37,8 @@ pub(super) struct Asking {
     /// the answer yet.
     since: Option<Instant>,
     keyboard: Option<Keyboard>,
+    /// Whether keys are read while no question is open too.
+    stays: bool,
     /// Whether the question waits until this process has the terminal again.
     away: bool,
     /// Whether the person was told to use `fg`.
@@ -83,6 +85,16 @@ impl Asking {
     /// `keyboard`: where answers are typed. `home`: what `~` stands for in a path.
     pub(super) fn new(look: Look, keyboard: Option<Keyboard>, home: Option<String>) -> Asking {
         Asking { look, keyboard, home, ..Asking::default() }
+    }
+
+    /// Reads keys while no question is open too.
+    pub(super) fn stay(&mut self) {
+        self.stays = true;
+    }
+
+    /// Whether keys that were read at this time belong to the open question.
+    pub(super) fn takes(&self, read: Instant) -> bool {
+        self.since.is_some_and(|since| read >= since)
     }
 
     /// Sets the time limit of every question.
@@ -145,7 +157,9 @@ impl Asking {
             // The rest of the group is withdrawn next: it must not show before that.
             self.waiting.retain(|other| Some(&other.question.group_id) != over.as_ref());
         }
-        self.mode = None;
+        if !self.stays {
+            self.mode = None;
+        }
         self.editor = Editor::default();
         self.doubted = None;
         let chosen = self.chosen.take().map(|label| format!("  {label}\n"));
@@ -164,12 +178,15 @@ impl Asking {
     /// The whole text of the question that is being asked.
     pub(super) fn prompt(&mut self, now: Instant) -> Shown {
         self.since = None;
+        self.away = self.keyboard.as_ref().is_some_and(|keyboard| !keyboard.is_in_front());
         let Some(first) = self.waiting.front() else {
-            self.listen(false);
+            if self.stays && !self.away {
+                self.take_keys(false);
+            }
+            self.listen(self.stays);
             return Shown::default();
         };
         let mut lines = prompt::question(&first.question, first.place, &self.look);
-        self.away = self.keyboard.as_ref().is_some_and(|keyboard| !keyboard.is_in_front());
         if self.away {
             if !std::mem::replace(&mut self.told, true) {
                 lines.push_str(&prompt::refusal("To answer, bring the run to the foreground: fg", &self.look));
@@ -180,10 +197,8 @@ impl Asking {
         let secret = first.question.ask.kind == Kind::Secret;
         if let Some(keyboard) = &self.keyboard {
             keyboard.forget();
-            let wish = KeyWish { secret, marks: self.look.escapes };
-            let same = self.mode.take().filter(|mode| mode.wanted() == wish);
-            self.mode = same.or_else(|| keyboard.take_keys(wish));
         }
+        self.take_keys(secret);
         self.editor.settle();
         if secret {
             self.editor = Editor::default();
@@ -194,6 +209,14 @@ impl Asking {
         self.since = Some(Instant::now());
         self.listen(true);
         Shown { lines, ..self.mark(now) }
+    }
+
+    /// Switches the terminal's own line mode and echo off.
+    fn take_keys(&mut self, secret: bool) {
+        let Some(keyboard) = &self.keyboard else { return };
+        let wish = KeyWish { secret, marks: self.look.escapes };
+        let same = self.mode.take().filter(|mode| mode.wanted() == wish);
+        self.mode = same.or_else(|| keyboard.take_keys(wish));
     }
 
     /// The prompt's last line, to show again below other output.
@@ -230,7 +253,7 @@ impl Asking {
     /// Drops all questions.
     pub(super) fn end(&mut self) {
         self.waiting.clear();
-        self.since = None;
+        (self.since, self.stays) = (None, false);
         self.leave();
     }
 
@@ -243,9 +266,9 @@ impl Asking {
         }
     }
 
-    /// Whether a question waits for the foreground.
+    /// Whether a question or a prompt waits for the foreground.
     pub(super) fn is_away(&self) -> bool {
-        self.away && !self.waiting.is_empty()
+        self.away && (self.stays || !self.waiting.is_empty())
     }
 
     fn listen(&self, listen: bool) {

@@ -1,15 +1,27 @@
-//! The text that a person types as an answer, key by key. Pure: it turns keys into a text and into the echo of it.
+//! The text that a person types as an answer or a prompt, key by key. Pure: it turns keys into a text and into the echo
+//! of it. A line-editing library does not fit: those own the terminal and block until Enter, while here one loop also
+//! waits for the agent, whose output appears above the line that is being typed.
 //!
 //! The terminal itself cuts a line at 4,096 bytes and ends an answer at the first line break of a pasted text, so its
 //! line mode is off while a question is open. A paste comes between two marks (bracketed paste) and never ends the
 //! answer. Where a terminal sends no marks, a line break with more keys right behind it belongs to the text.
 
+mod cursor;
+
 use super::width;
 use crate::clean::is_bidi_control;
 use crate::protocol::limits::INBOUND_LINE_BYTES;
+use cursor::{History, Move, move_of};
 
+const CTRL_A: u8 = 1;
+const CTRL_B: u8 = 2;
 const CTRL_D: u8 = 4;
+const CTRL_E: u8 = 5;
+const CTRL_F: u8 = 6;
 const CTRL_H: u8 = 8;
+const CTRL_K: u8 = 11;
+const CTRL_N: u8 = 14;
+const CTRL_P: u8 = 16;
 const CTRL_U: u8 = 21;
 const CTRL_W: u8 = 23;
 const ESCAPE: u8 = 27;
@@ -26,7 +38,12 @@ const AGAIN_LINES: usize = 10;
 /// The text so far.
 #[derive(Debug, Default)]
 pub(super) struct Editor {
+    /// The text before the cursor.
     text: Vec<u8>,
+    /// The text behind the cursor, its last byte first. Empty unless the cursor can move.
+    behind: Vec<u8>,
+    /// The earlier texts, if the cursor can move. Then the owner draws the text, and the echo means nothing.
+    history: Option<History>,
     /// The bytes of `text` that were echoed.
     echoed: usize,
     /// The columns of the echo in the last line.
@@ -81,13 +98,23 @@ pub(super) enum AnswerEnd {
 }
 
 impl Editor {
+    /// An empty text with a cursor that moves, and with a history.
+    pub(super) fn with_history() -> Editor {
+        Editor { history: Some(History::default()), ..Editor::default() }
+    }
+
+    /// Whether the text is empty.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.behind.is_empty()
+    }
+
     /// Takes keys that arrived together. Keys behind the end of the answer are dropped.
     pub(super) fn take(&mut self, keys: &[u8], face: Face) -> KeyEffect {
         let mut effect = KeyEffect::default();
         for (at, key) in keys.iter().enumerate() {
             let is_last = keys[at + 1..].iter().all(|key| *key == b'\n' && keys[at] == b'\r');
             effect.end = self.key(*key, is_last, face, &mut effect);
-            if effect.end.is_none() && self.text.len() > INBOUND_LINE_BYTES {
+            if effect.end.is_none() && self.text.len() + self.behind.len() > INBOUND_LINE_BYTES {
                 effect.end = Some(AnswerEnd::TooLong);
             }
             if effect.end.is_some() {
@@ -99,8 +126,9 @@ impl Editor {
             self.keys = Keys::Plain;
         }
         self.echo(face, &mut effect.echo);
-        if effect.end.is_some() {
-            *self = Editor::default();
+        if let Some(end) = &effect.end {
+            self.remember(end);
+            self.clear();
         }
         effect
     }
@@ -149,22 +177,33 @@ impl Editor {
                     return None;
                 }
                 sequence.push(key);
-                self.keys = match &**sequence {
-                    PASTE_BEGINS => Keys::Paste(0),
-                    [b'[' | b'O'] => return None,
-                    [b'[', .., 0x20..0x40] if sequence.len() < SEQUENCE_BYTES_MAX => return None,
-                    _ => Keys::Plain,
-                };
+                match &**sequence {
+                    PASTE_BEGINS => self.keys = Keys::Paste(0),
+                    [b'[' | b'O'] => {}
+                    [b'[', .., 0x20..0x40] if sequence.len() < SEQUENCE_BYTES_MAX => {}
+                    whole => {
+                        let wanted = move_of(whole);
+                        self.keys = Keys::Plain;
+                        wanted.into_iter().for_each(|wanted| self.move_cursor(wanted));
+                    }
+                }
             }
             Keys::Plain => match key {
                 b'\r' | b'\n' if is_second => {}
                 b'\r' | b'\n' if is_last => {
                     self.echo(face, &mut effect.echo);
-                    let text = String::from_utf8_lossy(&self.text);
-                    return Some(AnswerEnd::Text(text.trim_end_matches('\n').to_owned()));
+                    return Some(AnswerEnd::Text(self.whole().trim_end_matches('\n').to_owned()));
                 }
                 b'\r' | b'\n' => self.text.push(b'\n'),
-                CTRL_D if self.text.is_empty() => return Some(AnswerEnd::Declined),
+                CTRL_D if self.is_empty() => return Some(AnswerEnd::Declined),
+                CTRL_D => self.move_cursor(Move::Delete),
+                CTRL_A => self.move_cursor(Move::Home),
+                CTRL_B => self.move_cursor(Move::Left),
+                CTRL_E => self.move_cursor(Move::End),
+                CTRL_F => self.move_cursor(Move::Right),
+                CTRL_K => self.behind.truncate(self.behind.len() - self.rest_of_line()),
+                CTRL_N => self.move_cursor(Move::Down),
+                CTRL_P => self.move_cursor(Move::Up),
                 ESCAPE => self.keys = Keys::Sequence(Vec::new()),
                 CTRL_H | DELETE => self.erase(self.last_char(), face, effect),
                 CTRL_W => self.erase(self.last_word(), face, effect),
@@ -260,7 +299,7 @@ impl Editor {
 }
 
 /// A character as the terminal shows it. A control character never acts.
-fn echo_of(c: char, indent: usize) -> String {
+pub(super) fn echo_of(c: char, indent: usize) -> String {
     match c {
         '\n' => format!("\n{}", " ".repeat(indent)),
         '\t' => " ".repeat(4),

@@ -8,7 +8,10 @@
 mod alert;
 mod answer;
 mod ask;
+mod chat;
+mod converse;
 mod editor;
+mod ends;
 mod log;
 mod page;
 mod phases;
@@ -30,22 +33,21 @@ use crate::io::front::is_in_front;
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns};
-use crate::protocol::outbound::{
-    About, Body, CallId, MessageId, Outcome, PermissionEnd, PlanEntry, Progress, Started, Terminal, Text,
-};
+use crate::protocol::failure::Failure;
+use crate::protocol::outbound::{About, Body, CallId, PermissionEnd, PlanEntry, Progress, Started, Text};
 use crate::protocol::question::DENY;
-use crate::protocol::words::{Category, Resolution, ToolState, Warning, WorkflowKind};
+use crate::protocol::words::{Category, Resolution, Status, ToolState, Warning, WorkflowKind};
 use alert::Alert;
 use ask::{Asking, Reaction};
+use chat::Chat;
 use page::Page;
 use phases::PhaseLine;
-use screen::{Ink, Screen, Shown};
+use screen::{Below, Ink, Screen, Shown};
 use speech::Speech;
 use std::collections::{BTreeMap, HashSet};
-use std::fmt::Write;
 use std::time::{Duration, Instant};
 use tools::ToolLine;
-use work::{Activity, sum};
+use work::Activity;
 
 /// The time for which the status line stays away after a text, because text through a pipe arrives a little later.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -65,10 +67,16 @@ pub struct TerminalFront {
     page: Page,
     /// The time at which the last text was shown.
     spoke: Option<Instant>,
+    /// The failure of a turn that was shown last.
+    told: Option<Failure>,
+    /// Whether the conversation's prompt line was prepared.
+    woke: bool,
     /// The time at which the word that is held back shows.
     word_at: Option<Instant>,
     work: Activity,
     asking: Asking,
+    /// The prompts of a conversation.
+    chat: Option<Chat>,
     alert: Alert,
     plan: Vec<PlanEntry>,
     wake_at: Option<Instant>,
@@ -113,21 +121,27 @@ impl TerminalFront {
             shown.prompt = self.asking.mark(now).prompt;
         }
         self.set_alarm(now);
-        let mut status = None;
-        if speaks {
+        let width = self.width();
+        let mut below = Below::Nothing;
+        if let Some(chat) = self.chat.as_ref().filter(|chat| chat.is_open()) {
+            if !self.asking.is_open() && !self.asking.is_away() && is_in_front() {
+                below = Below::Typed(chat.drawn(width));
+            }
+        } else if speaks {
             self.wake_at = self.wake_at.map(|at| at.max(now + PAUSE));
         } else if self.look.live && self.look.detail > Detail::Quiet && !self.asking.is_open() && is_in_front() {
             // From the background the line would overwrite the shell's input line.
             let pauses = self.spoke.is_none_or(|spoke| now.saturating_duration_since(spoke) >= PATIENCE);
-            status = self.work.line(now).filter(|_| pauses || !self.screen.is_within_text());
+            let status = self.work.line(now).filter(|_| pauses || !self.screen.is_within_text());
+            below = status.map_or(Below::Nothing, Below::Status);
         }
         self.count += u64::from(shown != Shown::default());
-        let width = self.width();
         (shown.lines, shown.prompt) = (width::wrap(&shown.lines, width), width::wrap(&shown.prompt, width));
-        if !shown.lines.is_empty() || !shown.prompt.is_empty() {
+        let breaks = matches!(below, Below::Typed(_)) && self.screen.is_within_text();
+        if breaks || !shown.lines.is_empty() || !shown.prompt.is_empty() {
             self.page.interrupted();
         }
-        let mut chunk = self.screen.place(shown, status, width);
+        let mut chunk = self.screen.place(shown, below, width);
         if self.look.alert {
             let change = self.alert.change(self.asking.is_open(), self.look.features.titles);
             chunk.err.splice(0..0, change.into_bytes());
@@ -141,7 +155,7 @@ impl TerminalFront {
 
     /// Sets the wake-up for the next second of the countdown or the status line, or for a word that is held back.
     fn set_alarm(&mut self, now: Instant) {
-        let next = match (self.look.live && self.work.goes_on(), self.asking.is_open()) {
+        let next = match (self.look.live && self.work.goes_on(), self.is_typed_at()) {
             (false, _) => None,
             (true, true) => self.asking.counts_at(now),
             (true, false) => self.work.changes_at(now).filter(|_| self.look.detail > Detail::Quiet),
@@ -149,9 +163,9 @@ impl TerminalFront {
         self.wake_at = next.into_iter().chain(self.word_at).min();
     }
 
-    /// The word that is held back, once its time has come. While a question is open, only whole lines show.
+    /// The word that is held back, once its time has come. While a person types, only whole lines show.
     fn late_word(&mut self, now: Instant) -> Shown {
-        if self.word_at.take_if(|at| *at <= now).is_none() || self.asking.is_open() {
+        if self.word_at.take_if(|at| *at <= now).is_none() || self.is_typed_at() {
             return Shown::default();
         }
         let text = self.speech.late();
@@ -235,6 +249,7 @@ impl TerminalFront {
         self.implements = started.workflow.as_ref().is_some_and(|it| it.name == WorkflowKind::Implement);
         self.wants_result = started.config.settings.output_schema.is_some();
         self.work.begin(name, now);
+        self.chat.iter_mut().for_each(|chat| _ = chat.status(Status::Starting));
         self.asking.set_limit(started.config.settings.question_timeout_s.duration());
         Shown::lines(line)
     }
@@ -243,6 +258,15 @@ impl TerminalFront {
     fn unseen(&mut self, progress: &Progress, now: Instant) -> Shown {
         if let About::Status(status) = progress.about {
             self.work.status(status, now);
+            if self.chat.as_mut().is_some_and(|chat| chat.status(status)) {
+                self.work.begin_again(now);
+                self.speech.said = false;
+            }
+        }
+        if let About::Turn(turn) = &progress.about
+            && self.chat.is_some()
+        {
+            return self.turn(turn, now);
         }
         Shown::default()
     }
@@ -262,7 +286,7 @@ impl TerminalFront {
                 Shown::lines(self.speech.thought(*message_id, progress.text.shown(), *done))
             }
             About::Text { message_id, done, .. } => {
-                let text = self.speech.text(*message_id, progress.text.shown(), *done, self.asking.is_open());
+                let text = self.speech.text(*message_id, progress.text.shown(), *done, self.is_typed_at());
                 self.word_at = self.speech.holds(*message_id).then(|| now + WORD);
                 Shown { text: self.laid_out(text, *done), ..Shown::default() }
             }
@@ -301,7 +325,7 @@ impl TerminalFront {
                 let text = format!("spektacular: warning: {}", words::sentence(&line));
                 Shown::lines(self.look.paint(Ink::Yellow, &text) + "\n")
             }
-            About::Status(_) => self.unseen(progress, now),
+            About::Status(_) | About::Turn(_) => self.unseen(progress, now),
             About::Session { session_id, agent_version, model, .. } => {
                 // The session's own line stands at the end.
                 let session = session_id.as_deref().filter(|_| self.look.detail == Detail::Verbose);
@@ -311,9 +335,7 @@ impl TerminalFront {
                 Shown::lines(if known.is_empty() { String::new() } else { self.logged(&known.join(", ")) })
             }
             About::Heartbeat { idle_s, waiting_on } => Shown::lines(self.sign_of_life(*idle_s, *waiting_on)),
-            About::Reasoning { .. } | About::Resolved { .. } | About::Prompt { .. } | About::Turn(_) => {
-                Shown::default()
-            }
+            About::Reasoning { .. } | About::Resolved { .. } | About::Prompt { .. } => Shown::default(),
         }
     }
 
@@ -328,54 +350,6 @@ impl TerminalFront {
         }
         out
     }
-
-    fn terminal(&mut self, end: &Terminal) -> Shown {
-        let quiet = self.look.detail == Detail::Quiet;
-        let mut shown = Shown::default();
-        for title in self.work.end().into_iter().filter(|_| self.look.live && !quiet) {
-            let _ = writeln!(shown.lines, "* {title}: cancelled");
-        }
-        self.asking.end();
-        shown.lines.extend(end.workflow.iter().flat_map(|workflow| &workflow.violations).map(words::breach));
-        match &end.outcome {
-            // The line of a workflow is the last one, whatever its agent said.
-            Outcome::Completed { text, .. } if end.workflow.is_some() => {
-                shown.text = self.speech.text(MessageId::Result(0), text.shown(), true, false);
-            }
-            Outcome::Completed { structured_output, .. } if self.wants_result => match structured_output {
-                Some(json) => shown.text = self.speech.text(MessageId::Result(0), json.shown().get(), true, false),
-                None => shown.lines.push_str(words::HIDDEN_RESULT),
-            },
-            // An agent without streaming has its text in the result alone.
-            Outcome::Completed { text, text_cut, .. } if !self.speech.said => {
-                let text = self.speech.text(MessageId::Result(0), text.shown(), true, false);
-                shown.text = self.laid_out(text, true);
-                shown.lines.push_str(if *text_cut { words::CUT_ANSWER } else { "" });
-            }
-            Outcome::Completed { .. } => {}
-            Outcome::Failed(failure) => {
-                let text = format!("spektacular: {}: {}", failure.code.name(), one_line(&words::failure(failure)));
-                let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Red, &text));
-                shown.lines.push_str(&words::details(failure));
-            }
-            Outcome::Cancelled { .. } => shown.lines.push_str("spektacular: cancelled\n"),
-        }
-        shown.lines.push_str(&self.denials());
-        shown.lines.push_str(&end.workflow.as_ref().map(|workflow| self.report(workflow)).unwrap_or_default());
-        // A run without an agent has no duration worth showing.
-        if !quiet && (end.duration_ms > 0 || end.agent_exit.is_some()) {
-            let how = if matches!(end.outcome, Outcome::Completed { .. }) { "done " } else { "ended " };
-            let sum = sum(Duration::from_millis(end.duration_ms), &end.usage);
-            let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
-        }
-        if let Some(id) = end.session_id.as_ref().filter(|_| !quiet && !self.implements) {
-            let resumes = !self.forgets && end.workflow.is_none() && !words::recurs(&end.outcome);
-            let how = if resumes { ": resume with --continue" } else { "" };
-            let line = format!("session {}{how}", one_line(id));
-            let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));
-        }
-        shown
-    }
 }
 
 fn text(text: &Option<Text>) -> Option<&str> {
@@ -389,7 +363,10 @@ impl Peer for TerminalFront {
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let now = Instant::now();
-        let shown = self.render(outgoing.body, outgoing.in_advance.as_ref(), now);
+        let mut shown = self.render(outgoing.body, outgoing.in_advance.as_ref(), now);
+        if let (Some(chat), Body::Progress(progress)) = (&mut self.chat, &**outgoing.body) {
+            shown.lines.push_str(&chat.heard(outgoing.reply_to, progress));
+        }
         out.push(self.place(shown, now));
     }
 
@@ -404,6 +381,10 @@ impl Peer for TerminalFront {
     fn hear(&mut self, line: &RawLine, read: Instant) -> Understood {
         let RawLine::Keys(keys) = line else { return Understood::default() };
         let now = Instant::now();
+        if let Some(chat) = self.chat.as_mut().filter(|_| !self.asking.takes(read)) {
+            let step = chat.typed(keys, self.look.live.then(columns).unwrap_or(usize::MAX));
+            return self.stepped(step, now);
+        }
         let Reaction { echo, entered, shown, meant } = self.asking.typed(keys, read, now, self.width());
         if entered {
             self.screen.entered();
@@ -412,6 +393,12 @@ impl Peer for TerminalFront {
         let mut chunk = if meant.is_none() { self.place(shown, now) } else { Chunk::default() };
         chunk.before.splice(0..0, echo.into_bytes());
         Understood { chunk, messages: meant.into_iter().collect() }
+    }
+
+    fn interrupted(&mut self) -> Option<Understood> {
+        let now = Instant::now();
+        let step = self.chat.as_mut()?.interrupted(now)?;
+        Some(self.stepped(step, now))
     }
 
     fn pressed(&mut self) -> Chunk {
@@ -428,7 +415,11 @@ impl Peer for TerminalFront {
     fn woken(&mut self) -> Chunk {
         let now = Instant::now();
         let countdown = self.asking.countdown(now).unwrap_or_default();
-        let word = self.late_word(now);
+        let mut word = self.late_word(now);
+        if !std::mem::replace(&mut self.woke, true) && self.chat.is_some() {
+            self.asking.prompt(now);
+            word.lines = self.chat.as_ref().map(Chat::help).unwrap_or_default();
+        }
         let chunk = self.place(word, now);
         Chunk { err: [countdown.into_bytes(), chunk.err].concat(), ..chunk }
     }
@@ -442,6 +433,7 @@ impl Peer for TerminalFront {
         let now = Instant::now();
         // Another program may have changed the terminal's modes meanwhile.
         self.asking.leave();
+        self.chat.iter_mut().for_each(Chat::settle);
         self.alert.met();
         let shown = self.asking.prompt(now);
         self.place(shown, now)

@@ -75,6 +75,26 @@ pub(super) struct Shown {
     pub(super) prompt: String,
 }
 
+/// The content of the last line, below all output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Below {
+    #[default]
+    Nothing,
+    /// The status line.
+    Status(String),
+    /// The line at which a person types a prompt.
+    Typed(PromptLine),
+}
+
+/// A line that is being typed, as drawn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct PromptLine {
+    /// The bytes that draw it and leave the cursor in its place.
+    pub(super) drawn: String,
+    /// The rows between its first row and the cursor's.
+    pub(super) above: usize,
+}
+
 impl Shown {
     /// Lines without a text or a prompt.
     pub(super) fn lines(lines: impl Into<String>) -> Shown {
@@ -93,6 +113,8 @@ enum Line {
     Prompt,
     /// The status line, with its width in columns.
     Status(String, usize),
+    /// A prompt that is being typed.
+    Typed(PromptLine),
 }
 
 #[derive(Debug, Default)]
@@ -112,20 +134,28 @@ impl Screen {
     pub(super) fn entered(&mut self) -> String {
         match std::mem::take(&mut self.line) {
             Line::Status(..) if self.look.escapes => "\u{1b}[A\r\u{1b}[J".into(),
-            Line::Nothing | Line::Text | Line::Prompt | Line::Status(..) => String::new(),
+            Line::Nothing | Line::Text | Line::Prompt | Line::Status(..) | Line::Typed(_) => String::new(),
         }
     }
 
-    /// The bytes that show `shown` with `status` below it, in place of a prompt. `width`: the terminal's, in columns.
-    pub(super) fn place(&mut self, shown: Shown, status: Option<String>, width: usize) -> Chunk {
-        let status = status.map(|text| width::cut(&text, width.saturating_sub(1)));
+    /// The bytes that show `shown` with `below` under it, in place of a prompt. `width`: the terminal's, in columns.
+    pub(super) fn place(&mut self, shown: Shown, below: Below, width: usize) -> Chunk {
+        let (status, typed) = match below {
+            Below::Nothing => (None, None),
+            Below::Status(text) => (Some(width::cut(&text, width.saturating_sub(1))), None),
+            Below::Typed(typed) => (None, Some(typed)),
+        };
         let same = match (&self.line, &status) {
+            // Where nothing can be drawn again, the echo of the keys has changed the line already.
+            (Line::Typed(_), _) if !self.look.escapes => typed.is_some(),
+            (Line::Typed(old), _) => Some(old) == typed.as_ref(),
+            (_, _) if typed.is_some() => false,
             (Line::Status(old, _), Some(new)) => old == new,
             (Line::Status(..), None) | (Line::Nothing | Line::Prompt, Some(_)) => false,
             (Line::Text, _) | (Line::Nothing | Line::Prompt, None) => true,
         };
         let on_screen = self.look.shared && !shown.text.is_empty();
-        let more = !shown.lines.is_empty() || !shown.prompt.is_empty();
+        let more = !shown.lines.is_empty() || !shown.prompt.is_empty() || typed.is_some() && (on_screen || !same);
         let goes_on = on_screen && self.line == Line::Text;
         if same && !on_screen && !more {
             return Chunk { out: shown.text.into_bytes(), ..self.place_below(status) };
@@ -147,6 +177,10 @@ impl Screen {
             err.push_str(&self.look.paint(Ink::Dim, &status));
             let columns = width::columns(&status);
             self.line = Line::Status(status, columns);
+        }
+        if let (Line::Nothing, Some(typed)) = (&self.line, typed) {
+            err.push_str(&typed.drawn);
+            self.line = Line::Typed(typed);
         }
         Chunk { before: before.into_bytes(), out: shown.text.into_bytes(), err: err.into_bytes() }
     }
@@ -178,6 +212,11 @@ impl Screen {
         match std::mem::take(&mut self.line) {
             Line::Nothing => String::new(),
             Line::Text | Line::Prompt => below + "\n",
+            Line::Typed(PromptLine { above, .. }) if self.look.escapes => match above {
+                0 => "\r\u{1b}[J".into(),
+                rows => format!("\r\u{1b}[{rows}A\u{1b}[J"),
+            },
+            Line::Typed(_) => "\n".into(),
             // A terminal that became narrower has wrapped the line.
             Line::Status(_, columns) if self.look.escapes => match columns.saturating_sub(1) / width.max(1) {
                 0 => "\r\u{1b}[K".into(),
@@ -190,7 +229,7 @@ impl Screen {
 
 #[cfg(test)]
 mod tests {
-    use super::{Detail, Features, Look, Screen, Shown};
+    use super::{Below, Detail, Features, Look, PromptLine, Screen, Shown};
 
     const LOOK: Look = Look {
         detail: Detail::Normal,
@@ -206,7 +245,8 @@ mod tests {
 
     fn seen(screen: &mut Screen, text: &str, lines: &str, prompt: &str, status: Option<&str>) -> String {
         let shown = Shown { text: text.into(), lines: lines.into(), prompt: prompt.into() };
-        let chunk = screen.place(shown, status.map(str::to_owned), 10);
+        let below = status.map_or(Below::Nothing, |status| Below::Status(status.into()));
+        let chunk = screen.place(shown, below, 10);
         [chunk.before, chunk.out, chunk.err].map(|bytes| String::from_utf8(bytes).unwrap()).join("|")
     }
 
@@ -230,11 +270,27 @@ mod tests {
     #[test]
     fn a_wrapped_status_line_is_cleared_completely() {
         let mut screen = Screen::new(Look { escapes: true, ..LOOK });
-        let _ = screen.place(Shown::default(), Some("x".repeat(25)), 80);
+        let _ = screen.place(Shown::default(), Below::Status("x".repeat(25)), 80);
         assert_eq!(screen.clear(10), "\r\u{1b}[2A\u{1b}[J");
-        let _ = screen.place(Shown::default(), Some("x".repeat(25)), 80);
+        let _ = screen.place(Shown::default(), Below::Status("x".repeat(25)), 80);
         assert_eq!(screen.clear(80), "\r\u{1b}[K");
         assert_eq!(screen.clear(80), "");
+    }
+
+    #[test]
+    fn a_line_that_is_typed_stays_below_the_output() {
+        let mut screen = Screen::new(Look { escapes: true, ..LOOK });
+        let typed = |drawn: &str, above| Below::Typed(PromptLine { drawn: drawn.into(), above });
+        let mut seen = |text: &str, below| {
+            let chunk = screen.place(Shown { text: text.into(), ..Shown::default() }, below, 80);
+            [chunk.before, chunk.out, chunk.err].map(|bytes| String::from_utf8(bytes).unwrap()).join("|")
+        };
+        assert_eq!(seen("", typed("> a", 0)), "||> a");
+        assert_eq!(seen("", typed("> a", 0)), "||", "the same is not drawn again");
+        assert_eq!(seen("", typed("> a\n  b", 1)), "\r\u{1b}[J||> a\n  b");
+        assert_eq!(seen("text\n", typed("> a\n  b", 1)), "\r\u{1b}[1A\u{1b}[J|text\n|> a\n  b");
+        assert_eq!(seen("", Below::Nothing), "\r\u{1b}[1A\u{1b}[J||");
+        assert_eq!(seen("half", typed("> a", 0)), "|half|\n> a");
     }
 
     #[test]

@@ -42,6 +42,16 @@ impl Activity {
         (self.began, self.name) = (Some(now), name);
     }
 
+    /// Begins a further turn: the time counts from here.
+    pub(super) fn begin_again(&mut self, now: Instant) {
+        self.began = Some(now);
+    }
+
+    /// The time since the beginning.
+    pub(super) fn elapsed(&self, now: Instant) -> Duration {
+        self.began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began))
+    }
+
     /// Whether the run continues.
     pub(super) fn goes_on(&self) -> bool {
         self.began.is_some()

@@ -18,6 +18,7 @@ mod install;
 mod lab;
 #[macro_use]
 mod rows;
+mod acp_clients;
 mod conversations;
 mod errors;
 mod images;

@@ -78,6 +78,18 @@ fn the_demo_asks_and_writes_a_file() {
     assert_eq!((&tool["status"], &tool["kind"]), (&json!("completed"), &json!("edit")));
     assert_eq!((&tool["content"][0]["type"], &tool["content"][0]["path"]), (&json!("diff"), &json!(file)));
     assert!(tool["content"][0]["newText"].as_str().unwrap().starts_with("# Hello"), "{tool}");
+    client.finish();
+}
+
+#[test]
+fn an_agent_that_cannot_go_on_refuses_the_second_prompt() {
+    let config = r#"{"agents":{"mine":{"driver":"lines","command":"echo","args":["Hello"]}}}"#;
+    let case = Case::new().file("home/.config/spektacular/config.json", config);
+    let mut client = Client::start(case, &["--agent", "mine"]);
+    client.call("initialize", json!({"protocolVersion": 1}));
+    let session = client.session();
+    assert_eq!(client.turn(&session, "Go"), "end_turn");
+    assert_eq!(client.text(&session).trim(), "Hello");
     let refused =
         client.refused("session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": "More"}]}));
     assert_eq!((&refused["code"], &refused["data"]["code"]), (&json!(-32002), &json!("session_not_found")));

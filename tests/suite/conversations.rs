@@ -5,7 +5,7 @@ use crate::support::{Case, Frame, Session};
 use serde_json::{Value, json};
 
 /// Ends a turn when the host interrupts it, and stays.
-const UNTIL_INTERRUPT: &str = r#"while recv; do case "$line" in *'"subtype":"interrupt"'*) note interrupt; accept; out "$ABORTED"; break ;; *) control ;; esac; done"#;
+pub(crate) const UNTIL_INTERRUPT: &str = r#"while recv; do case "$line" in *'"subtype":"interrupt"'*) note interrupt; accept; out "$ABORTED"; break ;; *) control ;; esac; done"#;
 
 /// Two turns that answer, and then the end.
 fn two_turns() -> Script {
@@ -251,14 +251,14 @@ fn a_prompt_may_have_images() {
 }
 
 /// The beginning of a script of a Claude Code that takes prompts while it works.
-fn steerable() -> Script {
+pub(crate) fn steerable() -> Script {
     let mut init = crate::support::agent::init();
     init["capabilities"] = json!(["msg_lifecycle_v1", "interrupt_cancel_queued_v1"]);
     Script::bare().sh("prompt").out(&init)
 }
 
 /// Reports what becomes of the last prompt.
-fn lifecycle(state: &str) -> String {
+pub(crate) fn lifecycle(state: &str) -> String {
     let uuid = r#"u=${line#*'"uuid":"'}; u=${u%%'"'*}; "#;
     format!(r#"{uuid}out '{{"type":"command_lifecycle","state":"{state}","command_uuid":"'"$u"'"}}'"#)
 }

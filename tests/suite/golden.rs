@@ -97,14 +97,14 @@ const KEYS: &str = "\
     action add_dirs agent agent_args agent_exit agent_message agent_version allow_other allowed_tools artifact_id artifacts \
     attempt cached_input_tokens call_id capabilities category code completion_detected completion_marker config conversation \
     cost_usd count cwd default deltas denied description detail diff disallowed_tools display_name done duration_ms effort entries \
-    env_allow error exit_code fail_on_denied first fork group_id group_size header heartbeat_s http_status id idle_s idle_timeout_s images input input_tokens \
+    env_allow error exit_code fail_on_denied failure final_text first fork group_id group_size header heartbeat_s http_status id idle_s idle_timeout_s images input input_tokens \
     integer interactive kind label limit line locations max max_cost_usd max_frame_bytes max_length max_selected \
     max_tokens max_tool_calls max_turns message message_id metadata min min_length min_selected minor mode model multiple must_exist name new old \
-    on_question_timeout on_unsupported options output output_tokens parent_call_id path path_type pattern payload permissions \
-    progress prompt_timeout_s protocol purpose question_id question_markers question_timeout_s questions raw_prompt reason reply_to \
+    on_question_timeout on_unsupported options outcome output output_tokens parent_call_id path path_type pattern payload permissions \
+    progress prompt_id prompt_timeout_s protocol purpose question_id question_markers question_timeout_s questions raw_prompt reason reply_to \
     required resolution resume retryable run_id session_id signal size_bytes source spektacular start_timeout_s \
     state status steer stderr_tail stop_reason structured_output subject supported text timeout_s title tool_timeout_s \
-    truncated ts turn_timeout_s type unanswered usage used_default v validation value version waiting_on withdrawn";
+    truncated ts turn turn_timeout_s turns type unanswered usage used_default v validation value version waiting_on withdrawn";
 
 /// Every key in the frames belongs to the protocol, for every agent.
 #[test]

@@ -306,7 +306,7 @@ const AGENTS: &[Requirement] = &[
         "Where an agent has agents or modes of its own, a run can choose one.",
         &[
             ("tests/real_agents/sessions.rs", "mode"),
-            ("src/agent/acp/tests.rs", "a_mode_is_set_before_the_model_as_the_session_offers_it"),
+            ("src/agent/acp/tests/modes.rs", "a_mode_is_set_before_the_model_as_the_session_offers_it"),
         ],
     ),
     held(

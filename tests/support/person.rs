@@ -284,6 +284,7 @@ impl Screen {
                 self.broken.retain(|row| *row < self.row);
             }
             'D' => self.down(),
+            'C' => self.column += number,
             'A' => self.row = self.row.saturating_sub(number),
             '7' => self.kept = (self.row, self.column),
             '8' => (self.row, self.column) = self.kept,

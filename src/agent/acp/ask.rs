@@ -3,7 +3,7 @@
 use super::call::{Call, Diff, PROSE, texts};
 use super::{Acp, PERMISSION};
 use crate::agent::detail::{join, rest};
-use crate::agent::form::Form;
+use crate::agent::form::ElicitationForm;
 use crate::agent::{Reply, Turn, rpc};
 use crate::json::{Object, Raw};
 use crate::protocol::question::{Ask, Asks, Place, Subject, one};
@@ -25,7 +25,7 @@ pub(super) enum AcpRequest {
         once: Option<String>,
         reject: Option<String>,
     },
-    Form(Form),
+    ElicitationForm(ElicitationForm),
 }
 
 /// A permission request that is not asked yet.
@@ -245,8 +245,9 @@ pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
     if !is_form(params) {
         return None;
     }
-    let (form, asks) = Form::read(&params.object("requestedSchema")?, &params.string("message").unwrap_or_default())?;
-    Some((AcpRequest::Form(form), asks))
+    let (form, asks) =
+        ElicitationForm::read(&params.object("requestedSchema")?, &params.string("message").unwrap_or_default())?;
+    Some((AcpRequest::ElicitationForm(form), asks))
 }
 
 /// The reason for a denial.
@@ -263,14 +264,14 @@ impl AcpRequest {
     pub(super) fn call(&self) -> Option<&str> {
         match self {
             AcpRequest::Permission { call, .. } => Some(call),
-            AcpRequest::Form(_) => None,
+            AcpRequest::ElicitationForm(_) => None,
         }
     }
 
     /// Whether the replies deny the call, and how.
     pub(super) fn denial(&self, replies: &[Reply]) -> Option<Denial> {
         match (self, replies.first()) {
-            (AcpRequest::Form(_), _) => None,
+            (AcpRequest::ElicitationForm(_), _) => None,
             (_, Some(Reply::Allowed)) => None,
             (_, Some(Reply::Denied(message) | Reply::Declined(message))) => Some(Denial::ByUser(message.clone())),
             (_, Some(Reply::NoUser)) => Some(Denial::NoUser),
@@ -282,7 +283,7 @@ impl AcpRequest {
     pub(super) fn cancelled(&self) -> Value {
         match self {
             AcpRequest::Permission { .. } => cancelled(),
-            AcpRequest::Form(_) => json!({"action": "cancel"}),
+            AcpRequest::ElicitationForm(_) => json!({"action": "cancel"}),
         }
     }
 
@@ -295,7 +296,7 @@ impl AcpRequest {
     pub(super) fn respond(&self, replies: &[Reply]) -> Value {
         let (once, reject) = match self {
             AcpRequest::Permission { once, reject, .. } => (once, reject),
-            AcpRequest::Form(form) => {
+            AcpRequest::ElicitationForm(form) => {
                 return match form.content(replies) {
                     Some(content) => json!({"action": "accept", "content": content}),
                     None => json!({"action": "decline"}),

@@ -22,7 +22,7 @@ pub(super) fn schema() -> Value {
             "max_length": count("text, secret, file_path: the maximum number of characters."),
             "pattern": {
                 "type": "string",
-                "description": "text, secret, file_path: a regular expression that must match a part of the answer. One with look-around is not checked.",
+                "description": "text, secret, file_path: a regular expression that must match a part of the answer. Look-around is not supported.",
             },
             "min": number("text, secret: the answer must be a number of at least this value."),
             "max": number("text, secret: the answer must be a number of at most this value."),

@@ -4,7 +4,7 @@
 use super::items::{Items, Spot, whole_command};
 use crate::agent::ask_user::{self, choices};
 use crate::agent::detail::{join, rest};
-use crate::agent::form::Form;
+use crate::agent::form::ElicitationForm;
 use crate::agent::{Reply, title};
 use crate::json::to_line;
 use crate::json::{Object, Raw};
@@ -21,7 +21,7 @@ pub(super) enum CodexRequest {
     Approval,
     /// Codex's own question tool, with the ids of the questions.
     Questions(Vec<String>),
-    Form(Form),
+    ElicitationForm(ElicitationForm),
     /// One yes-or-no question for the whole elicitation.
     Consent,
     /// Approval of a call to an MCP server's tool, with the server's name.
@@ -161,8 +161,10 @@ fn elicitation(params: &Object<'_>) -> (CodexRequest, Asks) {
         let scope = Scope::of(Category::Mcp, name.as_deref(), None);
         return (CodexRequest::McpCall(server), one(Ask::permission(subject, message, scope)));
     }
-    if let Some((form, asks)) = params.object("requestedSchema").and_then(|schema| Form::read(&schema, &message)) {
-        return (CodexRequest::Form(form), asks);
+    if let Some((form, asks)) =
+        params.object("requestedSchema").and_then(|schema| ElicitationForm::read(&schema, &message))
+    {
+        return (CodexRequest::ElicitationForm(form), asks);
     }
     let text = match params.string("url") {
         Some(url) => format!("{message}\n{url}"),
@@ -184,7 +186,7 @@ impl CodexRequest {
                     ids.iter().zip(replies).map(|(id, reply)| (id.clone(), json!({"answers": [reply.spoken()]})));
                 json!({"answers": told.collect::<Map<_, _>>()})
             }
-            CodexRequest::Form(form) => match form.content(replies) {
+            CodexRequest::ElicitationForm(form) => match form.content(replies) {
                 Some(content) => consent(true, Value::Object(content)),
                 None => consent(false, Value::Null),
             },

@@ -4,6 +4,7 @@ use super::RunLoop;
 use crate::io::output::write_now;
 use crate::io::signals::{Signal, die_of};
 use crate::io::tty::LineModes;
+use signal_hook::consts::SIGINT;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ impl RunLoop<'_, '_> {
             heard.asked_to_end.store(false, Ordering::Relaxed);
         }
         match signal {
+            Signal::Stop(SIGINT) => self.conductor.interrupted(SIGINT),
             Signal::Stop(number) => self.conductor.signalled(number),
             Signal::Suspend => {
                 let leave = self.conductor.leave();

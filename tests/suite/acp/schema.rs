@@ -23,6 +23,7 @@ pub(super) fn check(definition: &str, value: &Value) {
 type Known = Result<BTreeSet<String>, String>;
 
 /// Checks a value, which may only have known keys.
+#[track_caller]
 fn whole(schema: &Value, value: &Value) -> Result<(), String> {
     let known = fits(schema, value)?;
     let keys = value.as_object().into_iter().flat_map(|object| object.keys());
@@ -32,12 +33,14 @@ fn whole(schema: &Value, value: &Value) -> Result<(), String> {
 }
 
 /// Whether any object fits.
+#[track_caller]
 fn is_open(schema: &Value) -> bool {
     let object = schema.as_object().expect("a schema");
     object.get("additionalProperties").is_some()
         || !["properties", "$ref", "anyOf", "oneOf", "allOf"].iter().any(|key| object.contains_key(*key))
 }
 
+#[track_caller]
 fn fits(schema: &Value, value: &Value) -> Known {
     let mut known = BTreeSet::new();
     let rules = schema.as_object().ok_or("a schema must be an object")?;
@@ -113,6 +116,7 @@ fn fits(schema: &Value, value: &Value) -> Known {
     Ok(known)
 }
 
+#[track_caller]
 fn is_a(name: &str, value: &Value) -> bool {
     match name {
         "null" => value.is_null(),

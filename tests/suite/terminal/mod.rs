@@ -1,6 +1,7 @@
 //! Tests with a terminal instead of pipes: JSON Lines over it, and a person at it.
 
 mod asking;
+mod chat;
 mod codex;
 mod editing;
 mod edits;

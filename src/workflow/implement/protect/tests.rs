@@ -1,3 +1,5 @@
+//! Tests of the protected paths: their contents, links and limits.
+
 use super::{FILES, ProtectedState, Unread, covers};
 use crate::process::query::Until;
 use std::fs::{self, File, FileTimes, OpenOptions, Permissions};

@@ -1,0 +1,377 @@
+//! The line at which a person types the prompts of a conversation. It shows while the agent waits for a prompt, and
+//! while something is typed. Typed prompts become the messages of an orchestrator.
+
+use super::editor::{AnswerEnd, Editor, Face, KeyEffect, echo_of};
+use super::prompt;
+use super::screen::{Ink, Look, PromptLine};
+use super::width;
+use crate::clean::{one_line, whole};
+use crate::protocol::ids::{InboundId, PromptId};
+use crate::protocol::inbound::{CancelScope, Inbound, Message};
+use crate::protocol::outbound::{About, Progress};
+use crate::protocol::prompt::{FurtherPrompt, Spoken};
+use crate::protocol::request::{Options, Payload};
+use crate::protocol::words::{PromptState, Status};
+use std::collections::HashMap;
+use std::mem;
+use std::time::{Duration, Instant};
+
+/// The beginning of the line, and of each further row.
+const MARK: &str = "> ";
+const INDENT: &str = "  ";
+/// The maximum rows of the line that show.
+const ROWS: usize = 8;
+/// The maximum columns of a prompt in a line about it.
+const MENTION: usize = 60;
+/// Two presses of Ctrl-C within this time end the run.
+const TWICE: Duration = Duration::from_secs(1);
+const HELP: &str = "Type a prompt. Alt-Enter: new line, Ctrl-C: cancel the turn, Ctrl-D: end.\n";
+
+/// The typed prompts of a conversation.
+#[derive(Debug)]
+pub(super) struct Chat {
+    look: Look,
+    stage: Stage,
+    editor: Editor,
+    /// Whether no further prompt comes.
+    closing: bool,
+    /// The prompts that the run has not reported yet, by message id.
+    sent: HashMap<String, SentPrompt>,
+    /// The prompts that wait for their turn.
+    waiting: HashMap<PromptId, String>,
+    /// The number of prompts so far.
+    count: u64,
+    interrupted: Option<Instant>,
+    /// The first line of the prompt that began the run, if it was typed here.
+    first_line: Option<String>,
+}
+
+/// The state of the conversation.
+#[derive(Debug)]
+enum Stage {
+    /// The first prompt begins the run, with these fields.
+    Opening(Box<Options>),
+    /// The first prompt is known, and the run has not begun.
+    Starting,
+    /// A turn runs.
+    Working,
+    /// The agent waits for a prompt.
+    Idle,
+    /// A prompt was sent, and its turn has not begun.
+    Sent,
+    /// The run is over.
+    Over,
+}
+
+#[derive(Debug)]
+struct SentPrompt {
+    text: String,
+    /// Whether the screen shows the whole prompt already.
+    shown: bool,
+}
+
+/// The effect of typed keys.
+#[derive(Debug, Default)]
+pub(super) struct LineEffect {
+    /// The bytes that show the keys, where the line cannot be drawn again.
+    pub(super) echo: String,
+    /// Lines to show.
+    pub(super) lines: String,
+    /// The message that the keys ended.
+    pub(super) meant: Option<Inbound>,
+}
+
+impl Chat {
+    /// `opening`: the fields of run.start if the first prompt is typed here.
+    pub(super) fn new(look: Look, opening: Option<Options>) -> Chat {
+        Chat {
+            look,
+            stage: opening.map_or(Stage::Starting, |options| Stage::Opening(Box::new(options))),
+            editor: if look.escapes { Editor::with_history() } else { Editor::default() },
+            closing: false,
+            sent: HashMap::new(),
+            waiting: HashMap::new(),
+            count: 0,
+            interrupted: None,
+            first_line: None,
+        }
+    }
+
+    /// The first line of the prompt that began the run, if it was typed here.
+    pub(super) fn take_first_line(&mut self) -> Option<String> {
+        self.first_line.take()
+    }
+
+    /// The lines before the first prompt line.
+    pub(super) fn help(&self) -> String {
+        match self.stage {
+            Stage::Opening(_) => self.dim(HELP),
+            Stage::Starting | Stage::Working | Stage::Idle | Stage::Sent | Stage::Over => String::new(),
+        }
+    }
+
+    /// Whether the line shows, unless a question is open.
+    pub(super) fn is_open(&self) -> bool {
+        !self.closing
+            && match self.stage {
+                Stage::Opening(_) | Stage::Idle => true,
+                Stage::Starting | Stage::Working | Stage::Sent => !self.editor.is_empty(),
+                Stage::Over => false,
+            }
+    }
+
+    /// Whether the person ended the conversation.
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    /// Whether a turn runs.
+    fn is_working(&self) -> bool {
+        matches!(self.stage, Stage::Starting | Stage::Working | Stage::Sent)
+    }
+
+    /// Takes the run's status. Returns whether a further turn begins.
+    pub(super) fn status(&mut self, status: Status) -> bool {
+        let begins = matches!(self.stage, Stage::Idle | Stage::Sent) && status == Status::Running;
+        self.stage = match (mem::replace(&mut self.stage, Stage::Over), status) {
+            (Stage::Over, _) => Stage::Over,
+            (_, Status::WaitingForPrompt) => Stage::Idle,
+            (Stage::Idle, Status::Cancelling) => Stage::Idle,
+            (Stage::Opening(_) | Stage::Starting | Stage::Working | Stage::Idle | Stage::Sent, _) => Stage::Working,
+        };
+        begins
+    }
+
+    /// Takes the end of the run. Returns the line about a prompt that is not finished.
+    pub(super) fn end(&mut self) -> String {
+        self.stage = Stage::Over;
+        let (before, behind) = self.editor.around();
+        let text = before + &behind;
+        self.editor.clear();
+        if text.trim().is_empty() { String::new() } else { self.dim(&format!("  not sent: {}\n", mention(&text))) }
+    }
+
+    /// Forgets an unfinished key or paste.
+    pub(super) fn settle(&mut self) {
+        self.editor.settle();
+    }
+
+    /// Takes typed keys.
+    pub(super) fn typed(&mut self, keys: &[u8], width: usize) -> LineEffect {
+        if self.closing || matches!(self.stage, Stage::Over) {
+            return LineEffect::default();
+        }
+        let was_open = self.is_open();
+        let KeyEffect { echo, end, .. } = self.editor.take(keys, Face { visible: true, indent: 2, width });
+        let echo = if self.look.escapes || !was_open { String::new() } else { echo };
+        let Some(end) = end else { return LineEffect { echo, ..LineEffect::default() } };
+        let (lines, meant) = match end {
+            AnswerEnd::Text(text) => self.entered(&text),
+            AnswerEnd::Declined => self.closed(),
+            AnswerEnd::TooLong => {
+                (prompt::refusal("The text is longer than 16 MiB, and was not used.", &self.look), None)
+            }
+        };
+        LineEffect { echo, lines, meant }
+    }
+
+    /// Takes a finished text.
+    fn entered(&mut self, text: &str) -> (String, Option<Inbound>) {
+        let (now, text) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest.trim_start()));
+        if text.trim().is_empty() {
+            return (String::new(), None);
+        }
+        // A line that the terminal cannot draw again stays as it was typed.
+        let shown = matches!(self.stage, Stage::Opening(_) | Stage::Idle);
+        let lines = if shown && self.look.escapes { quoted(text) } else { String::new() };
+        if let Stage::Opening(options) = &mut self.stage {
+            let options = Options { prompt: Some(text.to_owned()), ..mem::take(&mut **options) };
+            self.stage = Stage::Starting;
+            self.first_line = text.lines().find(|line| !line.trim().is_empty()).map(str::to_owned);
+            let start = Message::Start(Box::new(Payload { options, ..Payload::default() }));
+            return (lines, Some(Inbound::bare(start)));
+        }
+        self.count += 1;
+        let id = format!("prompt_{}", self.count);
+        let message = Message::Spoken(Spoken::Prompt(FurtherPrompt { text: text.into(), now, images: Vec::new() }));
+        if let Stage::Idle = self.stage {
+            self.stage = Stage::Sent;
+        }
+        self.sent.insert(id.clone(), SentPrompt { text: text.to_owned(), shown });
+        (lines, Some(Inbound { id: Some(InboundId::from(id)), ..Inbound::bare(message) }))
+    }
+
+    /// Takes the end of the prompts.
+    fn closed(&mut self) -> (String, Option<Inbound>) {
+        self.closing = true;
+        let message = match self.stage {
+            Stage::Opening(_) => Message::Cancel { reason: None, scope: CancelScope::Run },
+            Stage::Starting | Stage::Working | Stage::Idle | Stage::Sent | Stage::Over => Message::Spoken(Spoken::End),
+        };
+        let note = "The conversation ends after this turn.\n";
+        let lines = if self.is_working() { self.dim(note) } else { String::new() };
+        (lines, Some(Inbound::bare(message)))
+    }
+
+    /// Takes Ctrl-C. `None`: it ends the run.
+    pub(super) fn interrupted(&mut self, now: Instant) -> Option<LineEffect> {
+        let is_second = self.interrupted.replace(now).is_some_and(|last| now.saturating_duration_since(last) <= TWICE);
+        let note = "Ctrl-C again, or Ctrl-D, ends the conversation.\n";
+        match self.stage {
+            _ if is_second => None,
+            Stage::Opening(_) | Stage::Idle if !self.closing => {
+                self.editor.clear();
+                Some(LineEffect { lines: self.dim(note), ..LineEffect::default() })
+            }
+            Stage::Working | Stage::Sent => {
+                let message = Message::Cancel { reason: None, scope: CancelScope::Turn };
+                Some(LineEffect { meant: Some(Inbound::bare(message)), ..LineEffect::default() })
+            }
+            Stage::Opening(_) | Stage::Starting | Stage::Idle | Stage::Over => None,
+        }
+    }
+
+    /// Takes what the run reports about a prompt. Returns the lines to show.
+    pub(super) fn heard(&mut self, reply_to: Option<&str>, progress: &Progress) -> String {
+        let sent = reply_to.and_then(|id| self.sent.remove(id));
+        let About::Prompt { prompt_id, state } = progress.about else {
+            // The run refused it.
+            if sent.is_some() && matches!(self.stage, Stage::Sent) {
+                self.stage = Stage::Idle;
+            }
+            return String::new();
+        };
+        match (state, sent, self.waiting.remove(&prompt_id)) {
+            (PromptState::Queued, Some(SentPrompt { text, .. }), _) => {
+                let line = self.dim(&format!("  waiting: {}\n", mention(&text)));
+                self.waiting.insert(prompt_id, text);
+                line
+            }
+            (PromptState::Sent, Some(SentPrompt { shown: false, text }), _) | (PromptState::Sent, None, Some(text)) => {
+                quoted(&text)
+            }
+            (PromptState::Dropped, _, Some(text)) => self.dim(&format!("  not sent: {}\n", mention(&text))),
+            (PromptState::Queued | PromptState::Sent | PromptState::Dropped, _, _) => String::new(),
+        }
+    }
+
+    /// The line as drawn. `width`: the terminal's, in columns.
+    pub(super) fn drawn(&self, width: usize) -> PromptLine {
+        let (before, behind) = self.editor.around();
+        // The last column stays free: a terminal that fills it does not say where its cursor is.
+        let limit = width.saturating_sub(1).max(MARK.len() + 2);
+        let mut rows = vec![(MARK.to_owned(), MARK.len())];
+        let put = |rows: &mut Vec<(String, usize)>, c: char| {
+            let echo = if c == '\n' { String::new() } else { echo_of(c, 0) };
+            let columns = width::columns(&echo);
+            if c == '\n' || rows.last().is_some_and(|(_, used)| used + columns > limit) {
+                rows.push((INDENT.to_owned(), INDENT.len()));
+            }
+            if let Some((row, used)) = rows.last_mut() {
+                row.push_str(&echo);
+                *used += columns;
+            }
+        };
+        before.chars().for_each(|c| put(&mut rows, c));
+        let (row, column) = (rows.len() - 1, rows.last().map_or(0, |(_, used)| *used));
+        behind.chars().for_each(|c| put(&mut rows, c));
+        let first = (row + 1).saturating_sub(ROWS);
+        let last = (first + ROWS).min(rows.len()) - 1;
+        let mut drawn = rows[first..=last].iter().map(|(row, _)| row.as_str()).collect::<Vec<_>>().join("\n");
+        if !behind.is_empty() && self.look.escapes {
+            let up = if last > row { format!("\u{1b}[{}A", last - row) } else { String::new() };
+            drawn.push_str(&format!("\r{up}\u{1b}[{column}C"));
+        }
+        PromptLine { drawn, above: row - first }
+    }
+
+    fn dim(&self, lines: &str) -> String {
+        self.look.paint(Ink::Dim, lines.trim_end_matches('\n')) + "\n"
+    }
+}
+
+/// A prompt as it stands above the agent's reply.
+fn quoted(text: &str) -> String {
+    let text = whole(text);
+    text.lines().enumerate().map(|(at, line)| format!("{}{line}\n", if at == 0 { MARK } else { INDENT })).collect()
+}
+
+/// A prompt in a line about it.
+fn mention(text: &str) -> String {
+    width::cut(&one_line(text), MENTION)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Chat, Look, Options, PromptId, PromptLine, Stage};
+    use crate::protocol::inbound::{CancelScope, Inbound, Message};
+    use crate::protocol::outbound::{About, Progress};
+    use crate::protocol::prompt::Spoken;
+    use crate::protocol::words::{PromptState, Status};
+    use std::time::{Duration, Instant};
+
+    fn chat(opening: bool) -> Chat {
+        Chat::new(Look { escapes: true, live: true, ..Look::default() }, opening.then(Options::default))
+    }
+
+    fn meant(inbound: Option<Inbound>) -> String {
+        match inbound.map(|inbound| inbound.message) {
+            Some(Message::Start(start)) => format!("start {}", start.options.prompt.unwrap_or_default()),
+            Some(Message::Spoken(Spoken::Prompt(prompt))) => format!("{} {}", prompt.now, prompt.text.shown()),
+            Some(Message::Spoken(Spoken::End)) => "end".into(),
+            Some(Message::Cancel { scope: CancelScope::Turn, .. }) => "cancel the turn".into(),
+            Some(Message::Cancel { scope: CancelScope::Run, .. }) => "cancel".into(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn typed_lines_are_messages() {
+        let mut chat = chat(true);
+        assert_eq!(meant(chat.typed(b"hello\r", 80).meant), "start hello");
+        chat.status(Status::Running);
+        assert!(!chat.is_open());
+        let step = chat.typed(b"later\r", 80);
+        assert_eq!((step.lines.as_str(), meant(step.meant)), ("", "false later".to_owned()));
+        assert_eq!(meant(chat.typed(b"! faster\r", 80).meant), "true faster");
+        assert!(chat.typed(b"  \r", 80).meant.is_none());
+        let queued = Progress::new(About::Prompt { prompt_id: PromptId(1), state: PromptState::Queued }, "");
+        assert!(chat.heard(Some("prompt_1"), &queued).contains("  waiting: later"));
+        let sent = Progress::new(About::Prompt { prompt_id: PromptId(2), state: PromptState::Sent }, "");
+        assert_eq!(chat.heard(Some("prompt_2"), &sent), "> faster\n");
+        let sent = Progress::new(About::Prompt { prompt_id: PromptId(1), state: PromptState::Sent }, "");
+        assert_eq!(chat.heard(None, &sent), "> later\n");
+        chat.status(Status::WaitingForPrompt);
+        assert!(chat.is_open());
+        let step = chat.typed(b"again\r", 80);
+        assert_eq!((step.lines.as_str(), meant(step.meant)), ("> again\n", "false again".to_owned()));
+        assert_eq!(meant(chat.typed(b"\x04", 80).meant), "end");
+        assert!(!chat.is_open());
+    }
+
+    #[test]
+    fn ctrl_c_cancels_the_turn_and_twice_ends_the_run() {
+        let (mut chat, now) = (chat(false), Instant::now());
+        let later = |seconds| now + Duration::from_secs(seconds);
+        assert!(chat.interrupted(now).is_none(), "the run has not begun");
+        chat.stage = Stage::Working;
+        assert_eq!(meant(chat.interrupted(later(5)).unwrap().meant), "cancel the turn");
+        assert!(chat.interrupted(later(6)).is_none());
+        chat.status(Status::WaitingForPrompt);
+        chat.typed(b"half", 80);
+        assert!(chat.interrupted(later(10)).unwrap().meant.is_none());
+        assert!(chat.editor.is_empty());
+        assert_eq!(meant(chat.typed(b"\x04", 80).meant), "end");
+    }
+
+    #[test]
+    fn the_line_wraps_and_keeps_its_cursor() {
+        let mut chat = chat(true);
+        chat.typed(b"abcdefg", 8);
+        assert_eq!(chat.drawn(8), PromptLine { drawn: "> abcde\n  fg".into(), above: 1 });
+        chat.typed(b"\x1b[D\x1b[D\x1b[D", 8);
+        assert_eq!(chat.drawn(8), PromptLine { drawn: "> abcde\n  fg\r\u{1b}[1A\u{1b}[6C".into(), above: 0 });
+        chat.typed("\u{1b}\r".repeat(20).as_bytes(), 8);
+        assert_eq!(chat.drawn(8).above, 7);
+    }
+}

@@ -1,0 +1,36 @@
+//! The prompt line of a conversation, among all that a terminal shows.
+
+use super::TerminalFront;
+use super::chat::{Chat, LineEffect};
+use super::screen::Shown;
+use crate::engine::Understood;
+use crate::protocol::request::Options;
+use std::time::Instant;
+
+impl TerminalFront {
+    /// Shows a conversation, whose prompts are typed at the keyboard. `opening`: the fields of run.start if its prompt
+    /// is typed too.
+    pub fn converse(&mut self, opening: Option<Options>) {
+        self.asking.stay();
+        self.chat = Some(Chat::new(self.look, opening));
+        self.wake_at = Some(Instant::now());
+    }
+
+    /// The first line of the prompt that began the run, if it was typed.
+    pub fn take_first_line(&mut self) -> Option<String> {
+        self.chat.as_mut().and_then(Chat::take_first_line)
+    }
+
+    /// Whether a person types, so that only whole lines may show.
+    pub(super) fn is_typed_at(&self) -> bool {
+        self.asking.is_open() || self.chat.as_ref().is_some_and(Chat::is_open)
+    }
+
+    /// The effect of keys at the prompt line.
+    pub(super) fn stepped(&mut self, step: LineEffect, now: Instant) -> Understood {
+        let LineEffect { echo, lines, meant } = step;
+        let mut chunk = self.place(Shown::lines(lines), now);
+        chunk.before.splice(0..0, echo.into_bytes());
+        Understood { chunk, messages: meant.into_iter().collect() }
+    }
+}

@@ -1,0 +1,101 @@
+//! The end of a turn and of a run.
+
+use super::TerminalFront;
+use super::chat::Chat;
+use super::screen::{Detail, Ink, Shown};
+use super::words;
+use super::work::sum;
+use crate::clean::one_line;
+use crate::protocol::failure::Failure;
+use crate::protocol::outbound::{MessageId, Outcome, Terminal, TurnReport};
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+impl TerminalFront {
+    /// The end of a turn of a conversation.
+    pub(super) fn turn(&mut self, turn: &TurnReport, now: Instant) -> Shown {
+        let mut shown = Shown::default();
+        let over = match &turn.outcome {
+            Outcome::Completed { structured_output: Some(json), .. } if self.wants_result => {
+                shown.text = self.speech.text(MessageId::Result(turn.number), json.shown().get(), true, false);
+                "done"
+            }
+            Outcome::Completed { text, .. } => {
+                if !self.speech.said && !self.wants_result {
+                    let text = self.speech.text(MessageId::Result(turn.number), text.shown(), true, false);
+                    shown.text = self.laid_out(text, true);
+                }
+                "done"
+            }
+            Outcome::Failed(failure) => {
+                shown.lines = self.failed(failure);
+                self.told = Some(failure.clone());
+                "failed"
+            }
+            Outcome::Cancelled { .. } => "cancelled",
+        };
+        self.speech.said = false;
+        if self.look.detail > Detail::Quiet {
+            let line = format!("turn {} {over} {}", turn.number, sum(self.work.elapsed(now), &turn.usage));
+            let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));
+        }
+        shown
+    }
+
+    /// The lines about a failure.
+    fn failed(&self, failure: &Failure) -> String {
+        let text = format!("spektacular: {}: {}", failure.code.name(), one_line(&words::failure(failure)));
+        self.look.paint(Ink::Red, &text) + "\n" + &words::details(failure)
+    }
+
+    /// The end of the run.
+    pub(super) fn terminal(&mut self, end: &Terminal) -> Shown {
+        let quiet = self.look.detail == Detail::Quiet;
+        let mut shown = Shown::default();
+        for title in self.work.end().into_iter().filter(|_| self.look.live && !quiet) {
+            let _ = writeln!(shown.lines, "* {title}: cancelled");
+        }
+        self.asking.end();
+        shown.lines.extend(self.chat.iter_mut().map(Chat::end));
+        shown.lines.extend(end.workflow.iter().flat_map(|workflow| &workflow.violations).map(words::breach));
+        match &end.outcome {
+            // The line of a workflow is the last one, whatever its agent said.
+            Outcome::Completed { text, .. } if end.workflow.is_some() => {
+                shown.text = self.speech.text(MessageId::Result(0), text.shown(), true, false);
+            }
+            // Each turn has shown its own end.
+            Outcome::Completed { .. } if end.turns.is_some() => {}
+            Outcome::Failed(failure) if self.told.as_ref() == Some(failure) => {}
+            Outcome::Completed { structured_output, .. } if self.wants_result => match structured_output {
+                Some(json) => shown.text = self.speech.text(MessageId::Result(0), json.shown().get(), true, false),
+                None => shown.lines.push_str(words::HIDDEN_RESULT),
+            },
+            // An agent without streaming has its text in the result alone.
+            Outcome::Completed { text, text_cut, .. } if !self.speech.said => {
+                let text = self.speech.text(MessageId::Result(0), text.shown(), true, false);
+                shown.text = self.laid_out(text, true);
+                shown.lines.push_str(if *text_cut { words::CUT_ANSWER } else { "" });
+            }
+            Outcome::Completed { .. } => {}
+            Outcome::Failed(failure) => shown.lines.push_str(&self.failed(failure)),
+            // The person ended a conversation without a completed turn.
+            Outcome::Cancelled { .. } if self.chat.as_ref().is_some_and(Chat::is_closing) => {}
+            Outcome::Cancelled { .. } => shown.lines.push_str("spektacular: cancelled\n"),
+        }
+        shown.lines.push_str(&self.denials());
+        shown.lines.push_str(&end.workflow.as_ref().map(|workflow| self.report(workflow)).unwrap_or_default());
+        // A run without an agent has no duration worth showing.
+        if !quiet && (end.duration_ms > 0 || end.agent_exit.is_some()) {
+            let how = if matches!(end.outcome, Outcome::Completed { .. }) { "done " } else { "ended " };
+            let sum = sum(Duration::from_millis(end.duration_ms), &end.usage);
+            let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
+        }
+        if let Some(id) = end.session_id.as_ref().filter(|_| !quiet && !self.implements) {
+            let resumes = !self.forgets && end.workflow.is_none() && !words::recurs(&end.outcome);
+            let how = if resumes { ": resume with --continue" } else { "" };
+            let line = format!("session {}{how}", one_line(id));
+            let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));
+        }
+        shown
+    }
+}
