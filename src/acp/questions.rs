@@ -4,7 +4,7 @@
 
 use super::updates::{fenced, location, tool_kind};
 use crate::agent::form::own_words;
-use crate::agent::json::{Object, Raw};
+use crate::json::{Object, Raw};
 use crate::protocol::words::QuestionKind;
 use serde_json::{Map, Value, json};
 
@@ -287,7 +287,7 @@ pub(super) fn permitted(question: &str, result: Option<&Object<'_>>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::{Question, own_words};
-    use crate::agent::json::Object;
+    use crate::json::Object;
     use serde_json::json;
 
     fn question(payload: &str) -> Question {

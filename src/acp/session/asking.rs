@@ -4,7 +4,7 @@ use super::super::desk::Desk;
 use super::super::questions::{self, Question};
 use super::super::runs::Outcome;
 use super::{Session, Shown};
-use crate::agent::json::Object;
+use crate::json::Object;
 use crate::protocol::words::QuestionKind;
 use serde_json::{Value, json};
 

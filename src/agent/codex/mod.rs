@@ -21,7 +21,6 @@ use self::items::{Items, Spot};
 use self::launch::START;
 use super::hash::hash;
 use super::header_variables;
-use super::json::{Index, Object, Raw};
 use super::limit::{Keeper, Limit};
 use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
@@ -29,6 +28,7 @@ use super::text::FinalAnswer;
 use super::{
     AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, Reply, ResultWay, Turn, TurnOver, Wants, without_effect,
 };
+use crate::json::{Index, Object, Raw};
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;

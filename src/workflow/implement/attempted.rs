@@ -4,10 +4,10 @@
 //! A run that is killed leaves its record open, because nobody could list its changes. Then every change since the phase
 //! began counts as the attempts'.
 
+use crate::json::to_line;
 use crate::process::errand::Errand;
 use crate::process::git::Baseline;
 use crate::process::query::Until;
-use crate::protocol::json::to_line;
 use crate::workflow::plan::Digest;
 use crate::workflow::project::{HOME, LOCAL, Project};
 use serde_json::{Value, json};
