@@ -16,8 +16,8 @@ pub use keys::{KEYS, Key, known, of_one_run, typed};
 
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::Output;
+use crate::json::string;
 use crate::protocol::failure::{Code, Failure, NO_DIRECTORY};
-use crate::protocol::json::string;
 use crate::protocol::origins::{FieldOrigin, Origins};
 use crate::protocol::request::Options;
 use crate::protocol::unknown::UnknownNames;

@@ -35,6 +35,7 @@
 //! | `sessions` | the last sessions of each agent, for `--continue` |
 //! | `suggest` | typed names as messages show them, and did-you-mean |
 //! | `base64` | the encoding of images, and of secrets to find |
+//! | [`json`] | the reader and the writer of JSON |
 //! | [`clean`] | agent text without escape sequences |
 //!
 //! Dependencies point one way: `main → cmd → {config, workflow, json_lines, terminal → engine → {process → io, run}} →
@@ -79,6 +80,7 @@ pub mod engine;
 pub mod help;
 mod integrate;
 pub mod io;
+pub mod json;
 pub mod json_lines;
 pub mod process;
 pub mod protocol;

@@ -14,9 +14,7 @@
 //! Only the demo's recording has `{"file":{"path":"a.md","content":"…"}}`, a file that its replay creates, and
 //! `"if_allowed":true|false` on a line that is played only after such an answer. Readers ignore everything else.
 
-use crate::protocol::json::{
-    Fields, encode, map_keys_and_strings, map_strings, number, put_number, put_string, string,
-};
+use crate::json::{Fields, encode, map_keys_and_strings, map_strings, number, put_number, put_string, string};
 use crate::protocol::text::Text;
 use crate::redact::Redactor;
 use serde_json::json;

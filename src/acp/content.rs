@@ -3,7 +3,7 @@
 use super::Facts;
 use super::desk::World;
 use super::refusal::Refusal;
-use crate::agent::json::{Elements, Object, Raw};
+use crate::json::{Elements, Object, Raw};
 
 /// The maximum number of images in a prompt, as in run.start.
 const IMAGES: usize = 20;

@@ -4,9 +4,9 @@ use super::Facts;
 use super::desk::{ChildKey, Desk, DoorEffect, World};
 use super::refusal::{INVALID_REQUEST, PARSE_ERROR, Refusal};
 use super::session::Session;
-use crate::agent::json::Object;
 use crate::agent::rpc::{self, Incoming};
-use crate::protocol::json::deeper_than;
+use crate::json::Object;
+use crate::json::deeper_than;
 use std::collections::BTreeMap;
 
 /// The maximum depth of a message.

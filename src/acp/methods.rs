@@ -7,7 +7,7 @@ use super::refusal::{INVALID_REQUEST, Refusal};
 use super::session::{Place, Prompt, Session};
 use super::store::Stored;
 use super::{PARAMETERS_BYTES, PROMPTS_WAITING, PROTOCOL_VERSION, SESSIONS};
-use crate::agent::json::{Elements, Object, Raw};
+use crate::json::{Elements, Object, Raw};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 

@@ -4,7 +4,8 @@
 
 use super::updates::{fenced, location, tool_kind};
 use crate::agent::form::own_words;
-use crate::agent::json::{Object, Raw};
+use crate::json::{Object, Raw};
+use crate::protocol::words::QuestionKind;
 use serde_json::{Map, Value, json};
 
 /// The limits of a client whose forms are narrow: the number of options, and the lengths of a label and of a value.
@@ -18,15 +19,6 @@ const SKIP: &str = "/skip";
 const ANSWER: &str = "answer";
 const OTHER: &str = "other";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Confirm,
-    Select,
-    Text,
-    Secret,
-    FilePath,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Choice {
     value: String,
@@ -38,7 +30,7 @@ struct Choice {
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     pub(super) id: String,
-    pub(super) kind: Kind,
+    pub(super) kind: QuestionKind,
     pub(super) attempt: u64,
     header: String,
     text: String,
@@ -59,13 +51,7 @@ fn value(raw: Raw<'_>) -> Value {
 impl Question {
     /// Reads the payload of a run.question. `None`: the question is a permission, or not a question.
     pub(super) fn read(payload: &Object<'_>) -> Option<Question> {
-        let kind = match payload.string("kind")?.as_str() {
-            "confirm" => Kind::Confirm,
-            "select" => Kind::Select,
-            "secret" => Kind::Secret,
-            "file_path" => Kind::FilePath,
-            _ => Kind::Text,
-        };
+        let kind = QuestionKind::from_word(&payload.string("kind")?)?;
         let choice = |option: Object<'_>| {
             let value = option.string("value")?;
             Some(Choice { label: option.string("label")?, description: option.string("description"), value })
@@ -90,10 +76,10 @@ impl Question {
     pub(super) fn form(&self, session: &str, narrow: bool) -> Value {
         let fits = |choice: &Choice| choice.label.len() <= NARROW_LABEL && choice.value.len() <= NARROW_VALUE;
         let folds = narrow && !(NARROW_OPTIONS.contains(&self.options.len()) && self.options.iter().all(fits));
-        let listed = self.kind == Kind::Select && folds;
+        let listed = self.kind == QuestionKind::Select && folds;
         let mut properties = Map::new();
         properties.insert(ANSWER.into(), self.property(listed, narrow));
-        let other = self.kind == Kind::Select && !listed && self.allow_other;
+        let other = self.kind == QuestionKind::Select && !listed && self.allow_other;
         if other {
             properties.insert(
                 OTHER.into(),
@@ -125,14 +111,14 @@ impl Question {
         let options = || self.options.iter().map(option).collect::<Vec<_>>();
         let limit = |name: &str| self.validation.get(name).and_then(Value::as_u64);
         let mut property = match self.kind {
-            Kind::Confirm => json!({"type": "boolean"}),
-            Kind::Select if listed => json!({"type": "string", "description": self.how()}),
-            Kind::Select if self.multiple => json!({"type": "array", "items": {"anyOf": options()}}),
-            Kind::Select => json!({"type": "string", "oneOf": options()}),
-            Kind::Text | Kind::Secret | Kind::FilePath => json!({"type": "string"}),
+            QuestionKind::Confirm => json!({"type": "boolean"}),
+            QuestionKind::Select if listed => json!({"type": "string", "description": self.how()}),
+            QuestionKind::Select if self.multiple => json!({"type": "array", "items": {"anyOf": options()}}),
+            QuestionKind::Select => json!({"type": "string", "oneOf": options()}),
+            QuestionKind::Text | QuestionKind::Secret | QuestionKind::FilePath => json!({"type": "string"}),
         };
         property["title"] = json!(if self.header.is_empty() { "Answer" } else { &self.header });
-        if self.kind == Kind::Select && self.multiple && !listed {
+        if self.kind == QuestionKind::Select && self.multiple && !listed {
             for (ours, theirs) in [("min_selected", "minItems"), ("max_selected", "maxItems")] {
                 // Own words count as one more.
                 if let Some(count) = limit(ours).filter(|_| !self.allow_other) {
@@ -140,7 +126,7 @@ impl Question {
                 }
             }
         }
-        if self.kind == Kind::Text {
+        if self.kind == QuestionKind::Text {
             for (ours, theirs) in [("min_length", "minLength"), ("max_length", "maxLength")] {
                 if let Some(count) = limit(ours) {
                     property[theirs] = json!(if narrow { count.min(NARROW_TEXT) } else { count });
@@ -175,7 +161,7 @@ impl Question {
             }
             (None, Some(other)) if self.multiple => json!({"question_id": id, "value": [other]}),
             (_, Some(other)) => json!({"question_id": id, "value": other}),
-            (Some(Value::String(text)), None) if self.kind == Kind::Select => self.payload_of_text(&text),
+            (Some(Value::String(text)), None) if self.kind == QuestionKind::Select => self.payload_of_text(&text),
             (Some(value), None) => json!({"question_id": id, "value": value}),
             (None, None) => match &self.default {
                 Some(default) => json!({"question_id": id, "value": default}),
@@ -194,7 +180,7 @@ impl Question {
         // A label may contain a comma.
         let is_one =
             || self.options.iter().any(|choice| choice.label.eq_ignore_ascii_case(text) || choice.value == text);
-        if self.kind == Kind::Select && self.multiple && !is_one() {
+        if self.kind == QuestionKind::Select && self.multiple && !is_one() {
             let list: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
             return json!({"question_id": id, "value": list});
         }
@@ -221,13 +207,15 @@ impl Question {
     /// The sentence that says how to answer in text.
     fn how(&self) -> &'static str {
         match (self.kind, self.multiple, self.allow_other) {
-            (Kind::Confirm, ..) => "Answer yes or no.",
-            (Kind::Select, false, false) => "Answer with a number or an option.",
-            (Kind::Select, false, true) => "Answer with a number, an option, or your own words.",
-            (Kind::Select, true, false) => "Answer with numbers or options, separated by commas.",
-            (Kind::Select, true, true) => "Answer with numbers, options or your own words, separated by commas.",
-            (Kind::FilePath, ..) => "Answer with a path.",
-            (Kind::Text | Kind::Secret, ..) => "Answer in your next message.",
+            (QuestionKind::Confirm, ..) => "Answer yes or no.",
+            (QuestionKind::Select, false, false) => "Answer with a number or an option.",
+            (QuestionKind::Select, false, true) => "Answer with a number, an option, or your own words.",
+            (QuestionKind::Select, true, false) => "Answer with numbers or options, separated by commas.",
+            (QuestionKind::Select, true, true) => {
+                "Answer with numbers, options or your own words, separated by commas."
+            }
+            (QuestionKind::FilePath, ..) => "Answer with a path.",
+            (QuestionKind::Text | QuestionKind::Secret, ..) => "Answer in your next message.",
         }
     }
 
@@ -299,7 +287,7 @@ pub(super) fn permitted(question: &str, result: Option<&Object<'_>>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::{Question, own_words};
-    use crate::agent::json::Object;
+    use crate::json::Object;
     use serde_json::json;
 
     fn question(payload: &str) -> Question {

@@ -1,8 +1,8 @@
 //! Errors for the client.
 
-use crate::agent::json::Object;
 use crate::agent::rpc;
-use crate::protocol::json::to_line;
+use crate::json::Object;
+use crate::json::to_line;
 use serde_json::{Value, json};
 
 pub(super) const PARSE_ERROR: i64 = -32700;

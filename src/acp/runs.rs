@@ -1,8 +1,8 @@
 //! The messages for a run, and the end of its turns.
 
 use super::refusal::Refusal;
-use crate::agent::json::{Object, Raw};
-use crate::protocol::json::to_line;
+use crate::json::to_line;
+use crate::json::{Object, Raw};
 use serde_json::{Value, json};
 
 /// A message for a run.

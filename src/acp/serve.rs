@@ -6,17 +6,18 @@
 
 use super::desk::{ChildKey, DoorEffect};
 use super::door::Door;
-use crate::io::faults::point;
+use crate::io::faults::{self, point};
 use crate::io::lines::{Framed, LineReader};
 use crate::io::output::{Chunk, Order, StdoutWriter, Written, diagnose, stdout_is_closed, write_whole};
 use crate::io::signals::{self, Signal, SignalChannels};
 use crate::io::spawn_thread;
 use crate::process::own_run::{self, Killer, OwnRun};
-use crate::protocol::failure::EXIT_UNDELIVERED;
+use crate::protocol::failure::{Code, EXIT_UNDELIVERED};
 use crate::protocol::limits::INBOUND_LINE_BYTES;
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased, unbounded};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout};
 use std::time::{Duration, Instant};
@@ -60,6 +61,8 @@ struct Serve {
     closing: bool,
     /// Whether stdout takes nothing any more.
     lost: bool,
+    /// Whether a thread of this process panicked.
+    faulty: bool,
 }
 
 /// Serves the client of stdin and stdout until it is gone. Returns the exit code.
@@ -67,6 +70,7 @@ pub(crate) fn serve(door: Door) -> u8 {
     if stdout_is_closed() {
         return EXIT_UNDELIVERED;
     }
+    let faults = faults::listen();
     let mut signals = signals::listen().ok();
     let signals_come = signals.as_mut().is_some_and(|signals| signals.start().is_ok());
     let (line_in, lines) = bounded(1);
@@ -76,9 +80,18 @@ pub(crate) fn serve(door: Door) -> u8 {
     }
     let (tell, heard) = bounded(FRAMES_WAITING);
     let (outbox, children) = (VecDeque::new(), BTreeMap::new());
-    let mut serve = Serve { door, children, heard, tell, outbox, outbox_bytes: 0, closing: false, lost: false };
-    serve.run(lines, signals.as_ref());
-    if serve.lost { EXIT_UNDELIVERED } else { 0 }
+    let mut serve =
+        Serve { door, children, heard, tell, outbox, outbox_bytes: 0, closing: false, lost: false, faulty: false };
+    // The children end with this process: their stdin closes, and they cancel themselves.
+    let ended = catch_unwind(AssertUnwindSafe(|| serve.run(lines, faults, signals.as_ref())));
+    match ended {
+        Ok(()) if serve.lost => EXIT_UNDELIVERED,
+        Ok(()) if !serve.faulty => 0,
+        Ok(()) | Err(_) => {
+            diagnose("spektacular: internal_error: a fault of spektacular itself ended all sessions");
+            Code::InternalError.exit_code()
+        }
+    }
 }
 
 /// Passes the client's lines on. `None` is a line that is too long.
@@ -99,7 +112,12 @@ fn read_client(lines: &Sender<Option<Vec<u8>>>) {
 
 impl Serve {
     /// Handles all events. Nothing in this loop returns early: the children must end first.
-    fn run(&mut self, mut lines: Receiver<Option<Vec<u8>>>, signals: Option<&SignalChannels>) {
+    fn run(
+        &mut self,
+        mut lines: Receiver<Option<Vec<u8>>>,
+        mut faults: Receiver<()>,
+        signals: Option<&SignalChannels>,
+    ) {
         let mut out = StdoutWriter::new();
         out.watch(true);
         let signals = signals.map_or_else(never, |signals| signals.signals.clone());
@@ -118,6 +136,10 @@ impl Serve {
                     Ok(Signal::Suspend) => signals::stop_ourselves(),
                     Ok(Signal::Continued | Signal::Resized) | Err(_) => {}
                 },
+                recv(faults) -> _ => {
+                    (self.faulty, faults) = (true, never());
+                    self.close(&mut close_by);
+                }
                 recv(client) -> line => match line {
                     Ok(line) => {
                         let effects = self.door.client(line.as_deref());

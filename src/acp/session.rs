@@ -9,7 +9,7 @@ use super::runs::{self, Outcome, message};
 use super::settings::Chosen;
 use super::store::{Stored, title};
 use super::{CHILDREN, updates};
-use crate::agent::json::Object;
+use crate::json::Object;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

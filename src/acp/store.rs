@@ -1,10 +1,10 @@
 //! The sessions that a client can resume: one small file for each, in the user's state folder. It holds the id of the
 //! agent's own session, which holds the content.
 
-use crate::agent::json::Object;
 use crate::clean::one_line;
 use crate::io::files::state_folder;
-use crate::protocol::json::to_line;
+use crate::json::Object;
+use crate::json::to_line;
 use serde_json::json;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};

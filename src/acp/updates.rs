@@ -1,6 +1,6 @@
 //! Frames of a run as updates of a session.
 
-use crate::agent::json::{Object, Raw};
+use crate::json::{Object, Raw};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -140,7 +140,7 @@ pub(super) fn notice(text: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::{fenced, tool};
-    use crate::agent::json::Object;
+    use crate::json::Object;
 
     #[test]
     fn a_fence_is_longer_than_any_in_the_output() {

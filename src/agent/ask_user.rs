@@ -4,8 +4,8 @@
 mod rules;
 
 use super::Turn;
-use super::json::{Object, Raw};
 use super::reply::{DECLINED, NO_USER, Reply};
+use crate::json::{Object, Raw};
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::text::Text;
@@ -198,14 +198,14 @@ pub(crate) fn result(asks: &[Ask], replies: &[Reply]) -> String {
         Value::Object(entry)
     };
     let answers: Vec<Value> = asks.iter().zip(replies).map(entry).collect();
-    crate::protocol::json::to_line(&json!({ "answers": answers }))
+    crate::json::to_line(&json!({ "answers": answers }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{is_taken, read, result, schema};
     use crate::agent::Reply;
-    use crate::agent::json::Object;
+    use crate::json::Object;
     use crate::protocol::question::{Answer, Kind};
     use crate::protocol::request::{McpAccess, McpServer};
     use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! The detail of a permission question: the action and every other field of the tool's input, because the user approves
 //! all of them.
 
-use super::json::{Object, Raw};
-use crate::protocol::json::to_line;
+use crate::json::to_line;
+use crate::json::{Object, Raw};
 
 /// The field with the model's description of a call, which does not change the call.
 const PROSE: &str = "description";
@@ -35,7 +35,7 @@ pub(super) fn join(action: &str, mut fields: Vec<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::with_rest;
-    use crate::agent::json::Object;
+    use crate::json::Object;
     use serde_json::json;
 
     fn detail(action: &str, input: &serde_json::Value, shown: &[&str]) -> String {

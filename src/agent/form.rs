@@ -2,7 +2,7 @@
 //! become the form's content. Codex and ACP agents send the same forms.
 
 use super::Reply;
-use super::json::{Object, Raw};
+use crate::json::{Object, Raw};
 use crate::protocol::question::{Answer, Ask, Asks, Choice, Choices, Kind, Validation, check};
 use crate::protocol::text::Text;
 use crate::protocol::words::Purpose;
@@ -168,7 +168,7 @@ fn number(text: &str) -> Option<Number> {
 mod tests {
     use super::{ElicitationForm, number};
     use crate::agent::Reply;
-    use crate::agent::json::Object;
+    use crate::json::Object;
     use crate::protocol::question::Asks;
     use crate::protocol::question::{Answer, Ask, Kind, check};
     use serde_json::value::to_raw_value;

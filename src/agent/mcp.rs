@@ -2,11 +2,11 @@
 //! questions and results out; the caller moves the messages.
 
 use super::ask_user;
-use super::json::Object;
 use super::reply::{Reply, WITHDRAWN};
 use super::result;
 use super::rpc::{self, Incoming};
-use crate::protocol::json::to_line;
+use crate::json::Object;
+use crate::json::to_line;
 use crate::protocol::limits;
 use crate::protocol::question::Ask;
 use crate::protocol::schema::{Mismatch, OutputSchema};

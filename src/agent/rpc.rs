@@ -1,9 +1,9 @@
 //! JSON-RPC 2.0, one message per line. A message's fields determine its kind, because not every agent sends `jsonrpc`.
 //! Responses repeat the agent's request ids verbatim; our own ids are numbers.
 
-use super::json::{Index, Object, Raw, is_blank};
 use super::{Line, Turn, said};
-use crate::protocol::json::to_line;
+use crate::json::to_line;
+use crate::json::{Index, Object, Raw, is_blank};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -106,7 +106,7 @@ pub(crate) fn error(id: &str, code: i64, message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Incoming, read, result};
-    use crate::agent::json::Object;
+    use crate::json::Object;
     use serde_json::json;
 
     #[test]

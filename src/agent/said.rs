@@ -1,7 +1,7 @@
 //! Extracts an agent's own error messages, whole and without escape sequences. The run redacts and then cuts them.
 
-use super::json::Object;
 use crate::clean::whole;
+use crate::json::Object;
 
 /// The maximum number of nested errors to unwrap.
 const WRAPPERS: usize = 4;

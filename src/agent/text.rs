@@ -1,94 +1,9 @@
-//! Decodes an agent's long texts in chunks, so that memory never holds both a line of many megabytes and its decoded
-//! text.
+//! An agent's long texts: their fingerprints, and the final answer.
 
 use super::hash::TextHash;
-use super::json::unescape;
+use crate::json::Chunks;
 use crate::protocol::text::{Json, Text};
 use serde_json::value::RawValue;
-
-/// The number of bytes above which a JSON string literal is decoded in chunks.
-pub const LONG: usize = 256 << 10;
-/// The size of a chunk, in bytes of the literal.
-const CHUNK: usize = 64 << 10;
-
-/// The decoded chunks of a JSON string literal.
-#[derive(Clone, Debug)]
-pub struct Chunks<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Chunks<'a> {
-    /// Begins to decode. `literal`: the JSON string, with its quotes.
-    pub fn new(literal: &'a str) -> Chunks<'a> {
-        let inner = literal.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-        Chunks { rest: inner.unwrap_or_default() }
-    }
-
-    /// The part of the literal that is not decoded yet.
-    pub fn remaining(&self) -> &'a str {
-        self.rest
-    }
-
-    /// Resumes from [`Chunks::remaining`].
-    pub fn resume(remaining: &'a str) -> Chunks<'a> {
-        Chunks { rest: remaining }
-    }
-
-    /// Appends everything that is left to `beginning`.
-    pub fn after(mut self, beginning: String) -> String {
-        let mut text = if beginning.is_empty() { self.next().unwrap_or_default() } else { beginning };
-        self.for_each(|chunk| text.push_str(&chunk));
-        text
-    }
-
-    /// The number of bytes of the literal that are left.
-    pub fn left(&self) -> usize {
-        self.rest.len()
-    }
-}
-
-impl Iterator for Chunks<'_> {
-    type Item = String;
-
-    fn next(&mut self) -> Option<String> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let (chunk, rest) = self.rest.split_at(cut(self.rest));
-        self.rest = rest;
-        Some(unescape(chunk).into_owned())
-    }
-}
-
-/// The length of the longest escape: a surrogate pair.
-const ESCAPE: usize = r"\ud83d\ude00".len();
-
-/// The end of the first chunk. Never inside a character, an escape or a surrogate pair.
-fn cut(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    if bytes.len() <= CHUNK {
-        return bytes.len();
-    }
-    // A position near the end nearly always has no escape around it.
-    let is_outside = |at: &usize| !bytes[at - ESCAPE..*at].contains(&b'\\');
-    if let Some(at) = (CHUNK / 2..CHUNK).rev().find(is_outside) {
-        return text.ceil_char_boundary(at);
-    }
-    let mut at = 0;
-    while at < bytes.len() && at < CHUNK {
-        at += match (bytes[at], bytes.get(at + 1)) {
-            (b'\\', Some(b'u')) => {
-                let high = bytes
-                    .get(at + 2..at + 4)
-                    .is_some_and(|h| matches!(h, [b'd' | b'D', b'8' | b'9' | b'a'..=b'b' | b'A'..=b'B']));
-                if high && bytes.get(at + 6..at + 8) == Some(b"\\u") { 12 } else { 6 }
-            }
-            (b'\\', _) => 2,
-            _ => 1,
-        };
-    }
-    text.ceil_char_boundary(at.min(bytes.len()))
-}
 
 /// A fingerprint, by which texts are compared without being kept.
 #[derive(Clone, Debug, Default)]
@@ -186,31 +101,7 @@ impl From<String> for FinalAnswer {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHUNK, Chunks, Fingerprint};
-
-    #[test]
-    fn chunks_join_to_the_whole_wherever_they_are_cut() {
-        for shift in 0..14 {
-            let text = "x".repeat(CHUNK - 7 + shift) + "é\u{1f600}\n\"\\ end " + &"ü".repeat(CHUNK);
-            let literal =
-                serde_json::to_string(&text).unwrap().replace('\u{1f600}', "\\ud83d\\ude00").replace('é', "\\u00e9");
-            let chunks: Vec<String> = Chunks::new(&literal).collect();
-            assert!(chunks.len() > 1);
-            assert_eq!(chunks.concat(), text);
-        }
-    }
-
-    #[test]
-    fn a_text_full_of_escapes_is_cut_between_them() {
-        for literal in
-            [r"\n".repeat(CHUNK), r"\ud83d\ude00".repeat(CHUNK / 4), "x".to_owned() + &r"\u00e9".repeat(CHUNK)]
-        {
-            let literal = format!("\"{literal}\"");
-            let chunks: Vec<String> = Chunks::new(&literal).collect();
-            assert!(chunks.len() > 1);
-            assert_eq!(chunks.concat(), serde_json::from_str::<String>(&literal).unwrap());
-        }
-    }
+    use super::Fingerprint;
 
     #[test]
     fn a_fingerprint_does_not_depend_on_the_pieces() {

@@ -2,8 +2,8 @@
 
 use super::row::{Flag, FlagForm, GivenFlag, HasFields, Row, store};
 use super::{Wrong, one_of, text, variable};
+use crate::json::string;
 use crate::protocol::fields::Field;
-use crate::protocol::json::string;
 use crate::protocol::request::{Options, Seconds};
 use crate::protocol::typed;
 use crate::protocol::words::WorkflowKind;

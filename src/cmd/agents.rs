@@ -8,8 +8,8 @@ use crate::clean::one_line;
 use crate::cli::{AgentsAction, AgentsArgs, Output};
 use crate::engine::redactor_here;
 use crate::io::output::print;
+use crate::json::to_line;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
-use crate::protocol::json::to_line;
 use crate::protocol::request::Options;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! The demo agent in a workflow. It speaks like a real agent, but has no model and always writes the same files.
 
 use crate::io::output::print;
-use crate::protocol::json::{Fields, string, to_line};
+use crate::json::{Fields, string, to_line};
 use crate::workflow::spec;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -4,8 +4,8 @@ use crate::clean::shell_word;
 use crate::cli::Output;
 use crate::engine::dry_run::Plan;
 use crate::io::output::print;
+use crate::json::to_line;
 use crate::protocol::failure::EXIT_UNDELIVERED;
-use crate::protocol::json::to_line;
 use serde_json::{Value, json};
 
 /// Prints the plan; returns the exit code.

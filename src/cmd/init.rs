@@ -3,8 +3,8 @@
 use super::complain;
 use crate::cli::{Output, OutputArgs};
 use crate::io::output::deliver;
+use crate::json::to_line;
 use crate::protocol::failure::{Code, Failure, NO_DIRECTORY};
-use crate::protocol::json::to_line;
 use crate::workflow::init::init;
 use crate::workflow::project::{Project, shown};
 use serde_json::json;

@@ -8,7 +8,7 @@ use crate::cli::Replay;
 use crate::io::files::read_text;
 use crate::io::output::{diagnose, print};
 use crate::io::signals::end_by;
-use crate::protocol::json::{Fields, string, to_line};
+use crate::json::{Fields, string, to_line};
 use crate::recording::{Moment, Recording};
 use serde_json::json;
 use std::collections::VecDeque;

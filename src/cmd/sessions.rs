@@ -3,8 +3,8 @@
 use super::{complain, configured};
 use crate::cli::{Output, SessionsArgs};
 use crate::io::output::print;
+use crate::json::to_line;
 use crate::protocol::failure::{EXIT_UNDELIVERED, Failure};
-use crate::protocol::json::to_line;
 use crate::sessions::{Stored, newest};
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -2,7 +2,7 @@
 
 use crate::agent::registry::{Agent, Agents, Dialect};
 use crate::agent::{Base, Program};
-use crate::protocol::json::string;
+use crate::json::string;
 use crate::protocol::read::{Read, any_string, arguments, environment, layer, non_empty, strings};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Edits of one value in the text of a JSON object. Everything else stays as written: unknown keys, order, blanks.
 
-use crate::protocol::json::{Fields, to_line};
+use crate::json::{Fields, to_line};
 use serde_json::value::RawValue;
 use std::ops::Range;
 

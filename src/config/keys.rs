@@ -3,9 +3,9 @@
 use super::agents::Entry;
 use crate::agent::registry::DEFAULT;
 use crate::cli::Output;
+use crate::json::{Fields, string};
 use crate::protocol::fields::{Care, FIELDS, Fallback, Field, Options};
 use crate::protocol::form::Form;
-use crate::protocol::json::{Fields, string};
 use crate::protocol::read::{boolean, path};
 use crate::protocol::typed;
 use crate::protocol::words::Policy;

@@ -3,8 +3,8 @@
 
 use super::edit;
 use super::files;
+use crate::json::{Fields, string, to_line};
 use crate::protocol::failure::Failure;
-use crate::protocol::json::{Fields, string, to_line};
 use serde_json::value::RawValue;
 use std::path::Path;
 

@@ -3,8 +3,8 @@
 
 use super::peer::InAdvance;
 use crate::clean::one_line;
+use crate::json::Fields;
 use crate::protocol::inbound::{Inbound, Message};
-use crate::protocol::json::Fields;
 use crate::protocol::outbound::Question;
 use crate::protocol::question::{Ask, Given, Input, Kind, check};
 use crate::protocol::words::{Purpose, QuestionKind};

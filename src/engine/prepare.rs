@@ -148,7 +148,7 @@ pub(crate) fn redactor(machine: &impl Machine, screen: bool) -> Redactor {
 /// Reads the value of an answer. `cwd`: the run's directory, if the question asks for a path.
 pub(crate) fn answer(given: Given, cwd: Option<&Path>, machine: &impl Machine) -> Answered {
     let look = |value: &RawValue| {
-        let path = cwd?.join(crate::protocol::json::string(value)?);
+        let path = cwd?.join(crate::json::string(value)?);
         Some(machine.look(&path))
     };
     let text = match given {

@@ -1,7 +1,7 @@
 //! The configuration of clients of the Agent Client Protocol. `src/acp/reference.md` describes how they work with us.
 
 use super::{Here, Integration};
-use crate::protocol::json::to_line;
+use crate::json::to_line;
 use serde_json::json;
 
 pub(super) const ZED: Integration =

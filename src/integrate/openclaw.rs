@@ -1,7 +1,7 @@
 //! The integration with OpenClaw: a plugin with a tool and a backend. `openclaw.md` describes it for users.
 
 use super::{Here, Integration};
-use crate::protocol::json::to_line;
+use crate::json::to_line;
 use serde_json::json;
 
 pub(super) const OPENCLAW: Integration = Integration {

@@ -1,11 +1,11 @@
 //! Writes a redacted body as a frame: one line, with its id and time, within the frame limit.
 
 use super::ids::RunId;
-use super::json::{put_number, put_string, unsafe_on_a_line};
 use super::limits;
 use super::outbound::{Body, Outcome};
 use super::parts::Rank;
 use super::redacted::Redacted;
+use crate::json::{put_number, put_string, unsafe_on_a_line};
 use std::fmt::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use time::macros::format_description;

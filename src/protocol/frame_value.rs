@@ -2,9 +2,9 @@
 
 use super::form::{Form, HasForm, Member, ObjectForm, described};
 use super::ids::{CallId, MessageId, PromptId, QuestionId, SessionId};
-use super::json::{encode, put_number, put_string};
 use super::parts::IsRedacted;
 use super::text::{Json, Text};
+use crate::json::{encode, put_number, put_string};
 
 /// A value in a frame.
 pub(crate) trait FrameValue: HasForm {

@@ -1,8 +1,8 @@
 //! The ids in messages and frames, a type each. Those of the agent's messages and tool calls hold numbers, so that an id
 //! takes no memory of its own.
 
-use super::json::put_number;
 use super::limits::SESSION_ID_BYTES;
+use crate::json::put_number;
 use crate::redact::Redactor;
 use serde::Serialize;
 use std::borrow::Cow;

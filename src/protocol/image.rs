@@ -72,7 +72,7 @@ pub fn with_data<E>(
 #[cfg(test)]
 mod tests {
     use super::{Image, media_type, with_data};
-    use crate::protocol::json::to_line;
+    use crate::json::to_line;
     use serde_json::json;
     use std::path::PathBuf;
 

@@ -6,12 +6,12 @@ use super::fields::START_FIELDS;
 use super::form::{Form, Member, MessageForm, ObjectForm};
 use super::ids::{InboundId, RunId};
 use super::input::{self, Input};
-use super::json::{Fields, deeper_than, string};
 use super::limits;
 use super::prompt::{self, Spoken};
 use super::request::{Options, Payload, Problem};
 use super::text::Text;
 use super::workflow::OPTIONS;
+use crate::json::{Fields, deeper_than, string};
 
 /// The kinds of inbound lines.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use super::form::{Form, Member, ObjectForm};
 use super::ids::QuestionId;
-use super::json::{Fields, string};
 use super::text::Text;
+use crate::json::{Fields, string};
 use serde_json::value::RawValue;
 
 /// The payload of a run.input, with its shape checked.

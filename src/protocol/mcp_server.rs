@@ -1,9 +1,9 @@
 //! The MCP servers for an agent to start or to reach, in the format of run.start and in that of other programs.
 
 use super::form::{Form, HasForm, Member, ObjectForm};
-use super::json::{Fields, to_line};
 use super::read::{Problem, Read, arguments, environment, is_null, list, non_empty, secrets_fit, string_map};
 use super::words::McpTransport;
+use crate::json::{Fields, to_line};
 use crate::redact::Redactor;
 use crate::suggest::shown;
 use serde::Serialize;

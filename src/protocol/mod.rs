@@ -12,7 +12,6 @@ pub mod ids;
 pub mod image;
 pub mod inbound;
 mod input;
-pub mod json;
 mod kinds;
 pub(crate) mod limited;
 pub mod limits;

@@ -2,9 +2,9 @@
 
 use super::form::{Form, Member, ObjectForm};
 use super::input::answer_keys;
-use super::json::{Fields, string};
 use super::read::images;
 use super::text::Text;
+use crate::json::{Fields, string};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 

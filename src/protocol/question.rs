@@ -3,13 +3,13 @@
 use super::declare::objects;
 use super::ids::CallId;
 pub use super::input::{Given, Input};
-use super::json::{number, string};
 use super::limited::{Limited, unique};
 use super::limits::{OPTIONS, QUESTIONS};
 use super::pattern::Pattern;
 use super::scope::Scope;
 use super::text::Text;
 use super::words::{Category, PathType, Policy, Purpose, QuestionKind};
+use crate::json::{number, string};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};

@@ -4,11 +4,11 @@
 use super::form::{Form, HasForm};
 use super::frame_value::values;
 use super::ids::SessionId;
-use super::json::{Fields, encode, number, string};
 use super::limits;
 use super::parts::Fixed;
 use super::schema::OutputSchema;
 use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
+use crate::json::{Fields, encode, number, string};
 use crate::redact::is_secret_name;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};

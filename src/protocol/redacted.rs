@@ -1,8 +1,8 @@
 //! A body whose texts are redacted. Only such a body can be shown or written.
 
-use super::json::{encoded_bytes, fitting};
 use super::outbound::{About, Body, Outcome, Text};
 use super::parts::{BodyPart, IsRedacted, Parts, Rank, Role, redact};
+use crate::json::{encoded_bytes, fitting};
 use crate::redact::Redactor;
 use std::ops::Deref;
 

@@ -1,12 +1,12 @@
 //! The payload of a run.start and its parser.
 
 pub use super::fields::{DEFAULT_START_TIMEOUT, Options, Settings};
-use super::json::Fields;
 pub use super::mcp_server::{McpAccess, McpServer};
 use super::read::is_null;
 pub use super::read::{Permissions, Problem, Seconds, is_environment_name};
 use super::unknown::UnknownNames;
 use super::workflow::WorkflowOptions;
+use crate::json::Fields;
 use crate::suggest::nearest;
 use serde_json::value::RawValue;
 

@@ -1,8 +1,8 @@
 //! Text and JSON from outside: from an agent, an orchestrator or a person. Neither type can be printed, formatted or
 //! serialised, so that only redacted frames leave the process.
 
-use super::json::{deeper_than, has_huge_number, map_strings};
 use super::limits::DEPTH;
+use crate::json::{deeper_than, has_huge_number, map_strings};
 use crate::redact::{Generation, Redactor, Stream};
 use serde_json::value::RawValue;
 use std::borrow::Cow;

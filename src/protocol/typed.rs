@@ -2,10 +2,10 @@
 //! policies as pairs, MCP servers in the format of other programs, and `@FILE`.
 
 use super::fields::Options;
-use super::json::to_line;
 use super::mcp_server::{EXPECTED, SERVERS, by_name};
 use super::read::Problem;
 use super::words::Category;
+use crate::json::to_line;
 use serde_json::value::{RawValue, to_raw_value};
 use std::path::Path;
 

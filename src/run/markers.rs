@@ -1,8 +1,8 @@
 //! Markers in the agent's text, outside code fences, also split over pieces, such as
 //! `<!--QUESTION:{"questions":[…]}-->`. Valid markers are removed from the text; invalid ones stay.
 
-use crate::agent::json::{Object, Raw};
 use crate::agent::{NO_USER_PROMPT, Reply, ask_user};
+use crate::json::{Object, Raw};
 use crate::protocol::question::{Ask, Asks};
 use crate::protocol::text::Text;
 use std::borrow::Cow;

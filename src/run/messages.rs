@@ -4,7 +4,7 @@ use super::markers::{Cutter, Finder, cut};
 use super::work::ENTRY_BYTES;
 use crate::agent::MessageKey;
 use crate::agent::text::Fingerprint;
-use crate::protocol::json::{encoded_bytes, fitting};
+use crate::json::{encoded_bytes, fitting};
 use crate::protocol::outbound::{About, CallId, MessageId, Progress, Text};
 use crate::protocol::question::Asks;
 use crate::protocol::words::Level;
@@ -400,7 +400,7 @@ mod tests {
         for budget in [6, 7, 50, 1000] {
             let pieces: Vec<&str> = split(&text, budget).collect();
             assert_eq!(pieces.concat(), text);
-            let longest = pieces.iter().map(|p| crate::protocol::json::to_line(p).len() - 2).max().unwrap();
+            let longest = pieces.iter().map(|p| crate::json::to_line(p).len() - 2).max().unwrap();
             assert!(longest <= budget, "{longest} > {budget}");
         }
     }

@@ -51,7 +51,7 @@ impl Live {
     /// Registers a secret answer with the redactor before it is used.
     fn keep_secret(&mut self, answered: Answered, reply_to: &Option<InboundId>) -> Answered {
         let (Answered::Value(raw, _) | Answered::Kept(raw, _)) = &answered else { return answered };
-        let Some(text) = crate::protocol::json::string(raw) else { return answered };
+        let Some(text) = crate::json::string(raw) else { return answered };
         if text.len() > SECRET_BYTES {
             return Answered::TooLong;
         }
@@ -106,7 +106,7 @@ fn is_secret(kind: &Kind, answered: &Answered) -> bool {
     match (kind, answered) {
         (Kind::Secret, _) => true,
         (Kind::Select { choices, .. }, Answered::Kept(raw, _)) => {
-            let text = crate::protocol::json::string(raw).unwrap_or_default();
+            let text = crate::json::string(raw).unwrap_or_default();
             !choices
                 .as_slice()
                 .iter()

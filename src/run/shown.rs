@@ -1,7 +1,7 @@
 //! Questions as frames show them: redacted, with options that can still be distinguished.
 
 use super::work::places;
-use crate::protocol::json::encoded_bytes;
+use crate::json::encoded_bytes;
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::text::Text;
 use crate::protocol::words::{Category, Purpose};

@@ -8,7 +8,9 @@ use std::process::{Command, Stdio};
 use crate::agents::Agent;
 use crate::lab::Lab;
 
-rows!(the_sdk_opens_two_sessions acpx_allows_a_command);
+rows!(the_sdk_opens_two_sessions acpx_allows_a_command the_runtime_of_acpx_has_turns);
+// The printed configuration names Claude Code.
+rows!(of acpx_takes_the_printed_configuration: claude Claude);
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_spektacular");
 
@@ -81,5 +83,46 @@ fn acpx_allows_a_command(agent: Agent) {
     assert!(out.contains("[done] end_turn"), "{out}");
     assert!(lab.case.work().join("asked.txt").exists());
     call(&["sessions", "close"]);
+    assert_eq!(lab.case.survivors(), [""; 0]);
+}
+
+/// acpx answers no form, so the question is text, and the next prompt is the answer.
+fn acpx_takes_the_printed_configuration(agent: Agent) {
+    let lab = Lab::new(agent, "acp_text");
+    let acpx = installed().join("acpx/dist/cli.js");
+    let printed = lab.case.command(PROGRAM).args(["integrate", "acpx"]).output().expect("runs");
+    let printed = String::from_utf8(printed.stdout).expect("text");
+    let json = &printed[printed.find('{').expect("an object")..=printed.rfind('}').expect("an object")];
+    let folder = lab.case.path("home/.acpx");
+    fs::create_dir_all(&folder).expect("folder");
+    fs::write(folder.join("config.json"), json).expect("config.json");
+    let call = |args: &[&str]| node(&lab, &acpx, &[&["--ttl", "5", "spektacular"], args].concat());
+    call(&["sessions", "new"]);
+    let out = call(&["prompt", "Store the data."]);
+    assert!(out.contains("Where shall the data live?") && out.contains("2. SQLite"), "{out}");
+    let out = call(&["prompt", "2"]);
+    assert!(out.contains("So be it.") && out.contains("[done] end_turn"), "{out}");
+    let result = &lab.stub.tool_results()[0];
+    assert!(result.contains("SQLite") && !result.contains("Postgres"), "{result}");
+    call(&["sessions", "close"]);
+    assert_eq!(lab.case.survivors(), [""; 0]);
+}
+
+/// The policy of the runtime denies a command, and a callback allows another one.
+fn the_runtime_of_acpx_has_turns(agent: Agent) {
+    let lab = Lab::new(agent, "acp_runtime");
+    let out = node(&lab, &here().join("runtime.mjs"), &[]);
+    let found: Value = serde_json::from_str(out.trim()).unwrap();
+    let form = &found["forms"][0];
+    assert!(form["message"].as_str().is_some_and(|text| text.contains("Where shall the data live?")), "{found}");
+    assert_eq!(found["forms"].as_array().map(Vec::len), Some(1), "{found}");
+    let result = &lab.stub.tool_results()[0];
+    assert!(result.contains("SQLite") && !result.contains("Postgres"), "{result}");
+    assert_eq!(found["first"]["status"], "completed", "{found}");
+    assert!(found["first"]["said"].as_str().is_some_and(|text| text.contains("So be it.")), "{found}");
+    assert!(!lab.case.work().join("asked.txt").exists(), "the policy denies it");
+    assert_eq!(found["asked"].as_array().map(Vec::len), Some(1), "{found}");
+    assert_eq!(found["cancelled"]["status"], "cancelled", "{found}");
+    assert_eq!(found["again"]["said"], "Here I am again.", "{found}");
     assert_eq!(lab.case.survivors(), [""; 0]);
 }

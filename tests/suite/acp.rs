@@ -2,7 +2,7 @@
 //! sessions, and the ends of either side. The client checks every message against the published schema.
 
 mod client;
-mod hostile;
+pub(crate) mod hostile;
 mod questions;
 mod reference;
 mod schema;

@@ -297,6 +297,11 @@ impl Trial<'_> {
             player.world.spawn();
         }
         player.hush();
+        let statuses = player.world.frames.iter().rev().filter_map(|frame| frame.value["payload"]["status"].as_str());
+        if statuses.take(1).any(|status| status == "waiting_for_prompt") {
+            // Nothing else ends a conversation in which everybody is silent.
+            player.world.step(Event::InputEnded);
+        }
         player.agent_is_silent(obeys);
     }
 

@@ -1,6 +1,7 @@
 //! Tests of a panic in our own code at any point: the run ends with `internal_error` and one terminal frame, and no
 //! process of the agent is left.
 
+use crate::acp::hostile::PANICS;
 use crate::support::agent::{Script, quote};
 use crate::support::machine::not_checked;
 use crate::support::{Case, Outcome, Session, in_time, io, read, start_line};
@@ -240,6 +241,6 @@ fn every_thread_and_every_point_has_a_row() {
             named.extend(names.map(str::to_owned));
         }
     }
-    let rows = POINTS.iter().map(|(point, _)| *point).chain(WRITER.iter().copied());
+    let rows = POINTS.iter().map(|(point, _)| *point).chain(WRITER.iter().copied()).chain(PANICS);
     assert_eq!(named, rows.map(str::to_owned).collect());
 }

@@ -13,12 +13,12 @@ use spektacular::agent::Turn;
 use spektacular::agent::limit::Limit;
 use spektacular::agent::registry::Agents;
 use spektacular::cmd;
+use spektacular::json::{Fields, string};
 use spektacular::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use spektacular::protocol::fields::FIELDS;
 use spektacular::protocol::frame::Stamper;
 use spektacular::protocol::ids::{RunId, SessionId};
 use spektacular::protocol::inbound::{self, CancelScope, Message};
-use spektacular::protocol::json::{Fields, string};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::{
     About, AgentExit, AgentName, Artifact, ArtifactRef, Body, CallId, Capabilities, FileEdit, Json, Left, MessageId,

@@ -142,26 +142,30 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("base64", &[]),
     ("redact", &["base64", "clean"]),
     ("clean", &[]),
+    ("json", &[]),
     ("suggest", &["redact"]),
-    ("protocol", &["base64", "redact", "suggest"]),
-    ("agent", &["clean", "protocol", "suggest"]),
-    ("recording", &["protocol", "redact"]),
-    ("run", &["agent", "protocol", "redact"]),
+    ("protocol", &["base64", "json", "redact", "suggest"]),
+    ("agent", &["clean", "json", "protocol", "suggest"]),
+    ("recording", &["json", "protocol", "redact"]),
+    ("run", &["agent", "json", "protocol", "redact"]),
     ("io", &["clean", "protocol"]),
     ("process", &["agent", "io", "protocol", "suggest"]),
-    ("acp", &["agent", "base64", "clean", "io", "process", "protocol"]),
-    ("engine", &["agent", "clean", "io", "process", "protocol", "recording", "redact", "run", "suggest"]),
+    ("acp", &["agent", "base64", "clean", "io", "json", "process", "protocol"]),
+    ("engine", &["agent", "clean", "io", "json", "process", "protocol", "recording", "redact", "run", "suggest"]),
     ("json_lines", &["engine", "io", "protocol"]),
     ("sessions", &["agent", "clean", "io", "protocol"]),
     (
         "workflow",
-        &["agent", "clean", "config", "engine", "io", "process", "protocol", "redact", "run", "sessions", "suggest"],
+        &[
+            "agent", "clean", "config", "engine", "io", "json", "process", "protocol", "redact", "run", "sessions",
+            "suggest",
+        ],
     ),
     ("terminal", &["clean", "engine", "io", "protocol", "suggest"]),
     ("help", &["cli"]),
-    ("integrate", &["agent", "protocol"]),
-    ("cli", &["agent", "protocol", "suggest"]),
-    ("config", &["agent", "cli", "io", "protocol", "redact", "suggest"]),
+    ("integrate", &["agent", "json"]),
+    ("cli", &["agent", "json", "protocol", "suggest"]),
+    ("config", &["agent", "cli", "io", "json", "protocol", "redact", "suggest"]),
     (
         "cmd",
         &[
@@ -174,6 +178,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "help",
             "integrate",
             "io",
+            "json",
             "json_lines",
             "process",
             "protocol",
@@ -202,8 +207,9 @@ fn the_formats_of_workflows_are_pure() {
         seen += 1;
         let code = code(&text);
         for part in code.split("crate::").skip(1) {
-            let fine =
-                ["clean::", "protocol::", "suggest::", "workflow::"].iter().any(|module| part.starts_with(module));
+            let fine = ["clean::", "json::", "protocol::", "suggest::", "workflow::"]
+                .iter()
+                .any(|module| part.starts_with(module));
             assert!(fine, "{} uses {}", path.display(), part.lines().next().unwrap());
         }
         for word in ["std::fs", "std::io", "std::env", "std::time", "project"] {

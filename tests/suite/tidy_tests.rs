@@ -122,7 +122,8 @@ fn texts_name_only_existing_tests() {
         for target in named(text, "--test ") {
             assert!(TARGETS.contains(&target.as_str()), "{}: --test {target}: no such target", path.display());
         }
-        for file in named(text, "tests/").filter(|file| file.ends_with(".rs")) {
+        // Some modules of the program have a folder of tests too.
+        for file in named(&text.replace("/tests/", "/"), "tests/").filter(|file| file.ends_with(".rs")) {
             assert!(root().join("tests").join(&file).exists(), "{}: tests/{file} is not there", path.display());
         }
     }

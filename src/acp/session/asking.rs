@@ -1,10 +1,11 @@
 //! The questions of a session, one after the other, and its permissions, all at once.
 
 use super::super::desk::Desk;
-use super::super::questions::{self, Kind, Question};
+use super::super::questions::{self, Question};
 use super::super::runs::Outcome;
 use super::{Session, Shown};
-use crate::agent::json::Object;
+use crate::json::Object;
+use crate::protocol::words::QuestionKind;
 use serde_json::{Value, json};
 
 impl Session {
@@ -30,7 +31,7 @@ impl Session {
         let Some(question) = self.questions.front().filter(|_| self.shown == Shown::Nothing && !self.cancelled) else {
             return;
         };
-        if question.kind == Kind::Secret {
+        if question.kind == QuestionKind::Secret {
             let (text, id) = (question.secret(), question.id.clone());
             self.say(&text, &id, desk);
             self.tell("run.input", &json!({"question_id": id, "declined": true}), desk);

@@ -1,7 +1,7 @@
 //! A tool call as far as it is known, and the file changes in its content.
 
-use crate::agent::json::{Object, Raw};
 use crate::agent::{edits, title};
+use crate::json::{Object, Raw};
 use crate::protocol::outbound::{Place, Text};
 use crate::protocol::words::{Action, Category};
 

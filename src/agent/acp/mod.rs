@@ -27,7 +27,6 @@ use self::rules::{RuleFormat, ToolRules};
 use self::session::{Phase, SessionSetup};
 use self::steps::Steps;
 use self::updates::Said;
-use super::json::{Index, Object};
 use super::limit::{Keeper, Limit};
 use super::native::SessionStore;
 use super::recent::{OpenMap, Recent};
@@ -38,6 +37,7 @@ use super::{
     AgentEvent, AskKey, Base, CallKey, Driver, FoundBy, Launch, LaunchFile, Line, MessageKey, Reply, ResultWay, Turn,
     TurnOver, Wants, ask_user, result,
 };
+use crate::json::{Index, Object};
 use crate::protocol::failure::Failure;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};

@@ -1,7 +1,7 @@
 //! The rules by which an agent limits its own tools: OpenCode's permissions in a variable, Gemini's policy in a file.
 
 use crate::agent::ask_user;
-use crate::protocol::json::to_line;
+use crate::json::to_line;
 use crate::protocol::request::Settings;
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};

@@ -3,12 +3,12 @@
 use super::ask::Denial;
 use super::profile::Profile;
 use super::{Acp, errors, steps};
-use crate::agent::json::Object;
 use crate::agent::limit::reachable;
 use crate::agent::reply::NO_USER;
 use crate::agent::rpc::{self, Error};
 use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, Turn, TurnOver, no_such_mode, takes_no_images};
+use crate::json::Object;
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;

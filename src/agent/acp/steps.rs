@@ -6,10 +6,10 @@
 //! lack it, or has given that up, which takes minutes without a network. Therefore only a run with a budget has the plugin.
 
 use super::Acp;
-use crate::agent::json::Object;
 use crate::agent::limit::Limit;
 use crate::agent::rpc::Error;
 use crate::agent::{AgentEvent, FoundBy, LaunchFile, Turn};
+use crate::json::Object;
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::Usage;
 use crate::protocol::request::{Seconds, Settings};

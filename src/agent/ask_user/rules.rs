@@ -3,7 +3,7 @@
 //! Contradictory rules are refused, because the model can correct its call. Rules that do not apply to the question's
 //! kind are ignored, because some models fill in every field of a schema.
 
-use crate::agent::json::Object;
+use crate::json::Object;
 use crate::protocol::question::{Ask, Kind, Validation, check};
 use crate::protocol::text::Text;
 use crate::protocol::words::PathType;
@@ -129,7 +129,7 @@ impl Given<'_> {
 #[cfg(test)]
 mod tests {
     use crate::agent::ask_user::read;
-    use crate::agent::json::Object;
+    use crate::json::Object;
     use crate::protocol::question::{Answer, Ask, PathFact, check};
     use serde_json::value::to_raw_value;
     use serde_json::{Value, json};

@@ -4,9 +4,9 @@
 
 use super::tools;
 use crate::agent::detail::with_rest;
-use crate::agent::json::Object;
 use crate::agent::reply::{DECLINED, NO_USER, Reply};
-use crate::protocol::json::to_line;
+use crate::json::Object;
+use crate::json::to_line;
 use crate::protocol::question::{Ask, Asks, Choice, Choices, Kind, Subject, one};
 use crate::protocol::scope::Scope;
 use crate::protocol::words::Purpose;

@@ -4,9 +4,9 @@
 use super::Claude;
 use super::control::{refuse_request, respond};
 use crate::agent::ask_user;
-use crate::agent::json::Object;
 use crate::agent::mcp::{self, Out};
 use crate::agent::{AgentEvent, AskKey, Reply, Turn};
+use crate::json::Object;
 use crate::protocol::request::Settings;
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use super::tools::{self, CallKind};
 use super::{Claude, errors};
-use crate::agent::json::{Object, Raw};
 use crate::agent::{AgentEvent, CallKey, Turn, plan_entry};
+use crate::json::{Object, Raw};
 use crate::protocol::outbound::{Json, ToolFacts};
 use crate::protocol::words::{Action, ToolState};
 

@@ -1,10 +1,10 @@
 //! Control requests in both directions, and the lines for Claude Code.
 
 use super::{Claude, ask};
-use crate::agent::json::Object;
 use crate::agent::{AgentEvent, AskKey, CallKey, Reply, Turn};
+use crate::json::Object;
+use crate::json::to_line;
 use crate::protocol::image::Image;
-use crate::protocol::json::to_line;
 use serde_json::{Value, json};
 
 impl Claude {

@@ -1,8 +1,8 @@
 //! Maps Claude Code's error messages to our codes. Ignores its exit code, which says nothing about the cause.
 
-use crate::agent::json::{Object, Raw};
 use crate::agent::limit::Limit;
 use crate::agent::{TurnOver, said};
+use crate::json::{Object, Raw};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::VIOLATIONS;
 use crate::protocol::outbound::{AgentExit, Text};

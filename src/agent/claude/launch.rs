@@ -1,8 +1,8 @@
 //! Claude Code's command line and environment.
 
 use crate::agent::{argument, header_variables};
+use crate::json::to_line;
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::json::to_line;
 use crate::protocol::limits::RESULT_TURNS;
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;

@@ -27,12 +27,12 @@ use self::errors::ApiError;
 use self::speech::Blocks;
 use self::steer::Steering;
 use self::tools::Calls;
-use super::json::{Index, Object, Raw, is_blank};
 use super::limit::{Keeper, Limit};
 use super::mcp;
 use super::wish::{Wish, warn_of_ignored};
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, ResultWay, Turn, TurnOver, Wants};
 use super::{ask_user, no_such_mode};
+use crate::json::{Index, Object, Raw, is_blank};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
@@ -261,10 +261,7 @@ impl Driver for Claude {
         }
         let mut index = std::mem::take(&mut self.index);
         match index.read(&mut text) {
-            Some(message) => {
-                self.speech.begin_line(message.line());
-                self.message(&message, turn);
-            }
+            Some(message) => self.message(&message, turn),
             None => turn.unparsed(),
         }
         self.index = index;

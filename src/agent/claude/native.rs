@@ -1,10 +1,10 @@
 //! Facts about Claude Code that its dialect does not cover. Measured on 2.1.330: `--version` writes no files; a session
 //! is one file, named by its id, in a folder for the working directory in which it started.
 
-use crate::agent::json::Object;
 use crate::agent::native::{
     Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, Version, flag,
 };
+use crate::json::Object;
 
 const FOLDER: Folder = Folder { variable: ("CLAUDE_CONFIG_DIR", ""), home: ".claude" };
 /// The folder of `.claude.json`: beside the configuration folder, or inside it if the variable is set.

@@ -1,9 +1,9 @@
 //! Handles the end of a turn.
 
 use super::{Claude, errors, usage};
-use crate::agent::json::{Object, Raw};
-use crate::agent::text::{Chunks, FinalAnswer};
+use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, Turn, TurnOver};
+use crate::json::{Chunks, Object, Raw};
 use crate::protocol::outbound::Usage;
 use crate::protocol::words::StopReason;
 

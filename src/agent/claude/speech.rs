@@ -1,10 +1,10 @@
 //! The texts and thoughts of the model and its sub-agents. A block arrives in pieces and then whole, or only whole. The
 //! latter needs no state.
 
-use crate::agent::json::{Object, Raw};
 use crate::agent::recent::OpenMap;
-use crate::agent::text::{Chunks, Fingerprint, LONG};
+use crate::agent::text::Fingerprint;
 use crate::agent::{AgentEvent, CallKey, MessageKey, Turn};
+use crate::json::{Chunks, LONG, Object, Raw};
 use crate::protocol::text::Text;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -19,8 +19,6 @@ pub(super) struct Blocks {
     subagents: OpenMap<Speaker, CallKey>,
     /// Blocks too long for one event.
     long: VecDeque<LongBlock>,
-    /// The address of the current line in memory.
-    line_address: usize,
 }
 
 /// The model or a sub-agent, and the block that it streams.
@@ -145,18 +143,14 @@ impl Blocks {
         };
         if chunks.left() > LONG && self.long.is_empty() {
             turn.events.push(speech(key, parent, thinking, rest, false));
-            let at = chunks.remaining().as_ptr().addr() - self.line_address;
-            let end = at + chunks.left();
+            // The closing quote is not a part of the block.
+            let end = whole.end() - 1;
+            let at = end - chunks.left();
             self.long.push_back(LongBlock { key, parent, thinking, line: String::new(), at, end });
             turn.more = true;
             return;
         }
         turn.events.push(speech(key, parent, thinking, chunks.after(rest), true));
-    }
-
-    /// Notes the address of a line that begins.
-    pub(super) fn begin_line(&mut self, line: &str) {
-        self.line_address = line.as_ptr().addr();
     }
 
     /// Takes a line that nothing borrows any more. Keeps the line itself if a long block is in it, because a copy would

@@ -6,7 +6,7 @@
 //! unless it has `cancel_queued`. The init message lists both abilities. 2.1.197 has neither.
 
 use crate::agent::hash::hash;
-use crate::agent::json::{Object, Raw};
+use crate::json::{Object, Raw};
 use std::collections::BTreeSet;
 
 /// The abilities that steering needs.

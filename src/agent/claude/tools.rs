@@ -2,8 +2,8 @@
 
 use crate::agent::detail::with_rest;
 use crate::agent::edits;
-use crate::agent::json::{Object, Raw};
 use crate::agent::recent::RecentMap;
+use crate::json::{Object, Raw};
 use crate::protocol::outbound::FileEdit;
 use crate::protocol::question::Place;
 use crate::protocol::text::Text;
@@ -156,7 +156,7 @@ pub(super) fn output(block: &Object<'_>) -> Option<Text> {
 #[cfg(test)]
 mod tests {
     use super::detail;
-    use crate::agent::json::Object;
+    use crate::json::Object;
     use serde_json::json;
 
     #[test]

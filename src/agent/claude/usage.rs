@@ -1,6 +1,6 @@
 //! Claude Code's token usage. A result reports it for one turn and for the whole process.
 
-use crate::agent::json::Object;
+use crate::json::Object;
 use crate::protocol::outbound::Usage;
 
 /// The usage of one turn, without its sub-agents, or of one response of the model. Claude's `input_tokens` exclude the

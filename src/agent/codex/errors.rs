@@ -1,7 +1,7 @@
 //! Maps Codex's errors to our codes, by `codexErrorInfo`. Ignores its exit code, which says nothing about the cause.
 
-use crate::agent::json::{Object, Raw};
 use crate::agent::{rpc, said};
+use crate::json::{Object, Raw};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
 
@@ -148,7 +148,7 @@ pub(super) fn exited(exit: AgentExit, open: bool, alive: bool) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::{failed, no_use, retrying};
-    use crate::agent::json::Object;
+    use crate::json::Object;
     use crate::protocol::failure::Code;
 
     fn code(error: &str) -> Code {

@@ -1,10 +1,10 @@
 //! The items of a turn: messages, reasoning and tool calls.
 
 use crate::agent::hash::hash;
-use crate::agent::json::Object;
 use crate::agent::recent::{OpenMap, Recent, RecentMap};
 use crate::agent::text::{FinalAnswer, Fingerprint};
 use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, Wants, edits, plan_entry, title};
+use crate::json::Object;
 use crate::protocol::outbound::{FileEdit, Json, Place, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, ToolState};
 use serde::Serialize;

@@ -1,9 +1,9 @@
 //! Codex's command line, and the requests that begin a run.
 
 use crate::agent::{ask_user, fitting, header_variables, no_such_mode};
+use crate::json::to_line;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::Image;
-use crate::protocol::json::to_line;
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
 use crate::protocol::words::Level;

@@ -355,7 +355,7 @@ fn a_command_is_shown_from_its_first_word_unless_that_is_a_shell() {
     ] {
         let item = serde_json::json!({"command": command, "commandActions": [{"type": "unknown", "command": action}]})
             .to_string();
-        assert_eq!(super::items::whole_command(&crate::agent::json::Object::parse(&item).unwrap()), shown);
+        assert_eq!(super::items::whole_command(&crate::json::Object::parse(&item).unwrap()), shown);
     }
 }
 

@@ -4,10 +4,10 @@
 //! A run that is killed leaves its record open, because nobody could list its changes. Then every change since the phase
 //! began counts as the attempts'.
 
+use crate::json::to_line;
 use crate::process::errand::Errand;
 use crate::process::git::Baseline;
 use crate::process::query::Until;
-use crate::protocol::json::to_line;
 use crate::workflow::plan::Digest;
 use crate::workflow::project::{HOME, LOCAL, Project};
 use serde_json::{Value, json};
@@ -140,7 +140,7 @@ impl Attempted {
         self.phase == phase
     }
 
-    /// What a run with commits does with the changes in the work tree. `open`: the phase that it continues, if an
+    /// The treatment of the changes in the work tree by a run with commits. `open`: the phase that it continues, if an
     /// earlier run began it. `is_done`: whether the plan says that a phase has passed.
     pub(super) fn earlier_work(&self, seen: &Seen, open: Option<u16>, is_done: impl Fn(u16) -> bool) -> EarlierWork {
         let mut work = self.share(seen);

@@ -3,6 +3,7 @@
 use super::Script;
 use super::client::Client;
 use crate::support::Case;
+use crate::support::machine::not_checked;
 use crate::support::procs;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -191,6 +192,29 @@ fn a_signal_ends_everything() {
     kill_process(Pid::from_raw(client.pid().cast_signed()).unwrap(), Signal::TERM).unwrap();
     assert_eq!(client.exit().code(), Some(0));
     assert_eq!(client.case.survivors(), [""; 0]);
+}
+
+/// The points of the server at which a debug build can be made to panic. The first prompt reaches each.
+pub(crate) const PANICS: [&str; 3] = ["acp loop", "run-stdin", "run-stdout"];
+
+#[test]
+fn a_panic_in_any_thread_ends_everything() {
+    if !cfg!(debug_assertions) {
+        return not_checked("a_panic_in_any_thread_ends_everything", "only a debug build can be made to panic");
+    }
+    for point in PANICS {
+        let mut client = Client::start(Case::with(endless()).env("TEST_PANIC_AT", point), &[]);
+        let cwd = client.case.work();
+        let version = json!({"protocolVersion": 1, "clientCapabilities": {}});
+        client.request("initialize", version);
+        client.request("session/new", json!({"cwd": cwd, "mcpServers": []}));
+        if point != "acp loop" {
+            let session = client.until("the session", |message| message["result"]["sessionId"].is_string());
+            client.prompt(session["result"]["sessionId"].as_str().unwrap(), "Go");
+        }
+        assert_eq!(client.exit().code(), Some(70), "{point}");
+        assert_eq!(client.case.survivors(), [""; 0], "{point}");
+    }
 }
 
 #[test]

@@ -2,8 +2,6 @@
 
 use super::scan::{FieldKey, JsonScan, Sink};
 use super::span::Span;
-use super::{Object, Raw, without_controls};
-use std::borrow::Cow;
 
 /// The maximum number of indexed values. A line with more is rare, and is walked again for each field that is read.
 const VALUES: usize = 1 << 17;
@@ -75,24 +73,14 @@ impl Beginning {
 /// The index of one line. The first node is the line's whole value.
 #[derive(Debug, Default)]
 pub struct Index {
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     /// The innermost open value.
     open: u32,
 }
 
 impl Index {
-    /// Reads a line as one object. Raw control characters, which JSON forbids in strings, become blanks; only a line
-    /// that has any is copied.
-    pub fn read<'a>(&'a mut self, line: &'a mut Cow<'_, str>) -> Option<Object<'a>> {
-        if self.walk(line).is_none() {
-            *line = without_controls(std::mem::take(line));
-            return Object::parse(line);
-        }
-        let (first, below) = self.nodes.split_first()?;
-        Raw { line, place: first.value, below: Some(below), escapes: first.escapes() }.object()
-    }
-
-    fn walk(&mut self, line: &str) -> Option<()> {
+    /// Records the values of a line. `None`: it is not JSON.
+    pub(super) fn walk(&mut self, line: &str) -> Option<()> {
         self.nodes.clear();
         if self.nodes.capacity() > KEPT {
             self.nodes = Vec::new();
@@ -147,8 +135,8 @@ impl Sink for Index {
 #[cfg(test)]
 mod tests {
     use super::{Index, KEPT, VALUES};
-    use crate::agent::json::scan::tests::{json, nearly_json};
-    use crate::agent::json::{Object, Raw};
+    use crate::json::scan::tests::{json, nearly_json};
+    use crate::json::{Object, Raw};
     use proptest::prelude::*;
     use serde_json::Value;
     use std::borrow::Cow;

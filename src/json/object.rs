@@ -1,31 +1,24 @@
 //! Reads an agent's JSON leniently: ignores unknown fields, treats wrong types as absent, repairs broken characters.
 //!
-//! [`Index::read`] walks over a line once, checks it, and records the position of each value. All values are slices of
+//! [`super::Index::read`] walks over a line once, checks it, and records the position of each value. All values are slices of
 //! the line, known to be valid and never copied. [`Object::parse`] only checks a text; each access searches for its
 //! value.
 
-mod index;
-mod scan;
-mod span;
-
-pub use self::index::Index;
-pub(super) use self::scan::unescape;
-
-use self::index::{Beginning, Node};
-use self::scan::JsonScan;
-use self::span::Span;
+use super::index::{Beginning, Index, Node};
+use super::scan::{JsonScan, unescape};
+use super::span::Span;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// A valid JSON value, verbatim.
 #[derive(Clone, Copy, Debug)]
 pub struct Raw<'a> {
-    line: &'a str,
-    place: Span,
+    pub(super) line: &'a str,
+    pub(super) place: Span,
     /// The index entries of the values inside this one. `None`: the index does not cover them.
-    below: Option<&'a [Node]>,
+    pub(super) below: Option<&'a [Node]>,
     /// Whether the value may be a string with escapes, or an object whose keys have escapes.
-    escapes: bool,
+    pub(super) escapes: bool,
 }
 
 impl<'a> Raw<'a> {
@@ -37,6 +30,11 @@ impl<'a> Raw<'a> {
     /// The JSON text as a serde value.
     pub fn value(self) -> &'a RawValue {
         serde_json::from_str(self.get()).unwrap_or(RawValue::NULL)
+    }
+
+    /// The position after the value in the line that contains it, in bytes.
+    pub(crate) fn end(self) -> usize {
+        self.place.to as usize
     }
 
     fn first(self) -> Option<u8> {
@@ -56,7 +54,7 @@ impl<'a> Raw<'a> {
     }
 
     /// The text of a string without escapes.
-    pub(super) fn plain_str(self) -> Option<&'a str> {
+    pub(crate) fn plain_str(self) -> Option<&'a str> {
         (self.is_string() && !self.escapes).then(|| self.place.inside().of(self.line))
     }
 
@@ -158,11 +156,16 @@ impl<'a> Iterator for Children<'a> {
 
 /// A JSON object from an agent.
 #[derive(Clone, Copy, Debug)]
-pub struct Object<'a>(Raw<'a>);
+pub struct Object<'a>(pub(super) Raw<'a>);
 
 impl<'a> Object<'a> {
-    /// Parses a text as one object.
+    /// Parses a text as one object. `None`: it is not one, or a key of it has half a surrogate pair.
     pub fn parse(text: &'a str) -> Option<Object<'a>> {
+        Object::scanned(text)?.0.object()
+    }
+
+    /// Like [`Object::parse`], with half a surrogate pair in keys too.
+    pub(super) fn scanned(text: &'a str) -> Option<Object<'a>> {
         u32::try_from(text.len()).ok()?;
         let mut scan = JsonScan::new(text, 0);
         scan.blanks();
@@ -171,7 +174,7 @@ impl<'a> Object<'a> {
         let place = Span::new(from, scan.at);
         scan.blanks();
         let raw = scan.peek().is_none().then_some(Raw { line: text, place, below: None, escapes: true })?;
-        raw.object()
+        (raw.first() == Some(b'{')).then_some(Object(raw))
     }
 
     /// The whole line that contains the value.
@@ -238,7 +241,7 @@ impl<'a> Object<'a> {
     /// All fields except `names`, verbatim, as a text by which objects can be compared.
     pub fn without(&self, names: &[&str]) -> String {
         let kept = self.iter().filter(|(name, _)| !names.contains(&&**name));
-        kept.map(|(name, raw)| format!("{}:{}\n", crate::protocol::json::to_line(&name), raw.get())).collect()
+        kept.map(|(name, raw)| format!("{}:{}\n", super::to_line(&name), raw.get())).collect()
     }
 
     /// A field that is a string.
@@ -303,8 +306,21 @@ impl<'a> Object<'a> {
     }
 }
 
+impl Index {
+    /// Reads a line as one object. Raw control characters, which JSON forbids in strings, become blanks; only a line
+    /// that has any is copied.
+    pub fn read<'a>(&'a mut self, line: &'a mut Cow<'_, str>) -> Option<Object<'a>> {
+        if self.walk(line).is_none() {
+            *line = without_controls(std::mem::take(line));
+            return Object::parse(line);
+        }
+        let (first, below) = self.nodes.split_first()?;
+        Raw { line, place: first.value, below: Some(below), escapes: first.escapes() }.object()
+    }
+}
+
 /// Whether a line consists only of white space and control characters.
-pub(super) fn is_blank(line: &str) -> bool {
+pub(crate) fn is_blank(line: &str) -> bool {
     let blank = |c: char| c <= ' ' || c.is_whitespace();
     line.trim_start_matches('\u{feff}').trim_start_matches(blank).is_empty()
 }

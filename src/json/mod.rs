@@ -1,92 +1,28 @@
-//! JSON helpers for the protocol: objects read field by field, a depth check, and output that is safe on a line and on
-//! a screen.
+//! The reader and the writer of JSON, for the whole program. One scanner knows the syntax. Over it, an [`Object`] reads an
+//! agent's line leniently, through an index, and [`Fields`] reads a message or a file strictly. What is written is safe on
+//! a line and on a screen.
 //!
 //! serde_json's own error texts quote their input, so none of them leaves this module.
 
+mod chunks;
 mod escape;
+mod fields;
+mod index;
 mod mapped;
+mod object;
+mod scan;
+mod span;
 
-pub use escape::put_string;
-use escape::{plain_len, put_safe};
-pub use mapped::{Change, map_keys_and_strings, map_strings};
-
-use serde::de::{Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use std::fmt;
-
-/// The fields of one JSON object, in order, with unparsed values. Duplicates are kept, and the reader of a field
-/// decides about them.
-#[derive(Debug)]
-pub struct Fields<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'a> Fields<'a> {
-    /// Parses `text` as one object. `None`: it is not an object.
-    pub fn parse(text: &'a str) -> Option<Fields<'a>> {
-        struct Pairs;
-        impl<'de> Visitor<'de> for Pairs {
-            type Value = Vec<(String, &'de RawValue)>;
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some((Key(key), value)) = map.next_entry::<Key, &'de RawValue>()? {
-                    pairs.push((key, value));
-                }
-                Ok(pairs)
-            }
-        }
-        let mut parser = serde_json::Deserializer::from_str(text);
-        let pairs = parser.deserialize_map(Pairs).ok()?;
-        parser.end().ok()?;
-        Some(Fields(pairs))
-    }
-
-    /// The value of the field `name`, if present.
-    pub fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
-    }
-
-    /// Whether one of `known` occurs more than once.
-    pub fn repeats_one_of<'n>(&self, known: impl IntoIterator<Item = &'n str>) -> bool {
-        known.into_iter().any(|name| self.0.iter().filter(|(key, _)| key == name).count() > 1)
-    }
-
-    /// All fields in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
-        self.0.iter().map(|(key, value)| (key.as_str(), *value))
-    }
-}
-
-/// A decoded key. A key with half a surrogate pair is read as U+FFFD, so that it is ignored like any unknown key.
-struct Key(String);
-
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Key, D::Error> {
-        struct Bytes;
-        impl Visitor<'_> for Bytes {
-            type Value = Key;
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("a key")
-            }
-            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Key, E> {
-                Ok(Key(String::from_utf8_lossy(bytes).into_owned()))
-            }
-        }
-        deserializer.deserialize_bytes(Bytes)
-    }
-}
-
-/// Decodes a string. `None`: the value is not a string, or contains half a surrogate pair.
-pub fn string(raw: &RawValue) -> Option<String> {
-    serde_json::from_str(raw.get()).ok()
-}
-
-/// Reads a finite number. `None`: the value is not one.
-pub fn number(raw: &RawValue) -> Option<f64> {
-    serde_json::from_str(raw.get()).ok().filter(|n: &f64| n.is_finite())
-}
+pub use self::chunks::{Chunks, LONG};
+pub use self::escape::put_string;
+use self::escape::{plain_len, put_safe};
+pub use self::fields::{Fields, number, string};
+pub use self::index::Index;
+pub use self::mapped::{Change, map_keys_and_strings, map_strings};
+pub(crate) use self::object::is_blank;
+pub use self::object::{Elements, Object, Raw};
+use self::scan::literal_len;
+use serde::Serialize;
 
 /// Whether objects and arrays nest deeper than `limit`. Works on broken JSON too.
 pub fn deeper_than(text: &[u8], limit: usize) -> bool {
@@ -144,7 +80,7 @@ pub fn has_huge_number(json: &str) -> bool {
 
 /// Whether a character is legal in a string of JSON but not safe on a line or a screen: DEL, the C1 controls, U+2028 and
 /// U+2029 (line ends to some readers), and the bidirectional controls.
-pub(super) fn unsafe_on_a_line(c: char) -> bool {
+pub(crate) fn unsafe_on_a_line(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{61c}'
         | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -216,70 +152,9 @@ pub fn to_line(value: &impl Serialize) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Decodes a string literal. Half a surrogate pair becomes U+FFFD.
-pub fn decode(literal: &str) -> Option<String> {
-    serde_json::from_str(literal).or_else(|_| serde_json::from_str(&replace_lone_surrogates(literal))).ok()
-}
-
-/// Replaces a surrogate without its partner, such as `\ud800`, by `\ufffd`. Node.js prints such escapes.
-fn replace_lone_surrogates(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    let mut rest = json;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        let tail = &rest[at..];
-        let unit = |text: &str| {
-            text.strip_prefix("\\u").and_then(|t| t.get(..4)).and_then(|h| u16::from_str_radix(h, 16).ok())
-        };
-        let taken = match (unit(tail), tail.get(6..).and_then(unit)) {
-            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
-            (Some(0xd800..=0xdfff), _) => {
-                out.push_str("\\ufffd");
-                rest = &tail[6..];
-                continue;
-            }
-            (Some(_), _) => 6,
-            // The backslash and the character that it escapes.
-            (None, _) => 1 + tail[1..].chars().next().map_or(0, char::len_utf8),
-        };
-        out.push_str(&tail[..taken]);
-        rest = &tail[taken..];
-    }
-    out + rest
-}
-
-/// The length of the string literal that `text` begins with, quotes included.
-fn literal_len(text: &str) -> usize {
-    let mut at = 1;
-    while let Some(c) = text.get(at..).and_then(|rest| rest[plain_len(rest)..].chars().next()) {
-        at += plain_len(&text[at..]) + c.len_utf8();
-        match c {
-            '"' => return at,
-            // The escaped character.
-            '\\' => at += text[at..].chars().next().map_or(0, char::len_utf8),
-            _ => {}
-        }
-    }
-    text.len()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Fields, deeper_than, encoded_bytes, encoded_len, fitting, has_huge_number, put_string, to_line};
-
-    #[test]
-    fn an_array_is_not_an_object() {
-        assert!(Fields::parse("[1]").is_none());
-        assert!(Fields::parse("{} {}").is_none());
-        assert!(Fields::parse("{\"a\":\"\t\"}").is_none());
-    }
-
-    #[test]
-    fn repeated_keys_are_seen() {
-        let fields = Fields::parse(r#"{"a":1,"b":2,"\u0061":3}"#).unwrap();
-        assert!(fields.repeats_one_of(["a"]));
-        assert!(!fields.repeats_one_of(["b", "c"]));
-    }
+    use super::{deeper_than, encoded_bytes, encoded_len, fitting, has_huge_number, put_string, to_line};
 
     #[test]
     fn depth_ignores_strings() {

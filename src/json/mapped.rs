@@ -1,6 +1,7 @@
 //! Changes the strings of a JSON text.
 
-use super::{decode, literal_len, put_string};
+use super::put_string;
+use super::scan::{literal_len, unescape};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -50,10 +51,7 @@ fn mapped(raw: &str, keys: &mut KeyChange, change: Change<'_>) -> String {
             continue;
         }
         let (literal, after) = rest.split_at(literal_len(rest));
-        let text = match literal.contains('\\') {
-            true => Cow::Owned(decode(literal).unwrap_or_default()),
-            false => Cow::Borrowed(literal.trim_matches('"')),
-        };
+        let text = unescape(literal.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default());
         if after.trim_start().starts_with(':') {
             match keys {
                 KeyChange::Never => put_string(&text, &mut out),
@@ -115,7 +113,7 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::{map_keys_and_strings, map_strings};
-    use crate::protocol::json::Fields;
+    use crate::json::Fields;
     use std::collections::HashSet;
 
     #[test]

@@ -221,6 +221,11 @@ fn after_string(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
     }
 }
 
+/// The length of the string literal that `text` begins with, quotes included.
+pub(super) fn literal_len(text: &str) -> usize {
+    after_string(text.as_bytes(), 1).map_or(text.len(), |(end, _)| end)
+}
+
 /// The rest of a string from its first escape on.
 #[cold]
 fn after_escapes(bytes: &[u8], mut at: usize) -> Option<usize> {
@@ -349,7 +354,7 @@ impl Sink for Nesting {
 
 /// Decodes a valid string, given without its quotes. Half a surrogate pair becomes U+FFFD. The result is borrowed if
 /// the string has no escapes.
-pub(in crate::agent) fn unescape(inner: &str) -> Cow<'_, str> {
+pub(super) fn unescape(inner: &str) -> Cow<'_, str> {
     let Some(first) = inner.find('\\') else { return Cow::Borrowed(inner) };
     let mut out = String::with_capacity(inner.len());
     let (mut rest, mut next) = (inner, Some(first));
@@ -402,7 +407,7 @@ pub(super) mod tests {
     }
 
     /// Texts that are JSON, or nearly.
-    pub(in crate::agent::json) fn nearly_json() -> impl Strategy<Value = String> {
+    pub(in crate::json) fn nearly_json() -> impl Strategy<Value = String> {
         let tokens = prop::sample::select(vec![
             "{",
             "}",
@@ -434,7 +439,7 @@ pub(super) mod tests {
     }
 
     /// Valid JSON of every shape.
-    pub(in crate::agent::json) fn json() -> impl Strategy<Value = String> {
+    pub(in crate::json) fn json() -> impl Strategy<Value = String> {
         let leaf = prop::sample::select(vec!["0", "-1.5e-7", "true", "null", "\"\"", "\"]}\\\"\\\\\"", "{}", "[ ]"]);
         leaf.prop_map(str::to_owned).prop_recursive(5, 40, 4, |inner| {
             let fields = prop::collection::vec(inner.clone(), 1..4)

@@ -150,7 +150,7 @@ fn put_escape(c: char, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::put_string;
-    use crate::protocol::json::to_line;
+    use crate::json::to_line;
     use proptest::prelude::*;
 
     #[test]
