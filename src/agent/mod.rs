@@ -40,6 +40,7 @@ pub(crate) mod lines;
 pub(crate) mod mcp;
 pub(crate) mod native;
 pub(crate) mod npx;
+mod preference;
 mod recent;
 pub mod registry;
 mod reply;
@@ -48,15 +49,14 @@ pub(crate) mod rpc;
 mod said;
 pub mod text;
 mod title;
-mod wish;
 
 pub use self::launch::{FoundBy, Launch, LaunchFile};
 use self::limit::{Keeper, Limit};
 pub use self::mcp::Offered;
+pub use self::preference::Preference;
 pub use self::reply::{NO_USER_PROMPT, Reply};
 pub use self::result::ResultWay;
 use self::title::title;
-pub use self::wish::Wish;
 use crate::json::Object;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
@@ -380,7 +380,7 @@ pub trait Driver: Send {
     fn keeper(&self, limit: Limit) -> Keeper;
 
     /// Whether a setting has an effect on the agent in a run with these settings.
-    fn follows(&self, _wish: Wish, _settings: &Settings) -> bool {
+    fn follows(&self, _preference: Preference, _settings: &Settings) -> bool {
         false
     }
 

@@ -5,7 +5,7 @@
 use super::blocked::{BlockedCutter, cut};
 use crate::agent::limit::{Keeper, Limit};
 use crate::agent::{
-    AgentEvent, AskKey, CallKey, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, Wish, text::FinalAnswer,
+    AgentEvent, AskKey, CallKey, Driver, Launch, Line, MessageKey, Preference, Reply, Turn, TurnOver, text::FinalAnswer,
 };
 use crate::protocol::failure::Failure;
 use crate::protocol::image::Image;
@@ -211,8 +211,8 @@ impl Driver for Observer {
         self.inner.as_ref().map_or(Keeper::Agent, |inner| inner.keeper(limit))
     }
 
-    fn follows(&self, wish: Wish, settings: &Settings) -> bool {
-        self.inner.as_ref().is_some_and(|inner| inner.follows(wish, settings))
+    fn follows(&self, preference: Preference, settings: &Settings) -> bool {
+        self.inner.as_ref().is_some_and(|inner| inner.follows(preference, settings))
     }
 
     fn takes_turns(&self) -> bool {

@@ -5,7 +5,7 @@ use crate::reference_page::{hold, part, row};
 use serde_json::Value;
 use spektacular::agent::limit::{Keeper, Limit};
 use spektacular::agent::registry::Agents;
-use spektacular::agent::{AgentEvent, Driver, Line, Turn, Wish};
+use spektacular::agent::{AgentEvent, Driver, Line, Preference, Turn};
 use spektacular::protocol::request::{McpAccess, McpServer, Options, Settings};
 use spektacular::protocol::words::{McpTransport, QuestionKind};
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ fn answer(known: Option<bool>, otherwise: &'static str) -> &'static str {
 
 /// The answer that begins the cell of this row. `None`: no such row.
 fn declared(head: &str, Known { driver, settings, forks }: &Known) -> Option<&'static str> {
-    let follows = |wish| answer(Some(driver.follows(wish, settings)), UNSUPPORTED);
+    let follows = |preference| answer(Some(driver.follows(preference, settings)), UNSUPPORTED);
     let kept = |limit, by_the_run| match driver.keeper(limit) {
         Keeper::Agent => "yes",
         Keeper::Run => by_the_run,
@@ -88,11 +88,11 @@ fn declared(head: &str, Known { driver, settings, forks }: &Known) -> Option<&'s
     Some(match head {
         "kinds of question" if can.questions == QuestionKind::ALL => "all by the tool",
         "kinds of question" => "",
-        "`model`" => follows(Wish::Model),
-        "`effort`" => follows(Wish::Effort),
-        "`system_prompt`" => follows(Wish::SystemPrompt),
-        "`mode`" => follows(Wish::Mode),
-        "`add_dirs`" => follows(Wish::AddDirs),
+        "`model`" => follows(Preference::Model),
+        "`effort`" => follows(Preference::Effort),
+        "`system_prompt`" => follows(Preference::SystemPrompt),
+        "`mode`" => follows(Preference::Mode),
+        "`add_dirs`" => follows(Preference::AddDirs),
         "`session_id`" => answer(can.resume, INVALID),
         "`fork`" => answer(Some(*forks), INVALID),
         "`images`" => answer(Some(driver.takes_images()), INVALID),
@@ -170,12 +170,12 @@ fn each_setting_that_an_agent_does_not_follow_gets_a_warning() {
         let settings = settings(name, &*driver, payload);
         let mut turn = Turn::default();
         driver.launch(&settings, &mut turn).unwrap();
-        let warns = |wish: Wish| {
-            let text = format!("`{}` has no effect", wish.field());
+        let warns = |preference: Preference| {
+            let text = format!("`{}` has no effect", preference.field());
             turn.events.iter().any(|event| matches!(event, AgentEvent::Warning(_, warning) if warning.contains(&text)))
         };
-        for wish in Wish::ALL {
-            assert_eq!(warns(wish), !driver.follows(wish, &settings), "{name}: {}", wish.field());
+        for preference in Preference::ALL {
+            assert_eq!(warns(preference), !driver.follows(preference, &settings), "{name}: {}", preference.field());
         }
     }
 }

@@ -29,10 +29,10 @@ use self::steps::Steps;
 use self::updates::Said;
 use super::limit::{Keeper, Limit};
 use super::native::SessionStore;
+use super::preference::{Preference, warn_of_ignored};
 use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
-use super::wish::{Wish, warn_of_ignored};
 use super::{
     AgentEvent, AskKey, Base, CallKey, Driver, FoundBy, Launch, LaunchFile, Line, MessageKey, Reply, ResultWay, Turn,
     TurnOver, Wants, ask_user, result,
@@ -274,11 +274,11 @@ impl Driver for Acp {
     }
 
     /// ACP has no means for an effort, nor for further directories.
-    fn follows(&self, wish: Wish, _settings: &Settings) -> bool {
-        match wish {
-            Wish::Model | Wish::SystemPrompt | Wish::Mode => true,
-            Wish::AddDirs => self.profile.dir_flag.is_some() || self.profile.rules == Some(RuleFormat::OpenCode),
-            Wish::Effort => false,
+    fn follows(&self, preference: Preference, _settings: &Settings) -> bool {
+        match preference {
+            Preference::Model | Preference::SystemPrompt | Preference::Mode => true,
+            Preference::AddDirs => self.profile.dir_flag.is_some() || self.profile.rules == Some(RuleFormat::OpenCode),
+            Preference::Effort => false,
         }
     }
 

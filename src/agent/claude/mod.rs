@@ -29,7 +29,7 @@ use self::steer::Steering;
 use self::tools::Calls;
 use super::limit::{Keeper, Limit};
 use super::mcp;
-use super::wish::{Wish, warn_of_ignored};
+use super::preference::{Preference, warn_of_ignored};
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, ResultWay, Turn, TurnOver, Wants};
 use super::{ask_user, no_such_mode};
 use crate::json::{Index, Object, Raw, is_blank};
@@ -215,7 +215,7 @@ impl Driver for Claude {
         !self.is_recording()
     }
 
-    fn follows(&self, _wish: Wish, _settings: &Settings) -> bool {
+    fn follows(&self, _preference: Preference, _settings: &Settings) -> bool {
         !self.is_recording()
     }
 

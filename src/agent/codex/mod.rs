@@ -22,10 +22,10 @@ use self::launch::START;
 use super::hash::hash;
 use super::header_variables;
 use super::limit::{Keeper, Limit};
+use super::preference::{Preference, warn_of_ignored};
 use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
-use super::wish::{Wish, warn_of_ignored};
 use super::{AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, Reply, ResultWay, Turn, TurnOver, Wants};
 use crate::json::{Index, Object, Raw};
 use crate::protocol::failure::Failure;
@@ -448,7 +448,7 @@ impl Driver for Codex {
         true
     }
 
-    fn follows(&self, _wish: Wish, _settings: &Settings) -> bool {
+    fn follows(&self, _preference: Preference, _settings: &Settings) -> bool {
         true
     }
 

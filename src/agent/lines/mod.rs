@@ -13,8 +13,8 @@ mod tests;
 
 use self::command::{MODEL, PROMPT, SESSION, Values};
 use super::limit::{Keeper, Limit};
+use super::preference::{Preference, warn_of_ignored};
 use super::text::FinalAnswer;
-use super::wish::{Wish, warn_of_ignored};
 use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, Wants};
 use crate::clean::Cleaner;
 use crate::protocol::failure::{Code, Failure};
@@ -219,14 +219,14 @@ impl Driver for LinesDriver {
         Keeper::Nobody
     }
 
-    fn follows(&self, wish: Wish, settings: &Settings) -> bool {
-        match wish {
-            Wish::SystemPrompt => true,
-            Wish::Model => {
+    fn follows(&self, preference: Preference, settings: &Settings) -> bool {
+        match preference {
+            Preference::SystemPrompt => true,
+            Preference::Model => {
                 let template = if settings.session_id.is_some() { &self.resume_args } else { &self.args };
                 command::names(template, MODEL)
             }
-            Wish::Effort | Wish::Mode | Wish::AddDirs => false,
+            Preference::Effort | Preference::Mode | Preference::AddDirs => false,
         }
     }
 
@@ -249,7 +249,7 @@ impl Driver for LinesDriver {
                 return Err(Failure::new(Code::InvalidRequest, message));
             }
         };
-        let takes_model = self.follows(Wish::Model, settings);
+        let takes_model = self.follows(Preference::Model, settings);
         warn_of_ignored(settings, self, turn);
         self.model = settings.model.clone().filter(|_| takes_model || command::names(&self.resume_args, MODEL));
         self.cwd = settings.cwd.to_string_lossy().into_owned();

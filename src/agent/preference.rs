@@ -1,0 +1,56 @@
+//! The settings that some agents ignore. A run warns of those that have no effect.
+
+use super::{Driver, Turn};
+use crate::protocol::request::Settings;
+
+/// A setting that some agents ignore.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preference {
+    /// `model`.
+    Model,
+    /// `effort`.
+    Effort,
+    /// `mode`.
+    Mode,
+    /// `system_prompt`.
+    SystemPrompt,
+    /// `add_dirs`.
+    AddDirs,
+}
+
+impl Preference {
+    /// Every such setting.
+    pub const ALL: [Preference; 5] =
+        [Preference::Model, Preference::Effort, Preference::Mode, Preference::SystemPrompt, Preference::AddDirs];
+
+    /// Its name in run.start.
+    pub fn field(self) -> &'static str {
+        match self {
+            Preference::Model => "model",
+            Preference::Effort => "effort",
+            Preference::Mode => "mode",
+            Preference::SystemPrompt => "system_prompt",
+            Preference::AddDirs => "add_dirs",
+        }
+    }
+
+    /// Whether these settings have it.
+    fn is_set(self, settings: &Settings) -> bool {
+        match self {
+            Preference::Model => settings.model.is_some(),
+            Preference::Effort => settings.effort.is_some(),
+            Preference::Mode => settings.mode.is_some(),
+            Preference::SystemPrompt => settings.system_prompt.is_some(),
+            Preference::AddDirs => !settings.add_dirs.is_empty(),
+        }
+    }
+}
+
+/// Warns of each setting that is set and has no effect on the driver's agent.
+pub(super) fn warn_of_ignored(settings: &Settings, driver: &dyn Driver, turn: &mut Turn) {
+    for preference in Preference::ALL {
+        if preference.is_set(settings) && !driver.follows(preference, settings) {
+            turn.warn(format!("`{}` has no effect on this agent", preference.field()));
+        }
+    }
+}
