@@ -18,7 +18,7 @@ pub struct JsonLines {
 }
 
 impl Peer for JsonLines {
-    fn hear(&mut self, line: &RawLine, _at: Instant) -> Understood {
+    fn read_line(&mut self, line: &RawLine, _at: Instant) -> Understood {
         let first = !std::mem::replace(&mut self.begun, true);
         let message = match line {
             RawLine::Whole(line) => parse(line.strip_prefix(BOM).filter(|_| first).unwrap_or(line)),

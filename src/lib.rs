@@ -10,7 +10,7 @@
 //! ask-server ────────┘                  └──────────────────┬───────────────────┘
 //!                                                          ▼ effects
 //!   Emit → redact → Peer (json_lines or terminal) → outbox → stdout, or the writer thread
-//!   Spawn, ToAgent, Stop → Machine (the host: a process tree, git, the guard)
+//!   Spawn, ToAgent, Stop → Host (the host: a process tree, git, the guard)
 //! ```
 //!
 //! # Where to go

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use spektacular::cmd;
-use spektacular::process::{self, myself};
+use spektacular::process::{self, own_executable};
 use std::ffi::OsString;
 use std::panic::catch_unwind;
 use std::process::ExitCode;
@@ -10,11 +10,11 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // A panic becomes a frame; its own text could contain a secret.
     std::panic::set_hook(Box::new(|_| {}));
-    myself::keep_private();
+    own_executable::keep_private();
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     if let Some(code) = process::run_helper(&args) {
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
     let run = || catch_unwind(|| cmd::run(args)).unwrap_or_else(|_| cmd::crashed());
-    ExitCode::from(myself::with_room(run).unwrap_or_else(cmd::no_room))
+    ExitCode::from(own_executable::with_room(run).unwrap_or_else(cmd::no_room))
 }

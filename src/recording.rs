@@ -226,7 +226,7 @@ impl Recorder {
     }
 
     /// Writes the held lines if all messages in them are complete, or at the end.
-    pub(crate) fn settle(&mut self, redactor: &Redactor, end: bool) {
+    pub(crate) fn write_complete_lines(&mut self, redactor: &Redactor, end: bool) {
         let too_much = self.held_bytes > HELD_BYTES;
         if !(self.open.is_empty() || end || too_much) {
             return;

@@ -22,20 +22,20 @@ pub(crate) struct Known {
 }
 
 /// This machine.
-pub(crate) struct Machine {
+pub(crate) struct Host {
     known: Known,
     /// The folder of the images, once there is one. Dropping it removes the images.
     images: Option<Scratch>,
     written: u64,
 }
 
-impl Machine {
-    pub(crate) fn new(known: Known) -> Machine {
-        Machine { known, images: None, written: 0 }
+impl Host {
+    pub(crate) fn new(known: Known) -> Host {
+        Host { known, images: None, written: 0 }
     }
 }
 
-impl World for Machine {
+impl World for Host {
     fn id(&mut self) -> String {
         nonce()
     }

@@ -28,7 +28,7 @@ mod store;
 mod updates;
 
 pub(crate) use door::Door;
-pub(crate) use machine::{Known, Machine};
+pub(crate) use machine::{Host, Known};
 
 use serde_json::Value;
 

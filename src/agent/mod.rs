@@ -31,6 +31,7 @@ pub(crate) mod claude;
 pub(crate) mod codex;
 mod detail;
 mod edits;
+mod error_text;
 pub(crate) mod form;
 mod hash;
 mod header_variables;
@@ -46,7 +47,6 @@ pub mod registry;
 mod reply;
 pub(crate) mod result;
 pub(crate) mod rpc;
-mod said;
 pub mod text;
 mod title;
 
@@ -469,7 +469,7 @@ pub trait Driver: Send {
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver;
 
     /// The approximate size of what the driver keeps of messages and tools that the agent has not ended, in bytes.
-    fn kept(&self) -> usize {
+    fn held_bytes(&self) -> usize {
         0
     }
 

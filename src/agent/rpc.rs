@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0, one message per line. A message's fields determine its kind, because not every agent sends `jsonrpc`.
 //! Responses repeat the agent's request ids verbatim; our own ids are numbers.
 
-use super::{Line, Turn, said};
+use super::{Line, Turn, error_text};
 use crate::json::to_line;
 use crate::json::{Index, Object, Raw, is_blank};
 use serde::Serialize;
@@ -75,7 +75,7 @@ fn error_of(raw: Raw<'_>) -> Error {
 impl Error {
     /// The agent's own error message.
     pub(crate) fn said(&self) -> Option<String> {
-        said::errors([self.message.as_str(), self.detail.as_str()])
+        error_text::errors([self.message.as_str(), self.detail.as_str()])
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::agent_check::{capabilities, login};
 use super::{complain, configured, named};
-use crate::acp::{Door, Facts, Known, Machine, serve};
+use crate::acp::{Door, Facts, Host, Known, serve};
 use crate::agent::Program;
 use crate::agent::native::LoggedIn;
 use crate::agent::registry::{Agent, Layers};
@@ -33,7 +33,7 @@ fn door(typed: &AcpArgs) -> Result<Door, Failure> {
         login: Box::new(move || how_to_log_in(&logged_in)),
         redact: Box::new(move |text| redactor.redact(text).into_owned()),
     };
-    Ok(Door::new(facts, Box::new(Machine::new(known))))
+    Ok(Door::new(facts, Box::new(Host::new(known))))
 }
 
 fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent) -> Facts {

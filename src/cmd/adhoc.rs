@@ -1,7 +1,7 @@
 //! `adhoc`: one task through one agent.
 
-use super::carrier::Carrier;
 use super::complain;
+use super::task::TaskRunner;
 use super::texts::{self, Prompt};
 use crate::agent::registry::{Agents, Layers};
 use crate::cli::{Adhoc, AtEof, Color, DiffSize, Output};
@@ -23,7 +23,7 @@ use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKin
 use crate::run::OnEof;
 use crate::sessions::{SessionFile, Stored, continued};
 use crate::terminal::{Detail, Features, Look, TerminalFront};
-use crate::workflow::outer::Ended;
+use crate::workflow::workflow_run::Ended;
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
@@ -78,7 +78,7 @@ fn crashed(mut adhoc: Adhoc, engine: Option<Engine>) -> u8 {
     let layers = Layers::of(Agents::built_in());
     match adhoc.output {
         Some(Output::Json) => {
-            let carrier = Carrier::of(&mut adhoc, false);
+            let carrier = TaskRunner::of(&mut adhoc, false);
             refused(carrier, Job::new(layers), Failure::of_our_own(), &mut JsonLines::default(), engine)
         }
         Some(Output::Cli) | None => super::crashed(),
@@ -106,12 +106,12 @@ pub(crate) fn refuse(
 }
 
 fn refuse_with(mut adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<Engine>) -> u8 {
-    let carrier = Carrier::of(&mut adhoc, false);
+    let carrier = TaskRunner::of(&mut adhoc, false);
     refused(carrier, job(adhoc, loaded), failure, &mut JsonLines::default(), engine)
 }
 
 /// Carries a run that fails at once.
-fn refused(carrier: Carrier, job: Job, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
+fn refused(carrier: TaskRunner, job: Job, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
     let job = Job { begin: Begin::Refused(failure), record: None, debug_log: None, ..job };
     carrier.carry(reading(engine, Source::Nothing), job, peer).code
 }
@@ -156,12 +156,12 @@ fn job(adhoc: Adhoc, loaded: Loaded) -> Job {
 }
 
 fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
-    if let Err(message) = go_on(&mut adhoc, &loaded.config) {
+    if let Err(message) = continue_last_session(&mut adhoc, &loaded.config) {
         return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message), engine);
     }
     let (prompt, files, dry_run) = (Prompt::of(&adhoc), Named::take(&mut adhoc), adhoc.dry_run);
     let read_messages = adhoc.read_messages || prompt.is_none();
-    let carrier = Carrier::of(&mut adhoc, prompt.is_some());
+    let carrier = TaskRunner::of(&mut adhoc, prompt.is_some());
     let mut job = job(adhoc, loaded);
     let mut peer = JsonLines::default();
     // Nobody can answer if stdin carries no messages.
@@ -193,7 +193,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
 /// Carries out `--dry-run`: shows the process that the run would start. A run that would be
 /// refused is refused here too.
 fn plan(
-    carrier: Carrier,
+    carrier: TaskRunner,
     prepared: Result<Box<Prepared>, Failure>,
     mut job: Job,
     output: Output,
@@ -212,11 +212,11 @@ fn plan(
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let dry_run = adhoc.dry_run;
-    let carrier = Carrier::of(&mut adhoc, true);
+    let carrier = TaskRunner::of(&mut adhoc, true);
     let converses = adhoc.options.conversation == Some(true);
     let is_typed = converses && !dry_run && Prompt::of(&adhoc).is_none() && stdin::kind() == StdinKind::Terminal;
     let prompt = if is_typed { Ok(None) } else { carrier.prompt(&adhoc).map(Some) };
-    let prompt = match go_on(&mut adhoc, &loaded.config).and(prompt) {
+    let prompt = match continue_last_session(&mut adhoc, &loaded.config).and(prompt) {
         Ok(prompt) => prompt,
         Err(message) => return complain(&Failure::new(Code::Usage, message)),
     };
@@ -337,7 +337,7 @@ fn keyboard(reads_stdin: bool) -> Option<Keyboard> {
 }
 
 /// Sets the session that `--continue` resumes. Fails if this directory has no earlier session.
-fn go_on(adhoc: &mut Adhoc, config: &Config) -> Result<(), String> {
+fn continue_last_session(adhoc: &mut Adhoc, config: &Config) -> Result<(), String> {
     if adhoc.go_on {
         adhoc.options.session_id = Some(continued(&config.layers().0, adhoc.options.clone())?);
     }

@@ -5,7 +5,7 @@ use crate::agent::registry::Layers;
 use crate::cli::IntegrateArgs;
 use crate::integrate::{Here, INTEGRATIONS, Integration};
 use crate::io::output::deliver;
-use crate::process::myself;
+use crate::process::own_executable;
 use crate::protocol::failure::{Code, Failure};
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ pub(super) fn run(typed: &IntegrateArgs) -> u8 {
 
 fn text(typed: &IntegrateArgs) -> Result<String, Failure> {
     let layers = configured()?;
-    let program = myself::file().ok_or_else(myself::not_found)?;
+    let program = own_executable::file().ok_or_else(own_executable::not_found)?;
     let program = printable("The path of this program", &program)?;
     let chosen = INTEGRATIONS.iter().find(|integration| typed.with.as_deref() == Some(integration.name));
     let Some(integration) = chosen else {

@@ -6,7 +6,6 @@ mod adhoc;
 mod agent_check;
 mod agents;
 mod ask_server;
-mod carrier;
 mod complete;
 mod config;
 mod demo;
@@ -22,6 +21,7 @@ mod replay;
 mod sessions;
 mod status;
 mod table;
+mod task;
 mod texts;
 
 pub use table::COMMANDS;

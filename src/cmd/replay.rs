@@ -131,7 +131,7 @@ impl Player {
                 Moment::Spawn(_) => break,
                 Moment::Exit(code) => return u8::try_from(code).unwrap_or(1),
                 Moment::Signal(signal) => return end_by(signal),
-                Moment::Host(wanted) => match self.hear(&wanted, &mut next) {
+                Moment::Host(wanted) => match self.expect_line(&wanted, &mut next) {
                     Heard::Same => {}
                     Heard::Differs => return DIFFERS,
                     Heard::Ended => return self.last_exit(),
@@ -155,7 +155,7 @@ impl Player {
     }
 
     /// Waits for a line of the same shape as `wanted`.
-    fn hear(&mut self, wanted: &str, next: &mut dyn FnMut() -> Option<String>) -> Heard {
+    fn expect_line(&mut self, wanted: &str, next: &mut dyn FnMut() -> Option<String>) -> Heard {
         loop {
             let Some(line) = next() else {
                 diagnose(&format!("replay: stdin ended, but the recording expects {}", shape(wanted)));
@@ -309,7 +309,7 @@ mod tests {
         let replay = Replay { strict: true, ..Replay::default() };
         let mut player = Player::new(Recording::default(), &replay);
         let mut host = vec![r#"{"id":7,"method":"m"}"#.to_owned()].into_iter();
-        player.hear(r#"{"method":"m","id":4}"#, &mut || host.next());
+        player.expect_line(r#"{"method":"m","id":4}"#, &mut || host.next());
         assert_eq!(player.answered(r#"{"id":4,"result":{"id":4}}"#), r#"{"id":7,"result":{"id":4}}"#);
         assert_eq!(player.answered(r#"{"id":4,"method":"n"}"#), r#"{"id":4,"method":"n"}"#);
     }

@@ -2,14 +2,14 @@
 //!
 //! The socket is in a new folder that only the user can enter. The kernel must confirm that a client belongs to the
 //! same user, and the client must first send the nonce from the server's configuration. The threads here move lines;
-//! [`Callers`] interprets them, and the loop owns all state.
+//! [`AskConnections`] interprets them, and the loop owns all state.
 
-use super::callers::{AskEvent, Callers};
+use super::ask_connections::{AskConnections, AskEvent};
 use crate::agent::Offered;
 use crate::io::lines::{Framed, LineReader};
 use crate::io::output::write_whole;
 use crate::io::spawn_thread;
-use crate::process::myself;
+use crate::process::own_executable;
 use crate::process::scratch::{SOCKET, remove_socket, socket_folder};
 use crate::process::tree;
 use crate::protocol::limits::TOOL_LINE_BYTES;
@@ -41,7 +41,7 @@ pub(crate) struct AskSocket {
     /// Dropped first, so that the listening thread accepts no further connection.
     open: Option<Sender<()>>,
     /// The callers, which the loop asks for the meaning of each event.
-    pub(crate) callers: Callers,
+    pub(crate) callers: AskConnections,
 }
 
 impl AskSocket {
@@ -58,7 +58,7 @@ impl AskSocket {
             heard,
             _kept: heard_in.clone(),
             open: Some(open),
-            callers: Callers::new(offered),
+            callers: AskConnections::new(offered),
         };
         // From here on dropping the value removes the folder, also after an error.
         let listener = UnixListener::bind(socket.folder.join(SOCKET))?;
@@ -70,7 +70,7 @@ impl AskSocket {
     /// The command with which the agent starts the ask-server. The caller sets the server's name. `None`: this
     /// program's own file is unknown.
     pub(crate) fn server(&self) -> Option<McpServer> {
-        let command = myself::file()?.into_os_string().into_string().ok()?;
+        let command = own_executable::file()?.into_os_string().into_string().ok()?;
         let address = format!("{}:{}", self.nonce, self.folder.join(SOCKET).to_str()?);
         Some(McpServer {
             name: String::new(),

@@ -3,7 +3,7 @@
 //! git records the baseline while the agent runs. After the agent's end, git may finish the baseline, and then
 //! compares. The limits count from the agent's end. A stopped run does not wait.
 
-use super::machine::Departed;
+use super::host::ProcessGone;
 use crate::process::git::{Baseline, Changes, Incomplete, Pending, Told};
 use crate::protocol::words::Action;
 use crate::run::Unseen;
@@ -39,7 +39,7 @@ pub(super) enum Waiting {
     /// The sweep of processes that outlived the agent, because git could be mistaken for one of them.
     Sweep,
     /// The report to the run that the agent is gone.
-    Run(Departed),
+    Run(ProcessGone),
 }
 
 impl Watch {
@@ -84,8 +84,8 @@ impl Watch {
     }
 
     /// Handles git's answer or its failure. Returns the changes, if the answer contains them.
-    pub(super) fn hear(&mut self, told: Option<Told>) -> Option<Changes> {
-        self.git.as_mut().and_then(|git| git.hear(told))
+    pub(super) fn finish_job(&mut self, told: Option<Told>) -> Option<Changes> {
+        self.git.as_mut().and_then(|git| git.finish_job(told))
     }
 
     /// The changed files for the run. `Err`: the list is incomplete, which is reported once per run.
@@ -110,7 +110,7 @@ impl Watch {
     pub(super) fn is_busy(&mut self) -> bool {
         let Some(git) = &mut self.git else { return false };
         if git.is_given_up() {
-            git.settle(KILL_LIMIT);
+            git.wait_for_result(KILL_LIMIT);
         }
         git.is_busy()
     }

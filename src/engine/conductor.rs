@@ -1,20 +1,20 @@
-//! Connects a [`Run`] with its peer and its [`Machine`]: it turns input into events of the run, and carries out the
+//! Connects a [`Run`] with its peer and its [`Host`]: it turns input into events of the run, and carries out the
 //! run's effects. It has no thread and no channel and never waits: its owner calls it when something happens, and takes
 //! the bytes to write.
 
 mod effects;
 
 use super::answers::Script;
-use super::callers::AskOutcome;
+use super::ask_connections::AskOutcome;
+use super::check_only_driver::CheckOnlyDriver;
+use super::host::{Host, ProcessGone};
 use super::images;
 use super::job::{Carried, Job, Next, Over, Prepared};
-use super::machine::{Departed, Machine};
-use super::opening::Opening;
 use super::outbox::Outbox;
 use super::peer::{Peer, Understood};
 use super::prepare;
+use super::recordings::Recordings;
 use super::stderr;
-use super::tape::Tape;
 use crate::agent::registry::Layers;
 use crate::agent::{Launch, Line};
 use crate::io::faults::point;
@@ -30,7 +30,9 @@ use crate::protocol::prompt::Spoken;
 use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Level, Source as CancelSource, Warning};
 use crate::recording::Moment;
-use crate::run::{Answered, Effect, Event, Gone, Granted, Ids, Late, Origin, ReadInput, Refusal, Remake, Run, Unseen};
+use crate::run::{
+    AlwaysAllowed, Answered, Effect, Event, Gone, Ids, Late, Origin, ReadInput, Refusal, Remake, Run, Unseen,
+};
 use std::borrow::Cow;
 use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,8 +48,8 @@ pub struct Conductor<P, M> {
     effects: Vec<Effect>,
     answers: Script,
     layers: Layers,
-    door: Door,
-    tape: Tape,
+    frame_out: FrameOut,
+    recordings: Recordings,
     agent: AgentLink,
     signal_source: CancelSource,
     signal: Option<i32>,
@@ -56,7 +58,7 @@ pub struct Conductor<P, M> {
     /// Whether this run only begins a run of several parts.
     opens: bool,
     /// The answers "always" that an earlier part of the run received.
-    granted: Granted,
+    granted: AlwaysAllowed,
 }
 
 /// The start of the agent's processes, their input and their stderr.
@@ -75,7 +77,7 @@ struct AgentLink {
 }
 
 /// The frames on their way to the peer.
-struct Door {
+struct FrameOut {
     outbox: Outbox,
     run_id: RunId,
     frame_limit: usize,
@@ -86,17 +88,17 @@ struct Door {
     terminal: Option<Terminal>,
 }
 
-impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
+impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     /// Creates a run that waits for its run.start. `random`: makes ids unique across processes. `ids`: the counters
     /// after earlier runs. The caller handles the job's `begin`.
     pub fn new(job: Job, peer: P, machine: M, random: &str, ids: Ids) -> Conductor<P, M> {
         let Job { layers, warnings, answers, on_eof, record, project, debug_log, mirror_stderr, signal_source, .. } =
             job;
         let Job { opens, first, carried, .. } = job;
-        let (tape, opened) = Tape::open(record, project.as_deref(), debug_log);
+        let (recordings, opened) = Recordings::open(record, project.as_deref(), debug_log);
         let fresh = || Carried {
             redactor: prepare::redactor(&machine, peer.is_screen()),
-            granted: Granted::default(),
+            granted: AlwaysAllowed::default(),
             answers,
         };
         let Carried { redactor, granted, answers } = carried.unwrap_or_else(fresh);
@@ -107,7 +109,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
             effects: Vec::new(),
             answers,
             layers,
-            door: Door {
+            frame_out: FrameOut {
                 outbox: Outbox::default(),
                 run_id: RunId::generated(random),
                 frame_limit: limits::FRAME_BYTES,
@@ -115,7 +117,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
                 finished: false,
                 terminal: None,
             },
-            tape,
+            recordings,
             agent: AgentLink { mirror_stderr, ..AgentLink::default() },
             signal_source,
             signal: None,
@@ -138,7 +140,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
 }
 
 /// The run's input.
-impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
+impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     /// Passes one event to the run and carries out its effects.
     pub fn step(&mut self, event: Event<'_>) {
         let taken = catch_unwind(AssertUnwindSafe(|| {
@@ -159,12 +161,12 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
         self.machine.abort();
         let end = self.run.crashed(self.machine.now(), failure);
         end.into_iter().for_each(|effect| self.carry_out(effect));
-        self.door.finished = true;
+        self.frame_out.finished = true;
     }
 
     /// Handles a line of input.
-    pub fn hear(&mut self, line: &RawLine, at: Instant) {
-        let understood = self.peer.hear(line, at);
+    pub fn read_line(&mut self, line: &RawLine, at: Instant) {
+        let understood = self.peer.read_line(line, at);
         self.understood(understood);
     }
 
@@ -177,7 +179,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
     }
 
     fn understood(&mut self, understood: Understood) {
-        self.door.outbox.push(understood.chunk);
+        self.frame_out.outbox.push(understood.chunk);
         understood.messages.into_iter().for_each(|message| self.inbound(message));
     }
 
@@ -194,12 +196,12 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
 
     /// Handles a message, from the input or from elsewhere.
     pub fn inbound(&mut self, inbound: Inbound) {
-        if self.door.outbox.is_overfull() && self.is_noise(&inbound.message) {
-            self.door.ignored += 1;
+        if self.frame_out.outbox.is_overfull() && self.is_noise(&inbound.message) {
+            self.frame_out.ignored += 1;
             return;
         }
-        if self.door.ignored > 0 {
-            let ignored = std::mem::take(&mut self.door.ignored);
+        if self.frame_out.ignored > 0 {
+            let ignored = std::mem::take(&mut self.frame_out.ignored);
             self.step(Event::Ignored(ignored));
         }
         let origin = Origin { id: inbound.id, run: inbound.run };
@@ -277,7 +279,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
                 let mut start = ready.start(redactor, short_secrets, &mut self.machine);
                 start.remake = agent.map(|agent| Box::new(move || agent.driver()) as Remake);
                 if self.opens {
-                    start.driver = Box::new(Opening(start.driver));
+                    start.driver = Box::new(CheckOnlyDriver(start.driver));
                 }
                 Ok(Box::new(start))
             }
@@ -290,7 +292,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
     }
 
     /// Begins a further part of a run.
-    pub(super) fn go_on(&mut self, next: Next) {
+    pub(super) fn begin_part(&mut self, next: Next) {
         let Next { run_id, settings, display_name, driver } = next;
         let redactor = self.run.take_redactor();
         let mut start = prepare::start((settings, display_name, driver), redactor, 0, &mut self.machine);
@@ -301,7 +303,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
 
     /// Ends a run of several parts.
     pub(super) fn close(&mut self, over: Over) {
-        self.door.frame_limit = over.max_frame_bytes;
+        self.frame_out.frame_limit = over.max_frame_bytes;
         let origin = Origin { id: None, run: Addressee::Run(over.run_id) };
         self.step(Event::Over(origin, Box::new(over.terminal)));
     }
@@ -337,13 +339,13 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
         let line = line.into();
         self.record(|| Moment::Agent(line.to_string()));
         self.step(Event::Line(Line::Text(line)));
-        self.settle();
+        self.complete_recording();
     }
 
     /// Continues with a line that is too long to handle at once.
     pub fn more(&mut self) {
         self.step(Event::More);
-        self.settle();
+        self.complete_recording();
     }
 
     /// Handles text of the agent's stderr: a line with its LF, or a part of one.
@@ -362,11 +364,11 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
         for line in lines {
             if self.agent.mirror_stderr {
                 let chunk = self.peer.note(&line);
-                self.door.outbox.push(chunk);
+                self.frame_out.outbox.push(chunk);
             }
             self.record(|| Moment::Stderr(line));
         }
-        self.settle();
+        self.complete_recording();
     }
 
     /// Handles a question from the agent's model, or its withdrawal.
@@ -379,72 +381,72 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
     }
 
     /// Handles the end of the agent's output. The search for changed files may still run.
-    pub fn drained(&mut self, departed: &Departed) {
+    pub fn drained(&mut self, departed: &ProcessGone) {
         let exit = departed.exit;
         self.record(|| match exit.signal {
             Some(signal) => Moment::Signal(signal),
             None => Moment::Exit(exit.code.unwrap_or_default()),
         });
-        self.tape.settle(self.run.redactor(), true);
+        self.recordings.write_complete_lines(self.run.redactor(), true);
         self.step(Event::Drained(exit));
     }
 
     /// Handles the exit of the agent's last process. `files`: see [`Gone::files`].
-    pub fn gone(&mut self, departed: Departed, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
-        let Departed { exit, leaked, stderr } = departed;
+    pub fn gone(&mut self, departed: ProcessGone, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
+        let ProcessGone { exit, leaked, stderr } = departed;
         let stderr_tail = stderr::tail(&stderr, self.run.redactor());
-        let files = files.map(|files| self.tape.without_own(files));
+        let files = files.map(|files| self.recordings.without_own(files));
         self.step(Event::Gone(Gone { exit, leaked, stderr_tail: stderr_tail.into(), files }));
     }
 
     /// Handles a deadline.
     pub fn tick(&mut self) {
         self.step(Event::Tick);
-        if self.door.outbox.is_empty() && self.peer.wake_at().is_some_and(|at| at <= Instant::now()) {
+        if self.frame_out.outbox.is_empty() && self.peer.wake_at().is_some_and(|at| at <= Instant::now()) {
             self.repaint();
         }
     }
 
     /// Shows changes that are due without an event, and repaints after a resize of the terminal.
     pub(super) fn repaint(&mut self) {
-        let chunk = self.peer.woken();
-        self.door.outbox.push(chunk);
+        let chunk = self.peer.refresh();
+        self.frame_out.outbox.push(chunk);
     }
 
     /// Handles Enter at a terminal without an open question.
     pub(super) fn pressed(&mut self) {
-        let chunk = self.peer.pressed();
-        self.door.outbox.push(chunk);
+        let chunk = self.peer.enter_pressed();
+        self.frame_out.outbox.push(chunk);
     }
 
     /// Handles the return of this process to the foreground.
     pub(super) fn fetched(&mut self) {
-        let chunk = self.peer.fetched();
-        self.door.outbox.push(chunk);
+        let chunk = self.peer.foregrounded();
+        self.frame_out.outbox.push(chunk);
     }
 
     /// Handles the continuation of this process after a stop.
     pub(super) fn continued(&mut self) {
-        let chunk = self.peer.back();
-        self.door.outbox.push(chunk);
+        let chunk = self.peer.resumed();
+        self.frame_out.outbox.push(chunk);
     }
 
     /// Drops all waiting frames except the terminal one, because nobody reads them and the run must end.
     pub(super) fn drop_progress(&mut self) {
-        let dropped = self.door.outbox.drop_progress();
+        let dropped = self.frame_out.outbox.drop_progress();
         self.peer.dropped(dropped);
     }
 
     /// Handles the loss of stdout: no frame can be delivered any more.
     pub fn output_lost(&mut self) {
-        let err = self.peer.leave();
-        self.door.outbox.close(Chunk { err, ..Chunk::default() });
+        let err = self.peer.clear_last_line();
+        self.frame_out.outbox.close(Chunk { err, ..Chunk::default() });
         self.step(Event::OutputLost);
     }
 
     /// Writes the finished part of the recording. Called before the loop waits.
     pub(super) fn flush_recording(&mut self) {
-        self.tape.flush();
+        self.recordings.flush();
     }
 
     /// Whether [`Conductor::answer_in_advance`] has an answer to pass on.
@@ -461,7 +463,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
 }
 
 /// The conductor's state, for its owner.
-impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
+impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     /// The run that the conductor drives.
     pub fn run(&self) -> &Run {
         &self.run
@@ -483,46 +485,46 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
 
     /// Whether the terminal body was emitted, or can no longer be.
     pub fn is_finished(&self) -> bool {
-        self.door.finished
+        self.frame_out.finished
     }
 
     pub(super) fn finish(&mut self) {
-        self.door.finished = true;
+        self.frame_out.finished = true;
     }
 
     /// Whether no frame can be delivered any more.
     pub(super) fn is_lost(&self) -> bool {
-        self.door.outbox.is_closed()
+        self.frame_out.outbox.is_closed()
     }
 
     /// The bytes that wait to be written.
     pub fn outbox(&mut self) -> &mut Outbox {
-        &mut self.door.outbox
+        &mut self.frame_out.outbox
     }
 
     pub(super) fn waiting(&self) -> &Outbox {
-        &self.door.outbox
+        &self.frame_out.outbox
     }
 
     /// The time at which the peer next shows something without an event. `None`: never, or other bytes wait, behind
     /// which it would only queue.
     pub(super) fn repaint_at(&self) -> Option<Instant> {
-        self.peer.wake_at().filter(|_| self.door.outbox.is_empty())
+        self.peer.wake_at().filter(|_| self.frame_out.outbox.is_empty())
     }
 
     /// The bytes to write to stderr before this process stops.
     pub(super) fn leave(&mut self) -> Vec<u8> {
-        self.peer.leave()
+        self.peer.clear_last_line()
     }
 
     /// Completes the recording. Returns the machine and the result of the run.
     pub(super) fn end(mut self) -> (M, RunSummary) {
-        self.tape.settle(self.run.redactor(), true);
+        self.recordings.write_complete_lines(self.run.redactor(), true);
         let ending = RunSummary {
             code: self.run.exit_code(),
             ids: self.run.ids(),
-            terminal: self.door.terminal,
-            lost: self.door.outbox.is_closed(),
+            terminal: self.frame_out.terminal,
+            lost: self.frame_out.outbox.is_closed(),
             signal: self.signal,
             late: self.run.late().cloned(),
             worked: self.agent.spawned_at.map(|at| self.machine.now().saturating_sub(at)),
@@ -531,7 +533,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
                 granted: self.run.take_granted(),
                 answers: self.answers,
             },
-            incomplete_recording: self.tape.failed(),
+            incomplete_recording: self.recordings.failed(),
         };
         (self.machine, ending)
     }

@@ -1,6 +1,6 @@
 //! The dry run: the command line, directory and environment that a run would start, without starting anything.
 
-use super::host::Host;
+use super::local_host::LocalHost;
 use super::prepare;
 use crate::agent::registry::Layers;
 use crate::agent::{AgentEvent, Program, Turn, limit};
@@ -56,7 +56,7 @@ pub(crate) fn plan_with(
     let origins = layers.origins.without(&start);
     let (options, agent) = layers.under(start);
     let untrusted = layers.guest_warning(&options, agent);
-    let mut host = Host::new();
+    let mut host = LocalHost::new();
     let (redactor, _) = prepare::redactor_for(prepare::redactor(&host, false), &options, agent, &host);
     let mut ready = prepare::settings(options, None, agent, (&layers.agents, &origins), &host)?;
     change(&mut ready.settings)?;

@@ -1,472 +1,76 @@
-//! The real machine: the agent's process, its pipes and its tree; the guard; git; the socket of the ask-server.
+//! The machine that a run uses. The real one is [`super::local_host::LocalHost`]; tests use one without processes and clocks.
 
-use super::ask_socket::AskSocket;
-use super::callers::{AskEvent, Callers};
-use super::changes::{Waiting, Watch};
-use super::machine::{Departed, Machine};
 use crate::agent::registry::Agent;
 use crate::agent::{Launch, Offered, Reply};
-use crate::io::files::open_regular;
-use crate::io::signals::stop_ourselves;
-use crate::process::batch::Lines;
-use crate::process::cgroup::ControlGroup;
-use crate::process::child::{AgentProcess, ProcessEvent};
-use crate::process::git::{Changes, Incomplete, Told};
-use crate::process::guard::Guard;
-use crate::process::readers::AgentOutput;
-use crate::process::session_files::cost_before;
-use crate::process::tree::{self, Inherited, Signal, Swept, Tree};
 use crate::protocol::failure::Failure;
+use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::PathFact;
 use crate::protocol::request::{McpServer, Settings};
-use crate::protocol::words::Action;
-use crate::run::{Method, Unseen};
-use crossbeam_channel::{Receiver, never};
-use std::io::{self, Read};
+use crate::run::Method;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-/// The time limit for the sweep of processes that outlived the agent, after its own end and after a stop.
-const LEAK_LIMIT: Duration = Duration::from_secs(2);
-const LEAK_LIMIT_STOPPED: Duration = Duration::from_millis(500);
-/// The maximum size of a file that `value_from` names, in bytes.
-const VALUE_BYTES: u64 = 1 << 20;
-
-/// The number of random digits in the name of the ask-server. Agents limit the length of such names.
-const NAME_DIGITS: usize = 12;
-
-/// Warnings about processes that may outlive the run.
-const NO_GUARD: &str = "The guard is not running: if spektacular is killed, the agent and its tools keep running";
-const NO_PROC: &str = "/proc is not available: processes that leave the agent's process group may outlive the run";
-
-/// The machine of one run.
-pub(crate) struct Host {
-    began: Instant,
-    /// The total time for which this process was suspended. The run's clock does not count it.
-    stopped: Duration,
-    /// Whether this process was suspended before the last reading of the clocks.
-    was_stopped: bool,
-    /// The marker of this run's processes.
-    nonce: String,
-    agent: Option<AgentProcess>,
-    /// The socket for the model's questions, if the model is offered the tool.
-    asking: Option<AskSocket>,
-    guard: Option<Guard>,
-    /// The control group of the agent's processes.
-    cgroup: Option<ControlGroup>,
-    inherited: Inherited,
-    /// Warnings about processes that may outlive the run.
-    troubles: Vec<&'static str>,
-    end: AgentEnd,
-    swept_at: Option<Instant>,
-    /// The queries to git for this run.
-    watch: Watch,
-    /// The time of the current wake-up, since the run began and as a date. All events of a wake-up have the same time.
-    now: (Duration, SystemTime),
+/// The end of the agent: its process tree is gone and its output has been read.
+#[derive(Clone, Debug)]
+pub struct ProcessGone {
+    /// The exit of the agent's own process.
+    pub exit: AgentExit,
+    /// Whether one of its processes outlived it, although the agent exited by itself.
+    pub leaked: bool,
+    /// The end of its stderr, unredacted.
+    pub stderr: String,
 }
 
-/// The parts of the agent's end, which arrive in any order.
-#[derive(Default)]
-struct AgentEnd {
-    /// Whether the agent's own process exited.
-    exited: bool,
-    /// Whether the agent was signalled before it exited, so that its other processes had no chance to exit with it.
-    forced: bool,
-    swept: Option<Swept>,
-    stdout: bool,
-    stderr: Option<String>,
-}
-
-/// The agent's end, and the changed files.
-pub(super) type Looked = (Departed, Result<Vec<(PathBuf, Action)>, Unseen>);
-
-impl Host {
-    pub(crate) fn new() -> Host {
-        Host {
-            began: Instant::now(),
-            stopped: Duration::ZERO,
-            was_stopped: false,
-            nonce: tree::nonce(),
-            agent: None,
-            asking: None,
-            guard: None,
-            cgroup: None,
-            inherited: Inherited::default(),
-            troubles: Vec::new(),
-            end: AgentEnd::default(),
-            swept_at: None,
-            watch: Watch::default(),
-            now: (Duration::ZERO, SystemTime::now()),
-        }
-    }
-
-    /// Creates a machine. `inherited`: the children that this process already has.
-    pub(super) fn beside(inherited: &Inherited) -> Host {
-        Host { inherited: inherited.clone(), ..Host::new() }
-    }
-
-    /// Whether a process of the agent exists.
-    pub(super) fn has_agent(&self) -> bool {
-        self.agent.is_some()
-    }
-
-    /// The time when the agent's process tree was gone. `None`: it still exists, or never did.
-    pub(super) fn swept_at(&self) -> Option<Instant> {
-        self.swept_at
-    }
-
-    /// The channel of the agent's output. Never ready after the end of the output.
-    pub(super) fn output(&self) -> Receiver<AgentOutput> {
-        let drained = self.end.stdout && self.end.stderr.is_some();
-        self.agent.as_ref().filter(|_| !drained).map_or_else(never, |agent| agent.data.clone())
-    }
-
-    /// Whether output of the agent waits.
-    pub(super) fn has_output(&self) -> bool {
-        self.agent.as_ref().is_some_and(|agent| !agent.data.is_empty())
-    }
-
-    /// The channel of the process's events. Never ready once the process tree is gone.
-    pub(super) fn process(&self) -> Receiver<ProcessEvent> {
-        self.agent.as_ref().filter(|_| self.end.swept.is_none()).map_or_else(never, |agent| agent.process.clone())
-    }
-
-    /// The channel of the ask-server's events.
-    pub(super) fn asks(&self) -> Receiver<AskEvent> {
-        self.asking.as_ref().map_or_else(never, |socket| socket.heard.clone())
-    }
-
-    pub(super) fn asking(&mut self) -> Option<&mut Callers> {
-        self.asking.as_mut().map(|socket| &mut socket.callers)
-    }
-
-    /// The time at which the tool's callers get the next progress message.
-    pub(super) fn progress_at(&self) -> Option<Instant> {
-        self.asking.as_ref().and_then(|socket| socket.callers.progress_at())
-    }
-
-    /// Reads the clocks, after the loop has waited or a process was started. `stopped`: whether this process was
-    /// suspended since the last reading. The length of a suspension is unknown, so the run's clock skips the whole time
-    /// since then.
-    pub(super) fn read_clocks(&mut self, stopped: impl FnOnce() -> bool) {
-        let passed = self.began.elapsed();
-        let stopped = stopped();
-        // A suspension right after the clock was read shows only in the next reading.
-        if std::mem::replace(&mut self.was_stopped, stopped) || stopped {
-            self.stopped = passed.saturating_sub(self.now.0);
-        }
-        self.now = (passed.saturating_sub(self.stopped), SystemTime::now());
-    }
-
-    /// The instant at which the run's clock will show this time.
-    pub(super) fn at(&self, time: Duration) -> Instant {
-        self.began + self.stopped + time
-    }
-
-    /// Lets the reader read more, because the agent's lines are handled.
-    pub(super) fn taken(&mut self, lines: Lines) {
-        if let Some(agent) = &self.agent {
-            agent.taken(lines);
-        }
-    }
-
-    /// Handles the exit of the agent's own process: sweeps the processes that outlived it, but not our git.
-    pub(super) fn exited(&mut self, stopped: bool) {
-        self.end.exited = true;
-        self.watch.exited();
-        if stopped {
-            self.watch.end();
-        }
-        if self.watch.is_busy() {
-            return self.watch.wait(Waiting::Sweep);
-        }
-        self.sweep(stopped);
-    }
-
-    fn sweep(&mut self, stopped: bool) {
-        let limit = if stopped { LEAK_LIMIT_STOPPED } else { LEAK_LIMIT };
-        if let Some(agent) = &mut self.agent {
-            agent.sweep(limit);
-        }
-    }
-
-    pub(super) fn swept(&mut self, swept: Swept) -> Option<Departed> {
-        self.end.swept = Some(swept);
-        self.swept_at = Some(Instant::now());
-        self.departed()
-    }
-
-    pub(super) fn stdout_ended(&mut self) -> Option<Departed> {
-        self.end.stdout = true;
-        self.departed()
-    }
-
-    pub(super) fn stderr_ended(&mut self, tail: String) -> Option<Departed> {
-        self.end.stderr = Some(tail);
-        self.departed()
-    }
-
-    /// The agent's end, once all of its parts have arrived.
-    fn departed(&mut self) -> Option<Departed> {
-        let AgentEnd { forced, swept: Some(swept), stdout: true, stderr: Some(tail), .. } = &self.end else {
-            return None;
-        };
-        let mut agent = self.agent.take()?;
-        let leaked = !forced && swept.killed + swept.left > 0;
-        Some(Departed { exit: agent.reap(), leaked, stderr: tail.clone() })
-    }
-
-    /// Determines the changed files. `None`: the agent's end waits for git.
-    pub(super) fn look(&mut self, departed: Departed, stopped: bool) -> Option<Looked> {
-        match self.watch.compare(stopped) {
-            Some(changes) => Some(self.looked(departed, changes, stopped)),
-            None => {
-                self.watch.wait(Waiting::Run(departed));
-                None
-            }
-        }
-    }
-
-    fn looked(&mut self, departed: Departed, changes: Changes, stopped: bool) -> Looked {
-        (departed, self.watch.files(changes, stopped))
-    }
-
-    /// The channel of git's answer.
-    pub(super) fn git(&self) -> Receiver<Told> {
-        self.watch.told()
-    }
-
-    /// The time at which the wait for git ends.
-    pub(super) fn tires_at(&self) -> Option<Instant> {
-        self.watch.due()
-    }
-
-    /// Handles git's answer, or its failure.
-    pub(super) fn git_told(&mut self, told: Option<Told>, stopped: bool) -> Option<Looked> {
-        let changes = self.watch.hear(told);
-        match self.watch.waited() {
-            None => {}
-            Some(Waiting::Sweep) => self.sweep(stopped),
-            Some(Waiting::Run(departed)) => {
-                let changes = changes.unwrap_or(Changes::Incomplete(Incomplete::Late));
-                return Some(self.looked(departed, changes, stopped));
-            }
-        }
+/// Everything outside a run that the run reads or acts on.
+pub trait Host {
+    /// The time since the run began. It never goes back.
+    fn now(&self) -> Duration;
+    /// The current date.
+    fn date(&self) -> SystemTime;
+    /// The environment variables of this process that are text.
+    fn variables(&self) -> Vec<(String, String)>;
+    /// The directory that `cwd` names, absolute and without symbolic links, or the current directory of this process.
+    /// `None`: it does not exist.
+    fn directory(&self, cwd: Option<&Path>) -> Option<PathBuf>;
+    /// The kind of file at a path.
+    fn look(&self, path: &Path) -> PathFact;
+    /// The text of a regular file. `None`: it cannot be read, or is too long.
+    fn read(&self, path: &Path) -> Option<String>;
+    /// The size of a regular file, and at most `bytes` of its first bytes. Error: the system's; `InvalidInput` if it
+    /// is not a regular file.
+    fn image(&self, path: &Path, bytes: u64) -> io::Result<(u64, Vec<u8>)>;
+    /// The size of a file, in bytes. `None`: it does not exist.
+    fn size(&self, path: &Path) -> Option<u64>;
+    /// The cost of a run's session before the run, in US dollars. `None`: unknown.
+    fn cost_before(&self, _agent: &Agent, _settings: &Settings) -> Option<f64> {
         None
     }
-
-    /// Abandons git once the wait is over.
-    pub(super) fn tire_of_git(&mut self, stopped: bool) -> Option<Looked> {
-        if self.watch.due().is_none_or(|due| due > Instant::now()) {
-            return None;
-        }
-        self.watch.end();
-        match self.watch.waited() {
-            None => {}
-            Some(Waiting::Sweep) => self.sweep(stopped),
-            Some(Waiting::Run(departed)) => {
-                return Some(self.looked(departed, Changes::Incomplete(Incomplete::Late), stopped));
-            }
-        }
-        None
-    }
-
-    /// Whether orphans may be reaped now. Our git must finish first, because it could be mistaken for an orphan.
-    pub(super) fn can_reap(&mut self) -> bool {
-        !self.watch.is_busy() && self.agent.as_ref().is_some_and(AgentProcess::can_reap)
-    }
-
-    /// Handles the end or a stop of a child: the guard, or an orphan, which would otherwise stay a zombie until the run ends.
-    pub(super) fn children_ended(&mut self) {
-        if let Some(agent) = &self.agent {
-            agent.reap_orphans();
-        }
-        if self.guard.as_mut().is_some_and(Guard::has_ended) {
-            self.guard = None;
-            self.troubles.push(NO_GUARD);
-        }
-        // SIGCHLD comes for a stop of the guard too.
-        self.guard.iter().for_each(Guard::wake);
-    }
-
-    /// The next warning about processes that may outlive the run.
-    pub(super) fn next_trouble(&mut self) -> Option<&'static str> {
-        self.troubles.pop()
-    }
-
-    /// Handles Ctrl-Z: suspends and resumes the agent together with this process.
-    pub(super) fn suspend(&mut self, leave: impl FnOnce()) {
-        self.signal(Signal::STOP);
-        leave();
-        self.read_clocks(|| false);
-        stop_ourselves();
-        self.read_clocks(|| true);
-        self.signal(Signal::CONT);
-    }
-
-    fn signal(&mut self, signal: Signal) {
-        // Suspending our git for a while does no harm.
-        let spares_git = !matches!(signal, Signal::STOP | Signal::CONT) && self.watch.is_busy();
-        match &self.agent {
-            Some(agent) if spares_git => agent.signal_marked(signal),
-            Some(agent) => agent.signal(signal),
-            None => {}
-        }
-    }
-
-    /// Cleans up after the run. Processes and files are left only if the terminal frame could not be delivered.
-    pub(super) fn dismiss(mut self) {
-        self.watch.end();
-        if let Some(agent) = &self.agent {
-            agent.signal(Signal::KILL);
-        }
-        if let Some(guard) = self.guard.take() {
-            guard.dismiss();
-        }
-        self.cgroup.iter().for_each(ControlGroup::remove);
-    }
-}
-
-impl Machine for Host {
-    fn now(&self) -> Duration {
-        self.now.0
-    }
-
-    fn date(&self) -> SystemTime {
-        self.now.1
-    }
-
-    fn variables(&self) -> Vec<(String, String)> {
-        std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect()
-    }
-
-    fn directory(&self, cwd: Option<&Path>) -> Option<PathBuf> {
-        let path = match cwd {
-            Some(cwd) if cwd.is_absolute() => cwd.to_owned(),
-            // The current directory may have been deleted.
-            cwd => std::env::current_dir().ok()?.join(cwd.unwrap_or(Path::new(""))),
-        };
-        // The real path, because an agent reports the paths that it sees.
-        path.is_dir().then(|| path.canonicalize().unwrap_or(path))
-    }
-
-    fn look(&self, path: &Path) -> PathFact {
-        match path.metadata() {
-            Ok(meta) if meta.is_dir() => PathFact::Directory,
-            Ok(_) => PathFact::File,
-            Err(_) => PathFact::Missing,
-        }
-    }
-
-    fn read(&self, path: &Path) -> Option<String> {
-        let mut text = String::new();
-        open_regular(path).ok()?.take(VALUE_BYTES + 1).read_to_string(&mut text).ok()?;
-        (text.len() as u64 <= VALUE_BYTES).then_some(text)
-    }
-
-    fn image(&self, path: &Path, bytes: u64) -> io::Result<(u64, Vec<u8>)> {
-        let file = open_regular(path)?;
-        let size = file.metadata()?.len();
-        let mut first = Vec::new();
-        file.take(bytes).read_to_end(&mut first)?;
-        Ok((size, first))
-    }
-
-    fn size(&self, path: &Path) -> Option<u64> {
-        path.metadata().ok().filter(|meta| meta.is_file()).map(|meta| meta.len())
-    }
-
-    fn cost_before(&self, agent: &Agent, settings: &Settings) -> Option<f64> {
-        cost_before(agent, settings)
-    }
-
+    /// A random text that no other process can know. Empty: names get no random part.
     fn nonce(&self) -> String {
-        // This is not the nonce of the tree, which the agent's processes have in their environment.
-        tree::nonce().chars().take(NAME_DIGITS).collect()
+        String::new()
     }
-
-    fn offer(&mut self, tools: Offered) -> Option<McpServer> {
-        self.asking = AskSocket::open(tools).ok();
-        self.asking.as_ref().and_then(AskSocket::server)
-    }
-
-    fn reply(&mut self, call: u64, replies: &[Reply]) {
-        self.asking.iter_mut().for_each(|socket| socket.callers.reply(call, replies));
-    }
-
-    fn withdraw(&mut self, call: u64) {
-        self.asking.iter_mut().for_each(|socket| socket.callers.withdraw(call));
-    }
-
-    fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure> {
-        let first = self.watch.is_idle();
-        if first {
-            self.inherited.renew();
-            // The baseline begins before the spawn, because file times are coarse and the agent's changes must be newer.
-            self.watch.begin(&settings.cwd);
-        }
-        let mut tree = Tree::before_spawn(self.nonce.clone()).beside(&self.inherited);
-        if first {
-            self.cgroup = ControlGroup::create(&self.nonce);
-            // The run continues without a guard, which is needed only if this process is killed.
-            let folder = self.asking.as_ref().map(AskSocket::folder);
-            self.guard = Guard::start(&self.nonce, self.cgroup.as_ref(), folder).ok();
-            match (tree::sees_processes(), &self.guard) {
-                (false, _) => self.troubles.push(NO_PROC),
-                (true, None) => self.troubles.push(NO_GUARD),
-                (true, Some(_)) => {}
-            }
-        }
-        if let Some(guard) = &self.guard {
-            tree.spare(guard.pid());
-        }
-        let tree = tree.within(self.cgroup.clone());
-        (self.end, self.swept_at) = Default::default();
-        let agent = AgentProcess::spawn(launch, settings, tree, &self.nonce, stderr)?;
-        if let Some(guard) = &mut self.guard {
-            guard.leader(agent.pid());
-        }
-        self.agent = Some(agent);
-        self.read_clocks(|| false);
-        Ok(())
-    }
-
-    fn send(&mut self, line: String) {
-        if let Some(agent) = &self.agent {
-            agent.send(line);
-        }
-    }
-
+    /// Offers the model these tools. `None`: this machine cannot offer them.
+    fn offer(&mut self, tools: Offered) -> Option<McpServer>;
+    /// Answers a call of the tool.
+    fn reply(&mut self, call: u64, replies: &[Reply]);
+    /// Ends a call of the tool without an answer.
+    fn withdraw(&mut self, call: u64);
+    /// Starts the agent. `stderr`: whether the lines of its stderr are needed. Error: the reason why the agent cannot
+    /// run, and what to do about it.
+    fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure>;
+    /// Queues a line for the agent's stdin.
+    fn send(&mut self, line: String);
+    /// The number of bytes in the queue for the agent's stdin.
     fn unsent(&self) -> usize {
-        self.agent.as_ref().map_or(0, |agent| agent.unsent())
+        0
     }
-
-    fn close_input(&mut self) {
-        if let Some(agent) = &mut self.agent {
-            agent.close_input();
-        }
-    }
-
-    fn stop(&mut self, method: Method) {
-        // After the exit, the sweep stops the other processes.
-        if self.end.exited {
-            return;
-        }
-        self.end.forced = true;
-        self.signal(match method {
-            Method::Terminate => Signal::TERM,
-            Method::Kill => Signal::KILL,
-        });
-    }
-
-    fn hurry(&mut self, stopping: bool) {
-        self.watch.hurry(stopping);
-    }
-
-    fn abort(&mut self) {
-        self.watch.end();
-        if let Some(mut agent) = self.agent.take() {
-            agent.end_now(LEAK_LIMIT_STOPPED);
-        }
-    }
+    /// Closes the agent's stdin once the queue is written.
+    fn close_input(&mut self);
+    /// Stops the agent's whole process tree.
+    fn stop(&mut self, method: Method);
+    /// Ends the search for changed files, because the run must end now. `stopping`: whether the end was requested.
+    fn hurry(&mut self, stopping: bool);
+    /// Kills the agent's whole process tree at once, after a fault of our own.
+    fn abort(&mut self);
 }

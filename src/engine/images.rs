@@ -1,6 +1,6 @@
 //! The files of a prompt's images: checked before the agent starts, and read when they are sent.
 
-use super::machine::Machine;
+use super::host::Host;
 use crate::agent::registry::Agent;
 use crate::agent::takes_no_images;
 use crate::protocol::failure::{Code, Failure};
@@ -16,7 +16,7 @@ pub(super) fn check(
     settings: &Settings,
     agent: &Agent,
     origins: &Origins,
-    machine: &impl Machine,
+    machine: &impl Host,
 ) -> Result<Vec<Image>, Failure> {
     if settings.images.is_empty() {
         return Ok(Vec::new());
@@ -28,12 +28,7 @@ pub(super) fn check(
 }
 
 /// Checks images. `paths`: absolute, or relative to `cwd`. `subject`: the list, for a message about it.
-pub(super) fn attach(
-    paths: &[String],
-    cwd: &Path,
-    subject: &str,
-    machine: &impl Machine,
-) -> Result<Vec<Image>, Failure> {
+pub(super) fn attach(paths: &[String], cwd: &Path, subject: &str, machine: &impl Host) -> Result<Vec<Image>, Failure> {
     let one = |(at, path): (usize, &String)| {
         let (subject, path) = (format!("{subject}: number {}", at + 1), cwd.join(path));
         let (media_type, bytes, _) = read(&subject, &path, MAGIC_BYTES, machine)?;
@@ -48,7 +43,7 @@ pub(super) fn attach(
 }
 
 /// The content of an image, which may have changed since its check.
-pub(super) fn content(image: &Image, machine: &impl Machine) -> Result<Vec<u8>, Failure> {
+pub(super) fn content(image: &Image, machine: &impl Host) -> Result<Vec<u8>, Failure> {
     let (media_type, bytes, content) = read(&image.subject, &image.path, image.bytes, machine)?;
     if (media_type, bytes) != (image.media_type, image.bytes) || content.len() as u64 != bytes {
         return Err(invalid(format!("{} changed while the agent started: start the run again.", image.subject)));
@@ -57,12 +52,7 @@ pub(super) fn content(image: &Image, machine: &impl Machine) -> Result<Vec<u8>, 
 }
 
 /// The media type, the size and at most `first` bytes of an image.
-fn read(
-    subject: &str,
-    path: &Path,
-    first: u64,
-    machine: &impl Machine,
-) -> Result<(&'static str, u64, Vec<u8>), Failure> {
+fn read(subject: &str, path: &Path, first: u64, machine: &impl Host) -> Result<(&'static str, u64, Vec<u8>), Failure> {
     let wrong = |why: &str| invalid(format!("{subject} {why}."));
     let (bytes, content) = machine.image(path, first).map_err(|error| {
         wrong(if error.kind() == ErrorKind::InvalidInput {

@@ -12,7 +12,7 @@ use crate::protocol::outbound::{Body, Terminal};
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::{Source as CancelSource, Warning};
 use crate::redact::Redactor;
-use crate::run::{Granted, Late, OnEof};
+use crate::run::{AlwaysAllowed, Late, OnEof};
 use crossbeam_channel::{Receiver, bounded};
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -131,7 +131,7 @@ pub struct Carried {
     /// The redactor, which knows every secret, including secret answers.
     pub(super) redactor: Redactor,
     /// The answers "always".
-    pub(super) granted: Granted,
+    pub(super) granted: AlwaysAllowed,
     /// The remaining scripted answers.
     pub(super) answers: Script,
 }

@@ -16,31 +16,31 @@
 //! [`Engine::run`] can be called again and again. Between two runs, lines of stdin and signals wait for the next one.
 
 mod answers;
+mod ask_connections;
 mod ask_socket;
-mod callers;
 mod changes;
+mod check_only_driver;
 mod conductor;
 mod debug_log;
 pub(crate) mod dry_run;
 mod host;
 mod images;
 mod job;
-mod machine;
-mod opening;
+mod local_host;
 mod outbox;
 mod peer;
 mod prepare;
+mod recordings;
 mod relay;
 mod run_loop;
 mod stderr;
-mod tape;
 
 pub use answers::Script;
-pub use callers::{AskEvent, AskOutcome, Callers};
+pub use ask_connections::{AskConnections, AskEvent, AskOutcome};
 pub use conductor::Conductor;
 pub use debug_log::DebugLog;
+pub use host::{Host, ProcessGone};
 pub use job::{Awaited, Begin, Carried, Job, Next, Over, Prepared, Report};
-pub use machine::{Departed, Machine};
 pub use outbox::Outbox;
 pub use peer::{InAdvance, Outgoing, Peer, Understood};
 pub use prepare::{redactor_here, secrets_here};
@@ -51,13 +51,13 @@ use crate::io::inbox::{Inbox, Source};
 use crate::io::output::{StdoutWriter, diagnose, reader_has_left, streams_are_apart};
 use crate::io::signals::{self, SignalChannels};
 use crate::io::tty::LineModes;
-use crate::process::myself;
+use crate::process::own_executable;
 use crate::process::tree::{self, Inherited};
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::run::{Ids, OnEof};
 use conductor::RunSummary;
 use crossbeam_channel::Receiver;
-use host::Host;
+use local_host::LocalHost;
 use run_loop::RunLoop;
 
 /// The line on stderr if the last frame cannot be delivered.
@@ -126,9 +126,9 @@ impl Engine {
         let begin = std::mem::replace(&mut job.begin, Begin::FromInput);
         let is_screen = peer.is_screen();
         let errand = job.errand.take();
-        let mut conductor = Conductor::new(job, peer, Host::beside(&self.inherited), &self.random, self.ids);
+        let mut conductor = Conductor::new(job, peer, LocalHost::beside(&self.inherited), &self.random, self.ids);
         conductor.outbox().set_apart(streams_are_apart());
-        let begin = match (myself::low_limit(), &self.signals) {
+        let begin = match (own_executable::low_limit(), &self.signals) {
             (Some(limit), _) => Begin::Refused(Failure::new(Code::ResourceExhausted, limit)),
             (None, Some(_)) => begin,
             (None, None) => Begin::Refused(no_thread()),

@@ -64,7 +64,7 @@ pub trait Peer {
     }
 
     /// Interprets a line of input. `at`: the time when it was read.
-    fn hear(&mut self, line: &RawLine, at: Instant) -> Understood;
+    fn read_line(&mut self, line: &RawLine, at: Instant) -> Understood;
 
     /// Admits a run.start that the protocol considers valid. `workflow`: its field of that name; `said`: the other
     /// fields that it sets; `unknown`: the unknown fields to warn about; `redactor`: knows every secret of the run. A
@@ -118,8 +118,8 @@ pub trait Peer {
     }
 
     /// Handles Enter without an open question, which has moved the cursor.
-    fn pressed(&mut self) -> Chunk {
-        self.inner_mut().map(Peer::pressed).unwrap_or_default()
+    fn enter_pressed(&mut self) -> Chunk {
+        self.inner_mut().map(Peer::enter_pressed).unwrap_or_default()
     }
 
     /// The time at which the peer next shows something without an event.
@@ -128,23 +128,23 @@ pub trait Peer {
     }
 
     /// The bytes to show at the time of [`Peer::wake_at`], or after a resize of the terminal.
-    fn woken(&mut self) -> Chunk {
-        self.inner_mut().map(Peer::woken).unwrap_or_default()
+    fn refresh(&mut self) -> Chunk {
+        self.inner_mut().map(Peer::refresh).unwrap_or_default()
     }
 
     /// The bytes for stderr that clear the status line and the prompt, because this process is suspended or shows
     /// nothing more.
-    fn leave(&mut self) -> Vec<u8> {
-        self.inner_mut().map(Peer::leave).unwrap_or_default()
+    fn clear_last_line(&mut self) -> Vec<u8> {
+        self.inner_mut().map(Peer::clear_last_line).unwrap_or_default()
     }
 
     /// Shows the status line and the prompt again after this process was suspended.
-    fn back(&mut self) -> Chunk {
-        self.inner_mut().map(Peer::back).unwrap_or_default()
+    fn resumed(&mut self) -> Chunk {
+        self.inner_mut().map(Peer::resumed).unwrap_or_default()
     }
 
     /// Handles the return of the process to the foreground, and shows the questions that waited for it.
-    fn fetched(&mut self) -> Chunk {
-        self.inner_mut().map(Peer::fetched).unwrap_or_default()
+    fn foregrounded(&mut self) -> Chunk {
+        self.inner_mut().map(Peer::foregrounded).unwrap_or_default()
     }
 }

@@ -4,7 +4,7 @@
 
 use super::host::Host;
 use super::images;
-use super::machine::Machine;
+use super::local_host::LocalHost;
 use crate::agent::registry::{Agent, Agents};
 use crate::agent::{Driver, Offered, ResultWay, ask_user};
 use crate::protocol::failure::{Code, Failure};
@@ -12,7 +12,7 @@ use crate::protocol::origins::Origins;
 use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{McpServer, Options, Problem, Settings};
 use crate::redact::{Redactor, arguments};
-use crate::run::{Answered, Granted, Start};
+use crate::run::{AlwaysAllowed, Answered, Start};
 use crate::suggest::hint;
 use serde_json::value::RawValue;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(crate) struct Ready {
 
 impl Ready {
     /// Builds the start of the run. Offers the model the tool `ask_user` if the agent needs a server for it.
-    pub(crate) fn start(self, redactor: Redactor, short_secrets: usize, machine: &mut impl Machine) -> Start {
+    pub(crate) fn start(self, redactor: Redactor, short_secrets: usize, machine: &mut impl Host) -> Start {
         let Ready { settings, agent } = self;
         let driver = agent.driver();
         let display_name = agent.display_name;
@@ -38,7 +38,7 @@ pub(super) fn start(
     (mut settings, display_name, driver): (Settings, String, Box<dyn Driver>),
     redactor: Redactor,
     short_secrets: usize,
-    machine: &mut impl Machine,
+    machine: &mut impl Host,
 ) -> Start {
     let ask = driver.asks_by(&settings);
     let by_tool = driver.result_way(&settings) == ResultWay::Tool;
@@ -55,7 +55,7 @@ pub(super) fn start(
         redactor,
         short_secrets,
         asking_failed,
-        granted: Granted::default(),
+        granted: AlwaysAllowed::default(),
         remake: None,
     }
 }
@@ -66,7 +66,7 @@ pub(crate) fn settings(
     wrong: Option<Problem>,
     agent: Option<&Agent>,
     (agents, origins): (&Agents, &Origins),
-    machine: &impl Machine,
+    machine: &impl Host,
 ) -> Result<Ready, Failure> {
     let bad = |message: String| Failure::new(Code::InvalidRequest, message);
     if let Some(problem) = wrong {
@@ -104,7 +104,7 @@ pub(crate) fn redactor_for(
     mut redactor: Redactor,
     options: &Options,
     agent: Option<&Agent>,
-    machine: &impl Machine,
+    machine: &impl Host,
 ) -> (Redactor, usize) {
     let is_path = is_path(machine);
     let own = agent.map(|agent| &agent.base.env);
@@ -120,21 +120,21 @@ pub(crate) fn redactor_for(
 
 /// Builds the redactor for a command without a run.
 pub fn redactor_here(options: &Options, agent: Option<&Agent>) -> Redactor {
-    let host = Host::new();
+    let host = LocalHost::new();
     redactor_for(redactor(&host, false), options, agent, &host).0
 }
 
 /// Builds a redactor for the secrets in the environment, for a command without a run.
 pub fn secrets_here() -> Redactor {
-    redactor(&Host::new(), true)
+    redactor(&LocalHost::new(), true)
 }
 
-fn is_path(machine: &impl Machine) -> impl Fn(&str) -> bool {
+fn is_path(machine: &impl Host) -> impl Fn(&str) -> bool {
     |value| machine.look(Path::new(value)) != PathFact::Missing
 }
 
 /// Builds a redactor for the secrets in the machine's environment. `screen`: whether everything is shown on a terminal.
-pub(crate) fn redactor(machine: &impl Machine, screen: bool) -> Redactor {
+pub(crate) fn redactor(machine: &impl Host, screen: bool) -> Redactor {
     let mut redactor = Redactor::new();
     if screen {
         redactor.clean_first();
@@ -146,7 +146,7 @@ pub(crate) fn redactor(machine: &impl Machine, screen: bool) -> Redactor {
 }
 
 /// Reads the value of an answer. `cwd`: the run's directory, if the question asks for a path.
-pub(crate) fn answer(given: Given, cwd: Option<&Path>, machine: &impl Machine) -> Answered {
+pub(crate) fn answer(given: Given, cwd: Option<&Path>, machine: &impl Host) -> Answered {
     let look = |value: &RawValue| {
         let path = cwd?.join(crate::json::string(value)?);
         Some(machine.look(&path))

@@ -1,13 +1,13 @@
 //! The loop: the events that wake it, and their handling.
 
-mod farewell;
+mod after_panic;
 mod signals;
 
-use super::callers::AskEvent;
+use super::ask_connections::AskEvent;
 use super::conductor::{Conductor, RunSummary};
-use super::host::{Host, Looked};
+use super::host::ProcessGone;
 use super::job::{Begin, Prepared, start_of};
-use super::machine::Departed;
+use super::local_host::{LocalHost, Looked};
 use super::peer::Peer;
 use super::{Engine, no_thread};
 use crate::agent::Line;
@@ -62,27 +62,27 @@ enum Wake {
     /// The outbox has room again, so the loop continues with lines already read or with a long line.
     Ready,
     /// The work that the run waits for is over.
-    ErrandOver,
+    TaskOver,
     Agent(AgentOutput),
     /// A thread panicked, or ended unexpectedly: a fault of our own.
-    Broken,
+    InternalFault,
 }
 
 /// A fault of our own, after which the loop ends.
-struct Broken;
+struct InternalFault;
 
 /// Files that a thread reads. The loop does not read stdin before they arrive.
 type AwaitedStart = Option<Receiver<Result<Box<Prepared>, Failure>>>;
 
 /// The time that the loop itself has waited for the writer in vain. While it works, it offers the writer nothing.
 #[derive(Default)]
-struct Unread {
+struct UnreadOutput {
     waited: Duration,
     /// The writer's last known progress.
     progress: usize,
 }
 
-impl Unread {
+impl UnreadOutput {
     /// Adds a wait, unless the writer made progress meanwhile or this process was suspended. Returns whether it did.
     fn count(&mut self, wait: Option<Duration>, progress: usize, suspended: bool) -> bool {
         if std::mem::replace(&mut self.progress, progress) != progress {
@@ -97,7 +97,7 @@ impl Unread {
 
 pub(super) struct RunLoop<'e, 'p> {
     engine: &'e mut Engine,
-    conductor: Conductor<&'p mut dyn Peer, Host>,
+    conductor: Conductor<&'p mut dyn Peer, LocalHost>,
     awaited: AwaitedStart,
     /// Disconnected once the work that the run waits for is over.
     errand: Receiver<Infallible>,
@@ -110,7 +110,7 @@ pub(super) struct RunLoop<'e, 'p> {
     delivered: bool,
     /// Lines of the agent that were read but not handled yet.
     lines: Lines,
-    unread: Unread,
+    unread: UnreadOutput,
     /// Whether this process was suspended before this wake-up.
     stopped: bool,
     /// A channel that is never ready, because its receiver is kept and never read.
@@ -122,7 +122,7 @@ pub(super) struct RunLoop<'e, 'p> {
 impl<'e, 'p> RunLoop<'e, 'p> {
     pub(super) fn new(
         engine: &'e mut Engine,
-        conductor: Conductor<&'p mut dyn Peer, Host>,
+        conductor: Conductor<&'p mut dyn Peer, LocalHost>,
         errand: Option<Receiver<Infallible>>,
     ) -> Self {
         let lost = engine.output.lost;
@@ -136,7 +136,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             flushing: false,
             delivered: false,
             lines: Lines::default(),
-            unread: Unread::default(),
+            unread: UnreadOutput::default(),
             stopped: false,
             nowhere: bounded(0),
             always: bounded(0).1,
@@ -148,13 +148,13 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     /// Drives the run to its end. Every error is an event, so that draining and the terminal frame always happen.
-    pub(super) fn carry(mut self, begin: Begin) -> (Host, RunSummary) {
+    pub(super) fn carry(mut self, begin: Begin) -> (LocalHost, RunSummary) {
         let carried = catch_unwind(AssertUnwindSafe(|| {
             self.begin(begin)?;
             while !self.is_over() {
                 self.turn()?;
                 if !self.engine.output.has_thread {
-                    return Err(Broken);
+                    return Err(InternalFault);
                 }
             }
             Ok(())
@@ -167,11 +167,11 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         (host, ending)
     }
 
-    fn begin(&mut self, begin: Begin) -> Result<(), Broken> {
+    fn begin(&mut self, begin: Begin) -> Result<(), InternalFault> {
         match begin {
             Begin::FromInput => self.hear_first()?,
             Begin::Refused(failure) => self.conductor.refuse(failure),
-            Begin::Next(next) => self.conductor.go_on(*next),
+            Begin::Next(next) => self.conductor.begin_part(*next),
             Begin::Over(over) => self.conductor.close(*over),
             Begin::Awaited(work) => self.awaited = Some(start_of(work)),
         }
@@ -180,7 +180,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     /// Handles the first line of stdin, and writes the frames that it causes, before any thread starts.
-    fn hear_first(&mut self) -> Result<(), Broken> {
+    fn hear_first(&mut self) -> Result<(), InternalFault> {
         let Some(line) = self.engine.inbox.first() else { return Ok(()) };
         self.conductor.machine().read_clocks(|| false);
         self.handle(Wake::Input(line))?;
@@ -193,7 +193,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     /// Waits for one event, and handles it.
-    fn turn(&mut self) -> Result<(), Broken> {
+    fn turn(&mut self) -> Result<(), InternalFault> {
         self.conductor.flush_recording();
         let wake = self.next();
         let heard = self.engine.signals.as_ref();
@@ -261,26 +261,26 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let to_flush = self.conductor.is_finished() && !self.flushing && !self.conductor.is_lost();
         output.watch(to_write || to_flush);
         if !output.has_thread {
-            return Wake::Broken;
+            return Wake::InternalFault;
         }
         let sink = if to_write || to_flush { &orders } else { &self.nowhere.0 };
         let conductor = &mut self.conductor;
         let next = || if to_write { Order::Write(conductor.outbox().pop()) } else { Order::Flush };
         let wake = select_biased! {
-            recv(self.engine.faults) -> _ => Wake::Broken,
-            recv(signals) -> signal => signal.map_or(Wake::Broken, Wake::Signal),
+            recv(self.engine.faults) -> _ => Wake::InternalFault,
+            recv(signals) -> signal => signal.map_or(Wake::InternalFault, Wake::Signal),
             recv(timer) -> _ => Wake::Timer,
-            recv(process) -> event => event.map_or(Wake::Broken, Wake::Process),
+            recv(process) -> event => event.map_or(Wake::InternalFault, Wake::Process),
             send(sink, output.order(next)) -> _ => Wake::Taken,
             recv(written) -> done => Wake::Written(done.unwrap_or(Written::Lost)),
-            recv(awaited) -> start => start.map_or(Wake::Broken, Wake::Prepared),
+            recv(awaited) -> start => start.map_or(Wake::InternalFault, Wake::Prepared),
             recv(input) -> heard => Wake::Input(heard.unwrap_or(Arrival::Closed)),
-            recv(children) -> ended => ended.map_or(Wake::Broken, |()| Wake::Children),
-            recv(asks) -> event => event.map_or(Wake::Broken, Wake::Ask),
+            recv(children) -> ended => ended.map_or(Wake::InternalFault, |()| Wake::Children),
+            recv(asks) -> event => event.map_or(Wake::InternalFault, Wake::Ask),
             recv(git) -> told => Wake::Git(told.ok()),
-            recv(self.errand) -> _ => Wake::ErrandOver,
+            recv(self.errand) -> _ => Wake::TaskOver,
             recv(ready) -> _ => Wake::Ready,
-            recv(data) -> output => output.map_or(Wake::Broken, Wake::Agent),
+            recv(data) -> output => output.map_or(Wake::InternalFault, Wake::Agent),
         };
         self.flushing |= matches!(wake, Wake::Taken) && !to_write;
         if matches!(wake, Wake::Timer) && due.is_some_and(|due| due.elapsed() > LATE) {
@@ -336,7 +336,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         if closed { never() } else { self.engine.inbox.heard() }
     }
 
-    fn handle(&mut self, wake: Wake) -> Result<(), Broken> {
+    fn handle(&mut self, wake: Wake) -> Result<(), InternalFault> {
         match wake {
             Wake::Signal(signal) => self.signal(signal),
             Wake::Children => self.conductor.machine().children_ended(),
@@ -360,7 +360,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             }
             Wake::Input(Arrival::Line(line, at)) => {
                 self.controls_in_row += 1;
-                self.conductor.hear(&line, at);
+                self.conductor.read_line(&line, at);
             }
             Wake::Input(Arrival::Pressed) => self.conductor.pressed(),
             Wake::Input(Arrival::Foreground) => {
@@ -372,7 +372,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 self.engine.inbox.closed = true;
             }
             Wake::Ask(event) => {
-                let outcomes = self.conductor.machine().asking().map(|callers| callers.hear(event, Instant::now()));
+                let outcomes = self.conductor.machine().asking().map(|callers| callers.handle(event, Instant::now()));
                 outcomes.into_iter().flatten().for_each(|outcome| self.conductor.asked(outcome));
             }
             Wake::Git(told) => {
@@ -380,9 +380,9 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 let looked = self.conductor.machine().git_told(told, stopped);
                 self.looked(looked);
             }
-            Wake::ErrandOver => {
+            Wake::TaskOver => {
                 self.errand = never();
-                self.conductor.step(Event::ErrandOver);
+                self.conductor.step(Event::TaskOver);
             }
             Wake::Ready if self.conductor.run().has_more() => {
                 self.conductor.more();
@@ -390,7 +390,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             }
             Wake::Ready => self.take_lines(),
             Wake::Agent(output) => self.agent(output),
-            Wake::Broken => return Err(Broken),
+            Wake::InternalFault => return Err(InternalFault),
         }
         Ok(())
     }
@@ -436,7 +436,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     /// Reports the agent's end to the run once all parts of it have arrived.
-    fn gone(&mut self, departed: Option<Departed>) {
+    fn gone(&mut self, departed: Option<ProcessGone>) {
         let Some(departed) = departed else { return };
         self.conductor.drained(&departed);
         let stopped = self.is_stopping();
@@ -517,13 +517,13 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
 #[cfg(test)]
 mod tests {
-    use super::Unread;
+    use super::UnreadOutput;
     use std::time::Duration;
 
     #[test]
     fn only_time_that_a_reader_lets_pass_counts_as_unread() {
         let second = Some(Duration::from_secs(1));
-        let mut unread = Unread::default();
+        let mut unread = UnreadOutput::default();
         let mut waited = |wait, progress, suspended| {
             unread.count(wait, progress, suspended);
             unread.waited.as_secs()

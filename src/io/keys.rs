@@ -8,7 +8,7 @@
 //! Nothing tells a process that it gained or lost the terminal, except SIGCONT if a shell sends one, and bash sends
 //! none to a running job. So whoever waits for the foreground checks again from time to time.
 
-use super::front::in_front;
+use super::foreground::in_front;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionread};
 use std::fs::File;
@@ -83,7 +83,7 @@ impl Keys {
             let patient = if front { watch } else { !self.open };
             let (gate, input) = self.poll(watch, (!patient).then_some(&LOOK_AGAIN))?;
             if gate {
-                self.hear()?;
+                self.read_gate()?;
             } else if input && self.open && in_front(&self.terminal) {
                 return Ok(KeysReady::Input);
             } else if input && !self.open {
@@ -127,7 +127,7 @@ impl Keys {
     }
 
     /// Reads the gate's messages; the last one counts.
-    fn hear(&mut self) -> io::Result<()> {
+    fn read_gate(&mut self) -> io::Result<()> {
         let Some(gate) = &mut self.gate else { return Ok(()) };
         let mut said = [0; 64];
         match gate.read(&mut said) {

@@ -4,7 +4,7 @@
 
 pub(crate) mod faults;
 pub(crate) mod files;
-pub(crate) mod front;
+pub(crate) mod foreground;
 pub mod inbox;
 pub(crate) mod keys;
 pub(crate) mod lines;

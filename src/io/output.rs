@@ -1,7 +1,7 @@
 //! The two output doors: stdout and stderr. Nothing else in the program writes to either.
 
 use super::faults::point;
-use super::front::takes_output;
+use super::foreground::takes_output;
 use super::lines::wait;
 use super::spawn_thread;
 use crate::clean::one_line;

@@ -80,7 +80,7 @@ pub(crate) fn kind() -> StdinKind {
 /// Whether stdin is a terminal that another process group has. To read it, this process must be brought to the
 /// foreground.
 pub(crate) fn is_in_background() -> bool {
-    !super::front::in_front(io::stdin())
+    !super::foreground::in_front(io::stdin())
 }
 
 /// Reads stdin to its end, or until it has given more than `bytes` bytes. Calls `notice` once if stdin stays silent for

@@ -4,7 +4,7 @@
 //! Changing a terminal's modes or discarding its input from the background raises SIGTTOU, which would stop the whole
 //! process group. So this module does either only in the foreground.
 
-use super::front::in_front;
+use super::foreground::in_front;
 use super::keys::{Gate, Keys};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::termios::{

@@ -6,8 +6,8 @@
 //! would wait for every process that still holds the pipe.
 
 use super::batch::Lines;
-use super::launch;
-use super::myself;
+use super::new_session;
+use super::own_executable;
 use super::readers::{AgentOutput, read_stderr, read_stdout};
 use super::reaper::Reaper;
 use super::scratch::{AgentFiles, Scratch, write_files};
@@ -72,7 +72,7 @@ impl AgentProcess {
     ) -> Result<AgentProcess, Failure> {
         let mut environment = environment(launch, settings, nonce);
         let program = resolve(&launch.program, &environment, &settings.cwd).ok_or_else(|| match &launch.program {
-            Program::Myself => myself::not_found(),
+            Program::Myself => own_executable::not_found(),
             program @ Program::Command(_) => not_found(program, launch.install.as_deref()),
         })?;
         if let Some((files, id)) = &launch.session {
@@ -89,7 +89,7 @@ impl AgentProcess {
             command.stdin(Stdio::piped()).stdout(our_out.try_clone()?);
             Ok(())
         };
-        let child = spawn(|| launch::spawn(&program, tree.cgroup(), &our_err, prepare), &program, &settings.cwd)?;
+        let child = spawn(|| new_session::spawn(&program, tree.cgroup(), &our_err, prepare), &program, &settings.cwd)?;
         // The sentinel has a different nonce, because the agent's processes know the one in their environment.
         let agent = AgentProcess::attach(child, tree, &tree::nonce(), mirror, (out, our_out), (err, our_err));
         agent.map(|agent| AgentProcess { _files: folder, ..agent })
@@ -274,7 +274,7 @@ pub(super) const DEFAULT_PATH: &str = "/usr/bin:/bin";
 /// Relative and empty entries of PATH are skipped, because they could run a program from an untrusted folder.
 pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Option<PathBuf> {
     let name = match program {
-        Program::Myself => return myself::program(),
+        Program::Myself => return own_executable::program(),
         Program::Command(name) => name,
     };
     if name.contains('/') {

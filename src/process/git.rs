@@ -13,8 +13,8 @@ mod query;
 pub use self::query::Incomplete;
 
 use self::query::{Blob, Content, FileState, Git, Status, in_time};
+use super::background_task::BackgroundTask;
 use super::child::DEFAULT_PATH;
-use super::errand::Errand;
 use super::query::Until;
 use crate::protocol::words::Action;
 use crossbeam_channel::{Receiver, never};
@@ -59,7 +59,7 @@ pub struct Baseline {
 #[derive(Debug)]
 pub struct Pending {
     baseline: Result<Option<Arc<Baseline>>, Incomplete>,
-    job: Option<Errand<Told>>,
+    job: Option<BackgroundTask<Told>>,
 }
 
 /// The result of such a thread.
@@ -131,7 +131,7 @@ impl Baseline {
     pub fn begin_with(cwd: &Path, limit: Duration, path: OsString, config: Option<OsString>) -> Pending {
         let begun = SystemTime::now();
         let cwd = cwd.to_path_buf();
-        let job = Errand::start("git-baseline", limit, move |until| {
+        let job = BackgroundTask::start("git-baseline", limit, move |until| {
             Told(Found::Baseline(Baseline::take(&cwd, begun, until, path, config)))
         });
         Pending { baseline: Err(Incomplete::Late), job: Some(job) }
@@ -234,18 +234,18 @@ impl Pending {
 
     /// Whether the running job was cancelled.
     pub fn is_given_up(&self) -> bool {
-        self.job.as_ref().is_some_and(Errand::is_given_up)
+        self.job.as_ref().is_some_and(BackgroundTask::is_given_up)
     }
 
     /// A channel that is ready once the thread has an answer. A receive error: there will be no answer. Both belong
     /// into [`Pending::hear`].
     pub fn told(&self) -> Receiver<Told> {
-        self.job.as_ref().map_or_else(never, Errand::result)
+        self.job.as_ref().map_or_else(never, BackgroundTask::result)
     }
 
     /// Handles the answer of the thread. `None`: there will be no answer. Returns the changes if the job was the
     /// comparison.
-    pub fn hear(&mut self, told: Option<Told>) -> Option<Changes> {
+    pub fn finish_job(&mut self, told: Option<Told>) -> Option<Changes> {
         self.job = None;
         match told?.0 {
             Found::Baseline(taken) => {
@@ -258,14 +258,14 @@ impl Pending {
 
     /// Cancels the job: the thread kills its git, and its answer no longer counts.
     pub fn give_up(&mut self) {
-        self.job.iter_mut().for_each(Errand::give_up);
+        self.job.iter_mut().for_each(BackgroundTask::give_up);
     }
 
     /// Waits, for at most `limit`, until no git process of ours is left. Returns the changes if the job was the
     /// comparison.
-    pub fn settle(&mut self, limit: Duration) -> Option<Changes> {
-        let told = self.job.as_ref()?.settle(limit);
-        self.hear(told)
+    pub fn wait_for_result(&mut self, limit: Duration) -> Option<Changes> {
+        let told = self.job.as_ref()?.wait_for_result(limit);
+        self.finish_job(told)
     }
 
     /// Starts the comparison with the baseline. `limit`: the time that git may take. Call it after a process of the
@@ -278,7 +278,7 @@ impl Pending {
                     let compared = baseline.compare(until);
                     Told(Found::Changes(compared.map_or_else(Changes::Incomplete, Changes::Files)))
                 };
-                self.job = Some(Errand::start("git-compare", limit, work));
+                self.job = Some(BackgroundTask::start("git-compare", limit, work));
                 None
             }
             Ok(None) => Some(Changes::NotARepository),

@@ -19,7 +19,7 @@ use rustix::process::{Pid, kill_process};
 
 use super::cgroup::ControlGroup;
 use super::info::{Id, proc_is_ours, start_time};
-use super::myself;
+use super::own_executable;
 use super::scratch;
 use super::tree::{Signal, Tree};
 use crate::io::signals::outlive_hangups;
@@ -51,7 +51,7 @@ impl Guard {
         if !proc_is_ours() {
             return Err("no guard: /proc is not mounted, or it shows another PID namespace".into());
         }
-        let program = myself::program().ok_or("no guard: cannot find this program's own file")?;
+        let program = own_executable::program().ok_or("no guard: cannot find this program's own file")?;
         spawn(&program, nonce, cgroup, folder).map_err(|error| format!("no guard: {error}"))
     }
 

@@ -5,17 +5,17 @@
 
 use std::ffi::OsString;
 
+pub(crate) mod background_task;
 pub(crate) mod batch;
 pub mod cgroup;
 pub(crate) mod child;
-pub(crate) mod errand;
 mod format;
 pub mod git;
 pub(crate) mod guard;
 pub(crate) mod handover;
 mod info;
-mod launch;
-pub mod myself;
+mod new_session;
+pub mod own_executable;
 pub(crate) mod own_run;
 pub(crate) mod query;
 pub(crate) mod readers;
@@ -31,7 +31,7 @@ pub fn run_helper(args: &[OsString]) -> Option<i32> {
     let (first, rest) = args.split_first()?;
     match first.to_str()? {
         guard::GUARD_ARGUMENT => Some(guard::run_guard(std::io::stdin())),
-        launch::LAUNCH_ARGUMENT => Some(launch::run(rest.iter().cloned())),
+        new_session::LAUNCH_ARGUMENT => Some(new_session::run(rest.iter().cloned())),
         _ => None,
     }
 }

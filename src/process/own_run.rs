@@ -1,6 +1,6 @@
 //! This program as a child of itself: a run whose orchestrator is this process.
 
-use super::myself;
+use super::own_executable;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -37,7 +37,7 @@ impl Killer {
 
 /// Starts a run with this working directory. Error: the system's.
 pub(crate) fn start(cwd: &Path) -> io::Result<OwnRun> {
-    let program = myself::program().ok_or(io::ErrorKind::NotFound)?;
+    let program = own_executable::program().ok_or(io::ErrorKind::NotFound)?;
     let mut command = Command::new(program);
     command.args(ARGUMENTS).current_dir(cwd).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn()?;

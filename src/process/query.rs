@@ -4,8 +4,8 @@
 use super::child::{environment_over, resolve};
 use super::guard::Guard;
 use super::info::to_pid;
-use super::launch;
-use super::myself;
+use super::new_session;
+use super::own_executable;
 use super::tree::{self, Inherited, MARKER, Signal, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Base, Program};
 use crate::io::signals;
@@ -188,7 +188,7 @@ pub(crate) struct Asked<'a> {
 pub(crate) fn find(base: &Base) -> Option<PathBuf> {
     let cwd = std::env::current_dir().ok()?;
     match &base.program {
-        Program::Myself => myself::file(),
+        Program::Myself => own_executable::file(),
         program @ Program::Command(_) => resolve(program, &environment_of(base), &cwd).filter(|path| path.is_file()),
     }
 }
@@ -248,7 +248,7 @@ impl Queries {
             asked.cwd.into_iter().for_each(|cwd| _ = command.current_dir(cwd));
             Ok(())
         };
-        let child = launch::spawn(&program, None, &err_end, prepare).map_err(not_started)?;
+        let child = new_session::spawn(&program, None, &err_end, prepare).map_err(not_started)?;
         drop((out_end, err_end));
         collect(child, out, Some(err), asked.bytes, &until, |pid, _| {
             tree.sweep(Some(pid), SWEEP_LIMIT);

@@ -2,7 +2,7 @@
 //! while too many are not handled.
 
 use super::batch::{BATCH_LINES, Gathered, Lines};
-use super::myself;
+use super::own_executable;
 use crate::io::faults::point;
 use crate::io::lines::{Framed, LineReader};
 use crate::protocol::limits::STDERR_TAIL_BYTES;
@@ -21,7 +21,7 @@ const BYTES_WAITING: usize = 256 << 10;
 pub(crate) enum AgentOutput {
     /// Lines of the agent's stdout.
     Lines(Lines),
-    /// A line of stdout longer than [`myself::agent_line_bytes`]; the reader skipped it.
+    /// A line of stdout longer than [`own_executable::agent_line_bytes`]; the reader skipped it.
     TooLong,
     /// The end of stdout.
     End,
@@ -35,7 +35,8 @@ pub(crate) enum AgentOutput {
 pub(super) fn read_stdout(pipe: PipeReader, end: &[u8], data: &Sender<AgentOutput>, returned: &Receiver<Lines>) {
     // However this thread ends, the engine learns that no more output follows.
     let _end = SendEnd(data);
-    let mut source = StdoutReader { lines: LineReader::new(pipe, myself::agent_line_bytes()), end, empty: false };
+    let mut source =
+        StdoutReader { lines: LineReader::new(pipe, own_executable::agent_line_bytes()), end, empty: false };
     let (mut lines, mut bytes) = (0, 0);
     let mut spare = Gathered::default();
     loop {

@@ -11,7 +11,7 @@
 //! machine's other processes. Without a `/proc` of our own PID namespace, and on
 //! systems other than Linux, only the agent's process group is signalled.
 
-mod chase;
+mod fork_chains;
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};

@@ -98,12 +98,12 @@ impl<'t> Scan<'t> {
         match end {
             Ok(end) => {
                 let end = end.max(growth.least);
-                self.settle(end, end);
+                self.resume_after_mask(end, end);
                 true
             }
             Err(at) => {
                 growth.at = at;
-                self.settle(at, at);
+                self.resume_after_mask(at, at);
                 self.growth = Some(growth);
                 false
             }
@@ -111,7 +111,7 @@ impl<'t> Scan<'t> {
     }
 
     /// Continues after a mask.
-    fn settle(&mut self, at: usize, copied: usize) {
+    fn resume_after_mask(&mut self, at: usize, copied: usize) {
         self.at = at;
         self.gap = at;
         self.copied = copied;
@@ -136,7 +136,7 @@ impl Redactor {
                 Pause::Masked => {}
                 Pause::Hold => return,
                 Pause::End if segment.masked => {
-                    scan.settle(segment.end + MASK.len(), scan.copied);
+                    scan.resume_after_mask(segment.end + MASK.len(), scan.copied);
                     segment = Segment::of(scan);
                 }
                 Pause::End => return,

@@ -1,7 +1,7 @@
 //! The clock of a run: its limits, its deadlines, its heartbeat.
 
-use super::book::Absence;
-use super::live::{Live, ProcessState};
+use super::active_run::{ActiveRun, ProcessState};
+use super::open_questions::NoAnswerCause;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{About, Outcome};
 use crate::protocol::request::Seconds;
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The minimum time between heartbeats.
 const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
 
-impl Live {
+impl ActiveRun {
     pub(super) fn next_deadline(&self) -> Option<Duration> {
         let heartbeat = self.heartbeat_at();
         let ending = self.end.ending.as_ref().map(|ending| ending.due);
@@ -83,7 +83,7 @@ impl Live {
             self.turn_is_due();
         }
         if self.end.ending.is_none() && due(self.question_due()) {
-            self.nobody(if self.questions.input_closed { Absence::InputClosed } else { Absence::Timeout });
+            self.nobody(if self.questions.input_closed { NoAnswerCause::InputClosed } else { NoAnswerCause::Timeout });
         }
         if due(self.heartbeat_at()) {
             self.heartbeat();

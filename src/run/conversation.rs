@@ -1,6 +1,6 @@
 //! Further prompts, and the end, the cancel and the clock of a turn.
 
-use super::live::{Live, ProcessState};
+use super::active_run::{ActiveRun, ProcessState};
 use super::messages::Messages;
 use super::turns::{StopCause, TurnState, WaitingPrompt};
 use super::{Effect, Method, Origin};
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The time that an agent has to stop a turn before its process is ended.
 const INTERRUPT_LIMIT: Duration = Duration::from_secs(2);
 
-impl Live {
+impl ActiveRun {
     /// Handles a further prompt with the files of its images, or the end of the prompts.
     pub(super) fn spoken(&mut self, origin: Origin, spoken: Spoken, images: Vec<Image>) {
         if !self.is_for_us(&origin) {

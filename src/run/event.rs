@@ -1,6 +1,6 @@
 //! The events that a run takes, and the effects that it requests.
 
-use super::{Answered, Granted};
+use super::{AlwaysAllowed, Answered};
 use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::{InboundId, QuestionId, RunId};
@@ -30,7 +30,7 @@ pub struct Start {
     /// Whether the tool `ask_user` could not be offered although the model needs it.
     pub asking_failed: bool,
     /// The permissions that the user allowed "always" in earlier parts of this run.
-    pub granted: Granted,
+    pub granted: AlwaysAllowed,
     /// Makes the driver of a new process for the same session. `None`: the run has one process only.
     pub remake: Option<Remake>,
 }
@@ -96,7 +96,7 @@ pub enum Event<'a> {
     /// The agent's process could not be started.
     SpawnFailed(Failure),
     /// The work that a run without a process waits for is over.
-    ErrandOver,
+    TaskOver,
     /// A line from the agent.
     Line(Line<'a>),
     /// The model called the tool `ask_user`.

@@ -1,7 +1,7 @@
 //! The frames of a run, and the short texts in them.
 
 use super::Effect;
-use super::live::Live;
+use super::active_run::ActiveRun;
 use crate::protocol::ids::InboundId;
 use crate::protocol::outbound::{About, Body, Progress, Text};
 use crate::protocol::words::{Status, Warning};
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// The maximum length of a title, in characters.
 const TITLE_CHARS: usize = 120;
 
-impl Live {
+impl ActiveRun {
     pub(super) fn emit(&mut self, body: Body, reply_to: Option<InboundId>) {
         self.clocks.frame = self.now;
         self.out.push(effect(body, reply_to));
@@ -43,7 +43,7 @@ impl Live {
         self.titled(text.clone()).into_redacted(&self.redactor)
     }
 
-    /// Like [`Live::title`], as a text. Does not copy a title that stays unchanged.
+    /// Like [`ActiveRun::title`], as a text. Does not copy a title that stays unchanged.
     pub(super) fn titled(&self, text: Text) -> Text {
         let clean = text.into_redacted(&self.redactor);
         if is_title(&clean) {

@@ -1,6 +1,6 @@
 //! The agent's messages: their ids, their redaction across pieces, and the frames that show them.
 
-use super::markers::{Cutter, Finder, cut};
+use super::question_markers::{Cutter, Finder, cut};
 use super::work::ENTRY_BYTES;
 use crate::agent::MessageKey;
 use crate::agent::text::Fingerprint;
@@ -162,7 +162,7 @@ impl Messages {
     }
 
     /// The size of all unfinished messages, in bytes.
-    pub(super) fn kept(&self) -> usize {
+    pub(super) fn held_bytes(&self) -> usize {
         self.kept
     }
 
@@ -238,7 +238,7 @@ impl Message {
     }
 
     fn size(&self) -> usize {
-        let markers = self.heard.as_ref().map_or(0, |heard| heard.cutter.kept());
+        let markers = self.heard.as_ref().map_or(0, |heard| heard.cutter.held_bytes());
         self.waiting.len() + self.stream.held() + markers
     }
 

@@ -3,35 +3,35 @@
 //! Three rules give a run exactly one end: [`Phase::Ended`] ignores every event, only [`Run::end`] builds a terminal
 //! body, and the stamper refuses a frame after it.
 
-mod asking;
-mod book;
+mod active_run;
+mod agent_events;
+mod always_allowed;
 mod budget;
 mod clock;
 mod conversation;
-mod doing;
-mod ending;
+mod dispatch;
 mod event;
 mod frames;
-mod granted;
-mod kept;
-mod live;
-mod marked;
-mod markers;
+mod marker_questions;
+mod memory_budget;
 mod messages;
+mod open_questions;
 mod orchestrator;
+mod outcome;
 mod process;
+mod question_markers;
+mod questions;
+mod redact_question;
 mod result;
-mod shown;
-mod step;
-mod stop;
+mod stop_ladder;
 mod turns;
 mod unattended;
 mod work;
 
-pub use book::Answered;
+pub use always_allowed::AlwaysAllowed;
 pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Remake, Start, Unseen};
-pub use granted::Granted;
-pub(crate) use markers::Cutter;
+pub use open_questions::Answered;
+pub(crate) use question_markers::Cutter;
 pub(crate) use work::absolute;
 
 use crate::protocol::failure::{Code, Failure};
@@ -43,17 +43,17 @@ use crate::protocol::question::{Ask, Kind};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Warning};
 use crate::redact::Redactor;
-use live::Live;
+use active_run::ActiveRun;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
-use stop::Ending;
+use stop_ladder::DecidedEnd;
 
 enum Phase {
     /// Before run.start. Warnings wait for run.started.
     Waiting(Vec<Held>),
     /// A run with an agent.
-    Live(Box<Live>),
+    ActiveRun(Box<ActiveRun>),
     /// The terminal frame was emitted.
     Ended,
 }
@@ -81,7 +81,7 @@ pub struct Run {
     exit_code: Option<u8>,
     stopping: Option<Duration>,
     ids: Ids,
-    granted: Granted,
+    granted: AlwaysAllowed,
     late: Option<Late>,
 }
 
@@ -123,7 +123,7 @@ impl Run {
             exit_code: None,
             stopping: None,
             ids,
-            granted: Granted::default(),
+            granted: AlwaysAllowed::default(),
             late: None,
         }
     }
@@ -131,7 +131,7 @@ impl Run {
     /// The counters of the ids.
     pub fn ids(&self) -> Ids {
         match &self.phase {
-            Phase::Live(live) => live.ids(),
+            Phase::ActiveRun(live) => live.ids(),
             Phase::Waiting(_) | Phase::Ended => self.ids,
         }
     }
@@ -149,14 +149,14 @@ impl Run {
     /// The redactor that knows the run's secrets.
     pub fn redactor(&self) -> &Redactor {
         match &self.phase {
-            Phase::Live(live) => &live.redactor,
+            Phase::ActiveRun(live) => &live.redactor,
             Phase::Waiting(_) | Phase::Ended => &self.redactor,
         }
     }
 
     /// Whether a part of the agent's last line remains. It must be passed as [`Event::More`] before any other line.
     pub fn has_more(&self) -> bool {
-        matches!(&self.phase, Phase::Live(live) if live.agent.more)
+        matches!(&self.phase, Phase::ActiveRun(live) if live.agent.more)
     }
 
     /// The time at which the orchestrator, a signal or a limit requested the end. From then on, the run does not wait
@@ -168,7 +168,7 @@ impl Run {
     /// Whether the run stops the agent before it has a result. False for a run that has its result and is only told to
     /// end sooner.
     pub fn is_stopping(&self) -> bool {
-        matches!(&self.phase, Phase::Live(live) if live.is_stopping())
+        matches!(&self.phase, Phase::ActiveRun(live) if live.is_stopping())
     }
 
     /// Takes the redactor, before the start or after the end.
@@ -177,7 +177,7 @@ impl Run {
     }
 
     /// Takes the answers "always", after the end.
-    pub fn take_granted(&mut self) -> Granted {
+    pub fn take_granted(&mut self) -> AlwaysAllowed {
         std::mem::take(&mut self.granted)
     }
 
@@ -187,20 +187,20 @@ impl Run {
     }
 
     pub fn is_open(&self, question_id: &QuestionId) -> bool {
-        matches!(&self.phase, Phase::Live(live) if live.questions.book.find(question_id).is_some())
+        matches!(&self.phase, Phase::ActiveRun(live) if live.questions.book.find(question_id).is_some())
     }
 
     /// The settings of the run, while it has an agent.
     pub fn settings(&self) -> Option<&Settings> {
         match &self.phase {
-            Phase::Live(live) => Some(&live.settings),
+            Phase::ActiveRun(live) => Some(&live.settings),
             Phase::Waiting(_) | Phase::Ended => None,
         }
     }
 
     /// The working directory, if the answer to this question is a path to check.
     pub fn path_question(&self, question_id: &QuestionId) -> Option<PathBuf> {
-        let Phase::Live(live) = &self.phase else { return None };
+        let Phase::ActiveRun(live) = &self.phase else { return None };
         let ask: &Ask = &live.questions.book.find(question_id)?.1.shown;
         matches!(ask.kind, Kind::FilePath).then(|| live.settings.cwd.clone())
     }
@@ -208,14 +208,14 @@ impl Run {
     /// The time at which the next [`Event::Tick`] is due.
     pub fn next_deadline(&self) -> Option<Duration> {
         match &self.phase {
-            Phase::Live(live) => live.next_deadline(),
+            Phase::ActiveRun(live) => live.next_deadline(),
             Phase::Waiting(_) | Phase::Ended => None,
         }
     }
 
     /// Takes the memory of a body that was emitted, for the next one.
     pub fn reuse(&mut self, body: Body) {
-        if let (Phase::Live(live), Body::Progress(mut progress)) = (&mut self.phase, body) {
+        if let (Phase::ActiveRun(live), Body::Progress(mut progress)) = (&mut self.phase, body) {
             progress.text = Text::default();
             live.spare = Some(progress);
         }
@@ -223,7 +223,7 @@ impl Run {
 
     /// Requests [`Effect::Said`], because a recording is being made.
     pub fn recorded(&mut self) {
-        if let Phase::Live(live) = &mut self.phase {
+        if let Phase::ActiveRun(live) = &mut self.phase {
             live.agent.recorded = true;
         }
     }
@@ -241,7 +241,7 @@ impl Run {
     fn take(&mut self, now: Duration, event: Event<'_>, effects: &mut Vec<Effect>) {
         match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Waiting(held) => self.waiting(now, held, event, effects),
-            Phase::Live(mut live) => {
+            Phase::ActiveRun(mut live) => {
                 live.now = now;
                 std::mem::swap(&mut live.out, effects);
                 let end = live.step(event);
@@ -253,9 +253,9 @@ impl Run {
     }
 
     /// Keeps the run alive, or ends it.
-    fn go_on(&mut self, now: Duration, mut live: Box<Live>, end: Option<Ending>, effects: &mut Vec<Effect>) {
+    fn go_on(&mut self, now: Duration, mut live: Box<ActiveRun>, end: Option<DecidedEnd>, effects: &mut Vec<Effect>) {
         let Some(ending) = end else {
-            self.phase = Phase::Live(live);
+            self.phase = Phase::ActiveRun(live);
             return;
         };
         if ending.stopped {
@@ -331,7 +331,7 @@ impl Run {
             Event::Warn(origin, warning, text) => return self.hold(held, origin.id, warning, text.into()),
             // These come from an agent, or from a run that has one.
             Event::Spawned
-            | Event::ErrandOver
+            | Event::TaskOver
             | Event::SpawnFailed(_)
             | Event::Line(_)
             | Event::ToolAsk { .. }
@@ -375,7 +375,7 @@ impl Run {
     fn begin(&mut self, now: Duration, held: Vec<Held>, origin: Origin, start: Start, effects: &mut Vec<Effect>) {
         let run_id = self.run_id(&origin);
         effects.extend([Effect::RunId(run_id.clone()), Effect::FrameLimit(start.settings.max_frame_bytes)]);
-        match Live::begin(now, (&self.random, self.ids), self.on_eof, run_id, origin.id.clone(), start) {
+        match ActiveRun::begin(now, (&self.random, self.ids), self.on_eof, run_id, origin.id.clone(), start) {
             Ok(mut live) => {
                 let held = held.into_iter().map(|held| progress_warning(held.warning, &held.line(), held.reply_to));
                 effects.extend(live.out.drain(..1));

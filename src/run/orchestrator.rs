@@ -1,7 +1,7 @@
 //! Handles the orchestrator's answers, its cancel, and the end of its input.
 
-use super::book::{Absence, Answered, Taken};
-use super::live::Live;
+use super::active_run::ActiveRun;
+use super::open_questions::{AnswerEffect, Answered, NoAnswerCause};
 use super::{Effect, Late, OnEof, Origin, ReadInput};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
@@ -15,7 +15,7 @@ pub(super) const UNKNOWN_QUESTION: &str = "The answer was ignored: no such quest
 pub(super) const UNKNOWN_TYPE: &str =
     "Ignored a message of an unknown type: the types are run.start, run.input and run.cancel";
 
-impl Live {
+impl ActiveRun {
     pub(super) fn is_for_us(&mut self, origin: &Origin) -> bool {
         let ours = match &origin.run {
             Addressee::Unnamed => true,
@@ -42,9 +42,9 @@ impl Live {
             answered = self.keep_secret(answered, &reply_to);
         }
         match self.questions.book.take(self.now, &id, &answered, input.message, &self.settings) {
-            Taken::Unknown => self.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
-            Taken::Again(id, why) => self.ask(&id, Some(why), reply_to),
-            Taken::Resolved(resolved) => self.resolved(resolved, false, Absence::Timeout, reply_to),
+            AnswerEffect::Unknown => self.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
+            AnswerEffect::Again(id, why) => self.ask(&id, Some(why), reply_to),
+            AnswerEffect::Resolved(resolved) => self.resolved(resolved, false, NoAnswerCause::Timeout, reply_to),
         }
     }
 
@@ -87,7 +87,7 @@ impl Live {
         if self.on_eof == OnEof::Cancel {
             return self.cancel(None, None, Source::Orchestrator);
         }
-        self.nobody(Absence::InputClosed);
+        self.nobody(NoAnswerCause::InputClosed);
         self.no_more_prompts();
     }
 

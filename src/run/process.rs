@@ -1,8 +1,8 @@
 //! The agent's process from its start to its exit, and the files that it changed.
 
-use super::ending::could_not_go_on;
-use super::live::{Live, ProcessState};
+use super::active_run::{ActiveRun, ProcessState};
 use super::messages::Messages;
+use super::outcome::could_not_go_on;
 use super::work::relative;
 use super::{Effect, Gone, Unseen};
 use crate::agent::{Launch, TurnOver};
@@ -11,7 +11,7 @@ use crate::protocol::outbound::{AgentExit, Outcome};
 use crate::protocol::words::{Action, ToolState, Warning};
 use std::path::PathBuf;
 
-impl Live {
+impl ActiveRun {
     /// Requests a process for the agent.
     pub(super) fn start(&mut self, launch: Box<Launch>) {
         self.agent.process = ProcessState::Due;

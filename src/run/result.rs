@@ -1,6 +1,6 @@
 //! The structured result: checks it, and sends the agent back to correct it.
 
-use super::live::{Live, ProcessState};
+use super::active_run::{ActiveRun, ProcessState};
 use crate::agent::TurnOver;
 use crate::agent::result::correction;
 use crate::agent::text::FinalAnswer;
@@ -9,7 +9,7 @@ use crate::protocol::limits::RESULT_TURNS;
 use crate::protocol::outbound::{Json, Outcome};
 use crate::protocol::schema::Mismatch;
 
-impl Live {
+impl ActiveRun {
     /// Takes a result that the model gave with our tool, or the reasons why it does not fit. The model knows them.
     pub(super) fn submitted(&mut self, result: Result<Json, Vec<Mismatch>>) {
         match result {

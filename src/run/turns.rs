@@ -34,7 +34,7 @@ pub(super) struct CurrentTurn {
     pub(super) completion: bool,
     /// The questions that nobody answered.
     pub(super) unattended: Unattended,
-    pub(super) marked: Marked,
+    pub(super) marked: MarkerQuestions,
     /// Whether a required question was declined and the agent has done nothing since.
     pub(super) declined: bool,
     pub(super) result: ResultSide,
@@ -42,7 +42,7 @@ pub(super) struct CurrentTurn {
 
 /// The question markers in the agent's text.
 #[derive(Default)]
-pub(super) struct Marked {
+pub(super) struct MarkerQuestions {
     /// The questions of this turn.
     pub(super) asks: Asks,
     /// The texts of the open questions.
@@ -125,7 +125,7 @@ impl CurrentTurn {
             usage_before,
             completion: false,
             unattended: Unattended::default(),
-            marked: Marked::default(),
+            marked: MarkerQuestions::default(),
             declined: false,
             result: ResultSide::default(),
         }

@@ -1,6 +1,6 @@
 //! Counts the questions of a run that nobody answered, and keeps the first ones for the last frame.
 
-use super::book::Resolved;
+use super::open_questions::Resolved;
 use crate::protocol::limits::LEFT_LISTED;
 use crate::protocol::outbound::{Left, Tally, Text, Unattended};
 use crate::protocol::question::DENY;

@@ -20,13 +20,13 @@ pub(super) struct Tools {
     running: BTreeMap<CallKey, Call>,
     /// The time when each running call began, by its number.
     began: BTreeMap<u64, Duration>,
-    over: Over,
+    over: EndedCalls,
     /// The size of all running calls, in bytes.
     kept: usize,
 }
 
 /// An agent's description of a call.
-pub(super) struct Described {
+pub(super) struct CallDescription {
     pub(super) category: Category,
     /// The tool, as the agent knows it.
     pub(super) name: String,
@@ -44,15 +44,15 @@ pub(super) struct EndedCall {
     pub(super) name: String,
 }
 
-pub(super) struct ToolEnd {
+pub(super) struct CallResult {
     pub(super) state: ToolState,
     pub(super) output: Option<Text>,
     pub(super) facts: ToolFacts,
 }
 
-impl ToolEnd {
-    fn bare(state: ToolState) -> ToolEnd {
-        ToolEnd { state, output: None, facts: ToolFacts::default() }
+impl CallResult {
+    fn bare(state: ToolState) -> CallResult {
+        CallResult { state, output: None, facts: ToolFacts::default() }
     }
 }
 
@@ -79,7 +79,7 @@ pub(super) const ENTRY_BYTES: usize = 256;
 
 /// The most recently ended calls. Agents repeat updates about them, and their sub-agents may still send messages.
 #[derive(Debug, Default)]
-struct Over {
+struct EndedCalls {
     numbers: BTreeMap<CallKey, u64>,
     /// The hashes of the calls' keys, oldest first.
     order: VecDeque<CallKey>,
@@ -88,7 +88,7 @@ struct Over {
 /// The maximum number of remembered ended calls.
 const OVER: usize = 1024;
 
-impl Over {
+impl EndedCalls {
     fn add(&mut self, key: CallKey, number: u64) {
         self.order.push_back(key);
         self.numbers.insert(key, number);
@@ -117,8 +117,14 @@ impl Tools {
 
     /// Handles the beginning of a call, or a new description of it. A description without a title keeps the old title.
     /// Returns the progress of a new call. `room`: the number of bytes that may be kept.
-    pub(super) fn begin(&mut self, now: Duration, key: CallKey, seen: Described, room: usize) -> Option<Progress> {
-        let Described { category, name, title, places, input, parent } = seen;
+    pub(super) fn begin(
+        &mut self,
+        now: Duration,
+        key: CallKey,
+        seen: CallDescription,
+        room: usize,
+    ) -> Option<Progress> {
+        let CallDescription { category, name, title, places, input, parent } = seen;
         if let Some(call) = self.running.get_mut(&key) {
             (call.category, call.places) = (category, places);
             call.title = title.unwrap_or(std::mem::take(&mut call.title));
@@ -137,7 +143,7 @@ impl Tools {
         let number = self.count;
         let mut call = Call { number, category, name, title, began: now, places, input, parent, kept: 0, cut: false };
         call.bound_input();
-        let progress = call.clone().into_progress(ToolEnd::bare(ToolState::Started), None, false);
+        let progress = call.clone().into_progress(CallResult::bare(ToolState::Started), None, false);
         (call.input, call.cut) = (None, false);
         call.fit(room);
         self.kept += call.kept;
@@ -151,14 +157,14 @@ impl Tools {
         &mut self,
         now: Duration,
         key: CallKey,
-        end: ToolEnd,
+        end: CallResult,
         (cwd, redactor): (&Path, &Redactor),
     ) -> Option<EndedCall> {
         let call = self.running.remove(&key)?;
         self.kept -= call.kept;
         self.began.remove(&call.number);
         self.over.add(key, call.number);
-        let ToolEnd { state, output, mut facts } = end;
+        let CallResult { state, output, mut facts } = end;
         let (output, truncated) = output.map(|text| cut(text, TOOL_OUTPUT_BYTES, redactor)).unzip();
         let mut room = TOOL_OUTPUT_BYTES;
         facts.edits.retain_mut(|edit| {
@@ -167,7 +173,7 @@ impl Tools {
             is_shown
         });
         let name = call.name.clone();
-        let progress = call.into_progress(ToolEnd { state, output, facts }, Some(now), truncated == Some(true));
+        let progress = call.into_progress(CallResult { state, output, facts }, Some(now), truncated == Some(true));
         Some(EndedCall { progress, name })
     }
 
@@ -180,7 +186,7 @@ impl Tools {
         for (key, call) in &open {
             self.over.add(*key, call.number);
         }
-        open.into_iter().map(move |(_, call)| call.into_progress(ToolEnd::bare(state), Some(now), false))
+        open.into_iter().map(move |(_, call)| call.into_progress(CallResult::bare(state), Some(now), false))
     }
 
     /// The protocol's id of a call.
@@ -190,7 +196,7 @@ impl Tools {
     }
 
     /// The size of all running calls, in bytes.
-    pub(super) fn kept(&self) -> usize {
+    pub(super) fn held_bytes(&self) -> usize {
         self.kept
     }
 
@@ -228,9 +234,9 @@ impl Call {
     }
 
     /// The progress about this call. `ended`: the time of its end.
-    fn into_progress(self, end: ToolEnd, ended: Option<Duration>, truncated: bool) -> Progress {
+    fn into_progress(self, end: CallResult, ended: Option<Duration>, truncated: bool) -> Progress {
         let Call { number, category, name, title, began, places: locations, input, parent, kept: _, cut } = self;
-        let ToolEnd { state, output, facts } = end;
+        let CallResult { state, output, facts } = end;
         let took = |at: Duration| u64::try_from(at.saturating_sub(began).as_millis()).unwrap_or(u64::MAX);
         let about = About::Tool {
             call_id: CallId(number),

@@ -199,7 +199,7 @@ impl Asking {
             keyboard.forget();
         }
         self.take_keys(secret);
-        self.editor.settle();
+        self.editor.drop_unfinished_key();
         if secret {
             self.editor = Editor::default();
         }

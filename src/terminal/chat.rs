@@ -153,7 +153,7 @@ impl Chat {
 
     /// Forgets an unfinished key or paste.
     pub(super) fn settle(&mut self) {
-        self.editor.settle();
+        self.editor.drop_unfinished_key();
     }
 
     /// Takes typed keys.

@@ -134,7 +134,7 @@ impl Editor {
     }
 
     /// Forgets an unfinished key or paste.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn drop_unfinished_key(&mut self) {
         (self.keys, self.after_cr) = (Keys::Plain, false);
     }
 

@@ -2,8 +2,8 @@
 
 use super::TerminalFront;
 use super::chat::Chat;
+use super::failure_text;
 use super::screen::{Detail, Ink, Shown};
-use super::words;
 use super::work::sum;
 use crate::clean::one_line;
 use crate::protocol::failure::Failure;
@@ -44,8 +44,8 @@ impl TerminalFront {
 
     /// The lines about a failure.
     fn failed(&self, failure: &Failure) -> String {
-        let text = format!("spektacular: {}: {}", failure.code.name(), one_line(&words::failure(failure)));
-        self.look.paint(Ink::Red, &text) + "\n" + &words::details(failure)
+        let text = format!("spektacular: {}: {}", failure.code.name(), one_line(&failure_text::failure(failure)));
+        self.look.paint(Ink::Red, &text) + "\n" + &failure_text::details(failure)
     }
 
     /// The end of the run.
@@ -57,7 +57,7 @@ impl TerminalFront {
         }
         self.asking.end();
         shown.lines.extend(self.chat.iter_mut().map(Chat::end));
-        shown.lines.extend(end.workflow.iter().flat_map(|workflow| &workflow.violations).map(words::breach));
+        shown.lines.extend(end.workflow.iter().flat_map(|workflow| &workflow.violations).map(failure_text::breach));
         match &end.outcome {
             // The line of a workflow is the last one, whatever its agent said.
             Outcome::Completed { text, .. } if end.workflow.is_some() => {
@@ -68,13 +68,13 @@ impl TerminalFront {
             Outcome::Failed(failure) if self.told.as_ref() == Some(failure) => {}
             Outcome::Completed { structured_output, .. } if self.wants_result => match structured_output {
                 Some(json) => shown.text = self.speech.text(MessageId::Result(0), json.shown().get(), true, false),
-                None => shown.lines.push_str(words::HIDDEN_RESULT),
+                None => shown.lines.push_str(failure_text::HIDDEN_RESULT),
             },
             // An agent without streaming has its text in the result alone.
             Outcome::Completed { text, text_cut, .. } if !self.speech.said => {
                 let text = self.speech.text(MessageId::Result(0), text.shown(), true, false);
                 shown.text = self.laid_out(text, true);
-                shown.lines.push_str(if *text_cut { words::CUT_ANSWER } else { "" });
+                shown.lines.push_str(if *text_cut { failure_text::CUT_ANSWER } else { "" });
             }
             Outcome::Completed { .. } => {}
             Outcome::Failed(failure) => shown.lines.push_str(&self.failed(failure)),
@@ -91,7 +91,7 @@ impl TerminalFront {
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
         }
         if let Some(id) = end.session_id.as_ref().filter(|_| !quiet && !self.implements) {
-            let resumes = !self.forgets && end.workflow.is_none() && !words::recurs(&end.outcome);
+            let resumes = !self.forgets && end.workflow.is_none() && !failure_text::recurs(&end.outcome);
             let how = if resumes { ": resume with --continue" } else { "" };
             let line = format!("session {}{how}", one_line(id));
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));

@@ -12,8 +12,9 @@ mod chat;
 mod converse;
 mod editor;
 mod ends;
+mod failure_text;
 mod log;
-mod page;
+mod markdown;
 mod phases;
 mod plan;
 mod prompt;
@@ -21,7 +22,6 @@ mod screen;
 mod speech;
 mod tools;
 mod width;
-mod words;
 mod work;
 
 pub use alert::Features;
@@ -29,7 +29,7 @@ pub use screen::{Detail, Look};
 
 use crate::clean::{escaped, one_line};
 use crate::engine::{InAdvance, Outbox, Outgoing, Peer, Understood};
-use crate::io::front::is_in_front;
+use crate::io::foreground::is_in_front;
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns};
@@ -40,7 +40,7 @@ use crate::protocol::words::{Category, Resolution, Status, ToolState, Warning, W
 use alert::Alert;
 use ask::{Asking, Reaction};
 use chat::Chat;
-use page::Page;
+use markdown::Page;
 use phases::PhaseLine;
 use screen::{Below, Ink, Screen, Shown};
 use speech::Speech;
@@ -322,7 +322,7 @@ impl TerminalFront {
             }
             About::Warning(Warning::EmptyResult) => Shown::default(),
             About::Warning(_) => {
-                let text = format!("spektacular: warning: {}", words::sentence(&line));
+                let text = format!("spektacular: warning: {}", failure_text::sentence(&line));
                 Shown::lines(self.look.paint(Ink::Yellow, &text) + "\n")
             }
             About::Status(_) | About::Turn(_) => self.unseen(progress, now),
@@ -378,7 +378,7 @@ impl Peer for TerminalFront {
         if self.look.detail == Detail::Verbose { self.note(line) } else { Chunk::default() }
     }
 
-    fn hear(&mut self, line: &RawLine, read: Instant) -> Understood {
+    fn read_line(&mut self, line: &RawLine, read: Instant) -> Understood {
         let RawLine::Keys(keys) = line else { return Understood::default() };
         let now = Instant::now();
         if let Some(chat) = self.chat.as_mut().filter(|_| !self.asking.takes(read)) {
@@ -401,7 +401,7 @@ impl Peer for TerminalFront {
         Some(self.stepped(step, now))
     }
 
-    fn pressed(&mut self) -> Chunk {
+    fn enter_pressed(&mut self) -> Chunk {
         let wiped = self.screen.entered();
         let mut chunk = self.place(Shown::default(), Instant::now());
         chunk.before.splice(0..0, wiped.into_bytes());
@@ -412,7 +412,7 @@ impl Peer for TerminalFront {
         self.wake_at
     }
 
-    fn woken(&mut self) -> Chunk {
+    fn refresh(&mut self) -> Chunk {
         let now = Instant::now();
         let countdown = self.asking.countdown(now).unwrap_or_default();
         let mut word = self.late_word(now);
@@ -424,12 +424,12 @@ impl Peer for TerminalFront {
         Chunk { err: [countdown.into_bytes(), chunk.err].concat(), ..chunk }
     }
 
-    fn leave(&mut self) -> Vec<u8> {
+    fn clear_last_line(&mut self) -> Vec<u8> {
         self.asking.leave();
         (self.screen.clear(self.width()) + &self.alert.end()).into_bytes()
     }
 
-    fn back(&mut self) -> Chunk {
+    fn resumed(&mut self) -> Chunk {
         let now = Instant::now();
         // Another program may have changed the terminal's modes meanwhile.
         self.asking.leave();
@@ -439,8 +439,8 @@ impl Peer for TerminalFront {
         self.place(shown, now)
     }
 
-    fn fetched(&mut self) -> Chunk {
-        if self.asking.is_away() { self.back() } else { Chunk::default() }
+    fn foregrounded(&mut self) -> Chunk {
+        if self.asking.is_away() { self.resumed() } else { Chunk::default() }
     }
 }
 
@@ -480,8 +480,8 @@ mod tests {
         let mut front = TerminalFront::new(look, None, None);
         front.work.begin("Agent".into(), Instant::now());
         front.place(Shown::lines("an answer\n"), Instant::now());
-        assert!(front.hear(&RawLine::Keys(b"y\n".to_vec()), Instant::now()).chunk.before.is_empty());
-        assert_eq!(String::from_utf8(front.pressed().before).unwrap(), "\u{1b}[A\r\u{1b}[J");
+        assert!(front.read_line(&RawLine::Keys(b"y\n".to_vec()), Instant::now()).chunk.before.is_empty());
+        assert_eq!(String::from_utf8(front.enter_pressed().before).unwrap(), "\u{1b}[A\r\u{1b}[J");
     }
 
     #[test]
@@ -513,14 +513,14 @@ mod tests {
                 now.checked_add(Duration::from_secs(3600))
             };
             front.work.begin("Agent".into(), began.unwrap());
-            assert!(String::from_utf8(front.woken().err).unwrap().contains("s] starting Agent"));
+            assert!(String::from_utf8(front.refresh().err).unwrap().contains("s] starting Agent"));
             let before = Instant::now();
             let chunk = show(&mut front, "a line\n");
             assert_eq!((chunk.out, chunk.err), (b"a line\n".to_vec(), Vec::new()));
             assert_eq!(chunk.before.is_empty(), !shared, "a text elsewhere leaves the status line alone");
             let next = front.wake_at().unwrap().saturating_duration_since(before);
             assert!(!shared || next >= PAUSE, "{next:?}");
-            assert_eq!(front.woken().err.is_empty(), !shared);
+            assert_eq!(front.refresh().err.is_empty(), !shared);
         }
     }
 }

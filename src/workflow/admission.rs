@@ -10,7 +10,7 @@ use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::template::PromptKind;
 use super::violation::Rule;
 use crate::config::Places;
-use crate::process::myself;
+use crate::process::own_executable;
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::{Text, WorkflowStarted};
 use crate::protocol::request::Settings;
@@ -111,7 +111,7 @@ impl DraftRequest {
 
 /// The command that checks a specification or a plan.
 pub(super) fn check_command(kind: WorkflowKind, file: &str) -> Result<String, Failure> {
-    let program = myself::file().ok_or_else(myself::not_found)?;
+    let program = own_executable::file().ok_or_else(own_executable::not_found)?;
     Ok(format!("{} {} check {file}", crate::clean::shell_word(&program.to_string_lossy()), super::document(kind).0))
 }
 

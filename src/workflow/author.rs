@@ -5,13 +5,13 @@ use super::draft::{DraftPaths, Snapshot};
 use super::lock::{Lock, make_local};
 use super::name::Slug;
 use super::observer::BlockedMarker;
-use super::outer::Outer;
 use super::permit::DraftPermit;
 use super::project::{FileProblem, Project, shown};
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::slip;
 use super::stop::Stop;
 use super::violation::{Rule, Violation};
+use super::workflow_run::WorkflowRun;
 use crate::protocol::failure::Code;
 use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::{Artifact, Body, Text};
@@ -67,7 +67,7 @@ pub(crate) type CheckDraft<'c> = &'c dyn Fn(&Author) -> Result<CheckedDraft, Fil
 
 impl Author {
     /// Runs the workflow to its end. Returns the text of run.completed.
-    pub(crate) fn write(&self, outer: &mut Outer<'_>, check: CheckDraft<'_>) -> Result<String, Stop> {
+    pub(crate) fn write(&self, outer: &mut WorkflowRun<'_>, check: CheckDraft<'_>) -> Result<String, Stop> {
         outer.hide(self.paths.hidden());
         for (warning, text) in &self.warnings {
             outer.warn(*warning, text.as_str());
@@ -90,7 +90,7 @@ impl Author {
     /// Gives the agent turns until the draft breaks no rule or the attempts are used up.
     fn attempts(
         &self,
-        outer: &mut Outer<'_>,
+        outer: &mut WorkflowRun<'_>,
         first: &SessionPrompt,
         check: CheckDraft<'_>,
     ) -> Result<CheckedDraft, Stop> {
@@ -125,7 +125,7 @@ impl Author {
     }
 
     /// Emits the workflow's own steps.
-    fn steps(&self, outer: &mut Outer<'_>, writing: PlanStatus, checking: PlanStatus) {
+    fn steps(&self, outer: &mut WorkflowRun<'_>, writing: PlanStatus, checking: PlanStatus) {
         let what = self.what();
         outer.plan([(format!("Write the {what}"), writing), (format!("Check the {what}"), checking)]);
     }
@@ -135,7 +135,7 @@ impl Author {
     }
 
     /// Prepares the draft. Returns the prompt.
-    fn begin(&self, outer: &mut Outer<'_>, check: CheckDraft<'_>) -> Result<SessionPrompt, FileProblem> {
+    fn begin(&self, outer: &mut WorkflowRun<'_>, check: CheckDraft<'_>) -> Result<SessionPrompt, FileProblem> {
         let DraftPaths { draft, finished, .. } = &self.paths;
         // A killed run may have left the room for its draft.
         self.project.remove_empty(draft);
@@ -178,7 +178,7 @@ impl Author {
     /// further turn.
     fn turn(
         &self,
-        outer: &mut Outer<'_>,
+        outer: &mut WorkflowRun<'_>,
         conversation: &mut Conversation,
         first: &SessionPrompt,
         again: Option<SessionPrompt>,
@@ -194,7 +194,7 @@ impl Author {
         let ended = match again {
             Some(again) => {
                 let whole = first.followed_by(&again);
-                conversation.go_on(outer, again, || whole, &terms)
+                conversation.further_turn(outer, again, || whole, &terms)
             }
             None => {
                 let known = place.as_ref().filter(|_| self.resumes && outer.can_resume());
@@ -213,7 +213,7 @@ impl Author {
 
     /// Moves a link, or anything of the wrong kind, out of the place of a draft or of the finished file: it is neither,
     /// and counts as missing. Returns whether there was one.
-    fn unblock(&self, outer: &mut Outer<'_>, path: &Path) -> Result<bool, FileProblem> {
+    fn unblock(&self, outer: &mut WorkflowRun<'_>, path: &Path) -> Result<bool, FileProblem> {
         let is_blocked = self.project.entry(path)?.is_some() && !self.paths.is_there(&self.project, path)?;
         if is_blocked {
             outer.end.kept.extend(self.project.give_way(path)?);
@@ -223,7 +223,7 @@ impl Author {
 
     /// Restores the finished file if the agent changed it. If the agent did not touch the draft, its changes become the
     /// draft.
-    fn put_back(&self, outer: &mut Outer<'_>, finished: &Snapshot, draft: &Snapshot) -> Result<(), FileProblem> {
+    fn put_back(&self, outer: &mut WorkflowRun<'_>, finished: &Snapshot, draft: &Snapshot) -> Result<(), FileProblem> {
         let (project, paths) = (&self.project, &self.paths);
         if self.unblock(outer, &paths.draft)? {
             self.make_room()?;
@@ -250,7 +250,7 @@ impl Author {
     }
 
     /// Moves the agent's version of the finished file out of the way: to the draft if the agent did not touch that.
-    fn set_aside(&self, outer: &mut Outer<'_>, untouched: bool) -> Result<(), FileProblem> {
+    fn set_aside(&self, outer: &mut WorkflowRun<'_>, untouched: bool) -> Result<(), FileProblem> {
         let (project, paths) = (&self.project, &self.paths);
         if !untouched {
             outer.end.kept.extend(project.give_way(&paths.finished)?);
@@ -263,7 +263,7 @@ impl Author {
         Ok(())
     }
 
-    fn finish(&self, outer: &mut Outer<'_>, checked: &CheckedDraft) -> Result<(), FileProblem> {
+    fn finish(&self, outer: &mut WorkflowRun<'_>, checked: &CheckedDraft) -> Result<(), FileProblem> {
         let (project, paths) = (&self.project, &self.paths);
         if let Some((path, bytes)) = &checked.rewritten {
             project.write(path, bytes)?;
@@ -280,7 +280,7 @@ impl Author {
     }
 
     /// The failure for a draft that breaks a rule.
-    fn invalid(&self, outer: &Outer<'_>, checked: &CheckedDraft) -> Stop {
+    fn invalid(&self, outer: &WorkflowRun<'_>, checked: &CheckedDraft) -> Stop {
         let count = checked.violations.len();
         let draft = shown(&self.paths.draft);
         let missing = checked.violations.iter().all(|violation| violation.rule == Rule::MissingFile);

@@ -2,9 +2,9 @@
 //! new one.
 
 use super::observer::{BlockedMarker, Observation, Observer};
-use super::outer::{Outer, Session, Wrap};
 use super::prompts::SessionPrompt;
 use super::stop::Stop;
+use super::workflow_run::{Session, WorkflowRun, Wrap};
 use crate::agent::Driver;
 use crate::agent::registry::Dialect;
 use crate::protocol::failure::{Code, Failure};
@@ -42,7 +42,7 @@ impl Conversation {
     /// Starts a new session.
     pub(super) fn begin(
         &mut self,
-        outer: &mut Outer<'_>,
+        outer: &mut WorkflowRun<'_>,
         prompt: SessionPrompt,
         terms: &Terms,
     ) -> Result<AgentTurn, Stop> {
@@ -51,9 +51,9 @@ impl Conversation {
     }
 
     /// Runs a further turn of the same session. If the agent cannot continue it, starts a new one with `whole`.
-    pub(super) fn go_on(
+    pub(super) fn further_turn(
         &mut self,
-        outer: &mut Outer<'_>,
+        outer: &mut WorkflowRun<'_>,
         prompt: SessionPrompt,
         whole: impl FnOnce() -> SessionPrompt,
         terms: &Terms,
@@ -72,7 +72,7 @@ impl Conversation {
     /// Resumes a session. If the agent cannot resume it, starts a new one with `whole`.
     pub(super) fn resume(
         &mut self,
-        outer: &mut Outer<'_>,
+        outer: &mut WorkflowRun<'_>,
         id: SessionId,
         prompt: SessionPrompt,
         whole: impl FnOnce() -> SessionPrompt,
@@ -86,7 +86,7 @@ impl Conversation {
 
     fn turn(
         &mut self,
-        outer: &mut Outer<'_>,
+        outer: &mut WorkflowRun<'_>,
         prompt: SessionPrompt,
         terms: &Terms,
         how: How,

@@ -12,34 +12,33 @@
 //! | `admission`, `author`, `spec_run`, `plan_run` | the workflows that write a draft: common checks, common steps, and each workflow |
 //! | `conversation`, `observer`, `blocked` | the agent's sessions, and the facts about their turns |
 //! | `slip` | a description that is probably a command |
-//! | `draft`, `old`, `lock`, `last_session`, `permit` | their files, replaced files, locks, sessions to resume, permissions |
-//! | `outer`, `joined`, `quiet`, `stop` | one run for the orchestrator, made of several; its peer; parts without a process; the reasons for an early end |
+//! | `draft`, `old`, `lock`, `permit` | their files, replaced files, locks, permissions |
+//! | `workflow_run`, `combined_peer`, `own_step`, `stop` | one run for the orchestrator, made of several; its peer; parts without a process; the reasons for an early end |
 //! | `implement` | phase by phase, each verified by its commands |
 //!
-//! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`outer::Outer`].
+//! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`workflow_run::WorkflowRun`].
 
 pub(crate) mod admission;
 pub(crate) mod author;
 mod blocked;
 pub mod check;
+mod combined_peer;
 mod conversation;
 pub(crate) mod documents;
 pub(crate) mod draft;
 pub(crate) mod implement;
 pub(crate) mod init;
-mod joined;
 pub(crate) mod lock;
 pub(crate) mod markdown;
 pub mod name;
 mod observer;
 pub(crate) mod old;
-pub(crate) mod outer;
+mod own_step;
 pub(crate) mod permit;
 pub mod plan;
 pub(crate) mod plan_run;
 pub mod project;
 pub mod prompts;
-mod quiet;
 pub(crate) mod slip;
 pub mod spec;
 pub(crate) mod spec_run;
@@ -47,6 +46,7 @@ mod spent;
 pub(crate) mod stop;
 pub mod template;
 pub mod violation;
+pub(crate) mod workflow_run;
 
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::words::WorkflowKind;

@@ -90,7 +90,7 @@ impl Observer {
                 let cutter = self.cutters.entry(message).or_default();
                 let piece = cutter.push(piece.unredacted(), done);
                 if done {
-                    self.hear(message);
+                    self.message_ended(message);
                 }
                 AgentEvent::Text { message, piece: piece.into(), done, reasoning: false, parent: None }
             }
@@ -127,7 +127,7 @@ impl Observer {
     }
 
     /// Handles the end of a message.
-    fn hear(&mut self, message: MessageKey) {
+    fn message_ended(&mut self, message: MessageKey) {
         let reason = self.cutters.remove(&message).and_then(|cutter| cutter.reason);
         self.blocked = self.blocked.take().or(reason);
     }
@@ -251,8 +251,8 @@ impl Driver for Observer {
         self.observe(turn, |inner, turn| inner.finish(turn));
     }
 
-    fn kept(&self) -> usize {
-        self.inner.as_ref().map_or(0, |inner| inner.kept())
+    fn held_bytes(&self) -> usize {
+        self.inner.as_ref().map_or(0, |inner| inner.held_bytes())
     }
 
     fn leaves(&self) -> bool {

@@ -1,7 +1,7 @@
 //! A description that is probably a command of another program, such as `spec list`.
 
-use super::outer::Outer;
 use super::stop::Stop;
+use super::workflow_run::WorkflowRun;
 use crate::agent::Reply;
 use crate::protocol::failure::Failure;
 use crate::protocol::question::{Answer, Ask, Kind};
@@ -29,7 +29,7 @@ pub(super) fn mistaken(word: &str) -> Failure {
 }
 
 /// Asks whether the user really wants a specification for a description that looks like a command.
-pub(super) fn confirm(outer: &mut Outer<'_>, word: &str) -> Result<(), Stop> {
+pub(super) fn confirm(outer: &mut WorkflowRun<'_>, word: &str) -> Result<(), Stop> {
     let text = format!("Write a specification about `{word}`? (`spektacular status` lists what exists.)");
     let ask =
         Ask { default: Some(Answer::Bool(false)), ..Ask::new(Purpose::Clarification, Kind::Confirm, "Command", text) };

@@ -26,8 +26,8 @@ impl Joined {
 }
 
 impl Peer for Joined {
-    fn hear(&mut self, line: &RawLine, at: Instant) -> Understood {
-        self.peer.hear(line, at)
+    fn read_line(&mut self, line: &RawLine, at: Instant) -> Understood {
+        self.peer.read_line(line, at)
     }
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {

@@ -13,7 +13,7 @@ use super::round::{Checked, Target};
 use crossbeam_channel::{Receiver, bounded};
 use serde_json::{Value, json};
 use spektacular::agent::Reply;
-use spektacular::engine::{AskEvent, AskOutcome, Callers};
+use spektacular::engine::{AskConnections, AskEvent, AskOutcome};
 use spektacular::protocol::limits;
 use spektacular::protocol::question::Answer;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ fn hold(condition: bool, why: &str) -> Checked {
 }
 
 struct Play {
-    callers: Callers,
+    callers: AskConnections,
     open: BTreeMap<u64, Receiver<String>>,
     /// The questions of each open call.
     calls: BTreeMap<u64, usize>,
@@ -48,7 +48,7 @@ struct Play {
 impl Play {
     fn new(now: Instant) -> Play {
         Play {
-            callers: Callers::new("ask_user"),
+            callers: AskConnections::new("ask_user"),
             open: BTreeMap::new(),
             calls: BTreeMap::new(),
             known: BTreeSet::new(),
@@ -103,7 +103,7 @@ impl Play {
     }
 
     fn hear(&mut self, event: AskEvent) -> Checked {
-        for outcome in self.callers.hear(event, self.now) {
+        for outcome in self.callers.handle(event, self.now) {
             match outcome {
                 AskOutcome::Asked(call, asks) => {
                     hold(self.known.insert(call), "two calls have one number")?;
@@ -119,7 +119,7 @@ impl Play {
         hold(self.calls.len() <= self.open.len() * limits::TOOL_CALLS, "more calls wait than connections may have")
     }
 
-    fn resolve(&mut self, how: impl FnOnce(&mut Callers, u64, usize)) {
+    fn resolve(&mut self, how: impl FnOnce(&mut AskConnections, u64, usize)) {
         if let Some((call, asks)) = self.calls.pop_first() {
             how(&mut self.callers, call, asks);
         }

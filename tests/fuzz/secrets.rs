@@ -9,7 +9,7 @@ use super::round::{Checked, settings, share};
 use super::stage::of_case;
 use serde_json::{Value, json};
 use spektacular::agent::registry::Layers;
-use spektacular::engine::{Conductor, Departed, Job, Peer};
+use spektacular::engine::{Conductor, Job, Peer, ProcessGone};
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::inbound;
 use spektacular::run::{Event, Ids};
@@ -291,7 +291,7 @@ fn play<P: Peer>(mut peer: P, lines: &[String], secret: &str, record: &Path) -> 
 
 fn gone<P: Peer>(conductor: &mut Conductor<&mut P, Notebook>, secret: &str) {
     if std::mem::take(&mut conductor.machine().has_process) {
-        let departed = Departed { exit: exited(1), leaked: false, stderr: format!("it ended with {secret}\n") };
+        let departed = ProcessGone { exit: exited(1), leaked: false, stderr: format!("it ended with {secret}\n") };
         conductor.drained(&departed);
         conductor.gone(departed, Ok(Vec::new()));
     }

@@ -17,7 +17,7 @@ use super::playback::world::{Sent, World, exited, killed};
 use super::rng::Rng;
 use super::round::Checked;
 use serde_json::Value;
-use spektacular::engine::Machine;
+use spektacular::engine::Host;
 use spektacular::io::inbox::RawLine;
 use spektacular::protocol::request::Options;
 use spektacular::recording::Moment;
@@ -103,7 +103,7 @@ impl Play {
                     Ok(text) if text.contains("$q") => with_ids(text, &self.ids).into_bytes(),
                     _ => rest.to_vec(),
                 };
-                self.world.conductor().hear(&RawLine::Whole(line), Instant::now());
+                self.world.conductor().read_line(&RawLine::Whole(line), Instant::now());
                 // Takes the frames.
                 self.world.spawn();
             }

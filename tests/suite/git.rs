@@ -24,8 +24,8 @@ trait Blocking {
 
 impl Blocking for Pending {
     fn changes(&mut self, within: Duration) -> Changes {
-        self.settle(within + limit());
-        self.compare(within).or_else(|| self.settle(within + limit())).unwrap_or(LATE)
+        self.wait_for_result(within + limit());
+        self.compare(within).or_else(|| self.wait_for_result(within + limit())).unwrap_or(LATE)
     }
 }
 
@@ -59,7 +59,7 @@ fn begin(cwd: &Path) -> Pending {
 
 fn begin_with(cwd: &Path, within: Duration) -> Pending {
     let mut pending = Baseline::begin_with(cwd, within, std::env::var_os("PATH").unwrap(), None);
-    pending.settle(2 * limit());
+    pending.wait_for_result(2 * limit());
     pending
 }
 
@@ -198,7 +198,7 @@ fn ignored_files_are_not_seen() {
     fs::write(config.join("git/ignore"), "*.swp\n").unwrap();
     let path = std::env::var_os("PATH").unwrap();
     let mut pending = Baseline::begin_with(&repo.root(), limit(), path, Some(config.into_os_string()));
-    pending.settle(2 * limit());
+    pending.wait_for_result(2 * limit());
     repo.write("x.swp", "").write("x.txt", "");
     assert_eq!(relative(&repo.root(), pending.changes(limit())), [("x.txt".to_string(), Created)]);
 }
@@ -573,7 +573,7 @@ fn a_git_that_hangs_is_killed_at_the_limit() {
             let start = Instant::now();
             let mut pending = Baseline::begin_with(&repo.root(), short, fake.path.clone(), None);
             let begun = start.elapsed();
-            pending.settle(short + limit());
+            pending.wait_for_result(short + limit());
             assert_eq!(pending.changes(limit()), LATE);
             ended(fake, start, begun, short)
         });
@@ -590,7 +590,7 @@ fn a_comparison_that_hangs_is_killed_at_the_limit() {
         let real = "PATH=/usr/local/bin:/usr/bin:/bin exec git \"$@\"";
         let fake = fake(&repo, &format!("test -e {} && {{ echo x >&9; sleep 1000; }}\n{real}", hangs.display()));
         let mut pending = Baseline::begin_with(&repo.root(), limit(), fake.path.clone(), None);
-        pending.settle(2 * limit());
+        pending.wait_for_result(2 * limit());
         fs::write(hangs, "").unwrap();
         let start = Instant::now();
         assert_eq!(pending.changes(short), LATE);
@@ -607,7 +607,7 @@ fn an_abandoned_git_is_killed_at_once() {
     assert!(pending.is_busy() && pending.is_given_up());
     // This is long before the time limit.
     let told = pending.told().recv_timeout(limit()).unwrap();
-    pending.hear(Some(told));
+    pending.finish_job(Some(told));
     assert!(!pending.is_busy());
     assert_eq!(pending.changes(limit()), LATE);
     assert_eq!(fake.said(), "");

@@ -72,7 +72,7 @@ fn overfill(world: &mut World) {
 
 /// Hears a line of stdin. Leaves the frames in the outbox.
 fn hear(world: &mut World, line: &str) {
-    world.conductor().hear(&RawLine::Whole(line.as_bytes().to_vec()), Instant::now());
+    world.conductor().read_line(&RawLine::Whole(line.as_bytes().to_vec()), Instant::now());
 }
 
 fn warnings(world: &World) -> Vec<&Value> {

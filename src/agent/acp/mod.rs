@@ -238,7 +238,7 @@ const PERMISSION: &str = "session/request_permission";
 const DENIALS_TOLD: usize = 20;
 
 impl Driver for Acp {
-    fn kept(&self) -> usize {
+    fn held_bytes(&self) -> usize {
         self.calls.bytes() + self.early.bytes()
     }
 

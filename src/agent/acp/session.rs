@@ -334,7 +334,7 @@ impl Acp {
         }
         let denied = std::mem::take(&mut self.denied);
         if stop == "end_turn" && self.profile.stops_when_denied && !denied.is_empty() {
-            return self.go_on(&denied, turn);
+            return self.continue_after_denial(&denied, turn);
         }
         turn.events.push(AgentEvent::TurnOver(match &*stop {
             "max_tokens" | "max_turn_requests" => TurnOver::Failed(errors::limit()),
@@ -348,7 +348,7 @@ impl Acp {
     }
 
     /// Continues after a turn that ended at a denial: the user only denied one call.
-    fn go_on(&mut self, denied: &[(String, Denial)], turn: &mut Turn) {
+    fn continue_after_denial(&mut self, denied: &[(String, Denial)], turn: &mut Turn) {
         self.denials += 1;
         if self.denials > DENIALS {
             return self.fail(errors::denied_too_often(), turn);

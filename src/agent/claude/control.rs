@@ -1,6 +1,6 @@
 //! Control requests in both directions, and the lines for Claude Code.
 
-use super::{Claude, ask};
+use super::{Claude, can_use_tool};
 use crate::agent::{AgentEvent, AskKey, CallKey, Reply, Turn};
 use crate::json::Object;
 use crate::json::to_line;
@@ -35,7 +35,7 @@ impl Claude {
     }
 
     fn can_use_tool(&mut self, id: String, request: &Object<'_>, turn: &mut Turn) -> Option<()> {
-        let Some((pending, asks)) = ask::read(request, self.plan.take()) else {
+        let Some((pending, asks)) = can_use_tool::read(request, self.plan.take()) else {
             turn.send.push(refuse_request(&id));
             return None;
         };

@@ -1,7 +1,7 @@
 //! Maps Claude Code's error messages to our codes. Ignores its exit code, which says nothing about the cause.
 
 use crate::agent::limit::Limit;
-use crate::agent::{TurnOver, said};
+use crate::agent::{TurnOver, error_text};
 use crate::json::{Object, Raw};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::VIOLATIONS;
@@ -47,7 +47,7 @@ pub(super) fn api_error(line: &Object<'_>) -> Option<ApiError> {
     let message = line.object("message");
     let blocks = message.iter().flat_map(|message| message.objects("content"));
     let texts: Vec<String> = blocks.filter_map(|block| block.string("text")).collect();
-    Some(ApiError { class, said: said::errors(texts.iter().map(String::as_str)) })
+    Some(ApiError { class, said: error_text::errors(texts.iter().map(String::as_str)) })
 }
 
 /// The outcome of a failed turn. `mismatches`: the mistakes in the last structured result.
@@ -64,7 +64,9 @@ pub(super) fn classify(
     let (class, earlier) = api_error.map(|error| (error.class, error.said)).unzip();
     let text = result.string("result").unwrap_or_default();
     let errors: Vec<String> = result.array("errors").filter_map(Raw::string).collect();
-    let said = said::error(&text).or_else(|| said::errors(errors.iter().map(String::as_str))).or(earlier.flatten());
+    let said = error_text::error(&text)
+        .or_else(|| error_text::errors(errors.iter().map(String::as_str)))
+        .or(earlier.flatten());
     let status = result.count("api_error_status").and_then(|s| u16::try_from(s).ok());
     let subtype = result.string("subtype").unwrap_or_default();
     if unknown_session && subtype == "error_during_execution" && result.count("num_turns") == Some(0) {

@@ -5,8 +5,8 @@
 //! own; Claude may ask permission for a tool before the line of the next tool of the same answer; several permissions
 //! may be open at the same time; an unanswered control request hangs the turn, even one of an unknown kind.
 
-mod ask;
-mod asking;
+mod ask_user_mcp;
+mod can_use_tool;
 mod content;
 mod control;
 mod errors;
@@ -22,7 +22,7 @@ mod usage;
 
 pub(crate) use self::native::NATIVE;
 
-use self::ask::ClaudeRequest;
+use self::can_use_tool::ClaudeRequest;
 use self::errors::ApiError;
 use self::speech::Blocks;
 use self::steer::Steering;
@@ -76,7 +76,7 @@ pub(crate) struct Claude {
     steering: Steering,
     /// Whether the model is offered the tool `ask_user`.
     offers_asking: bool,
-    names: asking::Names,
+    names: ask_user_mcp::Names,
     /// The MCP server that offers the tool.
     server: mcp::Server,
     /// Calls of the tool that wait for an answer, by the control request that contained them.
@@ -105,7 +105,7 @@ impl Claude {
             requests: 0,
             steering: Steering::default(),
             offers_asking: false,
-            names: asking::Names::default(),
+            names: ask_user_mcp::Names::default(),
             server: mcp::Server::new(ask_user::TOOL),
             asked: BTreeMap::new(),
         }
@@ -175,8 +175,8 @@ impl Claude {
 }
 
 impl Driver for Claude {
-    fn kept(&self) -> usize {
-        self.speech.kept()
+    fn held_bytes(&self) -> usize {
+        self.speech.held_bytes()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -231,7 +231,7 @@ impl Driver for Claude {
             ask_user::warn_if_taken(settings, turn);
             self.offers_asking = ask_user::is_wanted(settings);
             if self.offers_asking {
-                self.names = asking::Names::of(settings);
+                self.names = ask_user_mcp::Names::of(settings);
             }
         }
         self.steering = Steering::of_run(&settings.nonce);

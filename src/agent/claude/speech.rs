@@ -231,7 +231,7 @@ impl Blocks {
     }
 
     /// The approximate size of what the sub-agents stream, in bytes.
-    pub(super) fn kept(&self) -> usize {
+    pub(super) fn held_bytes(&self) -> usize {
         self.subagents.bytes()
     }
 

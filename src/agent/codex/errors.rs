@@ -1,6 +1,6 @@
 //! Maps Codex's errors to our codes, by `codexErrorInfo`. Ignores its exit code, which says nothing about the cause.
 
-use crate::agent::{rpc, said};
+use crate::agent::{error_text, rpc};
 use crate::json::{Object, Raw};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
@@ -32,7 +32,7 @@ impl Reported {
     fn said(&self) -> Option<String> {
         // A retry notice does not describe the error.
         let message = if self.message.starts_with(RECONNECTING) { "" } else { &self.message };
-        said::errors([message, &self.details])
+        error_text::errors([message, &self.details])
     }
 }
 

@@ -133,7 +133,7 @@ impl Items {
     }
 
     /// The approximate size of the open items, in bytes.
-    pub(super) fn kept(&self) -> usize {
+    pub(super) fn held_bytes(&self) -> usize {
         self.streams.bytes() + self.patches.bytes() + self.begun.bytes()
     }
 

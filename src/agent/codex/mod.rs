@@ -409,8 +409,8 @@ impl Codex {
 }
 
 impl Driver for Codex {
-    fn kept(&self) -> usize {
-        self.items.kept()
+    fn held_bytes(&self) -> usize {
+        self.items.held_bytes()
     }
 
     fn capabilities(&self) -> Capabilities {

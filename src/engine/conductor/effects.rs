@@ -3,8 +3,8 @@
 use super::Conductor;
 use crate::agent::{Launch, Program};
 use crate::clean::one_line;
+use crate::engine::host::Host;
 use crate::engine::images;
-use crate::engine::machine::Machine;
 use crate::engine::peer::{InAdvance, Outgoing, Peer};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::with_data;
@@ -18,14 +18,14 @@ use crate::run::{Effect, Event, Origin};
 use std::ops::DerefMut;
 use std::path::PathBuf;
 
-impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
+impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     pub(super) fn carry_out(&mut self, effect: Effect) {
         match effect {
-            Effect::RunId(id) => self.door.run_id = id,
-            Effect::FrameLimit(bytes) => self.door.frame_limit = bytes,
+            Effect::RunId(id) => self.frame_out.run_id = id,
+            Effect::FrameLimit(bytes) => self.frame_out.frame_limit = bytes,
             Effect::Emit { body, reply_to, measure } => self.emit(body, reply_to.as_deref(), measure),
             Effect::Said { message, piece, done } => {
-                self.tape.piece(MessagePiece { message: message.0, text: piece, done })
+                self.recordings.piece(MessagePiece { message: message.0, text: piece, done })
             }
             Effect::Spawn(launch, settings) => self.agent.due = Some((launch, settings)),
             Effect::Attach(images) => self.agent.images = images,
@@ -37,14 +37,14 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
             Effect::Stop(method) => self.machine.stop(method),
             Effect::Note(text) => {
                 let chunk = self.peer.debug(&format!("spektacular: {text}"));
-                self.door.outbox.push(chunk);
+                self.frame_out.outbox.push(chunk);
                 self.record(|| Moment::Note(text));
             }
             Effect::Diagnose(text) => {
                 // A folder's name may contain escape sequences.
                 let clean = self.run.redactor().redact(&one_line(&text)).into_owned();
                 let chunk = self.peer.note(&format!("spektacular: {clean}"));
-                self.door.outbox.push(chunk);
+                self.frame_out.outbox.push(chunk);
             }
         }
     }
@@ -90,7 +90,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
     }
 
     fn emit_one(&mut self, mut body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
-        if self.door.finished {
+        if self.frame_out.finished {
             debug_assert!(false, "a body after the terminal one");
             return;
         }
@@ -98,7 +98,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
             artifact.size_bytes = self.machine.size(&path);
         }
         // Nobody reads stdout, so nobody needs a heartbeat.
-        if self.door.outbox.drops(&body) || (self.door.outbox.is_overfull() && body.is_heartbeat()) {
+        if self.frame_out.outbox.drops(&body) || (self.frame_out.outbox.is_overfull() && body.is_heartbeat()) {
             return;
         }
         let mut body = Redacted::new(body, self.run.redactor());
@@ -106,8 +106,8 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
         match &*body {
             Body::Question(question) => in_advance = self.answers.see(question),
             Body::Terminal(end) => {
-                self.door.terminal = Some((**end).clone());
-                self.door.finished = true;
+                self.frame_out.terminal = Some((**end).clone());
+                self.frame_out.finished = true;
             }
             Body::Started(_) | Body::Progress(_) | Body::Artifact(_) => {}
         }
@@ -118,9 +118,9 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
             *value = self.run.redactor().redact(value).into_owned();
         }
         let at = self.machine.date();
-        let (run_id, max_bytes) = (&self.door.run_id, self.door.frame_limit);
+        let (run_id, max_bytes) = (&self.frame_out.run_id, self.frame_out.frame_limit);
         let outgoing = Outgoing { body: &mut body, reply_to, run_id, max_bytes, at, in_advance };
-        self.peer.show(outgoing, &mut self.door.outbox);
+        self.peer.show(outgoing, &mut self.frame_out.outbox);
         self.run.reuse(body.into_body());
     }
 
@@ -130,7 +130,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
             return;
         }
         let stopping = self.run.is_stopping();
-        if !(self.door.outbox.is_empty() || stopping) {
+        if !(self.frame_out.outbox.is_empty() || stopping) {
             return;
         }
         let Some((launch, settings)) = self.agent.due.take() else { return };
@@ -144,15 +144,15 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
 
     fn spawn(&mut self, launch: &Launch, settings: &Settings) {
         // Opened before git records the baseline, because the log is not the agent's work.
-        if self.tape.open_debug_log(&settings.agent, self.machine.date()).is_err() {
+        if self.recordings.open_debug_log(&settings.agent, self.machine.date()).is_err() {
             let text = "Cannot write the debug log: set `debug.log_dir` to a directory that you may write to";
             self.step(Event::Warn(Origin::default(), Warning::UnsupportedOption, text.into()));
         }
         self.agent.stderr = Default::default();
-        if self.tape.is_on() {
+        if self.recordings.is_on() {
             self.run.recorded();
         }
-        let wants_stderr = self.agent.mirror_stderr || self.tape.is_on();
+        let wants_stderr = self.agent.mirror_stderr || self.recordings.is_on();
         if let Err(failure) = self.machine.spawn(launch, settings, wants_stderr) {
             return self.step(Event::SpawnFailed(failure));
         }
@@ -161,7 +161,7 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
         let argv = self.argv(launch);
         if is_first {
             let cwd = Some(self.run.redactor().redact(&settings.cwd.to_string_lossy()).into_owned());
-            self.tape.header(&Header { driver: launch.driver.into(), agent_version: None, argv, cwd });
+            self.recordings.header(&Header { driver: launch.driver.into(), agent_version: None, argv, cwd });
         } else {
             self.record(|| Moment::Spawn(argv));
         }
@@ -185,11 +185,11 @@ impl<P: DerefMut<Target: Peer>, M: Machine> Conductor<P, M> {
     }
 
     pub(super) fn record(&mut self, moment: impl FnOnce() -> Moment) {
-        self.tape.moment(self.machine.now(), moment);
+        self.recordings.moment(self.machine.now(), moment);
     }
 
     /// Completes the recording of an event once it is handled.
-    pub(super) fn settle(&mut self) {
-        self.tape.settle(self.run.redactor(), false);
+    pub(super) fn complete_recording(&mut self) {
+        self.recordings.write_complete_lines(self.run.redactor(), false);
     }
 }

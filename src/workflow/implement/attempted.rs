@@ -5,7 +5,7 @@
 //! began counts as the attempts'.
 
 use crate::json::to_line;
-use crate::process::errand::Errand;
+use crate::process::background_task::BackgroundTask;
 use crate::process::git::Baseline;
 use crate::process::query::Until;
 use crate::workflow::plan::Digest;
@@ -38,9 +38,9 @@ pub(super) struct Seen {
 
 impl Seen {
     /// Looks at the work tree around a folder, in a thread of its own. `None`: git is missing, failed or was too slow.
-    pub(super) fn look(project: &Project) -> Errand<Option<Seen>> {
+    pub(super) fn look(project: &Project) -> BackgroundTask<Option<Seen>> {
         let folder = project.folder().to_owned();
-        Errand::start("attempted", LIMIT, move |until| {
+        BackgroundTask::start("attempted", LIMIT, move |until| {
             let tree = Baseline::now(&folder, until).ok().flatten()?;
             Seen::of(&tree, &folder, until)
         })

@@ -3,7 +3,7 @@
 
 use super::attempted;
 use crate::io::signals;
-use crate::process::errand::Errand;
+use crate::process::background_task::BackgroundTask;
 use crate::process::git::{Baseline, BaselineResult, Incomplete};
 use crate::workflow::project::{HOME, LOCAL};
 use std::path::{Path, PathBuf};
@@ -58,12 +58,12 @@ pub(crate) struct Commits {
 }
 
 /// A query about the work tree.
-pub(crate) type StatusQuery = Errand<BaselineResult>;
+pub(crate) type StatusQuery = BackgroundTask<BaselineResult>;
 
 /// Looks at the work tree around a folder, in a thread of its own.
 pub(crate) fn look(folder: &Path) -> StatusQuery {
     let folder = folder.to_owned();
-    Errand::start("git-status", LIMIT, move |until| Baseline::now(&folder, until))
+    BackgroundTask::start("git-status", LIMIT, move |until| Baseline::now(&folder, until))
 }
 
 /// Waits for a query outside of a run. A signal that ends this process ends git first.

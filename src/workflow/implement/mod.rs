@@ -3,8 +3,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `machine` | the loop, pure: attempts, verification, the final check |
-//! | `site` | the loop's world: sessions, commands, questions, the clock of a phase |
+//! | `phase_loop` | the loop, pure: attempts, verification, the final check |
+//! | `phase_io` | the I/O of the loop: sessions, commands, questions, the clock of a phase |
 //! | `ready` | the conditions before any agent starts |
 //! | `command`, `question` | commands of the plan, and questions of spektacular's own |
 //! | `plan_file`, `protect`, `commit` | plan.md, protected paths, commits |
@@ -16,14 +16,14 @@ mod command;
 mod commit;
 mod judge;
 mod kept_state;
-mod machine;
+mod phase_io;
+mod phase_loop;
 mod plan_file;
 mod prompt;
 mod protect;
 mod question;
 mod ready;
 mod report;
-mod site;
 
 pub(crate) use ready::{Preview, Target, admit, preview};
 
@@ -31,22 +31,22 @@ use crate::config::Places;
 use crate::engine::no_thread;
 use crate::protocol::words::PhaseOutcome;
 use crate::workflow::counted;
-use crate::workflow::outer::{Ended, Outer};
 use crate::workflow::plan::PlanPhase;
 use crate::workflow::project::LOCAL;
 use crate::workflow::stop::Stop;
 use crate::workflow::violation::Violation;
-use machine::{Loop, LoopEnd, LoopPhase};
+use crate::workflow::workflow_run::{Ended, WorkflowRun};
+use phase_io::PhaseIo;
+use phase_loop::{Loop, LoopEnd, LoopPhase};
 use ready::ReadyPlan;
-use site::Site;
 
 /// Carries out the plan, and ends the run.
-pub(crate) fn carry(mut outer: Outer<'_>, target: Target, places: &Places) -> Ended {
+pub(crate) fn carry(mut outer: WorkflowRun<'_>, target: Target, places: &Places) -> Ended {
     let outcome = begin(&mut outer, target, places);
     outer.close(outcome)
 }
 
-fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<String, Stop> {
+fn begin(outer: &mut WorkflowRun<'_>, target: Target, places: &Places) -> Result<String, Stop> {
     let settings = outer.settings().clone();
     let _locks = target.lock()?;
     let reading = ReadyPlan::begin(target, &settings, places);
@@ -68,7 +68,7 @@ fn begin(outer: &mut Outer<'_>, target: Target, places: &Places) -> Result<Strin
     }
     let phases: Vec<LoopPhase> = ready.plan.phases.iter().map(phase).collect();
     let mut all = Loop::new(&phases, ready.options.attempts, ready.options.max_phases);
-    let mut site = Site::new(outer, &ready, commits);
+    let mut site = PhaseIo::new(outer, &ready, commits);
     site.tell_steps();
     let ending = ready.consent(site.outer).and_then(|()| {
         let ending = site.commit_due().and_then(|()| all.run(&mut site));

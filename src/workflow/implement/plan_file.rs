@@ -1,6 +1,6 @@
 //! plan.md, the only record of the work's progress.
 
-use super::machine::Mark;
+use super::phase_loop::Mark;
 use crate::protocol::failure::Code;
 use crate::protocol::outbound::GaveWay;
 use crate::workflow::plan::{PlanChange, State, StateLine, edited};
@@ -88,7 +88,7 @@ fn now(format: &(impl time::formatting::Formattable + ?Sized)) -> String {
 #[cfg(test)]
 mod tests {
     use super::PlanFile;
-    use crate::workflow::implement::machine::Mark;
+    use crate::workflow::implement::phase_loop::Mark;
     use crate::workflow::project::Project;
     use std::fs;
     use std::os::unix::fs::symlink;

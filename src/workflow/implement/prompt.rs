@@ -1,6 +1,6 @@
 //! The values for the prompts of a phase: its description, and the last failure.
 
-use super::machine::{Failing, Fault};
+use super::phase_loop::{Failing, Fault};
 use crate::clean::last_bytes;
 use crate::workflow::markdown::fenced;
 use crate::workflow::plan::PlanPhase;
@@ -91,7 +91,7 @@ pub(super) fn short(text: &str, chars: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::{OUTPUT, failure, phase};
-    use crate::workflow::implement::machine::{Failing, Fault};
+    use crate::workflow::implement::phase_loop::{Failing, Fault};
     use crate::workflow::markdown::fenced;
     use crate::workflow::plan;
 

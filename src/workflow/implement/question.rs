@@ -1,6 +1,6 @@
 //! The questions that spektacular itself asks: consent to the commands, and manual checks.
 
-use super::machine::ManualAnswer;
+use super::phase_loop::ManualAnswer;
 use crate::agent::Reply;
 use crate::protocol::outbound::Text;
 use crate::protocol::question::{Answer, Ask, Kind, Place, Subject};

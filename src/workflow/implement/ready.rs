@@ -8,7 +8,7 @@ use super::{judge, prompt};
 use crate::agent::Reply;
 use crate::config::Places;
 use crate::json::encoded_bytes;
-use crate::process::errand::Errand;
+use crate::process::background_task::BackgroundTask;
 use crate::process::git::BaselineResult;
 use crate::process::query::Until;
 use crate::protocol::failure::{Code, Failure};
@@ -22,13 +22,13 @@ use crate::workflow::admission::{check_command, project_of, started};
 use crate::workflow::check::{self, PlanCheck, spec_has_changed};
 use crate::workflow::lock::Lock;
 use crate::workflow::name::Slug;
-use crate::workflow::outer::Outer;
 use crate::workflow::plan::{PlanPhase, SpecLine, WorkPlan, without_own_lines};
 use crate::workflow::project::{Argument, FILE_BYTES_MAX, PLAN_FILES, PlanPath, Project, shown};
 use crate::workflow::prompts::{CommonValues, PromptText, SessionPrompt};
 use crate::workflow::stop::Stop;
 use crate::workflow::template::PromptKind;
 use crate::workflow::violation::{Rule, Violation};
+use crate::workflow::workflow_run::WorkflowRun;
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -137,9 +137,13 @@ impl From<Failure> for Box<Unfit> {
 
 impl ReadyPlan {
     /// Reads and checks the plan in a thread of its own, because its protected files may take long.
-    pub(super) fn begin(target: Target, settings: &Settings, places: &Places) -> Errand<Result<ReadyPlan, Box<Unfit>>> {
+    pub(super) fn begin(
+        target: Target,
+        settings: &Settings,
+        places: &Places,
+    ) -> BackgroundTask<Result<ReadyPlan, Box<Unfit>>> {
         let (settings, places) = (settings.clone(), places.clone());
-        Errand::start("plan", READ_LIMIT, move |until| ReadyPlan::read(target, &settings, &places, until))
+        BackgroundTask::start("plan", READ_LIMIT, move |until| ReadyPlan::read(target, &settings, &places, until))
     }
 
     /// Reads and checks the plan and the prompts.
@@ -276,7 +280,7 @@ impl ReadyPlan {
     }
 
     /// Asks for consent to all commands of the plan, once.
-    pub(super) fn consent(&self, outer: &mut Outer<'_>) -> Result<(), Stop> {
+    pub(super) fn consent(&self, outer: &mut WorkflowRun<'_>) -> Result<(), Stop> {
         let ask = consent(&self.target, listed(self.commands()));
         let judge = self.options.allow_verify.then(|| Arc::new(judge::Consented) as Arc<dyn Judge>);
         match outer.ask(ask, judge)? {

@@ -1,6 +1,6 @@
 //! The outcome of each phase: the report, and the failure of a phase that did not pass.
 
-use super::machine::{Attempt, Fault, PhaseProgress, Why};
+use super::phase_loop::{Attempt, Fault, PhaseProgress, Why};
 use super::prompt::short;
 use super::ready::ReadyPlan;
 use crate::clean::last_bytes;

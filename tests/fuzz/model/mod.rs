@@ -83,7 +83,7 @@ impl Pair {
             redactor: Redactor::new(),
             short_secrets: 0,
             asking_failed: false,
-            granted: spektacular::run::Granted::default(),
+            granted: spektacular::run::AlwaysAllowed::default(),
             remake: None,
         };
         Event::Start(Origin::default(), Ok(Box::new(start)))

@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use spektacular::agent::registry::{Agents, Layers};
 use spektacular::agent::{Launch, Line, Offered, Reply};
-use spektacular::engine::{Conductor, Departed, Job, Machine};
+use spektacular::engine::{Conductor, Host, Job, ProcessGone};
 use spektacular::io::inbox::RawLine;
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::failure::{Code, Failure};
@@ -88,7 +88,7 @@ impl Notebook {
     }
 }
 
-impl Machine for Notebook {
+impl Host for Notebook {
     fn now(&self) -> Duration {
         self.now
     }
@@ -285,7 +285,7 @@ impl World {
                 }
                 self.conductor.inbound(inbound);
             }
-            _ => self.conductor.hear(&RawLine::Whole(line.as_bytes().to_vec()), Instant::now()),
+            _ => self.conductor.read_line(&RawLine::Whole(line.as_bytes().to_vec()), Instant::now()),
         }
         self.take();
     }
@@ -320,7 +320,7 @@ impl World {
     /// Reports that the agent's process exited and its output was read to the end.
     pub(crate) fn gone(&mut self, exit: AgentExit, stderr: &str) {
         if std::mem::take(&mut self.machine().has_process) {
-            let departed = Departed { exit, leaked: false, stderr: stderr.to_owned() };
+            let departed = ProcessGone { exit, leaked: false, stderr: stderr.to_owned() };
             self.conductor.drained(&departed);
             self.conductor.gone(departed, Ok(Vec::new()));
             self.take();

@@ -9,12 +9,12 @@ use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::request::Settings;
 
 /// Wraps the driver of an agent that is not started.
-pub(super) struct Opening(pub(super) Box<dyn Driver>);
+pub(super) struct CheckOnlyDriver(pub(super) Box<dyn Driver>);
 
 /// The text of the result, which is never shown.
 const OPENED: &str = "The run is open.";
 
-impl Driver for Opening {
+impl Driver for CheckOnlyDriver {
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
     }

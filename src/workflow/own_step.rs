@@ -14,14 +14,14 @@ use crossbeam_channel::Sender;
 const OVER: &str = "The step is over.";
 
 /// The driver of a part without a process.
-pub(crate) enum QuietStep {
+pub(crate) enum OwnStep {
     /// Asks a question. The channel gets the reply, which ends the step.
     Asks(Box<Ask>, Sender<Reply>),
-    /// Waits until [`Event::ErrandOver`](crate::run::Event::ErrandOver) ends the step.
+    /// Waits until [`Event::TaskOver`](crate::run::Event::TaskOver) ends the step.
     Waits,
 }
 
-impl Driver for QuietStep {
+impl Driver for OwnStep {
     fn capabilities(&self) -> Capabilities {
         Capabilities::only_asking(vec![QuestionKind::Confirm, QuestionKind::Select])
     }
@@ -32,7 +32,7 @@ impl Driver for QuietStep {
     }
 
     fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
-        if let QuietStep::Asks(ask, _) = self {
+        if let OwnStep::Asks(ask, _) = self {
             let asks: Asks = std::iter::once((**ask).clone()).collect();
             turn.events.push(AgentEvent::Ask { key: AskKey("question".into()), asks, call: None });
         }
@@ -46,7 +46,7 @@ impl Driver for QuietStep {
     fn line(&mut self, _line: Line<'_>, _turn: &mut Turn) {}
 
     fn answer(&mut self, _key: &AskKey, replies: &[Reply], turn: &mut Turn) {
-        if let (QuietStep::Asks(_, sender), Some(reply)) = (&self, replies.first()) {
+        if let (OwnStep::Asks(_, sender), Some(reply)) = (&self, replies.first()) {
             let _ = sender.try_send(reply.clone());
         }
         turn.events.push(AgentEvent::TurnOver(TurnOver::completed(OVER.to_owned())));
@@ -69,7 +69,7 @@ impl Driver for QuietStep {
 
 #[cfg(test)]
 mod tests {
-    use super::QuietStep;
+    use super::OwnStep;
     use crate::agent::{AgentEvent, AskKey, Driver, Reply, Turn};
     use crate::protocol::question::{Ask, Kind};
     use crate::protocol::words::Purpose;
@@ -79,7 +79,7 @@ mod tests {
     fn the_reply_ends_the_part_of_the_run() {
         let (sender, receiver) = bounded(1);
         let ask = Ask::new(Purpose::Clarification, Kind::Confirm, "Manual check", "Is it friendly?");
-        let mut question = QuietStep::Asks(Box::new(ask), sender);
+        let mut question = OwnStep::Asks(Box::new(ask), sender);
         let mut turn = Turn::default();
         question.answer(&AskKey("question".into()), &[Reply::NoUser], &mut turn);
         assert!(matches!(turn.events[..], [AgentEvent::TurnOver(_)]));

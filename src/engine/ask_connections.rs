@@ -41,7 +41,7 @@ pub enum AskOutcome {
 
 /// All connections and calls.
 #[derive(Debug)]
-pub struct Callers {
+pub struct AskConnections {
     offered: Offered,
     peers: HashMap<u64, Peer>,
     calls: BTreeMap<u64, Call>,
@@ -88,10 +88,10 @@ impl Peer {
     }
 }
 
-impl Callers {
+impl AskConnections {
     /// Begins without a connection.
-    pub fn new(offered: impl Into<Offered>) -> Callers {
-        Callers {
+    pub fn new(offered: impl Into<Offered>) -> AskConnections {
+        AskConnections {
             offered: offered.into(),
             peers: HashMap::new(),
             calls: BTreeMap::new(),
@@ -102,7 +102,7 @@ impl Callers {
     }
 
     /// Handles an event. Returns its meaning for the run.
-    pub fn hear(&mut self, heard: AskEvent, now: Instant) -> Vec<AskOutcome> {
+    pub fn handle(&mut self, heard: AskEvent, now: Instant) -> Vec<AskOutcome> {
         match heard {
             AskEvent::Came(from, lines) => {
                 let server = Server::new(self.offered.clone());
@@ -131,7 +131,7 @@ impl Callers {
                 outcomes.extend(self.send(from, line));
                 outcomes
             }
-            Out::Ask(id, _) if self.kept() + bytes > self.budget => {
+            Out::Ask(id, _) if self.held_bytes() + bytes > self.budget => {
                 let line = self.peers.get_mut(&from).map(|peer| peer.server.refuse(&id));
                 line.map_or_else(Vec::new, |line| self.send(from, line))
             }
@@ -148,7 +148,7 @@ impl Callers {
     }
 
     /// The size of the kept calls and unsent lines, in bytes.
-    fn kept(&mut self) -> usize {
+    fn held_bytes(&mut self) -> usize {
         let unsent: usize = self.peers.values_mut().map(Peer::unsent).sum();
         unsent + self.calls.values().map(|call| call.bytes).sum::<usize>()
     }
@@ -211,15 +211,15 @@ impl Callers {
 
 #[cfg(test)]
 mod tests {
-    use super::{AskEvent, AskOutcome, Callers, PROGRESS};
+    use super::{AskConnections, AskEvent, AskOutcome, PROGRESS};
     use crate::agent::Reply;
     use crossbeam_channel::{Receiver, bounded};
     use serde_json::json;
     use std::time::Instant;
 
-    fn connect(callers: &mut Callers, number: u64) -> Receiver<String> {
+    fn connect(callers: &mut AskConnections, number: u64) -> Receiver<String> {
         let (sender, lines) = bounded(64);
-        callers.hear(AskEvent::Came(number, sender), Instant::now());
+        callers.handle(AskEvent::Came(number, sender), Instant::now());
         lines
     }
 
@@ -230,12 +230,12 @@ mod tests {
     }
 
     /// Makes a call of a little more than 1 KiB. Returns its number, if it is admitted.
-    fn call(callers: &mut Callers, from: u64, id: u64) -> Option<u64> {
+    fn call(callers: &mut AskConnections, from: u64, id: u64) -> Option<u64> {
         call_at(callers, from, id, Instant::now())
     }
 
-    fn call_at(callers: &mut Callers, from: u64, id: u64, now: Instant) -> Option<u64> {
-        match callers.hear(AskEvent::Line(from, request(id)), now).pop()? {
+    fn call_at(callers: &mut AskConnections, from: u64, id: u64, now: Instant) -> Option<u64> {
+        match callers.handle(AskEvent::Line(from, request(id)), now).pop()? {
             AskOutcome::Asked(call, _) => Some(call),
             AskOutcome::Withdrawn(_) | AskOutcome::Submitted(_) => None,
         }
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_further_call_does_not_delay_the_progress_of_the_first() {
-        let (mut callers, now) = (Callers::new("ask_user"), Instant::now());
+        let (mut callers, now) = (AskConnections::new("ask_user"), Instant::now());
         let _lines = connect(&mut callers, 0);
         let first = call_at(&mut callers, 0, 1, now).unwrap();
         let second = call_at(&mut callers, 0, 2, now + PROGRESS / 2).unwrap();
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_call_that_would_exceed_the_budget_is_refused() {
-        let mut callers = Callers { budget: 2 * request(1).len(), ..Callers::new("ask_user") };
+        let mut callers = AskConnections { budget: 2 * request(1).len(), ..AskConnections::new("ask_user") };
         let _lines = connect(&mut callers, 0);
         let calls = [1, 2, 3].map(|id| call(&mut callers, 0, id).is_some());
         assert_eq!(calls, [true, true, false]);
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn open_calls_and_unread_answers_have_one_budget() {
-        let mut callers = Callers { budget: 60 << 10, ..Callers::new("ask_user") };
+        let mut callers = AskConnections { budget: 60 << 10, ..AskConnections::new("ask_user") };
         let lines: Vec<_> = (0..5).map(|number| connect(&mut callers, number)).collect();
         let open: Vec<u64> = (0..70).filter_map(|id| call(&mut callers, id / 14, id)).collect();
         let most = open.len();

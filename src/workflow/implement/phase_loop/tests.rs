@@ -1,6 +1,8 @@
 //! The rules of the loop, with a world that plays a script.
 
-use super::{AgentTurn, Attempt, Failing, Fault, Loop, LoopEnd, LoopPhase, ManualAnswer, Mark, TurnPrompt, Why, World};
+use super::{
+    AgentTurn, Attempt, Failing, Fault, Loop, LoopEnd, LoopPhase, ManualAnswer, Mark, PhaseHost, TurnPrompt, Why,
+};
 use crate::protocol::words::{PhaseOutcome, PhaseState};
 use std::collections::{HashMap, VecDeque};
 
@@ -21,7 +23,7 @@ struct Fake {
     turned: usize,
 }
 
-impl World for Fake {
+impl PhaseHost for Fake {
     type Stop = ();
 
     fn begin(&mut self, phase: usize) -> Result<(), ()> {

@@ -1,9 +1,9 @@
 //! The state of a run with an agent. Its siblings implement what the run does, one subject each.
 
-use super::book::{Asker, Book};
 use super::budget::Budget;
 use super::messages::Messages;
-use super::stop::Ending;
+use super::open_questions::{Asker, OpenQuestions};
+use super::stop_ladder::DecidedEnd;
 use super::turns::Turns;
 use super::work::{Artifacts, Tools};
 use super::{Effect, Ids, Late, OnEof, Remake};
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 /// The state of a run with an agent.
-pub(super) struct Live {
+pub(super) struct ActiveRun {
     pub(super) now: Duration,
     /// The effects of the current event.
     pub(super) out: Vec<Effect>,
@@ -32,12 +32,12 @@ pub(super) struct Live {
     pub(super) status: Option<Status>,
     pub(super) clocks: Clocks,
     pub(super) agent: AgentSide,
-    pub(super) work: Work,
+    pub(super) work: Progressed,
     pub(super) questions: Questions,
     pub(super) turns: Turns,
     /// Makes the driver of a new process for the same session.
     pub(super) remake: Option<Remake>,
-    pub(super) end: End,
+    pub(super) end: EndState,
 }
 
 /// The times of past events, and of deadlines.
@@ -63,7 +63,7 @@ pub(super) struct AgentSide {
     pub(super) alive: bool,
     /// Whether a part of the agent's last line remains.
     pub(super) more: bool,
-    /// Empty between two lines. Kept to reuse its memory.
+    /// Empty between two lines. RequestBytes to reuse its memory.
     pub(super) events: Vec<AgentEvent>,
     /// Whether a recording needs the pieces of messages.
     pub(super) recorded: bool,
@@ -96,7 +96,7 @@ pub(super) enum ProcessState {
 }
 
 /// The agent's work so far.
-pub(super) struct Work {
+pub(super) struct Progressed {
     pub(super) messages: Messages,
     pub(super) tools: Tools,
     pub(super) artifacts: Artifacts,
@@ -111,10 +111,10 @@ pub(super) struct Work {
     pub(super) model: Option<Text>,
 }
 
-impl Work {
+impl Progressed {
     /// No work yet. `ids`: the counters after the previous run.
-    pub(super) fn after(ids: Ids, budget: Budget) -> Work {
-        Work {
+    pub(super) fn after(ids: Ids, budget: Budget) -> Progressed {
+        Progressed {
             messages: Messages::after(ids.messages),
             tools: Tools::after(ids.calls),
             artifacts: Artifacts::after(ids.artifacts),
@@ -127,7 +127,7 @@ impl Work {
     }
 }
 
-impl Work {
+impl Progressed {
     /// Keeps the usage of the processes that have ended, because a new one counts from zero.
     pub(super) fn begin_process(&mut self) {
         self.earlier = self.usage;
@@ -140,22 +140,22 @@ impl Work {
 }
 
 pub(super) struct Questions {
-    pub(super) book: Book,
-    pub(super) kept: Kept,
+    pub(super) book: OpenQuestions,
+    pub(super) kept: RequestBytes,
     pub(super) input_closed: bool,
 }
 
 /// The size of the requests that wait for answers. The driver and the run keep at most the line that contained a
 /// request.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct RequestBytes {
     /// The size of the agent's current line in bytes, or 0 once it is counted for a request.
     pub(super) line: usize,
     requests: HashMap<AskKey, usize>,
     pub(super) bytes: usize,
 }
 
-impl Kept {
+impl RequestBytes {
     /// Counts the current line for a request in it.
     pub(super) fn add(&mut self, key: &AskKey) {
         let bytes = std::mem::take(&mut self.line);
@@ -164,16 +164,16 @@ impl Kept {
     }
 
     /// Forgets the requests that are answered or withdrawn.
-    pub(super) fn forget(&mut self, book: &Book) {
+    pub(super) fn forget(&mut self, book: &OpenQuestions) {
         self.requests.retain(|key, _| book.waits(&Asker::Agent(key.clone())));
         self.bytes = self.requests.values().sum();
     }
 }
 
 #[derive(Default)]
-pub(super) struct End {
+pub(super) struct EndState {
     /// Set once the end is decided.
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<DecidedEnd>,
     /// The number of signals, or requests of a person, to end the run.
     pub(super) signals: u32,
     /// A cancel after the outcome was decided.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// Work in a separate thread, with one result. The work stops soon after it is cancelled or dropped.
 #[derive(Debug)]
-pub(crate) struct Errand<T> {
+pub(crate) struct BackgroundTask<T> {
     result: Receiver<T>,
     /// Disconnected once the thread is over.
     over: Receiver<Infallible>,
@@ -16,9 +16,13 @@ pub(crate) struct Errand<T> {
     wanted: Option<Sender<Infallible>>,
 }
 
-impl<T: Send + 'static> Errand<T> {
+impl<T: Send + 'static> BackgroundTask<T> {
     /// Starts the work. `limit`: the time that it may take.
-    pub(crate) fn start(name: &str, limit: Duration, work: impl FnOnce(&Until) -> T + Send + 'static) -> Errand<T> {
+    pub(crate) fn start(
+        name: &str,
+        limit: Duration,
+        work: impl FnOnce(&Until) -> T + Send + 'static,
+    ) -> BackgroundTask<T> {
         let (result_in, result) = bounded(1);
         let (over_in, over) = bounded(0);
         let (until, wanted) = Until::wanted(Instant::now() + limit);
@@ -28,7 +32,7 @@ impl<T: Send + 'static> Errand<T> {
         };
         // If the thread cannot be started, both senders are dropped, which ends the errand without a result.
         let _ = spawn_thread(name, work);
-        Errand { result, over, wanted: Some(wanted) }
+        BackgroundTask { result, over, wanted: Some(wanted) }
     }
 
     /// Ready with the result. A receive error: there will be no result.
@@ -52,7 +56,7 @@ impl<T: Send + 'static> Errand<T> {
     }
 
     /// Waits for the result, for at most `limit`. `None`: the work has no result.
-    pub(crate) fn settle(&self, limit: Duration) -> Option<T> {
+    pub(crate) fn wait_for_result(&self, limit: Duration) -> Option<T> {
         self.result.recv_timeout(limit).ok()
     }
 }

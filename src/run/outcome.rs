@@ -1,8 +1,8 @@
 //! The end of a run: the outcome, the steps that stop the agent, and the terminal body.
 
-use super::live::Live;
-use super::markers::cut;
-use super::stop::{Ending, Stage};
+use super::active_run::ActiveRun;
+use super::question_markers::cut;
+use super::stop_ladder::{DecidedEnd, Stage};
 use super::{Effect, Method};
 use crate::agent::TurnOver;
 use crate::protocol::failure::{Code, Failure};
@@ -14,10 +14,10 @@ use crate::protocol::words::{Level, Source, Status, Warning};
 use crate::redact::Stream;
 use std::borrow::Cow;
 
-impl Live {
+impl ActiveRun {
     /// Decides the outcome, unless it is already decided.
     pub(super) fn decide(&mut self, outcome: Outcome) {
-        self.end.ending.get_or_insert_with(|| Ending::after_result(self.now, outcome, self.agent.driver.leaves()));
+        self.end.ending.get_or_insert_with(|| DecidedEnd::after_result(self.now, outcome, self.agent.driver.leaves()));
     }
 
     pub(super) fn turn_over(&mut self, over: TurnOver) {
@@ -36,7 +36,7 @@ impl Live {
         let outcome = self.outcome(over);
         self.withdraw(None);
         let Some(outcome) = self.end_turn(outcome) else { return };
-        self.end.ending = Some(Ending::after_result(self.now, outcome, self.agent.driver.leaves()));
+        self.end.ending = Some(DecidedEnd::after_result(self.now, outcome, self.agent.driver.leaves()));
         self.finish_agent();
     }
 
@@ -76,9 +76,9 @@ impl Live {
             return;
         }
         self.out.push(Effect::Hurry);
-        self.end.ending = Some(Ending::stop(self.now, outcome, self.agent.driver.leaves()));
+        self.end.ending = Some(DecidedEnd::stop(self.now, outcome, self.agent.driver.leaves()));
         self.withdraw(None);
-        if matches!(self.end.ending, Some(Ending { outcome: Outcome::Cancelled { .. }, .. })) {
+        if matches!(self.end.ending, Some(DecidedEnd { outcome: Outcome::Cancelled { .. }, .. })) {
             self.status(Status::Cancelling, "Cancelling", reply_to);
         }
         self.drive(|driver, turn| driver.interrupt(turn));
@@ -109,12 +109,12 @@ impl Live {
     }
 
     /// Completes the end after the last process is gone.
-    pub(super) fn conclude(&mut self) -> Option<Ending> {
+    pub(super) fn conclude(&mut self) -> Option<DecidedEnd> {
         let mut ending = self.end.ending.take();
         if let Some(ending) = &ending {
             self.close_last_turn(&ending.outcome);
         }
-        if let Some(Ending { outcome: outcome @ Outcome::Completed { .. }, .. }) = &mut ending
+        if let Some(DecidedEnd { outcome: outcome @ Outcome::Completed { .. }, .. }) = &mut ending
             && let Some(failure) = self.unattended_failure()
         {
             *outcome = Outcome::Failed(failure);

@@ -52,7 +52,7 @@ impl Cutter {
                 out.push_str(taken);
             } else {
                 self.held.push_str(taken);
-                self.settle(&mut out, take);
+                self.release_held(&mut out, take);
             }
         }
         if done {
@@ -68,7 +68,7 @@ impl Cutter {
     }
 
     /// The size of the held text, in bytes.
-    pub(super) fn kept(&self) -> usize {
+    pub(super) fn held_bytes(&self) -> usize {
         self.held.len()
     }
 
@@ -92,7 +92,7 @@ impl Cutter {
     }
 
     /// Moves held text to `out` once it cannot be a marker, and passes the content of a complete marker to `take`.
-    fn settle(&mut self, out: &mut String, take: &mut dyn FnMut(&str) -> bool) {
+    fn release_held(&mut self, out: &mut String, take: &mut dyn FnMut(&str) -> bool) {
         let (begin, longest) = (self.begin, self.longest);
         // Each attempt parses everything up to the end, so only the first and the last of several beginnings are tried.
         let last = self.held().ends_with(END).then(|| self.held.rfind(begin)).flatten();

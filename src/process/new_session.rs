@@ -7,7 +7,7 @@
 
 use super::cgroup::ControlGroup;
 use super::format;
-use super::myself;
+use super::own_executable;
 use rustix::cmsg_space;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::net::{
@@ -38,7 +38,7 @@ pub(super) fn spawn(
     stderr: &PipeWriter,
     prepare: impl Fn(&mut Command) -> io::Result<()>,
 ) -> io::Result<Child> {
-    let Some(launcher) = myself::program() else {
+    let Some(launcher) = own_executable::program() else {
         // Without the launcher, the agent gets at least its own group.
         let mut command = Command::new(program);
         prepare(&mut command)?;

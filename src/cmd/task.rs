@@ -18,25 +18,25 @@ use crate::sessions::SessionFile;
 use crate::workflow::admission::Surroundings;
 use crate::workflow::author::Author;
 use crate::workflow::implement::{self, Preview};
-use crate::workflow::outer::{Ended, Outer};
 use crate::workflow::project::Project;
 use crate::workflow::prompts::SessionPrompt;
 use crate::workflow::slip::command_word;
+use crate::workflow::workflow_run::{Ended, WorkflowRun};
 use crate::workflow::{plan_run, spec_run};
 use serde_json::{Value, json};
 
 /// The way in which a command runs: plainly, or as a workflow.
-pub(super) struct Carrier {
+pub(super) struct TaskRunner {
     workflow: Option<WorkflowKind>,
     fields: WorkflowOptions,
     /// Whether the prompt comes from the command line.
     typed: bool,
 }
 
-impl Carrier {
+impl TaskRunner {
     /// The carrier for a command line.
-    pub(super) fn of(adhoc: &mut Adhoc, typed: bool) -> Carrier {
-        Carrier { workflow: adhoc.workflow, fields: std::mem::take(&mut adhoc.fields), typed }
+    pub(super) fn of(adhoc: &mut Adhoc, typed: bool) -> TaskRunner {
+        TaskRunner { workflow: adhoc.workflow, fields: std::mem::take(&mut adhoc.fields), typed }
     }
 
     /// Whether the description is the name of a command, which is a slip to correct before anything else.
@@ -159,7 +159,7 @@ fn here() -> Option<Project> {
 
 fn spec(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {
     let admit = |settings: &mut Settings, _: &_, options| spec_run::admit(settings, options, around);
-    match Outer::open(engine, job, peer, (WorkflowKind::Spec, flags), admit) {
+    match WorkflowRun::open(engine, job, peer, (WorkflowKind::Spec, flags), admit) {
         Ok((mut outer, author)) => {
             let text = author.write(&mut outer, &spec_run::check);
             outer.close(text)
@@ -173,7 +173,7 @@ fn plan(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, a
         let (author, spec, started) = plan_run::admit(settings, options, around)?;
         Ok(((author, spec), started))
     };
-    match Outer::open(engine, job, peer, (WorkflowKind::Plan, flags), admit) {
+    match WorkflowRun::open(engine, job, peer, (WorkflowKind::Plan, flags), admit) {
         Ok((mut outer, (author, spec))) => {
             let text = author.write(&mut outer, &|author| plan_run::check(author, &spec));
             outer.close(text)
@@ -185,7 +185,7 @@ fn plan(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, a
 fn implement(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {
     let from = around.typed_in.as_deref();
     let admit = |settings: &mut Settings, _: &_, options| implement::admit(settings, options, from);
-    match Outer::open(engine, job, peer, (WorkflowKind::Implement, flags), admit) {
+    match WorkflowRun::open(engine, job, peer, (WorkflowKind::Implement, flags), admit) {
         Ok((outer, target)) => implement::carry(outer, target, &around.places),
         Err(ended) => ended,
     }

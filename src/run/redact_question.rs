@@ -16,7 +16,7 @@ const ROOM: usize = 4 << 10;
 const PLACE: usize = 48;
 
 /// A question as it is answered, and as it is shown.
-pub(super) struct Both {
+pub(super) struct AskedAndShown {
     pub(super) asked: Ask,
     pub(super) shown: Ask,
     /// Whether a frame can show the whole action. If not, the question is never asked.
@@ -25,7 +25,7 @@ pub(super) struct Both {
 
 /// The question as it is answered, and as it is shown. The texts of a permission are kept only once, and only if they
 /// fit into a frame: a person must not approve what no frame showed.
-pub(super) fn both(mut asked: Ask, redactor: &Redactor, frame_bytes: usize, cwd: &Path) -> Both {
+pub(super) fn both(mut asked: Ask, redactor: &Redactor, frame_bytes: usize, cwd: &Path) -> AskedAndShown {
     let mut copy = shown(&asked, redactor);
     let mut fits = true;
     if asked.purpose == Purpose::Permission
@@ -50,7 +50,7 @@ pub(super) fn both(mut asked: Ask, redactor: &Redactor, frame_bytes: usize, cwd:
             copy.text = subject.title.clone();
         }
     }
-    Both { asked, shown: copy, fits }
+    AskedAndShown { asked, shown: copy, fits }
 }
 
 /// Redacts a question. An option's value that contains a secret becomes `option_N`, so that an answer can name the

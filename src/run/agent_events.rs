@@ -1,12 +1,12 @@
 //! The agent's work: turns its lines into events, and these into frames.
 
 use super::Effect;
-use super::book::Asker;
+use super::active_run::ActiveRun;
 use super::budget::ToolMoment;
 use super::frames::{boxed, effect};
-use super::live::Live;
 use super::messages::{Marks, Messages, Piece, Rules};
-use super::work::{Described, EndedCall, ToolEnd, absolute, path, places, relative};
+use super::open_questions::Asker;
+use super::work::{CallDescription, CallResult, EndedCall, absolute, path, places, relative};
 use crate::agent::limit::Limit;
 use crate::agent::{self, CallKey, Driver, Turn};
 use crate::protocol::ids::SessionId;
@@ -15,7 +15,7 @@ use crate::protocol::outbound::{About, Artifact, Body, Entries, Outcome, PlanEnt
 use crate::protocol::words::{Action, Level, PlanStatus, Status, ToolState, Warning};
 use std::path::Path;
 
-impl Live {
+impl ActiveRun {
     pub(super) fn line(&mut self, line: agent::Line<'_>) {
         self.questions.kept.line = match &line {
             agent::Line::Text(text) => text.len(),
@@ -65,10 +65,10 @@ impl Live {
 
     fn happened(&mut self, event: agent::AgentEvent) {
         let sign = sign(&event);
-        if self.status == Some(Status::Retrying) && sign == Sign::Work {
+        if self.status == Some(Status::Retrying) && sign == LifeSign::Work {
             self.status(Status::Running, "The agent is working", None);
         }
-        self.turns.current.declined &= sign == Sign::None;
+        self.turns.current.declined &= sign == LifeSign::None;
         if self.agent.recorded {
             self.out.extend(said(&event));
         }
@@ -90,14 +90,14 @@ impl Live {
             agent::AgentEvent::Tool { call, category, name, title, locations, input, parent } => {
                 let places = places(&self.settings.cwd, &locations);
                 let title = title.map(|title| self.titled(title));
-                self.tool_began(call, Described { category, name, title, places, input, parent });
+                self.tool_began(call, CallDescription { category, name, title, places, input, parent });
             }
             agent::AgentEvent::ToolOver { call, state, output, facts } => {
                 // A stop ends the running tools, which then report a failure.
                 let stopped = state == ToolState::Failed && (self.is_stopping() || self.turns.is_stopping());
                 let state = if stopped { ToolState::Cancelled } else { state };
                 let full = self.settings.progress == Level::Full;
-                self.tool_ended(call, ToolEnd { state, output: output.filter(|_| full), facts });
+                self.tool_ended(call, CallResult { state, output: output.filter(|_| full), facts });
             }
             agent::AgentEvent::Plan(entries) => self.plan(entries),
             agent::AgentEvent::PlanText(text) => {
@@ -135,7 +135,7 @@ impl Live {
         }
     }
 
-    fn tool_began(&mut self, call: CallKey, seen: Described) {
+    fn tool_began(&mut self, call: CallKey, seen: CallDescription) {
         let excluded = self.work.budget.excludes(&seen.name, ToolMoment::Called);
         if let Some(progress) = self.work.tools.begin(self.now, call, seen, self.room()) {
             self.progress(progress, None);
@@ -144,7 +144,7 @@ impl Live {
         }
     }
 
-    fn tool_ended(&mut self, call: CallKey, end: ToolEnd) {
+    fn tool_ended(&mut self, call: CallKey, end: CallResult) {
         let did_work = end.state == ToolState::Completed;
         let around = (&*self.settings.cwd, &self.redactor);
         let over = self.work.tools.end(self.now, call, end, around);
@@ -232,7 +232,7 @@ fn plan_entries(text: &str) -> Entries {
 
 /// The evidence in an event that the agent continues.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sign {
+enum LifeSign {
     /// The agent works, which ends the status `retrying`.
     Work,
     /// The agent continues, so it did not end because of a declined question.
@@ -240,11 +240,13 @@ enum Sign {
     None,
 }
 
-fn sign(event: &agent::AgentEvent) -> Sign {
+fn sign(event: &agent::AgentEvent) -> LifeSign {
     use agent::AgentEvent as Event;
     match event {
-        Event::Text { .. } | Event::Tool { .. } | Event::Ask { .. } | Event::Plan(_) | Event::PlanText(_) => Sign::Work,
-        Event::Usage(_) | Event::Changed { .. } | Event::ResultRefused(_) | Event::Retrying { .. } => Sign::Life,
+        Event::Text { .. } | Event::Tool { .. } | Event::Ask { .. } | Event::Plan(_) | Event::PlanText(_) => {
+            LifeSign::Work
+        }
+        Event::Usage(_) | Event::Changed { .. } | Event::ResultRefused(_) | Event::Retrying { .. } => LifeSign::Life,
         Event::Session { .. }
         | Event::ModelCalled
         | Event::Partial { .. }
@@ -254,7 +256,7 @@ fn sign(event: &agent::AgentEvent) -> Sign {
         | Event::Warning(..)
         | Event::Unparsed
         | Event::Note(_)
-        | Event::TurnOver(_) => Sign::None,
+        | Event::TurnOver(_) => LifeSign::None,
     }
 }
 

@@ -1,15 +1,15 @@
 //! Questions from markers in the agent's text. A further turn carries the answers.
 
-use super::book::Asker;
-use super::live::{Live, ProcessState};
-use super::markers;
+use super::active_run::{ActiveRun, ProcessState};
+use super::open_questions::Asker;
+use super::question_markers;
 use crate::agent::{Reply, TurnOver};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::MARKER_TURNS;
 use crate::protocol::outbound::Outcome;
 use crate::protocol::words::Warning;
 
-impl Live {
+impl ActiveRun {
     /// Asks the questions of a successful turn. `None`: the turn continues because of them.
     pub(super) fn asked(&mut self, over: TurnOver) -> Option<TurnOver> {
         match over {
@@ -38,7 +38,7 @@ impl Live {
     /// Sends the answers to the agent as a further turn of the same session.
     pub(super) fn further_turn(&mut self, replies: &[Reply]) {
         let texts = std::mem::take(&mut self.turns.current.marked.texts);
-        let prompt = markers::prompt(&texts, replies, !self.settings.interactive);
+        let prompt = question_markers::prompt(&texts, replies, !self.settings.interactive);
         self.drive(|driver, turn| driver.follow_up(&prompt, &[], turn));
         if self.agent.process == ProcessState::Gone {
             let message = "The agent asked a question but cannot take a further turn: start a new run with the answer in the prompt.";

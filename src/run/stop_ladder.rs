@@ -25,7 +25,7 @@ pub(crate) enum Stage {
 }
 
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct DecidedEnd {
     pub(crate) outcome: Outcome,
     /// The current step.
     pub(crate) stage: Stage,
@@ -37,16 +37,16 @@ pub(crate) struct Ending {
     leaves: bool,
 }
 
-impl Ending {
+impl DecidedEnd {
     /// Creates an end after the agent's result. `leaves`: whether the agent exits when it is told to.
-    pub(crate) fn after_result(now: Duration, outcome: Outcome, leaves: bool) -> Ending {
+    pub(crate) fn after_result(now: Duration, outcome: Outcome, leaves: bool) -> DecidedEnd {
         let due = if leaves { now + LEAVE } else { now };
-        Ending { outcome, stage: Stage::Leaving, due: Some(due), stopped: false, leaves }
+        DecidedEnd { outcome, stage: Stage::Leaving, due: Some(due), stopped: false, leaves }
     }
 
     /// Creates an end that stops the agent.
-    pub(crate) fn stop(now: Duration, outcome: Outcome, leaves: bool) -> Ending {
-        Ending { outcome, stage: Stage::Interrupted, due: Some(now + RUNG), stopped: true, leaves }
+    pub(crate) fn stop(now: Duration, outcome: Outcome, leaves: bool) -> DecidedEnd {
+        DecidedEnd { outcome, stage: Stage::Interrupted, due: Some(now + RUNG), stopped: true, leaves }
     }
 
     /// Moves to the next step, which the caller carries out.

@@ -1,8 +1,8 @@
 //! The questions of a run: asks, resolves and withdraws them, and returns the replies to the asker.
 
 use super::Effect;
-use super::book::{Absence, Asker, Completed, Resolved};
-use super::live::Live;
+use super::active_run::ActiveRun;
+use super::open_questions::{Asker, Completed, NoAnswerCause, Resolved};
 use super::work::places;
 use crate::agent::Reply;
 use crate::protocol::failure::{Code, Failure};
@@ -15,7 +15,7 @@ use crate::protocol::words::{Category, Purpose, Status, Warning};
 /// The number of options that the line about an unanswered question names.
 const OPTIONS_SHOWN: usize = 8;
 
-impl Live {
+impl ActiveRun {
     pub(super) fn open(&mut self, asker: Asker, asks: Asks) {
         if self.end.ending.is_some() || self.turns.is_stopping() || asks.is_empty() {
             // A run or a turn that is ending asks no questions, and the agent must not wait for an answer.
@@ -23,9 +23,9 @@ impl Live {
         }
         self.warn_of_dropped(&asks);
         let group = self.questions.book.add(self.now, asker, asks, &self.settings, &self.redactor);
-        let resolved = self.questions.book.settle(group, &self.settings);
+        let resolved = self.questions.book.resolve_by_policy(group, &self.settings);
         let waiting = self.questions.book.waiting(group);
-        self.resolved(resolved, false, Absence::Headless, None);
+        self.resolved(resolved, false, NoAnswerCause::Headless, None);
         if self.end.ending.is_some() || waiting.is_empty() {
             return;
         }
@@ -88,7 +88,7 @@ impl Live {
     }
 
     /// Resolves the open questions that nobody will answer.
-    pub(super) fn nobody(&mut self, absence: Absence) {
+    pub(super) fn nobody(&mut self, absence: NoAnswerCause) {
         let (resolved, fails) = self.questions.book.nobody(self.now, absence, &self.settings);
         self.resolved(resolved, fails, absence, None);
     }
@@ -113,7 +113,7 @@ impl Live {
         &mut self,
         resolved: Vec<Resolved>,
         fails: bool,
-        absence: Absence,
+        absence: NoAnswerCause,
         reply_to: Option<InboundId>,
     ) {
         let some = !resolved.is_empty();
@@ -145,11 +145,11 @@ impl Live {
         }
         if fails {
             let failure = match absence {
-                Absence::Timeout => Failure::new(
+                NoAnswerCause::Timeout => Failure::new(
                     Code::QuestionTimeout,
                     "A question was not answered in time: answer it, or raise question_timeout_s.",
                 ),
-                Absence::InputClosed | Absence::Headless => Failure::new(
+                NoAnswerCause::InputClosed | NoAnswerCause::Headless => Failure::new(
                     Code::InputClosed,
                     "A question needs an answer, but nobody can give one: keep stdin open, use --answer, or run headless.",
                 ),
@@ -195,6 +195,6 @@ impl Live {
                 self.out.push(Effect::ToolWithdrawn { call });
             }
         }
-        self.resolved(resolved, false, Absence::Timeout, None);
+        self.resolved(resolved, false, NoAnswerCause::Timeout, None);
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 /// The recordings of one run: the file of `--record`, the debug log, both, or none.
 #[derive(Debug, Default)]
-pub(super) struct Tape {
+pub(super) struct Recordings {
     recorder: Option<Recorder>,
     debug_log: Option<DebugLog>,
     /// The file of `--record`, which is not the agent's work.
@@ -21,17 +21,17 @@ pub(super) struct Tape {
     pieces: Vec<MessagePiece>,
 }
 
-impl Tape {
+impl Recordings {
     /// Opens the file of `--record`. The debug log is opened when the agent starts. Error: the file cannot be written.
     pub(super) fn open(
         file: Option<PathBuf>,
         project: Option<&Path>,
         debug_log: Option<DebugLog>,
-    ) -> (Tape, io::Result<()>) {
+    ) -> (Recordings, io::Result<()>) {
         let opened = file.as_deref().map(|file| create_private(file, project)).transpose();
-        let mut tape = Tape { debug_log, file, ..Tape::default() };
-        let opened = opened.map(|file| tape.record_into(file));
-        (tape, opened)
+        let mut recordings = Recordings { debug_log, file, ..Recordings::default() };
+        let opened = opened.map(|file| recordings.record_into(file));
+        (recordings, opened)
     }
 
     fn record_into(&mut self, file: Option<File>) {
@@ -72,10 +72,10 @@ impl Tape {
     }
 
     /// Writes the finished lines, after an event or at the end.
-    pub(super) fn settle(&mut self, redactor: &Redactor, end: bool) {
+    pub(super) fn write_complete_lines(&mut self, redactor: &Redactor, end: bool) {
         let Some(recorder) = &mut self.recorder else { return };
         recorder.pieces(&mut self.pieces);
-        recorder.settle(redactor, end);
+        recorder.write_complete_lines(redactor, end);
     }
 
     /// Writes finished lines to the files. Called when the loop waits, not line by line.

@@ -1,15 +1,15 @@
 //! One run for the orchestrator, made of several runs of the engine: opened once, continued in sessions of the agent and
 //! in steps without it, closed once. A workflow is plain blocking code over these calls.
 
-use super::joined::{Joined, Opened, PartKind, PartSeen};
+use super::combined_peer::{CombinedPeer, Opened, PartKind, PartSeen};
+use super::own_step::OwnStep;
 use super::prompts::SessionPrompt;
-use super::quiet::QuietStep;
 use super::spent::Spent;
 use super::stop::Stop;
 use crate::agent::registry::Agent;
 use crate::agent::{Driver, Reply};
 use crate::engine::{Begin, Carried, Engine, Job, Next, Over, Peer, Report};
-use crate::process::errand::Errand;
+use crate::process::background_task::BackgroundTask;
 use crate::process::session_files::cost_before;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::ids::{RunId, SessionId};
@@ -34,9 +34,9 @@ use std::time::{Duration, Instant};
 const SETTLE_LIMIT: Duration = Duration::from_millis(500);
 
 /// The run of a workflow.
-pub(crate) struct Outer<'p> {
+pub(crate) struct WorkflowRun<'p> {
     engine: Engine,
-    peer: Joined<'p>,
+    peer: CombinedPeer<'p>,
     /// The settings that all parts share.
     shared: Job,
     run_id: RunId,
@@ -121,9 +121,9 @@ impl From<Report> for Ended {
 }
 
 /// An open run with the result of its admission. Error: the run is over already.
-pub(crate) type OpenedRun<'p, T> = Result<(Outer<'p>, T), Ended>;
+pub(crate) type OpenedRun<'p, T> = Result<(WorkflowRun<'p>, T), Ended>;
 
-impl<'p> Outer<'p> {
+impl<'p> WorkflowRun<'p> {
     /// Opens the run: takes the run.start, checks it, and emits run.started. `admit` checks the settings for the workflow,
     /// may change them, and returns the part of run.started about it. It must not change files, because the driver may
     /// still refuse the run.
@@ -141,7 +141,7 @@ impl<'p> Outer<'p> {
             *kept.borrow_mut() = Some((it, workflow.target.clone()));
             Ok(workflow)
         };
-        let mut peer = Joined::new(peer, kind, flags, Box::new(admit));
+        let mut peer = CombinedPeer::new(peer, kind, flags, Box::new(admit));
         let shared = job.another();
         let report = engine.run(Job { opens: true, debug_log: None, ..job }, &mut peer);
         let opened = peer.opened.take().zip(found.take());
@@ -150,7 +150,7 @@ impl<'p> Outer<'p> {
             return Err(report.into());
         };
         peer.opened = Some(Opened { run_id: run_id.clone(), settings: settings.clone(), agent: agent.clone() });
-        let outer = Outer {
+        let outer = WorkflowRun {
             engine,
             peer,
             shared,
@@ -289,12 +289,12 @@ impl<'p> Outer<'p> {
     /// is over.
     pub(crate) fn ask(&mut self, ask: Ask, judge: Option<Arc<dyn Judge>>) -> Result<Option<Reply>, Stop> {
         let (sender, reply) = bounded(1);
-        let driver = Box::new(QuietStep::Asks(Box::new(ask), sender));
+        let driver = Box::new(OwnStep::Asks(Box::new(ask), sender));
         self.step(Step { driver, limit: None, phase: None, judge })?;
         Ok(reply.try_recv().ok())
     }
 
-    /// Like [`Outer::step`]. `errand`: the work that a step without a process waits for.
+    /// Like [`WorkflowRun::step`]. `errand`: the work that a step without a process waits for.
     fn step_beside(&mut self, step: Step, errand: Option<Receiver<Infallible>>) -> Result<StepEnd, Stop> {
         let Step { driver, limit, phase, judge } = step;
         let mut settings = Settings {
@@ -326,9 +326,9 @@ impl<'p> Outer<'p> {
     pub(crate) fn errand<T: Send + 'static>(
         &mut self,
         limit: Option<Duration>,
-        mut work: Errand<T>,
+        mut work: BackgroundTask<T>,
     ) -> Result<Option<T>, Stop> {
-        let step = Step { driver: Box::new(QuietStep::Waits), limit, phase: None, judge: None };
+        let step = Step { driver: Box::new(OwnStep::Waits), limit, phase: None, judge: None };
         let end = self.step_beside(step, Some(work.over())).and_then(|end| match end.outcome {
             Outcome::Completed { .. } => Ok(()),
             outcome @ (Outcome::Failed(_) | Outcome::Cancelled { .. }) => Err(Stop::of(outcome, end.timed_out)),
@@ -336,7 +336,7 @@ impl<'p> Outer<'p> {
         if end.is_err() {
             work.give_up();
         }
-        let result = work.settle(SETTLE_LIMIT);
+        let result = work.wait_for_result(SETTLE_LIMIT);
         end.map(|()| result)
     }
 

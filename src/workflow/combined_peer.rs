@@ -55,7 +55,7 @@ pub(crate) struct PartSeen {
     pub files: Vec<ArtifactRef>,
 }
 
-pub(super) struct Joined<'p> {
+pub(super) struct CombinedPeer<'p> {
     peer: &'p mut dyn Peer,
     kind: WorkflowKind,
     /// The workflow fields that the command line sets.
@@ -84,9 +84,9 @@ pub(super) struct Joined<'p> {
     results: u64,
 }
 
-impl<'p> Joined<'p> {
+impl<'p> CombinedPeer<'p> {
     pub(super) fn new(peer: &'p mut dyn Peer, kind: WorkflowKind, flags: WorkflowOptions, admit: Admit<'p>) -> Self {
-        Joined {
+        CombinedPeer {
             peer,
             kind,
             flags,
@@ -290,7 +290,7 @@ fn mark(body: &mut Body, id: String) {
     }
 }
 
-impl Peer for Joined<'_> {
+impl Peer for CombinedPeer<'_> {
     fn inner(&self) -> Option<&dyn Peer> {
         Some(self.peer)
     }
@@ -353,7 +353,7 @@ impl Peer for Joined<'_> {
         }
     }
 
-    fn hear(&mut self, line: &RawLine, at: Instant) -> Understood {
-        self.peer.hear(line, at)
+    fn read_line(&mut self, line: &RawLine, at: Instant) -> Understood {
+        self.peer.read_line(line, at)
     }
 }

@@ -5,7 +5,7 @@ use super::command::VerifyStep;
 use super::commit::{self, Commits, GitStep, list, message};
 use super::judge::Guarded;
 use super::kept_state::KeptState;
-use super::machine::{Attempt, Failing, Fault, ManualAnswer, Mark, TurnPrompt, World};
+use super::phase_loop::{Attempt, Failing, Fault, ManualAnswer, Mark, PhaseHost, TurnPrompt};
 use super::plan_file::PlanFile;
 use super::prompt;
 use super::protect::{ProtectedState, Unread, too_large};
@@ -16,7 +16,7 @@ use super::report::{self, Account};
 use crate::agent::registry::Dialect;
 use crate::clean::last_bytes;
 use crate::engine::no_thread;
-use crate::process::errand::Errand;
+use crate::process::background_task::BackgroundTask;
 use crate::process::git::Baseline;
 use crate::process::query::Until;
 use crate::protocol::failure::{Code, Failure};
@@ -24,12 +24,12 @@ use crate::protocol::outbound::{About, Outcome, Text};
 use crate::protocol::words::{PhaseState, PlanStatus, Warning};
 use crate::workflow::conversation::{AgentTurn, Conversation, Terms};
 use crate::workflow::observer::BlockedMarker;
-use crate::workflow::outer::{Outer, Step, StepEnd};
+use crate::workflow::own_step::OwnStep;
 use crate::workflow::plan::PlanPhase;
 use crate::workflow::project::{HOME, LOCAL, shown};
 use crate::workflow::prompts::SessionPrompt;
-use crate::workflow::quiet::QuietStep;
 use crate::workflow::stop::{PHASE_IS_LATE, Stop};
+use crate::workflow::workflow_run::{Step, StepEnd, WorkflowRun};
 use crossbeam_channel::bounded;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,8 +45,8 @@ const NAMED: usize = 20;
 const SHOWN: usize = 80;
 
 /// The world of a real run.
-pub(super) struct Site<'r, 'o, 'p> {
-    pub(super) outer: &'o mut Outer<'p>,
+pub(super) struct PhaseIo<'r, 'o, 'p> {
+    pub(super) outer: &'o mut WorkflowRun<'p>,
     pub(super) ready: &'r ReadyPlan,
     pub(super) plan: PlanFile,
     pub(super) commits: Option<Commits>,
@@ -65,10 +65,10 @@ pub(super) struct Site<'r, 'o, 'p> {
     began: Option<Duration>,
 }
 
-impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
-    pub(super) fn new(outer: &'o mut Outer<'p>, ready: &'r ReadyPlan, commits: Option<Commits>) -> Self {
+impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
+    pub(super) fn new(outer: &'o mut WorkflowRun<'p>, ready: &'r ReadyPlan, commits: Option<Commits>) -> Self {
         let status = |phase: &PlanPhase| if phase.is_done() { PlanStatus::Completed } else { PlanStatus::Pending };
-        Site {
+        PhaseIo {
             plan: PlanFile::new(ready.project.clone(), ready.path.file.clone(), ready.text.clone()),
             accounts: ready.plan.phases.iter().map(|_| Account::default()).collect(),
             steps: ready.plan.phases.iter().map(status).collect(),
@@ -176,7 +176,7 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
         work: impl FnOnce(&Until) -> T + Send + 'static,
     ) -> Result<Option<T>, Stop> {
         let left = self.left()?;
-        self.outer.errand(left, Errand::start("errand", limit, work))
+        self.outer.errand(left, BackgroundTask::start("errand", limit, work))
     }
 
     /// Begins the record of the phase's changes, which lasts if this run is killed.
@@ -200,7 +200,7 @@ impl<'r, 'o, 'p> Site<'r, 'o, 'p> {
     pub(super) fn remember_changes(&mut self) {
         let Some(mut record) = self.attempted.take() else { return };
         let mut look = Seen::look(&self.ready.project);
-        let seen = look.settle(REMEMBER_LIMIT).flatten();
+        let seen = look.wait_for_result(REMEMBER_LIMIT).flatten();
         look.give_up();
         // The thread ends a git that hangs.
         let _ = look.over().recv_timeout(REMEMBER_LIMIT);
@@ -263,7 +263,7 @@ pub(super) fn step_text(phase: &PlanPhase) -> String {
     format!("{}: {}", phase.id(), phase.title)
 }
 
-impl World for Site<'_, '_, '_> {
+impl PhaseHost for PhaseIo<'_, '_, '_> {
     type Stop = Stop;
 
     fn begin(&mut self, index: usize) -> Result<(), Stop> {
@@ -370,7 +370,7 @@ impl World for Site<'_, '_, '_> {
                 let of = self.ready.options.attempts;
                 let words = self.ready.prompts.retry(&prompt::failure(at.number, of, fault));
                 let whole = self.first(at.phase, false, None).followed_by(&words);
-                conversation.go_on(self.outer, words, || whole, &terms)
+                conversation.further_turn(self.outer, words, || whole, &terms)
             }
         };
         self.conversation = conversation;
@@ -414,7 +414,7 @@ impl World for Site<'_, '_, '_> {
 
     fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, Stop> {
         let (sender, reply) = bounded(1);
-        let driver = Box::new(QuietStep::Asks(Box::new(manual(text)), sender));
+        let driver = Box::new(OwnStep::Asks(Box::new(manual(text)), sender));
         self.step(Step { driver, limit: None, phase: None, judge: None })?;
         let answer = reply.try_recv().map_or(ManualAnswer::Unanswered, |reply| checked(&reply));
         if answer == ManualAnswer::Unanswered {
@@ -438,7 +438,7 @@ impl World for Site<'_, '_, '_> {
     }
 }
 
-impl Site<'_, '_, '_> {
+impl PhaseIo<'_, '_, '_> {
     /// Makes the commit of a phase that passed in an earlier run, if it is missing.
     pub(super) fn commit_due(&mut self) -> Result<(), Stop> {
         let due = self.commits.as_ref().and_then(Commits::due);

@@ -2,8 +2,8 @@
 //!
 //! This module makes all decisions about questions; drivers make none.
 
-use super::granted::Granted;
-use super::shown::{Both, both, shown};
+use super::always_allowed::AlwaysAllowed;
+use super::redact_question::{AskedAndShown, both, shown};
 use crate::agent::{AskKey, Reply};
 use crate::protocol::ids::QuestionId;
 use crate::protocol::limits::{BAD_ANSWERS, SECRET_BYTES};
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// The open questions, and the counters of their ids.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct OpenQuestions {
     prefix: String,
     questions: u64,
     groups_made: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Book {
     deadlines: BTreeSet<(Duration, u64)>,
     /// The groups without an open question.
     done: BTreeSet<u64>,
-    pub(super) granted: Granted,
+    pub(super) granted: AlwaysAllowed,
 }
 
 /// The asker of a group of questions.
@@ -97,7 +97,7 @@ pub(crate) struct Completed {
 
 /// The reason why nobody answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Absence {
+pub(crate) enum NoAnswerCause {
     /// The question's time ran out.
     Timeout,
     /// stdin has ended.
@@ -107,7 +107,7 @@ pub(crate) enum Absence {
 
 /// The result of an answer.
 #[derive(Debug)]
-pub(crate) enum Taken {
+pub(crate) enum AnswerEffect {
     /// No open question has this id.
     Unknown,
     /// The answer does not fit: repeat the question.
@@ -131,11 +131,11 @@ pub enum Answered {
     Declined,
 }
 
-impl Book {
+impl OpenQuestions {
     /// Creates an empty book. `prefix`: makes the ids unique across processes. `questions`, `groups`: the counters
     /// after earlier runs.
-    pub(crate) fn new(prefix: &str, questions: u64, groups: u64, granted: Granted) -> Book {
-        Book {
+    pub(crate) fn new(prefix: &str, questions: u64, groups: u64, granted: AlwaysAllowed) -> OpenQuestions {
+        OpenQuestions {
             prefix: prefix.to_owned(),
             questions,
             groups_made: groups,
@@ -198,7 +198,7 @@ impl Book {
         let members = asks
             .into_iter()
             .map(|ask| {
-                let Both { asked, shown, fits } = both(ask, redactor, settings.max_frame_bytes, &settings.cwd);
+                let AskedAndShown { asked, shown, fits } = both(ask, redactor, settings.max_frame_bytes, &settings.cwd);
                 Member { id: self.next_id(), shown, ask: asked, fits, attempt: 1, reply: None }
             })
             .collect();
@@ -230,7 +230,7 @@ impl Book {
     }
 
     /// Resolves the questions that a policy decides, or the whole group if the run is headless.
-    pub(crate) fn settle(&mut self, number: u64, settings: &Settings) -> Vec<Resolved> {
+    pub(crate) fn resolve_by_policy(&mut self, number: u64, settings: &Settings) -> Vec<Resolved> {
         let Some(group) = self.groups.get_mut(&number) else { return Vec::new() };
         let mut resolved = Vec::new();
         for member in &mut group.members {
@@ -253,7 +253,7 @@ impl Book {
                     let denied = member.resolve(denied(), Resolution::Policy, false);
                     resolved.push(Resolved { too_long: true, ..denied });
                 }
-                None if !settings.interactive => resolved.extend(member.fall_back(Absence::Headless, settings)),
+                None if !settings.interactive => resolved.extend(member.fall_back(NoAnswerCause::Headless, settings)),
                 None => {}
             }
         }
@@ -263,9 +263,14 @@ impl Book {
 
     /// Resolves open questions that nobody answers: those whose deadline has passed, or all. Also returns whether the
     /// run fails.
-    pub(crate) fn nobody(&mut self, now: Duration, absence: Absence, settings: &Settings) -> (Vec<Resolved>, bool) {
+    pub(crate) fn nobody(
+        &mut self,
+        now: Duration,
+        absence: NoAnswerCause,
+        settings: &Settings,
+    ) -> (Vec<Resolved>, bool) {
         let (mut resolved, mut fails) = (Vec::new(), false);
-        let late = |(deadline, _): &&(Duration, u64)| absence != Absence::Timeout || *deadline <= now;
+        let late = |(deadline, _): &&(Duration, u64)| absence != NoAnswerCause::Timeout || *deadline <= now;
         let concerned: BTreeSet<u64> = self.deadlines.iter().take_while(late).map(|(_, number)| *number).collect();
         for number in concerned {
             for member in self.groups.get_mut(&number).into_iter().flat_map(Group::open_mut) {
@@ -286,10 +291,10 @@ impl Book {
         answered: &Answered,
         message: Option<Text>,
         settings: &Settings,
-    ) -> Taken {
-        let Some(number) = self.group_of(id) else { return Taken::Unknown };
-        let Some(group) = self.groups.get_mut(&number) else { return Taken::Unknown };
-        let Some(member) = group.open_mut().find(|member| member.id == *id) else { return Taken::Unknown };
+    ) -> AnswerEffect {
+        let Some(number) = self.group_of(id) else { return AnswerEffect::Unknown };
+        let Some(group) = self.groups.get_mut(&number) else { return AnswerEffect::Unknown };
+        let Some(member) = group.open_mut().find(|member| member.id == *id) else { return AnswerEffect::Unknown };
         let checked = match answered {
             Answered::Declined => Ok(None),
             Answered::Unreadable => Err("Cannot read the value that value_from names.".into()),
@@ -310,7 +315,7 @@ impl Book {
             Ok(None) => member.resolve(Reply::Declined(message), Resolution::Declined, false),
             Err(why) if member.attempt < BAD_ANSWERS => {
                 member.attempt += 1;
-                return Taken::Again(member.id.clone(), why);
+                return AnswerEffect::Again(member.id.clone(), why);
             }
             Err(_) => member.resolve(Reply::Declined(None), Resolution::Declined, false),
         };
@@ -328,7 +333,7 @@ impl Book {
                 self.resolved_in(number);
             }
         }
-        Taken::Resolved(all)
+        AnswerEffect::Resolved(all)
     }
 
     /// Withdraws the questions of one asker, or of all. Also returns their askers.
@@ -435,7 +440,7 @@ impl Member {
         })
     }
 
-    fn give_up(&mut self, absence: Absence, settings: &Settings) -> (Resolved, bool) {
+    fn give_up(&mut self, absence: NoAnswerCause, settings: &Settings) -> (Resolved, bool) {
         match self.fall_back(absence, settings) {
             Some(resolved) => (resolved, false),
             None => (self.resolve(Reply::Declined(None), absence.resolution(), false), true),
@@ -443,18 +448,20 @@ impl Member {
     }
 
     /// Resolves the question by the protocol's rules for unanswered questions. `None`: the run fails.
-    fn fall_back(&mut self, absence: Absence, settings: &Settings) -> Option<Resolved> {
+    fn fall_back(&mut self, absence: NoAnswerCause, settings: &Settings) -> Option<Resolved> {
         let (reply, used_default) = match (&self.ask.default, self.ask.required, absence) {
             // Nobody denied it, so the agent is not told that the user did.
-            (_, _, Absence::Headless | Absence::InputClosed) if self.ask.purpose == Purpose::Permission => {
-                (Reply::NoUser, absence == Absence::InputClosed)
+            (_, _, NoAnswerCause::Headless | NoAnswerCause::InputClosed) if self.ask.purpose == Purpose::Permission => {
+                (Reply::NoUser, absence == NoAnswerCause::InputClosed)
             }
             (Some(default), ..) => (self.reply_for_default(default.clone()), true),
             (None, false, _) => (Reply::Answer(Answer::Null), false),
-            (None, true, Absence::Headless) => (Reply::NoUser, false),
-            (None, true, Absence::InputClosed) if settings.closed_input_declines => (Reply::Declined(None), false),
-            (None, true, Absence::InputClosed) => return None,
-            (None, true, Absence::Timeout) => match settings.on_question_timeout {
+            (None, true, NoAnswerCause::Headless) => (Reply::NoUser, false),
+            (None, true, NoAnswerCause::InputClosed) if settings.closed_input_declines => {
+                (Reply::Declined(None), false)
+            }
+            (None, true, NoAnswerCause::InputClosed) => return None,
+            (None, true, NoAnswerCause::Timeout) => match settings.on_question_timeout {
                 OnQuestionTimeout::Fail => return None,
                 OnQuestionTimeout::Continue => (Reply::Declined(None), false),
             },
@@ -470,12 +477,12 @@ impl Member {
     }
 }
 
-impl Absence {
+impl NoAnswerCause {
     fn resolution(self) -> Resolution {
         match self {
-            Absence::Timeout => Resolution::Timeout,
-            Absence::InputClosed => Resolution::InputClosed,
-            Absence::Headless => Resolution::Headless,
+            NoAnswerCause::Timeout => Resolution::Timeout,
+            NoAnswerCause::InputClosed => Resolution::InputClosed,
+            NoAnswerCause::Headless => Resolution::Headless,
         }
     }
 }

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 /// The scopes that are allowed for the rest of the run.
 #[derive(Debug, Default)]
-pub struct Granted(BTreeSet<Scope>);
+pub struct AlwaysAllowed(BTreeSet<Scope>);
 
-impl Granted {
+impl AlwaysAllowed {
     /// Remembers a scope, unless [`REMEMBERED`] scopes are already remembered. Requests of further scopes are asked
     /// about again.
     pub(crate) fn add(&mut self, scope: &Scope) {
@@ -25,14 +25,14 @@ impl Granted {
 
 #[cfg(test)]
 mod tests {
-    use super::Granted;
+    use super::AlwaysAllowed;
     use crate::protocol::limits::REMEMBERED;
     use crate::protocol::scope::Scope;
     use crate::protocol::words::Category;
 
     #[test]
     fn the_number_of_remembered_scopes_is_limited() {
-        let mut granted = Granted::default();
+        let mut granted = AlwaysAllowed::default();
         let command = |number: usize| Scope::of(Category::Execute, None, Some(&number.to_string()));
         (0..=REMEMBERED).filter_map(command).for_each(|scope| granted.add(&scope));
         assert!(granted.covers(command(REMEMBERED - 1).as_ref()));

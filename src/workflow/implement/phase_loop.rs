@@ -1,4 +1,4 @@
-//! The loop of `implement` as a plain function over a [`World`]: which phase comes next, when an attempt has failed,
+//! The loop of `implement` as a plain function over a [`PhaseHost`]: which phase comes next, when an attempt has failed,
 //! when the commands run, and how the run ends. Only the world touches processes, files and clocks.
 
 use crate::protocol::words::{PhaseOutcome, PhaseState};
@@ -117,7 +117,7 @@ pub(crate) struct Attempt {
 }
 
 /// Everything outside the loop. An error ends the run at once and leaves the plan unchanged.
-pub(crate) trait World {
+pub(crate) trait PhaseHost {
     type Stop;
     /// Begins a phase: starts its clock and records its protected paths.
     fn begin(&mut self, phase: usize) -> Result<(), Self::Stop>;
@@ -195,7 +195,7 @@ impl<'p> Loop<'p> {
     }
 
     /// Carries out the plan.
-    pub(crate) fn run<W: World>(&mut self, world: &mut W) -> Result<LoopEnd, W::Stop> {
+    pub(crate) fn run<W: PhaseHost>(&mut self, world: &mut W) -> Result<LoopEnd, W::Stop> {
         loop {
             let Some(phase) = self.first_open() else {
                 match self.final_check(world)? {
@@ -228,7 +228,7 @@ impl<'p> Loop<'p> {
     }
 
     /// Runs all attempts at one phase. `None`: it passed.
-    fn phase<W: World>(&mut self, phase: usize, world: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
+    fn phase<W: PhaseHost>(&mut self, phase: usize, world: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
         let earlier = self.phases[phase].begun && self.progress[phase].attempts == 0;
         let reopened = self.reopened[phase].clone();
         let (mut last, mut idle) = (None::<Fault>, 0);
@@ -275,7 +275,7 @@ impl<'p> Loop<'p> {
     }
 
     /// Judges an attempt after the agent's turn. `None`: the phase passes.
-    fn judge<W: World>(&mut self, at: Attempt, counts: bool, world: &mut W) -> Result<Option<Fault>, W::Stop> {
+    fn judge<W: PhaseHost>(&mut self, at: Attempt, counts: bool, world: &mut W) -> Result<Option<Fault>, W::Stop> {
         let differences = world.differences(at.phase)?;
         if !differences.is_empty() {
             return Ok(Some(Fault::Protected(differences)));
@@ -304,7 +304,7 @@ impl<'p> Loop<'p> {
     }
 
     /// Runs every command that has not passed since the agent's last turn. `None`: a phase was reopened.
-    fn final_check<W: World>(&mut self, world: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
+    fn final_check<W: PhaseHost>(&mut self, world: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
         let mut begun = false;
         for (index, phase) in self.phases.iter().enumerate() {
             let at = Attempt { phase: index, number: 0 };
@@ -337,7 +337,7 @@ impl<'p> Loop<'p> {
 
 /// Runs a command. A command that changes a protected path has failed: it could rewrite the next check. `None`: it
 /// passed.
-fn run_command<W: World>(at: Attempt, command: &str, world: &mut W) -> Result<Option<Failing>, W::Stop> {
+fn run_command<W: PhaseHost>(at: Attempt, command: &str, world: &mut W) -> Result<Option<Failing>, W::Stop> {
     let failing = world.command(at, command)?;
     let changed = world.differences(at.phase)?;
     if changed.is_empty() {

@@ -1,11 +1,11 @@
 //! The beginning of a run with an agent, and the handling of each event.
 
-use super::book::{Asker, Book};
+use super::active_run::{ActiveRun, AgentSide, Clocks, EndState, ProcessState, Progressed, Questions, RequestBytes};
 use super::budget::Budget;
 use super::frames;
-use super::live::{AgentSide, Clocks, End, Kept, Live, ProcessState, Questions, Work};
+use super::open_questions::{Asker, OpenQuestions};
 use super::orchestrator::UNKNOWN_TYPE;
-use super::stop::Ending;
+use super::stop_ladder::DecidedEnd;
 use super::turns::Turns;
 use super::{Event, Ids, OnEof, Refusal, Start};
 use crate::agent::{Driver, Turn, limit};
@@ -18,7 +18,7 @@ use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Status, Warning};
 use std::time::Duration;
 
-impl Live {
+impl ActiveRun {
     /// Begins the run. The first effect is run.started.
     pub(super) fn begin(
         now: Duration,
@@ -27,7 +27,7 @@ impl Live {
         run_id: RunId,
         reply_to: Option<InboundId>,
         start: Start,
-    ) -> Result<Box<Live>, Box<Refusal>> {
+    ) -> Result<Box<ActiveRun>, Box<Refusal>> {
         let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, granted, remake } =
             start;
         let has_process = driver.has_process();
@@ -43,8 +43,8 @@ impl Live {
         };
         settings.start_timeout_s = settings.start_timeout_s.or(launch.start_timeout);
         let started = started(display_name, &settings, driver.as_ref());
-        let work = Work::after(ids, Budget::new(&settings, driver.as_ref()));
-        let mut live = Box::new(Live {
+        let work = Progressed::after(ids, Budget::new(&settings, driver.as_ref()));
+        let mut live = Box::new(ActiveRun {
             now,
             out: Vec::new(),
             spare: None,
@@ -58,13 +58,13 @@ impl Live {
             agent: AgentSide::before_spawn(driver),
             work,
             questions: Questions {
-                book: Book::new(random, ids.questions, ids.groups, granted),
-                kept: Kept::default(),
+                book: OpenQuestions::new(random, ids.questions, ids.groups, granted),
+                kept: RequestBytes::default(),
                 input_closed: false,
             },
             turns: Turns::first(now, ids.prompts),
             remake,
-            end: End::default(),
+            end: EndState::default(),
         });
         live.emit(Body::Started(Box::new(started)), reply_to.clone());
         live.warn_at_start(short_secrets, asking_failed, reply_to);
@@ -104,13 +104,13 @@ impl Live {
     }
 
     /// Handles one event. Returns the end once the run is over.
-    pub(super) fn step(&mut self, event: Event<'_>) -> Option<Ending> {
+    pub(super) fn step(&mut self, event: Event<'_>) -> Option<DecidedEnd> {
         self.take(event);
         self.over()
     }
 
     /// The end, once the run is over.
-    pub(super) fn over(&mut self) -> Option<Ending> {
+    pub(super) fn over(&mut self) -> Option<DecidedEnd> {
         let over = self.end.ending.is_some() && self.agent.process == ProcessState::Gone;
         over.then(|| self.conclude()).flatten()
     }
@@ -154,7 +154,7 @@ impl Live {
                 self.agent.process = ProcessState::Gone;
                 self.decide(Outcome::Failed(failure));
             }
-            Event::ErrandOver => {
+            Event::TaskOver => {
                 let exit = AgentExit { code: None, signal: None };
                 let over = self.agent.driver.exited(exit, true, &Text::default());
                 self.turn_over(over);
