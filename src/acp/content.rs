@@ -2,7 +2,7 @@
 
 use super::Facts;
 use super::desk::World;
-use super::refusal::Refusal;
+use super::refusal::RequestError;
 use crate::json::{Elements, Object, Raw};
 
 /// The maximum number of images in a prompt, as in run.start.
@@ -18,13 +18,17 @@ pub(super) struct PromptContent {
 
 impl PromptContent {
     /// Reads the blocks of a prompt. Error: a block that the agent cannot take, so that nothing is lost in silence.
-    pub(super) fn read(blocks: Elements<'_>, facts: &Facts, world: &mut dyn World) -> Result<PromptContent, Refusal> {
+    pub(super) fn read(
+        blocks: Elements<'_>,
+        facts: &Facts,
+        world: &mut dyn World,
+    ) -> Result<PromptContent, RequestError> {
         let mut content = PromptContent::default();
         let read = blocks.enumerate().try_for_each(|(at, block)| content.block(at, block, facts, world));
         let empty = content.text.trim().is_empty();
         let read = match read {
             Ok(()) if empty && content.images.is_empty() => {
-                Err(Refusal::parameter("prompt", "a list with some content"))
+                Err(RequestError::parameter("prompt", "a list with some content"))
             }
             read => read,
         };
@@ -38,8 +42,8 @@ impl PromptContent {
         Ok(content)
     }
 
-    fn block(&mut self, at: usize, block: Raw<'_>, facts: &Facts, world: &mut dyn World) -> Result<(), Refusal> {
-        let wrong = |expected: &str| Refusal::parameter(&format!("prompt[{at}]"), expected);
+    fn block(&mut self, at: usize, block: Raw<'_>, facts: &Facts, world: &mut dyn World) -> Result<(), RequestError> {
+        let wrong = |expected: &str| RequestError::parameter(&format!("prompt[{at}]"), expected);
         let block = block.object().ok_or_else(|| wrong("a content block"))?;
         let kind = block.string("type").unwrap_or_default();
         match kind.as_str() {
@@ -79,13 +83,13 @@ impl PromptContent {
         Some(())
     }
 
-    fn image(&mut self, at: usize, data: &str, facts: &Facts, world: &mut dyn World) -> Result<(), Refusal> {
-        let wrong = |expected: &str| Refusal::parameter(&format!("prompt[{at}]"), expected);
+    fn image(&mut self, at: usize, data: &str, facts: &Facts, world: &mut dyn World) -> Result<(), RequestError> {
+        let wrong = |expected: &str| RequestError::parameter(&format!("prompt[{at}]"), expected);
         if !facts.images {
             return Err(wrong("no image: this agent takes none"));
         }
         if self.images.len() == IMAGES {
-            return Err(Refusal::parameter("prompt", &format!("a list with at most {IMAGES} images")));
+            return Err(RequestError::parameter("prompt", &format!("a list with at most {IMAGES} images")));
         }
         self.images.push(world.image(data).ok_or_else(|| wrong("an image with `data` in base64"))?);
         Ok(())

@@ -1,7 +1,7 @@
 //! Everything that the sessions of a client share, with the orders for the edge and the questions to the machine.
 
-use super::refusal::Refusal;
-use super::store::Stored;
+use super::refusal::RequestError;
+use super::store::StoredSession;
 use super::{Facts, WAITING_BYTES};
 use crate::agent::rpc;
 use serde::Serialize;
@@ -41,9 +41,9 @@ pub(crate) trait World {
     /// Removes such a file.
     fn remove(&mut self, path: &str);
     /// The stored sessions of the agent, the newest first.
-    fn stored(&self) -> Vec<Stored>;
+    fn stored(&self) -> Vec<StoredSession>;
     /// Stores a session.
-    fn store(&mut self, session: &Stored);
+    fn store(&mut self, session: &StoredSession);
 }
 
 /// The client, as `initialize` describes it.
@@ -102,7 +102,7 @@ impl Desk {
         self.put(DoorEffect::Say(rpc::result(id, result)));
     }
 
-    pub(super) fn refuse(&mut self, id: &str, refusal: &Refusal) {
+    pub(super) fn refuse(&mut self, id: &str, refusal: &RequestError) {
         self.put(DoorEffect::Say(refusal.line(id)));
     }
 

@@ -2,8 +2,8 @@
 
 use super::Facts;
 use super::desk::{ChildKey, Desk, DoorEffect, World};
-use super::refusal::{INVALID_REQUEST, PARSE_ERROR, Refusal};
-use super::session::Session;
+use super::refusal::{INVALID_REQUEST, PARSE_ERROR, RequestError};
+use super::session::ClientSession;
 use crate::agent::rpc::{self, Incoming};
 use crate::json::Object;
 use crate::json::deeper_than;
@@ -17,7 +17,7 @@ const ID_BYTES: usize = 1024;
 /// All sessions of one client.
 pub(crate) struct Door {
     pub(super) desk: Desk,
-    pub(super) sessions: BTreeMap<String, Session>,
+    pub(super) sessions: BTreeMap<String, ClientSession>,
 }
 
 impl Door {
@@ -57,7 +57,7 @@ impl Door {
     }
 
     fn unread(&mut self, code: i64, message: &str) {
-        self.desk.refuse("null", &Refusal::new(code, message));
+        self.desk.refuse("null", &RequestError::new(code, message));
     }
 
     fn message(&mut self, object: &Object<'_>) {

@@ -3,9 +3,9 @@
 use super::content::PromptContent;
 use super::desk::Client;
 use super::door::Door;
-use super::refusal::{INVALID_REQUEST, Refusal};
-use super::session::{Place, Prompt, Session};
-use super::store::Stored;
+use super::refusal::{INVALID_REQUEST, RequestError};
+use super::session::{ClientPrompt, ClientSession, Place};
+use super::store::StoredSession;
 use super::{PARAMETERS_BYTES, PROMPTS_WAITING, PROTOCOL_VERSION, SESSIONS};
 use crate::json::{Elements, Object, Raw};
 use serde_json::{Map, Value, json};
@@ -18,20 +18,20 @@ const LOGIN: &str = "agent";
 /// The clients whose forms take two to four options, by a part of their names.
 const NARROW: [&str; 2] = ["acpx", "openclaw"];
 
-type Answer = Result<(), Refusal>;
+type Answer = Result<(), RequestError>;
 
 /// A parameter that must be there.
-fn required<T>(value: Option<T>, field: &str, expected: &str) -> Result<T, Refusal> {
-    value.ok_or_else(|| Refusal::parameter(field, expected))
+fn required<T>(value: Option<T>, field: &str, expected: &str) -> Result<T, RequestError> {
+    value.ok_or_else(|| RequestError::parameter(field, expected))
 }
 
 impl Door {
     /// Answers a request, at once or later. Error: the request is refused.
     pub(super) fn request(&mut self, id: &str, method: &str, params: Option<&Object<'_>>) -> Answer {
         let empty = Object::parse("{}");
-        let params = params.or(empty.as_ref()).ok_or_else(Refusal::unknown_method)?;
+        let params = params.or(empty.as_ref()).ok_or_else(RequestError::unknown_method)?;
         if !self.desk.client.initialized && method != "initialize" {
-            return Err(Refusal::new(INVALID_REQUEST, "Send initialize first."));
+            return Err(RequestError::new(INVALID_REQUEST, "Send initialize first."));
         }
         let result = match method {
             "initialize" => self.initialize(params)?,
@@ -43,7 +43,7 @@ impl Door {
             "session/set_mode" => self.set_mode(params)?,
             "session/set_config_option" => self.set_option(params)?,
             "session/prompt" => return self.prompt(id, params),
-            _ => return Err(Refusal::unknown_method()),
+            _ => return Err(RequestError::unknown_method()),
         };
         // An update may precede its response, but a session must be known before.
         self.desk.result(id, &result);
@@ -66,7 +66,7 @@ impl Door {
         }
     }
 
-    fn initialize(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+    fn initialize(&mut self, params: &Object<'_>) -> Result<Value, RequestError> {
         required(params.count("protocolVersion"), "protocolVersion", "a number")?;
         let able = params.object("clientCapabilities");
         let has = |path: [&str; 2]| {
@@ -101,43 +101,43 @@ impl Door {
         }))
     }
 
-    fn authenticate(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+    fn authenticate(&mut self, params: &Object<'_>) -> Result<Value, RequestError> {
         let facts = &self.desk.facts;
         let known = params.is("methodId", LOGIN) && facts.login;
         required(known.then_some(()), "methodId", "one of the authMethods of initialize")?;
         match self.desk.world.login() {
-            Some(how) => Err(Refusal::login(&facts.display_name, &how)),
+            Some(how) => Err(RequestError::login(&facts.display_name, &how)),
             None => Ok(json!({})),
         }
     }
 
-    fn create(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+    fn create(&mut self, params: &Object<'_>) -> Result<Value, RequestError> {
         let place = self.place(params, true)?;
         self.has_room()?;
         if let Some(why) = self.desk.world.missing() {
-            return Err(Refusal::internal("agent_not_found", &why));
+            return Err(RequestError::internal("agent_not_found", &why));
         }
         let id = format!("sess_{}", self.desk.world.id());
-        let session = Session::new(id.clone(), place);
+        let session = ClientSession::new(id.clone(), place);
         let mut result = self.described(&session);
         result["sessionId"] = json!(id);
         self.sessions.insert(id, session);
         Ok(result)
     }
 
-    fn resume(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+    fn resume(&mut self, params: &Object<'_>) -> Result<Value, RequestError> {
         let id = required(params.string("sessionId"), "sessionId", "a string")?;
         let place = self.place(params, false)?;
         if let Some(session) = self.sessions.get(&id) {
             return Ok(self.described(session));
         }
         let found = self.desk.world.stored().into_iter().find(|stored| stored.id == id);
-        let stored = found.filter(|_| self.desk.facts.resume).ok_or_else(Refusal::unknown_session)?;
+        let stored = found.filter(|_| self.desk.facts.resume).ok_or_else(RequestError::unknown_session)?;
         if stored.agent != self.desk.facts.agent {
-            return Err(Refusal::other_agent(&stored.agent));
+            return Err(RequestError::other_agent(&stored.agent));
         }
         self.has_room()?;
-        let session = Session::resumed(stored, place);
+        let session = ClientSession::resumed(stored, place);
         let result = self.described(&session);
         self.sessions.insert(id, session);
         Ok(result)
@@ -148,17 +148,17 @@ impl Door {
             return Ok(());
         }
         let message = format!("{SESSIONS} sessions are open: close one with session/close.");
-        Err(Refusal::internal("resource_exhausted", &message))
+        Err(RequestError::internal("resource_exhausted", &message))
     }
 
     /// The modes and options of a session.
-    fn described(&self, session: &Session) -> Value {
+    fn described(&self, session: &ClientSession) -> Value {
         let facts = &self.desk.facts;
         json!({"modes": session.chosen.modes(facts), "configOptions": session.chosen.options(facts)})
     }
 
     /// The parameters that session/new and session/resume share.
-    fn place(&self, params: &Object<'_>, servers_required: bool) -> Result<Place, Refusal> {
+    fn place(&self, params: &Object<'_>, servers_required: bool) -> Result<Place, RequestError> {
         let folder = |path: String| {
             let fits = Path::new(&path).is_absolute() && self.desk.world.is_folder(&path);
             fits.then_some(path)
@@ -170,20 +170,20 @@ impl Door {
         let add_dirs = required(dirs, "additionalDirectories", "a list of absolute paths of existing directories")?;
         let list = params.list("mcpServers");
         if list.is_none() && (servers_required || params.raw("mcpServers").is_some()) {
-            return Err(Refusal::parameter("mcpServers", "a list"));
+            return Err(RequestError::parameter("mcpServers", "a list"));
         }
         let size = params.raw("mcpServers").map_or(0, |raw| raw.get().len());
         if cwd.len() + size + add_dirs.iter().map(String::len).sum::<usize>() > PARAMETERS_BYTES {
             let limit = PARAMETERS_BYTES >> 10;
-            return Err(Refusal::parameter("mcpServers", &format!("at most {limit} KiB, with the directories")));
+            return Err(RequestError::parameter("mcpServers", &format!("at most {limit} KiB, with the directories")));
         }
         Ok(Place { servers: self.servers(list)?, cwd, add_dirs })
     }
 
     /// The MCP servers of the client, as run.start takes them.
-    fn servers(&self, list: Option<Elements<'_>>) -> Result<Vec<Value>, Refusal> {
+    fn servers(&self, list: Option<Elements<'_>>) -> Result<Vec<Value>, RequestError> {
         let read = |(at, raw): (usize, Raw<'_>)| {
-            let wrong = |expected: &str| Refusal::parameter(&format!("mcpServers[{at}]"), expected);
+            let wrong = |expected: &str| RequestError::parameter(&format!("mcpServers[{at}]"), expected);
             let server = raw.object().ok_or_else(|| wrong("an object"))?;
             let name = server.string("name").ok_or_else(|| wrong("a server with `name`"))?;
             let facts = &self.desk.facts;
@@ -207,7 +207,7 @@ impl Door {
         list.into_iter().flatten().enumerate().map(read).collect()
     }
 
-    fn list(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+    fn list(&mut self, params: &Object<'_>) -> Result<Value, RequestError> {
         let cursor = match params.raw("cursor") {
             None => 0,
             Some(raw) => {
@@ -217,11 +217,11 @@ impl Door {
         let agent = &self.desk.facts.agent;
         let mut found = self.desk.world.stored();
         let open = self.sessions.values().map(|session| session.listed(agent));
-        let open: Vec<Stored> = open.filter(|open| found.iter().all(|stored| stored.id != open.id)).collect();
+        let open: Vec<StoredSession> = open.filter(|open| found.iter().all(|stored| stored.id != open.id)).collect();
         found.extend(open);
         let cwd = params.string("cwd");
         found.retain(|stored| stored.agent == *agent && cwd.as_ref().is_none_or(|cwd| *cwd == stored.cwd));
-        let info = |stored: &Stored| {
+        let info = |stored: &StoredSession| {
             let mut info = json!({"sessionId": stored.id, "cwd": stored.cwd});
             for (name, text) in [("title", &stored.title), ("updatedAt", &stored.updated)] {
                 if !text.is_empty() {
@@ -239,19 +239,19 @@ impl Door {
         Ok(result)
     }
 
-    fn close_session(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+    fn close_session(&mut self, params: &Object<'_>) -> Result<Value, RequestError> {
         let id = required(params.string("sessionId"), "sessionId", "a string")?;
-        let mut session = self.sessions.remove(&id).ok_or_else(Refusal::unknown_session)?;
+        let mut session = self.sessions.remove(&id).ok_or_else(RequestError::unknown_session)?;
         session.close(&mut self.desk);
         Ok(json!({}))
     }
 
-    fn session(&mut self, params: &Object<'_>) -> Result<&mut Session, Refusal> {
+    fn session(&mut self, params: &Object<'_>) -> Result<&mut ClientSession, RequestError> {
         let id = required(params.str("sessionId"), "sessionId", "a string")?;
-        self.sessions.get_mut(&*id).ok_or_else(Refusal::unknown_session)
+        self.sessions.get_mut(&*id).ok_or_else(RequestError::unknown_session)
     }
 
-    fn set_mode(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+    fn set_mode(&mut self, params: &Object<'_>) -> Result<Value, RequestError> {
         let mode = required(params.string("modeId"), "modeId", "a string")?;
         let facts = self.desk.facts.clone();
         let session = self.session(params)?;
@@ -263,7 +263,7 @@ impl Door {
         Ok(json!({}))
     }
 
-    fn set_option(&mut self, params: &Object<'_>) -> Result<Value, Refusal> {
+    fn set_option(&mut self, params: &Object<'_>) -> Result<Value, RequestError> {
         let option = required(params.string("configId"), "configId", "a string")?;
         let value = required(params.string("value"), "value", "a string")?;
         let facts = self.desk.facts.clone();
@@ -291,12 +291,12 @@ impl Door {
         let size = params.raw("prompt").map_or(0, |raw| raw.get().len());
         if waiting >= PROMPTS_WAITING || !self.desk.has_room(size) {
             let message = "Too many prompts wait: send the next one when a turn is over.";
-            return Err(Refusal::internal("prompt_refused", message));
+            return Err(RequestError::internal("prompt_refused", message));
         }
         let PromptContent { text, images } = PromptContent::read(blocks, &self.desk.facts, self.desk.world.as_mut())?;
         let session_id = params.string("sessionId").unwrap_or_default();
         if let Some(session) = self.sessions.get_mut(&session_id) {
-            session.prompt(Prompt { id: id.to_owned(), text, images }, &mut self.desk);
+            session.prompt(ClientPrompt { id: id.to_owned(), text, images }, &mut self.desk);
         }
         Ok(())
     }

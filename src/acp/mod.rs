@@ -16,7 +16,7 @@
 mod content;
 mod desk;
 mod door;
-mod machine;
+mod local_world;
 mod methods;
 mod questions;
 mod refusal;
@@ -28,7 +28,7 @@ mod store;
 mod updates;
 
 pub(crate) use door::Door;
-pub(crate) use machine::{Host, Known};
+pub(crate) use local_world::{LocalWorld, Lookups};
 
 use serde_json::Value;
 

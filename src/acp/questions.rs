@@ -77,8 +77,16 @@ impl Question {
         let fits = |choice: &Choice| choice.label.len() <= NARROW_LABEL && choice.value.len() <= NARROW_VALUE;
         let folds = narrow && !(NARROW_OPTIONS.contains(&self.options.len()) && self.options.iter().all(fits));
         let listed = self.kind == QuestionKind::Select && folds;
+        let error = self.error.iter().map(|error| format!("{error}\n"));
+        let list = if listed { format!("\n{}", self.numbered()) } else { String::new() };
+        let message: String = error.chain([self.text.clone(), list]).collect();
+        let mut answer = self.property(listed, narrow);
+        if narrow {
+            // These clients show the fields of a form, and not its message.
+            answer["description"] = json!(if listed { format!("{message}\n{}", self.how()) } else { message.clone() });
+        }
         let mut properties = Map::new();
-        properties.insert(ANSWER.into(), self.property(listed, narrow));
+        properties.insert(ANSWER.into(), answer);
         let other = self.kind == QuestionKind::Select && !listed && self.allow_other;
         if other {
             properties.insert(
@@ -93,9 +101,6 @@ impl Question {
         if self.required && !other && self.default.is_none() {
             schema["required"] = json!([ANSWER]);
         }
-        let error = self.error.iter().map(|error| format!("{error}\n"));
-        let list = if listed { format!("\n{}", self.numbered()) } else { String::new() };
-        let message: String = error.chain([self.text.clone(), list]).collect();
         json!({"mode": "form", "sessionId": session, "message": message, "requestedSchema": schema})
     }
 
@@ -112,7 +117,7 @@ impl Question {
         let limit = |name: &str| self.validation.get(name).and_then(Value::as_u64);
         let mut property = match self.kind {
             QuestionKind::Confirm => json!({"type": "boolean"}),
-            QuestionKind::Select if listed => json!({"type": "string", "description": self.how()}),
+            QuestionKind::Select if listed => json!({"type": "string"}),
             QuestionKind::Select if self.multiple => json!({"type": "array", "items": {"anyOf": options()}}),
             QuestionKind::Select => json!({"type": "string", "oneOf": options()}),
             QuestionKind::Text | QuestionKind::Secret | QuestionKind::FilePath => json!({"type": "string"}),
@@ -320,5 +325,7 @@ mod tests {
         assert_eq!(narrow["requestedSchema"]["properties"]["answer"]["type"], "string");
         assert!(narrow["requestedSchema"]["properties"]["answer"].get("oneOf").is_none());
         assert!(narrow["message"].as_str().unwrap().contains("\n6. Option 6"), "{narrow}");
+        let shown = narrow["requestedSchema"]["properties"]["answer"]["description"].as_str().unwrap();
+        assert!(shown.starts_with("Which?\n1. Option 1") && shown.contains("\n6. Option 6\nAnswer with"), "{shown}");
     }
 }

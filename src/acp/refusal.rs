@@ -15,55 +15,58 @@ const NOT_FOUND: i64 = -32002;
 
 /// An error response.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Refusal {
+pub(super) struct RequestError {
     code: i64,
     message: String,
     data: Value,
 }
 
-impl Refusal {
-    pub(super) fn new(code: i64, message: impl Into<String>) -> Refusal {
-        Refusal { code, message: message.into(), data: Value::Null }
+impl RequestError {
+    pub(super) fn new(code: i64, message: impl Into<String>) -> RequestError {
+        RequestError { code, message: message.into(), data: Value::Null }
     }
 
     /// A parameter that is missing or wrong. `field`: its name.
-    pub(super) fn parameter(field: &str, expected: &str) -> Refusal {
-        Refusal::new(INVALID_PARAMS, format!("`{field}` must be {expected}."))
+    pub(super) fn parameter(field: &str, expected: &str) -> RequestError {
+        RequestError::new(INVALID_PARAMS, format!("`{field}` must be {expected}."))
     }
 
-    pub(super) fn unknown_method() -> Refusal {
-        Refusal::new(rpc::METHOD_NOT_FOUND, "Unknown method.")
+    pub(super) fn unknown_method() -> RequestError {
+        RequestError::new(rpc::METHOD_NOT_FOUND, "Unknown method.")
     }
 
-    pub(super) fn unknown_session() -> Refusal {
-        Refusal::new(NOT_FOUND, "Unknown session: create one with session/new, or see session/list.")
+    pub(super) fn unknown_session() -> RequestError {
+        RequestError::new(NOT_FOUND, "Unknown session: create one with session/new, or see session/list.")
     }
 
-    pub(super) fn other_agent(agent: &str) -> Refusal {
-        Refusal::new(NOT_FOUND, format!("The session belongs to another agent: start spektacular acp --agent {agent}."))
+    pub(super) fn other_agent(agent: &str) -> RequestError {
+        RequestError::new(
+            NOT_FOUND,
+            format!("The session belongs to another agent: start spektacular acp --agent {agent}."),
+        )
     }
 
-    pub(super) fn cancelled() -> Refusal {
-        Refusal::new(REQUEST_CANCELLED, "Cancelled before the prompt was sent.")
+    pub(super) fn cancelled() -> RequestError {
+        RequestError::new(REQUEST_CANCELLED, "Cancelled before the prompt was sent.")
     }
 
-    pub(super) fn login(display_name: &str, how: &str) -> Refusal {
+    pub(super) fn login(display_name: &str, how: &str) -> RequestError {
         let message = format!("auth_required: {display_name} is not logged in: {how}");
-        Refusal { code: AUTH_REQUIRED, message, data: json!({"code": "auth_required", "retryable": false}) }
+        RequestError { code: AUTH_REQUIRED, message, data: json!({"code": "auth_required", "retryable": false}) }
     }
 
-    pub(super) fn internal(code: &str, message: &str) -> Refusal {
-        Refusal::of_code(code, message, false)
+    pub(super) fn internal(code: &str, message: &str) -> RequestError {
+        RequestError::of_code(code, message, false)
     }
 
     /// The failure of a run or of a turn: an object with `code`, `message` and `retryable`.
-    pub(super) fn failure(failure: &Object<'_>) -> Refusal {
+    pub(super) fn failure(failure: &Object<'_>) -> RequestError {
         let code = failure.string("code").unwrap_or_else(|| "internal_error".into());
         let message = failure.string("message").unwrap_or_default();
-        Refusal::of_code(&code, &message, failure.bool("retryable").unwrap_or_default())
+        RequestError::of_code(&code, &message, failure.bool("retryable").unwrap_or_default())
     }
 
-    fn of_code(code: &str, message: &str, retryable: bool) -> Refusal {
+    fn of_code(code: &str, message: &str, retryable: bool) -> RequestError {
         let number = match code {
             "auth_required" => AUTH_REQUIRED,
             "session_not_found" => NOT_FOUND,
@@ -72,7 +75,7 @@ impl Refusal {
         };
         // Some clients show the message alone.
         let message = format!("{code}: {message}");
-        Refusal { code: number, message, data: json!({"code": code, "retryable": retryable}) }
+        RequestError { code: number, message, data: json!({"code": code, "retryable": retryable}) }
     }
 
     /// The text of the message.

@@ -1,6 +1,6 @@
 //! The messages for a run, and the end of its turns.
 
-use super::refusal::Refusal;
+use super::refusal::RequestError;
 use crate::json::to_line;
 use crate::json::{Object, Raw};
 use serde_json::{Value, json};
@@ -21,44 +21,44 @@ pub(super) fn prompt(mut fields: Value, text: &str, images: &[String]) -> Value 
 
 /// The end of a turn.
 #[derive(Debug, PartialEq)]
-pub(super) enum Outcome {
+pub(super) enum RunOutcome {
     /// The turn ended with this stop reason. The value: more about the turn.
     Stopped(&'static str, Value),
-    Failed(Refusal),
+    Failed(RequestError),
 }
 
-impl Outcome {
-    pub(super) fn cancelled() -> Outcome {
-        Outcome::Stopped("cancelled", Value::Null)
+impl RunOutcome {
+    pub(super) fn cancelled() -> RunOutcome {
+        RunOutcome::Stopped("cancelled", Value::Null)
     }
 
     /// The end of a turn, from the progress message that reports it.
-    pub(super) fn of_turn(frame: &Object<'_>) -> Outcome {
+    pub(super) fn of_turn(frame: &Object<'_>) -> RunOutcome {
         match (frame.string("outcome").as_deref(), frame.object("failure")) {
-            (Some("cancelled"), _) => Outcome::cancelled(),
-            (_, Some(failure)) => Outcome::of_failure(&failure),
-            _ => Outcome::Stopped(stop_reason(frame), about(frame)),
+            (Some("cancelled"), _) => RunOutcome::cancelled(),
+            (_, Some(failure)) => RunOutcome::of_failure(&failure),
+            _ => RunOutcome::Stopped(stop_reason(frame), about(frame)),
         }
     }
 
     /// The end of a run, from its terminal frame.
-    pub(super) fn of_run(kind: &str, payload: &Object<'_>) -> Outcome {
+    pub(super) fn of_run(kind: &str, payload: &Object<'_>) -> RunOutcome {
         match kind {
-            "run.completed" => Outcome::Stopped(stop_reason(payload), about(payload)),
-            "run.cancelled" => Outcome::cancelled(),
-            _ => Outcome::of_failure(payload),
+            "run.completed" => RunOutcome::Stopped(stop_reason(payload), about(payload)),
+            "run.cancelled" => RunOutcome::cancelled(),
+            _ => RunOutcome::of_failure(payload),
         }
     }
 
-    fn of_failure(failure: &Object<'_>) -> Outcome {
+    fn of_failure(failure: &Object<'_>) -> RunOutcome {
         let reason = match failure.string("code").as_deref() {
             Some("limit_reached") => "max_turn_requests",
             Some("refused") => "refusal",
             Some("context_exceeded") => "max_tokens",
-            _ => return Outcome::Failed(Refusal::failure(failure)),
+            _ => return RunOutcome::Failed(RequestError::failure(failure)),
         };
         let named = |name: &str| failure.raw(name).map(value).unwrap_or_default();
-        Outcome::Stopped(reason, json!({"code": named("code"), "message": named("message")}))
+        RunOutcome::Stopped(reason, json!({"code": named("code"), "message": named("message")}))
     }
 
     /// The result of the prompt.

@@ -4,10 +4,10 @@ mod asking;
 
 use super::desk::{ChildKey, Desk, DoorEffect};
 use super::questions::Question;
-use super::refusal::Refusal;
-use super::runs::{self, Outcome, message};
+use super::refusal::RequestError;
+use super::runs::{self, RunOutcome, message};
 use super::settings::Chosen;
-use super::store::{Stored, title};
+use super::store::{StoredSession, title};
 use super::{CHILDREN, updates};
 use crate::json::Object;
 use serde_json::{Value, json};
@@ -27,14 +27,14 @@ pub(super) struct Place {
 
 /// A prompt that waits.
 #[derive(Debug)]
-pub(super) struct Prompt {
+pub(super) struct ClientPrompt {
     /// The id of the request, verbatim.
     pub(super) id: String,
     pub(super) text: String,
     pub(super) images: Vec<String>,
 }
 
-impl Prompt {
+impl ClientPrompt {
     fn size(&self) -> usize {
         self.text.len()
     }
@@ -64,7 +64,7 @@ enum Shown {
     Text,
 }
 
-pub(super) struct Session {
+pub(super) struct ClientSession {
     id: String,
     place: Place,
     pub(super) chosen: Chosen,
@@ -86,7 +86,7 @@ pub(super) struct Session {
     active: Option<String>,
     /// The images of the turn.
     images: Vec<String>,
-    waiting: VecDeque<Prompt>,
+    waiting: VecDeque<ClientPrompt>,
     /// The questions that are open, except permissions. The first one is in front of the client.
     questions: VecDeque<Question>,
     shown: Shown,
@@ -99,9 +99,9 @@ pub(super) struct Session {
     spoken: String,
 }
 
-impl Session {
-    pub(super) fn new(id: String, place: Place) -> Session {
-        Session {
+impl ClientSession {
+    pub(super) fn new(id: String, place: Place) -> ClientSession {
+        ClientSession {
             id,
             place,
             chosen: Chosen::default(),
@@ -125,15 +125,15 @@ impl Session {
     }
 
     /// A session that an earlier process began.
-    pub(super) fn resumed(stored: Stored, place: Place) -> Session {
-        let Stored { id, agent_session, title, .. } = stored;
+    pub(super) fn resumed(stored: StoredSession, place: Place) -> ClientSession {
+        let StoredSession { id, agent_session, title, .. } = stored;
         let title = Some(title).filter(|title| !title.is_empty());
-        Session { agent_session: Some(agent_session), title, begun: true, ..Session::new(id, place) }
+        ClientSession { agent_session: Some(agent_session), title, begun: true, ..ClientSession::new(id, place) }
     }
 
     /// The session as a client sees it in a list.
-    pub(super) fn listed(&self, agent: &str) -> Stored {
-        Stored {
+    pub(super) fn listed(&self, agent: &str) -> StoredSession {
+        StoredSession {
             id: self.id.clone(),
             agent: agent.to_owned(),
             agent_session: self.agent_session.clone().unwrap_or_default(),
@@ -148,7 +148,7 @@ impl Session {
     }
 
     /// Takes a prompt, which is sent once the turn before it is over.
-    pub(super) fn prompt(&mut self, prompt: Prompt, desk: &mut Desk) {
+    pub(super) fn prompt(&mut self, prompt: ClientPrompt, desk: &mut Desk) {
         if self.title.is_none() {
             let title = title(&prompt.text);
             desk.update(&self.id, &json!({"sessionUpdate": "session_info_update", "title": title}));
@@ -186,7 +186,7 @@ impl Session {
         }
     }
 
-    fn take_prompt(&mut self, desk: &mut Desk) -> Option<Prompt> {
+    fn take_prompt(&mut self, desk: &mut Desk) -> Option<ClientPrompt> {
         let prompt = self.waiting.pop_front()?;
         desk.waiting -= prompt.size();
         Some(prompt)
@@ -194,7 +194,7 @@ impl Session {
 
     /// Sends the next prompt as a turn, to a new child if there is none.
     fn begin_turn(&mut self, starts: bool, desk: &mut Desk) {
-        let Some(Prompt { id, text, images }) = self.take_prompt(desk) else { return };
+        let Some(ClientPrompt { id, text, images }) = self.take_prompt(desk) else { return };
         if starts {
             if let Err(refusal) = self.may_start(desk) {
                 desk.refuse(&id, &refusal);
@@ -217,15 +217,15 @@ impl Session {
         self.spoken.clear();
     }
 
-    fn may_start(&self, desk: &Desk) -> Result<(), Refusal> {
+    fn may_start(&self, desk: &Desk) -> Result<(), RequestError> {
         let name = &desk.facts.display_name;
         if self.begun && (self.agent_session.is_none() || !desk.facts.resume) {
             let message = format!("{name} cannot resume a session: create a new one with session/new.");
-            return Err(Refusal::internal("session_not_found", &message));
+            return Err(RequestError::internal("session_not_found", &message));
         }
         if desk.children.len() >= CHILDREN {
             let message = "Too many runs are ending: try again in a few seconds.";
-            return Err(Refusal::internal("resource_exhausted", message));
+            return Err(RequestError::internal("resource_exhausted", message));
         }
         Ok(())
     }
@@ -284,7 +284,7 @@ impl Session {
     pub(super) fn cancel(&mut self, desk: &mut Desk) {
         while let Some(prompt) = self.take_prompt(desk) {
             prompt.images.iter().for_each(|path| desk.world.remove(path));
-            desk.result(&prompt.id, &Outcome::result("cancelled", &Value::Null));
+            desk.result(&prompt.id, &RunOutcome::result("cancelled", &Value::Null));
         }
         if !self.in_turn || self.cancelled {
             return;
@@ -310,7 +310,7 @@ impl Session {
         if let Some(prompt) = self.waiting.remove(at) {
             desk.waiting -= prompt.size();
             prompt.images.iter().for_each(|path| desk.world.remove(path));
-            desk.refuse(id, &Refusal::cancelled());
+            desk.refuse(id, &RequestError::cancelled());
         }
         true
     }
@@ -318,7 +318,7 @@ impl Session {
     /// Ends the session: cancels what runs, and ends the child.
     pub(super) fn close(&mut self, desk: &mut Desk) {
         self.cancel(desk);
-        self.end_turn(Outcome::cancelled(), desk);
+        self.end_turn(RunOutcome::cancelled(), desk);
         if let Child::Live { key, .. } = self.child {
             self.child = Child::Leaving(key);
             desk.put(DoorEffect::End(key));
@@ -331,14 +331,16 @@ impl Session {
             return;
         }
         self.child = Child::None;
-        let refusal =
-            Refusal::internal("internal_error", "The run of this session ended unexpectedly: send the prompt again.");
-        self.end_turn(Outcome::Failed(refusal), desk);
+        let refusal = RequestError::internal(
+            "internal_error",
+            "The run of this session ended unexpectedly: send the prompt again.",
+        );
+        self.end_turn(RunOutcome::Failed(refusal), desk);
         self.advance(desk);
     }
 
     /// Ends the turn, if there is one, and answers its prompt.
-    fn end_turn(&mut self, outcome: Outcome, desk: &mut Desk) {
+    fn end_turn(&mut self, outcome: RunOutcome, desk: &mut Desk) {
         if !std::mem::take(&mut self.in_turn) {
             return;
         }
@@ -351,15 +353,15 @@ impl Session {
         self.end_calls(desk);
         let cancelled = std::mem::take(&mut self.cancelled);
         let Some(id) = self.active.take() else {
-            if let Outcome::Failed(refusal) = outcome {
+            if let RunOutcome::Failed(refusal) = outcome {
                 self.say(&format!("\n\n{}\n", refusal.message()), "failure", desk);
             }
             return;
         };
         match outcome {
-            Outcome::Failed(_) if cancelled => desk.result(&id, &Outcome::result("cancelled", &Value::Null)),
-            Outcome::Failed(refusal) => desk.refuse(&id, &refusal),
-            Outcome::Stopped(reason, about) => desk.result(&id, &Outcome::result(reason, &about)),
+            RunOutcome::Failed(_) if cancelled => desk.result(&id, &RunOutcome::result("cancelled", &Value::Null)),
+            RunOutcome::Failed(refusal) => desk.refuse(&id, &refusal),
+            RunOutcome::Stopped(reason, about) => desk.result(&id, &RunOutcome::result(reason, &about)),
         }
     }
 
@@ -397,7 +399,7 @@ impl Session {
                 desk.put(DoorEffect::End(key));
                 self.begun |= kind == "run.completed";
                 self.say_answer(payload.string("text").filter(|_| kind == "run.completed"), desk);
-                self.end_turn(Outcome::of_run(&kind, &payload), desk);
+                self.end_turn(RunOutcome::of_run(&kind, &payload), desk);
             }
             _ => {}
         }
@@ -415,7 +417,7 @@ impl Session {
             "turn" => {
                 self.begun |= frame.is("outcome", "completed");
                 self.say_answer(frame.string("final_text"), desk);
-                self.end_turn(Outcome::of_turn(frame), desk);
+                self.end_turn(RunOutcome::of_turn(frame), desk);
                 self.store(desk);
             }
             "status" if frame.is("status", "waiting_for_prompt") => {
@@ -426,7 +428,7 @@ impl Session {
             }
             "warning" => match frame.string("code").as_deref() {
                 Some("prompt_refused") if self.in_turn => {
-                    self.end_turn(Outcome::Failed(Refusal::internal("prompt_refused", &text())), desk);
+                    self.end_turn(RunOutcome::Failed(RequestError::internal("prompt_refused", &text())), desk);
                 }
                 _ if desk.client.notices => desk.update(&self.id, &updates::notice(&text())),
                 _ => desk.put(DoorEffect::Diagnose(text())),

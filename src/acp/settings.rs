@@ -1,7 +1,7 @@
 //! The settings of a session that a client can change: modes, which are policies for permissions, and options.
 
 use super::Facts;
-use super::refusal::Refusal;
+use super::refusal::RequestError;
 use serde_json::{Value, json};
 
 /// The policies, with the names and the descriptions that a client shows.
@@ -30,25 +30,25 @@ pub(super) struct Chosen {
 
 impl Chosen {
     /// Sets the session's mode. Error: the mode is unknown.
-    pub(super) fn set_mode(&mut self, mode: &str, facts: &Facts) -> Result<(), Refusal> {
+    pub(super) fn set_mode(&mut self, mode: &str, facts: &Facts) -> Result<(), RequestError> {
         self.set("permissions", mode, facts).map_err(|_| {
             let known: Vec<&str> = policies(facts).map(|(id, ..)| id).collect();
-            Refusal::parameter("modeId", &format!("one of {}", known.join(", ")))
+            RequestError::parameter("modeId", &format!("one of {}", known.join(", ")))
         })
     }
 
     /// Sets an option. Error: the option or its value is unknown.
-    pub(super) fn set(&mut self, option: &str, value: &str, facts: &Facts) -> Result<(), Refusal> {
+    pub(super) fn set(&mut self, option: &str, value: &str, facts: &Facts) -> Result<(), RequestError> {
         if value.is_empty() || value.len() > VALUE_BYTES || value.chars().any(char::is_control) {
-            return Err(Refusal::parameter("value", "a string of 1 to 256 bytes without control characters"));
+            return Err(RequestError::parameter("value", "a string of 1 to 256 bytes without control characters"));
         }
         let place = match option {
             "permissions" if policies(facts).any(|(id, ..)| id == value) => &mut self.permissions,
-            "permissions" => return Err(Refusal::parameter("value", "one of the values of the option")),
+            "permissions" => return Err(RequestError::parameter("value", "one of the values of the option")),
             "model" => &mut self.model,
             "effort" => &mut self.effort,
             "mode" => &mut self.mode,
-            _ => return Err(Refusal::parameter("configId", "permissions, model, effort or mode")),
+            _ => return Err(RequestError::parameter("configId", "permissions, model, effort or mode")),
         };
         *place = (value != DEFAULT && value != CUSTOM.0).then(|| value.to_owned());
         Ok(())

@@ -20,7 +20,7 @@ const TITLE: usize = 80;
 
 /// A stored session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stored {
+pub(crate) struct StoredSession {
     /// The id that the client knows.
     pub(crate) id: String,
     /// The name of the agent.
@@ -41,19 +41,19 @@ pub(super) fn title(prompt: &str) -> String {
     one_line(&words).trim().chars().take(TITLE).collect()
 }
 
-impl Stored {
+impl StoredSession {
     fn line(&self) -> String {
-        let Stored { id, agent, agent_session, cwd, title, updated } = self;
+        let StoredSession { id, agent, agent_session, cwd, title, updated } = self;
         to_line(&json!({
             "id": id, "agent": agent, "agent_session": agent_session, "cwd": cwd, "title": title, "updated": updated,
         }))
     }
 
-    fn read(text: &str) -> Option<Stored> {
+    fn read(text: &str) -> Option<StoredSession> {
         let object = Object::parse(text)?;
         // The id is a file's name.
         let id = object.string("id").filter(|id| id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))?;
-        Some(Stored {
+        Some(StoredSession {
             id,
             agent: object.string("agent")?,
             agent_session: object.string("agent_session")?,
@@ -70,7 +70,7 @@ fn folder() -> Option<PathBuf> {
 }
 
 /// All stored sessions, the newest first.
-pub(super) fn all() -> Vec<Stored> {
+pub(super) fn all() -> Vec<StoredSession> {
     let entries = folder().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
     // Twice the number that is kept: another process may add some before the oldest are removed.
     let texts = entries.take(2 * KEPT).filter_map(|entry| {
@@ -78,13 +78,13 @@ pub(super) fn all() -> Vec<Stored> {
         File::open(entry.path()).ok()?.take(FILE_BYTES).read_to_string(&mut text).ok()?;
         Some(text)
     });
-    let mut found: Vec<Stored> = texts.filter_map(|text| Stored::read(&text)).collect();
+    let mut found: Vec<StoredSession> = texts.filter_map(|text| StoredSession::read(&text)).collect();
     found.sort_by(|a, b| b.updated.cmp(&a.updated));
     found
 }
 
 /// Stores a session. Error: the system's.
-pub(super) fn store(session: &Stored) -> io::Result<()> {
+pub(super) fn store(session: &StoredSession) -> io::Result<()> {
     let Some(folder) = folder() else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
     let (new, file) = (folder.join(format!("{}.new", session.id)), folder.join(&session.id));
@@ -102,15 +102,16 @@ pub(super) fn store(session: &Stored) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Stored, title};
+    use super::{StoredSession, title};
 
     #[test]
     fn a_stored_session_is_read_back() {
         let id = |text: &str| text.to_owned();
         let (agent, agent_session, cwd) = (id("demo"), id("a-1"), id("/w"));
-        let stored = Stored { id: id("s"), agent, agent_session, cwd, title: id("Fix \"it\""), updated: id("2026") };
-        assert_eq!(Stored::read(&stored.line()), Some(stored));
-        assert_eq!(Stored::read("{}"), None);
+        let stored =
+            StoredSession { id: id("s"), agent, agent_session, cwd, title: id("Fix \"it\""), updated: id("2026") };
+        assert_eq!(StoredSession::read(&stored.line()), Some(stored));
+        assert_eq!(StoredSession::read("{}"), None);
     }
 
     #[test]

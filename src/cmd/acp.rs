@@ -2,7 +2,7 @@
 
 use super::agent_check::{capabilities, login};
 use super::{complain, configured, named};
-use crate::acp::{Door, Facts, Host, Known, serve};
+use crate::acp::{Door, Facts, LocalWorld, Lookups, serve};
 use crate::agent::Program;
 use crate::agent::native::LoggedIn;
 use crate::agent::registry::{Agent, Layers};
@@ -28,12 +28,12 @@ fn door(typed: &AcpArgs) -> Result<Door, Failure> {
     let facts = facts(typed, &layers, &agent);
     let redactor = secrets_here();
     let (missing, logged_in) = (agent.clone(), agent);
-    let known = Known {
+    let known = Lookups {
         missing: Box::new(move || why_missing(&missing)),
         login: Box::new(move || how_to_log_in(&logged_in)),
         redact: Box::new(move |text| redactor.redact(text).into_owned()),
     };
-    Ok(Door::new(facts, Box::new(Host::new(known))))
+    Ok(Door::new(facts, Box::new(LocalWorld::new(known))))
 }
 
 fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent) -> Facts {

@@ -13,7 +13,7 @@ const GOODBYE: &str = "spektacular-demo/goodbye.txt";
 
 /// A role that the demo agent plays.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum DemoPart {
     /// Writes a specification to this file.
     Spec(String),
     /// Writes a plan into this folder.
@@ -26,50 +26,50 @@ pub(super) enum Role {
     Phase { number: u64, again: bool },
 }
 
-impl Role {
+impl DemoPart {
     /// The role to play for a prompt. `None`: the prompt does not come from a workflow.
-    pub(super) fn of(prompt: &str) -> Option<Role> {
+    pub(super) fn of(prompt: &str) -> Option<DemoPart> {
         let line = |prefix: &str| prompt.lines().find_map(|line| line.strip_prefix(prefix)).map(str::to_owned);
         let has = |wanted: &str| prompt.lines().any(|line| line == wanted);
         let again = has("# Verification failed");
         if let Some(phase) = line("# Implement Phase ") {
             let number = phase.split(':').next().and_then(|number| number.parse().ok())?;
-            return Some(Role::Phase { number, again });
+            return Some(DemoPart::Phase { number, again });
         }
         if again {
-            return Some(Role::Phase { number: 2, again });
+            return Some(DemoPart::Phase { number: 2, again });
         }
         if has("# Create a specification") || (prompt.starts_with('/') && line("File: ").is_some()) {
-            return line("File: ").map(Role::Spec);
+            return line("File: ").map(DemoPart::Spec);
         }
         if has("# Specification to Plan") {
             let (_, text) = prompt.split_once("\n# Specification to Plan\n")?;
             let path = prompt.split_once("`Spec: ").and_then(|(_, rest)| rest.split_once('`'));
             let path = path.map(|(path, _)| path.to_owned()).unwrap_or_default();
-            return Some(Role::Plan { folder: line("Folder: ")?, spec: (path, text.to_owned()) });
+            return Some(DemoPart::Plan { folder: line("Folder: ")?, spec: (path, text.to_owned()) });
         }
-        has("# Continue").then(|| line("Draft: ")).flatten().map(Role::going_on)
+        has("# Continue").then(|| line("Draft: ")).flatten().map(DemoPart::going_on)
     }
 
     /// The role for continuing a draft.
-    fn going_on(draft: String) -> Role {
+    fn going_on(draft: String) -> DemoPart {
         if draft.ends_with(".md") {
-            return Role::Spec(draft);
+            return DemoPart::Spec(draft);
         }
         let plan = std::fs::read_to_string(Path::new(&draft).join("plan.md")).unwrap_or_default();
         let path = plan.lines().find_map(|line| line.strip_prefix("Spec: ")).unwrap_or_default().to_owned();
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        Role::Plan { folder: draft, spec: (path, text) }
+        DemoPart::Plan { folder: draft, spec: (path, text) }
     }
 }
 
 /// Plays a role, and those of further turns. `next`: returns the next line of the host. Returns the exit code.
-pub(super) fn play(role: Role, next: &mut dyn FnMut() -> Option<String>) -> u8 {
+pub(super) fn play(role: DemoPart, next: &mut dyn FnMut() -> Option<String>) -> u8 {
     let mut actor = Actor { next, calls: 0, over: false };
     let mut turn = Some(role);
     while let Some(role) = turn {
         let prompt = actor.turn(role);
-        turn = prompt.map(|prompt| Role::of(&prompt).unwrap_or(Role::Phase { number: 0, again: false }));
+        turn = prompt.map(|prompt| DemoPart::of(&prompt).unwrap_or(DemoPart::Phase { number: 0, again: false }));
     }
     0
 }
@@ -83,14 +83,14 @@ struct Actor<'n> {
 
 impl Actor<'_> {
     /// Plays a role. Returns the prompt of the next turn.
-    fn turn(&mut self, role: Role) -> Option<String> {
+    fn turn(&mut self, role: DemoPart) -> Option<String> {
         let init = json!({"type": "system", "subtype": "init", "session_id": SESSION, "model": "demo-model",
             "tools": ["AskUserQuestion", "Write"], "permissionMode": "default"});
         self.send(&init);
         let last = match role {
-            Role::Spec(file) => self.spec(&file),
-            Role::Plan { folder, spec } => self.plan(&folder, &spec),
-            Role::Phase { number, again } => self.phase(number, again),
+            DemoPart::Spec(file) => self.spec(&file),
+            DemoPart::Plan { folder, spec } => self.plan(&folder, &spec),
+            DemoPart::Phase { number, again } => self.phase(number, again),
         };
         self.finish(&last)
     }
@@ -273,22 +273,22 @@ fn write(path: Option<&str>, content: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Role;
+    use super::DemoPart;
 
     #[test]
     fn the_prompt_decides_the_part() {
         let plan = "The plan has the line `Spec: a.md`.\nFolder: p.draft\n# Specification to Plan\n# T\n";
         for (prompt, role) in [
             ("say hello", None),
-            ("# Create a specification\nFile: a.draft.md\n", Some(Role::Spec("a.draft.md".into()))),
-            ("/spec\n\nDescription: x\nFile: a.draft.md\n", Some(Role::Spec("a.draft.md".into()))),
-            (plan, Some(Role::Plan { folder: "p.draft".into(), spec: ("a.md".into(), "# T\n".into()) })),
-            ("# Implement Phase 2: The farewell\n", Some(Role::Phase { number: 2, again: false })),
-            ("# Implement Phase 1: X\n\n# Verification failed\n", Some(Role::Phase { number: 1, again: true })),
-            ("# Verification failed\nAttempt 2 of 3\n", Some(Role::Phase { number: 2, again: true })),
-            ("# Continue\n\nDraft: b.draft.md\n", Some(Role::Spec("b.draft.md".into()))),
+            ("# Create a specification\nFile: a.draft.md\n", Some(DemoPart::Spec("a.draft.md".into()))),
+            ("/spec\n\nDescription: x\nFile: a.draft.md\n", Some(DemoPart::Spec("a.draft.md".into()))),
+            (plan, Some(DemoPart::Plan { folder: "p.draft".into(), spec: ("a.md".into(), "# T\n".into()) })),
+            ("# Implement Phase 2: The farewell\n", Some(DemoPart::Phase { number: 2, again: false })),
+            ("# Implement Phase 1: X\n\n# Verification failed\n", Some(DemoPart::Phase { number: 1, again: true })),
+            ("# Verification failed\nAttempt 2 of 3\n", Some(DemoPart::Phase { number: 2, again: true })),
+            ("# Continue\n\nDraft: b.draft.md\n", Some(DemoPart::Spec("b.draft.md".into()))),
         ] {
-            assert_eq!(Role::of(prompt), role, "{prompt}");
+            assert_eq!(DemoPart::of(prompt), role, "{prompt}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `replay`: a process that plays the agent's side of a recording. At each recorded line of the host, it waits on stdin
 //! for a line of the same shape, and answers as the agent did. The demo agent is a replay of a built-in recording.
 
-use super::demo::{self, Role};
+use super::demo::{self, DemoPart};
 use super::texts::unread;
 use crate::agent::ask_user::{named_server, renamed};
 use crate::cli::Replay;
@@ -109,7 +109,7 @@ impl Player {
         let mut first = None;
         if self.makes_files {
             first = host.next().and_then(Result::ok);
-            let role = first.as_deref().and_then(demo::said).and_then(|prompt| Role::of(&prompt));
+            let role = first.as_deref().and_then(demo::said).and_then(|prompt| DemoPart::of(&prompt));
             if let Some(role) = role {
                 return demo::play(role, &mut || host.next().and_then(Result::ok));
             }

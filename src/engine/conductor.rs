@@ -409,26 +409,22 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
 
     /// Shows changes that are due without an event, and repaints after a resize of the terminal.
     pub(super) fn repaint(&mut self) {
-        let chunk = self.peer.refresh();
-        self.frame_out.outbox.push(chunk);
+        self.frame_out.outbox.push(self.peer.refresh());
     }
 
     /// Handles Enter at a terminal without an open question.
     pub(super) fn pressed(&mut self) {
-        let chunk = self.peer.enter_pressed();
-        self.frame_out.outbox.push(chunk);
+        self.frame_out.outbox.push(self.peer.enter_pressed());
     }
 
     /// Handles the return of this process to the foreground.
     pub(super) fn fetched(&mut self) {
-        let chunk = self.peer.foregrounded();
-        self.frame_out.outbox.push(chunk);
+        self.frame_out.outbox.push(self.peer.foregrounded());
     }
 
     /// Handles the continuation of this process after a stop.
     pub(super) fn continued(&mut self) {
-        let chunk = self.peer.resumed();
-        self.frame_out.outbox.push(chunk);
+        self.frame_out.outbox.push(self.peer.resumed());
     }
 
     /// Drops all waiting frames except the terminal one, because nobody reads them and the run must end.

@@ -154,13 +154,13 @@ impl<T: Fixed> Fixed for Option<T> {}
 impl<T: Fixed> Fixed for Vec<T> {}
 
 /// A name or an id of our own, or of the configuration.
-pub(crate) trait Name {}
-impl Name for String {}
-impl Name for Option<String> {}
+pub(crate) trait NameText {}
+impl NameText for String {}
+impl NameText for Option<String> {}
 
 /// Does nothing. Compiles only for a name.
 #[inline(always)]
-pub(crate) fn check_name<T: Name>(_: &T) {}
+pub(crate) fn check_name<T: NameText>(_: &T) {}
 
 /// Does nothing. Compiles only for a value without free text.
 #[inline(always)]

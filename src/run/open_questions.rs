@@ -51,14 +51,14 @@ pub(crate) enum Asker {
 pub(crate) struct Group {
     pub(crate) id: String,
     pub(crate) asker: Asker,
-    pub(crate) members: Vec<Member>,
+    pub(crate) members: Vec<OpenQuestion>,
     /// The deadline of its open questions.
     deadline: Duration,
 }
 
 /// A question in a group, and its resolution.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct OpenQuestion {
     pub(crate) id: QuestionId,
     /// The question as the agent asked it.
     ask: Ask,
@@ -164,7 +164,7 @@ impl OpenQuestions {
     }
 
     /// The question with this id, if it is open.
-    pub(crate) fn find(&self, id: &QuestionId) -> Option<(&Group, &Member)> {
+    pub(crate) fn find(&self, id: &QuestionId) -> Option<(&Group, &OpenQuestion)> {
         let group = self.groups.get(&self.group_of(id)?)?;
         group.open().find(|member| member.id == *id).map(|member| (group, member))
     }
@@ -199,7 +199,7 @@ impl OpenQuestions {
             .into_iter()
             .map(|ask| {
                 let AskedAndShown { asked, shown, fits } = both(ask, redactor, settings.max_frame_bytes, &settings.cwd);
-                Member { id: self.next_id(), shown, ask: asked, fits, attempt: 1, reply: None }
+                OpenQuestion { id: self.next_id(), shown, ask: asked, fits, attempt: 1, reply: None }
             })
             .collect();
         let deadline = now + settings.question_timeout_s.duration();
@@ -329,7 +329,7 @@ impl OpenQuestions {
             // An answer "always" also resolves the questions that are already open.
             for number in self.groups.keys().copied().collect::<Vec<_>>() {
                 let open = self.groups.get_mut(&number).into_iter().flat_map(Group::open_mut);
-                all.extend(open.filter(|m| m.ask.scope.as_ref() == Some(&scope)).map(Member::allow_always));
+                all.extend(open.filter(|m| m.ask.scope.as_ref() == Some(&scope)).map(OpenQuestion::allow_always));
                 self.resolved_in(number);
             }
         }
@@ -356,7 +356,7 @@ impl OpenQuestions {
     pub(crate) fn completed(&mut self) -> Vec<Completed> {
         let completed = |group: Group| Completed {
             asker: group.asker,
-            declined: group.members.iter().any(Member::is_missed),
+            declined: group.members.iter().any(OpenQuestion::is_missed),
             replies: group.members.into_iter().filter_map(|m| m.reply).collect(),
         };
         let done = std::mem::take(&mut self.done);
@@ -381,16 +381,16 @@ fn denied() -> Reply {
 }
 
 impl Group {
-    fn open(&self) -> impl Iterator<Item = &Member> {
+    fn open(&self) -> impl Iterator<Item = &OpenQuestion> {
         self.members.iter().filter(|member| member.reply.is_none())
     }
 
-    fn open_mut(&mut self) -> impl Iterator<Item = &mut Member> {
+    fn open_mut(&mut self) -> impl Iterator<Item = &mut OpenQuestion> {
         self.members.iter_mut().filter(|member| member.reply.is_none())
     }
 }
 
-impl Member {
+impl OpenQuestion {
     /// The question as a frame shows it, with the agent's unredacted rules.
     fn checked(&self) -> Ask {
         Ask { validation: self.ask.validation.clone(), ..self.shown.clone() }

@@ -155,6 +155,12 @@ impl Anomaly {
     }
 }
 
+/// Whether the run is a conversation between two turns. Its silence is no fault.
+fn waits_for_prompt(player: &Player<'_>) -> bool {
+    let mut statuses = player.world.frames.iter().rev().filter_map(|frame| frame.value["payload"]["status"].as_str());
+    statuses.next() == Some("waiting_for_prompt")
+}
+
 impl Trial<'_> {
     fn run(&self) -> Result<(), String> {
         let mut player = Player::new(self.case, self.options());
@@ -171,7 +177,8 @@ impl Trial<'_> {
         }
         let before = Before {
             frames: player.world.frames.len(),
-            decided: player.world.is_decided(),
+            decided: player.world.is_decided()
+                || (matches!(self.anomaly, Anomaly::Silence(_)) && waits_for_prompt(&player)),
             // Warnings about options, and the status `starting`, come before the process runs.
             alive: matches!(self.when, When::Moment(_))
                 && player.world.frames.iter().skip(1).any(|frame| {
@@ -297,8 +304,7 @@ impl Trial<'_> {
             player.world.spawn();
         }
         player.hush();
-        let statuses = player.world.frames.iter().rev().filter_map(|frame| frame.value["payload"]["status"].as_str());
-        if statuses.take(1).any(|status| status == "waiting_for_prompt") {
+        if waits_for_prompt(player) {
             // Nothing else ends a conversation in which everybody is silent.
             player.world.step(Event::InputEnded);
         }

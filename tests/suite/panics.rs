@@ -236,7 +236,7 @@ fn a_dry_run_leaves_signals_their_default_actions() {
 fn every_thread_and_every_point_has_a_row() {
     let mut named = BTreeSet::new();
     for (_, text) in rust_files("src") {
-        for call in ["spawn_thread(\"", "point(\"", "Errand::start(\""] {
+        for call in ["spawn_thread(\"", "point(\"", "BackgroundTask::start(\""] {
             let names = code(&text).split(call).skip(1).filter_map(|rest| rest.split('"').next());
             named.extend(names.map(str::to_owned));
         }

@@ -101,7 +101,7 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/agent/acp/call.rs",
         "src/agent/acp/session.rs",
         "src/agent/ask_user.rs",
-        "src/agent/claude/ask.rs",
+        "src/agent/claude/can_use_tool.rs",
         "src/agent/codex/items.rs",
         "src/agent/form.rs",
         "src/agent/reply.rs",
@@ -113,11 +113,11 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/recording.rs",
         // A further prompt goes to the agent.
         "src/run/conversation.rs",
-        // Markers, and a fingerprint of the text.
-        "src/run/markers.rs",
+        // A fingerprint of the text.
         "src/run/messages.rs",
         // An answer other than an option is a secret.
         "src/run/orchestrator.rs",
+        "src/run/question_markers.rs",
         // A path is found in the working directory.
         "src/run/work.rs",
         // Enter gives the default back.
@@ -331,7 +331,7 @@ fn processes_start_in_few_places_and_output_has_two_doors() {
                 "src/process/guard.rs",
                 "src/process/git/query.rs",
                 "src/process/handover.rs",
-                "src/process/launch.rs",
+                "src/process/new_session.rs",
                 "src/process/own_run.rs",
                 "src/process/query.rs",
             ][..],

@@ -2,13 +2,13 @@
 
 use super::super::desk::Desk;
 use super::super::questions::{self, Question};
-use super::super::runs::Outcome;
-use super::{Session, Shown};
+use super::super::runs::RunOutcome;
+use super::{ClientSession, Shown};
 use crate::json::Object;
 use crate::protocol::words::QuestionKind;
 use serde_json::{Value, json};
 
-impl Session {
+impl ClientSession {
     pub(super) fn question(&mut self, payload: &Object<'_>, desk: &mut Desk) {
         if let Some(question) = Question::read(payload) {
             match self.questions.iter_mut().find(|open| open.id == question.id) {
@@ -51,7 +51,7 @@ impl Session {
     fn yield_turn(&mut self, desk: &mut Desk) {
         if self.shown == Shown::Text && self.permissions.is_empty() {
             if let Some(id) = self.active.take() {
-                desk.result(&id, &Outcome::result("end_turn", &Value::Null));
+                desk.result(&id, &RunOutcome::result("end_turn", &Value::Null));
             }
             self.advance(desk);
         }

@@ -1,7 +1,7 @@
 //! The machine as the door sees it.
 
 use super::desk::World;
-use super::store::{self, Stored};
+use super::store::{self, StoredSession};
 use crate::base64;
 use crate::process::scratch::Scratch;
 use crate::process::tree::nonce;
@@ -12,7 +12,7 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 /// The answers that only the command can give.
-pub(crate) struct Known {
+pub(crate) struct Lookups {
     /// The reason why the agent cannot start, if it is known.
     pub(crate) missing: Box<dyn Fn() -> Option<String>>,
     /// The way to log in, if the agent is known not to be logged in.
@@ -22,20 +22,20 @@ pub(crate) struct Known {
 }
 
 /// This machine.
-pub(crate) struct Host {
-    known: Known,
+pub(crate) struct LocalWorld {
+    known: Lookups,
     /// The folder of the images, once there is one. Dropping it removes the images.
     images: Option<Scratch>,
     written: u64,
 }
 
-impl Host {
-    pub(crate) fn new(known: Known) -> Host {
-        Host { known, images: None, written: 0 }
+impl LocalWorld {
+    pub(crate) fn new(known: Lookups) -> LocalWorld {
+        LocalWorld { known, images: None, written: 0 }
     }
 }
 
-impl World for Host {
+impl World for LocalWorld {
     fn id(&mut self) -> String {
         nonce()
     }
@@ -67,14 +67,14 @@ impl World for Host {
         let _ = fs::remove_file(path);
     }
 
-    fn stored(&self) -> Vec<Stored> {
+    fn stored(&self) -> Vec<StoredSession> {
         store::all()
     }
 
-    fn store(&mut self, session: &Stored) {
+    fn store(&mut self, session: &StoredSession) {
         let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]Z");
         let updated = OffsetDateTime::from(SystemTime::now()).format(format).unwrap_or_default();
-        let session = Stored { title: (self.known.redact)(&session.title), updated, ..session.clone() };
+        let session = StoredSession { title: (self.known.redact)(&session.title), updated, ..session.clone() };
         // A session that cannot be stored can be used, but not resumed.
         let _ = store::store(&session);
     }
