@@ -394,7 +394,8 @@ mod tests {
     fn every_flag_is_stored<T: Debug + Default>(rows: &'static [Row<T>]) {
         let nothing = format!("{:?}", T::default());
         for (at, Row { flag, .. }) in rows.iter().enumerate() {
-            let samples = ["json", "cancel", "NAME=a", "20000", "{}", "jsonl", "allow", "full", "true", "[]"];
+            let samples =
+                ["json", "cancel", "NAME=a", "20000", "{}", "jsonl", "allow", "full", "true", "[]", "model=a"];
             let stored = samples.iter().chain(flag.values).filter_map(|value| {
                 let given = GivenFlag { at, value: (*value).into() };
                 Some(format!("{:?}", store(rows, vec![given]).ok()?))

@@ -39,7 +39,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// A run with its peer, on its machine.
+/// A run with its peer, on its host.
 pub struct Conductor<P, M> {
     run: Run,
     peer: P,
@@ -465,7 +465,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
         &self.run
     }
 
-    /// The machine of the run.
+    /// The host of the run.
     pub fn machine(&mut self) -> &mut M {
         &mut self.machine
     }
@@ -513,7 +513,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
         self.peer.clear_last_line()
     }
 
-    /// Completes the recording. Returns the machine and the result of the run.
+    /// Completes the recording. Returns the host and the result of the run.
     pub(super) fn end(mut self) -> (M, RunSummary) {
         self.recordings.write_complete_lines(self.run.redactor(), true);
         let ending = RunSummary {

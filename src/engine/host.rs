@@ -1,4 +1,4 @@
-//! The machine that a run uses. The real one is [`super::local_host::LocalHost`]; tests use one without processes and clocks.
+//! The host of a run. The real one is [`super::local_host::LocalHost`]; tests use one without processes and clocks.
 
 use crate::agent::registry::Agent;
 use crate::agent::{Launch, Offered, Reply};
@@ -50,7 +50,7 @@ pub trait Host {
     fn nonce(&self) -> String {
         String::new()
     }
-    /// Offers the model these tools. `None`: this machine cannot offer them.
+    /// Offers the model these tools. `None`: this host cannot offer them.
     fn offer(&mut self, tools: Offered) -> Option<McpServer>;
     /// Answers a call of the tool.
     fn reply(&mut self, call: u64, replies: &[Reply]);

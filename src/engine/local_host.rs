@@ -1,4 +1,4 @@
-//! The real machine: the agent's process, its pipes and its tree; the guard; git; the socket of the ask-server.
+//! The host on this machine: the agent's process, its pipes and its tree; the guard; git; the socket of the ask-server.
 
 use super::ask_connections::{AskConnections, AskEvent};
 use super::ask_socket::AskSocket;
@@ -39,7 +39,7 @@ const NAME_DIGITS: usize = 12;
 const NO_GUARD: &str = "The guard is not running: if spektacular is killed, the agent and its tools keep running";
 const NO_PROC: &str = "/proc is not available: processes that leave the agent's process group may outlive the run";
 
-/// The machine of one run.
+/// The host of one run.
 pub(crate) struct LocalHost {
     began: Instant,
     /// The total time for which this process was suspended. The run's clock does not count it.
@@ -100,7 +100,7 @@ impl LocalHost {
         }
     }
 
-    /// Creates a machine. `inherited`: the children that this process already has.
+    /// Creates a host. `inherited`: the children that this process already has.
     pub(super) fn beside(inherited: &Inherited) -> LocalHost {
         LocalHost { inherited: inherited.clone(), ..LocalHost::new() }
     }
