@@ -155,13 +155,14 @@ impl Anomaly {
     }
 }
 
-/// Whether the run is a conversation between two turns. Its silence is no fault.
-fn waits_for_prompt(player: &Player<'_>) -> bool {
-    let mut statuses = player.world.frames.iter().rev().filter_map(|frame| frame.value["payload"]["status"].as_str());
-    statuses.next() == Some("waiting_for_prompt")
-}
-
 impl Trial<'_> {
+    /// Whether a conversation is silent between two turns, which is no fault.
+    fn is_silence_between_turns(&self, player: &Player<'_>) -> bool {
+        let mut frames = player.world.frames.iter().rev();
+        let status = frames.find_map(|frame| frame.value["payload"]["status"].as_str());
+        matches!(self.anomaly, Anomaly::Silence(_)) && status == Some("waiting_for_prompt")
+    }
+
     fn run(&self) -> Result<(), String> {
         let mut player = Player::new(self.case, self.options());
         if self.when != When::BeforeStart {
@@ -177,8 +178,7 @@ impl Trial<'_> {
         }
         let before = Before {
             frames: player.world.frames.len(),
-            decided: player.world.is_decided()
-                || (matches!(self.anomaly, Anomaly::Silence(_)) && waits_for_prompt(&player)),
+            decided: player.world.is_decided() || self.is_silence_between_turns(&player),
             // Warnings about options, and the status `starting`, come before the process runs.
             alive: matches!(self.when, When::Moment(_))
                 && player.world.frames.iter().skip(1).any(|frame| {
@@ -304,7 +304,7 @@ impl Trial<'_> {
             player.world.spawn();
         }
         player.hush();
-        if waits_for_prompt(player) {
+        if self.is_silence_between_turns(player) {
             // Nothing else ends a conversation in which everybody is silent.
             player.world.step(Event::InputEnded);
         }
