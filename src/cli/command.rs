@@ -70,7 +70,7 @@ pub enum Runnable {
 }
 
 impl Words {
-    /// The completions for a word that is no action.
+    /// The completions for a word other than an action.
     pub fn offers(&self) -> Offers {
         match self {
             Words::Actions(_) => Offers::Nothing,

@@ -290,7 +290,7 @@ impl Chat {
     }
 }
 
-/// A prompt as it stands above the agent's reply.
+/// The form of a prompt above the agent's reply.
 fn quoted(text: &str) -> String {
     let text = whole(text);
     text.lines().enumerate().map(|(at, line)| format!("{}{line}\n", if at == 0 { MARK } else { INDENT })).collect()

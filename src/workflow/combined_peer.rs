@@ -219,7 +219,7 @@ impl<'p> CombinedPeer<'p> {
             }
             About::Warning(Warning::EmptyResult) => return,
             About::Warning(Warning::LeakedProcess) => match &self.part {
-                // What git starts of its own is not the agent's.
+                // A process that git starts does not belong to the agent.
                 PartKind::Step(None) => return,
                 PartKind::Step(Some(phase)) => {
                     let text = format!("A process outlived a command of {phase} and was stopped");

@@ -9,7 +9,7 @@ use crate::support::{Frame, procs};
 
 rows!(two_turns_share_a_session a_cancelled_turn_leaves_the_agent the_second_turn_asks);
 rows!(the_end_of_stdin_waits_for_the_prompts);
-// Claude Code sends a refused request again by itself, so that its turn succeeds.
+// Not for Claude Code: its turn completed although the stub refused its request. The cause is unknown.
 rows!(of a_failed_turn_leaves_the_session: codex Codex, gemini Gemini, opencode OpenCode);
 rows!(old: a_prompt_reaches_the_agent_at_work_or_waits);
 
@@ -89,7 +89,7 @@ fn a_failed_turn_leaves_the_session(agent: Agent) {
     assert_eq!(run.outcome.progress("session").len(), 1, "the agent started again");
 }
 
-/// What waits is finished before the end.
+/// Waiting prompts are sent before the conversation ends.
 fn the_end_of_stdin_waits_for_the_prompts(agent: Agent) {
     let payload = json!({"conversation": true, "prompt": "Say a word."});
     let mut client = Client::start(Lab::new(agent, "resume"), payload, Vec::new());

@@ -347,7 +347,7 @@ fn a_command_is_shown_from_its_first_word_unless_that_is_a_shell() {
         ("/bin/bash --init-file=/tmp/x -c ls", "ls", "/bin/bash --init-file=/tmp/x -c ls"),
         ("/bin/bash -lc 'cd /etc && ls'", "ls", "/bin/bash -lc 'cd /etc && ls'"),
         ("X=1 /bin/bash -lc ls", "ls", "X=1 /bin/bash -lc ls"),
-        // The end of another argument is no script.
+        // The end of another argument does not count as a script.
         (r"/bin/bash -lc 'a' b 'c'", r"a' b 'c", r"/bin/bash -lc 'a' b 'c'"),
         (r#"/bin/bash -lc "a \$(b)""#, r"a \$(b)", r#"/bin/bash -lc "a \$(b)""#),
         (r#"/bin/bash -lc "touch 'a b'""#, "touch 'a b'", "touch 'a b'"),

@@ -150,7 +150,7 @@ fn a_question_in_the_text_is_answered_by_the_next_prompt() {
     let log = crate::support::agent::AgentLog::new(&client.case.path("log"));
     let sent = log.text("stdin");
     assert!(sent.contains(r#""Which one?":"Search""#) && sent.contains("Auth") && sent.contains("Export"), "{sent}");
-    assert_eq!(log.prompts(), ["Go"], "an answer is no prompt");
+    assert_eq!(log.prompts(), ["Go"], "an answer does not become a prompt");
     client.finish();
 }
 
