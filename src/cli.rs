@@ -9,6 +9,7 @@ pub mod command;
 pub(crate) mod config;
 pub(crate) mod flags;
 pub(crate) mod integrate;
+pub(crate) mod protocol;
 pub mod row;
 pub(crate) mod workflow;
 

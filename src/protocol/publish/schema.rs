@@ -1,0 +1,267 @@
+//! JSON Schema 2020-12 of the messages and frames.
+
+use super::catalogue::{Definition, Object, Property, Shape, Side, Value, camel, definitions, type_name, union_of};
+use super::outline::Node;
+use super::{about, version};
+use crate::protocol::form::{Form, Range, TextRule, WordSet};
+use crate::protocol::words::Category;
+use std::collections::BTreeSet;
+
+/// The messages that a schema describes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All messages and frames.
+    #[default]
+    All,
+    /// The messages to spektacular.
+    Inbound,
+    /// The frames from spektacular.
+    Outbound,
+    /// The messages or frames of one type.
+    Type(String),
+}
+
+/// The treatment of what this version does not know in a frame. A message of a client may never contain it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unknown {
+    /// Later minor versions may send it.
+    #[default]
+    Allowed,
+    /// This version does not send it.
+    Refused,
+}
+
+type Keyword = (String, Node);
+
+/// The schema of some messages.
+pub fn schema(scope: &Scope, unknown: Unknown) -> String {
+    let root = match scope {
+        Scope::All => {
+            let sides = [Side::Inbound, Side::Outbound].map(|side| object([refers(union_of(side))]));
+            keyword("anyOf", Node::List(sides.into()))
+        }
+        Scope::Inbound => refers(union_of(Side::Inbound)),
+        Scope::Outbound => refers(union_of(Side::Outbound)),
+        Scope::Type(kind) => refers(&camel(kind)),
+    };
+    let mut whole = vec![
+        keyword("$schema", Node::text("https://json-schema.org/draft/2020-12/schema")),
+        keyword("title", Node::text(&format!("spektacular protocol {}", version()))),
+        keyword("description", Node::text(&about().join(" "))),
+    ];
+    let mut named = BTreeSet::new();
+    collect(&root.1, &mut named);
+    // Each definition names only earlier ones.
+    let all = definitions();
+    let mut kept: Vec<Keyword> = Vec::new();
+    for definition in all.iter().rev() {
+        if named.contains(&definition.name) {
+            let node = define(definition, &all, unknown);
+            collect(&node, &mut named);
+            kept.push((definition.name.clone(), node));
+        }
+    }
+    whole.extend([root, keyword("$defs", Node::Object(kept))]);
+    Node::Object(whole).page()
+}
+
+fn keyword(name: &str, node: Node) -> Keyword {
+    (name.to_owned(), node)
+}
+
+fn object(keywords: impl IntoIterator<Item = Keyword>) -> Node {
+    Node::Object(keywords.into_iter().collect())
+}
+
+fn of_type(name: &str) -> Keyword {
+    keyword("type", Node::text(name))
+}
+
+fn number(name: &str, number: impl ToString) -> Keyword {
+    keyword(name, Node::Leaf(number.to_string()))
+}
+
+const REFERENCE: &str = "#/$defs/";
+
+fn refers(name: &str) -> Keyword {
+    keyword("$ref", Node::text(&format!("{REFERENCE}{name}")))
+}
+
+/// Collects the names of the definitions to which a schema refers.
+fn collect(node: &Node, names: &mut BTreeSet<String>) {
+    match node {
+        Node::Leaf(json) => {
+            let name = json.trim_matches('"').strip_prefix(REFERENCE);
+            names.extend(name.map(str::to_owned));
+        }
+        Node::List(all) => all.iter().for_each(|node| collect(node, names)),
+        Node::Object(all) => all.iter().for_each(|(_, node)| collect(node, names)),
+    }
+}
+
+fn define(definition: &Definition, all: &[Definition], unknown: Unknown) -> Node {
+    let open = definition.side == Side::Outbound && unknown == Unknown::Allowed;
+    let doc = Some(definition.doc.as_str()).filter(|doc| !doc.is_empty());
+    let mut keywords: Vec<Keyword> = doc.map(|doc| keyword("description", Node::text(doc))).into_iter().collect();
+    match &definition.shape {
+        Shape::Words(set) => keywords.extend(words(set, open)),
+        Shape::Object(shape) => keywords.extend(fields(shape, open)),
+        Shape::Union { tag, members } => {
+            let mut choices: Vec<Node> = members.iter().map(|name| object([refers(name)])).collect();
+            choices.extend(tag.filter(|_| open).map(|tag| later(tag, &members_of(members, all))));
+            keywords.push(keyword("oneOf", Node::List(choices)));
+        }
+    }
+    Node::Object(keywords)
+}
+
+fn members_of<'d>(names: &[String], all: &'d [Definition]) -> Vec<&'d Object> {
+    let named = |name: &String| all.iter().find(|definition| definition.name == *name);
+    let objects = names.iter().filter_map(named).filter_map(|definition| match &definition.shape {
+        Shape::Object(object) => Some(object),
+        Shape::Words(_) | Shape::Union { .. } => None,
+    });
+    objects.collect()
+}
+
+/// The schema of a later member of a union: another tag, and the fields that all members require.
+fn later(tag: &str, members: &[&Object]) -> Node {
+    let tags = members.iter().flat_map(|member| &member.properties).filter_map(|property| match property.value {
+        Value::Constant(word) => Some(word),
+        Value::Form(_) | Value::Type(_) => None,
+    });
+    let known = object([keyword("enum", Node::texts(tags))]);
+    let required = |member: &&Object, name: &str| {
+        member.properties.iter().any(|property| property.name == name && !property.optional)
+    };
+    let first = members.first().map(|member| member.properties.as_slice()).unwrap_or_default();
+    let common: Vec<&Property> =
+        first.iter().filter(|property| members.iter().all(|member| required(member, property.name))).collect();
+    let mut known = Some(known);
+    let properties = common.iter().map(|property| {
+        let node = match &property.value {
+            Value::Constant(_) => {
+                let known = known.take().map(|known| keyword("not", known));
+                object(std::iter::once(of_type("string")).chain(known))
+            }
+            Value::Type(_) => object([of_type("object")]),
+            Value::Form(form) => object(value(form)),
+        };
+        keyword(property.name, node)
+    });
+    object([
+        keyword("description", Node::text(&format!("A later minor version may add a {tag}. Ignore it."))),
+        of_type("object"),
+        keyword("properties", Node::Object(properties.collect())),
+        keyword("required", Node::texts(common.iter().map(|property| property.name))),
+    ])
+}
+
+fn words(set: &WordSet, open: bool) -> Vec<Keyword> {
+    let known = match set.words {
+        [one] => keyword("const", Node::text(one)),
+        all => keyword("enum", Node::texts(all.iter().copied())),
+    };
+    match open && set.grows {
+        true => vec![keyword("anyOf", Node::List(vec![object([known]), object([of_type("string")])]))],
+        false => vec![known],
+    }
+}
+
+fn fields(shape: &Object, open: bool) -> Vec<Keyword> {
+    let required = shape.properties.iter().filter(|property| !property.optional).map(|property| property.name);
+    let mut keywords = vec![
+        of_type("object"),
+        keyword("properties", object(shape.properties.iter().map(|field| keyword(field.name, property(field))))),
+        keyword("required", Node::texts(required)),
+    ];
+    let others = shape.groups.iter().flat_map(|group| {
+        let others =
+            |name: &&str| Node::texts(group.iter().copied().filter(|other| *other != *name).collect::<Vec<_>>());
+        group.iter().filter(|_| group.len() > 1).map(move |name| keyword(name, others(name)))
+    });
+    let others: Vec<Keyword> = others.collect();
+    if !others.is_empty() {
+        keywords.push(keyword("dependentRequired", Node::Object(others)));
+    }
+    if !open {
+        keywords.push(keyword("additionalProperties", Node::Leaf("false".into())));
+    }
+    keywords
+}
+
+fn property(property: &Property) -> Node {
+    let plain = match &property.value {
+        Value::Form(form) => value(form),
+        Value::Constant(word) => vec![keyword("const", Node::text(word))],
+        Value::Type(name) => vec![refers(name)],
+    };
+    let doc = keyword("description", Node::text(&property.doc));
+    let default = property.default.as_ref().map(|json| keyword("default", Node::Leaf(json.clone())));
+    let value = if property.or_null { nullable(plain) } else { plain };
+    object(std::iter::once(doc).chain(value).chain(default))
+}
+
+/// The keywords for a value that may also be null.
+fn nullable(mut keywords: Vec<Keyword>) -> Vec<Keyword> {
+    if let Some((_, node @ Node::Leaf(_))) = keywords.iter_mut().find(|(name, _)| name == "type") {
+        let name = std::mem::replace(node, Node::Leaf(String::new()));
+        *node = Node::List(vec![name, Node::text("null")]);
+        return keywords;
+    }
+    let null = object([of_type("null")]);
+    match keywords.as_mut_slice() {
+        [(name, Node::List(choices))] if name == "anyOf" => choices.push(null),
+        _ => keywords = vec![keyword("anyOf", Node::List(vec![Node::Object(keywords), null]))],
+    }
+    keywords
+}
+
+/// The keywords for a value of this form.
+fn value(form: &Form) -> Vec<Keyword> {
+    let items = |one: &Form| keyword("items", object(value(one)));
+    let values = |one: &Form| keyword("additionalProperties", object(value(one)));
+    match form {
+        Form::Text => vec![of_type("string")],
+        Form::Shaped(rule) => std::iter::once(of_type("string")).chain(text(rule)).collect(),
+        Form::Word(set) if set.name.is_empty() => words(set, false),
+        Form::Word(set) => vec![refers(set.name)],
+        Form::Bool => vec![of_type("boolean")],
+        Form::True => vec![keyword("const", Node::Leaf("true".into()))],
+        Form::Integer => vec![of_type("integer")],
+        Form::Number => vec![of_type("number")],
+        Form::Within(range) => within(range),
+        Form::List(one) => vec![of_type("array"), items(one)],
+        Form::AtMost(most, one) => vec![of_type("array"), items(one), number("maxItems", most)],
+        Form::Map(one) => vec![of_type("object"), values(one)],
+        Form::Named(rule, one) => {
+            vec![of_type("object"), keyword("propertyNames", object(text(rule))), values(one)]
+        }
+        Form::Policies(one) => {
+            let names = Node::texts(Category::WORDS.iter().copied().chain(["*"]));
+            vec![of_type("object"), keyword("propertyNames", object([keyword("enum", names)])), values(one)]
+        }
+        Form::Object(named) => vec![refers(type_name(named))],
+        Form::AnyObject | Form::Schema => vec![of_type("object")],
+        Form::Any => Vec::new(),
+        Form::Nullable(one) => nullable(value(one)),
+        Form::Either(all) => {
+            vec![keyword("anyOf", Node::List(all.iter().map(|one| object(value(one))).collect()))]
+        }
+    }
+}
+
+fn text(rule: &TextRule) -> Vec<Keyword> {
+    let least = Some(rule.least).filter(|least| *least > 0).map(|least| number("minLength", least));
+    let most = rule.most.map(|most| number("maxLength", most));
+    let pattern = Some(rule.pattern).filter(|pattern| !pattern.is_empty());
+    let pattern = pattern.map(|pattern| keyword("pattern", Node::text(pattern)));
+    [least, most, pattern].into_iter().flatten().collect()
+}
+
+fn within(range: &Range) -> Vec<Keyword> {
+    let least = if range.above { "exclusiveMinimum" } else { "minimum" };
+    let most = Some(range.most).filter(|most| most.is_finite()).map(|most| number("maximum", most));
+    let kind = of_type(if range.whole { "integer" } else { "number" });
+    [kind, number(least, range.least)].into_iter().chain(most).collect()
+}
