@@ -18,6 +18,7 @@ pub use adhoc::{Adhoc, AtEof, Color, DiffSize, Output};
 pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsArgs};
 pub use config::{ConfigAction, ConfigArgs};
 pub use integrate::IntegrateArgs;
+pub use protocol::SchemaArgs;
 pub use workflow::{CheckArgs, OutputArgs};
 
 use crate::protocol::request::{Seconds, is_environment_name};

@@ -28,7 +28,7 @@
 //! | [`workflow`] | `spec`, `plan` and `implement`: one run made of several; the two formats and their checks, prompts, drafts, verification |
 //! | [`run`] | one run: a pure state machine; questions, policies, deadlines, the ladder that stops an agent |
 //! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the registry of agents, `agent::native` for each agent outside its dialect |
-//! | [`protocol`] | messages in, frames out; the fields of run.start, one row each; limits, words, failure codes, questions and the check of answers |
+//! | [`protocol`] | messages in, frames out; the fields of run.start, one row each; limits, words, failure codes, questions and the check of answers; [`protocol::publish`] describes them to other languages |
 //! | [`redact`] | the search for secrets, also across the pieces of a message |
 //! | `integrate` | files for other programs that use this one, and their configuration |
 //! | [`recording`] | the format of recorded dialogues |

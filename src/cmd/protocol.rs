@@ -1,7 +1,6 @@
 //! `protocol` and the commands below it: the reference, and what is generated from the declarations.
 
-use crate::cli::protocol::SchemaArgs;
-use crate::cli::{Output, OutputArgs};
+use crate::cli::{Output, OutputArgs, SchemaArgs};
 use crate::io::output::deliver;
 use crate::json::to_line;
 use crate::protocol::outbound::ProtocolVersion;

@@ -20,7 +20,7 @@ described! {
     Metadata => Form::AnyObject;
     Code => Form::Word(&WordSet { name: "FailureCode", words: Code::NAMES, grows: true });
     ToolExit => Form::Nullable(&Form::Integer);
-    Answer => Form::Either(&[Form::Bool, Form::Text, Form::List(&Form::Text), Form::Nullable(&Form::Text)]);
+    Answer => Form::Nullable(&Form::Either(&[Form::Bool, Form::Text, Form::List(&Form::Text)]));
     Mismatches => Form::List(&Mismatch::FORM);
     Versions => Form::List(&Form::Text);
     FileEdit => FileEditView::FORM;

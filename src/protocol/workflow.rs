@@ -250,11 +250,11 @@ objects! {
     pub struct WorkflowEnd {
         /// The workflow.
         pub name: WorkflowKind,
-        /// The file that the workflow writes or works on. `None`: unknown.
+        /// The file that the workflow writes or works on. Null: unknown.
         pub target: Option<Text> as text,
         /// Whether everything is done and checked.
         pub complete: bool,
-        /// The number of tasks. `None`: no file was checked.
+        /// The number of tasks. Null: no file was checked.
         pub tasks: Option<u64>,
         /// The violations that a check found.
         pub violations: Vec<Breach> as list,
@@ -320,7 +320,7 @@ objects! {
         pub attempts: u64,
         /// The time that the phase took in this run, in milliseconds.
         pub duration_ms: u64,
-        /// The cost of its sessions in this run, in US dollars. `None`: unknown.
+        /// The cost of its sessions in this run, in US dollars. Null: unknown.
         pub cost_usd: Option<f64>,
         /// The files that changed.
         pub files: Vec<ArtifactRef> as output,

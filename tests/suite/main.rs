@@ -63,6 +63,7 @@ mod permissions;
 mod piped;
 mod pressure;
 mod processes;
+mod published;
 mod questions;
 mod readme;
 mod redact;

@@ -1,8 +1,9 @@
 //! Every named type of the protocol: the declarations, with the names that they have in other languages.
 
 use crate::protocol::fields::{Fallback, find};
-use crate::protocol::form::{FieldForm, Form, Member, MessageForm, ObjectForm, WordSet};
+use crate::protocol::form::{FieldForm, Form, HasForm, Member, MessageForm, ObjectForm, WordSet};
 use crate::protocol::messages::{About, ENVELOPE_IN, ENVELOPE_OUT, FRAMES, KindForm, MESSAGES};
+use crate::protocol::words::Category;
 
 /// The direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -244,12 +245,13 @@ impl Catalogue {
             Form::Object(object) => {
                 self.named(side, object);
             }
-            Form::List(one)
-            | Form::AtMost(_, one)
-            | Form::Map(one)
-            | Form::Named(_, one)
-            | Form::Policies(one)
-            | Form::Nullable(one) => self.form(side, one),
+            Form::List(one) | Form::AtMost(_, one) | Form::Map(one) | Form::Named(_, one) | Form::Nullable(one) => {
+                self.form(side, one)
+            }
+            Form::Policies(one) => {
+                self.form(side, &Category::FORM);
+                self.form(side, one);
+            }
             Form::Either(all) => all.iter().for_each(|one| self.form(side, one)),
             Form::Text
             | Form::Shaped(_)

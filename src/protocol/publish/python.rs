@@ -3,7 +3,7 @@
 use super::about;
 use super::catalogue::{Definition, Object, Property, Shape, Value, definitions, type_name};
 use crate::json::to_line;
-use crate::protocol::form::{Form, WordSet};
+use crate::protocol::form::{Form, HasForm, WordSet};
 use crate::protocol::words::Category;
 use std::fmt::Write;
 
@@ -113,8 +113,7 @@ fn value(form: &Form) -> String {
         Form::List(one) | Form::AtMost(_, one) => format!("list[{}]", value(one)),
         Form::Map(one) | Form::Named(_, one) => format!("dict[str, {}]", value(one)),
         Form::Policies(one) => {
-            let names: Vec<&str> = Category::WORDS.iter().copied().chain(["*"]).collect();
-            format!("dict[{}, {}]", literal(&names), value(one))
+            format!("dict[Union[{}, {}], {}]", value(&Category::FORM), literal(&["*"]), value(one))
         }
         Form::Object(object) => type_name(object).into(),
         Form::AnyObject | Form::Schema => "dict[str, Any]".into(),

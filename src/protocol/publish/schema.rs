@@ -3,7 +3,7 @@
 use super::catalogue::{Definition, Object, Property, Shape, Side, Value, camel, definitions, type_name, union_of};
 use super::outline::Node;
 use super::{about, version};
-use crate::protocol::form::{Form, Range, TextRule, WordSet};
+use crate::protocol::form::{Form, HasForm, Range, TextRule, WordSet};
 use crate::protocol::words::Category;
 use std::collections::BTreeSet;
 
@@ -238,8 +238,9 @@ fn value(form: &Form) -> Vec<Keyword> {
             vec![of_type("object"), keyword("propertyNames", object(text(rule))), values(one)]
         }
         Form::Policies(one) => {
-            let names = Node::texts(Category::WORDS.iter().copied().chain(["*"]));
-            vec![of_type("object"), keyword("propertyNames", object([keyword("enum", names)])), values(one)]
+            let rest = object([keyword("const", Node::text("*"))]);
+            let names = keyword("anyOf", Node::List(vec![object(value(&Category::FORM)), rest]));
+            vec![of_type("object"), keyword("propertyNames", object([names])), values(one)]
         }
         Form::Object(named) => vec![refers(type_name(named))],
         Form::AnyObject | Form::Schema => vec![of_type("object")],

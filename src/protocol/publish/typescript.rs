@@ -3,7 +3,7 @@
 use super::about;
 use super::catalogue::{Definition, Object, Property, Shape, Value, definitions, type_name};
 use crate::json::to_line;
-use crate::protocol::form::{Form, WordSet};
+use crate::protocol::form::{Form, HasForm, WordSet};
 use crate::protocol::words::Category;
 use std::fmt::Write;
 
@@ -93,10 +93,7 @@ fn value(form: &Form) -> String {
             one => format!("{one}[]"),
         },
         Form::Map(one) | Form::Named(_, one) => format!("Record<string, {}>", value(one)),
-        Form::Policies(one) => {
-            let names: Vec<String> = Category::WORDS.iter().chain(&["*"]).map(|word| to_line(word)).collect();
-            format!("Partial<Record<{}, {}>>", names.join(" | "), value(one))
-        }
+        Form::Policies(one) => format!("Partial<Record<{} | \"*\", {}>>", value(&Category::FORM), value(one)),
         Form::Object(object) => type_name(object).into(),
         Form::AnyObject | Form::Schema => "Record<string, unknown>".into(),
         Form::Any => "unknown".into(),
