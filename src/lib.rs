@@ -18,7 +18,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`cli`], [`help`] | argv → a command; help, completions and the manual page from the same rows |
-//! | [`cmd`] | the commands, one row each in `cmd::COMMANDS`: `adhoc`, `chat`, `acp`, `init`, `spec`, `plan`, `implement`, `status`, `prompts`, `agents`, `ask-server`, `config`, `sessions`, `export`, `open`, `integrate`, `replay`, `completions`, `man` |
+//! | [`cmd`] | the commands, one row each in `cmd::COMMANDS`: `adhoc`, `chat`, `acp`, `init`, `spec`, `plan`, `implement`, `status`, `prompts`, `agents`, `ask-server`, `config`, `sessions`, `export`, `open`, `integrate`, `protocol`, `replay`, `completions`, `man` |
 //! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
 //! | [`engine`] | run after run in one process: the loop, the conductor of a run, the peers' trait, preparation, dry run |
 //! | `acp` | sessions for a client of the Agent Client Protocol; each has a run in a child of this program |

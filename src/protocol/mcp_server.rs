@@ -60,7 +60,8 @@ pub enum McpAccess {
 
 const FILLED: Form = Form::Shaped(&TextRule::FILLED);
 /// A URL as [`url`] accepts it, as far as a pattern can say so.
-const WEB: Form = Form::Shaped(&TextRule::matching(r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s/?#\\:@][^\s]*$"));
+const WEB: Form =
+    Form::Shaped(&TextRule::matching(r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s/?#\\:@][^\s/?#\\@]*([/?#\\][^\s]*)?$"));
 const NAME_FIELD: Member = Member::field("name", "The server's name, as the agent sees it.", FILLED, false);
 
 impl HasForm for McpServer {

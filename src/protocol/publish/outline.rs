@@ -7,6 +7,7 @@ use std::fmt::Write;
 const WIDTH: usize = 120;
 
 /// A JSON value.
+#[derive(Clone)]
 pub(super) enum Node {
     /// A value as JSON.
     Leaf(String),

@@ -4,6 +4,7 @@ use super::REFERENCE;
 use crate::json::{Fields, string};
 use crate::protocol::form::ObjectForm;
 use crate::protocol::messages::{FRAMES, MESSAGES};
+use crate::protocol::words::Purpose;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 
@@ -44,11 +45,11 @@ fn parts() -> Vec<Part<'static>> {
 }
 
 impl Part<'_> {
-    /// Whether the title is this name, or lists it. Case and dashes make no difference.
+    /// Whether the title is this name, or lists it. Case and dashes make no difference. The title of the page is no name.
     fn is_titled(&self, name: &str) -> bool {
         let plain = |text: &str| text.to_lowercase().replace('-', " ");
         let name = plain(name);
-        plain(self.title) == name || self.title.split(", ").any(|title| plain(title) == name)
+        self.level > 1 && (plain(self.title) == name || self.title.split(", ").any(|title| plain(title) == name))
     }
 
     /// Whether a row of a table begins with this name.
@@ -86,12 +87,13 @@ pub fn section(name: &str) -> Option<String> {
 /// The names that lead to a section: headings, messages, kinds and fields.
 pub fn section_names() -> Vec<&'static str> {
     let rows = REFERENCE.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    let titles = parts().into_iter().flat_map(|part| part.title.split(", ")).collect::<Vec<_>>();
+    let titles =
+        parts().into_iter().filter(|part| part.level > 1).flat_map(|part| part.title.split(", ")).collect::<Vec<_>>();
     titles.into_iter().chain(rows).collect()
 }
 
-/// A message for each form of its payload, and a frame for each type, each kind and each kind of question: the examples
-/// of the reference, each as one line.
+/// A message for each form of its payload, and a frame for each type, each kind and each kind of question, a permission
+/// too: the examples of the reference, each as one line.
 pub fn examples() -> String {
     let mut seen = HashSet::new();
     let all = blocks("json in").chain(blocks("json out"));
@@ -115,7 +117,8 @@ fn form_of(example: &RawValue) -> Option<(String, String)> {
     let payload = fields.get("payload").and_then(|raw| Fields::parse(raw.get()));
     let text = |key: &str| payload.as_ref().and_then(|payload| payload.get(key)).and_then(string);
     if FRAMES.iter().any(|frame| frame.name == kind) {
-        return Some((kind, text("kind").unwrap_or_default()));
+        let permission = text("purpose").filter(|purpose| purpose == Purpose::Permission.word());
+        return Some((kind, permission.or_else(|| text("kind")).unwrap_or_default()));
     }
     let forms = MESSAGES.iter().find(|message| message.name == kind)?.payloads;
     let has = |key: &str| payload.as_ref().is_some_and(|payload| payload.get(key).is_some());

@@ -22,8 +22,11 @@ pub(super) fn python() -> String {
     let [version, later] = about();
     let mut out = format!("\"\"\"{version}\n\n{later}\nFor Python 3.11 or later.\n\"\"\"\n\n");
     out.push_str("from typing import Any, Literal, NotRequired, TypedDict, Union\n");
+    let mut after_object = false;
     for definition in definitions() {
-        out.push('\n');
+        let is_object = matches!(definition.shape, Shape::Object(_));
+        out.push_str(if is_object || after_object { "\n\n" } else { "\n" });
+        after_object = is_object;
         define(&mut out, &definition);
     }
     out
@@ -42,7 +45,6 @@ fn define(out: &mut String, definition: &Definition) {
         }
         Shape::Object(Object { properties, .. }) => {
             let by_call = properties.iter().any(|property| KEYWORDS.contains(&property.name));
-            out.push('\n');
             if by_call {
                 remark(out, "", doc);
                 let _ = writeln!(out, "{name} = TypedDict(\n    \"{name}\",\n    {{");

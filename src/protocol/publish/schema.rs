@@ -5,7 +5,6 @@ use super::outline::Node;
 use super::{about, version};
 use crate::protocol::form::{Form, HasForm, Range, TextRule, WordSet};
 use crate::protocol::words::Category;
-use std::collections::BTreeSet;
 
 /// The messages that a schema describes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,19 +48,17 @@ pub fn schema(scope: &Scope, unknown: Unknown) -> String {
         keyword("title", Node::text(&format!("spektacular protocol {}", version()))),
         keyword("description", Node::text(&about().join(" "))),
     ];
-    let mut named = BTreeSet::new();
-    collect(&root.1, &mut named);
-    // Each definition names only earlier ones.
     let all = definitions();
-    let mut kept: Vec<Keyword> = Vec::new();
-    for definition in all.iter().rev() {
-        if named.contains(&definition.name) {
-            let node = define(definition, &all, unknown);
-            collect(&node, &mut named);
-            kept.push((definition.name.clone(), node));
-        }
+    let mut names = Vec::new();
+    collect(&root.1, &mut names);
+    let mut defined: Vec<Keyword> = Vec::new();
+    while let Some(name) = names.get(defined.len()).cloned() {
+        let definition = all.iter().find(|definition| definition.name == name);
+        let node = definition.map_or(Node::Object(Vec::new()), |definition| define(definition, &all, unknown));
+        collect(&node, &mut names);
+        defined.push((name, node));
     }
-    whole.extend([root, keyword("$defs", Node::Object(kept))]);
+    whole.extend([root, keyword("$defs", Node::Object(defined))]);
     Node::Object(whole).page()
 }
 
@@ -87,12 +84,12 @@ fn refers(name: &str) -> Keyword {
     keyword("$ref", Node::text(&format!("{REFERENCE}{name}")))
 }
 
-/// Collects the names of the definitions to which a schema refers.
-fn collect(node: &Node, names: &mut BTreeSet<String>) {
+/// Adds the names of the definitions to which a schema refers.
+fn collect(node: &Node, names: &mut Vec<String>) {
     match node {
         Node::Leaf(json) => {
             let name = json.trim_matches('"').strip_prefix(REFERENCE);
-            names.extend(name.map(str::to_owned));
+            names.extend(name.filter(|name| !names.iter().any(|known| known == name)).map(str::to_owned));
         }
         Node::List(all) => all.iter().for_each(|node| collect(node, names)),
         Node::Object(all) => all.iter().for_each(|(_, node)| collect(node, names)),
@@ -137,13 +134,9 @@ fn later(tag: &str, members: &[&Object]) -> Node {
     let first = members.first().map(|member| member.properties.as_slice()).unwrap_or_default();
     let common: Vec<&Property> =
         first.iter().filter(|property| members.iter().all(|member| required(member, property.name))).collect();
-    let mut known = Some(known);
     let properties = common.iter().map(|property| {
         let node = match &property.value {
-            Value::Constant(_) => {
-                let known = known.take().map(|known| keyword("not", known));
-                object(std::iter::once(of_type("string")).chain(known))
-            }
+            Value::Constant(_) => object([of_type("string"), keyword("not", known.clone())]),
             Value::Type(_) => object([of_type("object")]),
             Value::Form(form) => object(value(form)),
         };
