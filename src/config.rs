@@ -8,20 +8,23 @@ pub mod agents;
 mod edit;
 mod files;
 mod keys;
+mod layers;
+pub(crate) mod origins;
 mod trust;
 
 pub use crate::protocol::fields::Care;
 pub use files::{Places, flaw, is_work_tree};
 pub use keys::{KEYS, Key, known, of_one_run, typed};
+pub use layers::Layers;
 
-use crate::agent::registry::{Agents, Layers};
+use crate::agent::registry::Agents;
 use crate::cli::Output;
+use crate::config::origins::{FieldOrigin, Origins};
 use crate::json::string;
+use crate::process::variables::INTERNAL;
 use crate::protocol::failure::{Code, Failure, NO_DIRECTORY};
-use crate::protocol::origins::{FieldOrigin, Origins};
 use crate::protocol::request::Options;
 use crate::protocol::unknown::UnknownNames;
-use crate::protocol::variables::INTERNAL;
 use crate::protocol::words::Warning;
 use crate::redact::Redactor;
 use crate::suggest::nearest;

@@ -3,8 +3,11 @@
 use super::complain;
 use super::task::TaskRunner;
 use super::texts::{self, Prompt};
-use crate::agent::registry::{Agents, Layers};
+use crate::agent::registry::Agents;
+use crate::cli::typed_fields;
 use crate::cli::{Adhoc, AtEof, Color, DiffSize, Output};
+use crate::config::Layers;
+use crate::config::origins::FieldOrigin;
 use crate::config::{self, Config, Loaded};
 use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED};
 use crate::io::faults::point;
@@ -16,9 +19,7 @@ use crate::io::tty::Keyboard;
 use crate::json_lines::JsonLines;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::limits;
-use crate::protocol::origins::FieldOrigin;
 use crate::protocol::request::{Options, Seconds};
-use crate::protocol::typed;
 use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKind};
 use crate::run::OnEof;
 use crate::sessions::{SessionFile, Stored, continued};
@@ -392,7 +393,9 @@ impl Named {
         }
         for (field, flag, path) in self.fields {
             let value = texts::value(&flag, field, &path)?;
-            options.set(field, &value).map_err(|problem| format!("{flag} {}.", typed::clause(field, &problem)))?;
+            options
+                .set(field, &value)
+                .map_err(|problem| format!("{flag} {}.", typed_fields::clause(field, &problem)))?;
         }
         let mut script = match &self.answers_file {
             Some(path) => Script::read(&texts::file("--answers", path)?).map_err(|why| format!("--answers: {why}"))?,

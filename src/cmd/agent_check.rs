@@ -2,8 +2,9 @@
 //! and downloads nothing.
 
 use crate::agent::native::{LoggedIn, Native};
-use crate::agent::registry::{Agent, Layers};
+use crate::agent::registry::Agent;
 use crate::agent::{Program, npx};
+use crate::config::Layers;
 use crate::process::query::{Asked, NoAnswer, Queries, find, variable};
 use crate::process::scratch::Scratch;
 use crate::protocol::outbound::Capabilities;

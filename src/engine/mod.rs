@@ -31,12 +31,12 @@ mod outbox;
 mod peer;
 mod prepare;
 mod recordings;
-mod relay;
 mod run_loop;
 mod stderr;
 
 pub use answers::Script;
 pub use ask_connections::{AskConnections, AskEvent, AskOutcome};
+pub(crate) use ask_socket::{ADDRESS as ASK_ADDRESS, is_same_user};
 pub use conductor::Conductor;
 pub use debug_log::DebugLog;
 pub use host::{Host, ProcessGone};
@@ -44,7 +44,6 @@ pub use job::{Awaited, Begin, Carried, Job, Next, Over, Prepared, Report};
 pub use outbox::Outbox;
 pub use peer::{InAdvance, Outgoing, Peer, Understood};
 pub use prepare::{redactor_here, secrets_here};
-pub use relay::relay;
 
 use crate::io::faults;
 use crate::io::inbox::{Inbox, Source};

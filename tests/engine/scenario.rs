@@ -3,7 +3,8 @@
 use super::joined::Joined;
 use super::machine::limit;
 use spektacular::agent::Base;
-use spektacular::agent::registry::{Agent, Agents, Dialect, Layers};
+use spektacular::agent::registry::{Agent, Agents, Dialect};
+use spektacular::config::Layers;
 use spektacular::engine::{Begin, Engine, Job, Prepared, Report};
 use spektacular::io::inbox::Source;
 use spektacular::io::output::diagnose;

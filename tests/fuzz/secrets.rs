@@ -8,7 +8,7 @@ use super::rng::Rng;
 use super::round::{Checked, settings, share};
 use super::stage::of_case;
 use serde_json::{Value, json};
-use spektacular::agent::registry::Layers;
+use spektacular::config::Layers;
 use spektacular::engine::{Conductor, Job, Peer, ProcessGone};
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::inbound;

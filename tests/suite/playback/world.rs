@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use spektacular::agent::registry::{Agents, Layers};
+use spektacular::agent::registry::Agents;
 use spektacular::agent::{Launch, Line, Offered, Reply};
+use spektacular::config::Layers;
 use spektacular::engine::{Conductor, Host, Job, ProcessGone};
 use spektacular::io::inbox::RawLine;
 use spektacular::json_lines::JsonLines;
