@@ -90,7 +90,7 @@ impl Desk {
     }
 
     /// The orders since the last call.
-    pub(super) fn take(&mut self) -> Vec<DoorEffect> {
+    pub(super) fn take_effects(&mut self) -> Vec<DoorEffect> {
         std::mem::take(&mut self.out)
     }
 

@@ -158,7 +158,7 @@ impl Serve {
                     Ok(Written::Flushed) => {}
                 },
                 send(writer, out.order(|| self.next_order())) -> _ => {}
-                recv(heard) -> heard => self.hear(heard),
+                recv(heard) -> heard => self.handle_child(heard),
                 recv(due.map_or_else(never, at)) -> _ => self.kill_late(),
             }
         }
@@ -166,7 +166,7 @@ impl Serve {
         self.flush(&mut out);
     }
 
-    fn hear(&mut self, heard: Result<Heard, crossbeam_channel::RecvError>) {
+    fn handle_child(&mut self, heard: Result<Heard, crossbeam_channel::RecvError>) {
         let effects = match heard {
             Ok(Heard::Line(key, line)) => self.door.child(key, &line),
             Ok(Heard::Ended(key)) => {

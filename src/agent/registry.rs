@@ -218,7 +218,7 @@ impl Agent {
             (Dialect::Lines, _) | (_, Program::Myself) => &native::NONE,
             (Dialect::Claude, _) => &claude::NATIVE,
             (Dialect::Codex, _) => &codex::NATIVE,
-            (Dialect::Acp, program) => profile::of(program, &self.name).native,
+            (Dialect::Acp, program) => profile::find_profile(program, &self.name).native,
         }
     }
 
@@ -228,7 +228,7 @@ impl Agent {
         match self.dialect {
             Dialect::Claude => Box::new(claude::Claude::new(base)),
             Dialect::Codex => Box::new(codex::Codex::new(base)),
-            Dialect::Acp => Box::new(acp::Acp::new(base, profile::of(&self.base.program, &self.name))),
+            Dialect::Acp => Box::new(acp::Acp::new(base, profile::find_profile(&self.base.program, &self.name))),
             Dialect::Lines => {
                 Box::new(lines::LinesDriver::new(base, self.session_patterns.clone(), self.resume_args.clone()))
             }

@@ -22,7 +22,7 @@ pub struct Layers {
 
 impl Layers {
     /// These agents without configured defaults.
-    pub fn of(agents: Agents) -> Layers {
+    pub fn new(agents: Agents) -> Layers {
         let (above, below) = (Options::default(), Options::default());
         Layers { agents, above, below, guest_model: None, origins: Origins::default() }
     }
