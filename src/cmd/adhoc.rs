@@ -10,7 +10,7 @@ use crate::config::Layers;
 use crate::config::origins::FieldOrigin;
 use crate::config::{self, Config, Loaded};
 use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED};
-use crate::io::faults::point;
+use crate::io::failpoint::point;
 use crate::io::inbox::Source;
 use crate::io::output::{diagnose, stdout_is_closed};
 use crate::io::signals::{self, SignalChannels};

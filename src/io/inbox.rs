@@ -1,7 +1,7 @@
 //! stdin: one thread, which runs as long as the process, pushes raw lines into a channel. The thread does not
 //! interpret them.
 
-use super::faults::point;
+use super::failpoint::point;
 use super::keys::{Keys, KeysReady};
 use super::lines::{Framed, LineReader};
 use super::{spawn_thread, tty};

@@ -3,7 +3,7 @@
 
 use super::batch::{BATCH_LINES, Gathered, Lines};
 use super::own_executable;
-use crate::io::faults::point;
+use crate::io::failpoint::point;
 use crate::io::lines::{Framed, LineReader};
 use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crossbeam_channel::{Receiver, Sender};
