@@ -12,13 +12,11 @@ use crate::suggest::{Typed, Unknown};
 /// An agent that run.start can name.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    /// The name.
     pub name: String,
     /// Other names for it.
     pub aliases: Vec<String>,
     /// The name for people.
     pub display_name: String,
-    /// The agent's dialect.
     pub dialect: Dialect,
     /// The command that starts it.
     pub base: Base,
@@ -241,7 +239,6 @@ impl Agent {
 pub struct Agents(Vec<Agent>);
 
 impl Agents {
-    /// The built-in agents.
     pub fn built_in() -> Agents {
         let mut agents: Vec<Agent> = BUILT_IN.iter().map(BuiltIn::agent).collect();
         agents.sort_by(|a, b| a.name.cmp(&b.name));
@@ -264,7 +261,6 @@ impl Agents {
         }
     }
 
-    /// All agents.
     pub fn iter(&self) -> impl Iterator<Item = &Agent> {
         self.0.iter()
     }

@@ -7,7 +7,6 @@ use crate::protocol::request::Options;
 /// The configured agents and defaults.
 #[derive(Clone, Debug)]
 pub struct Layers {
-    /// The agents.
     pub agents: Agents,
     /// Defaults that override an agent's own.
     pub above: Options,

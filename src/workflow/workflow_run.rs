@@ -33,7 +33,6 @@ use std::time::{Duration, Instant};
 /// The maximum wait for the processes of abandoned work. After it, they are left to the kernel.
 const SETTLE_LIMIT: Duration = Duration::from_millis(500);
 
-/// The run of a workflow.
 pub(crate) struct WorkflowRun<'p> {
     engine: Engine,
     peer: CombinedPeer<'p>,
