@@ -11,6 +11,7 @@ pub(crate) mod flags;
 pub(crate) mod integrate;
 pub(crate) mod protocol;
 pub mod row;
+pub mod typed_fields;
 pub(crate) mod workflow;
 
 pub use acp::AcpArgs;
