@@ -79,7 +79,7 @@ fn remark(out: &mut String, indent: &str, text: &str) {
 
 /// `Literal["a", "b"]`.
 fn literal(words: &[&str]) -> String {
-    generic("Literal", &words.iter().map(|word| to_line(word)).collect::<Vec<_>>())
+    generic("Literal", &words.iter().map(to_line).collect::<Vec<_>>())
 }
 
 /// `Union[A, B]`, with a line for each if they are many.

@@ -36,7 +36,7 @@ fn define(out: &mut String, definition: &Definition) {
     match shape {
         Shape::Words(set) => {
             let open = set.grows.then(|| "(string & {})".to_owned());
-            let words = set.words.iter().map(|word| to_line(word)).chain(open).collect();
+            let words = set.words.iter().map(to_line).chain(open).collect();
             alias(out, name, words);
         }
         Shape::Union { members, .. } => alias(out, name, members.clone()),
@@ -77,7 +77,7 @@ fn type_of(property: &Property) -> String {
 }
 
 fn words(set: &WordSet) -> String {
-    set.words.iter().map(|word| to_line(word)).collect::<Vec<_>>().join(" | ")
+    set.words.iter().map(to_line).collect::<Vec<_>>().join(" | ")
 }
 
 fn value(form: &Form) -> String {
