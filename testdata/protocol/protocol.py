@@ -34,6 +34,7 @@ class McpServerToStart(TypedDict):
     # Variables to add to its environment.
     env: NotRequired[Union[dict[str, str], None]]
 
+
 McpTransport = Literal["http", "sse"]
 
 
@@ -46,6 +47,7 @@ class McpServerToReach(TypedDict):
     headers: NotRequired[Union[dict[str, str], None]]
     # The protocol over HTTP. By default http.
     transport: NotRequired[Union[McpTransport, None]]
+
 
 OnQuestionTimeout = Literal["fail", "continue"]
 
@@ -245,6 +247,7 @@ class End(TypedDict):
     # No further prompt comes.
     end: Literal[True]
 
+
 # The payload of run.input.
 Input = Union[Answer, DeclinedAnswer, AnswerFrom, Prompt, End]
 
@@ -264,6 +267,7 @@ class RunInput(TypedDict):
     run_id: NotRequired[str]
     # The content.
     payload: Input
+
 
 CancelScope = Literal["run", "turn"]
 
@@ -292,6 +296,7 @@ class RunCancel(TypedDict):
     run_id: NotRequired[str]
     # The content.
     payload: NotRequired[Cancel]
+
 
 # A message to spektacular.
 Message = Union[RunStart, RunInput, RunCancel]
@@ -389,6 +394,7 @@ class ProtocolVersion(TypedDict):
     # The version of spektacular.
     spektacular: str
 
+
 QuestionKind = Literal["confirm", "select", "text", "secret", "file_path"]
 
 
@@ -407,6 +413,7 @@ class Capabilities(TypedDict):
     conversation: Union[bool, None]
     # Whether the agent takes a prompt while it works.
     steer: Union[bool, None]
+
 
 WorkflowKind = Literal["spec", "plan", "implement"]
 
@@ -490,6 +497,7 @@ class RunStarted(TypedDict):
     # The content.
     payload: Started
 
+
 Status = Literal[
     "starting",
     "running",
@@ -535,6 +543,7 @@ class ProgressSession(TypedDict):
     # Whether something was cut.
     truncated: NotRequired[Literal[True]]
 
+
 WarningCode = Union[Literal[
     "unknown_type",
     "unknown_run",
@@ -576,6 +585,7 @@ class ProgressWarning(TypedDict):
     parent_call_id: NotRequired[str]
     # Whether something was cut.
     truncated: NotRequired[Literal[True]]
+
 
 Resolution = Literal[
     "answered",
@@ -629,6 +639,7 @@ class ProgressQuestionResolved(TypedDict):
     parent_call_id: NotRequired[str]
     # Whether something was cut.
     truncated: NotRequired[Literal[True]]
+
 
 WaitingOn = Literal["agent", "input", "prompt"]
 
@@ -687,6 +698,7 @@ class ProgressReasoning(TypedDict):
     # Whether something was cut.
     truncated: NotRequired[Literal[True]]
 
+
 ToolState = Literal["started", "completed", "failed", "denied", "cancelled"]
 
 
@@ -733,6 +745,7 @@ class ProgressTool(TypedDict):
     # Whether something was cut.
     truncated: NotRequired[Literal[True]]
 
+
 PlanStatus = Literal["pending", "in_progress", "completed"]
 
 
@@ -771,6 +784,7 @@ class ProgressTodo(TypedDict):
     parent_call_id: NotRequired[str]
     # Whether something was cut.
     truncated: NotRequired[Literal[True]]
+
 
 PhaseState = Literal["started", "verifying", "failed", "passed", "reopened"]
 
@@ -825,6 +839,7 @@ class ProgressUsage(TypedDict):
     # Whether something was cut.
     truncated: NotRequired[Literal[True]]
 
+
 PromptState = Literal["queued", "sent", "dropped"]
 
 
@@ -843,6 +858,7 @@ class ProgressPrompt(TypedDict):
     parent_call_id: NotRequired[str]
     # Whether something was cut.
     truncated: NotRequired[Literal[True]]
+
 
 TurnOutcome = Literal["completed", "failed", "cancelled"]
 
@@ -942,6 +958,7 @@ class ProgressTurn(TypedDict):
     # Whether something was cut.
     truncated: NotRequired[Literal[True]]
 
+
 # The payload of run.progress.
 Progress = Union[
     ProgressStatus,
@@ -979,6 +996,7 @@ class RunProgress(TypedDict):
     # The content.
     payload: Progress
 
+
 Purpose = Literal["permission", "clarification", "input"]
 
 
@@ -989,6 +1007,7 @@ class Choice(TypedDict):
     label: str
     # A longer description.
     description: NotRequired[str]
+
 
 PathType = Literal["file", "directory"]
 
@@ -1077,6 +1096,7 @@ class RunQuestion(TypedDict):
     # The content.
     payload: Question
 
+
 Action = Literal["created", "modified", "deleted"]
 
 
@@ -1146,6 +1166,7 @@ class GaveWay(TypedDict):
     path: str
     # The new path.
     to: str
+
 
 PhaseOutcome = Literal["done", "passed", "failed", "open"]
 
@@ -1242,6 +1263,7 @@ class RunCompleted(TypedDict):
     reply_to: NotRequired[str]
     # The content.
     payload: Completed
+
 
 RefusalReason = Literal[
     "exists",
@@ -1353,6 +1375,7 @@ class RunFailed(TypedDict):
     # The content.
     payload: Failed
 
+
 Source = Literal["orchestrator", "signal", "terminal"]
 
 
@@ -1402,6 +1425,7 @@ class RunCancelled(TypedDict):
     reply_to: NotRequired[str]
     # The content.
     payload: Cancelled
+
 
 # A frame from spektacular.
 Frame = Union[

@@ -8,20 +8,20 @@ const WIDTH: usize = 120;
 
 /// A JSON value.
 #[derive(Clone)]
-pub(super) enum Node {
+pub(super) enum JsonTree {
     /// A value as JSON.
     Leaf(String),
-    List(Vec<Node>),
-    Object(Vec<(String, Node)>),
+    List(Vec<JsonTree>),
+    Object(Vec<(String, JsonTree)>),
 }
 
-impl Node {
-    pub(super) fn text(text: &str) -> Node {
-        Node::Leaf(to_line(&text))
+impl JsonTree {
+    pub(super) fn text(text: &str) -> JsonTree {
+        JsonTree::Leaf(to_line(&text))
     }
 
-    pub(super) fn texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> Node {
-        Node::List(texts.into_iter().map(Node::text).collect())
+    pub(super) fn texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> JsonTree {
+        JsonTree::List(texts.into_iter().map(JsonTree::text).collect())
     }
 
     /// The value in at most [`WIDTH`] columns where that is possible. Ends with a newline.
@@ -35,9 +35,9 @@ impl Node {
     fn line(&self) -> String {
         let join = |parts: Vec<String>| parts.join(", ");
         match self {
-            Node::Leaf(json) => json.clone(),
-            Node::List(all) => format!("[{}]", join(all.iter().map(Node::line).collect())),
-            Node::Object(all) => {
+            JsonTree::Leaf(json) => json.clone(),
+            JsonTree::List(all) => format!("[{}]", join(all.iter().map(JsonTree::line).collect())),
+            JsonTree::Object(all) => {
                 format!(
                     "{{{}}}",
                     join(all.iter().map(|(key, node)| format!("{}: {}", to_line(key), node.line())).collect())
@@ -55,21 +55,21 @@ impl Node {
         }
         let indent = "  ".repeat(depth + 1);
         let (open, close) = match self {
-            Node::Leaf(json) => return out.push_str(json),
-            Node::List(_) => ('[', ']'),
-            Node::Object(_) => ('{', '}'),
+            JsonTree::Leaf(json) => return out.push_str(json),
+            JsonTree::List(_) => ('[', ']'),
+            JsonTree::Object(_) => ('{', '}'),
         };
         let _ = write!(out, "{open}\n{indent}");
         match self {
-            Node::Leaf(_) => {}
-            Node::List(all) if all.iter().all(|node| matches!(node, Node::Leaf(_))) => fill(all, &indent, out),
-            Node::List(all) => {
+            JsonTree::Leaf(_) => {}
+            JsonTree::List(all) if all.iter().all(|node| matches!(node, JsonTree::Leaf(_))) => fill(all, &indent, out),
+            JsonTree::List(all) => {
                 for (at, node) in all.iter().enumerate() {
                     separate(at, &indent, out);
                     node.put(depth + 1, indent.len(), out);
                 }
             }
-            Node::Object(all) => {
+            JsonTree::Object(all) => {
                 for (at, (key, node)) in all.iter().enumerate() {
                     separate(at, &indent, out);
                     let key = to_line(key) + ": ";
@@ -89,7 +89,7 @@ fn separate(at: usize, indent: &str, out: &mut String) {
 }
 
 /// Writes as many values on each line as fit.
-fn fill(all: &[Node], indent: &str, out: &mut String) {
+fn fill(all: &[JsonTree], indent: &str, out: &mut String) {
     let mut column = indent.len();
     for (at, node) in all.iter().enumerate() {
         let json = node.line();

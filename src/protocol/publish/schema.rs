@@ -1,7 +1,7 @@
 //! JSON Schema 2020-12 of the messages and frames.
 
 use super::catalogue::{Definition, Object, Property, Shape, Side, Value, camel, definitions, type_name, union_of};
-use super::outline::Node;
+use super::outline::JsonTree;
 use super::{about, version};
 use crate::protocol::form::{Form, HasForm, Range, TextRule, WordSet};
 use crate::protocol::words::Category;
@@ -30,23 +30,23 @@ pub enum Unknown {
     Refused,
 }
 
-type Keyword = (String, Node);
+type Keyword = (String, JsonTree);
 
 /// The schema of some messages.
 pub fn schema(scope: &Scope, unknown: Unknown) -> String {
     let root = match scope {
         Scope::All => {
             let sides = [Side::Inbound, Side::Outbound].map(|side| object([refers(union_of(side))]));
-            keyword("anyOf", Node::List(sides.into()))
+            keyword("anyOf", JsonTree::List(sides.into()))
         }
         Scope::Inbound => refers(union_of(Side::Inbound)),
         Scope::Outbound => refers(union_of(Side::Outbound)),
         Scope::Type(kind) => refers(&camel(kind)),
     };
     let mut whole = vec![
-        keyword("$schema", Node::text("https://json-schema.org/draft/2020-12/schema")),
-        keyword("title", Node::text(&format!("spektacular protocol {}", version()))),
-        keyword("description", Node::text(&about().join(" "))),
+        keyword("$schema", JsonTree::text("https://json-schema.org/draft/2020-12/schema")),
+        keyword("title", JsonTree::text(&format!("spektacular protocol {}", version()))),
+        keyword("description", JsonTree::text(&about().join(" "))),
     ];
     let all = definitions();
     let mut names = Vec::new();
@@ -54,62 +54,62 @@ pub fn schema(scope: &Scope, unknown: Unknown) -> String {
     let mut defined: Vec<Keyword> = Vec::new();
     while let Some(name) = names.get(defined.len()).cloned() {
         let definition = all.iter().find(|definition| definition.name == name);
-        let node = definition.map_or(Node::Object(Vec::new()), |definition| define(definition, &all, unknown));
+        let node = definition.map_or(JsonTree::Object(Vec::new()), |definition| define(definition, &all, unknown));
         collect(&node, &mut names);
         defined.push((name, node));
     }
-    whole.extend([root, keyword("$defs", Node::Object(defined))]);
-    Node::Object(whole).page()
+    whole.extend([root, keyword("$defs", JsonTree::Object(defined))]);
+    JsonTree::Object(whole).page()
 }
 
-fn keyword(name: &str, node: Node) -> Keyword {
+fn keyword(name: &str, node: JsonTree) -> Keyword {
     (name.to_owned(), node)
 }
 
-fn object(keywords: impl IntoIterator<Item = Keyword>) -> Node {
-    Node::Object(keywords.into_iter().collect())
+fn object(keywords: impl IntoIterator<Item = Keyword>) -> JsonTree {
+    JsonTree::Object(keywords.into_iter().collect())
 }
 
 fn of_type(name: &str) -> Keyword {
-    keyword("type", Node::text(name))
+    keyword("type", JsonTree::text(name))
 }
 
 fn number(name: &str, number: impl ToString) -> Keyword {
-    keyword(name, Node::Leaf(number.to_string()))
+    keyword(name, JsonTree::Leaf(number.to_string()))
 }
 
 const REFERENCE: &str = "#/$defs/";
 
 fn refers(name: &str) -> Keyword {
-    keyword("$ref", Node::text(&format!("{REFERENCE}{name}")))
+    keyword("$ref", JsonTree::text(&format!("{REFERENCE}{name}")))
 }
 
 /// Adds the names of the definitions to which a schema refers.
-fn collect(node: &Node, names: &mut Vec<String>) {
+fn collect(node: &JsonTree, names: &mut Vec<String>) {
     match node {
-        Node::Leaf(json) => {
+        JsonTree::Leaf(json) => {
             let name = json.trim_matches('"').strip_prefix(REFERENCE);
             names.extend(name.filter(|name| !names.iter().any(|known| known == name)).map(str::to_owned));
         }
-        Node::List(all) => all.iter().for_each(|node| collect(node, names)),
-        Node::Object(all) => all.iter().for_each(|(_, node)| collect(node, names)),
+        JsonTree::List(all) => all.iter().for_each(|node| collect(node, names)),
+        JsonTree::Object(all) => all.iter().for_each(|(_, node)| collect(node, names)),
     }
 }
 
-fn define(definition: &Definition, all: &[Definition], unknown: Unknown) -> Node {
+fn define(definition: &Definition, all: &[Definition], unknown: Unknown) -> JsonTree {
     let open = definition.side == Side::Outbound && unknown == Unknown::Allowed;
     let doc = Some(definition.doc.as_str()).filter(|doc| !doc.is_empty());
-    let mut keywords: Vec<Keyword> = doc.map(|doc| keyword("description", Node::text(doc))).into_iter().collect();
+    let mut keywords: Vec<Keyword> = doc.map(|doc| keyword("description", JsonTree::text(doc))).into_iter().collect();
     match &definition.shape {
         Shape::Words(set) => keywords.extend(words(set, open)),
         Shape::Object(shape) => keywords.extend(fields(shape, open)),
         Shape::Union { tag, members } => {
-            let mut choices: Vec<Node> = members.iter().map(|name| object([refers(name)])).collect();
+            let mut choices: Vec<JsonTree> = members.iter().map(|name| object([refers(name)])).collect();
             choices.extend(tag.filter(|_| open).map(|tag| later(tag, &members_of(members, all))));
-            keywords.push(keyword("oneOf", Node::List(choices)));
+            keywords.push(keyword("oneOf", JsonTree::List(choices)));
         }
     }
-    Node::Object(keywords)
+    JsonTree::Object(keywords)
 }
 
 fn members_of<'d>(names: &[String], all: &'d [Definition]) -> Vec<&'d Object> {
@@ -122,12 +122,12 @@ fn members_of<'d>(names: &[String], all: &'d [Definition]) -> Vec<&'d Object> {
 }
 
 /// The schema of a later member of a union: another tag, and the fields that all members require.
-fn later(tag: &str, members: &[&Object]) -> Node {
+fn later(tag: &str, members: &[&Object]) -> JsonTree {
     let tags = members.iter().flat_map(|member| &member.properties).filter_map(|property| match property.value {
         Value::Constant(word) => Some(word),
         Value::Form(_) | Value::Type(_) => None,
     });
-    let known = object([keyword("enum", Node::texts(tags))]);
+    let known = object([keyword("enum", JsonTree::texts(tags))]);
     let required = |member: &&Object, name: &str| {
         member.properties.iter().any(|property| property.name == name && !property.optional)
     };
@@ -143,20 +143,20 @@ fn later(tag: &str, members: &[&Object]) -> Node {
         keyword(property.name, node)
     });
     object([
-        keyword("description", Node::text(&format!("A later minor version may add a {tag}. Ignore it."))),
+        keyword("description", JsonTree::text(&format!("A later minor version may add a {tag}. Ignore it."))),
         of_type("object"),
-        keyword("properties", Node::Object(properties.collect())),
-        keyword("required", Node::texts(common.iter().map(|property| property.name))),
+        keyword("properties", JsonTree::Object(properties.collect())),
+        keyword("required", JsonTree::texts(common.iter().map(|property| property.name))),
     ])
 }
 
 fn words(set: &WordSet, open: bool) -> Vec<Keyword> {
     let known = match set.words {
-        [one] => keyword("const", Node::text(one)),
-        all => keyword("enum", Node::texts(all.iter().copied())),
+        [one] => keyword("const", JsonTree::text(one)),
+        all => keyword("enum", JsonTree::texts(all.iter().copied())),
     };
     match open && set.grows {
-        true => vec![keyword("anyOf", Node::List(vec![object([known]), object([of_type("string")])]))],
+        true => vec![keyword("anyOf", JsonTree::List(vec![object([known]), object([of_type("string")])]))],
         false => vec![known],
     }
 }
@@ -166,46 +166,46 @@ fn fields(shape: &Object, open: bool) -> Vec<Keyword> {
     let mut keywords = vec![
         of_type("object"),
         keyword("properties", object(shape.properties.iter().map(|field| keyword(field.name, property(field))))),
-        keyword("required", Node::texts(required)),
+        keyword("required", JsonTree::texts(required)),
     ];
     let others = shape.groups.iter().flat_map(|group| {
         let others =
-            |name: &&str| Node::texts(group.iter().copied().filter(|other| *other != *name).collect::<Vec<_>>());
+            |name: &&str| JsonTree::texts(group.iter().copied().filter(|other| *other != *name).collect::<Vec<_>>());
         group.iter().filter(|_| group.len() > 1).map(move |name| keyword(name, others(name)))
     });
     let others: Vec<Keyword> = others.collect();
     if !others.is_empty() {
-        keywords.push(keyword("dependentRequired", Node::Object(others)));
+        keywords.push(keyword("dependentRequired", JsonTree::Object(others)));
     }
     if !open {
-        keywords.push(keyword("additionalProperties", Node::Leaf("false".into())));
+        keywords.push(keyword("additionalProperties", JsonTree::Leaf("false".into())));
     }
     keywords
 }
 
-fn property(property: &Property) -> Node {
+fn property(property: &Property) -> JsonTree {
     let plain = match &property.value {
         Value::Form(form) => value(form),
-        Value::Constant(word) => vec![keyword("const", Node::text(word))],
+        Value::Constant(word) => vec![keyword("const", JsonTree::text(word))],
         Value::Type(name) => vec![refers(name)],
     };
-    let doc = keyword("description", Node::text(&property.doc));
-    let default = property.default.as_ref().map(|json| keyword("default", Node::Leaf(json.clone())));
+    let doc = keyword("description", JsonTree::text(&property.doc));
+    let default = property.default.as_ref().map(|json| keyword("default", JsonTree::Leaf(json.clone())));
     let value = if property.or_null { nullable(plain) } else { plain };
     object(std::iter::once(doc).chain(value).chain(default))
 }
 
 /// The keywords for a value that may also be null.
 fn nullable(mut keywords: Vec<Keyword>) -> Vec<Keyword> {
-    if let Some((_, node @ Node::Leaf(_))) = keywords.iter_mut().find(|(name, _)| name == "type") {
-        let name = std::mem::replace(node, Node::Leaf(String::new()));
-        *node = Node::List(vec![name, Node::text("null")]);
+    if let Some((_, node @ JsonTree::Leaf(_))) = keywords.iter_mut().find(|(name, _)| name == "type") {
+        let name = std::mem::replace(node, JsonTree::Leaf(String::new()));
+        *node = JsonTree::List(vec![name, JsonTree::text("null")]);
         return keywords;
     }
     let null = object([of_type("null")]);
     match keywords.as_mut_slice() {
-        [(name, Node::List(choices))] if name == "anyOf" => choices.push(null),
-        _ => keywords = vec![keyword("anyOf", Node::List(vec![Node::Object(keywords), null]))],
+        [(name, JsonTree::List(choices))] if name == "anyOf" => choices.push(null),
+        _ => keywords = vec![keyword("anyOf", JsonTree::List(vec![JsonTree::Object(keywords), null]))],
     }
     keywords
 }
@@ -220,7 +220,7 @@ fn value(form: &Form) -> Vec<Keyword> {
         Form::Word(set) if set.name.is_empty() => words(set, false),
         Form::Word(set) => vec![refers(set.name)],
         Form::Bool => vec![of_type("boolean")],
-        Form::True => vec![keyword("const", Node::Leaf("true".into()))],
+        Form::True => vec![keyword("const", JsonTree::Leaf("true".into()))],
         Form::Integer => vec![of_type("integer")],
         Form::Number => vec![of_type("number")],
         Form::Within(range) => within(range),
@@ -231,8 +231,8 @@ fn value(form: &Form) -> Vec<Keyword> {
             vec![of_type("object"), keyword("propertyNames", object(text(rule))), values(one)]
         }
         Form::Policies(one) => {
-            let rest = object([keyword("const", Node::text("*"))]);
-            let names = keyword("anyOf", Node::List(vec![object(value(&Category::FORM)), rest]));
+            let rest = object([keyword("const", JsonTree::text("*"))]);
+            let names = keyword("anyOf", JsonTree::List(vec![object(value(&Category::FORM)), rest]));
             vec![of_type("object"), keyword("propertyNames", object([names])), values(one)]
         }
         Form::Object(named) => vec![refers(type_name(named))],
@@ -240,7 +240,7 @@ fn value(form: &Form) -> Vec<Keyword> {
         Form::Any => Vec::new(),
         Form::Nullable(one) => nullable(value(one)),
         Form::Either(all) => {
-            vec![keyword("anyOf", Node::List(all.iter().map(|one| object(value(one))).collect()))]
+            vec![keyword("anyOf", JsonTree::List(all.iter().map(|one| object(value(one))).collect()))]
         }
     }
 }
@@ -249,7 +249,7 @@ fn text(rule: &TextRule) -> Vec<Keyword> {
     let least = Some(rule.least).filter(|least| *least > 0).map(|least| number("minLength", least));
     let most = rule.most.map(|most| number("maxLength", most));
     let pattern = Some(rule.pattern).filter(|pattern| !pattern.is_empty());
-    let pattern = pattern.map(|pattern| keyword("pattern", Node::text(pattern)));
+    let pattern = pattern.map(|pattern| keyword("pattern", JsonTree::text(pattern)));
     [least, most, pattern].into_iter().flatten().collect()
 }
 
