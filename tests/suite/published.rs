@@ -390,6 +390,7 @@ fn the_command_prints_what_its_words_and_flags_name() {
     for kind in TYPES {
         let one = parsed(&printed(&["schema", "--type", kind]));
         assert!(one["$defs"].as_object().unwrap().len() < 40, "{kind}");
+        // The checks of frames use these too.
         assert!(one["$ref"].as_str().is_some_and(|name| one.pointer(&name[1..]).is_some()), "{one}");
     }
     for (args, meant) in [

@@ -2,6 +2,7 @@
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
+use spektacular::protocol::messages::FRAMES;
 use spektacular::protocol::publish::{Scope, Unknown, schema};
 use std::sync::OnceLock;
 
@@ -28,9 +29,13 @@ impl Validator {
     }
 }
 
-/// Checks a frame against the schema of this version, in which nothing may be unknown.
+/// Checks a frame against the schema of its type and of this version, in which nothing may be unknown.
 pub(crate) fn check_frame(frame: &Value) -> Result<(), String> {
-    static STRICT: OnceLock<Validator> = OnceLock::new();
-    let strict = STRICT.get_or_init(|| Validator::new(&Scope::Outbound, Unknown::Refused));
-    strict.check(frame).map_err(|why| format!("{frame} does not fit the schema: {why}"))
+    static STRICT: OnceLock<Vec<(&str, Validator)>> = OnceLock::new();
+    let strict = STRICT.get_or_init(|| {
+        let validator = |kind: &str| Validator::new(&Scope::Type(kind.into()), Unknown::Refused);
+        FRAMES.iter().map(|frame| (frame.name, validator(frame.name))).collect()
+    });
+    let (_, validator) = strict.iter().find(|(kind, _)| frame["type"] == *kind).ok_or("a frame of an unknown type")?;
+    validator.check(frame).map_err(|why| format!("{frame} does not fit the schema: {why}"))
 }
