@@ -25,6 +25,8 @@ pub(crate) mod serve;
 mod session;
 mod settings;
 mod store;
+#[cfg(test)]
+mod tests;
 mod updates;
 
 pub(crate) use door::Door;

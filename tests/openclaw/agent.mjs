@@ -14,6 +14,7 @@ const resumed = process.argv.some((arg) => arg.startsWith("--resume"));
 const isFull = process.argv.includes("--include-partial-messages");
 const out = (line) => process.stdout.write(`${JSON.stringify({ ...line, session_id: SESSION })}\n`);
 const usage = { input_tokens: 10, cache_creation_input_tokens: 0, cache_read_input_tokens: 7, output_tokens: 5 };
+const INTERRUPTED = Symbol("interrupted");
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 let count = 0;
 
@@ -36,6 +37,7 @@ async function receive(wanted) {
           usage,
           permission_denials: [],
         });
+        throw INTERRUPTED;
       }
     }
   }
@@ -139,7 +141,8 @@ const DEEDS = {
   },
 };
 
-for (;;) {
+/** One turn. */
+async function turn() {
   const { message } = await receive("user");
   const text =
     typeof message.content === "string" ? message.content : message.content.map((part) => part.text).join("");
@@ -166,5 +169,12 @@ for (;;) {
     stop_reason: "end_turn",
     usage,
     permission_denials: [],
+  });
+}
+
+for (;;) {
+  await turn().catch((error) => {
+    // As with Claude Code, an interrupt ends the turn alone.
+    if (error !== INTERRUPTED) throw error;
   });
 }

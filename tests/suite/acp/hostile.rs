@@ -128,6 +128,44 @@ fn sessions_are_limited() {
     client.session();
     let big = json!({"cwd": client.case.work(), "mcpServers": [{"name": "x".repeat(300 << 10), "command": "a"}]});
     assert!(client.refused("session/new", big)["message"].as_str().unwrap().contains("256 KiB"));
+    // Each directory is looked up, so many short ones are refused before.
+    let many = json!({"cwd": client.case.work(), "mcpServers": [], "additionalDirectories": vec!["/"; 100_000]});
+    assert!(client.refused("session/new", many)["message"].as_str().unwrap().contains("256 KiB"));
+    client.finish();
+}
+
+/// The limit of the program's memory in these tests, in KiB, without the pages of its file. Two lines of 16 MiB and a
+/// copy are on their way at most.
+const PEAK_KIB: u64 = 96 << 10;
+
+#[test]
+fn a_hostile_client_cannot_make_the_program_hold_more_than_its_limits() {
+    let mut client = Client::start(Case::new(), &["--agent", "demo"]);
+    client.case.limit *= 10;
+    client.call("initialize", json!({"protocolVersion": 1}));
+    // Many small values: as objects in memory, they take 35 times their length.
+    let servers = vec![json!({"name": "", "command": ""}); 8000];
+    let params = json!({"cwd": "/", "mcpServers": servers}).to_string();
+    for id in 0..40 {
+        client.send(&format!("{{\"jsonrpc\":\"2.0\",\"id\":\"s{id}\",\"method\":\"session/new\",\"params\":{params}}}"));
+    }
+    // Responses that the client does not read.
+    client.gate().pause();
+    for line in [&b"{\n"[..], b"{\"id\":\"a\",\"method\":\"x\"}\n"] {
+        client.send_bytes(line.repeat(100_000));
+    }
+    client.gate().open();
+    // Long lines, and a line that does not end.
+    for _ in 0..3 {
+        client.send_bytes([vec![b'x'; 15 << 20], vec![b'\n']].concat());
+    }
+    client.send_bytes(vec![b'x'; 64 << 20]);
+    client.send("");
+    let last = client.request("session/list", json!({}));
+    client.answer_of(last);
+    let pid = client.pid();
+    let peak = procs::peak_kib(pid) - procs::program_kib(pid);
+    assert!(peak < PEAK_KIB, "{peak} KiB");
     client.finish();
 }
 
