@@ -134,26 +134,28 @@ fn sessions_are_limited() {
     client.finish();
 }
 
-/// The limit of the program's memory in these tests, in KiB, without the pages of its file. Two lines of 16 MiB and a
-/// copy are on their way at most.
-const PEAK_KIB: u64 = 96 << 10;
+/// The limit of the program's memory, in KiB, without the pages of its file: four lines of 16 MiB on their way, the 16 MiB
+/// that wait for the client, and memory that the allocator does not return. 99 MiB were measured, and 270 MiB when the
+/// servers of a session were kept as objects.
+const PEAK_KIB: u64 = 160 << 10;
 
 #[test]
 fn a_hostile_client_cannot_make_the_program_hold_more_than_its_limits() {
     let mut client = Client::start(Case::new(), &["--agent", "demo"]);
     client.case.limit *= 10;
     client.call("initialize", json!({"protocolVersion": 1}));
+    let session = client.session();
     // Many small values: as objects in memory, they take 35 times their length.
     let servers = vec![json!({"name": "", "command": ""}); 8000];
-    let params = json!({"cwd": "/", "mcpServers": servers}).to_string();
-    for id in 0..40 {
-        client.send(&format!("{{\"jsonrpc\":\"2.0\",\"id\":\"s{id}\",\"method\":\"session/new\",\"params\":{params}}}"));
+    for _ in 0..40 {
+        client.request("session/new", json!({"cwd": "/", "mcpServers": servers}));
     }
-    // Responses that the client does not read.
+    // Responses that the client does not read, until the prompt behind them has started a run.
     client.gate().pause();
-    for line in [&b"{\n"[..], b"{\"id\":\"a\",\"method\":\"x\"}\n"] {
-        client.send_bytes(line.repeat(100_000));
-    }
+    let request = json!({"id": "x".repeat(1000), "method": "unknown"});
+    client.send_bytes(format!("{request}\n").repeat(12_000).into_bytes());
+    client.prompt(&session, "Go");
+    assert!(crate::support::io::wait_for(client.case.limit, || client.case.processes().len() > 1), "no run");
     client.gate().open();
     // Long lines, and a line that does not end.
     for _ in 0..3 {
