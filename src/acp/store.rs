@@ -35,7 +35,6 @@ pub(crate) struct StoredSession {
     pub(crate) updated: String,
 }
 
-/// The title for a prompt.
 pub(super) fn title(prompt: &str) -> String {
     // A prompt may be long: a title needs only its beginning.
     let words: String = prompt.split_whitespace().take(TITLE).flat_map(|word| [word, " "]).collect();
