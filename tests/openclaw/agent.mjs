@@ -17,6 +17,7 @@ const usage = { input_tokens: 10, cache_creation_input_tokens: 0, cache_read_inp
 const INTERRUPTED = Symbol("interrupted");
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 let count = 0;
+let working = false;
 
 async function receive(wanted) {
   for (;;) {
@@ -27,7 +28,7 @@ async function receive(wanted) {
     if (line.type === "control_request") {
       out({ type: "control_response", response: { subtype: "success", request_id: line.request_id } });
       if (line.request.subtype === "end_session") process.exit(0);
-      if (line.request.subtype === "interrupt") {
+      if (line.request.subtype === "interrupt" && working) {
         out({
           type: "result",
           subtype: "error_during_execution",
@@ -144,6 +145,7 @@ const DEEDS = {
 /** One turn. */
 async function turn() {
   const { message } = await receive("user");
+  working = true;
   const text =
     typeof message.content === "string" ? message.content : message.content.map((part) => part.text).join("");
   out({
@@ -177,4 +179,5 @@ for (;;) {
     // As with Claude Code, an interrupt ends the turn alone.
     if (error !== INTERRUPTED) throw error;
   });
+  working = false;
 }
