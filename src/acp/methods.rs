@@ -182,6 +182,10 @@ impl Door {
             return Err(RequestError::parameter("mcpServers", "a list"));
         }
         let servers = self.servers(list)?;
+        if !servers.is_empty() && !self.desk.facts.servers {
+            let expected = "empty, because this agent takes none. `--set on_unsupported=warn` runs it without them";
+            return Err(RequestError::parameter("mcpServers", expected));
+        }
         let servers = (!servers.is_empty()).then(|| to_line(&servers));
         Ok(Place { servers, cwd, add_dirs })
     }

@@ -51,6 +51,7 @@ fn facts(conversation: bool) -> Facts {
         agent: "mine".into(),
         display_name: "Mine".into(),
         images: true,
+        servers: true,
         http: true,
         sse: true,
         conversation,
