@@ -151,7 +151,8 @@ impl Demo {
             ToolFacts { exit_code: line.number("exit_code").map(|code| code as i64), ..ToolFacts::default() };
         if let Some(changed) = line.object("changed") {
             let (path, action) = (changed.string("path")?, Action::from_word(&changed.str("action")?)?);
-            let content = changed.str("content").filter(|_| self.wants.facts);
+            // The player does not report what a changed file held before.
+            let content = changed.str("content").filter(|_| self.wants.facts && action == Action::Created);
             let edit = content.and_then(|text| FileEdit::of(path.clone(), edits::signed('+', &text)));
             facts.edits = edit.into_iter().collect();
             turn.events.push(AgentEvent::Changed { path: path.into(), action });
@@ -202,7 +203,7 @@ fn failed(from: &Object<'_>) -> Option<Failure> {
     let status = from.count("http_status").and_then(|status| u16::try_from(status).ok());
     let said = from.string("message");
     let failure = match failure_code(&from.str("code")?)? {
-        Code::AuthRequired => Failure::credentials_refused(AGENT, "choose a scenario that does not fail", status),
+        Code::AuthRequired => Failure::credentials_refused("the demo agent", "choose a scenario that does not fail", status),
         Code::ContextExceeded => Failure::context_exceeded(),
         Code::LimitReached => {
             Failure::new(Code::LimitReached, "The account has no credit left: add credit at the provider.")
