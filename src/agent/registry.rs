@@ -15,13 +15,11 @@ use std::borrow::Cow;
 /// An agent that run.start can name.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    /// The name.
     pub name: String,
     /// Other names for it.
     pub aliases: Vec<String>,
     /// The name for people.
     pub display_name: String,
-    /// The agent's dialect.
     pub dialect: Dialect,
     /// The command that starts it.
     pub base: Base,
@@ -225,7 +223,7 @@ impl Agent {
             (Dialect::Lines | Dialect::Demo, _) | (_, Program::Myself) => &native::NONE,
             (Dialect::Claude, _) => &claude::NATIVE,
             (Dialect::Codex, _) => &codex::NATIVE,
-            (Dialect::Acp, program) => profile::of(program, &self.name).native,
+            (Dialect::Acp, program) => profile::find_profile(program, &self.name).native,
         }
     }
 
@@ -236,7 +234,7 @@ impl Agent {
             Dialect::Claude => Box::new(claude::Claude::new(base)),
             Dialect::Codex => Box::new(codex::Codex::new(base)),
             Dialect::Demo => Box::new(demo::Demo::new(base)),
-            Dialect::Acp => Box::new(acp::Acp::new(base, profile::of(&self.base.program, &self.name))),
+            Dialect::Acp => Box::new(acp::Acp::new(base, profile::find_profile(&self.base.program, &self.name))),
             Dialect::Lines => {
                 Box::new(lines::LinesDriver::new(base, self.session_patterns.clone(), self.resume_args.clone()))
             }
@@ -249,7 +247,6 @@ impl Agent {
 pub struct Agents(Vec<Agent>);
 
 impl Agents {
-    /// The built-in agents.
     pub fn built_in() -> Agents {
         let mut agents: Vec<Agent> = BUILT_IN.iter().map(BuiltIn::agent).collect();
         agents.sort_by(|a, b| a.name.cmp(&b.name));
@@ -285,7 +282,6 @@ impl Agents {
         }
     }
 
-    /// All agents.
     pub fn iter(&self) -> impl Iterator<Item = &Agent> {
         self.0.iter()
     }

@@ -30,7 +30,6 @@ macro_rules! choices {
                 match word { $($word => Some($name::$variant),)* _ => None }
             }
 
-            /// Reads the value of the flag.
             pub fn read(flag: &Flag, value: &OsStr) -> Result<$name, Wrong> {
                 one_of(flag, value, &[$(($word, $name::$variant)),*])
             }

@@ -35,7 +35,7 @@ use crate::config::load;
 use crate::engine::secrets_here;
 use crate::help::complete::ARGUMENT;
 use crate::help::overview;
-use crate::io::faults::point;
+use crate::io::failpoint::point;
 use crate::io::output::{diagnose, explain};
 use crate::io::signals::{self, SignalChannels};
 use crate::process::query::find;

@@ -42,7 +42,7 @@ impl Prompt {
     }
 
     /// The source that a command line names.
-    pub(super) fn of(adhoc: &Adhoc) -> Option<Prompt> {
+    pub(super) fn named_by(adhoc: &Adhoc) -> Option<Prompt> {
         let dash = adhoc.words.iter().position(|word| word == "-");
         Some(match (&adhoc.prompt, &adhoc.prompt_file, adhoc.words.as_slice()) {
             (Some(text), ..) => Prompt::Own(Own::Text(text.clone())),

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 /// The configured agents and defaults.
 #[derive(Clone, Debug)]
 pub struct Layers {
-    /// The agents.
     pub agents: Agents,
     /// Defaults that override an agent's own.
     pub above: Options,
@@ -23,7 +22,7 @@ pub struct Layers {
 
 impl Layers {
     /// These agents without configured defaults.
-    pub fn of(agents: Agents) -> Layers {
+    pub fn new(agents: Agents) -> Layers {
         let (above, below) = (Options::default(), Options::default());
         Layers { agents, above, below, guest_model: None, origins: Origins::default() }
     }

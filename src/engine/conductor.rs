@@ -17,7 +17,7 @@ use super::recordings::Recordings;
 use super::stderr;
 use crate::agent::{Launch, Line};
 use crate::config::Layers;
-use crate::io::faults::point;
+use crate::io::failpoint::point;
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::failure::{Code, Failure};

@@ -46,9 +46,9 @@ pub use peer::{InAdvance, Outgoing, Peer, Understood};
 pub(crate) use prepare::flaw_in_file;
 pub use prepare::{redactor_here, secrets_here};
 
-use crate::io::faults;
 use crate::io::inbox::{Inbox, Source};
 use crate::io::output::{StdoutWriter, diagnose, reader_has_left, streams_are_apart};
+use crate::io::panic_channel;
 use crate::io::signals::{self, SignalChannels};
 use crate::io::tty::LineModes;
 use crate::process::own_executable;
@@ -67,7 +67,7 @@ pub const UNDELIVERED: &str = "spektacular: undelivered: stdout closed early or 
 pub struct Engine {
     inbox: Inbox,
     /// Ready after a panic in any thread.
-    faults: Receiver<()>,
+    panics: Receiver<()>,
     /// `None`: the signals could not be registered, so no run can begin.
     signals: Option<SignalChannels>,
     /// The children that existed before this program started any.
@@ -88,12 +88,12 @@ impl Engine {
 
     /// Like [`Engine::start`], with registered signals.
     pub(crate) fn with(signals: Option<SignalChannels>, source: Source) -> Engine {
-        let faults = faults::listen();
+        let panics = panic_channel::listen();
         tree::become_subreaper();
         let nonce = tree::nonce();
         let mut engine = Engine {
             inbox: Inbox::new(Source::Nothing),
-            faults,
+            panics,
             signals,
             inherited: Inherited::find(),
             output: StdoutWriter::new(),

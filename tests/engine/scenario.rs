@@ -35,7 +35,7 @@ fn job(begin: Begin) -> Job {
     let permissions = Some(Permissions::All(Policy::Allow));
     // Requests deltas, so that text arrives while the agent still speaks.
     let above = Options { permissions, progress: Some(Level::Full), ..Options::default() };
-    let layers = Layers { above, ..Layers::of(agents()) };
+    let layers = Layers { above, ..Layers::new(agents()) };
     Job { begin, ..Job::new(layers) }
 }
 

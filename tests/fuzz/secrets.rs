@@ -233,7 +233,7 @@ struct Out {
 fn play<P: Peer>(mut peer: P, lines: &[String], secret: &str, record: &Path) -> Out {
     let head = lines.first().and_then(|line| line.strip_prefix("= ")).unwrap_or("{}");
     let agents = agents_of(&serde_json::from_str(head).expect("the configuration of a case"));
-    let job = Job { record: Some(record.to_owned()), mirror_stderr: true, ..Job::new(Layers::of(agents)) };
+    let job = Job { record: Some(record.to_owned()), mirror_stderr: true, ..Job::new(Layers::new(agents)) };
     let mut conductor = Conductor::new(job, &mut peer, Notebook::at("/home/user/project"), "s", Ids::default());
     let mut out = Out::default();
     let mut ids: Vec<String> = Vec::new();

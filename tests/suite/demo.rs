@@ -46,7 +46,8 @@ fn own(steps: &Value) -> Case {
 #[test]
 fn every_scenario_has_a_test_here() {
     let listed = Case::new().run(&["demo", "list", "--output", "json"]).json(0);
-    let names: Vec<&str> = listed["scenarios"].as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        listed["scenarios"].as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap()).collect();
     assert!(names.len() > 15, "{names:?}");
     let code = include_str!("demo.rs");
     for name in names {
@@ -61,15 +62,36 @@ fn hello_says_one_message() {
     assert_eq!(texts(&outcome), ["Hello. You said: Good morning"]);
     assert_eq!(outcome.completed()["usage"]["input_tokens"], 10);
     assert!(outcome.of_type("run.question").is_empty() && tools(&outcome).is_empty());
-    assert_eq!(outcome.frames[0]["payload"]["agent"], json!({"name": "demo:hello", "display_name": "Demo", "version": null}));
+    assert_eq!(
+        outcome.frames[0]["payload"]["agent"],
+        json!({"name": "demo:hello", "display_name": "Demo", "version": null})
+    );
 }
 
 #[test]
 fn greeting_follows_its_answers() {
     for (answer, permission, said, end, lines) in [
-        (json!("Short"), "allow_once", "Thank you, I have your answer: Short.", "Done: the greeting is in hello.md.", Some(3)),
-        (json!("Long"), "allow_once", "Thank you, I have your answer: Long.", "Done: the greeting is in hello.md.", Some(5)),
-        (json!("With a song"), "deny", "Thank you, I have your answer: With a song.", "Done, without a file: writing hello.md was not allowed. Try again with --yes.", None),
+        (
+            json!("Short"),
+            "allow_once",
+            "Thank you, I have your answer: Short.",
+            "Done: the greeting is in hello.md.",
+            Some(3),
+        ),
+        (
+            json!("Long"),
+            "allow_once",
+            "Thank you, I have your answer: Long.",
+            "Done: the greeting is in hello.md.",
+            Some(5),
+        ),
+        (
+            json!("With a song"),
+            "deny",
+            "Thank you, I have your answer: With a song.",
+            "Done, without a file: writing hello.md was not allowed. Try again with --yes.",
+            None,
+        ),
     ] {
         let outcome = play("greeting", json!({}), &[answer, json!(permission)]);
         assert_eq!(texts(&outcome)[1..], [said, end]);
@@ -92,10 +114,34 @@ fn greeting_follows_its_answers() {
 #[test]
 fn questions_asks_every_kind_and_shows_the_answers() {
     let answers = [
-        ([json!("no"), json!("Green"), json!(["Cheese", "Onions"]), json!("hello"), json!("7"), json!("."), json!(null)],
-            "Go on: no.", "Colour: Green. Toppings: Cheese, Onions. Title: hello.", "Count: 7. Directory: .. Note: (no answer)."),
-        ([json!(true), json!("My own, purple"), json!(["Olives"]), json!("another"), json!("10"), json!("deep"), json!("Quick!")],
-            "Go on: yes.", "Colour: My own, purple. Toppings: Olives. Title: another.", "Count: 10. Directory: deep. Note: Quick!."),
+        (
+            [
+                json!("no"),
+                json!("Green"),
+                json!(["Cheese", "Onions"]),
+                json!("hello"),
+                json!("7"),
+                json!("."),
+                json!(null),
+            ],
+            "Go on: no.",
+            "Colour: Green. Toppings: Cheese, Onions. Title: hello.",
+            "Count: 7. Directory: .. Note: (no answer).",
+        ),
+        (
+            [
+                json!(true),
+                json!("My own, purple"),
+                json!(["Olives"]),
+                json!("another"),
+                json!("10"),
+                json!("deep"),
+                json!("Quick!"),
+            ],
+            "Go on: yes.",
+            "Colour: My own, purple. Toppings: Olives. Title: another.",
+            "Count: 10. Directory: deep. Note: Quick!.",
+        ),
     ];
     for (answers, first, second, third) in answers {
         let mut session = Case::new().file("work/deep/a.txt", "").spawn();
@@ -133,10 +179,15 @@ fn questions_asks_again_after_a_bad_answer() {
     session.answer(&again, json!(true));
     let group: Vec<Frame> = (0..3).map(|_| session.until("run.question")).collect();
     assert_eq!(group[0]["payload"]["group_id"], group[2]["payload"]["group_id"]);
-    for (question, bad) in group.iter().zip([json!(["Red", "Blue"]), json!(["Cheese", "Olives", "Onions"]), json!("No!")]) {
+    for (question, bad) in
+        group.iter().zip([json!(["Red", "Blue"]), json!(["Cheese", "Olives", "Onions"]), json!("No!")])
+    {
         session.answer(question, bad);
         let again = session.until("run.question");
-        assert_eq!((&again["payload"]["attempt"], &again["payload"]["question_id"]), (&json!(2), &question["payload"]["question_id"]));
+        assert_eq!(
+            (&again["payload"]["attempt"], &again["payload"]["question_id"]),
+            (&json!(2), &question["payload"]["question_id"])
+        );
     }
     session.cancel();
     session.finish().cancelled();
@@ -148,7 +199,12 @@ fn permission_follows_the_decision() {
         (json!({}), vec![json!("allow_once")], "completed", "The tests pass."),
         (json!({}), vec![json!("deny")], "denied", "I may not run the tests, so I do not know whether they pass."),
         (json!({"permissions": "allow"}), vec![], "completed", "The tests pass."),
-        (json!({"interactive": false}), vec![], "denied", "I may not run the tests, so I do not know whether they pass."),
+        (
+            json!({"interactive": false}),
+            vec![],
+            "denied",
+            "I may not run the tests, so I do not know whether they pass.",
+        ),
     ] {
         let outcome = play("permission", payload, &answers);
         assert_eq!(tools(&outcome), [("Run npm test", "started"), ("Run npm test", state)]);
@@ -203,7 +259,8 @@ fn subagent_names_the_call_that_its_work_belongs_to() {
         .collect();
     assert_eq!(inner[1..2], [("Search **/main.*", "completed")]);
     assert_eq!(inner[3..], [("Read src/missing.rs", "failed")]);
-    let said = outcome.progress("text").into_iter().find(|frame| frame["payload"]["parent_call_id"] == agent["call_id"]);
+    let said =
+        outcome.progress("text").into_iter().find(|frame| frame["payload"]["parent_call_id"] == agent["call_id"]);
     assert_eq!(said.unwrap().text("text"), "I look for the entry point.");
     assert_eq!(outcome.completed()["text"], "The sub-agent found src/main.rs.");
 }
@@ -390,7 +447,11 @@ fn a_mistake_in_a_file_is_named_before_anything_starts() {
 fn an_unknown_scenario_gets_a_hint_and_the_list() {
     let did = Case::new().run(&["adhoc", "--agent", "demo:questoins", "go"]);
     let said = did.refused(2);
-    assert!(said.contains("Unknown scenario questoins (from --agent). Did you mean questions? The scenarios are: greeting,"));
+    assert!(
+        said.contains(
+            "Unknown scenario questoins (from --agent). Did you mean questions? The scenarios are: greeting,"
+        )
+    );
     let mut session = Case::new().spawn();
     session.start(json!({"agent": "demo:questoins"}));
     let outcome = session.finish();

@@ -132,7 +132,7 @@ impl Demo {
         });
         if line.bool("asks") == Some(true) {
             let detail = tool.str("content").map_or(subject.clone(), |text| edits::signed('+', &text));
-            let scope = Scope::of(category, Some(&name), Some(&subject));
+            let scope = Scope::new(category, Some(&name), Some(&subject));
             let text = format!("Allow {title}?");
             let subject = Subject { category, title: title.into(), locations, detail: detail.into(), call_id: None };
             let asks = one(Ask::permission(subject, text, scope));
@@ -153,7 +153,7 @@ impl Demo {
             let (path, action) = (changed.string("path")?, Action::from_word(&changed.str("action")?)?);
             // The player does not report what a changed file held before.
             let content = changed.str("content").filter(|_| self.wants.facts && action == Action::Created);
-            let edit = content.and_then(|text| FileEdit::of(path.clone(), edits::signed('+', &text)));
+            let edit = content.and_then(|text| FileEdit::new(path.clone(), edits::signed('+', &text)));
             facts.edits = edit.into_iter().collect();
             turn.events.push(AgentEvent::Changed { path: path.into(), action });
         }
@@ -203,7 +203,9 @@ fn failed(from: &Object<'_>) -> Option<Failure> {
     let status = from.count("http_status").and_then(|status| u16::try_from(status).ok());
     let said = from.string("message");
     let failure = match failure_code(&from.str("code")?)? {
-        Code::AuthRequired => Failure::credentials_refused("the demo agent", "choose a scenario that does not fail", status),
+        Code::AuthRequired => {
+            Failure::credentials_refused("the demo agent", "choose a scenario that does not fail", status)
+        }
         Code::ContextExceeded => Failure::context_exceeded(),
         Code::LimitReached => {
             Failure::new(Code::LimitReached, "The account has no credit left: add credit at the provider.")
@@ -248,7 +250,7 @@ impl Driver for Demo {
             return Err(Failure::new(Code::InvalidRequest, message));
         }
         warn_of_ignored(settings, self, turn);
-        self.wants = Wants::of(settings);
+        self.wants = Wants::new(settings);
         let prompt = FromHost::Prompt(settings.prompt.clone());
         Ok(Launch { send: vec![prompt.line()], ..self.base.launch("demo", Vec::new(), Vec::new()) })
     }
