@@ -132,7 +132,7 @@ impl Demo {
         });
         if line.bool("asks") == Some(true) {
             let detail = tool.str("content").map_or(subject.clone(), |text| edits::signed('+', &text));
-            let scope = Scope::new(category, Some(&name), Some(&subject));
+            let scope = Scope::of_request(category, Some(&name), Some(&subject));
             let text = format!("Allow {title}?");
             let subject = Subject { category, title: title.into(), locations, detail: detail.into(), call_id: None };
             let asks = one(Ask::permission(subject, text, scope));

@@ -539,7 +539,19 @@ fn lowercase(what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Scenario;
+    use super::{ACTIONS, FAILURES, MODIFIERS, Scenario};
+
+    #[test]
+    fn the_page_has_every_key_of_a_step() {
+        let (_, page) = include_str!("../reference.md").split_once("\n## Scenarios of the demo agent\n").unwrap();
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+        let keys: Vec<&str> = rows.flat_map(|keys| keys.split("`, `")).map(|key| key.trim_matches('`')).collect();
+        for key in ACTIONS.iter().chain(&MODIFIERS) {
+            assert!(keys.contains(key), "{key} has no row");
+        }
+        assert_eq!(keys.len(), ACTIONS.len() + MODIFIERS.len(), "{keys:?}");
+        assert!(FAILURES.iter().all(|code| page.contains(&format!("`{}`", code.name()))));
+    }
 
     fn flaw(step: &str) -> String {
         let text = format!("{{\n\"about\": \"a\",\n\"turns\": [[\n{step}\n]]}}");
