@@ -26,7 +26,7 @@ pub(super) fn run(typed: &AcpArgs) -> u8 {
 
 fn door(typed: &AcpArgs) -> Result<Door, Failure> {
     let layers = configured()?;
-    let agent = named(&layers, typed.agent.as_deref(), " --agent")?.clone();
+    let agent = named(&layers, typed.agent.as_deref(), " --agent")?.into_owned();
     let facts = facts(typed, &layers, &agent);
     let redactor = secrets_here();
     let (missing, logged_in) = (agent.clone(), agent);

@@ -33,6 +33,7 @@ mod config;
 mod configured;
 mod conversations;
 mod declined;
+mod demo;
 mod dialogue;
 mod dropped;
 mod escapes;
