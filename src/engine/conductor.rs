@@ -9,11 +9,12 @@ use super::ask_connections::AskOutcome;
 use super::check_only_driver::CheckOnlyDriver;
 use super::host::{Host, ProcessGone};
 use super::images;
-use super::job::{Carried, Job, Next, Over, Prepared};
+use super::job::{Carried, Job, Next, NextProcess, Over, Prepared};
 use super::outbox::Outbox;
 use super::peer::{Peer, Understood};
 use super::prepare;
 use super::recordings::Recordings;
+use super::resting::RestingAgent;
 use super::stderr;
 use crate::agent::registry::Layers;
 use crate::agent::{Launch, Line};
@@ -31,7 +32,8 @@ use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Level, Source as CancelSource, Warning};
 use crate::recording::Moment;
 use crate::run::{
-    AlwaysAllowed, Answered, Effect, Event, Gone, Ids, Late, Origin, ReadInput, Refusal, Remake, Run, Unseen,
+    AlwaysAllowed, Answered, Effect, Event, FirstProcess, Gone, Ids, Late, Origin, ReadInput, Refusal, Remake,
+    RestingSession, Run, Start, Unseen,
 };
 use std::borrow::Cow;
 use std::ops::DerefMut;
@@ -72,6 +74,8 @@ struct AgentLink {
     images: Vec<Image>,
     /// The reason why a line could not be sent.
     unsent: Option<Failure>,
+    /// Whether the agent must end instead of resting.
+    cannot_rest: bool,
     stderr: stderr::StderrLines,
     mirror_stderr: bool,
 }
@@ -150,6 +154,9 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             effects.drain(..).for_each(|effect| self.carry_out(effect));
             self.effects = effects;
             self.refuse_unsent();
+            if std::mem::take(&mut self.agent.cannot_rest) {
+                self.step(Event::CannotRest);
+            }
         }));
         if taken.is_err() {
             self.crash(Failure::of_our_own());
@@ -293,12 +300,35 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
 
     /// Begins a further part of a run.
     pub(super) fn begin_part(&mut self, next: Next) {
-        let Next { run_id, settings, display_name, driver } = next;
+        let Next { run_id, settings, display_name, driver, process, keeps_process } = next;
         let redactor = self.run.take_redactor();
-        let mut start = prepare::start((settings, display_name, driver), redactor, 0, &mut self.machine);
+        let parts = (settings, display_name, driver);
+        let mut start = match process {
+            NextProcess::New => prepare::start(parts, redactor, 0, &mut self.machine),
+            NextProcess::Resting(agent) => {
+                let start = prepare::start_without_tools(parts, redactor, 0);
+                Start { process: FirstProcess::Resting(self.take_over(agent)), ..start }
+            }
+            NextProcess::Leaving(agent) => {
+                let start = prepare::start_without_tools(parts, redactor, 0);
+                Start { process: FirstProcess::Leaving(self.take_over(agent)), ..start }
+            }
+        };
         start.granted = std::mem::take(&mut self.granted);
+        start.keeps_process = keeps_process;
         let origin = Origin { id: None, run: Addressee::Run(run_id) };
         self.step(Event::Start(origin, Ok(Box::new(start))));
+        if self.recordings.is_on() {
+            self.run.recorded();
+        }
+    }
+
+    /// Takes over an agent that rests. Its host is this conductor's already.
+    fn take_over(&mut self, agent: RestingAgent) -> RestingSession {
+        let (recordings, session) = agent.into_parts();
+        self.recordings = recordings;
+        self.agent.spawned_at = Some(self.machine.now());
+        session
     }
 
     /// Ends a run of several parts.
@@ -479,6 +509,12 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
         self.agent.due.as_ref().map(|(launch, _)| &**launch)
     }
 
+    /// Handles the files that changed before the agent rests. See [`Gone::files`].
+    pub(super) fn rested(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
+        let files = files.map(|files| self.recordings.without_own(files));
+        self.step(Event::Rested(files));
+    }
+
     /// Whether the terminal body was emitted, or can no longer be.
     pub fn is_finished(&self) -> bool {
         self.frame_out.finished
@@ -515,8 +551,11 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
 
     /// Completes the recording. Returns the host and the result of the run.
     pub(super) fn end(mut self) -> (M, RunSummary) {
-        self.recordings.write_complete_lines(self.run.redactor(), true);
+        let rested = self.run.take_resting();
+        self.recordings.write_complete_lines(self.run.redactor(), rested.is_none());
+        let incomplete_recording = rested.is_none() && self.recordings.failed();
         let ending = RunSummary {
+            rested: rested.map(|session| (self.recordings, session)),
             code: self.run.exit_code(),
             ids: self.run.ids(),
             terminal: self.frame_out.terminal,
@@ -529,7 +568,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
                 granted: self.run.take_granted(),
                 answers: self.answers,
             },
-            incomplete_recording: self.recordings.failed(),
+            incomplete_recording,
         };
         (self.machine, ending)
     }
@@ -545,4 +584,6 @@ pub(super) struct RunSummary {
     pub(super) worked: Option<Duration>,
     pub(super) carried: Carried,
     pub(super) incomplete_recording: bool,
+    /// The recordings and the session of an agent that rests.
+    pub(super) rested: Option<(Recordings, RestingSession)>,
 }

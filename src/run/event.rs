@@ -1,6 +1,6 @@
 //! The events that a run takes, and the effects that it requests.
 
-use super::{AlwaysAllowed, Answered};
+use super::{AlwaysAllowed, Answered, FirstProcess};
 use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::{InboundId, QuestionId, RunId};
@@ -33,6 +33,10 @@ pub struct Start {
     pub granted: AlwaysAllowed,
     /// Makes the driver of a new process for the same session. `None`: the run has one process only.
     pub remake: Option<Remake>,
+    /// The agent's process at the beginning.
+    pub process: FirstProcess,
+    /// Whether the process stays after a completed turn, for a further turn in a later part of the run.
+    pub keeps_process: bool,
 }
 
 /// Makes another driver for the agent of a run.
@@ -116,6 +120,10 @@ pub enum Event<'a> {
     Drained(AgentExit),
     /// The search for changed files is finished too.
     Gone(Gone),
+    /// The agent rests, and the search for changed files is finished. See [`Gone::files`].
+    Rested(Result<Vec<(PathBuf, Action)>, Unseen>),
+    /// The agent cannot rest.
+    CannotRest,
     /// Messages were ignored because nobody reads stdout: their number.
     Ignored(u64),
     /// A warning about a message, the machine or the configuration.
@@ -200,6 +208,8 @@ pub enum Effect {
     CloseAgentInput,
     /// Ends the search for changed files, because the run must end now.
     Hurry,
+    /// Suspends the agent's processes until the next part of the run, and begins the search for changed files.
+    Rest,
     /// Stops the agent's processes.
     Stop(Method),
     /// Writes a line to stderr.

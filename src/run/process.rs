@@ -76,7 +76,7 @@ impl ActiveRun {
     }
 
     /// Reports the changed files that the agent did not report.
-    fn unreported(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
+    pub(super) fn unreported(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
         let files = match files {
             Ok(files) => files,
             Err(why) => return self.warn(Warning::ArtifactsIncomplete, unseen(why), None),

@@ -8,7 +8,7 @@ use super::spent::Spent;
 use super::stop::Stop;
 use crate::agent::registry::Agent;
 use crate::agent::{Driver, Reply};
-use crate::engine::{Begin, Carried, Engine, Job, Next, Over, Peer, Report};
+use crate::engine::{Begin, Carried, Engine, Job, Next, NextProcess, Over, Peer, Report, RestingAgent};
 use crate::process::background_task::BackgroundTask;
 use crate::process::session_files::cost_before;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
@@ -46,9 +46,11 @@ pub(crate) struct WorkflowRun<'p> {
     /// The bodies that the next part emits first.
     first: Vec<Body>,
     spent: Spent,
-    /// The number of sessions so far.
+    /// The number of the agent's processes so far.
     sessions: u32,
     last: Last,
+    /// The agent, if its process stayed after its last turn.
+    resting: Option<Resting>,
     signal: Option<i32>,
     /// A cancel that arrived after a part had its outcome.
     late: Option<Stop>,
@@ -67,15 +69,53 @@ struct Last {
     unattended: Unattended,
 }
 
+/// The agent, whose process stayed after its last turn.
+struct Resting {
+    agent: RestingAgent,
+    /// Whether its process takes prompts raw. See [`SessionPrompt::raw`].
+    raw: bool,
+}
+
+/// The session of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SessionStart {
+    /// A new session in a new process.
+    New,
+    /// This session in a new process.
+    Resume(SessionId),
+    /// The session of the process that stayed. See [`WorkflowRun::has_process_for`].
+    SameProcess,
+}
+
+/// The agent's process at the beginning of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PartProcess {
+    New,
+    /// The process that stayed takes a further turn.
+    Stayed,
+    /// The process that stayed is told to leave.
+    Leaves,
+}
+
 pub(crate) struct Session {
     pub prompt: SessionPrompt,
-    pub resume: Option<SessionId>,
+    pub start: SessionStart,
+    /// Whether the process may stay for a further turn.
+    pub keeps_process: bool,
     /// Decides about the permissions that the prompt needs.
     pub judge: Option<Arc<dyn Judge>>,
     /// The time limit. The limit of the whole run applies too.
     pub limit: Option<Duration>,
     /// Wraps or replaces the agent's driver.
     pub wrap: Option<Wrap>,
+}
+
+/// A part of the run with its driver.
+struct Part {
+    settings: Settings,
+    driver: Box<dyn Driver>,
+    process: PartProcess,
+    keeps_process: bool,
 }
 
 /// Makes a driver from another one.
@@ -162,6 +202,7 @@ impl<'p> WorkflowRun<'p> {
             spent: Spent::begin(),
             sessions: 0,
             last: Last::default(),
+            resting: None,
             signal: report.signal,
             late: report.late.map(Stop::from),
             end: WorkflowEnd { target, ..WorkflowEnd::unknown(kind) },
@@ -248,14 +289,21 @@ impl<'p> WorkflowRun<'p> {
 
     /// Runs a session of the agent. Returns the session's id. Error: the session failed, or the run is over.
     pub(crate) fn session(&mut self, session: Session) -> Result<Option<SessionId>, Stop> {
-        let Session { prompt: SessionPrompt { text, raw }, resume, judge, limit, wrap } = session;
-        let mut settings =
-            Settings { prompt: text, raw_prompt: raw, session_id: resume, judge, ..self.settings.clone() };
+        let Session { prompt: SessionPrompt { text, raw }, start, keeps_process, judge, limit, wrap } = session;
+        let mut settings = Settings { prompt: text, raw_prompt: raw, judge, ..self.settings.clone() };
         settings.max_cost_usd = self.money_left()?;
-        let is_last = settings.session_id.is_some() && settings.session_id == self.last.session_id;
-        // An old version does not store the cost.
-        let known = self.last.cost_usd.filter(|_| is_last);
-        settings.session_cost_usd = cost_before(&self.agent, &settings).or(known);
+        let (process, known) = match start {
+            SessionStart::New => (PartProcess::New, None),
+            SessionStart::Resume(id) => {
+                let is_last = self.last.session_id.as_ref() == Some(&id);
+                settings.session_id = Some(id);
+                // An old version does not store the cost.
+                let known = self.last.cost_usd.filter(|_| is_last);
+                (PartProcess::New, cost_before(&self.agent, &settings).or(known))
+            }
+            SessionStart::SameProcess => (PartProcess::Stayed, self.last.cost_usd),
+        };
+        settings.session_cost_usd = known;
         let before = settings.session_cost_usd.unwrap_or_default();
         let limits_itself = self.limit(&mut settings, limit)?;
         let driver = self.agent.driver();
@@ -263,13 +311,13 @@ impl<'p> WorkflowRun<'p> {
             Some(wrap) => wrap(driver),
             None => driver,
         };
-        self.sessions += 1;
-        let job = Job {
-            record: self.shared.record.as_deref().map(|path| numbered(path, self.sessions)),
-            debug_log: self.shared.debug_log.clone(),
-            ..self.job()
-        };
-        let terminal = self.part(PartKind::Session, job, settings, driver)?;
+        let mut job = self.job();
+        if process == PartProcess::New {
+            self.sessions += 1;
+            job.record = self.shared.record.as_deref().map(|path| numbered(path, self.sessions));
+            job.debug_log.clone_from(&self.shared.debug_log);
+        }
+        let terminal = self.part(PartKind::Session, job, Part { settings, driver, process, keeps_process })?;
         self.last.session_id.clone_from(&terminal.session_id);
         self.last.cost_usd = terminal.usage.cost_usd.map(|cost| before + cost);
         self.last.exit = terminal.agent_exit;
@@ -278,6 +326,25 @@ impl<'p> WorkflowRun<'p> {
             Outcome::Completed { .. } => Ok(terminal.session_id),
             outcome @ (Outcome::Failed(_) | Outcome::Cancelled { .. }) => Err(Stop::of(outcome, limits_itself)),
         }
+    }
+
+    /// Whether the agent's process stayed after its last turn.
+    pub(crate) fn has_process(&self) -> bool {
+        self.resting.is_some()
+    }
+
+    /// Whether the agent's process stayed and can take this prompt.
+    pub(crate) fn has_process_for(&self, prompt: &SessionPrompt) -> bool {
+        self.resting.as_ref().is_some_and(|resting| resting.raw == prompt.raw && resting.agent.is_alive())
+    }
+
+    /// Ends the agent's process that stayed after its last turn. `driver`: the one of that turn. Error: the run is over.
+    pub(crate) fn leave(&mut self, driver: Box<dyn Driver>) -> Result<(), Stop> {
+        let (process, keeps_process) = (PartProcess::Leaves, false);
+        let (job, settings) = (self.job(), self.settings.clone());
+        let terminal = self.part(PartKind::Leaving, job, Part { settings, driver, process, keeps_process })?;
+        self.last.exit = terminal.agent_exit;
+        Ok(())
     }
 
     /// Runs a step without the agent. Error: the run is over. A failed step is not an error.
@@ -309,7 +376,8 @@ impl<'p> WorkflowRun<'p> {
         };
         let limits_itself = self.limit(&mut settings, limit)?;
         let job = Job { errand, ..self.job() };
-        let terminal = self.part(PartKind::Step(phase), job, settings, driver)?;
+        let (process, keeps_process) = (PartProcess::New, false);
+        let terminal = self.part(PartKind::Step(phase), job, Part { settings, driver, process, keeps_process })?;
         let timed_out = matches!(&terminal.outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
         match terminal.outcome {
             outcome @ Outcome::Cancelled { .. } => Err(Stop::of(outcome, false)),
@@ -351,26 +419,31 @@ impl<'p> WorkflowRun<'p> {
         }
     }
 
-    fn part(
-        &mut self,
-        part: PartKind,
-        job: Job,
-        settings: Settings,
-        driver: Box<dyn Driver>,
-    ) -> Result<Terminal, Stop> {
+    fn part(&mut self, kind: PartKind, job: Job, part: Part) -> Result<Terminal, Stop> {
         if let Some(stop) = self.late.take() {
             (self.first, self.carried) = (job.first, job.carried);
             return Err(stop);
         }
-        let next =
-            Next { run_id: self.run_id.clone(), settings, display_name: self.agent.display_name.clone(), driver };
-        self.peer.begin(part);
+        let Part { settings, driver, process, keeps_process } = part;
+        let raw = settings.raw_prompt;
+        let process = match process {
+            PartProcess::New => NextProcess::New,
+            PartProcess::Stayed => self.resting.take().map_or(NextProcess::New, |it| NextProcess::Resting(it.agent)),
+            PartProcess::Leaves => self.resting.take().map_or(NextProcess::New, |it| NextProcess::Leaving(it.agent)),
+        };
+        let display_name = self.agent.display_name.clone();
+        let run_id = self.run_id.clone();
+        let next = Next { run_id, settings, display_name, driver, process, keeps_process };
+        self.peer.begin(kind);
         let began = Instant::now();
         let report = self.engine.run(Job { begin: Begin::Next(Box::new(next)), ..job }, &mut self.peer);
         self.signal = self.signal.or(report.signal);
         self.late = report.late.map(Stop::from);
         self.carried = Some(report.carried);
         let Some(mut terminal) = report.terminal else { return Err(Stop::Lost) };
+        if let Some(agent) = report.resting {
+            self.resting = Some(Resting { agent, raw });
+        }
         let took = Duration::from_millis(terminal.duration_ms);
         self.spent.add(began, took, report.worked);
         self.last.unattended.join(std::mem::take(&mut terminal.unattended));
@@ -414,6 +487,10 @@ impl<'p> WorkflowRun<'p> {
 
     /// Ends the run with the text of its result, or with the reason for its stop.
     pub(crate) fn close(mut self, outcome: Result<String, Stop>) -> Ended {
+        if let Some(resting) = self.resting.take() {
+            // The run was stopped while the agent rested. It must end soon.
+            self.last.exit = resting.agent.kill(&self.redactor());
+        }
         let outcome = match outcome {
             Ok(text) => Outcome::Completed {
                 text: Text::from(text),

@@ -34,6 +34,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             Effect::ToolWithdrawn { call } => self.machine.withdraw(call),
             Effect::CloseAgentInput => self.close_input(),
             Effect::Hurry => self.machine.hurry(self.run.is_stopping()),
+            Effect::Rest => self.agent.cannot_rest = !self.machine.rest(),
             Effect::Stop(method) => self.machine.stop(method),
             Effect::Note(text) => {
                 let chunk = self.peer.debug(&format!("spektacular: {text}"));
