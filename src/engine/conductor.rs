@@ -14,7 +14,6 @@ use super::outbox::Outbox;
 use super::peer::{Peer, Understood};
 use super::prepare;
 use super::recordings::Recordings;
-use super::resting::RestingAgent;
 use super::stderr;
 use crate::agent::registry::Layers;
 use crate::agent::{Launch, Line};
@@ -61,6 +60,8 @@ pub struct Conductor<P, M> {
     opens: bool,
     /// The answers "always" that an earlier part of the run received.
     granted: AlwaysAllowed,
+    /// Whether the recording of an earlier turn in the same process is incomplete.
+    incomplete_recording: bool,
 }
 
 /// The start of the agent's processes, their input and their stderr.
@@ -128,6 +129,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             first,
             opens,
             granted,
+            incomplete_recording: false,
         };
         for (warning, text) in warnings {
             conductor.step(Event::Warn(Origin::default(), warning, text));
@@ -302,33 +304,39 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     pub(super) fn begin_part(&mut self, next: Next) {
         let Next { run_id, settings, display_name, driver, process, keeps_process } = next;
         let redactor = self.run.take_redactor();
-        let parts = (settings, display_name, driver);
-        let mut start = match process {
-            NextProcess::New => prepare::start(parts, redactor, 0, &mut self.machine),
+        let process = match process {
+            NextProcess::New => FirstProcess::New,
             NextProcess::Resting(agent) => {
-                let start = prepare::start_without_tools(parts, redactor, 0);
-                Start { process: FirstProcess::Resting(self.take_over(agent)), ..start }
+                let (earlier, session) = agent.into_parts();
+                self.open_debug_log(&settings.agent);
+                self.incomplete_recording |= !self.recordings.follow(earlier, &redactor);
+                FirstProcess::Resting(session)
             }
             NextProcess::Leaving(agent) => {
-                let start = prepare::start_without_tools(parts, redactor, 0);
-                Start { process: FirstProcess::Leaving(self.take_over(agent)), ..start }
+                let session;
+                (self.recordings, session) = agent.into_parts();
+                FirstProcess::Leaving(session)
             }
         };
-        start.granted = std::mem::take(&mut self.granted);
-        start.keeps_process = keeps_process;
+        let start = match process {
+            FirstProcess::New => {
+                prepare::start((settings, display_name, driver), redactor, 0, &mut self.machine)
+            }
+            // The agent has its tools already.
+            FirstProcess::Resting(_) | FirstProcess::Leaving(_) => {
+                Start::new(settings, display_name, driver, redactor)
+            }
+        };
+        if !matches!(process, FirstProcess::New) {
+            self.agent.spawned_at = Some(self.machine.now());
+        }
+        let granted = std::mem::take(&mut self.granted);
+        let start = Start { granted, process, keeps_process, ..start };
         let origin = Origin { id: None, run: Addressee::Run(run_id) };
         self.step(Event::Start(origin, Ok(Box::new(start))));
         if self.recordings.is_on() {
             self.run.recorded();
         }
-    }
-
-    /// Takes over an agent that rests. Its host is this conductor's already.
-    fn take_over(&mut self, agent: RestingAgent) -> RestingSession {
-        let (recordings, session) = agent.into_parts();
-        self.recordings = recordings;
-        self.agent.spawned_at = Some(self.machine.now());
-        session
     }
 
     /// Ends a run of several parts.
@@ -553,7 +561,8 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     pub(super) fn end(mut self) -> (M, RunSummary) {
         let rested = self.run.take_resting();
         self.recordings.write_complete_lines(self.run.redactor(), rested.is_none());
-        let incomplete_recording = rested.is_none() && self.recordings.failed();
+        let failed = rested.is_none() && self.recordings.failed();
+        let incomplete_recording = self.incomplete_recording || failed;
         let ending = RunSummary {
             rested: rested.map(|session| (self.recordings, session)),
             code: self.run.exit_code(),

@@ -12,7 +12,7 @@ use crate::protocol::origins::Origins;
 use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{McpServer, Options, Problem, Settings};
 use crate::redact::{Redactor, arguments};
-use crate::run::{AlwaysAllowed, Answered, FirstProcess, Start};
+use crate::run::{Answered, Start};
 use crate::suggest::hint;
 use serde_json::value::RawValue;
 use std::path::Path;
@@ -48,27 +48,7 @@ pub(super) fn start(
     let server = if ask.is_some() || by_tool { machine.offer(Offered { ask, result }) } else { None };
     settings.ask_server = server.map(|server| McpServer { name, ..server });
     let asking_failed = ask.is_some() && settings.ask_server.is_none();
-    Start { asking_failed, ..start_without_tools((settings, display_name, driver), redactor, short_secrets) }
-}
-
-/// Builds the start of a run whose agent has its tools already, or gets none.
-pub(super) fn start_without_tools(
-    (settings, display_name, driver): (Settings, String, Box<dyn Driver>),
-    redactor: Redactor,
-    short_secrets: usize,
-) -> Start {
-    Start {
-        settings,
-        driver,
-        display_name,
-        redactor,
-        short_secrets,
-        asking_failed: false,
-        granted: AlwaysAllowed::default(),
-        remake: None,
-        process: FirstProcess::New,
-        keeps_process: false,
-    }
+    Start { short_secrets, asking_failed, ..Start::new(settings, display_name, driver, redactor) }
 }
 
 /// Checks a run.start, with its defaults, against the machine.

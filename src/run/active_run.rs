@@ -2,7 +2,7 @@
 
 use super::budget::Budget;
 use super::messages::Messages;
-use super::open_questions::{Asker, OpenQuestions};
+use super::open_questions::OpenQuestions;
 use super::stop_ladder::DecidedEnd;
 use super::turns::Turns;
 use super::work::{Artifacts, Tools};
@@ -179,10 +179,9 @@ impl RequestBytes {
         *self.requests.entry(key.clone()).or_default() += bytes;
     }
 
-    /// Forgets the requests that are answered or withdrawn.
-    pub(super) fn forget(&mut self, book: &OpenQuestions) {
-        self.requests.retain(|key, _| book.waits(&Asker::Agent(key.clone())));
-        self.bytes = self.requests.values().sum();
+    /// Forgets a request that is answered or withdrawn.
+    pub(super) fn forget(&mut self, key: &AskKey) {
+        self.bytes -= self.requests.remove(key).unwrap_or_default();
     }
 }
 

@@ -202,6 +202,9 @@ impl ActiveRun {
         self.turns.begin_next(self.now, self.work.usage);
         self.clocks.active = self.now;
         self.status(Status::Running, "The agent is working", None);
+        if let Some(limit) = self.work.budget.exhausted() {
+            return self.keep_limit(Some(limit));
+        }
         if self.agent.process == ProcessState::Gone && !self.agent.driver.has_process_per_turn() {
             return self.restart(prompt);
         }

@@ -39,6 +39,24 @@ pub struct Start {
     pub keeps_process: bool,
 }
 
+impl Start {
+    /// A run with a process of its own and nothing from earlier parts.
+    pub fn new(settings: Settings, display_name: String, driver: Box<dyn Driver>, redactor: Redactor) -> Start {
+        Start {
+            settings,
+            display_name,
+            driver,
+            redactor,
+            short_secrets: 0,
+            asking_failed: false,
+            granted: AlwaysAllowed::default(),
+            remake: None,
+            process: FirstProcess::New,
+            keeps_process: false,
+        }
+    }
+}
+
 /// Makes another driver for the agent of a run.
 pub type Remake = Box<dyn Fn() -> Box<dyn Driver> + Send>;
 

@@ -86,7 +86,8 @@ impl ActiveRun {
         let RestingSession { session_id, model, usage, more } = session;
         (self.work.session_id, self.work.model) = (session_id, model);
         self.work.continue_process(usage);
-        self.agent.more = more;
+        // It has shown signs of life.
+        (self.agent.more, self.agent.alive) = (more, true);
         self.agent.process = ProcessState::Running;
         self.clocks.run = self.settings.timeout_s.map(|limit| self.now + limit.duration());
         if leaves {

@@ -46,8 +46,8 @@ pub(crate) struct WorkflowRun<'p> {
     /// The bodies that the next part emits first.
     first: Vec<Body>,
     spent: Spent,
-    /// The number of the agent's processes so far.
-    sessions: u32,
+    /// The number of the agent's turns so far. Each has a recording.
+    turns: u32,
     last: Last,
     /// The agent, if its process stayed after its last turn.
     resting: Option<Resting>,
@@ -200,7 +200,7 @@ impl<'p> WorkflowRun<'p> {
             carried: Some(report.carried),
             first: Vec::new(),
             spent: Spent::begin(),
-            sessions: 0,
+            turns: 0,
             last: Last::default(),
             resting: None,
             signal: report.signal,
@@ -311,12 +311,12 @@ impl<'p> WorkflowRun<'p> {
             Some(wrap) => wrap(driver),
             None => driver,
         };
-        let mut job = self.job();
-        if process == PartProcess::New {
-            self.sessions += 1;
-            job.record = self.shared.record.as_deref().map(|path| numbered(path, self.sessions));
-            job.debug_log.clone_from(&self.shared.debug_log);
-        }
+        self.turns += 1;
+        let job = Job {
+            record: self.shared.record.as_deref().map(|path| numbered(path, self.turns)),
+            debug_log: self.shared.debug_log.clone(),
+            ..self.job()
+        };
         let terminal = self.part(PartKind::Session, job, Part { settings, driver, process, keeps_process })?;
         self.last.session_id.clone_from(&terminal.session_id);
         self.last.cost_usd = terminal.usage.cost_usd.map(|cost| before + cost);
@@ -534,13 +534,13 @@ impl<'p> WorkflowRun<'p> {
     }
 }
 
-/// The path of a session's recording: the second session adds `-2` before the extension, and so on.
-fn numbered(path: &Path, session: u32) -> PathBuf {
-    if session <= 1 {
+/// The path of a turn's recording: the second turn adds `-2` before the extension, and so on.
+fn numbered(path: &Path, turn: u32) -> PathBuf {
+    if turn <= 1 {
         return path.to_owned();
     }
     let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(format!("-{session}"));
+    name.push(format!("-{turn}"));
     if let Some(extension) = path.extension() {
         name.push(".");
         name.push(extension);
@@ -554,9 +554,9 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn the_recording_of_a_later_session_has_its_number_before_the_extension() {
-        for (session, name) in [(1, "/a/run.jsonl"), (2, "/a/run-2.jsonl"), (13, "/a/run-13.jsonl")] {
-            assert_eq!(numbered(Path::new("/a/run.jsonl"), session), Path::new(name));
+    fn the_recording_of_a_later_turn_has_its_number_before_the_extension() {
+        for (turn, name) in [(1, "/a/run.jsonl"), (2, "/a/run-2.jsonl"), (13, "/a/run-13.jsonl")] {
+            assert_eq!(numbered(Path::new("/a/run.jsonl"), turn), Path::new(name));
         }
         assert_eq!(numbered(Path::new("run"), 2), Path::new("run-2"));
     }

@@ -17,6 +17,10 @@ impl Claude {
             (None, None) => message.raw("result").filter(|raw| raw.is_string()).map(|_| false)?,
         };
         self.speech.forget_streams();
+        // The call that reached Claude Code's own limit is reported in the next turn, so that the limit ends this turn.
+        if subtype.as_deref() != Some("error_max_turns") {
+            self.model_calls.over(turn);
+        }
         turn.events.push(AgentEvent::Usage(self.usage(message)));
         let over = if failed {
             let unknown_session = self.resuming && !self.session_known;

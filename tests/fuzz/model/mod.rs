@@ -76,16 +76,8 @@ impl Pair {
             heartbeat_s: seconds(Duration::ZERO),
             ..Options::default()
         };
-        let start = Start {
-            settings: options.resolve("Go".into(), "puppet".into(), "/w".into()),
-            display_name: "Puppet".into(),
-            driver: Box::new(puppet),
-            redactor: Redactor::new(),
-            short_secrets: 0,
-            asking_failed: false,
-            granted: spektacular::run::AlwaysAllowed::default(),
-            remake: None,
-        };
+        let settings = options.resolve("Go".into(), "puppet".into(), "/w".into());
+        let start = Start::new(settings, "Puppet".into(), Box::new(puppet), Redactor::new());
         Event::Start(Origin::default(), Ok(Box::new(start)))
     }
 
