@@ -319,13 +319,9 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             }
         };
         let start = match process {
-            FirstProcess::New => {
-                prepare::start((settings, display_name, driver), redactor, 0, &mut self.machine)
-            }
+            FirstProcess::New => prepare::start((settings, display_name, driver), redactor, 0, &mut self.machine),
             // The agent has its tools already.
-            FirstProcess::Resting(_) | FirstProcess::Leaving(_) => {
-                Start::new(settings, display_name, driver, redactor)
-            }
+            FirstProcess::Resting(_) | FirstProcess::Leaving(_) => Start::new(settings, display_name, driver, redactor),
         };
         if !matches!(process, FirstProcess::New) {
             self.agent.spawned_at = Some(self.machine.now());

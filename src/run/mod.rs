@@ -32,8 +32,8 @@ mod work;
 pub use always_allowed::AlwaysAllowed;
 pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Remake, Start, Unseen};
 pub use open_questions::Answered;
-pub use rest::{FirstProcess, RestingSession};
 pub(crate) use question_markers::Cutter;
+pub use rest::{FirstProcess, RestingSession};
 pub(crate) use work::absolute;
 
 use crate::protocol::failure::{Code, Failure};

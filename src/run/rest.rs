@@ -39,9 +39,7 @@ impl ActiveRun {
         let driver = &self.agent.driver;
         let can_stay = driver.takes_turns() && !driver.has_process_per_turn();
         match &mut self.end.ending {
-            Some(ending)
-                if self.keeps_process && can_stay && matches!(ending.outcome, Outcome::Completed { .. }) =>
-            {
+            Some(ending) if self.keeps_process && can_stay && matches!(ending.outcome, Outcome::Completed { .. }) => {
                 // The search for changed files has a limit of its own.
                 ending.due = None;
                 self.out.push(Effect::Rest);
@@ -59,7 +57,8 @@ impl ActiveRun {
 
     /// Handles the end of the search for changed files. From here on the agent rests, and the run is over.
     pub(super) fn rested(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
-        let stays = self.end.ending.as_ref().is_some_and(|ending| ending.stage == Stage::Leaving && ending.due.is_none());
+        let stays =
+            self.end.ending.as_ref().is_some_and(|ending| ending.stage == Stage::Leaving && ending.due.is_none());
         if stays && self.agent.process == ProcessState::Running {
             self.unreported(files);
             self.agent.process = ProcessState::Resting;

@@ -48,9 +48,7 @@ impl Talk {
         let options = Options { conversation: Some(true), ..Options::default() };
         let mut talk = Talk { world: World::new("/home/user/project", options, Agents::built_in()), dialect };
         let agent = dialect.agent();
-        talk.world.hear(&format!(
-            r#"{{"v":"1","type":"run.start","payload":{{"prompt":"Go on","agent":"{agent}"}}}}"#
-        ));
+        talk.world.hear(&format!(r#"{{"v":"1","type":"run.start","payload":{{"prompt":"Go on","agent":"{agent}"}}}}"#));
         talk.world.spawn();
         for step in dialect.script("") {
             if let crate::workload::Step::Say(lines) = step {

@@ -26,8 +26,7 @@ fn one(commands: &[&str]) -> String {
 #[track_caller]
 fn passes_in_two_attempts(outcome: &Outcome, processes: usize) {
     outcome.completed();
-    let wanted =
-        ["P1 started 1", "P1 verifying 1", "P1 failed 1", "P1 started 2", "P1 verifying 2", "P1 passed 2"];
+    let wanted = ["P1 started 1", "P1 verifying 1", "P1 failed 1", "P1 started 2", "P1 verifying 2", "P1 passed 2"];
     assert_eq!(states(outcome), wanted);
     assert_eq!(outcome.log().starts(), processes, "processes of the agent");
     let prompts = outcome.log().prompts();
@@ -90,7 +89,15 @@ fn files_that_change_when_the_agent_exits_are_verified_too() {
     let script = agent(&format!("{breaks}; touch good"), "touch good");
     let outcome = run(project(&one(&["test -e good"]), script), allowed(json!({})));
     outcome.completed();
-    let wanted = ["P1 started 1", "P1 verifying 1", "P1 verifying 1", "P1 failed 1", "P1 started 2", "P1 verifying 2", "P1 passed 2"];
+    let wanted = [
+        "P1 started 1",
+        "P1 verifying 1",
+        "P1 verifying 1",
+        "P1 failed 1",
+        "P1 started 2",
+        "P1 verifying 2",
+        "P1 passed 2",
+    ];
     assert_eq!((states(&outcome).as_slice(), outcome.log().starts()), (&wanted.map(str::to_owned)[..], 2));
     let ran = ["completed", "failed", "completed"].map(|state| format!("P1 test -e good: {state}"));
     assert_eq!(commands(&outcome), ran);
