@@ -3,13 +3,16 @@
 //! the bytes to write.
 
 mod effects;
+mod parts;
+
+pub(super) use parts::RunSummary;
 
 use super::answers::Script;
 use super::ask_connections::AskOutcome;
 use super::check_only_driver::CheckOnlyDriver;
 use super::host::{Host, ProcessGone};
 use super::images;
-use super::job::{Carried, Job, Next, NextProcess, Over, Prepared};
+use super::job::{Carried, Job, Prepared};
 use super::outbox::Outbox;
 use super::peer::{Peer, Understood};
 use super::prepare;
@@ -30,10 +33,7 @@ use crate::protocol::prompt::Spoken;
 use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Level, Source as CancelSource, Warning};
 use crate::recording::Moment;
-use crate::run::{
-    AlwaysAllowed, Answered, Effect, Event, FirstProcess, Gone, Ids, Late, Origin, ReadInput, Refusal, Remake,
-    RestingSession, Run, Start, Unseen,
-};
+use crate::run::{AlwaysAllowed, Answered, Effect, Event, Gone, Ids, Origin, ReadInput, Refusal, Remake, Run, Unseen};
 use std::borrow::Cow;
 use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -300,48 +300,6 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
         Event::Start(origin, start)
     }
 
-    /// Begins a further part of a run.
-    pub(super) fn begin_part(&mut self, next: Next) {
-        let Next { run_id, settings, display_name, driver, process, keeps_process } = next;
-        let redactor = self.run.take_redactor();
-        let process = match process {
-            NextProcess::New => FirstProcess::New,
-            NextProcess::Resting(agent) => {
-                let (earlier, session) = agent.into_parts();
-                self.open_debug_log(&settings.agent);
-                self.incomplete_recording |= !self.recordings.follow(earlier, &redactor);
-                FirstProcess::Resting(session)
-            }
-            NextProcess::Leaving(agent) => {
-                let session;
-                (self.recordings, session) = agent.into_parts();
-                FirstProcess::Leaving(session)
-            }
-        };
-        let start = match process {
-            FirstProcess::New => prepare::start((settings, display_name, driver), redactor, 0, &mut self.machine),
-            // The agent has its tools already.
-            FirstProcess::Resting(_) | FirstProcess::Leaving(_) => Start::new(settings, display_name, driver, redactor),
-        };
-        if !matches!(process, FirstProcess::New) {
-            self.agent.spawned_at = Some(self.machine.now());
-        }
-        let granted = std::mem::take(&mut self.granted);
-        let start = Start { granted, process, keeps_process, ..start };
-        let origin = Origin { id: None, run: Addressee::Run(run_id) };
-        self.step(Event::Start(origin, Ok(Box::new(start))));
-        if self.recordings.is_on() {
-            self.run.recorded();
-        }
-    }
-
-    /// Ends a run of several parts.
-    pub(super) fn close(&mut self, over: Over) {
-        self.frame_out.frame_limit = over.max_frame_bytes;
-        let origin = Origin { id: None, run: Addressee::Run(over.run_id) };
-        self.step(Event::Over(origin, Box::new(over.terminal)));
-    }
-
     /// Whether the only reply to this message would be a warning. If the outbox is overfull,
     /// such messages are only counted.
     fn is_noise(&self, message: &Message) -> bool {
@@ -513,12 +471,6 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
         self.agent.due.as_ref().map(|(launch, _)| &**launch)
     }
 
-    /// Handles the files that changed before the agent rests. See [`Gone::files`].
-    pub(super) fn rested(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
-        let files = files.map(|files| self.recordings.without_own(files));
-        self.step(Event::Rested(files));
-    }
-
     /// Whether the terminal body was emitted, or can no longer be.
     pub fn is_finished(&self) -> bool {
         self.frame_out.finished
@@ -552,43 +504,4 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     pub(super) fn leave(&mut self) -> Vec<u8> {
         self.peer.clear_last_line()
     }
-
-    /// Completes the recording. Returns the host and the result of the run.
-    pub(super) fn end(mut self) -> (M, RunSummary) {
-        let rested = self.run.take_resting();
-        self.recordings.write_complete_lines(self.run.redactor(), rested.is_none());
-        let failed = rested.is_none() && self.recordings.failed();
-        let incomplete_recording = self.incomplete_recording || failed;
-        let ending = RunSummary {
-            rested: rested.map(|session| (self.recordings, session)),
-            code: self.run.exit_code(),
-            ids: self.run.ids(),
-            terminal: self.frame_out.terminal,
-            lost: self.frame_out.outbox.is_closed(),
-            signal: self.signal,
-            late: self.run.late().cloned(),
-            worked: self.agent.spawned_at.map(|at| self.machine.now().saturating_sub(at)),
-            carried: Carried {
-                redactor: self.run.take_redactor(),
-                granted: self.run.take_granted(),
-                answers: self.answers,
-            },
-            incomplete_recording,
-        };
-        (self.machine, ending)
-    }
-}
-
-pub(super) struct RunSummary {
-    pub(super) code: Option<u8>,
-    pub(super) ids: Ids,
-    pub(super) terminal: Option<Terminal>,
-    pub(super) lost: bool,
-    pub(super) signal: Option<i32>,
-    pub(super) late: Option<Late>,
-    pub(super) worked: Option<Duration>,
-    pub(super) carried: Carried,
-    pub(super) incomplete_recording: bool,
-    /// The recordings and the session of an agent that rests.
-    pub(super) rested: Option<(Recordings, RestingSession)>,
 }

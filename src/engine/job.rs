@@ -3,7 +3,7 @@
 use super::answers::Script;
 use super::debug_log::DebugLog;
 use super::no_thread;
-use super::resting::{Place, RestingAgent};
+use super::resting::{RestingAgent, RestingPlace};
 use crate::agent::Driver;
 use crate::config::Layers;
 use crate::io::spawn_thread;
@@ -106,7 +106,7 @@ pub enum Begin {
 
 impl Begin {
     /// Wakes an agent that rests, and takes its place.
-    pub(super) fn take_place(&mut self) -> Option<Place> {
+    pub(super) fn take_place(&mut self) -> Option<RestingPlace> {
         match self {
             Begin::Next(next) => {
                 let cwd = next.settings.cwd.clone();

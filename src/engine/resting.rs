@@ -11,16 +11,16 @@ use std::path::Path;
 /// An agent that rests. Dropping it kills the agent's processes.
 pub struct RestingAgent {
     /// The host of its process, and the lines that it wrote and nobody handled. `None`: the next part has taken them.
-    place: Option<Place>,
+    place: Option<RestingPlace>,
     recordings: Recordings,
     session: Option<RestingSession>,
 }
 
 /// The process of an agent, and the lines that it wrote and nobody handled.
-pub(super) type Place = (LocalHost, Lines);
+pub(super) type RestingPlace = (LocalHost, Lines);
 
 impl RestingAgent {
-    pub(super) fn new(place: Place, recordings: Recordings, session: RestingSession) -> RestingAgent {
+    pub(super) fn new(place: RestingPlace, recordings: Recordings, session: RestingSession) -> RestingAgent {
         RestingAgent { place: Some(place), recordings, session: Some(session) }
     }
 
@@ -30,7 +30,7 @@ impl RestingAgent {
     }
 
     /// Continues its processes, and takes its place. `cwd`: its working directory.
-    pub(super) fn wake(&mut self, cwd: &Path) -> Option<Place> {
+    pub(super) fn wake(&mut self, cwd: &Path) -> Option<RestingPlace> {
         let (mut host, lines) = self.place.take()?;
         host.wake(cwd);
         Some((host, lines))

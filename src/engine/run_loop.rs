@@ -9,7 +9,7 @@ use super::host::ProcessGone;
 use super::job::{Begin, Prepared, start_of};
 use super::local_host::{LocalHost, Looked};
 use super::peer::Peer;
-use super::resting::Place;
+use super::resting::RestingPlace;
 use super::{Engine, no_thread};
 use crate::agent::Line;
 use crate::io::failpoint::point;
@@ -150,7 +150,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     /// Drives the run to its end. Every error is an event, so that draining and the terminal frame always happen.
-    pub(super) fn carry(mut self, begin: Begin) -> (Place, RunSummary) {
+    pub(super) fn carry(mut self, begin: Begin) -> (RestingPlace, RunSummary) {
         let carried = catch_unwind(AssertUnwindSafe(|| {
             self.begin(begin)?;
             while !self.is_over() {

@@ -12,7 +12,7 @@ use crate::agent::{Driver, Turn, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, RunId};
 use crate::protocol::outbound::{
-    AgentExit, AgentName, Body, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
+    AgentName, Body, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
 };
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Status, Warning};
@@ -160,15 +160,8 @@ impl ActiveRun {
                 self.stop(Outcome::Failed(failure), None);
             }
             Event::Spawned => self.spawned(),
-            Event::SpawnFailed(failure) => {
-                self.agent.process = ProcessState::Gone;
-                self.decide(Outcome::Failed(failure));
-            }
-            Event::TaskOver => {
-                let exit = AgentExit { code: None, signal: None };
-                let over = self.agent.driver.exited(exit, true, &Text::default());
-                self.turn_over(over);
-            }
+            Event::SpawnFailed(failure) => self.spawn_failed(failure),
+            Event::TaskOver => self.task_over(),
             Event::Line(line) => self.line(line),
             Event::More => self.more(),
             Event::ToolAsk { call, asks } => {

@@ -1,12 +1,12 @@
 //! The events that a run takes, and the effects that it requests.
 
-use super::{AlwaysAllowed, Answered, FirstProcess};
+use super::{AlwaysAllowed, Answered};
 use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
 use crate::protocol::failure::Failure;
-use crate::protocol::ids::{InboundId, QuestionId, RunId};
+use crate::protocol::ids::{InboundId, QuestionId, RunId, SessionId};
 use crate::protocol::image::Image;
 use crate::protocol::inbound::{Addressee, Flaw};
-use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text};
+use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text, Usage};
 use crate::protocol::prompt::Spoken;
 use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
@@ -55,6 +55,30 @@ impl Start {
             keeps_process: false,
         }
     }
+}
+
+/// The session of an agent that rests.
+#[derive(Debug, Default)]
+pub struct RestingSession {
+    pub(super) session_id: Option<SessionId>,
+    /// The model that the agent reports.
+    pub(super) model: Option<Text>,
+    /// The usage of its process so far, by the driver's count.
+    pub(super) usage: Usage,
+    /// Whether a part of the agent's last line remains.
+    pub(super) more: bool,
+}
+
+/// The agent's process at the beginning of a run.
+#[derive(Debug, Default)]
+pub enum FirstProcess {
+    /// The run starts it.
+    #[default]
+    New,
+    /// It rests, and gets the prompt as a further turn.
+    Resting(RestingSession),
+    /// It rests, and is told to leave.
+    Leaving(RestingSession),
 }
 
 /// Makes another driver for the agent of a run.

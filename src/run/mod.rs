@@ -30,10 +30,11 @@ mod unattended;
 mod work;
 
 pub use always_allowed::AlwaysAllowed;
-pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Remake, Start, Unseen};
+pub use event::{
+    Effect, Event, FirstProcess, Gone, Method, OnEof, Origin, ReadInput, Refusal, Remake, RestingSession, Start, Unseen,
+};
 pub use open_questions::Answered;
 pub(crate) use question_markers::Cutter;
-pub use rest::{FirstProcess, RestingSession};
 pub(crate) use work::absolute;
 
 use crate::protocol::failure::{Code, Failure};

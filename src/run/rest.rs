@@ -1,37 +1,11 @@
 //! An agent that rests: after a completed turn its process stays, for a further turn in a later part of the same run.
 
-use super::Effect;
-use super::Unseen;
 use super::active_run::{ActiveRun, ProcessState};
+use super::event::{Effect, FirstProcess, RestingSession, Unseen};
 use super::stop_ladder::{DecidedEnd, Stage};
-use crate::protocol::ids::SessionId;
-use crate::protocol::outbound::{Outcome, Text, Usage};
+use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::words::{Action, Status, StopReason};
 use std::path::PathBuf;
-
-/// The session of an agent that rests.
-#[derive(Debug, Default)]
-pub struct RestingSession {
-    session_id: Option<SessionId>,
-    /// The model that the agent reports.
-    model: Option<Text>,
-    /// The usage of its process so far, by the driver's count.
-    usage: Usage,
-    /// Whether a part of the agent's last line remains.
-    more: bool,
-}
-
-/// The agent's process at the beginning of a run.
-#[derive(Debug, Default)]
-pub enum FirstProcess {
-    /// The run starts it.
-    #[default]
-    New,
-    /// It rests, and gets the prompt as a further turn.
-    Resting(RestingSession),
-    /// It rests, and is told to leave.
-    Leaving(RestingSession),
-}
 
 impl ActiveRun {
     /// Lets the agent rest after its result if the run keeps its process. Otherwise, tells the agent to exit.

@@ -92,6 +92,7 @@ impl Talk {
     }
 
     /// The last line that the agent got.
+    #[track_caller]
     fn heard(&mut self) -> Value {
         match self.world.machine().sent.pop_back() {
             Some(Sent::Line(line)) => serde_json::from_str(&line).unwrap(),
