@@ -74,11 +74,9 @@ impl Budget {
         self.max_turns.is_some_and(|max| needed > max).then_some(Limit::MaxTurns)
     }
 
-    /// The limit that leaves no call of the model for a further turn. The last call of a turn that reached the agent's
-    /// own limit is not counted yet.
+    /// The limit that leaves no call of the model for a further turn.
     pub(super) fn exhausted(&self) -> Option<Limit> {
-        let called = self.turns + u64::from(self.used_tools);
-        self.max_turns.is_some_and(|max| called >= max).then_some(Limit::MaxTurns)
+        self.max_turns.is_some_and(|max| self.turns >= max).then_some(Limit::MaxTurns)
     }
 
     /// The limit that the usage of the whole run exceeds.

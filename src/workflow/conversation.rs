@@ -2,9 +2,10 @@
 //! new one.
 
 use super::observer::{BlockedMarker, Observation, Observer};
+use super::part::{Session, SessionStart, Wrap};
 use super::prompts::SessionPrompt;
 use super::stop::Stop;
-use super::workflow_run::{Session, SessionStart, WorkflowRun, Wrap};
+use super::workflow_run::WorkflowRun;
 use crate::agent::Driver;
 use crate::agent::registry::Dialect;
 use crate::protocol::failure::{Code, Failure};

@@ -3,6 +3,7 @@
 
 use super::combined_peer::{CombinedPeer, Opened, PartKind, PartSeen};
 use super::own_step::OwnStep;
+use super::part::{Part, PartProcess, Session, SessionStart, Step, StepEnd};
 use super::prompts::SessionPrompt;
 use super::spent::Spent;
 use super::stop::Stop;
@@ -73,72 +74,6 @@ struct Resting {
     agent: RestingAgent,
     /// Whether its process takes prompts raw. See [`SessionPrompt::raw`].
     raw: bool,
-}
-
-/// The session of a turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum SessionStart {
-    /// A new session in a new process.
-    New,
-    /// This session in a new process.
-    Resume(SessionId),
-    /// The session of the process that stayed. See [`WorkflowRun::has_process_for`].
-    SameProcess,
-}
-
-/// The agent's process at the beginning of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PartProcess {
-    New,
-    /// The process that stayed takes a further turn.
-    Stayed,
-    /// The process that stayed is told to leave.
-    Leaves,
-}
-
-pub(crate) struct Session {
-    pub prompt: SessionPrompt,
-    pub start: SessionStart,
-    /// Whether the process may stay for a further turn.
-    pub keeps_process: bool,
-    /// Decides about the permissions that the prompt needs.
-    pub judge: Option<Arc<dyn Judge>>,
-    /// The time limit. The limit of the whole run applies too.
-    pub limit: Option<Duration>,
-    /// Wraps or replaces the agent's driver.
-    pub wrap: Option<Wrap>,
-}
-
-/// A part of the run with its driver.
-struct Part {
-    settings: Settings,
-    driver: Box<dyn Driver>,
-    process: PartProcess,
-    keeps_process: bool,
-}
-
-/// Makes a driver from another one.
-pub(crate) type Wrap = Box<dyn FnOnce(Box<dyn Driver>) -> Box<dyn Driver>>;
-
-/// A step without the agent.
-pub(crate) struct Step {
-    /// The step's driver. See [`Driver::has_process`].
-    pub driver: Box<dyn Driver>,
-    /// The time limit. The limit of the whole run applies too.
-    pub limit: Option<Duration>,
-    /// The phase of the plan that the step belongs to.
-    pub phase: Option<String>,
-    /// Decides about the step's own question.
-    pub judge: Option<Arc<dyn Judge>>,
-}
-
-#[derive(Debug)]
-pub(crate) struct StepEnd {
-    pub outcome: Outcome,
-    /// The exit of its process.
-    pub exit: Option<AgentExit>,
-    /// Whether it reached its own time limit.
-    pub timed_out: bool,
 }
 
 /// The end of a run, as the process reports it.

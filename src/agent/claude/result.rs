@@ -17,7 +17,7 @@ impl Claude {
             (None, None) => message.raw("result").filter(|raw| raw.is_string()).map(|_| false)?,
         };
         self.speech.forget_streams();
-        // The call that reached Claude Code's own limit is reported in the next turn, so that the limit ends this turn.
+        // After the last call within Claude Code's own limit, this result ends the run.
         if subtype.as_deref() != Some("error_max_turns") {
             self.model_calls.over(turn);
         }
