@@ -441,6 +441,7 @@ mod tests {
         every_flag_is_stored(CHECK);
         every_flag_is_stored(OUTPUT);
         every_flag_is_stored(SCHEMA);
+        every_flag_is_stored(DEMO);
         every_flag_is_stored(INTEGRATE);
         every_flag_is_stored(ACP);
         assert!(ADHOC.iter().any(|row| row.flag.field.is_some_and(|field| field.name == "cwd")));

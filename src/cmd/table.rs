@@ -1,8 +1,8 @@
 //! Every command: its flags, its texts, its reader and its main function.
 
 use super::{
-    acp, agents, ask_server, config, demo, export, format_check, init, integrate, manual, open, prompts, protocol, replay,
-    sessions, status,
+    acp, agents, ask_server, config, demo, export, format_check, init, integrate, manual, open, prompts, protocol,
+    replay, sessions, status,
 };
 use crate::cli::action::{Offers, actions};
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;

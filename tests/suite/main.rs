@@ -96,6 +96,7 @@ mod workflow_implement;
 mod workflow_implement_ends;
 mod workflow_parts;
 mod workflow_plan;
+mod workflow_processes;
 mod workflow_project;
 mod workflow_protected;
 mod workflow_served;
