@@ -166,7 +166,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("terminal", &["clean", "engine", "io", "protocol", "suggest"]),
     ("help", &["cli"]),
-    ("integrate", &["agent", "json"]),
+    ("integrate", &["agent", "json", "protocol"]),
     ("cli", &["agent", "json", "protocol", "suggest"]),
     ("config", &["agent", "cli", "io", "json", "process", "protocol", "redact", "suggest"]),
     (

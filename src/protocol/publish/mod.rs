@@ -34,6 +34,14 @@ impl Language {
         Language::NAMES.iter().position(|known| *known == name).and_then(|at| Language::ALL.get(at)).copied()
     }
 
+    /// A client to copy into a project, which names the types of [`Language::types`].
+    pub fn client(self) -> &'static str {
+        match self {
+            Language::TypeScript => include_str!("clients/spektacular.ts"),
+            Language::Python => include_str!("clients/spektacular.py"),
+        }
+    }
+
     /// One file with a type for each message, frame and object.
     pub fn types(self) -> String {
         match self {
