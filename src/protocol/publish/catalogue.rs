@@ -26,13 +26,13 @@ pub(super) enum Shape {
     /// One of some words.
     Words(&'static WordSet),
     /// An object.
-    Object(Object),
+    ObjectShape(ObjectShape),
     /// One of some types, which the value of `tag` tells apart. `None`: their required fields do.
     Union { tag: Option<&'static str>, members: Vec<String> },
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Object {
+pub(super) struct ObjectShape {
     pub(super) properties: Vec<Property>,
     /// Fields that are only there together.
     pub(super) groups: Vec<Vec<&'static str>>,
@@ -195,13 +195,13 @@ impl Catalogue {
         self.add(side, type_name(object), "", Shape::Object(shape))
     }
 
-    fn object(&mut self, side: Side, object: &ObjectForm, kind: Option<&'static KindForm>) -> Object {
-        let mut shape = Object::default();
+    fn object(&mut self, side: Side, object: &ObjectForm, kind: Option<&'static KindForm>) -> ObjectShape {
+        let mut shape = ObjectShape::default();
         self.members(side, object, kind, &mut shape);
         shape
     }
 
-    fn members(&mut self, side: Side, object: &ObjectForm, kind: Option<&'static KindForm>, shape: &mut Object) {
+    fn members(&mut self, side: Side, object: &ObjectForm, kind: Option<&'static KindForm>, shape: &mut ObjectShape) {
         for member in object.members {
             match member {
                 Member::Field(field) => shape.properties.push(self.property(side, field)),

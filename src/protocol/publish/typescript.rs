@@ -1,7 +1,7 @@
 //! TypeScript declarations of the messages and frames.
 
 use super::about;
-use super::catalogue::{Definition, Object, Property, Shape, Value, definitions, type_name};
+use super::catalogue::{Definition, ObjectShape, Property, Shape, Value, definitions, type_name};
 use crate::json::to_line;
 use crate::protocol::form::{Form, HasForm, WordSet};
 use crate::protocol::words::Category;
@@ -40,7 +40,7 @@ fn define(out: &mut String, definition: &Definition) {
             alias(out, name, words);
         }
         Shape::Union { members, .. } => alias(out, name, members.clone()),
-        Shape::Object(Object { properties, .. }) => {
+        Shape::Object(ObjectShape { properties, .. }) => {
             let _ = writeln!(out, "export interface {name} {{");
             for property in properties {
                 let Property { name, optional, .. } = property;
