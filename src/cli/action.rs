@@ -31,6 +31,8 @@ pub enum Offers {
     ValuesOfKey,
     /// A fixed list of words.
     Words(&'static [&'static str]),
+    /// A fixed list of words, or file names.
+    WordsOrFiles(&'static [&'static str]),
 }
 
 /// A word after an action.

@@ -4,6 +4,7 @@ use super::acp::AcpArgs;
 use super::adhoc::{Adhoc, AtEof, Color, DiffSize, answer};
 use super::agents::{AgentsArgs, Export, Open, SessionsArgs, filled};
 use super::config::ConfigArgs;
+use super::demo::DemoArgs;
 use super::integrate::IntegrateArgs;
 use super::protocol::SchemaArgs;
 use super::row::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
@@ -396,16 +397,23 @@ pub(crate) const INTEGRATE: &[Row<IntegrateArgs>] = &[
     own_switch("force", "write into a folder that is not empty", |to| to.force = true),
 ];
 
-pub(crate) const REPLAY: &[Row<Replay>] = &[
-    own_switch("strict", "fail if the host deviates from the recording", |to: &mut Replay| to.strict = true)
-        .begins("Playing"),
-    own_switch("demo", "play the recording of the demo agent", |to| to.demo = true),
+pub(crate) const DEMO: &[Row<DemoArgs>] = &[
+    output(|to: &mut DemoArgs, flag, value| {
+        to.output = Output::read(flag, &value)?;
+        Ok(())
+    })
+    .begins("Output"),
+    json(|to| to.output = Output::Json),
 ];
+
+pub(crate) const REPLAY: &[Row<Replay>] =
+    &[own_switch("strict", "fail if the host deviates from the recording", |to: &mut Replay| to.strict = true)
+        .begins("Playing")];
 
 #[cfg(test)]
 mod tests {
     use super::super::row::{GivenFlag, Row, store};
-    use super::{ACP, ADHOC, AGENTS, CHECK, CONFIG, EXPORT, INTEGRATE, OPEN, OUTPUT, REPLAY, SCHEMA};
+    use super::{ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, INTEGRATE, OPEN, OUTPUT, REPLAY, SCHEMA};
     use std::fmt::Debug;
 
     /// Each flag with a value other than the default changes the result.
@@ -433,6 +441,7 @@ mod tests {
         every_flag_is_stored(CHECK);
         every_flag_is_stored(OUTPUT);
         every_flag_is_stored(SCHEMA);
+        every_flag_is_stored(DEMO);
         every_flag_is_stored(INTEGRATE);
         every_flag_is_stored(ACP);
         assert!(ADHOC.iter().any(|row| row.flag.field.is_some_and(|field| field.name == "cwd")));

@@ -1,16 +1,17 @@
 //! Every command: its flags, its texts, its reader and its main function.
 
 use super::{
-    acp, agents, ask_server, config, export, format_check, init, integrate, manual, open, prompts, protocol, replay,
-    sessions, status,
+    acp, agents, ask_server, config, demo, export, format_check, init, integrate, manual, open, prompts, protocol,
+    replay, sessions, status,
 };
 use crate::cli::action::{Offers, actions};
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
 use crate::cli::authors::{CHAT, IMPLEMENT, PLAN, SPEC};
 use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Runs, Words};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
+use crate::cli::demo::ACTIONS as DEMO_ACTIONS;
 use crate::cli::flags::{
-    ACP, ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INTEGRATE, OPEN, OUTPUT, REPLAY, SCHEMA, SESSIONS,
+    ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, FOREIGN, INTEGRATE, OPEN, OUTPUT, REPLAY, SCHEMA, SESSIONS,
 };
 use crate::cli::row::flags;
 use crate::cli::{self, no_words};
@@ -146,7 +147,14 @@ pub static COMMANDS: &[Command] = &[
         Ok(Runnable::new(no_words("ask-server", &words)?, |()| ask_server::run()))
     }),
     Command {
-        words: Words::Free("FILE | --demo [-- ARGUMENTS...]", Offers::Files),
+        words: Words::Actions(&actions::<_, { DEMO_ACTIONS.len() }>(DEMO_ACTIONS)),
+        flags: &flags::<_, { DEMO.len() }>(DEMO),
+        ..row("demo", &texts::DEMO, |given, words| {
+            Ok(Runnable::new(cli::demo::read(DEMO, given, words)?, |typed| demo::run(&typed)))
+        })
+    },
+    Command {
+        words: Words::Free("FILE [-- ARGUMENTS...]", Offers::Files),
         flags: &flags::<_, { REPLAY.len() }>(REPLAY),
         ..row("replay", &texts::REPLAY, |given, words| {
             Ok(Runnable::new(cli::replay(REPLAY, given, words)?, |typed| replay::run(&typed)))

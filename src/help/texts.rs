@@ -316,6 +316,20 @@ pub(crate) const ASK_SERVER: CommandText = CommandText {
     page: "",
 };
 
+pub(crate) const DEMO: CommandText = CommandText {
+    about: "list and show the dialogues of the demo agent, to test an orchestrator with",
+    more: "\
+SCENARIO is a name from the list, or the path of a file. show prints the dialogue for a person, and with --output json the
+scenario's file, a template for your own. `spektacular help agents` describes the format.",
+    examples: &[
+        ("spektacular demo list", "show the names"),
+        ("spektacular adhoc --agent demo:questions \"go\"", "answer every kind of question"),
+        ("spektacular demo show questions --output json > mine.json", "begin a scenario of your own"),
+        ("spektacular adhoc --agent demo:./mine.json \"go\"", "play it"),
+    ],
+    page: "",
+};
+
 pub(crate) const REPLAY: CommandText = CommandText {
     about: "play the agent's side of a recording",
     more: "\

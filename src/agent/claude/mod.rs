@@ -4,6 +4,10 @@
 //! not the process; `is_error` is reliable and `subtype` is not; each content block comes in an assistant line of its
 //! own; Claude may ask permission for a tool before the line of the next tool of the same answer; several permissions
 //! may be open at the same time; an unanswered control request hangs the turn, even one of an unknown kind.
+//!
+//! A request that the provider refuses with 400 is sent again, up to five times: without some of the beta features, and
+//! then with all tools instead of those that a search would find. So a turn succeeds after at most five refusals
+//! (2.1.330).
 
 mod ask_user_mcp;
 mod can_use_tool;
@@ -11,6 +15,7 @@ mod content;
 mod control;
 mod errors;
 mod launch;
+mod model_calls;
 mod native;
 mod result;
 mod speech;
@@ -24,16 +29,17 @@ pub(crate) use self::native::NATIVE;
 
 use self::can_use_tool::ClaudeRequest;
 use self::errors::ApiError;
+use self::model_calls::ModelCalls;
 use self::speech::Blocks;
 use self::steer::Steering;
 use self::tools::Calls;
 use super::limit::{Keeper, Limit};
 use super::mcp;
-use super::preference::{Preference, warn_of_ignored};
-use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, ResultWay, Turn, TurnOver, Wants};
+use super::preference::Preference;
+use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Reply, ResultWay, Turn, TurnOver, Wants};
 use super::{ask_user, no_such_mode};
 use crate::json::{Index, Object, Raw, is_blank};
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
@@ -43,7 +49,7 @@ use crate::protocol::words::QuestionKind;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// The driver for Claude Code, and for a recording of it.
+/// The driver for Claude Code.
 #[derive(Debug)]
 pub(crate) struct Claude {
     base: Base,
@@ -71,6 +77,7 @@ pub(crate) struct Claude {
     used: Usage,
     /// The usage of the current turn so far, if `max_tokens` needs it before the turn's end.
     streamed: Option<Usage>,
+    model_calls: ModelCalls,
     /// The number of our control requests so far.
     requests: u64,
     steering: Steering,
@@ -102,6 +109,7 @@ impl Claude {
             mismatches: Vec::new(),
             used: Usage::default(),
             streamed: None,
+            model_calls: ModelCalls::default(),
             requests: 0,
             steering: Steering::default(),
             offers_asking: false,
@@ -109,11 +117,6 @@ impl Claude {
             server: mcp::Server::new(ask_user::TOOL),
             asked: BTreeMap::new(),
         }
-    }
-
-    /// Whether the program plays a recording, which does the same whatever it is asked.
-    fn is_recording(&self) -> bool {
-        self.base.program == Program::Myself
     }
 
     fn message(&mut self, message: &Object<'_>, turn: &mut Turn) {
@@ -180,61 +183,49 @@ impl Driver for Claude {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let real = Some(!self.is_recording());
         Capabilities {
             questions: match self.offers_asking {
                 true => QuestionKind::ALL.to_vec(),
                 false => vec![QuestionKind::Select, QuestionKind::Text],
             },
-            resume: real,
-            deltas: real,
-            structured_output: real,
+            resume: Some(true),
+            deltas: Some(true),
+            structured_output: Some(true),
             usage: Some(true),
             conversation: Some(true),
-            steer: if self.is_recording() { Some(false) } else { self.steering.is_possible() },
+            steer: self.steering.is_possible(),
         }
     }
 
     fn keeper(&self, limit: Limit) -> Keeper {
         match limit {
-            Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
-            Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools if self.is_recording() => Keeper::Run,
-            Limit::MaxTurns | Limit::McpServers if self.is_recording() => Keeper::Nobody,
-            Limit::MaxTurns | Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => {
-                Keeper::Agent
-            }
+            // Its own flag limits the calls of each turn, not those of the run.
+            Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
+            Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => Keeper::Agent,
         }
     }
 
     fn result_way(&self, settings: &Settings) -> ResultWay {
-        let is_own = !self.is_recording() && launch::schema(settings).is_some();
-        if is_own { ResultWay::Own } else { ResultWay::Text }
+        if launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text }
     }
 
     fn takes_images(&self) -> bool {
-        !self.is_recording()
+        true
     }
 
     fn follows(&self, _preference: Preference, _settings: &Settings) -> bool {
-        !self.is_recording()
+        true
     }
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
-        if self.is_recording() {
-            if settings.session_id.is_some() {
-                let message = "run.start: `session_id` cannot be given: this agent has no sessions to resume.";
-                return Err(Failure::new(Code::InvalidRequest, message));
-            }
-            warn_of_ignored(settings, self, turn);
-        } else {
-            self.mode.clone_from(&settings.mode);
-            ask_user::warn_if_taken(settings, turn);
-            self.offers_asking = ask_user::is_wanted(settings);
-            if self.offers_asking {
-                self.names = ask_user_mcp::Names::new(settings);
-            }
+        self.mode.clone_from(&settings.mode);
+        ask_user::warn_if_taken(settings, turn);
+        self.offers_asking = ask_user::is_wanted(settings);
+        if self.offers_asking {
+            self.names = ask_user_mcp::Names::new(settings);
         }
         self.steering = Steering::of_run(&settings.nonce);
+        self.model_calls = ModelCalls::of_run(settings.max_turns.is_some());
         self.resuming = settings.session_id.is_some();
         self.cost_before = settings.session_cost_usd;
         self.wants = Wants::new(settings);
