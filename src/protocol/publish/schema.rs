@@ -1,7 +1,7 @@
 //! JSON Schema 2020-12 of the messages and frames.
 
 use super::catalogue::{
-    Definition, ObjectShape, Property, Shape, Side, Value, camel, definitions, type_name, union_of,
+    Definition, ObjectShape, Property, Shape, Side, ValueShape, camel, definitions, type_name, union_of,
 };
 use super::outline::JsonTree;
 use super::{about, version};
@@ -126,8 +126,8 @@ fn members_of<'d>(names: &[String], all: &'d [Definition]) -> Vec<&'d ObjectShap
 /// The schema of a later member of a union: another tag, and the fields that all members require.
 fn later(tag: &str, members: &[&ObjectShape]) -> JsonTree {
     let tags = members.iter().flat_map(|member| &member.properties).filter_map(|property| match property.value {
-        Value::Constant(word) => Some(word),
-        Value::Form(_) | Value::Type(_) => None,
+        ValueShape::Constant(word) => Some(word),
+        ValueShape::Form(_) | ValueShape::Type(_) => None,
     });
     let known = object([keyword("enum", JsonTree::texts(tags))]);
     let required = |member: &&ObjectShape, name: &str| {
@@ -138,9 +138,9 @@ fn later(tag: &str, members: &[&ObjectShape]) -> JsonTree {
         first.iter().filter(|property| members.iter().all(|member| required(member, property.name))).collect();
     let properties = common.iter().map(|property| {
         let node = match &property.value {
-            Value::Constant(_) => object([of_type("string"), keyword("not", known.clone())]),
-            Value::Type(_) => object([of_type("object")]),
-            Value::Form(form) => object(value(form)),
+            ValueShape::Constant(_) => object([of_type("string"), keyword("not", known.clone())]),
+            ValueShape::Type(_) => object([of_type("object")]),
+            ValueShape::Form(form) => object(value(form)),
         };
         keyword(property.name, node)
     });
@@ -187,9 +187,9 @@ fn fields(shape: &ObjectShape, open: bool) -> Vec<Keyword> {
 
 fn property(property: &Property) -> JsonTree {
     let plain = match &property.value {
-        Value::Form(form) => value(form),
-        Value::Constant(word) => vec![keyword("const", JsonTree::text(word))],
-        Value::Type(name) => vec![refers(name)],
+        ValueShape::Form(form) => value(form),
+        ValueShape::Constant(word) => vec![keyword("const", JsonTree::text(word))],
+        ValueShape::Type(name) => vec![refers(name)],
     };
     let doc = keyword("description", JsonTree::text(&property.doc));
     let default = property.default.as_ref().map(|json| keyword("default", JsonTree::Leaf(json.clone())));
