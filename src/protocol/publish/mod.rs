@@ -9,7 +9,7 @@ mod schema;
 mod typescript;
 
 pub use page::{examples, section, section_names};
-pub use schema::{Scope, Unknown, schema};
+pub use schema::{MessageSet, UnknownParts, schema};
 
 use super::outbound::ProtocolVersion;
 
