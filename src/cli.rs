@@ -10,6 +10,7 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod flags;
 pub(crate) mod integrate;
+pub(crate) mod protocol;
 pub mod row;
 pub mod typed_fields;
 pub(crate) mod workflow;
@@ -20,6 +21,7 @@ pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsArgs};
 pub use config::{ConfigAction, ConfigArgs};
 pub use demo::{DemoAction, DemoArgs};
 pub use integrate::IntegrateArgs;
+pub use protocol::SchemaArgs;
 pub use workflow::{CheckArgs, OutputArgs};
 
 use crate::protocol::request::{Seconds, is_environment_name};

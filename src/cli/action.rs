@@ -23,6 +23,8 @@ pub enum Offers {
     Plans,
     /// The names of commands.
     Commands,
+    /// The names that lead to a section of the protocol reference.
+    Sections,
     /// The keys of the configuration.
     Keys,
     /// The values of the key in the preceding word.

@@ -10,10 +10,12 @@ use crate::config::Layers;
 use crate::config::{self, KEYS};
 use crate::help::complete::{Candidate, LiveNames, lines};
 use crate::io::output::deliver;
+use crate::protocol::publish::section_names;
 use crate::sessions::newest;
 use crate::workflow::documents::Document;
 use crate::workflow::name::Slug;
 use crate::workflow::project::Project;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 /// Prints the completions; returns the exit code. `args`: as `help::complete::ARGUMENT` explains.
@@ -55,6 +57,10 @@ impl LiveNames for Live {
             }
             Offers::Specs => documents(|project| project.specs().unwrap_or_default()),
             Offers::Plans => documents(|project| project.plans().unwrap_or_default()),
+            Offers::Sections => {
+                let names: BTreeSet<String> = section_names().into_iter().map(str::to_lowercase).collect();
+                names.into_iter().map(|name| bare(name.replace(' ', "-"))).collect()
+            }
             Offers::Keys => {
                 KEYS.iter().map(|key| Candidate { word: key.name.into(), about: about(key).into() }).collect()
             }

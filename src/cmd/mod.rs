@@ -17,6 +17,7 @@ mod integrate;
 mod manual;
 mod open;
 mod prompts;
+mod protocol;
 mod replay;
 mod sessions;
 mod status;

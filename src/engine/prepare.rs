@@ -14,7 +14,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{McpServer, Options, Problem, Settings};
 use crate::redact::{Redactor, arguments};
-use crate::run::{AlwaysAllowed, Answered, Start};
+use crate::run::{Answered, Start};
 use crate::suggest::hint;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -51,16 +51,7 @@ pub(super) fn start(
     let server = if ask.is_some() || by_tool { machine.offer(Offered { ask, result }) } else { None };
     settings.ask_server = server.map(|server| McpServer { name, ..server });
     let asking_failed = ask.is_some() && settings.ask_server.is_none();
-    Start {
-        settings,
-        driver,
-        display_name,
-        redactor,
-        short_secrets,
-        asking_failed,
-        granted: AlwaysAllowed::default(),
-        remake: None,
-    }
+    Start { short_secrets, asking_failed, ..Start::new(settings, display_name, driver, redactor) }
 }
 
 /// Checks a run.start, with its defaults, against the machine.

@@ -7,12 +7,12 @@ use super::open_questions::{Asker, OpenQuestions};
 use super::orchestrator::UNKNOWN_TYPE;
 use super::stop_ladder::DecidedEnd;
 use super::turns::Turns;
-use super::{Event, Ids, OnEof, Refusal, Start};
+use super::{Event, FirstProcess, Ids, OnEof, Refusal, Start};
 use crate::agent::{Driver, Turn, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, RunId};
 use crate::protocol::outbound::{
-    AgentExit, AgentName, Body, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
+    AgentName, Body, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
 };
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Status, Warning};
@@ -28,20 +28,24 @@ impl ActiveRun {
         reply_to: Option<InboundId>,
         start: Start,
     ) -> Result<Box<ActiveRun>, Box<Refusal>> {
-        let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, granted, remake } =
-            start;
-        let has_process = driver.has_process();
+        let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, .. } = start;
+        let Start { granted, remake, process, keeps_process, .. } = start;
         let mut turn = Turn::default();
-        let launched =
-            converses(&settings, driver.as_ref()).and_then(|()| limit::launch(&settings, driver.as_mut(), &mut turn));
-        let launch = match launched {
+        let launch = match process {
+            FirstProcess::New => converses(&settings, driver.as_ref())
+                .and_then(|()| limit::launch(&settings, driver.as_mut(), &mut turn))
+                .map(Some),
+            FirstProcess::Resting(_) | FirstProcess::Leaving(_) => Ok(None),
+        };
+        let launch = match launch {
             Ok(launch) => launch,
             Err(failure) => {
                 let metadata = settings.metadata.map(Json::from);
                 return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
             }
         };
-        settings.start_timeout_s = settings.start_timeout_s.or(launch.start_timeout);
+        let start_timeout = launch.as_ref().and_then(|launch| launch.start_timeout);
+        settings.start_timeout_s = settings.start_timeout_s.or(start_timeout);
         let started = started(display_name, &settings, driver.as_ref());
         let work = Progressed::after(ids, Budget::new(&settings, driver.as_ref()));
         let mut live = Box::new(ActiveRun {
@@ -64,18 +68,23 @@ impl ActiveRun {
             },
             turns: Turns::first(now, ids.prompts),
             remake,
+            keeps_process,
             end: EndState::default(),
         });
         live.emit(Body::Started(Box::new(started)), reply_to.clone());
         live.warn_at_start(short_secrets, asking_failed, reply_to);
-        if has_process {
-            live.turn(turn);
-            live.status(Status::Starting, "Starting the agent", None);
-            live.start(Box::new(launch));
-        } else {
-            live.agent.process = ProcessState::Gone;
-            live.clocks.run = live.settings.timeout_s.map(|limit| now + limit.duration());
-            live.turn(turn);
+        match launch {
+            Some(launch) if live.agent.driver.has_process() => {
+                live.turn(turn);
+                live.status(Status::Starting, "Starting the agent", None);
+                live.start(Box::new(launch));
+            }
+            Some(_) => {
+                live.agent.process = ProcessState::Gone;
+                live.clocks.run = live.settings.timeout_s.map(|limit| now + limit.duration());
+                live.turn(turn);
+            }
+            None => live.begin_at_rest(process),
         }
         Ok(live)
     }
@@ -111,7 +120,8 @@ impl ActiveRun {
 
     /// The end, once the run is over.
     pub(super) fn over(&mut self) -> Option<DecidedEnd> {
-        let over = self.end.ending.is_some() && self.agent.process == ProcessState::Gone;
+        let is_done = matches!(self.agent.process, ProcessState::Gone | ProcessState::Resting);
+        let over = self.end.ending.is_some() && is_done;
         over.then(|| self.conclude()).flatten()
     }
 
@@ -150,15 +160,8 @@ impl ActiveRun {
                 self.stop(Outcome::Failed(failure), None);
             }
             Event::Spawned => self.spawned(),
-            Event::SpawnFailed(failure) => {
-                self.agent.process = ProcessState::Gone;
-                self.decide(Outcome::Failed(failure));
-            }
-            Event::TaskOver => {
-                let exit = AgentExit { code: None, signal: None };
-                let over = self.agent.driver.exited(exit, true, &Text::default());
-                self.turn_over(over);
-            }
+            Event::SpawnFailed(failure) => self.spawn_failed(failure),
+            Event::TaskOver => self.task_over(),
             Event::Line(line) => self.line(line),
             Event::More => self.more(),
             Event::ToolAsk { call, asks } => {
@@ -185,6 +188,8 @@ impl ActiveRun {
             }
             Event::Drained(exit) => self.drained(exit),
             Event::Gone(gone) => self.gone(gone),
+            Event::Rested(files) => self.rested(files),
+            Event::CannotRest => self.cannot_rest(),
             Event::Tick => self.tick(),
         }
     }
