@@ -149,7 +149,7 @@ fn serves(ids: &[u64]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Part;
+    use super::DemoPart;
     use crate::agent::demo::player::{DemoStage, HeardLine, Wait};
     use std::time::Duration;
 
