@@ -1,35 +1,30 @@
 //! The state of a run with an agent. Its siblings implement what the run does, one subject each.
 
 use super::budget::Budget;
+use super::effects::Effects;
 use super::messages::Messages;
 use super::open_questions::{Asker, OpenQuestions};
 use super::stop_ladder::DecidedEnd;
 use super::turns::Turns;
 use super::work::{Artifacts, Tools};
-use super::{Effect, Ids, Late, OnEof, Remake};
+use super::{Ids, Late, OnEof, Remake};
 use crate::agent::{AgentEvent, AskKey, Driver};
 use crate::protocol::ids::{RunId, SessionId};
-use crate::protocol::outbound::{AgentExit, Progress, Text, Usage};
+use crate::protocol::outbound::{AgentExit, Text, Usage};
 use crate::protocol::request::Settings;
-use crate::protocol::words::Status;
 use crate::redact::Redactor;
 use std::collections::HashMap;
 use std::time::Duration;
 
 /// The state of a run with an agent.
 pub(super) struct ActiveRun {
-    pub(super) now: Duration,
-    /// The effects of the current event.
-    pub(super) out: Vec<Effect>,
-    /// The memory of the last progress.
-    pub(super) spare: Option<Box<Progress>>,
+    pub(super) effects: Effects,
     pub(super) settings: Settings,
     /// The working directory with a final slash, which is removed from paths in texts.
     pub(super) folder: String,
     pub(super) redactor: Redactor,
     pub(super) run_id: RunId,
     pub(super) on_eof: OnEof,
-    pub(super) status: Option<Status>,
     pub(super) clocks: Clocks,
     pub(super) agent: AgentSide,
     pub(super) work: Progressed,
@@ -50,8 +45,6 @@ pub(super) struct Clocks {
     pub(super) start: Option<Duration>,
     /// The time of the agent's last output, or of the last answer to it.
     pub(super) active: Duration,
-    /// The time of the last frame.
-    pub(super) frame: Duration,
 }
 
 pub(super) struct AgentSide {

@@ -3,7 +3,6 @@
 use super::Effect;
 use super::active_run::ActiveRun;
 use super::budget::ToolMoment;
-use super::frames::{boxed, effect};
 use super::messages::{Marks, Messages, Piece, Rules};
 use super::open_questions::Asker;
 use super::work::{CallDescription, CallResult, EndedCall, absolute, path, places, relative};
@@ -11,7 +10,7 @@ use crate::agent::limit::Limit;
 use crate::agent::{self, CallKey, Driver, Turn};
 use crate::protocol::ids::SessionId;
 use crate::protocol::limits::REPORTED;
-use crate::protocol::outbound::{About, Artifact, Body, Entries, Outcome, PlanEntry, Progress, Text, Usage};
+use crate::protocol::outbound::{About, Artifact, Entries, Outcome, PlanEntry, Progress, Text, Usage};
 use crate::protocol::words::{Action, Level, PlanStatus, Status, ToolState, Warning};
 use std::path::Path;
 
@@ -21,11 +20,11 @@ impl ActiveRun {
             agent::Line::Text(text) => text.len(),
             agent::Line::TooLong => 0,
         };
-        self.clocks.active = self.now;
+        self.clocks.active = self.effects.now;
         self.clocks.start = None;
         self.agent.alive = true;
-        if self.status == Some(Status::Starting) && self.end.ending.is_none() {
-            self.status(Status::Running, "The agent is working", None);
+        if self.effects.status == Some(Status::Starting) && self.end.ending.is_none() {
+            self.effects.status(Status::Running, "The agent is working", None);
         }
         let mut turn = Turn { events: std::mem::take(&mut self.agent.events), ..Turn::default() };
         self.agent.driver.line(line, &mut turn);
@@ -52,9 +51,9 @@ impl ActiveRun {
         if let Some(launch) = relaunch {
             self.start(launch);
         }
-        self.out.extend(send.into_iter().map(Effect::ToAgent));
+        self.effects.list.extend(send.into_iter().map(Effect::ToAgent));
         if close_input {
-            self.out.push(Effect::CloseAgentInput);
+            self.effects.push(Effect::CloseAgentInput);
         }
         for event in events.drain(..) {
             self.happened(event);
@@ -65,12 +64,12 @@ impl ActiveRun {
 
     fn happened(&mut self, event: agent::AgentEvent) {
         let sign = sign(&event);
-        if self.status == Some(Status::Retrying) && sign == LifeSign::Work {
-            self.status(Status::Running, "The agent is working", None);
+        if self.effects.status == Some(Status::Retrying) && sign == LifeSign::Work {
+            self.effects.status(Status::Running, "The agent is working", None);
         }
         self.turns.current.declined &= sign == LifeSign::None;
         if self.agent.recorded {
-            self.out.extend(said(&event));
+            self.effects.list.extend(said(&event));
         }
         match event {
             agent::AgentEvent::Session { id, version, model } => self.session(id, version, model),
@@ -84,7 +83,7 @@ impl ActiveRun {
             agent::AgentEvent::Partial { .. } => {}
             agent::AgentEvent::Withdrawn { message } => {
                 if let Some(progress) = self.work.messages.withdraw(message) {
-                    self.progress(progress, None);
+                    self.effects.progress(progress, None);
                 }
             }
             agent::AgentEvent::Tool { call, category, name, title, locations, input, parent } => {
@@ -122,23 +121,23 @@ impl ActiveRun {
             }
             agent::AgentEvent::ResultRefused(mismatch) => self.submitted(Err(vec![mismatch])),
             agent::AgentEvent::Retrying { text } => {
-                self.status(Status::Retrying, "The agent is retrying", None);
-                self.warn(Warning::AgentRetrying, text, None);
+                self.effects.status(Status::Retrying, "The agent is retrying", None);
+                self.effects.warn(Warning::AgentRetrying, text, None);
             }
-            agent::AgentEvent::Warning(warning, text) => self.warn(warning, text, None),
+            agent::AgentEvent::Warning(warning, text) => self.effects.warn(warning, text, None),
             agent::AgentEvent::Unparsed => {
                 let text = "Part of the agent's output could not be parsed and was skipped";
-                self.warn(Warning::AgentOutputUnparsed, text, None);
+                self.effects.warn(Warning::AgentOutputUnparsed, text, None);
             }
-            agent::AgentEvent::Note(text) => self.out.push(Effect::Note(text.into_redacted(&self.redactor))),
+            agent::AgentEvent::Note(text) => self.effects.push(Effect::Note(text.into_redacted(&self.redactor))),
             agent::AgentEvent::TurnOver(over) => self.turn_over(over),
         }
     }
 
     fn tool_began(&mut self, call: CallKey, seen: CallDescription) {
         let excluded = self.work.budget.excludes(&seen.name, ToolMoment::Called);
-        if let Some(progress) = self.work.tools.begin(self.now, call, seen, self.room()) {
-            self.progress(progress, None);
+        if let Some(progress) = self.work.tools.begin(self.effects.now, call, seen, self.room()) {
+            self.effects.progress(progress, None);
             let exceeded = self.work.budget.count_tool_call();
             self.keep_limit(excluded.or(exceeded));
         }
@@ -147,20 +146,20 @@ impl ActiveRun {
     fn tool_ended(&mut self, call: CallKey, end: CallResult) {
         let did_work = end.state == ToolState::Completed;
         let around = (&*self.settings.cwd, &self.redactor);
-        let over = self.work.tools.end(self.now, call, end, around);
+        let over = self.work.tools.end(self.effects.now, call, end, around);
         let Some(EndedCall { progress, name }) = over else { return };
-        self.progress(progress, None);
+        self.effects.progress(progress, None);
         let excluded = self.work.budget.excludes(&name, ToolMoment::Done).filter(|_| did_work);
         self.keep_limit(excluded);
     }
 
     fn plan(&mut self, entries: Entries) {
         if let Some(text) = entries.warning("entry", "entries", "the plan") {
-            self.warn(Warning::AgentOutputUnparsed, text, None);
+            self.effects.warn(Warning::AgentOutputUnparsed, text, None);
         }
         let entries = entries.into_iter().collect();
         let about = if self.settings.is_part { About::Todo(entries) } else { About::Plan(entries) };
-        self.tell(about, "The plan changed", None);
+        self.effects.tell(about, "The plan changed", None);
     }
 
     fn session(&mut self, id: Option<SessionId>, version: Option<Text>, model: Option<Text>) {
@@ -172,7 +171,7 @@ impl ActiveRun {
             model,
             capabilities: Some(self.agent.driver.capabilities()),
         };
-        self.tell(about, "The agent's session is open", None);
+        self.effects.tell(about, "The agent's session is open", None);
     }
 
     /// Calls `say` with the rules of this run, emits the progress, and keeps the markers that `say` finds.
@@ -186,18 +185,15 @@ impl ActiveRun {
             cuts_markers: self.agent.driver.takes_turns(),
             room: self.room(),
         };
-        let (out, spare, frame, now) = (&mut self.out, &mut self.spare, &mut self.clocks.frame, self.now);
-        let marks = say(&mut self.work.messages, &rules, &mut |progress| {
-            *frame = now;
-            out.push(effect(boxed(spare, progress), None));
-        });
+        let effects = &mut self.effects;
+        let marks = say(&mut self.work.messages, &rules, &mut |progress| effects.progress(progress, None));
         self.turns.current.completion |= marks.completion;
         self.turns.current.marked.asks.append(marks.asks);
     }
 
     fn used(&mut self, usage: Usage) {
         self.work.set_usage(&usage);
-        self.tell(About::Usage(self.work.usage), self.work.usage.line(), None);
+        self.effects.tell(About::Usage(self.work.usage), self.work.usage.line(), None);
         self.keep_limit(self.work.budget.exceeded_by(&self.work.usage));
     }
 
@@ -211,13 +207,12 @@ impl ActiveRun {
     pub(super) fn changed(&mut self, path: &Path, action: Action) {
         let shown = relative(&self.settings.cwd, path);
         let Some(artifact_id) = self.work.artifacts.add(&shown, action) else { return };
-        self.clocks.frame = self.now;
         let artifact = Artifact { artifact_id, path: shown, action, kind: "file", size_bytes: None, truncated: false };
         let measure = (action != Action::Deleted).then(|| absolute(&self.settings.cwd, path));
-        self.out.push(Effect::Emit { body: Body::Artifact(Box::new(artifact)), reply_to: None, measure });
+        self.effects.artifact(artifact, measure);
         if self.work.artifacts.is_full() {
             let text = format!("No further changed files are reported: the limit is {REPORTED}");
-            self.warn(Warning::ArtifactsIncomplete, text, None);
+            self.effects.warn(Warning::ArtifactsIncomplete, text, None);
         }
     }
 }

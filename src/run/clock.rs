@@ -3,17 +3,13 @@
 use super::active_run::{ActiveRun, ProcessState};
 use super::open_questions::NoAnswerCause;
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::outbound::{About, Outcome};
-use crate::protocol::request::Seconds;
+use crate::protocol::outbound::Outcome;
 use crate::protocol::words::WaitingOn;
 use std::time::Duration;
 
-/// The minimum time between heartbeats.
-const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
-
 impl ActiveRun {
     pub(super) fn next_deadline(&self) -> Option<Duration> {
-        let heartbeat = self.heartbeat_at();
+        let heartbeat = self.effects.heartbeat_at();
         let ending = self.end.ending.as_ref().map(|ending| ending.due);
         let all = match ending {
             _ if self.agent.process == ProcessState::Drained => [heartbeat, None, None, None, None, None],
@@ -32,11 +28,6 @@ impl ActiveRun {
         if self.questions.input_closed && self.questions.book.is_waiting() { Some(Duration::ZERO) } else { deadline }
     }
 
-    fn heartbeat_at(&self) -> Option<Duration> {
-        let every = self.settings.heartbeat_s.duration();
-        (!every.is_zero()).then(|| self.clocks.frame + every.max(HEARTBEAT_MIN))
-    }
-
     /// The deadline of the agent's next output. The clock stops during a question, and during a tool for at most
     /// `tool_timeout_s`.
     fn idle_at(&self) -> Option<Duration> {
@@ -49,10 +40,10 @@ impl ActiveRun {
     }
 
     pub(super) fn tick(&mut self) {
-        let now = self.now;
+        let now = self.effects.now;
         let due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
         if self.agent.process == ProcessState::Drained {
-            if due(self.heartbeat_at()) {
+            if due(self.effects.heartbeat_at()) {
                 self.heartbeat();
             }
             return;
@@ -85,26 +76,18 @@ impl ActiveRun {
         if self.end.ending.is_none() && due(self.question_due()) {
             self.nobody(if self.questions.input_closed { NoAnswerCause::InputClosed } else { NoAnswerCause::Timeout });
         }
-        if due(self.heartbeat_at()) {
+        if due(self.effects.heartbeat_at()) {
             self.heartbeat();
         }
     }
 
     fn heartbeat(&mut self) {
-        let idle = self.now.saturating_sub(self.clocks.active);
+        let idle = self.effects.now.saturating_sub(self.clocks.active);
         let waiting_on = match (self.questions.book.is_waiting(), self.turns.is_over()) {
             (true, _) => WaitingOn::Input,
             (false, true) => WaitingOn::Prompt,
             (false, false) => WaitingOn::Agent,
         };
-        let text = match waiting_on {
-            WaitingOn::Input => "Waiting for an answer",
-            WaitingOn::Agent => "Waiting for the agent",
-            WaitingOn::Prompt => "Waiting for a prompt",
-        };
-        let idle_s = Seconds((idle.as_millis() as f64) / 1000.0);
-        self.tell(About::Heartbeat { idle_s, waiting_on }, text, None);
-        // Even if the level suppressed this heartbeat, the next one is due after a whole period.
-        self.clocks.frame = self.now;
+        self.effects.heartbeat(idle, waiting_on);
     }
 }

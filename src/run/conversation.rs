@@ -32,14 +32,14 @@ impl ActiveRun {
             Spoken::End => self.no_more_prompts(),
             Spoken::Mixed => {
                 let text = "An input was ignored: give an answer, or a prompt, or `end: true`";
-                self.warn(Warning::InvalidAnswer, text, reply_to);
+                self.effects.warn(Warning::InvalidAnswer, text, reply_to);
             }
             Spoken::Wrong(why) => self.refuse_prompt(why, reply_to),
         }
     }
 
     fn refuse_prompt(&mut self, why: Cow<'static, str>, reply_to: Option<InboundId>) {
-        self.warn(Warning::PromptRefused, format!("A prompt was ignored: {why}"), reply_to);
+        self.effects.warn(Warning::PromptRefused, format!("A prompt was ignored: {why}"), reply_to);
     }
 
     fn prompted(&mut self, reply_to: Option<InboundId>, prompt: FurtherPrompt, images: Vec<Image>) {
@@ -85,7 +85,7 @@ impl ActiveRun {
     fn attach<'i>(&mut self, images: impl Iterator<Item = &'i Image>) {
         let images: Vec<Image> = images.cloned().collect();
         if !images.is_empty() {
-            self.out.push(Effect::Attach(images));
+            self.effects.push(Effect::Attach(images));
         }
     }
 
@@ -95,7 +95,7 @@ impl ActiveRun {
             PromptState::Sent => "The prompt was sent",
             PromptState::Dropped => "The prompt was dropped",
         };
-        self.tell(About::Prompt { prompt_id: PromptId(number), state }, text, reply_to);
+        self.effects.tell(About::Prompt { prompt_id: PromptId(number), state }, text, reply_to);
     }
 
     pub(super) fn drop_prompts(&mut self) {
@@ -146,7 +146,7 @@ impl ActiveRun {
         if self.turns.closing {
             return Some(self.turns.conclusion());
         }
-        self.status(Status::WaitingForPrompt, "Waiting for a prompt", None);
+        self.effects.status(Status::WaitingForPrompt, "Waiting for a prompt", None);
         None
     }
 
@@ -172,12 +172,15 @@ impl ActiveRun {
     fn end_open_work(&mut self) {
         self.speak(Messages::finish);
         self.turns.current.marked.asks = Asks::default();
-        self.work.tools.end_all(self.now, ToolState::Cancelled).for_each(|progress| self.progress(progress, None));
+        self.work
+            .tools
+            .end_all(self.effects.now, ToolState::Cancelled)
+            .for_each(|progress| self.effects.progress(progress, None));
     }
 
     /// Ends the turn, and reports it if the run is a conversation.
     fn close_turn(&mut self, outcome: Outcome) {
-        let report = self.turns.end_current(self.now, outcome, &self.work.usage);
+        let report = self.turns.end_current(self.effects.now, outcome, &self.work.usage);
         if !self.settings.conversation {
             return;
         }
@@ -187,7 +190,7 @@ impl ActiveRun {
             TurnOutcome::Cancelled => "was cancelled",
         };
         let text = format!("Turn {} {what}", report.number);
-        self.tell(About::Turn(Box::new(report)), text, None);
+        self.effects.tell(About::Turn(Box::new(report)), text, None);
     }
 
     /// Begins a turn with the first prompt that waits. Returns whether one waited.
@@ -199,9 +202,9 @@ impl ActiveRun {
     }
 
     fn begin_turn(&mut self, prompt: WaitingPrompt) {
-        self.turns.begin_next(self.now, self.work.usage);
-        self.clocks.active = self.now;
-        self.status(Status::Running, "The agent is working", None);
+        self.turns.begin_next(self.effects.now, self.work.usage);
+        self.clocks.active = self.effects.now;
+        self.effects.status(Status::Running, "The agent is working", None);
         if self.agent.process == ProcessState::Gone && !self.agent.driver.has_process_per_turn() {
             return self.restart(prompt);
         }
@@ -272,9 +275,9 @@ impl ActiveRun {
             StopCause::Cancel => self.drop_prompts(),
             StopCause::Timeout => {}
         }
-        let due = Some(self.now + INTERRUPT_LIMIT);
+        let due = Some(self.effects.now + INTERRUPT_LIMIT);
         self.turns.current.state = TurnState::Stopping { why, due, with_process: false };
-        self.status(Status::Cancelling, "Cancelling the turn", reply_to);
+        self.effects.status(Status::Cancelling, "Cancelling the turn", reply_to);
         self.withdraw(None);
         let mut turn = Turn::default();
         let stays = self.agent.driver.interrupt_turn(&mut turn);
@@ -288,9 +291,9 @@ impl ActiveRun {
     fn end_process(&mut self) {
         let TurnState::Stopping { due, with_process, .. } = &mut self.turns.current.state else { return };
         let method = if *with_process { Method::Kill } else { Method::Terminate };
-        *due = (!*with_process).then_some(self.now + INTERRUPT_LIMIT);
+        *due = (!*with_process).then_some(self.effects.now + INTERRUPT_LIMIT);
         *with_process = true;
-        self.out.push(Effect::Stop(method));
+        self.effects.push(Effect::Stop(method));
     }
 
     /// The next deadline of the turn, or of the wait for a prompt.

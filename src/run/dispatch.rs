@@ -2,7 +2,8 @@
 
 use super::active_run::{ActiveRun, AgentSide, Clocks, EndState, ProcessState, Progressed, Questions, RequestBytes};
 use super::budget::Budget;
-use super::frames;
+use super::effects::Effects;
+use super::frame_texts;
 use super::open_questions::{Asker, OpenQuestions};
 use super::orchestrator::UNKNOWN_TYPE;
 use super::stop_ladder::DecidedEnd;
@@ -45,16 +46,13 @@ impl ActiveRun {
         let started = started(display_name, &settings, driver.as_ref());
         let work = Progressed::after(ids, Budget::new(&settings, driver.as_ref()));
         let mut live = Box::new(ActiveRun {
-            now,
-            out: Vec::new(),
-            spare: None,
-            folder: frames::folder(&settings.cwd.to_string_lossy()),
+            effects: Effects::new(now, &settings),
+            folder: frame_texts::folder(&settings.cwd.to_string_lossy()),
             settings,
             redactor,
             run_id,
             on_eof,
-            status: None,
-            clocks: Clocks { begun: now, run: None, start: None, active: now, frame: now },
+            clocks: Clocks { begun: now, run: None, start: None, active: now },
             agent: AgentSide::before_spawn(driver),
             work,
             questions: Questions {
@@ -66,11 +64,11 @@ impl ActiveRun {
             remake,
             end: EndState::default(),
         });
-        live.emit(Body::Started(Box::new(started)), reply_to.clone());
+        live.effects.emit(Body::Started(Box::new(started)), reply_to.clone());
         live.warn_at_start(short_secrets, asking_failed, reply_to);
         if has_process {
             live.turn(turn);
-            live.status(Status::Starting, "Starting the agent", None);
+            live.effects.status(Status::Starting, "Starting the agent", None);
             live.start(Box::new(launch));
         } else {
             live.agent.process = ProcessState::Gone;
@@ -83,12 +81,12 @@ impl ActiveRun {
     /// Warns of what run.start asked for and cannot have.
     fn warn_at_start(&mut self, short_secrets: usize, asking_failed: bool, reply_to: Option<InboundId>) {
         if short_secrets > 0 {
-            self.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
+            self.effects.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
         }
         if asking_failed {
             let text =
                 "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
-            self.warn(Warning::UnsupportedOption, text, None);
+            self.effects.warn(Warning::UnsupportedOption, text, None);
         }
     }
 
@@ -118,7 +116,11 @@ impl ActiveRun {
     fn take(&mut self, event: Event<'_>) {
         match event {
             Event::Start(origin, _) => {
-                self.warn(Warning::DuplicateStart, "A second run.start was ignored: one process is one run", origin.id);
+                self.effects.warn(
+                    Warning::DuplicateStart,
+                    "A second run.start was ignored: one process is one run",
+                    origin.id,
+                );
             }
             Event::Input(origin, input) => {
                 if self.is_for_us(&origin) {
@@ -137,10 +139,10 @@ impl ActiveRun {
             Event::CancelTurn(origin, reason) => self.cancel_turn(origin, reason),
             Event::Malformed(origin, flaw) => {
                 let text = format!("A line on stdin was ignored: {}", flaw.clause());
-                self.warn(Warning::MalformedMessage, text, origin.id);
+                self.effects.warn(Warning::MalformedMessage, text, origin.id);
             }
             Event::Unsupported(origin) => self.unsupported(origin.id),
-            Event::UnknownType(origin) => self.warn(Warning::UnknownType, UNKNOWN_TYPE, origin.id),
+            Event::UnknownType(origin) => self.effects.warn(Warning::UnknownType, UNKNOWN_TYPE, origin.id),
             Event::InputEnded => self.input_ended(),
             // This event comes only before the run begins.
             Event::Over(..) => {}
@@ -162,25 +164,25 @@ impl ActiveRun {
             Event::Line(line) => self.line(line),
             Event::More => self.more(),
             Event::ToolAsk { call, asks } => {
-                self.clocks.active = self.now;
+                self.clocks.active = self.effects.now;
                 self.open(Asker::Tool(call), asks.into_iter().collect());
             }
             Event::ToolAskWithdrawn { call } => {
-                self.clocks.active = self.now;
+                self.clocks.active = self.effects.now;
                 self.withdraw(Some(&Asker::Tool(call)));
                 self.running_again();
             }
             Event::Submitted(result) => {
-                self.clocks.active = self.now;
+                self.clocks.active = self.effects.now;
                 self.submitted(result);
             }
             Event::Ignored(count) => {
                 let text = format!("{count} messages were ignored while stdout was not read");
-                self.warn(Warning::MalformedMessage, text, None);
+                self.effects.warn(Warning::MalformedMessage, text, None);
             }
-            Event::Warn(origin, warning, text) => self.warn(warning, text, origin.id),
+            Event::Warn(origin, warning, text) => self.effects.warn(warning, text, origin.id),
             Event::NotRead => {
-                self.clocks.active = self.now;
+                self.clocks.active = self.effects.now;
                 self.clocks.start = None;
             }
             Event::Drained(exit) => self.drained(exit),

@@ -22,7 +22,7 @@ impl ActiveRun {
         }
         if !self.agent.driver.takes_turns() {
             let text = "A question marker stays in the text: this agent cannot take a further turn";
-            self.warn(Warning::UnsupportedOption, text, None);
+            self.effects.warn(Warning::UnsupportedOption, text, None);
             return Some(over);
         }
         self.turns.current.marked.turns += 1;

@@ -10,8 +10,9 @@ mod budget;
 mod clock;
 mod conversation;
 mod dispatch;
+mod effects;
 mod event;
-mod frames;
+mod frame_texts;
 mod marker_questions;
 mod memory_budget;
 mod messages;
@@ -217,7 +218,7 @@ impl Run {
     pub fn reuse(&mut self, body: Body) {
         if let (Phase::ActiveRun(live), Body::Progress(mut progress)) = (&mut self.phase, body) {
             progress.text = Text::default();
-            live.spare = Some(progress);
+            live.effects.spare = Some(progress);
         }
     }
 
@@ -242,10 +243,10 @@ impl Run {
         match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Waiting(held) => self.waiting(now, held, event, effects),
             Phase::ActiveRun(mut live) => {
-                live.now = now;
-                std::mem::swap(&mut live.out, effects);
+                live.effects.now = now;
+                std::mem::swap(&mut live.effects.list, effects);
                 let end = live.step(event);
-                std::mem::swap(&mut live.out, effects);
+                std::mem::swap(&mut live.effects.list, effects);
                 self.go_on(now, live, end, effects);
             }
             Phase::Ended => {}
@@ -378,10 +379,10 @@ impl Run {
         match ActiveRun::begin(now, (&self.random, self.ids), self.on_eof, run_id, origin.id.clone(), start) {
             Ok(mut live) => {
                 let held = held.into_iter().map(|held| progress_warning(held.warning, &held.line(), held.reply_to));
-                effects.extend(live.out.drain(..1));
+                effects.extend(live.effects.list.drain(..1));
                 effects.extend(held);
                 let end = live.over();
-                effects.append(&mut live.out);
+                effects.append(&mut live.effects.list);
                 self.go_on(now, live, end, effects);
             }
             Err(refusal) => {

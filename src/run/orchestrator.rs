@@ -24,7 +24,7 @@ impl ActiveRun {
         };
         if !ours {
             let text = "A message was ignored: it names another run";
-            self.warn(Warning::UnknownRun, text, origin.id.clone());
+            self.effects.warn(Warning::UnknownRun, text, origin.id.clone());
         }
         ours
     }
@@ -32,17 +32,17 @@ impl ActiveRun {
     pub(super) fn input(&mut self, reply_to: Option<InboundId>, input: ReadInput) {
         let Some(id) = input.question_id else {
             let text = "An answer was ignored: `question_id` must be a string";
-            return self.warn(Warning::InvalidAnswer, text, reply_to);
+            return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
         };
         let Some(mut answered) = input.answered else {
             let text = "An answer was ignored: give exactly one of `value`, `value_from` and `declined: true`";
-            return self.warn(Warning::InvalidAnswer, text, reply_to);
+            return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
         };
         if self.questions.book.find(&id).is_some_and(|(_, member)| is_secret(&member.shown.kind, &answered)) {
             answered = self.keep_secret(answered, &reply_to);
         }
-        match self.questions.book.take(self.now, &id, &answered, input.message, &self.settings) {
-            AnswerEffect::Unknown => self.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
+        match self.questions.book.take(self.effects.now, &id, &answered, input.message, &self.settings) {
+            AnswerEffect::Unknown => self.effects.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
             AnswerEffect::Again(id, why) => self.ask(&id, Some(why), reply_to),
             AnswerEffect::Resolved(resolved) => self.resolved(resolved, false, NoAnswerCause::Timeout, reply_to),
         }
@@ -59,13 +59,13 @@ impl ActiveRun {
             self.questions.book.hide(&self.redactor);
         } else {
             let what = "The secret answer is too short or too plain to be redacted";
-            self.warn(Warning::ShortSecret, what, reply_to.clone());
+            self.effects.warn(Warning::ShortSecret, what, reply_to.clone());
         }
         answered
     }
 
     pub(super) fn cancel(&mut self, reply_to: Option<InboundId>, reason: Option<Text>, source: Source) {
-        self.out.push(Effect::Hurry);
+        self.effects.push(Effect::Hurry);
         if self.end.ending.as_ref().is_some_and(|ending| !ending.stopped) {
             self.end.late.get_or_insert_with(|| Late { reason: reason.clone(), source });
         }

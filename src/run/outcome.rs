@@ -17,14 +17,16 @@ use std::borrow::Cow;
 impl ActiveRun {
     /// Decides the outcome, unless it is already decided.
     pub(super) fn decide(&mut self, outcome: Outcome) {
-        self.end.ending.get_or_insert_with(|| DecidedEnd::after_result(self.now, outcome, self.agent.driver.leaves()));
+        self.end
+            .ending
+            .get_or_insert_with(|| DecidedEnd::after_result(self.effects.now, outcome, self.agent.driver.leaves()));
     }
 
     pub(super) fn turn_over(&mut self, over: TurnOver) {
         if let Some(ending) = &mut self.end.ending {
             // This is the reply to our interrupt: now the agent can exit.
             if ending.stage == Stage::Interrupted {
-                ending.advance(self.now);
+                ending.advance(self.effects.now);
                 self.finish_agent();
             }
             return;
@@ -36,7 +38,7 @@ impl ActiveRun {
         let outcome = self.outcome(over);
         self.withdraw(None);
         let Some(outcome) = self.end_turn(outcome) else { return };
-        self.end.ending = Some(DecidedEnd::after_result(self.now, outcome, self.agent.driver.leaves()));
+        self.end.ending = Some(DecidedEnd::after_result(self.effects.now, outcome, self.agent.driver.leaves()));
         self.finish_agent();
     }
 
@@ -75,11 +77,11 @@ impl ActiveRun {
         if self.end.ending.is_some() {
             return;
         }
-        self.out.push(Effect::Hurry);
-        self.end.ending = Some(DecidedEnd::stop(self.now, outcome, self.agent.driver.leaves()));
+        self.effects.push(Effect::Hurry);
+        self.end.ending = Some(DecidedEnd::stop(self.effects.now, outcome, self.agent.driver.leaves()));
         self.withdraw(None);
         if matches!(self.end.ending, Some(DecidedEnd { outcome: Outcome::Cancelled { .. }, .. })) {
-            self.status(Status::Cancelling, "Cancelling", reply_to);
+            self.effects.status(Status::Cancelling, "Cancelling", reply_to);
         }
         self.drive(|driver, turn| driver.interrupt(turn));
         if !self.agent.driver.listens() {
@@ -95,16 +97,16 @@ impl ActiveRun {
         if let Some(ending) = &mut self.end.ending {
             ending.kill();
         }
-        self.out.push(Effect::Stop(Method::Kill));
+        self.effects.push(Effect::Stop(Method::Kill));
     }
 
     pub(super) fn advance(&mut self) {
         let Some(ending) = &mut self.end.ending else { return };
-        match ending.advance(self.now) {
+        match ending.advance(self.effects.now) {
             Stage::Interrupted => {}
             Stage::Leaving => self.finish_agent(),
-            Stage::Terminated => self.out.push(Effect::Stop(Method::Terminate)),
-            Stage::Killed => self.out.push(Effect::Stop(Method::Kill)),
+            Stage::Terminated => self.effects.push(Effect::Stop(Method::Terminate)),
+            Stage::Killed => self.effects.push(Effect::Stop(Method::Kill)),
         }
     }
 
@@ -121,7 +123,7 @@ impl ActiveRun {
         }
         let outcome = ending.as_ref().map(|ending| &ending.outcome);
         if matches!(outcome, Some(Outcome::Completed { text, .. }) if text.is_blank()) {
-            self.warn(Warning::EmptyResult, "The agent completed without any text", None);
+            self.effects.warn(Warning::EmptyResult, "The agent completed without any text", None);
         }
         ending
     }
@@ -155,7 +157,8 @@ impl ActiveRun {
             session_id: self.work.session_id.take(),
             artifacts,
             usage: self.work.usage,
-            duration_ms: u64::try_from((self.now.saturating_sub(self.clocks.begun)).as_millis()).unwrap_or(u64::MAX),
+            duration_ms: u64::try_from((self.effects.now.saturating_sub(self.clocks.begun)).as_millis())
+                .unwrap_or(u64::MAX),
             metadata: Metadata(self.settings.metadata.take().map(Json::from)),
             unattended,
             completion_detected,

@@ -15,19 +15,19 @@ impl ActiveRun {
     /// Requests a process for the agent.
     pub(super) fn start(&mut self, launch: Box<Launch>) {
         self.agent.process = ProcessState::Due;
-        self.out.push(Effect::Spawn(launch, Box::new(self.settings.clone())));
+        self.effects.push(Effect::Spawn(launch, Box::new(self.settings.clone())));
     }
 
     pub(super) fn spawned(&mut self) {
         self.agent.process = ProcessState::Running;
-        self.clocks.active = self.now;
+        self.clocks.active = self.effects.now;
         if self.agent.exit.is_some() {
             // The limits cover all processes together.
             return;
         }
-        self.clocks.run = self.settings.timeout_s.map(|limit| self.now + limit.duration());
+        self.clocks.run = self.settings.timeout_s.map(|limit| self.effects.now + limit.duration());
         if !self.agent.alive {
-            self.clocks.start = self.settings.start_timeout_s.map(|limit| self.now + limit.duration());
+            self.clocks.start = self.settings.start_timeout_s.map(|limit| self.effects.now + limit.duration());
         }
     }
 
@@ -41,7 +41,7 @@ impl ActiveRun {
         self.speak(Messages::finish);
         let state =
             if self.is_stopping() || self.turns.is_stopping() { ToolState::Cancelled } else { ToolState::Failed };
-        self.work.tools.end_all(self.now, state).for_each(|progress| self.progress(progress, None));
+        self.work.tools.end_all(self.effects.now, state).for_each(|progress| self.effects.progress(progress, None));
         self.withdraw(None);
     }
 
@@ -55,7 +55,7 @@ impl ActiveRun {
         self.agent.exit = Some(gone.exit);
         self.unreported(gone.files);
         if gone.leaked {
-            self.warn(Warning::LeakedProcess, "A process outlived the agent and was stopped", None);
+            self.effects.warn(Warning::LeakedProcess, "A process outlived the agent and was stopped", None);
         }
         if self.end.ending.is_some() {
             return;
@@ -79,7 +79,7 @@ impl ActiveRun {
     fn unreported(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
         let files = match files {
             Ok(files) => files,
-            Err(why) => return self.warn(Warning::ArtifactsIncomplete, unseen(why), None),
+            Err(why) => return self.effects.warn(Warning::ArtifactsIncomplete, unseen(why), None),
         };
         for (path, action) in files {
             let shown = relative(&self.settings.cwd, &path);

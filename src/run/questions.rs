@@ -22,14 +22,14 @@ impl ActiveRun {
             return self.reply(&asker, vec![Reply::Declined(None); asks.len()]);
         }
         self.warn_of_dropped(&asks);
-        let group = self.questions.book.add(self.now, asker, asks, &self.settings, &self.redactor);
+        let group = self.questions.book.add(self.effects.now, asker, asks, &self.settings, &self.redactor);
         let resolved = self.questions.book.resolve_by_policy(group, &self.settings);
         let waiting = self.questions.book.waiting(group);
         self.resolved(resolved, false, NoAnswerCause::Headless, None);
         if self.end.ending.is_some() || waiting.is_empty() {
             return;
         }
-        self.status(Status::WaitingForInput, "Waiting for an answer", None);
+        self.effects.status(Status::WaitingForInput, "Waiting for an answer", None);
         for id in waiting {
             self.ask(&id, None, None);
         }
@@ -44,15 +44,15 @@ impl ActiveRun {
         let questions = asks.warning("question", "questions", "one request");
         let warnings: Vec<String> = questions.into_iter().chain(asks.iter().filter_map(options)).collect();
         for text in warnings {
-            self.warn(Warning::AgentOutputUnparsed, text, None);
+            self.effects.warn(Warning::AgentOutputUnparsed, text, None);
         }
     }
 
     pub(super) fn ask(&mut self, id: &QuestionId, error: Option<String>, reply_to: Option<InboundId>) {
         let Some((group, member)) = self.questions.book.find(id) else { return };
-        let mut left = self.questions.book.left(group, self.now);
+        let mut left = self.questions.book.left(group, self.effects.now);
         if let Some(end) = self.clocks.run {
-            left = left.min(end.saturating_sub(self.now));
+            left = left.min(end.saturating_sub(self.effects.now));
         }
         let mut ask = member.shown.clone();
         // The text of a permission contains its title, except for a plan.
@@ -75,7 +75,7 @@ impl ActiveRun {
             ask,
             truncated: false,
         };
-        self.emit(Body::Question(Box::new(question)), reply_to);
+        self.effects.emit(Body::Question(Box::new(question)), reply_to);
     }
 
     /// A permission's subject as frames show it.
@@ -89,7 +89,7 @@ impl ActiveRun {
 
     /// Resolves the open questions that nobody will answer.
     pub(super) fn nobody(&mut self, absence: NoAnswerCause) {
-        let (resolved, fails) = self.questions.book.nobody(self.now, absence, &self.settings);
+        let (resolved, fails) = self.questions.book.nobody(self.effects.now, absence, &self.settings);
         self.resolved(resolved, fails, absence, None);
     }
 
@@ -120,7 +120,7 @@ impl ActiveRun {
         for one in resolved {
             if one.too_long {
                 let text = "A permission was denied, because no frame can show the whole action: raise max_frame_bytes";
-                self.warn(Warning::PermissionTooLong, text, None);
+                self.effects.warn(Warning::PermissionTooLong, text, None);
             }
             let what = one.ask.subject.as_ref().map_or(&one.ask.text, |subject| &subject.title);
             let what = self.title(what);
@@ -141,7 +141,7 @@ impl ActiveRun {
                 what: if self.settings.tool_facts { self.with_options(&one.ask, &what) } else { Text::default() },
             };
             let progress = Progress::new(about, format!("{what}: {how}"));
-            self.progress(Progress { truncated: !one.fits, ..progress }, reply_to.clone());
+            self.effects.progress(Progress { truncated: !one.fits, ..progress }, reply_to.clone());
         }
         if fails {
             let failure = match absence {
@@ -157,7 +157,7 @@ impl ActiveRun {
             return self.stop(Outcome::Failed(failure), None);
         }
         if some {
-            self.clocks.active = self.now;
+            self.clocks.active = self.effects.now;
             self.answer_complete();
             self.running_again();
         }
@@ -173,17 +173,17 @@ impl ActiveRun {
     fn reply(&mut self, asker: &Asker, replies: Vec<Reply>) {
         match asker {
             Asker::Markers => self.further_turn(&replies),
-            Asker::Tool(call) => self.out.push(Effect::ToolReplies { call: *call, replies }),
+            Asker::Tool(call) => self.effects.push(Effect::ToolReplies { call: *call, replies }),
             Asker::Agent(key) => self.drive(|driver, turn| driver.answer(key, &replies, turn)),
         }
     }
 
     pub(super) fn running_again(&mut self) {
-        if self.status == Some(Status::WaitingForInput)
+        if self.effects.status == Some(Status::WaitingForInput)
             && !self.questions.book.is_waiting()
             && self.end.ending.is_none()
         {
-            self.status(Status::Running, "The agent is working", None);
+            self.effects.status(Status::Running, "The agent is working", None);
         }
     }
 
@@ -192,7 +192,7 @@ impl ActiveRun {
         for asker in askers {
             // The tool's server must be told about the withdrawal, unlike a driver.
             if let Asker::Tool(call) = asker {
-                self.out.push(Effect::ToolWithdrawn { call });
+                self.effects.push(Effect::ToolWithdrawn { call });
             }
         }
         self.resolved(resolved, false, NoAnswerCause::Timeout, None);

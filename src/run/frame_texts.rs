@@ -1,43 +1,13 @@
-//! The frames of a run, and the short texts in them.
+//! The short texts in frames.
 
-use super::Effect;
 use super::active_run::ActiveRun;
-use crate::protocol::ids::InboundId;
-use crate::protocol::outbound::{About, Body, Progress, Text};
-use crate::protocol::words::{Status, Warning};
+use crate::protocol::outbound::Text;
 use std::borrow::Cow;
 
 /// The maximum length of a title, in characters.
 const TITLE_CHARS: usize = 120;
 
 impl ActiveRun {
-    pub(super) fn emit(&mut self, body: Body, reply_to: Option<InboundId>) {
-        self.clocks.frame = self.now;
-        self.out.push(effect(body, reply_to));
-    }
-
-    pub(super) fn progress(&mut self, progress: Progress, reply_to: Option<InboundId>) {
-        if self.settings.progress >= progress.about.level() {
-            let body = boxed(&mut self.spare, progress);
-            self.emit(body, reply_to);
-        }
-    }
-
-    pub(super) fn tell(&mut self, about: About, text: impl Into<Text>, reply_to: Option<InboundId>) {
-        self.progress(Progress::new(about, text), reply_to);
-    }
-
-    pub(super) fn warn(&mut self, warning: Warning, text: impl Into<Text>, reply_to: Option<InboundId>) {
-        self.tell(About::Warning(warning), text, reply_to);
-    }
-
-    pub(super) fn status(&mut self, status: Status, text: &str, reply_to: Option<InboundId>) {
-        if self.status != Some(status) {
-            self.status = Some(status);
-            self.tell(About::Status(status), text, reply_to);
-        }
-    }
-
     /// The first non-blank line of a text: redacted, with relative paths, and cut.
     pub(super) fn title(&self, text: &Text) -> String {
         self.titled(text.clone()).into_redacted(&self.redactor)
@@ -70,18 +40,6 @@ impl ActiveRun {
     pub(super) fn cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
         fitting(shorten(text, &self.folder))
     }
-}
-
-/// The body with this progress, in the memory of an earlier one if there is any.
-pub(super) fn boxed(spare: &mut Option<Box<Progress>>, progress: Progress) -> Body {
-    let Some(mut memory) = spare.take() else { return Body::Progress(Box::new(progress)) };
-    *memory = progress;
-    Body::Progress(memory)
-}
-
-/// The effect that emits a frame.
-pub(super) fn effect(body: Body, reply_to: Option<InboundId>) -> Effect {
-    Effect::Emit { body, reply_to, measure: None }
 }
 
 /// Whether a text is one short line without a path, as most titles are.
