@@ -36,6 +36,7 @@
 //! | `suggest` | typed names as messages show them, and did-you-mean |
 //! | `base64` | the encoding of images, and of secrets to find |
 //! | [`json`] | the reader and the writer of JSON |
+//! | `paths` | absolute paths without dots |
 //! | [`clean`] | agent text without escape sequences |
 //!
 //! Dependencies point one way: `main → cmd → {config, workflow, json_lines, terminal → engine → {process → io, run}} →
@@ -82,6 +83,7 @@ mod integrate;
 pub mod io;
 pub mod json;
 pub mod json_lines;
+mod paths;
 pub mod process;
 pub mod protocol;
 pub mod recording;

@@ -2,6 +2,7 @@
 
 use super::budget::Budget;
 use super::effects::Effects;
+use super::frame_texts::FrameTexts;
 use super::messages::Messages;
 use super::open_questions::{Asker, OpenQuestions};
 use super::stop_ladder::DecidedEnd;
@@ -12,7 +13,6 @@ use crate::agent::{AgentEvent, AskKey, Driver};
 use crate::protocol::ids::{RunId, SessionId};
 use crate::protocol::outbound::{AgentExit, Text, Usage};
 use crate::protocol::request::Settings;
-use crate::redact::Redactor;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -20,9 +20,7 @@ use std::time::Duration;
 pub(super) struct ActiveRun {
     pub(super) effects: Effects,
     pub(super) settings: Settings,
-    /// The working directory with a final slash, which is removed from paths in texts.
-    pub(super) folder: String,
-    pub(super) redactor: Redactor,
+    pub(super) texts: FrameTexts,
     pub(super) run_id: RunId,
     pub(super) on_eof: OnEof,
     pub(super) clocks: Clocks,

@@ -3,9 +3,10 @@
 use super::Effect;
 use super::active_run::ActiveRun;
 use super::budget::ToolMoment;
+use super::frame_texts::path;
 use super::messages::{Marks, Messages, Piece, Rules};
 use super::open_questions::Asker;
-use super::work::{CallDescription, CallResult, EndedCall, absolute, path, places, relative};
+use super::work::{CallDescription, CallResult, EndedCall};
 use crate::agent::limit::Limit;
 use crate::agent::{self, CallKey, Driver, Turn};
 use crate::protocol::ids::SessionId;
@@ -87,8 +88,8 @@ impl ActiveRun {
                 }
             }
             agent::AgentEvent::Tool { call, category, name, title, locations, input, parent } => {
-                let places = places(&self.settings.cwd, &locations);
-                let title = title.map(|title| self.titled(title));
+                let places = self.texts.places(&locations);
+                let title = title.map(|title| self.texts.into_title(title));
                 self.tool_began(call, CallDescription { category, name, title, places, input, parent });
             }
             agent::AgentEvent::ToolOver { call, state, output, facts } => {
@@ -100,7 +101,7 @@ impl ActiveRun {
             }
             agent::AgentEvent::Plan(entries) => self.plan(entries),
             agent::AgentEvent::PlanText(text) => {
-                let entries = plan_entries(&text.redacted(&self.redactor));
+                let entries = plan_entries(&text.redacted(&self.texts.redactor));
                 self.plan(entries);
             }
             agent::AgentEvent::ModelCalled => {
@@ -129,7 +130,7 @@ impl ActiveRun {
                 let text = "Part of the agent's output could not be parsed and was skipped";
                 self.effects.warn(Warning::AgentOutputUnparsed, text, None);
             }
-            agent::AgentEvent::Note(text) => self.effects.push(Effect::Note(text.into_redacted(&self.redactor))),
+            agent::AgentEvent::Note(text) => self.effects.push(Effect::Note(text.into_redacted(&self.texts.redactor))),
             agent::AgentEvent::TurnOver(over) => self.turn_over(over),
         }
     }
@@ -145,8 +146,7 @@ impl ActiveRun {
 
     fn tool_ended(&mut self, call: CallKey, end: CallResult) {
         let did_work = end.state == ToolState::Completed;
-        let around = (&*self.settings.cwd, &self.redactor);
-        let over = self.work.tools.end(self.effects.now, call, end, around);
+        let over = self.work.tools.end(self.effects.now, call, end, &self.texts);
         let Some(EndedCall { progress, name }) = over else { return };
         self.effects.progress(progress, None);
         let excluded = self.work.budget.excludes(&name, ToolMoment::Done).filter(|_| did_work);
@@ -179,7 +179,7 @@ impl ActiveRun {
         let rules = Rules {
             level: self.settings.progress,
             frame_bytes: self.settings.max_frame_bytes,
-            redactor: &self.redactor,
+            redactor: &self.texts.redactor,
             completion_marker: &self.settings.completion_marker,
             question_markers: self.settings.question_markers,
             cuts_markers: self.agent.driver.takes_turns(),
@@ -205,10 +205,10 @@ impl ActiveRun {
     }
 
     pub(super) fn changed(&mut self, path: &Path, action: Action) {
-        let shown = relative(&self.settings.cwd, path);
+        let shown = self.texts.relative(path);
         let Some(artifact_id) = self.work.artifacts.add(&shown, action) else { return };
         let artifact = Artifact { artifact_id, path: shown, action, kind: "file", size_bytes: None, truncated: false };
-        let measure = (action != Action::Deleted).then(|| absolute(&self.settings.cwd, path));
+        let measure = (action != Action::Deleted).then(|| self.texts.absolute(path));
         self.effects.artifact(artifact, measure);
         if self.work.artifacts.is_full() {
             let text = format!("No further changed files are reported: the limit is {REPORTED}");

@@ -3,7 +3,7 @@
 use super::active_run::{ActiveRun, AgentSide, Clocks, EndState, ProcessState, Progressed, Questions, RequestBytes};
 use super::budget::Budget;
 use super::effects::Effects;
-use super::frame_texts;
+use super::frame_texts::FrameTexts;
 use super::open_questions::{Asker, OpenQuestions};
 use super::orchestrator::UNKNOWN_TYPE;
 use super::stop_ladder::DecidedEnd;
@@ -47,9 +47,8 @@ impl ActiveRun {
         let work = Progressed::after(ids, Budget::new(&settings, driver.as_ref()));
         let mut live = Box::new(ActiveRun {
             effects: Effects::new(now, &settings),
-            folder: frame_texts::folder(&settings.cwd.to_string_lossy()),
+            texts: FrameTexts::new(&settings.cwd, redactor),
             settings,
-            redactor,
             run_id,
             on_eof,
             clocks: Clocks { begun: now, run: None, start: None, active: now },

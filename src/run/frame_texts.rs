@@ -1,20 +1,34 @@
 //! The short texts in frames.
 
-use super::active_run::ActiveRun;
-use crate::protocol::outbound::Text;
+use crate::paths::absolute;
+use crate::protocol::outbound::{Place, Text};
+use crate::redact::Redactor;
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 /// The maximum length of a title, in characters.
 const TITLE_CHARS: usize = 120;
 
-impl ActiveRun {
-    /// The first non-blank line of a text: redacted, with relative paths, and cut.
-    pub(super) fn title(&self, text: &Text) -> String {
-        self.titled(text.clone()).into_redacted(&self.redactor)
+/// Turns the texts and paths of an agent into those of frames: redacted, short, and relative to the working directory.
+pub(super) struct FrameTexts {
+    pub(super) redactor: Redactor,
+    cwd: PathBuf,
+    /// The working directory with a final slash, which is removed from paths in texts.
+    folder: String,
+}
+
+impl FrameTexts {
+    pub(super) fn new(cwd: &Path, redactor: Redactor) -> FrameTexts {
+        FrameTexts { redactor, cwd: cwd.to_owned(), folder: folder(&cwd.to_string_lossy()) }
     }
 
-    /// Like [`ActiveRun::title`], as a text. Does not copy a title that stays unchanged.
-    pub(super) fn titled(&self, text: Text) -> Text {
+    /// The first non-blank line of a text: redacted, with relative paths, and cut.
+    pub(super) fn title(&self, text: &Text) -> String {
+        self.into_title(text.clone()).into_redacted(&self.redactor)
+    }
+
+    /// Like [`FrameTexts::title`], as a text. Does not copy a title that stays unchanged.
+    pub(super) fn into_title(&self, text: Text) -> Text {
         let clean = text.into_redacted(&self.redactor);
         if is_title(&clean) {
             return Text::clean(clean, &self.redactor);
@@ -40,6 +54,37 @@ impl ActiveRun {
     pub(super) fn cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
         fitting(shorten(text, &self.folder))
     }
+
+    /// A text of at most `room` bytes, and whether it was longer. Redacts the text before it cuts, because half a
+    /// secret cannot be found.
+    pub(super) fn limited(&self, text: Text, room: usize) -> (Text, bool) {
+        let mut text = text.into_redacted(&self.redactor);
+        let is_long = text.len() > room;
+        if is_long {
+            text.truncate(text.floor_char_boundary(room));
+        }
+        (Text::clean(text, &self.redactor), is_long)
+    }
+
+    /// A path as frames show it: relative inside the working directory, otherwise absolute.
+    pub(super) fn relative(&self, path: &Path) -> Text {
+        let absolute = self.absolute(path);
+        match absolute.strip_prefix(&self.cwd) {
+            Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
+            Ok(inside) => inside.to_string_lossy().into(),
+            Err(_) => absolute.to_string_lossy().into(),
+        }
+    }
+
+    /// A path that the agent may have given relative to its working directory.
+    pub(super) fn absolute(&self, path: &Path) -> PathBuf {
+        absolute(&self.cwd, path)
+    }
+
+    /// The places of a call as frames show them.
+    pub(super) fn places(&self, locations: &[Place]) -> Vec<Place> {
+        locations.iter().map(|at| Place { path: self.relative(path(&at.path)), line: at.line }).collect()
+    }
 }
 
 /// Whether a text is one short line without a path, as most titles are.
@@ -48,8 +93,13 @@ fn is_title(text: &str) -> bool {
     text.len() <= TITLE_CHARS && text.trim_ascii().len() == text.len() && text.bytes().all(is_inside)
 }
 
+/// A path that an agent reported.
+pub(super) fn path(text: &Text) -> &Path {
+    Path::new(text.unredacted())
+}
+
 /// The part of a path that is left out where the path is inside this working directory.
-pub(super) fn folder(cwd: &str) -> String {
+fn folder(cwd: &str) -> String {
     format!("{}/", cwd.trim_end_matches('/'))
 }
 
@@ -85,7 +135,9 @@ fn fitting(title: Cow<'_, str>) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{TITLE_CHARS, fitting, folder, shorten};
+    use super::{FrameTexts, TITLE_CHARS, fitting, folder, shorten};
+    use crate::redact::Redactor;
+    use std::path::Path;
 
     #[test]
     fn a_cut_title_keeps_no_memory_of_its_rest() {
@@ -105,6 +157,21 @@ mod tests {
             ("ls /a/a/a/a/b", "/a/a", "ls a/a/b"),
         ] {
             assert_eq!(shorten(text, &folder(cwd)), short);
+        }
+    }
+
+    #[test]
+    fn paths_are_relative_only_inside() {
+        let texts = FrameTexts::new(Path::new("/w/project"), Redactor::new());
+        for (path, shown) in [
+            ("/w/project/a.txt", "a.txt"),
+            ("/w/project/./b/../a.txt", "a.txt"),
+            ("b/c", "b/c"),
+            ("/w/project", "."),
+            ("/w/project2/a", "/w/project2/a"),
+            ("../x", "/w/x"),
+        ] {
+            assert_eq!(texts.relative(Path::new(path)), shown);
         }
     }
 }

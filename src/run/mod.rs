@@ -33,7 +33,6 @@ pub use always_allowed::AlwaysAllowed;
 pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Remake, Start, Unseen};
 pub use open_questions::Answered;
 pub(crate) use question_markers::Cutter;
-pub(crate) use work::absolute;
 
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, QuestionId, RunId};
@@ -150,7 +149,7 @@ impl Run {
     /// The redactor that knows the run's secrets.
     pub fn redactor(&self) -> &Redactor {
         match &self.phase {
-            Phase::ActiveRun(live) => &live.redactor,
+            Phase::ActiveRun(live) => &live.texts.redactor,
             Phase::Waiting(_) | Phase::Ended => &self.redactor,
         }
     }
@@ -266,7 +265,7 @@ impl Run {
         self.late = live.end.late.take();
         self.granted = std::mem::take(&mut live.questions.book.granted);
         let terminal = live.terminal(ending.outcome);
-        self.redactor = std::mem::take(&mut live.redactor);
+        self.redactor = std::mem::take(&mut live.texts.redactor);
         effects.push(self.end(terminal, None));
     }
 

@@ -3,6 +3,7 @@
 //! This module makes all decisions about questions; drivers make none.
 
 use super::always_allowed::AlwaysAllowed;
+use super::frame_texts::FrameTexts;
 use super::redact_question::{AskedAndShown, both, shown};
 use crate::agent::{AskKey, Reply};
 use crate::protocol::ids::QuestionId;
@@ -190,7 +191,7 @@ impl OpenQuestions {
         asker: Asker,
         asks: Asks,
         settings: &Settings,
-        redactor: &Redactor,
+        texts: &FrameTexts,
     ) -> u64 {
         self.groups_made += 1;
         let number = self.questions + 1;
@@ -198,7 +199,7 @@ impl OpenQuestions {
         let members = asks
             .into_iter()
             .map(|ask| {
-                let AskedAndShown { asked, shown, fits } = both(ask, redactor, settings.max_frame_bytes, &settings.cwd);
+                let AskedAndShown { asked, shown, fits } = both(ask, texts, settings.max_frame_bytes);
                 OpenQuestion { id: self.next_id(), shown, ask: asked, fits, attempt: 1, reply: None }
             })
             .collect();

@@ -55,8 +55,8 @@ impl ActiveRun {
         if text.len() > SECRET_BYTES {
             return Answered::TooLong;
         }
-        if self.redactor.add(&text) {
-            self.questions.book.hide(&self.redactor);
+        if self.texts.redactor.add(&text) {
+            self.questions.book.hide(&self.texts.redactor);
         } else {
             let what = "The secret answer is too short or too plain to be redacted";
             self.effects.warn(Warning::ShortSecret, what, reply_to.clone());

@@ -60,7 +60,8 @@ impl ActiveRun {
                     false => text,
                 };
                 // A cut text may end with a part of a secret: drop the uncertain end.
-                let text = if text_cut { text.through(&mut Stream::default(), &self.redactor).into() } else { text };
+                let text =
+                    if text_cut { text.through(&mut Stream::default(), &self.texts.redactor).into() } else { text };
                 Outcome::Completed { message_id, text, text_cut, structured_output: structured, stop_reason: stop }
             }
             TurnOver::Failed(failure) => Outcome::Failed(failure),
@@ -171,12 +172,12 @@ impl ActiveRun {
 
     /// Adds the model's name and the agent's message to a failure. Returns whether the message was cut.
     fn explain(&self, failure: &mut Failure) -> bool {
-        let reported = self.work.model.as_ref().map(|model| model.redacted(&self.redactor));
+        let reported = self.work.model.as_ref().map(|model| model.redacted(&self.texts.redactor));
         if let Some(model) = self.settings.model.as_deref().or(reported.as_deref()) {
             failure.name_model(model);
         }
         let Some(said) = failure.agent_message.take() else { return false };
-        let mut words = said.redacted(&self.redactor).trim().to_owned();
+        let mut words = said.redacted(&self.texts.redactor).trim().to_owned();
         let cut = words.len() > AGENT_MESSAGE_BYTES;
         words.truncate(words.floor_char_boundary(AGENT_MESSAGE_BYTES));
         failure.agent_message = (!words.is_empty()).then(|| words.into());

@@ -3,7 +3,6 @@
 use super::active_run::{ActiveRun, ProcessState};
 use super::messages::Messages;
 use super::outcome::could_not_go_on;
-use super::work::relative;
 use super::{Effect, Gone, Unseen};
 use crate::agent::{Launch, TurnOver};
 use crate::protocol::failure::{Code, Failure};
@@ -82,7 +81,7 @@ impl ActiveRun {
             Err(why) => return self.effects.warn(Warning::ArtifactsIncomplete, unseen(why), None),
         };
         for (path, action) in files {
-            let shown = relative(&self.settings.cwd, &path);
+            let shown = self.texts.relative(&path);
             if !self.work.artifacts.covers(&shown, action) {
                 self.changed(&path, action);
             }

@@ -3,7 +3,6 @@
 use super::Effect;
 use super::active_run::ActiveRun;
 use super::open_questions::{Asker, Completed, NoAnswerCause, Resolved};
-use super::work::places;
 use crate::agent::Reply;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, QuestionId};
@@ -22,7 +21,7 @@ impl ActiveRun {
             return self.reply(&asker, vec![Reply::Declined(None); asks.len()]);
         }
         self.warn_of_dropped(&asks);
-        let group = self.questions.book.add(self.effects.now, asker, asks, &self.settings, &self.redactor);
+        let group = self.questions.book.add(self.effects.now, asker, asks, &self.settings, &self.texts);
         let resolved = self.questions.book.resolve_by_policy(group, &self.settings);
         let waiting = self.questions.book.waiting(group);
         self.resolved(resolved, false, NoAnswerCause::Headless, None);
@@ -38,7 +37,9 @@ impl ActiveRun {
     /// Warns about the questions and options beyond the limits.
     fn warn_of_dropped(&mut self, asks: &Asks) {
         let options = |ask: &Ask| match &ask.kind {
-            Kind::Select { choices, .. } => choices.warning(&format!("the question \"{}\"", self.title(&ask.text))),
+            Kind::Select { choices, .. } => {
+                choices.warning(&format!("the question \"{}\"", self.texts.title(&ask.text)))
+            }
             Kind::Confirm | Kind::Text | Kind::Secret | Kind::FilePath => None,
         };
         let questions = asks.warning("question", "questions", "one request");
@@ -58,11 +59,11 @@ impl ActiveRun {
         // The text of a permission contains its title, except for a plan.
         if let Some(subject) = ask.subject.as_ref().filter(|subject| subject.category != Category::Mode) {
             let (text, title) =
-                (ask.text.redacted_action(&self.redactor), subject.title.redacted_action(&self.redactor));
+                (ask.text.redacted_action(&self.texts.redactor), subject.title.redacted_action(&self.texts.redactor));
             let title = Some(title).filter(|title| !title.is_empty());
-            let text =
-                title.map_or(text.clone(), |title| text.replace(&*title, &self.action_title(&subject.title)).into());
-            ask.text = self.cut(&text).into();
+            let text = title
+                .map_or(text.clone(), |title| text.replace(&*title, &self.texts.action_title(&subject.title)).into());
+            ask.text = self.texts.cut(&text).into();
         }
         ask.subject = ask.subject.as_ref().map(|subject| self.subject(subject));
         let question = Question {
@@ -81,8 +82,8 @@ impl ActiveRun {
     /// A permission's subject as frames show it.
     fn subject(&self, subject: &Subject) -> Subject {
         Subject {
-            title: self.action_title(&subject.title).into(),
-            locations: places(&self.settings.cwd, &subject.locations),
+            title: self.texts.action_title(&subject.title).into(),
+            locations: self.texts.places(&subject.locations),
             ..subject.clone()
         }
     }
@@ -99,9 +100,9 @@ impl ActiveRun {
         if ask.purpose == Purpose::Permission {
             return what.into();
         }
-        let labels = choices.as_slice().iter().map(|choice| choice.label.redacted(&self.redactor));
+        let labels = choices.as_slice().iter().map(|choice| choice.label.redacted(&self.texts.redactor));
         let mut labels: Vec<String> =
-            labels.take(OPTIONS_SHOWN + 1).map(|label| self.cut(&label).into_owned()).collect();
+            labels.take(OPTIONS_SHOWN + 1).map(|label| self.texts.cut(&label).into_owned()).collect();
         if labels.len() > OPTIONS_SHOWN {
             labels[OPTIONS_SHOWN] = "...".into();
         }
@@ -123,7 +124,7 @@ impl ActiveRun {
                 self.effects.warn(Warning::PermissionTooLong, text, None);
             }
             let what = one.ask.subject.as_ref().map_or(&one.ask.text, |subject| &subject.title);
-            let what = self.title(what);
+            let what = self.texts.title(what);
             self.turns.current.unattended.count(&one, &what);
             let how = one.resolution.word().replace('_', " ");
             let how = match (&one.ask.subject, &one.value) {

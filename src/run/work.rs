@@ -1,15 +1,14 @@
 //! Tool calls and changed files. The agent's ids become ids of the protocol, and paths become relative.
 
+use super::frame_texts::{FrameTexts, path};
 use crate::agent::CallKey;
 use crate::protocol::limits::{ARTIFACTS, REPORTED, TOOL_OUTPUT_BYTES};
 use crate::protocol::outbound::{
     About, ArtifactRef, CallId, FileEdit, Json, Place, Progress, Text, ToolExit, ToolFacts,
 };
 use crate::protocol::words::{Action, Category, ToolState};
-use crate::redact::Redactor;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The tool calls of a run.
@@ -158,18 +157,18 @@ impl Tools {
         now: Duration,
         key: CallKey,
         end: CallResult,
-        (cwd, redactor): (&Path, &Redactor),
+        texts: &FrameTexts,
     ) -> Option<EndedCall> {
         let call = self.running.remove(&key)?;
         self.kept -= call.kept;
         self.began.remove(&call.number);
         self.over.add(key, call.number);
         let CallResult { state, output, mut facts } = end;
-        let (output, truncated) = output.map(|text| cut(text, TOOL_OUTPUT_BYTES, redactor)).unzip();
+        let (output, truncated) = output.map(|text| texts.limited(text, TOOL_OUTPUT_BYTES)).unzip();
         let mut room = TOOL_OUTPUT_BYTES;
         facts.edits.retain_mut(|edit| {
             let is_shown = room > 0;
-            room = room.saturating_sub(fit(edit, room, cwd, redactor));
+            room = room.saturating_sub(fit(edit, room, texts));
             is_shown
         });
         let name = call.name.clone();
@@ -255,58 +254,11 @@ impl Call {
     }
 }
 
-/// A text of at most `room` bytes, and whether it was longer. Redacts the text before it cuts, because half a secret
-/// cannot be found.
-fn cut(text: Text, room: usize, redactor: &Redactor) -> (Text, bool) {
-    let mut text = text.into_redacted(redactor);
-    let is_long = text.len() > room;
-    if is_long {
-        text.truncate(text.floor_char_boundary(room));
-    }
-    (Text::clean(text, redactor), is_long)
-}
-
 /// Cuts an edit to the remaining room. Returns the edit's size.
-fn fit(edit: &mut FileEdit, room: usize, cwd: &Path, redactor: &Redactor) -> usize {
-    edit.path = relative(cwd, path(&edit.path));
-    (edit.lines, edit.is_cut) = cut(std::mem::take(&mut edit.lines), room, redactor);
+fn fit(edit: &mut FileEdit, room: usize, texts: &FrameTexts) -> usize {
+    edit.path = texts.relative(path(&edit.path));
+    (edit.lines, edit.is_cut) = texts.limited(std::mem::take(&mut edit.lines), room);
     size_of::<FileEdit>() + edit.path.size() + edit.lines.size()
-}
-
-/// The places of a call, relative to the working directory.
-pub(super) fn places(cwd: &Path, locations: &[Place]) -> Vec<Place> {
-    locations.iter().map(|at| Place { path: relative(cwd, path(&at.path)), line: at.line }).collect()
-}
-
-/// A path that an agent reported.
-pub(super) fn path(text: &Text) -> &Path {
-    Path::new(text.unredacted())
-}
-
-/// A path as frames show it: relative inside the working directory, otherwise absolute.
-pub(super) fn relative(cwd: &Path, path: &Path) -> Text {
-    let absolute = absolute(cwd, path);
-    match absolute.strip_prefix(cwd) {
-        Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
-        Ok(inside) => inside.to_string_lossy().into(),
-        Err(_) => absolute.to_string_lossy().into(),
-    }
-}
-
-/// An absolute path without `.` and `..`. Does not look at the file system.
-pub(crate) fn absolute(cwd: &Path, path: &Path) -> PathBuf {
-    use std::path::Component;
-    let mut out = PathBuf::new();
-    for component in cwd.join(path).components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                out.pop();
-            }
-            part @ (Component::Prefix(_) | Component::RootDir | Component::Normal(_)) => out.push(part),
-        }
-    }
-    out
 }
 
 /// The maximum size of a path that systems accept, in bytes.
@@ -372,10 +324,9 @@ impl Artifacts {
 
 #[cfg(test)]
 mod tests {
-    use super::{Artifacts, relative};
+    use super::Artifacts;
     use crate::protocol::limits::REPORTED;
     use crate::protocol::words::Action;
-    use std::path::Path;
 
     #[test]
     fn a_million_changes_are_reported_and_no_more() {
@@ -386,20 +337,5 @@ mod tests {
         assert!(artifacts.is_full());
         assert_eq!(artifacts.add(&"one more".to_owned().into(), Action::Created), None);
         assert_eq!(artifacts.count(), REPORTED as u64);
-    }
-
-    #[test]
-    fn paths_are_relative_only_inside() {
-        let cwd = Path::new("/w/project");
-        for (path, shown) in [
-            ("/w/project/a.txt", "a.txt"),
-            ("/w/project/./b/../a.txt", "a.txt"),
-            ("b/c", "b/c"),
-            ("/w/project", "."),
-            ("/w/project2/a", "/w/project2/a"),
-            ("../x", "/w/x"),
-        ] {
-            assert_eq!(relative(cwd, Path::new(path)), shown);
-        }
     }
 }

@@ -113,13 +113,13 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/recording.rs",
         // A further prompt goes to the agent.
         "src/run/conversation.rs",
+        // A path is found in the working directory.
+        "src/run/frame_texts.rs",
         // A fingerprint of the text.
         "src/run/messages.rs",
         // An answer other than an option is a secret.
         "src/run/orchestrator.rs",
         "src/run/question_markers.rs",
-        // A path is found in the working directory.
-        "src/run/work.rs",
         // Enter gives the default back.
         "src/terminal/answer.rs",
         // The paths and the command of a request are compared with those that a workflow allows.
@@ -143,11 +143,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("redact", &["base64", "clean"]),
     ("clean", &[]),
     ("json", &[]),
+    ("paths", &[]),
     ("suggest", &["redact"]),
     ("protocol", &["base64", "json", "redact", "suggest"]),
-    ("agent", &["clean", "json", "protocol", "suggest"]),
+    ("agent", &["clean", "json", "paths", "protocol", "suggest"]),
     ("recording", &["json", "protocol", "redact"]),
-    ("run", &["agent", "json", "protocol", "redact"]),
+    ("run", &["agent", "json", "paths", "protocol", "redact"]),
     ("io", &["clean", "protocol"]),
     ("process", &["agent", "io", "protocol", "suggest"]),
     ("acp", &["agent", "base64", "clean", "io", "json", "process", "protocol"]),
@@ -157,8 +158,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "workflow",
         &[
-            "agent", "clean", "config", "engine", "io", "json", "process", "protocol", "redact", "run", "sessions",
-            "suggest",
+            "agent", "clean", "config", "engine", "io", "json", "paths", "process", "protocol", "redact", "run",
+            "sessions", "suggest",
         ],
     ),
     ("terminal", &["clean", "engine", "io", "protocol", "suggest"]),
