@@ -1,17 +1,18 @@
 //! The state of a run with an agent. Its siblings implement what the run does, one subject each.
 
+use super::agent_side::AgentSide;
+use super::artifacts::Artifacts;
 use super::budget::Budget;
 use super::effects::Effects;
 use super::frame_texts::FrameTexts;
 use super::messages::Messages;
 use super::open_questions::{Asker, OpenQuestions};
 use super::stop_ladder::DecidedEnd;
+use super::tool_calls::Tools;
 use super::turns::Turns;
-use super::work::{Artifacts, Tools};
-use super::{Ids, Late, OnEof, Remake};
-use crate::agent::{AgentEvent, AskKey, Driver};
-use crate::protocol::ids::{RunId, SessionId};
-use crate::protocol::outbound::{AgentExit, Text, Usage};
+use super::{Late, OnEof};
+use crate::agent::AskKey;
+use crate::protocol::ids::RunId;
 use crate::protocol::request::Settings;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -25,11 +26,12 @@ pub(super) struct ActiveRun {
     pub(super) on_eof: OnEof,
     pub(super) clocks: Clocks,
     pub(super) agent: AgentSide,
-    pub(super) work: Progressed,
+    pub(super) messages: Messages,
+    pub(super) tools: Tools,
+    pub(super) artifacts: Artifacts,
+    pub(super) budget: Budget,
     pub(super) questions: Questions,
     pub(super) turns: Turns,
-    /// Makes the driver of a new process for the same session.
-    pub(super) remake: Option<Remake>,
     pub(super) end: EndState,
 }
 
@@ -43,91 +45,6 @@ pub(super) struct Clocks {
     pub(super) start: Option<Duration>,
     /// The time of the agent's last output, or of the last answer to it.
     pub(super) active: Duration,
-}
-
-pub(super) struct AgentSide {
-    pub(super) driver: Box<dyn Driver>,
-    pub(super) process: ProcessState,
-    /// The exit of the last process.
-    pub(super) exit: Option<AgentExit>,
-    /// Whether the agent has written anything.
-    pub(super) alive: bool,
-    /// Whether a part of the agent's last line remains.
-    pub(super) more: bool,
-    /// Empty between two lines. RequestBytes to reuse its memory.
-    pub(super) events: Vec<AgentEvent>,
-    /// Whether a recording needs the pieces of messages.
-    pub(super) recorded: bool,
-}
-
-impl AgentSide {
-    pub(super) fn before_spawn(driver: Box<dyn Driver>) -> AgentSide {
-        AgentSide {
-            driver,
-            process: ProcessState::Due,
-            exit: None,
-            alive: false,
-            more: false,
-            events: Vec::new(),
-            recorded: false,
-        }
-    }
-}
-
-/// The state of the agent's process. An agent may have one process per turn, and has at most one at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProcessState {
-    /// The process is to be started.
-    Due,
-    Running,
-    /// The process is gone, and the search for changed files is running. Only heartbeats are due.
-    Drained,
-    /// The process is gone. The run is over, or waits for answers that begin another turn.
-    Gone,
-}
-
-/// The agent's work so far.
-pub(super) struct Progressed {
-    pub(super) messages: Messages,
-    pub(super) tools: Tools,
-    pub(super) artifacts: Artifacts,
-    /// The limits that the run keeps itself.
-    pub(super) budget: Budget,
-    /// The usage of this process and of those before it.
-    pub(super) usage: Usage,
-    /// The usage of the processes before this one.
-    earlier: Usage,
-    pub(super) session_id: Option<SessionId>,
-    /// The model that the agent reports.
-    pub(super) model: Option<Text>,
-}
-
-impl Progressed {
-    /// No work yet. `ids`: the counters after the previous run.
-    pub(super) fn after(ids: Ids, budget: Budget) -> Progressed {
-        Progressed {
-            messages: Messages::after(ids.messages),
-            tools: Tools::after(ids.calls),
-            artifacts: Artifacts::after(ids.artifacts),
-            budget,
-            usage: Usage::default(),
-            earlier: Usage::default(),
-            session_id: None,
-            model: None,
-        }
-    }
-}
-
-impl Progressed {
-    /// Keeps the usage of the processes that have ended, because a new one counts from zero.
-    pub(super) fn begin_process(&mut self) {
-        self.earlier = self.usage;
-    }
-
-    /// Sets the usage of the current process.
-    pub(super) fn set_usage(&mut self, usage: &Usage) {
-        self.usage = self.earlier.plus(usage);
-    }
 }
 
 pub(super) struct Questions {

@@ -6,14 +6,11 @@ use super::budget::ToolMoment;
 use super::frame_texts::path;
 use super::messages::{Marks, Messages, Piece, Rules};
 use super::open_questions::Asker;
-use super::work::{CallDescription, CallResult, EndedCall};
+use super::tool_calls::{CallDescription, CallResult, EndedCall};
 use crate::agent::limit::Limit;
 use crate::agent::{self, CallKey, Driver, Turn};
-use crate::protocol::ids::SessionId;
-use crate::protocol::limits::REPORTED;
-use crate::protocol::outbound::{About, Artifact, Entries, Outcome, PlanEntry, Progress, Text, Usage};
-use crate::protocol::words::{Action, Level, PlanStatus, Status, ToolState, Warning};
-use std::path::Path;
+use crate::protocol::outbound::{About, Entries, Outcome, PlanEntry, Progress, Text};
+use crate::protocol::words::{Level, PlanStatus, Status, ToolState, Warning};
 
 impl ActiveRun {
     pub(super) fn line(&mut self, line: agent::Line<'_>) {
@@ -23,12 +20,10 @@ impl ActiveRun {
         };
         self.clocks.active = self.effects.now;
         self.clocks.start = None;
-        self.agent.alive = true;
         if self.effects.status == Some(Status::Starting) && self.end.ending.is_none() {
             self.effects.status(Status::Running, "The agent is working", None);
         }
-        let mut turn = Turn { events: std::mem::take(&mut self.agent.events), ..Turn::default() };
-        self.agent.driver.line(line, &mut turn);
+        let turn = self.agent.read_line(line);
         self.turn(turn);
     }
 
@@ -50,7 +45,7 @@ impl ActiveRun {
         let Turn { mut events, send, close_input, more, relaunch } = turn;
         self.agent.more |= more;
         if let Some(launch) = relaunch {
-            self.start(launch);
+            self.agent.start(launch, &self.settings, &mut self.effects);
         }
         self.effects.list.extend(send.into_iter().map(Effect::ToAgent));
         if close_input {
@@ -73,24 +68,25 @@ impl ActiveRun {
             self.effects.list.extend(said(&event));
         }
         match event {
-            agent::AgentEvent::Session { id, version, model } => self.session(id, version, model),
+            agent::AgentEvent::Session { id, version, model } => {
+                let about = self.agent.open_session(id, version, model);
+                self.effects.tell(about, "The agent's session is open", None);
+            }
             agent::AgentEvent::Text { message, piece, done, reasoning, parent } => {
                 let own = parent.is_none() && !reasoning;
-                let parent = parent.and_then(|parent| self.work.tools.id(parent));
+                let parent = parent.and_then(|parent| self.tools.id(parent));
                 self.speak(|messages, rules, out| {
                     messages.piece(message, Piece { text: piece, done, reasoning, own, parent }, rules, out)
                 });
             }
             agent::AgentEvent::Partial { .. } => {}
             agent::AgentEvent::Withdrawn { message } => {
-                if let Some(progress) = self.work.messages.withdraw(message) {
+                if let Some(progress) = self.messages.withdraw(message) {
                     self.effects.progress(progress, None);
                 }
             }
             agent::AgentEvent::Tool { call, category, name, title, locations, input, parent } => {
-                let places = self.texts.places(&locations);
-                let title = title.map(|title| self.texts.into_title(title));
-                self.tool_began(call, CallDescription { category, name, title, places, input, parent });
+                self.tool_began(call, CallDescription { category, name, title, locations, input, parent });
             }
             agent::AgentEvent::ToolOver { call, state, output, facts } => {
                 // A stop ends the running tools, which then report a failure.
@@ -105,13 +101,20 @@ impl ActiveRun {
                 self.plan(entries);
             }
             agent::AgentEvent::ModelCalled => {
-                let exceeded = self.work.budget.count_model_call();
+                let exceeded = self.budget.count_model_call();
                 self.keep_limit(exceeded);
             }
-            agent::AgentEvent::Usage(more) => self.used(more),
-            agent::AgentEvent::Changed { path: text, action } => self.changed(path(&text), action),
+            agent::AgentEvent::Usage(more) => {
+                let exceeded = self.budget.set_usage(&more);
+                let usage = self.budget.usage();
+                self.effects.tell(About::Usage(usage), usage.line(), None);
+                self.keep_limit(exceeded);
+            }
+            agent::AgentEvent::Changed { path: text, action } => {
+                self.artifacts.report(path(&text), action, &self.texts, &mut self.effects);
+            }
             agent::AgentEvent::Ask { key, mut asks, call } => {
-                let call = call.and_then(|call| self.work.tools.id(call));
+                let call = call.and_then(|call| self.tools.id(call));
                 asks.iter_mut().filter_map(|ask| ask.subject.as_mut()).for_each(|subject| subject.call_id = call);
                 self.questions.kept.add(&key);
                 self.open(Asker::Agent(key), asks);
@@ -136,20 +139,20 @@ impl ActiveRun {
     }
 
     fn tool_began(&mut self, call: CallKey, seen: CallDescription) {
-        let excluded = self.work.budget.excludes(&seen.name, ToolMoment::Called);
-        if let Some(progress) = self.work.tools.begin(self.effects.now, call, seen, self.room()) {
+        let excluded = self.budget.excludes(&seen.name, ToolMoment::Called);
+        if let Some(progress) = self.tools.begin(self.effects.now, call, seen, &self.texts, self.room()) {
             self.effects.progress(progress, None);
-            let exceeded = self.work.budget.count_tool_call();
+            let exceeded = self.budget.count_tool_call();
             self.keep_limit(excluded.or(exceeded));
         }
     }
 
     fn tool_ended(&mut self, call: CallKey, end: CallResult) {
         let did_work = end.state == ToolState::Completed;
-        let over = self.work.tools.end(self.effects.now, call, end, &self.texts);
+        let over = self.tools.end(self.effects.now, call, end, &self.texts);
         let Some(EndedCall { progress, name }) = over else { return };
         self.effects.progress(progress, None);
-        let excluded = self.work.budget.excludes(&name, ToolMoment::Done).filter(|_| did_work);
+        let excluded = self.budget.excludes(&name, ToolMoment::Done).filter(|_| did_work);
         self.keep_limit(excluded);
     }
 
@@ -160,18 +163,6 @@ impl ActiveRun {
         let entries = entries.into_iter().collect();
         let about = if self.settings.is_part { About::Todo(entries) } else { About::Plan(entries) };
         self.effects.tell(about, "The plan changed", None);
-    }
-
-    fn session(&mut self, id: Option<SessionId>, version: Option<Text>, model: Option<Text>) {
-        self.work.session_id.clone_from(&id);
-        self.work.model.clone_from(&model);
-        let about = About::Session {
-            session_id: id,
-            agent_version: version,
-            model,
-            capabilities: Some(self.agent.driver.capabilities()),
-        };
-        self.effects.tell(about, "The agent's session is open", None);
     }
 
     /// Calls `say` with the rules of this run, emits the progress, and keeps the markers that `say` finds.
@@ -186,33 +177,15 @@ impl ActiveRun {
             room: self.room(),
         };
         let effects = &mut self.effects;
-        let marks = say(&mut self.work.messages, &rules, &mut |progress| effects.progress(progress, None));
+        let marks = say(&mut self.messages, &rules, &mut |progress| effects.progress(progress, None));
         self.turns.current.completion |= marks.completion;
         self.turns.current.marked.asks.append(marks.asks);
-    }
-
-    fn used(&mut self, usage: Usage) {
-        self.work.set_usage(&usage);
-        self.effects.tell(About::Usage(self.work.usage), self.work.usage.line(), None);
-        self.keep_limit(self.work.budget.exceeded_by(&self.work.usage));
     }
 
     /// Stops the agent if it exceeded a limit.
     fn keep_limit(&mut self, exceeded: Option<Limit>) {
         if let Some(limit) = exceeded {
             self.stop(Outcome::Failed(limit.reached()), None);
-        }
-    }
-
-    pub(super) fn changed(&mut self, path: &Path, action: Action) {
-        let shown = self.texts.relative(path);
-        let Some(artifact_id) = self.work.artifacts.add(&shown, action) else { return };
-        let artifact = Artifact { artifact_id, path: shown, action, kind: "file", size_bytes: None, truncated: false };
-        let measure = (action != Action::Deleted).then(|| self.texts.absolute(path));
-        self.effects.artifact(artifact, measure);
-        if self.work.artifacts.is_full() {
-            let text = format!("No further changed files are reported: the limit is {REPORTED}");
-            self.effects.warn(Warning::ArtifactsIncomplete, text, None);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The clock of a run: its limits, its deadlines, its heartbeat.
 
-use super::active_run::{ActiveRun, ProcessState};
+use super::active_run::ActiveRun;
+use super::agent_side::ProcessState;
 use super::open_questions::NoAnswerCause;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::Outcome;
@@ -35,7 +36,7 @@ impl ActiveRun {
         if limit.is_zero() || self.clocks.active.is_zero() || self.questions.book.is_waiting() || self.turns.is_over() {
             return None;
         }
-        let held = self.work.tools.running_since().map(|since| since + self.settings.tool_timeout_s.duration());
+        let held = self.tools.running_since().map(|since| since + self.settings.tool_timeout_s.duration());
         Some(self.clocks.active.max(held.unwrap_or_default()) + limit)
     }
 

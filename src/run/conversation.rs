@@ -1,10 +1,11 @@
 //! Further prompts, and the end, the cancel and the clock of a turn.
 
-use super::active_run::{ActiveRun, ProcessState};
+use super::active_run::ActiveRun;
+use super::agent_side::ProcessState;
 use super::messages::Messages;
 use super::turns::{StopCause, TurnState, WaitingPrompt};
 use super::{Effect, Method, Origin};
-use crate::agent::{Turn, limit};
+use crate::agent::Turn;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
 use crate::protocol::image::Image;
@@ -12,7 +13,7 @@ use crate::protocol::limits::PROMPTS_WAITING;
 use crate::protocol::outbound::{About, Outcome, PromptId, Text};
 use crate::protocol::prompt::{FurtherPrompt, Spoken};
 use crate::protocol::question::Asks;
-use crate::protocol::request::{Seconds, Settings};
+use crate::protocol::request::Seconds;
 use crate::protocol::words::{PromptState, Source, Status, ToolState, TurnOutcome, Warning};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -76,17 +77,9 @@ impl ActiveRun {
     fn steered(&mut self, prompt: &WaitingPrompt) -> bool {
         let mut turn = Turn::default();
         let taken = self.agent.driver.steer(prompt.text.unredacted(), &prompt.images, &mut turn);
-        self.attach(prompt.images.iter().filter(|_| taken));
+        self.effects.attach(prompt.images.iter().filter(|_| taken));
         self.turn(turn);
         taken
-    }
-
-    /// Announces the images of the agent's next line.
-    fn attach<'i>(&mut self, images: impl Iterator<Item = &'i Image>) {
-        let images: Vec<Image> = images.cloned().collect();
-        if !images.is_empty() {
-            self.effects.push(Effect::Attach(images));
-        }
     }
 
     fn prompt_is(&mut self, number: u64, state: PromptState, reply_to: Option<InboundId>) {
@@ -126,14 +119,14 @@ impl ActiveRun {
             TurnState::Running => None,
             TurnState::Stopping { why, .. } => Some(why),
             // The agent did something of its own accord, or its process ended.
-            TurnState::Over { .. } => return (!self.leaves_a_session(&outcome)).then_some(outcome),
+            TurnState::Over { .. } => return (!self.agent.continues_after(&outcome)).then_some(outcome),
         };
         if stopped.is_some() {
             self.end_open_work();
         }
         let outcome = stopped.map_or(outcome, StopCause::outcome);
         let goes_on = match self.settings.conversation {
-            true => stopped.is_some() || self.leaves_a_session(&outcome),
+            true => stopped.is_some() || self.agent.continues_after(&outcome),
             false => matches!(outcome, Outcome::Completed { .. }) && !self.turns.waiting.is_empty(),
         };
         if !goes_on {
@@ -150,16 +143,6 @@ impl ActiveRun {
         None
     }
 
-    /// Whether the agent can go on with its session after a turn with this outcome.
-    fn leaves_a_session(&self, outcome: &Outcome) -> bool {
-        let Outcome::Failed(failure) = outcome else { return true };
-        let is_open = self.work.session_id.is_some() || self.agent.driver.has_process_per_turn();
-        let codes =
-            [Code::RateLimited, Code::ProviderUnavailable, Code::LimitReached, Code::Refused, Code::ContextExceeded];
-        let lives = self.agent.process == ProcessState::Running;
-        is_open && (codes.contains(&failure.code) || failure.code == Code::AgentError && lives)
-    }
-
     /// Ends a turn that still runs when the run ends.
     pub(super) fn close_last_turn(&mut self, outcome: &Outcome) {
         self.drop_prompts();
@@ -172,15 +155,14 @@ impl ActiveRun {
     fn end_open_work(&mut self) {
         self.speak(Messages::finish);
         self.turns.current.marked.asks = Asks::default();
-        self.work
-            .tools
+        self.tools
             .end_all(self.effects.now, ToolState::Cancelled)
             .for_each(|progress| self.effects.progress(progress, None));
     }
 
     /// Ends the turn, and reports it if the run is a conversation.
     fn close_turn(&mut self, outcome: Outcome) {
-        let report = self.turns.end_current(self.effects.now, outcome, &self.work.usage);
+        let report = self.turns.end_current(self.effects.now, outcome, &self.budget.usage());
         if !self.settings.conversation {
             return;
         }
@@ -202,7 +184,7 @@ impl ActiveRun {
     }
 
     fn begin_turn(&mut self, prompt: WaitingPrompt) {
-        self.turns.begin_next(self.effects.now, self.work.usage);
+        self.turns.begin_next(self.effects.now, self.budget.usage());
         self.clocks.active = self.effects.now;
         self.effects.status(Status::Running, "The agent is working", None);
         if self.agent.process == ProcessState::Gone && !self.agent.driver.has_process_per_turn() {
@@ -211,7 +193,7 @@ impl ActiveRun {
         if !self.agent.driver.takes_turns() {
             return self.begin_without_session(prompt);
         }
-        self.attach(prompt.images.iter());
+        self.effects.attach(prompt.images.iter());
         self.drive(|driver, turn| driver.follow_up(prompt.text.unredacted(), &prompt.images, turn));
     }
 
@@ -227,29 +209,11 @@ impl ActiveRun {
 
     /// Starts the agent again with its session, after its process was ended.
     fn restart(&mut self, prompt: WaitingPrompt) {
-        let Some(driver) = self.remake.as_ref().map(|remake| remake()) else {
-            let failure = Failure::new(Code::AgentExited, "The agent cannot be started again: begin a new run.");
-            return self.decide(Outcome::Failed(failure));
-        };
-        self.agent.driver = driver;
-        self.work.begin_process();
-        let settings = Settings {
-            prompt: prompt.text.unredacted().to_owned(),
-            session_id: self.work.session_id.clone(),
-            fork: false,
-            attached: prompt.images,
-            session_cost_usd: self
-                .work
-                .usage
-                .cost_usd
-                .map(|cost| self.settings.session_cost_usd.unwrap_or_default() + cost),
-            ..self.settings.clone()
-        };
-        let mut turn = Turn::default();
-        match limit::launch(&settings, self.agent.driver.as_mut(), &mut turn) {
-            Ok(launch) => {
+        match self.agent.relaunch(&self.settings, prompt, &self.budget.usage()) {
+            Ok((turn, launch)) => {
+                self.budget.begin_process();
                 self.turn(turn);
-                self.start(Box::new(launch));
+                self.agent.start(Box::new(launch), &self.settings, &mut self.effects);
             }
             Err(failure) => self.decide(Outcome::Failed(failure)),
         }

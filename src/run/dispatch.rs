@@ -1,12 +1,16 @@
 //! The beginning of a run with an agent, and the handling of each event.
 
-use super::active_run::{ActiveRun, AgentSide, Clocks, EndState, ProcessState, Progressed, Questions, RequestBytes};
+use super::active_run::{ActiveRun, Clocks, EndState, Questions, RequestBytes};
+use super::agent_side::{AgentSide, ProcessState};
+use super::artifacts::Artifacts;
 use super::budget::Budget;
 use super::effects::Effects;
 use super::frame_texts::FrameTexts;
+use super::messages::Messages;
 use super::open_questions::{Asker, OpenQuestions};
 use super::orchestrator::UNKNOWN_TYPE;
 use super::stop_ladder::DecidedEnd;
+use super::tool_calls::Tools;
 use super::turns::Turns;
 use super::{Event, Ids, OnEof, Refusal, Start};
 use crate::agent::{Driver, Turn, limit};
@@ -44,7 +48,7 @@ impl ActiveRun {
         };
         settings.start_timeout_s = settings.start_timeout_s.or(launch.start_timeout);
         let started = started(display_name, &settings, driver.as_ref());
-        let work = Progressed::after(ids, Budget::new(&settings, driver.as_ref()));
+        let budget = Budget::new(&settings, driver.as_ref());
         let mut live = Box::new(ActiveRun {
             effects: Effects::new(now, &settings),
             texts: FrameTexts::new(&settings.cwd, redactor),
@@ -52,15 +56,17 @@ impl ActiveRun {
             run_id,
             on_eof,
             clocks: Clocks { begun: now, run: None, start: None, active: now },
-            agent: AgentSide::before_spawn(driver),
-            work,
+            agent: AgentSide::new(driver, remake),
+            messages: Messages::after(ids.messages),
+            tools: Tools::after(ids.calls),
+            artifacts: Artifacts::after(ids.artifacts),
+            budget,
             questions: Questions {
                 book: OpenQuestions::new(random, ids.questions, ids.groups, granted),
                 kept: RequestBytes::default(),
                 input_closed: false,
             },
             turns: Turns::first(now, ids.prompts),
-            remake,
             end: EndState::default(),
         });
         live.effects.emit(Body::Started(Box::new(started)), reply_to.clone());
@@ -68,7 +74,7 @@ impl ActiveRun {
         if has_process {
             live.turn(turn);
             live.effects.status(Status::Starting, "Starting the agent", None);
-            live.start(Box::new(launch));
+            live.agent.start(Box::new(launch), &live.settings, &mut live.effects);
         } else {
             live.agent.process = ProcessState::Gone;
             live.clocks.run = live.settings.timeout_s.map(|limit| now + limit.duration());
@@ -91,8 +97,8 @@ impl ActiveRun {
 
     pub(super) fn ids(&self) -> Ids {
         let (questions, groups) = self.questions.book.counts();
-        let (messages, calls) = (self.work.messages.count(), self.work.tools.count());
-        let (artifacts, prompts) = (self.work.artifacts.count(), self.turns.prompts);
+        let (messages, calls) = (self.messages.count(), self.tools.count());
+        let (artifacts, prompts) = (self.artifacts.count(), self.turns.prompts);
         Ids { questions, groups, messages, calls, artifacts, prompts }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Effect;
 use crate::protocol::ids::InboundId;
+use crate::protocol::image::Image;
 use crate::protocol::outbound::{About, Artifact, Body, Progress, Text};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::words::{Level, Status, WaitingOn, Warning};
@@ -43,6 +44,14 @@ impl Effects {
 
     pub(super) fn push(&mut self, effect: Effect) {
         self.list.push(effect);
+    }
+
+    /// Announces the images of the agent's next line.
+    pub(super) fn attach<'i>(&mut self, images: impl Iterator<Item = &'i Image>) {
+        let images: Vec<Image> = images.cloned().collect();
+        if !images.is_empty() {
+            self.push(Effect::Attach(images));
+        }
     }
 
     pub(super) fn emit(&mut self, body: Body, reply_to: Option<InboundId>) {

@@ -1,6 +1,7 @@
 //! Questions from markers in the agent's text. A further turn carries the answers.
 
-use super::active_run::{ActiveRun, ProcessState};
+use super::active_run::ActiveRun;
+use super::agent_side::ProcessState;
 use super::open_questions::Asker;
 use super::question_markers;
 use crate::agent::{Reply, TurnOver};

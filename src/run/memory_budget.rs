@@ -7,7 +7,7 @@ use crate::protocol::outbound::Outcome;
 
 impl ActiveRun {
     fn held_bytes(&self) -> usize {
-        self.work.messages.held_bytes() + self.work.tools.held_bytes() + self.questions.kept.bytes
+        self.messages.held_bytes() + self.tools.held_bytes() + self.questions.kept.bytes
     }
 
     /// The number of bytes that may still be kept.

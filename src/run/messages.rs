@@ -1,7 +1,7 @@
 //! The agent's messages: their ids, their redaction across pieces, and the frames that show them.
 
 use super::question_markers::{Cutter, Finder, cut};
-use super::work::ENTRY_BYTES;
+use super::tool_calls::ENTRY_BYTES;
 use crate::agent::MessageKey;
 use crate::agent::text::Fingerprint;
 use crate::json::{encoded_bytes, fitting};

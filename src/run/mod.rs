@@ -5,7 +5,9 @@
 
 mod active_run;
 mod agent_events;
+mod agent_side;
 mod always_allowed;
+mod artifacts;
 mod budget;
 mod clock;
 mod conversation;
@@ -25,9 +27,9 @@ mod questions;
 mod redact_question;
 mod result;
 mod stop_ladder;
+mod tool_calls;
 mod turns;
 mod unattended;
-mod work;
 
 pub use always_allowed::AlwaysAllowed;
 pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Remake, Start, Unseen};

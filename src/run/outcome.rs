@@ -52,7 +52,7 @@ impl ActiveRun {
                 // Usually the result repeats the last message. If messages are not shown, only the result can contain
                 // the marker.
                 let shown = self.settings.progress != Level::Minimal;
-                let message_id = self.work.messages.id_of(&answer.print).filter(|_| shown);
+                let message_id = self.messages.id_of(&answer.print).filter(|_| shown);
                 let (text_cut, text) = (answer.is_cut(), answer.into_text());
                 self.turns.current.completion |= text.contains(&self.settings.completion_marker);
                 let text = match self.settings.question_markers && self.agent.driver.takes_turns() {
@@ -142,7 +142,7 @@ impl ActiveRun {
 
     /// Builds the terminal body.
     pub(super) fn terminal(&mut self, mut outcome: Outcome) -> Terminal {
-        let (artifacts, list_cut) = self.work.artifacts.list();
+        let (artifacts, list_cut) = self.artifacts.list();
         let truncated = list_cut
             | match &mut outcome {
                 Outcome::Completed { text_cut, structured_output, .. } => {
@@ -155,9 +155,9 @@ impl ActiveRun {
         let (unattended, completion_detected) = self.turns.take_sums();
         Terminal {
             outcome,
-            session_id: self.work.session_id.take(),
+            session_id: self.agent.session_id.take(),
             artifacts,
-            usage: self.work.usage,
+            usage: self.budget.usage(),
             duration_ms: u64::try_from((self.effects.now.saturating_sub(self.clocks.begun)).as_millis())
                 .unwrap_or(u64::MAX),
             metadata: Metadata(self.settings.metadata.take().map(Json::from)),
@@ -172,7 +172,7 @@ impl ActiveRun {
 
     /// Adds the model's name and the agent's message to a failure. Returns whether the message was cut.
     fn explain(&self, failure: &mut Failure) -> bool {
-        let reported = self.work.model.as_ref().map(|model| model.redacted(&self.texts.redactor));
+        let reported = self.agent.model.as_ref().map(|model| model.redacted(&self.texts.redactor));
         if let Some(model) = self.settings.model.as_deref().or(reported.as_deref()) {
             failure.name_model(model);
         }

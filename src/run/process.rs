@@ -1,22 +1,16 @@
 //! The agent's process from its start to its exit, and the files that it changed.
 
-use super::active_run::{ActiveRun, ProcessState};
+use super::Gone;
+use super::active_run::ActiveRun;
+use super::agent_side::ProcessState;
 use super::messages::Messages;
 use super::outcome::could_not_go_on;
-use super::{Effect, Gone, Unseen};
-use crate::agent::{Launch, TurnOver};
+use crate::agent::TurnOver;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{AgentExit, Outcome};
-use crate::protocol::words::{Action, ToolState, Warning};
-use std::path::PathBuf;
+use crate::protocol::words::{ToolState, Warning};
 
 impl ActiveRun {
-    /// Requests a process for the agent.
-    pub(super) fn start(&mut self, launch: Box<Launch>) {
-        self.agent.process = ProcessState::Due;
-        self.effects.push(Effect::Spawn(launch, Box::new(self.settings.clone())));
-    }
-
     pub(super) fn spawned(&mut self) {
         self.agent.process = ProcessState::Running;
         self.clocks.active = self.effects.now;
@@ -40,7 +34,7 @@ impl ActiveRun {
         self.speak(Messages::finish);
         let state =
             if self.is_stopping() || self.turns.is_stopping() { ToolState::Cancelled } else { ToolState::Failed };
-        self.work.tools.end_all(self.effects.now, state).for_each(|progress| self.effects.progress(progress, None));
+        self.tools.end_all(self.effects.now, state).for_each(|progress| self.effects.progress(progress, None));
         self.withdraw(None);
     }
 
@@ -52,7 +46,7 @@ impl ActiveRun {
         self.drained(gone.exit);
         self.agent.process = ProcessState::Gone;
         self.agent.exit = Some(gone.exit);
-        self.unreported(gone.files);
+        self.artifacts.report_found(gone.files, &self.texts, &mut self.effects);
         if gone.leaked {
             self.effects.warn(Warning::LeakedProcess, "A process outlived the agent and was stopped", None);
         }
@@ -72,26 +66,5 @@ impl ActiveRun {
         if let Some(outcome) = self.end_turn(outcome) {
             self.decide(outcome);
         }
-    }
-
-    /// Reports the changed files that the agent did not report.
-    fn unreported(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
-        let files = match files {
-            Ok(files) => files,
-            Err(why) => return self.effects.warn(Warning::ArtifactsIncomplete, unseen(why), None),
-        };
-        for (path, action) in files {
-            let shown = self.texts.relative(&path);
-            if !self.work.artifacts.covers(&shown, action) {
-                self.changed(&path, action);
-            }
-        }
-    }
-}
-
-fn unseen(why: Unseen) -> &'static str {
-    match why {
-        Unseen::Late => "git was too slow: the list of changed files may be incomplete",
-        Unseen::Failed => "git failed: the list of changed files may be incomplete; see `git status`",
     }
 }

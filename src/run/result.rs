@@ -1,6 +1,7 @@
 //! The structured result: checks it, and sends the agent back to correct it.
 
-use super::active_run::{ActiveRun, ProcessState};
+use super::active_run::ActiveRun;
+use super::agent_side::ProcessState;
 use crate::agent::TurnOver;
 use crate::agent::result::correction;
 use crate::agent::text::FinalAnswer;

@@ -112,6 +112,7 @@ fn few_files_open_a_text_with_its_secrets() {
         // It redacts whole messages and keeps escape sequences.
         "src/recording.rs",
         // A further prompt goes to the agent.
+        "src/run/agent_side.rs",
         "src/run/conversation.rs",
         // A path is found in the working directory.
         "src/run/frame_texts.rs",

@@ -1,14 +1,11 @@
-//! Tool calls and changed files. The agent's ids become ids of the protocol, and paths become relative.
+//! The agent's tool calls: their ids, and the frames about them.
 
 use super::frame_texts::{FrameTexts, path};
 use crate::agent::CallKey;
-use crate::protocol::limits::{ARTIFACTS, REPORTED, TOOL_OUTPUT_BYTES};
-use crate::protocol::outbound::{
-    About, ArtifactRef, CallId, FileEdit, Json, Place, Progress, Text, ToolExit, ToolFacts,
-};
-use crate::protocol::words::{Action, Category, ToolState};
-use std::collections::{BTreeMap, HashSet, VecDeque};
-use std::hash::{BuildHasher, RandomState};
+use crate::protocol::limits::TOOL_OUTPUT_BYTES;
+use crate::protocol::outbound::{About, CallId, FileEdit, Json, Place, Progress, Text, ToolExit, ToolFacts};
+use crate::protocol::words::{Category, ToolState};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// The tool calls of a run.
@@ -30,7 +27,8 @@ pub(super) struct CallDescription {
     /// The tool, as the agent knows it.
     pub(super) name: String,
     pub(super) title: Option<Text>,
-    pub(super) places: Vec<Place>,
+    /// The files that the call works on, as the agent names them.
+    pub(super) locations: Vec<Place>,
     /// The input, if frames show it. `None`: unchanged.
     pub(super) input: Option<Json>,
     /// The agent's key of the call whose sub-agent made this call.
@@ -121,9 +119,11 @@ impl Tools {
         now: Duration,
         key: CallKey,
         seen: CallDescription,
+        texts: &FrameTexts,
         room: usize,
     ) -> Option<Progress> {
-        let CallDescription { category, name, title, places, input, parent } = seen;
+        let CallDescription { category, name, title, locations, input, parent } = seen;
+        let (title, places) = (title.map(|title| texts.into_title(title)), texts.places(&locations));
         if let Some(call) = self.running.get_mut(&key) {
             (call.category, call.places) = (category, places);
             call.title = title.unwrap_or(std::mem::take(&mut call.title));
@@ -259,83 +259,4 @@ fn fit(edit: &mut FileEdit, room: usize, texts: &FrameTexts) -> usize {
     edit.path = texts.relative(path(&edit.path));
     (edit.lines, edit.is_cut) = texts.limited(std::mem::take(&mut edit.lines), room);
     size_of::<FileEdit>() + edit.path.size() + edit.lines.size()
-}
-
-/// The maximum size of a path that systems accept, in bytes.
-const PATH_BYTES: usize = 4096;
-
-/// The changed files of a run.
-#[derive(Debug, Default)]
-pub(super) struct Artifacts {
-    /// Hashes of the path and the action of every reported change.
-    seen: HashSet<u64>,
-    hasher: RandomState,
-    /// The first changes, for the terminal frame.
-    list: Vec<ArtifactRef>,
-    count: u64,
-    /// The number of artifacts of earlier runs.
-    before: u64,
-}
-
-impl Artifacts {
-    /// Creates an empty list that continues the numbers of earlier runs.
-    pub(super) fn after(count: u64) -> Artifacts {
-        Artifacts { count, before: count, ..Artifacts::default() }
-    }
-
-    /// The number of artifacts, including those of earlier runs.
-    pub(super) fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// Adds a change and returns its id. `None`: the change was reported before.
-    pub(super) fn add(&mut self, path: &Text, action: Action) -> Option<String> {
-        if self.is_full() || !self.seen.insert(self.hasher.hash_one((path, action))) {
-            return None;
-        }
-        self.count += 1;
-        if self.list.len() < ARTIFACTS && path.size() <= PATH_BYTES {
-            self.list.push(ArtifactRef { path: path.clone(), action });
-        }
-        Some(format!("a_{}", self.count))
-    }
-
-    /// Whether the limit of reported changes is reached.
-    pub(super) fn is_full(&self) -> bool {
-        self.seen.len() >= REPORTED
-    }
-
-    /// Whether a change was reported. A file is not reported as both created and modified.
-    pub(super) fn covers(&self, path: &Text, action: Action) -> bool {
-        let reported = |action| self.seen.contains(&self.hasher.hash_one((path, action)));
-        match action {
-            Action::Deleted => reported(Action::Deleted),
-            Action::Created | Action::Modified => reported(Action::Created) || reported(Action::Modified),
-        }
-    }
-
-    /// Takes the list for the terminal frame, and whether it is cut.
-    pub(super) fn list(&mut self) -> (Vec<ArtifactRef>, bool) {
-        let list = std::mem::take(&mut self.list);
-        let is_cut = self.count - self.before > list.len() as u64;
-        (list, is_cut)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Artifacts;
-    use crate::protocol::limits::REPORTED;
-    use crate::protocol::words::Action;
-
-    #[test]
-    fn a_million_changes_are_reported_and_no_more() {
-        let mut artifacts = Artifacts::default();
-        for file in 0..REPORTED {
-            assert!(!artifacts.is_full() && artifacts.add(&file.to_string().into(), Action::Created).is_some());
-        }
-        assert!(artifacts.is_full());
-        assert_eq!(artifacts.add(&"one more".to_owned().into(), Action::Created), None);
-        assert_eq!(artifacts.count(), REPORTED as u64);
-    }
 }
