@@ -6,15 +6,13 @@ use super::budget::Budget;
 use super::effects::Effects;
 use super::frame_texts::FrameTexts;
 use super::messages::Messages;
-use super::open_questions::{Asker, OpenQuestions};
+use super::open_questions::OpenQuestions;
 use super::stop_ladder::DecidedEnd;
 use super::tool_calls::Tools;
 use super::turns::Turns;
 use super::{Late, OnEof};
-use crate::agent::AskKey;
 use crate::protocol::ids::RunId;
 use crate::protocol::request::Settings;
-use std::collections::HashMap;
 use std::time::Duration;
 
 /// The state of a run with an agent.
@@ -30,7 +28,7 @@ pub(super) struct ActiveRun {
     pub(super) tools: Tools,
     pub(super) artifacts: Artifacts,
     pub(super) budget: Budget,
-    pub(super) questions: Questions,
+    pub(super) questions: OpenQuestions,
     pub(super) turns: Turns,
     pub(super) end: EndState,
 }
@@ -45,37 +43,6 @@ pub(super) struct Clocks {
     pub(super) start: Option<Duration>,
     /// The time of the agent's last output, or of the last answer to it.
     pub(super) active: Duration,
-}
-
-pub(super) struct Questions {
-    pub(super) book: OpenQuestions,
-    pub(super) kept: RequestBytes,
-    pub(super) input_closed: bool,
-}
-
-/// The size of the requests that wait for answers. The driver and the run keep at most the line that contained a
-/// request.
-#[derive(Default)]
-pub(super) struct RequestBytes {
-    /// The size of the agent's current line in bytes, or 0 once it is counted for a request.
-    pub(super) line: usize,
-    requests: HashMap<AskKey, usize>,
-    pub(super) bytes: usize,
-}
-
-impl RequestBytes {
-    /// Counts the current line for a request in it.
-    pub(super) fn add(&mut self, key: &AskKey) {
-        let bytes = std::mem::take(&mut self.line);
-        self.bytes += bytes;
-        *self.requests.entry(key.clone()).or_default() += bytes;
-    }
-
-    /// Forgets the requests that are answered or withdrawn.
-    pub(super) fn forget(&mut self, book: &OpenQuestions) {
-        self.requests.retain(|key, _| book.waits(&Asker::Agent(key.clone())));
-        self.bytes = self.requests.values().sum();
-    }
 }
 
 #[derive(Default)]

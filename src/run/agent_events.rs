@@ -14,7 +14,7 @@ use crate::protocol::words::{Level, PlanStatus, Status, ToolState, Warning};
 
 impl ActiveRun {
     pub(super) fn line(&mut self, line: agent::Line<'_>) {
-        self.questions.kept.line = match &line {
+        self.questions.requests.line = match &line {
             agent::Line::Text(text) => text.len(),
             agent::Line::TooLong => 0,
         };
@@ -116,13 +116,10 @@ impl ActiveRun {
             agent::AgentEvent::Ask { key, mut asks, call } => {
                 let call = call.and_then(|call| self.tools.id(call));
                 asks.iter_mut().filter_map(|ask| ask.subject.as_mut()).for_each(|subject| subject.call_id = call);
-                self.questions.kept.add(&key);
+                self.questions.requests.add(&key);
                 self.open(Asker::Agent(key), asks);
             }
-            agent::AgentEvent::AskWithdrawn { key } => {
-                self.withdraw(Some(&Asker::Agent(key)));
-                self.running_again();
-            }
+            agent::AgentEvent::AskWithdrawn { key } => self.withdraw(Some(&Asker::Agent(key))),
             agent::AgentEvent::ResultRefused(mismatch) => self.submitted(Err(vec![mismatch])),
             agent::AgentEvent::Retrying { text } => {
                 self.effects.status(Status::Retrying, "The agent is retrying", None);

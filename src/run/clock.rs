@@ -2,7 +2,6 @@
 
 use super::active_run::ActiveRun;
 use super::agent_side::ProcessState;
-use super::open_questions::NoAnswerCause;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::Outcome;
 use crate::protocol::words::WaitingOn;
@@ -16,24 +15,17 @@ impl ActiveRun {
             _ if self.agent.process == ProcessState::Drained => [heartbeat, None, None, None, None, None],
             Some(due) => [due, heartbeat, None, None, None, None],
             None => {
-                [heartbeat, self.clocks.run, self.clocks.start, self.idle_at(), self.question_due(), self.turn_due()]
+                [heartbeat, self.clocks.run, self.clocks.start, self.idle_at(), self.questions.due(), self.turn_due()]
             }
         };
         all.into_iter().flatten().min()
-    }
-
-    /// The deadline of the open questions. After the end of stdin, they are due at once, because only an answer that
-    /// was read before can still arrive.
-    fn question_due(&self) -> Option<Duration> {
-        let deadline = self.questions.book.deadline();
-        if self.questions.input_closed && self.questions.book.is_waiting() { Some(Duration::ZERO) } else { deadline }
     }
 
     /// The deadline of the agent's next output. The clock stops during a question, and during a tool for at most
     /// `tool_timeout_s`.
     fn idle_at(&self) -> Option<Duration> {
         let limit = self.settings.idle_timeout_s.duration();
-        if limit.is_zero() || self.clocks.active.is_zero() || self.questions.book.is_waiting() || self.turns.is_over() {
+        if limit.is_zero() || self.clocks.active.is_zero() || self.questions.is_waiting() || self.turns.is_over() {
             return None;
         }
         let held = self.tools.running_since().map(|since| since + self.settings.tool_timeout_s.duration());
@@ -74,8 +66,8 @@ impl ActiveRun {
         if self.end.ending.is_none() && due(self.turn_due()) {
             self.turn_is_due();
         }
-        if self.end.ending.is_none() && due(self.question_due()) {
-            self.nobody(if self.questions.input_closed { NoAnswerCause::InputClosed } else { NoAnswerCause::Timeout });
+        if self.end.ending.is_none() && due(self.questions.due()) {
+            self.nobody(self.questions.due_cause());
         }
         if due(self.effects.heartbeat_at()) {
             self.heartbeat();
@@ -84,7 +76,7 @@ impl ActiveRun {
 
     fn heartbeat(&mut self) {
         let idle = self.effects.now.saturating_sub(self.clocks.active);
-        let waiting_on = match (self.questions.book.is_waiting(), self.turns.is_over()) {
+        let waiting_on = match (self.questions.is_waiting(), self.turns.is_over()) {
             (true, _) => WaitingOn::Input,
             (false, true) => WaitingOn::Prompt,
             (false, false) => WaitingOn::Agent,

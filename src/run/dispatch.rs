@@ -1,6 +1,6 @@
 //! The beginning of a run with an agent, and the handling of each event.
 
-use super::active_run::{ActiveRun, Clocks, EndState, Questions, RequestBytes};
+use super::active_run::{ActiveRun, Clocks, EndState};
 use super::agent_side::{AgentSide, ProcessState};
 use super::artifacts::Artifacts;
 use super::budget::Budget;
@@ -61,11 +61,7 @@ impl ActiveRun {
             tools: Tools::after(ids.calls),
             artifacts: Artifacts::after(ids.artifacts),
             budget,
-            questions: Questions {
-                book: OpenQuestions::new(random, ids.questions, ids.groups, granted),
-                kept: RequestBytes::default(),
-                input_closed: false,
-            },
+            questions: OpenQuestions::new(random, ids.questions, ids.groups, granted),
             turns: Turns::first(now, ids.prompts),
             end: EndState::default(),
         });
@@ -96,7 +92,7 @@ impl ActiveRun {
     }
 
     pub(super) fn ids(&self) -> Ids {
-        let (questions, groups) = self.questions.book.counts();
+        let (questions, groups) = self.questions.counts();
         let (messages, calls) = (self.messages.count(), self.tools.count());
         let (artifacts, prompts) = (self.artifacts.count(), self.turns.prompts);
         Ids { questions, groups, messages, calls, artifacts, prompts }
@@ -175,7 +171,6 @@ impl ActiveRun {
             Event::ToolAskWithdrawn { call } => {
                 self.clocks.active = self.effects.now;
                 self.withdraw(Some(&Asker::Tool(call)));
-                self.running_again();
             }
             Event::Submitted(result) => {
                 self.clocks.active = self.effects.now;

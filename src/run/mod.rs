@@ -22,10 +22,12 @@ mod open_questions;
 mod orchestrator;
 mod outcome;
 mod process;
+mod question_frames;
 mod question_markers;
 mod questions;
 mod redact_question;
 mod result;
+mod secret_answer;
 mod stop_ladder;
 mod tool_calls;
 mod turns;
@@ -189,7 +191,7 @@ impl Run {
     }
 
     pub fn is_open(&self, question_id: &QuestionId) -> bool {
-        matches!(&self.phase, Phase::ActiveRun(live) if live.questions.book.find(question_id).is_some())
+        matches!(&self.phase, Phase::ActiveRun(live) if live.questions.find(question_id).is_some())
     }
 
     /// The settings of the run, while it has an agent.
@@ -203,7 +205,7 @@ impl Run {
     /// The working directory, if the answer to this question is a path to check.
     pub fn path_question(&self, question_id: &QuestionId) -> Option<PathBuf> {
         let Phase::ActiveRun(live) = &self.phase else { return None };
-        let ask: &Ask = &live.questions.book.find(question_id)?.1.shown;
+        let ask: &Ask = &live.questions.find(question_id)?.1.shown;
         matches!(ask.kind, Kind::FilePath).then(|| live.settings.cwd.clone())
     }
 
@@ -265,7 +267,7 @@ impl Run {
         }
         self.ids = live.ids();
         self.late = live.end.late.take();
-        self.granted = std::mem::take(&mut live.questions.book.granted);
+        self.granted = std::mem::take(&mut live.questions.granted);
         let terminal = live.terminal(ending.outcome);
         self.redactor = std::mem::take(&mut live.texts.redactor);
         effects.push(self.end(terminal, None));

@@ -4,8 +4,10 @@
 
 use super::always_allowed::AlwaysAllowed;
 use super::frame_texts::FrameTexts;
+use super::memory_budget::RequestBytes;
 use super::redact_question::{AskedAndShown, both, shown};
 use crate::agent::{AskKey, Reply};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::QuestionId;
 use crate::protocol::limits::{BAD_ANSWERS, SECRET_BYTES};
 use crate::protocol::question::{
@@ -34,6 +36,9 @@ pub(crate) struct OpenQuestions {
     /// The groups without an open question.
     done: BTreeSet<u64>,
     pub(super) granted: AlwaysAllowed,
+    /// Whether stdin has ended.
+    pub(super) input_closed: bool,
+    pub(super) requests: RequestBytes,
 }
 
 /// The asker of a group of questions.
@@ -54,7 +59,7 @@ pub(crate) struct Group {
     pub(crate) asker: Asker,
     pub(crate) members: Vec<OpenQuestion>,
     /// The deadline of its open questions.
-    deadline: Duration,
+    pub(super) deadline: Duration,
 }
 
 /// A question in a group, and its resolution.
@@ -145,6 +150,8 @@ impl OpenQuestions {
             deadlines: BTreeSet::new(),
             done: BTreeSet::new(),
             granted,
+            input_closed: false,
+            requests: RequestBytes::default(),
         }
     }
 
@@ -175,8 +182,16 @@ impl OpenQuestions {
         self.groups.get(&group).into_iter().flat_map(Group::open).map(|member| member.id.clone()).collect()
     }
 
-    pub(crate) fn deadline(&self) -> Option<Duration> {
-        self.deadlines.first().map(|(deadline, _)| *deadline)
+    /// The deadline of the open questions. After the end of stdin, they are due at once, because only an answer that
+    /// was read before can still arrive.
+    pub(super) fn due(&self) -> Option<Duration> {
+        let deadline = self.deadlines.first().map(|(deadline, _)| *deadline);
+        if self.input_closed { deadline.map(|_| Duration::ZERO) } else { deadline }
+    }
+
+    /// The reason why nobody answers the questions that are due.
+    pub(super) fn due_cause(&self) -> NoAnswerCause {
+        if self.input_closed { NoAnswerCause::InputClosed } else { NoAnswerCause::Timeout }
     }
 
     fn next_id(&mut self) -> QuestionId {
@@ -184,15 +199,15 @@ impl OpenQuestions {
         format!("q_{}_{}", self.prefix, self.questions).into()
     }
 
-    /// Adds a group of at least one question. Returns the group's number.
-    pub(crate) fn add(
+    /// Adds a group of at least one question, and resolves those that a policy decides. Returns the group's number.
+    pub(super) fn open(
         &mut self,
         now: Duration,
         asker: Asker,
         asks: Asks,
         settings: &Settings,
         texts: &FrameTexts,
-    ) -> u64 {
+    ) -> (u64, Vec<Resolved>) {
         self.groups_made += 1;
         let number = self.questions + 1;
         let id = format!("g_{}_{}", self.prefix, self.groups_made);
@@ -207,7 +222,7 @@ impl OpenQuestions {
         self.askers.insert((asker.clone(), number));
         self.deadlines.insert((deadline, number));
         self.groups.insert(number, Group { id, asker, members, deadline });
-        number
+        (number, self.resolve_by_policy(number, settings))
     }
 
     pub(super) fn waits(&self, asker: &Asker) -> bool {
@@ -231,7 +246,7 @@ impl OpenQuestions {
     }
 
     /// Resolves the questions that a policy decides, or the whole group if the run is headless.
-    pub(crate) fn resolve_by_policy(&mut self, number: u64, settings: &Settings) -> Vec<Resolved> {
+    fn resolve_by_policy(&mut self, number: u64, settings: &Settings) -> Vec<Resolved> {
         let Some(group) = self.groups.get_mut(&number) else { return Vec::new() };
         let mut resolved = Vec::new();
         for member in &mut group.members {
@@ -337,8 +352,9 @@ impl OpenQuestions {
         AnswerEffect::Resolved(all)
     }
 
-    /// Withdraws the questions of one asker, or of all. Also returns their askers.
-    pub(crate) fn withdraw(&mut self, asker: Option<&Asker>) -> (Vec<Resolved>, Vec<Asker>) {
+    /// Withdraws the questions of one asker, or of all. Also returns the calls of the tool that asked them: unlike a
+    /// driver, the tool's server must be told.
+    pub(super) fn withdraw(&mut self, asker: Option<&Asker>) -> (Vec<Resolved>, Vec<u64>) {
         let gone: Vec<u64> = match asker {
             Some(asker) => {
                 let of_asker = (asker.clone(), 0)..=(asker.clone(), u64::MAX);
@@ -347,10 +363,14 @@ impl OpenQuestions {
             None => self.groups.keys().copied().collect(),
         };
         let gone: Vec<Group> = gone.into_iter().filter_map(|number| self.remove(number)).collect();
-        let askers = gone.iter().map(|group| group.asker.clone()).collect();
+        let call = |group: &Group| match group.asker {
+            Asker::Tool(call) => Some(call),
+            Asker::Agent(_) | Asker::Markers => None,
+        };
+        let calls = gone.iter().filter_map(call).collect();
         let open = gone.into_iter().flat_map(|group| group.members).filter(|m| m.reply.is_none());
         let resolved = open.map(|mut member| member.resolve(Reply::Declined(None), Resolution::Withdrawn, false));
-        (resolved.collect(), askers)
+        (resolved.collect(), calls)
     }
 
     /// Removes and returns the groups whose questions are all resolved.
@@ -370,10 +390,6 @@ impl OpenQuestions {
         self.deadlines.remove(&(group.deadline, number));
         self.done.remove(&number);
         Some(group)
-    }
-
-    pub(crate) fn left(&self, group: &Group, now: Duration) -> Duration {
-        group.deadline.saturating_sub(now)
     }
 }
 
@@ -479,6 +495,20 @@ impl OpenQuestion {
 }
 
 impl NoAnswerCause {
+    /// The failure of a run that needs the answer.
+    pub(super) fn failure(self) -> Failure {
+        match self {
+            NoAnswerCause::Timeout => Failure::new(
+                Code::QuestionTimeout,
+                "A question was not answered in time: answer it, or raise question_timeout_s.",
+            ),
+            NoAnswerCause::InputClosed | NoAnswerCause::Headless => Failure::new(
+                Code::InputClosed,
+                "A question needs an answer, but nobody can give one: keep stdin open, use --answer, or run headless.",
+            ),
+        }
+    }
+
     fn resolution(self) -> Resolution {
         match self {
             NoAnswerCause::Timeout => Resolution::Timeout,

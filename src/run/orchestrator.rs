@@ -1,14 +1,12 @@
 //! Handles the orchestrator's answers, its cancel, and the end of its input.
 
 use super::active_run::ActiveRun;
-use super::open_questions::{AnswerEffect, Answered, NoAnswerCause};
+use super::open_questions::{AnswerEffect, NoAnswerCause};
 use super::{Effect, Late, OnEof, Origin, ReadInput};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
 use crate::protocol::inbound::Addressee;
-use crate::protocol::limits::SECRET_BYTES;
 use crate::protocol::outbound::{Outcome, Text};
-use crate::protocol::question::Kind;
 use crate::protocol::words::{Source, Warning};
 
 pub(super) const UNKNOWN_QUESTION: &str = "The answer was ignored: no such question is open";
@@ -34,34 +32,20 @@ impl ActiveRun {
             let text = "An answer was ignored: `question_id` must be a string";
             return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
         };
-        let Some(mut answered) = input.answered else {
+        let Some(answered) = input.answered else {
             let text = "An answer was ignored: give exactly one of `value`, `value_from` and `declined: true`";
             return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
         };
-        if self.questions.book.find(&id).is_some_and(|(_, member)| is_secret(&member.shown.kind, &answered)) {
-            answered = self.keep_secret(answered, &reply_to);
-        }
-        match self.questions.book.take(self.effects.now, &id, &answered, input.message, &self.settings) {
-            AnswerEffect::Unknown => self.effects.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
-            AnswerEffect::Again(id, why) => self.ask(&id, Some(why), reply_to),
-            AnswerEffect::Resolved(resolved) => self.resolved(resolved, false, NoAnswerCause::Timeout, reply_to),
-        }
-    }
-
-    /// Registers a secret answer with the redactor before it is used.
-    fn keep_secret(&mut self, answered: Answered, reply_to: &Option<InboundId>) -> Answered {
-        let (Answered::Value(raw, _) | Answered::Kept(raw, _)) = &answered else { return answered };
-        let Some(text) = crate::json::string(raw) else { return answered };
-        if text.len() > SECRET_BYTES {
-            return Answered::TooLong;
-        }
-        if self.texts.redactor.add(&text) {
-            self.questions.book.hide(&self.texts.redactor);
-        } else {
+        let (answered, is_plain) = self.questions.keep_secret(&id, answered, &mut self.texts.redactor);
+        if is_plain {
             let what = "The secret answer is too short or too plain to be redacted";
             self.effects.warn(Warning::ShortSecret, what, reply_to.clone());
         }
-        answered
+        match self.questions.take(self.effects.now, &id, &answered, input.message, &self.settings) {
+            AnswerEffect::Unknown => self.effects.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
+            AnswerEffect::Again(id, why) => self.ask(&id, Some(why), reply_to),
+            AnswerEffect::Resolved(resolved) => self.resolved(resolved, reply_to),
+        }
     }
 
     pub(super) fn cancel(&mut self, reply_to: Option<InboundId>, reason: Option<Text>, source: Source) {
@@ -98,23 +82,6 @@ impl ActiveRun {
             Some(ending) if matches!(ending.outcome, Outcome::Completed { .. }) => ending.outcome = failed,
             _ => self.stop(failed, reply_to),
         }
-    }
-}
-
-/// Whether an answer is a secret: any answer to a secret question, and free text from `value_from`.
-fn is_secret(kind: &Kind, answered: &Answered) -> bool {
-    match (kind, answered) {
-        (Kind::Secret, _) => true,
-        (Kind::Select { choices, .. }, Answered::Kept(raw, _)) => {
-            let text = crate::json::string(raw).unwrap_or_default();
-            !choices
-                .as_slice()
-                .iter()
-                .any(|choice| choice.value == text.as_str() || choice.label.unredacted().eq_ignore_ascii_case(&text))
-        }
-        (Kind::Text | Kind::FilePath, Answered::Kept(..)) => true,
-        (Kind::Confirm, Answered::Kept(..))
-        | (_, Answered::Value(..) | Answered::Unreadable | Answered::TooLong | Answered::Declined) => false,
     }
 }
 
