@@ -1,19 +1,30 @@
-//! The state of a run with an agent. Its siblings implement what the run does, one subject each.
+//! A run with an agent: passes each event to the subjects that it concerns, which have their own state.
 
-use super::agent_side::AgentSide;
+use super::agent_side::{AgentSide, ProcessState};
 use super::artifacts::Artifacts;
 use super::budget::Budget;
+use super::deadlines::Deadlines;
 use super::effects::Effects;
 use super::frame_texts::FrameTexts;
 use super::messages::Messages;
-use super::open_questions::OpenQuestions;
-use super::stop_ladder::DecidedEnd;
+use super::open_questions::{Asker, OpenQuestions};
+use super::orchestrator::UNKNOWN_TYPE;
+use super::stop_ladder::StopLadder;
 use super::tool_calls::Tools;
-use super::turns::Turns;
-use super::{Late, OnEof};
-use crate::protocol::ids::RunId;
+use super::turns::{StopCause, TurnState, Turns};
+use super::{Event, Ids, OnEof, Refusal, Start};
+use crate::agent::{Driver, Turn, limit};
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::{InboundId, RunId};
+use crate::protocol::outbound::{
+    AgentExit, AgentName, Body, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
+};
 use crate::protocol::request::Settings;
+use crate::protocol::words::{Status, WaitingOn, Warning};
 use std::time::Duration;
+
+const NO_ASK_SOCKET: &str =
+    "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
 
 /// The state of a run with an agent.
 pub(super) struct ActiveRun {
@@ -22,7 +33,7 @@ pub(super) struct ActiveRun {
     pub(super) texts: FrameTexts,
     pub(super) run_id: RunId,
     pub(super) on_eof: OnEof,
-    pub(super) clocks: Clocks,
+    pub(super) deadlines: Deadlines,
     pub(super) agent: AgentSide,
     pub(super) messages: Messages,
     pub(super) tools: Tools,
@@ -30,27 +41,218 @@ pub(super) struct ActiveRun {
     pub(super) budget: Budget,
     pub(super) questions: OpenQuestions,
     pub(super) turns: Turns,
-    pub(super) end: EndState,
+    pub(super) ladder: StopLadder,
 }
 
-/// The times of past events, and of deadlines.
-pub(super) struct Clocks {
-    /// The time when the run began.
-    pub(super) begun: Duration,
-    /// The deadline of the run. Set when the agent starts.
-    pub(super) run: Option<Duration>,
-    /// The deadline of the agent's first output. `None`: the output came, or there is no limit.
-    pub(super) start: Option<Duration>,
-    /// The time of the agent's last output, or of the last answer to it.
-    pub(super) active: Duration,
+impl ActiveRun {
+    /// Begins the run. The first effect is run.started.
+    pub(super) fn begin(
+        now: Duration,
+        (random, ids): (&str, Ids),
+        on_eof: OnEof,
+        run_id: RunId,
+        reply_to: Option<InboundId>,
+        start: Start,
+    ) -> Result<Box<ActiveRun>, Box<Refusal>> {
+        let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, granted, remake } =
+            start;
+        let has_process = driver.has_process();
+        let mut turn = Turn::default();
+        let launched =
+            converses(&settings, driver.as_ref()).and_then(|()| limit::launch(&settings, driver.as_mut(), &mut turn));
+        let launch = match launched {
+            Ok(launch) => launch,
+            Err(failure) => {
+                let metadata = settings.metadata.map(Json::from);
+                return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
+            }
+        };
+        settings.start_timeout_s = settings.start_timeout_s.or(launch.start_timeout);
+        let started = started(display_name, &settings, driver.as_ref());
+        let budget = Budget::new(&settings, driver.as_ref());
+        let mut live = Box::new(ActiveRun {
+            effects: Effects::new(now, &settings),
+            texts: FrameTexts::new(&settings.cwd, redactor),
+            settings,
+            run_id,
+            on_eof,
+            deadlines: Deadlines::new(now),
+            agent: AgentSide::new(driver, remake),
+            messages: Messages::after(ids.messages),
+            tools: Tools::after(ids.calls),
+            artifacts: Artifacts::after(ids.artifacts),
+            budget,
+            questions: OpenQuestions::new(random, ids.questions, ids.groups, granted),
+            turns: Turns::first(now, ids.prompts),
+            ladder: StopLadder::default(),
+        });
+        live.effects.emit(Body::Started(Box::new(started)), reply_to.clone());
+        if short_secrets > 0 {
+            live.effects.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
+        }
+        if asking_failed {
+            live.effects.warn(Warning::UnsupportedOption, NO_ASK_SOCKET, None);
+        }
+        if has_process {
+            live.turn(turn);
+            live.effects.status(Status::Starting, "Starting the agent", None);
+            live.agent.start(Box::new(launch), &live.settings, &mut live.effects);
+        } else {
+            live.agent.process = ProcessState::Gone;
+            live.deadlines.begin_run(now, &live.settings);
+            live.turn(turn);
+        }
+        Ok(live)
+    }
+
+    pub(super) fn ids(&self) -> Ids {
+        let (questions, groups) = self.questions.counts();
+        let (messages, calls) = (self.messages.count(), self.tools.count());
+        let (artifacts, prompts) = (self.artifacts.count(), self.turns.prompts);
+        Ids { questions, groups, messages, calls, artifacts, prompts }
+    }
+
+    /// Handles one event.
+    pub(super) fn handle(&mut self, event: Event<'_>) {
+        let now = self.effects.now;
+        match event {
+            Event::Start(origin, _) => {
+                let text = "A second run.start was ignored: one process is one run";
+                self.effects.warn(Warning::DuplicateStart, text, origin.id);
+            }
+            Event::Input(origin, input) if self.is_for_us(&origin) => self.input(origin.id, input),
+            Event::Spoken(origin, spoken, images) if self.is_for_us(&origin) => self.spoken(origin.id, spoken, images),
+            Event::Cancel(origin, reason, source) if self.is_for_us(&origin) => self.cancel(origin.id, reason, source),
+            Event::CancelTurn(origin, reason) if self.is_for_us(&origin) => self.cancel_turn(origin.id, reason),
+            // These name another run.
+            Event::Input(..) | Event::Spoken(..) | Event::Cancel(..) | Event::CancelTurn(..) => {}
+            Event::Malformed(origin, flaw) => {
+                let text = format!("A line on stdin was ignored: {}", flaw.clause());
+                self.effects.warn(Warning::MalformedMessage, text, origin.id);
+            }
+            Event::Unsupported(origin) => self.unsupported(origin.id),
+            Event::UnknownType(origin) => self.effects.warn(Warning::UnknownType, UNKNOWN_TYPE, origin.id),
+            Event::InputEnded => self.input_ended(),
+            // This event comes only before the run begins.
+            Event::Over(..) => {}
+            Event::Refused(failure) => self.stop(Outcome::Failed(failure), None),
+            Event::OutputLost => {
+                let failure = Failure::new(Code::InternalError, "stdout is closed: nothing can be delivered.");
+                self.stop(Outcome::Failed(failure), None);
+            }
+            Event::Spawned => self.spawned(),
+            Event::SpawnFailed(failure) => {
+                self.agent.process = ProcessState::Gone;
+                self.decide(Outcome::Failed(failure));
+            }
+            Event::TaskOver => {
+                let exit = AgentExit { code: None, signal: None };
+                let over = self.agent.driver.exited(exit, true, &Text::default());
+                self.turn_over(over);
+            }
+            Event::Line(line) => self.line(line),
+            Event::More => self.more(),
+            Event::ToolAsk { call, asks } => {
+                self.deadlines.active = now;
+                self.open(Asker::Tool(call), asks.into_iter().collect());
+            }
+            Event::ToolAskWithdrawn { call } => {
+                self.deadlines.active = now;
+                self.withdraw(Some(&Asker::Tool(call)));
+            }
+            Event::Submitted(result) => {
+                self.deadlines.active = now;
+                self.submitted(result);
+            }
+            Event::Ignored(count) => {
+                let text = format!("{count} messages were ignored while stdout was not read");
+                self.effects.warn(Warning::MalformedMessage, text, None);
+            }
+            Event::Warn(origin, warning, text) => self.effects.warn(warning, text, origin.id),
+            Event::NotRead => self.deadlines.note_output(now),
+            Event::Drained(exit) => self.drained(exit),
+            Event::Gone(gone) => self.gone(gone),
+            Event::Tick => self.tick(),
+        }
+    }
+
+    /// The next deadline. None but the heartbeat's counts during the search for changed files.
+    pub(super) fn next_deadline(&self) -> Option<Duration> {
+        let heartbeat = self.effects.heartbeat_at();
+        let all = match (self.agent.process, self.ladder.is_decided()) {
+            (ProcessState::Drained, _) => [heartbeat, None, None, None, None, None],
+            (_, true) => [heartbeat, self.ladder.due(), None, None, None, None],
+            (_, false) => {
+                let Deadlines { run, start, .. } = self.deadlines;
+                [heartbeat, run, start, self.idle_at(), self.questions.due(), self.turns.due(&self.settings)]
+            }
+        };
+        all.into_iter().flatten().min()
+    }
+
+    fn waiting_on(&self) -> WaitingOn {
+        match (self.questions.is_waiting(), self.turns.is_over()) {
+            (true, _) => WaitingOn::Input,
+            (false, true) => WaitingOn::Prompt,
+            (false, false) => WaitingOn::Agent,
+        }
+    }
+
+    fn idle_at(&self) -> Option<Duration> {
+        let idle_at = self.deadlines.idle_at(&self.settings, self.tools.running_since());
+        idle_at.filter(|_| self.waiting_on() == WaitingOn::Agent)
+    }
+
+    fn tick(&mut self) {
+        let now = self.effects.now;
+        let is_due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
+        if self.agent.process != ProcessState::Drained {
+            if is_due(self.ladder.due()) {
+                self.advance();
+            }
+            let passed = self.deadlines.passed(now, self.idle_at()).filter(|_| !self.ladder.is_decided());
+            if let Some(failure) = passed {
+                return self.stop(Outcome::Failed(failure), None);
+            }
+            if !self.ladder.is_decided() && is_due(self.turns.due(&self.settings)) {
+                match self.turns.current.state {
+                    TurnState::Running => self.interrupt_turn(StopCause::Timeout, None),
+                    TurnState::Stopping { .. } => self.turns.end_process(&mut self.effects),
+                    TurnState::Over { .. } => self.no_more_prompts(),
+                }
+            }
+            if !self.ladder.is_decided() && is_due(self.questions.due()) {
+                self.nobody(self.questions.due_cause());
+            }
+        }
+        if is_due(self.effects.heartbeat_at()) {
+            self.effects.heartbeat(now.saturating_sub(self.deadlines.active), self.waiting_on());
+        }
+    }
 }
 
-#[derive(Default)]
-pub(super) struct EndState {
-    /// Set once the end is decided.
-    pub(super) ending: Option<DecidedEnd>,
-    /// The number of signals, or requests of a person, to end the run.
-    pub(super) signals: u32,
-    /// A cancel after the outcome was decided.
-    pub(super) late: Option<Late>,
+/// Refuses a conversation with an agent that cannot hold one.
+fn converses(settings: &Settings, driver: &dyn Driver) -> Result<(), Failure> {
+    if settings.conversation && driver.capabilities().conversation == Some(false) {
+        let message = "run.start: `conversation` must be false: this agent can neither stay nor resume its session.";
+        return Err(Failure::new(Code::InvalidRequest, message));
+    }
+    Ok(())
+}
+
+/// The body of run.started.
+fn started(display_name: String, settings: &Settings, driver: &dyn Driver) -> Started {
+    Started {
+        agent: AgentName { name: settings.agent.clone(), display_name: display_name.into(), version: None },
+        config: ShownSettings {
+            settings: Box::new(settings.clone()),
+            cwd: Text::from(settings.cwd.to_string_lossy().into_owned()),
+            agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),
+        },
+        protocol: ProtocolVersion::OURS,
+        capabilities: driver.capabilities(),
+        metadata: Metadata(settings.metadata.clone().map(Json::from)),
+        workflow: None,
+        truncated: false,
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::Effect;
 use super::active_run::ActiveRun;
+use super::agent_side::ProcessState;
 use super::budget::ToolMoment;
 use super::frame_texts::path;
 use super::messages::{Marks, Messages, Piece, Rules};
@@ -9,7 +10,9 @@ use super::open_questions::Asker;
 use super::tool_calls::{CallDescription, CallResult, EndedCall};
 use crate::agent::limit::Limit;
 use crate::agent::{self, CallKey, Driver, Turn};
-use crate::protocol::outbound::{About, Entries, Outcome, PlanEntry, Progress, Text};
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::limits::KEPT_BYTES;
+use crate::protocol::outbound::{About, AgentExit, Entries, Outcome, PlanEntry, Progress, Text};
 use crate::protocol::words::{Level, PlanStatus, Status, ToolState, Warning};
 
 impl ActiveRun {
@@ -18,9 +21,8 @@ impl ActiveRun {
             agent::Line::Text(text) => text.len(),
             agent::Line::TooLong => 0,
         };
-        self.clocks.active = self.effects.now;
-        self.clocks.start = None;
-        if self.effects.status == Some(Status::Starting) && self.end.ending.is_none() {
+        self.deadlines.note_output(self.effects.now);
+        if self.effects.status == Some(Status::Starting) && !self.ladder.is_decided() {
             self.effects.status(Status::Running, "The agent is working", None);
         }
         let turn = self.agent.read_line(line);
@@ -90,7 +92,7 @@ impl ActiveRun {
             }
             agent::AgentEvent::ToolOver { call, state, output, facts } => {
                 // A stop ends the running tools, which then report a failure.
-                let stopped = state == ToolState::Failed && (self.is_stopping() || self.turns.is_stopping());
+                let stopped = state == ToolState::Failed && (self.ladder.is_stopping() || self.turns.is_stopping());
                 let state = if stopped { ToolState::Cancelled } else { state };
                 let full = self.settings.progress == Level::Full;
                 self.tool_ended(call, CallResult { state, output: output.filter(|_| full), facts });
@@ -184,6 +186,61 @@ impl ActiveRun {
         if let Some(limit) = exceeded {
             self.stop(Outcome::Failed(limit.reached()), None);
         }
+    }
+
+    /// Fails the run if more is kept for the agent than the budget allows.
+    fn check_kept(&mut self) {
+        let by_driver = self.agent.driver.held_bytes();
+        if self.held_bytes() <= KEPT_BYTES && by_driver <= KEPT_BYTES {
+            return;
+        }
+        self.questions.forget_answered_requests();
+        if self.held_bytes() > KEPT_BYTES || by_driver > KEPT_BYTES {
+            let message = "The agent has more than 32 MiB of unfinished messages, tools and questions: split the task.";
+            self.stop(Outcome::Failed(Failure::new(Code::ResourceExhausted, message)), None);
+        }
+    }
+
+    /// The size of the unfinished messages, tools and questions.
+    fn held_bytes(&self) -> usize {
+        self.messages.held_bytes() + self.tools.held_bytes() + self.questions.requests.bytes
+    }
+
+    /// The number of bytes that may still be kept.
+    fn room(&self) -> usize {
+        KEPT_BYTES.saturating_sub(self.held_bytes())
+    }
+
+    pub(super) fn spawned(&mut self) {
+        let now = self.effects.now;
+        self.agent.process = ProcessState::Running;
+        self.deadlines.active = now;
+        if self.agent.exit.is_some() {
+            // The limits cover all processes together.
+            return;
+        }
+        self.deadlines.begin_run(now, &self.settings);
+        if !self.agent.alive {
+            self.deadlines.await_output(now, &self.settings);
+        }
+    }
+
+    /// Handles the end of the agent's process and of its output.
+    pub(super) fn drained(&mut self, exit: AgentExit) {
+        if matches!(self.agent.process, ProcessState::Drained | ProcessState::Gone) {
+            return;
+        }
+        self.agent.process = ProcessState::Drained;
+        self.drive(|driver, turn| driver.drained(exit, turn));
+        let stops = self.ladder.is_stopping() || self.turns.is_stopping();
+        self.end_open_work(if stops { ToolState::Cancelled } else { ToolState::Failed });
+        self.withdraw(None);
+    }
+
+    /// Ends the messages and tool calls that the agent left open.
+    pub(super) fn end_open_work(&mut self, state: ToolState) {
+        self.speak(Messages::finish);
+        self.tools.end_all(self.effects.now, state).for_each(|progress| self.effects.progress(progress, None));
     }
 }
 

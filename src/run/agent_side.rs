@@ -6,8 +6,11 @@ use super::{Effect, Remake};
 use crate::agent::{AgentEvent, Driver, Launch, Line, Turn, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
+use crate::protocol::image::Image;
+use crate::protocol::limits::AGENT_MESSAGE_BYTES;
 use crate::protocol::outbound::{About, AgentExit, Outcome, Text, Usage};
 use crate::protocol::request::Settings;
+use crate::redact::Redactor;
 
 pub(super) struct AgentSide {
     pub(super) driver: Box<dyn Driver>,
@@ -26,7 +29,7 @@ pub(super) struct AgentSide {
     remake: Option<Remake>,
     pub(super) session_id: Option<SessionId>,
     /// The model that the agent reports.
-    pub(super) model: Option<Text>,
+    model: Option<Text>,
 }
 
 impl AgentSide {
@@ -88,6 +91,29 @@ impl AgentSide {
         let mut turn = Turn::default();
         let launch = limit::launch(&settings, self.driver.as_mut(), &mut turn)?;
         Ok((turn, launch))
+    }
+
+    /// The reason why the agent takes no further prompt with these images.
+    pub(super) fn refuses(&self, is_conversation: bool, images: &[Image]) -> Option<&'static str> {
+        match () {
+            () if !is_conversation && !self.driver.takes_turns() => Some("this agent takes no further turn"),
+            () if !images.is_empty() && !self.driver.takes_images() => Some("this agent takes no images"),
+            () => None,
+        }
+    }
+
+    /// Adds the model's name and the agent's message to a failure. Returns whether the message was cut.
+    pub(super) fn explain(&self, failure: &mut Failure, settings: &Settings, redactor: &Redactor) -> bool {
+        let reported = self.model.as_ref().map(|model| model.redacted(redactor));
+        if let Some(model) = settings.model.as_deref().or(reported.as_deref()) {
+            failure.name_model(model);
+        }
+        let Some(said) = failure.agent_message.take() else { return false };
+        let mut words = said.redacted(redactor).trim().to_owned();
+        let cut = words.len() > AGENT_MESSAGE_BYTES;
+        words.truncate(words.floor_char_boundary(AGENT_MESSAGE_BYTES));
+        failure.agent_message = (!words.is_empty()).then(|| words.into());
+        cut
     }
 
     /// Whether the agent can go on with its session after a turn with this outcome.

@@ -3,9 +3,9 @@
 use super::Effect;
 use crate::protocol::ids::InboundId;
 use crate::protocol::image::Image;
-use crate::protocol::outbound::{About, Artifact, Body, Progress, Text};
+use crate::protocol::outbound::{About, Artifact, Body, Progress, PromptId, Text};
 use crate::protocol::request::{Seconds, Settings};
-use crate::protocol::words::{Level, Status, WaitingOn, Warning};
+use crate::protocol::words::{Level, PromptState, Status, WaitingOn, Warning};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -93,6 +93,16 @@ impl Effects {
             self.status = Some(status);
             self.tell(About::Status(status), text, reply_to);
         }
+    }
+
+    /// Reports the state of a further prompt.
+    pub(super) fn prompt(&mut self, number: u64, state: PromptState, reply_to: Option<InboundId>) {
+        let text = match state {
+            PromptState::Queued => "The prompt waits",
+            PromptState::Sent => "The prompt was sent",
+            PromptState::Dropped => "The prompt was dropped",
+        };
+        self.tell(About::Prompt { prompt_id: PromptId(number), state }, text, reply_to);
     }
 
     /// Emits a heartbeat. `idle`: the time since the agent's last output.

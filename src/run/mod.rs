@@ -9,27 +9,23 @@ mod agent_side;
 mod always_allowed;
 mod artifacts;
 mod budget;
-mod clock;
-mod conversation;
-mod dispatch;
+mod deadlines;
 mod effects;
 mod event;
 mod frame_texts;
-mod marker_questions;
-mod memory_budget;
 mod messages;
 mod open_questions;
 mod orchestrator;
 mod outcome;
-mod process;
 mod question_frames;
 mod question_markers;
 mod questions;
 mod redact_question;
-mod result;
+mod request_bytes;
 mod secret_answer;
 mod stop_ladder;
 mod tool_calls;
+mod turn_end;
 mod turns;
 mod unattended;
 
@@ -172,7 +168,7 @@ impl Run {
     /// Whether the run stops the agent before it has a result. False for a run that has its result and is only told to
     /// end sooner.
     pub fn is_stopping(&self) -> bool {
-        matches!(&self.phase, Phase::ActiveRun(live) if live.is_stopping())
+        matches!(&self.phase, Phase::ActiveRun(live) if live.ladder.is_stopping())
     }
 
     /// Takes the redactor, before the start or after the end.
@@ -248,7 +244,8 @@ impl Run {
             Phase::ActiveRun(mut live) => {
                 live.effects.now = now;
                 std::mem::swap(&mut live.effects.list, effects);
-                let end = live.step(event);
+                live.handle(event);
+                let end = live.take_end();
                 std::mem::swap(&mut live.effects.list, effects);
                 self.go_on(now, live, end, effects);
             }
@@ -266,7 +263,7 @@ impl Run {
             self.stopping.get_or_insert(now);
         }
         self.ids = live.ids();
-        self.late = live.end.late.take();
+        self.late = live.ladder.late.take();
         self.granted = std::mem::take(&mut live.questions.granted);
         let terminal = live.terminal(ending.outcome);
         self.redactor = std::mem::take(&mut live.texts.redactor);
@@ -384,7 +381,7 @@ impl Run {
                 let held = held.into_iter().map(|held| progress_warning(held.warning, &held.line(), held.reply_to));
                 effects.extend(live.effects.list.drain(..1));
                 effects.extend(held);
-                let end = live.over();
+                let end = live.take_end();
                 effects.append(&mut live.effects.list);
                 self.go_on(now, live, end, effects);
             }

@@ -4,8 +4,8 @@
 
 use super::always_allowed::AlwaysAllowed;
 use super::frame_texts::FrameTexts;
-use super::memory_budget::RequestBytes;
 use super::redact_question::{AskedAndShown, both, shown};
+use super::request_bytes::RequestBytes;
 use crate::agent::{AskKey, Reply};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::QuestionId;

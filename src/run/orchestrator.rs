@@ -1,13 +1,17 @@
-//! Handles the orchestrator's answers, its cancel, and the end of its input.
+//! Handles the orchestrator's answers, prompts and cancels, and the end of its input.
 
 use super::active_run::ActiveRun;
 use super::open_questions::{AnswerEffect, NoAnswerCause};
-use super::{Effect, Late, OnEof, Origin, ReadInput};
+use super::turns::{RUN_IS_ENDING, StopCause, WaitingPrompt};
+use super::{Effect, Method, OnEof, Origin, ReadInput};
+use crate::agent::Turn;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
+use crate::protocol::image::Image;
 use crate::protocol::inbound::Addressee;
 use crate::protocol::outbound::{Outcome, Text};
-use crate::protocol::words::{Source, Warning};
+use crate::protocol::prompt::{FurtherPrompt, Spoken};
+use crate::protocol::words::{PromptState, Source, Warning};
 
 pub(super) const UNKNOWN_QUESTION: &str = "The answer was ignored: no such question is open";
 pub(super) const UNKNOWN_TYPE: &str =
@@ -48,26 +52,81 @@ impl ActiveRun {
         }
     }
 
+    /// Handles a further prompt with the files of its images, or the end of the prompts.
+    pub(super) fn spoken(&mut self, reply_to: Option<InboundId>, spoken: Spoken, images: Vec<Image>) {
+        let refused = match spoken {
+            Spoken::Prompt(prompt) => match self.refusal(&images) {
+                None => return self.prompted(reply_to, prompt, images),
+                Some(why) => why.into(),
+            },
+            Spoken::End => return self.no_more_prompts(),
+            Spoken::Mixed => {
+                let text = "An input was ignored: give an answer, or a prompt, or `end: true`";
+                return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
+            }
+            Spoken::Wrong(why) => why,
+        };
+        self.effects.warn(Warning::PromptRefused, format!("A prompt was ignored: {refused}"), reply_to);
+    }
+
+    fn refusal(&self, images: &[Image]) -> Option<&'static str> {
+        let ends = self.ladder.is_decided().then_some(RUN_IS_ENDING).or_else(|| self.turns.refuses());
+        ends.or_else(|| self.agent.refuses(self.settings.conversation, images))
+    }
+
+    fn prompted(&mut self, reply_to: Option<InboundId>, prompt: FurtherPrompt, images: Vec<Image>) {
+        let now = prompt.now;
+        let prompt = self.turns.number(prompt.text, images);
+        if self.turns.is_over() {
+            return self.begin_turn(prompt, reply_to);
+        }
+        if now && self.turns.current.is_running() && self.steered(&prompt) {
+            return self.effects.prompt(prompt.number, PromptState::Sent, reply_to);
+        }
+        self.effects.prompt(prompt.number, PromptState::Queued, reply_to);
+        self.turns.waiting.push_back(prompt);
+    }
+
+    /// Passes a prompt to the agent while it works. Returns whether it takes one now.
+    fn steered(&mut self, prompt: &WaitingPrompt) -> bool {
+        let mut turn = Turn::default();
+        let taken = self.agent.driver.steer(prompt.text.unredacted(), &prompt.images, &mut turn);
+        self.effects.attach(prompt.images.iter().filter(|_| taken));
+        self.turn(turn);
+        taken
+    }
+
+    /// Cancels the running turn of a conversation, or a run that is none.
+    pub(super) fn cancel_turn(&mut self, reply_to: Option<InboundId>, reason: Option<Text>) {
+        match self.settings.conversation {
+            true => self.interrupt_turn(StopCause::Cancel, reply_to),
+            false => self.cancel(reply_to, reason, Source::Orchestrator),
+        }
+    }
+
     pub(super) fn cancel(&mut self, reply_to: Option<InboundId>, reason: Option<Text>, source: Source) {
         self.effects.push(Effect::Hurry);
-        if self.end.ending.as_ref().is_some_and(|ending| !ending.stopped) {
-            self.end.late.get_or_insert_with(|| Late { reason: reason.clone(), source });
+        if source != Source::Orchestrator {
+            self.ladder.signals += 1;
         }
-        if self.end.signals > 1 {
-            return self.kill(source);
-        }
-        if self.end.ending.is_some() {
+        self.ladder.note_late(&reason, source);
+        let is_urgent = self.ladder.signals > 1;
+        if !self.ladder.is_decided() {
+            self.stop(Outcome::Cancelled { reason, source }, reply_to);
+        } else if !is_urgent {
             // The outcome stands. The cancel only makes the run end sooner.
-            return self.advance();
+            self.advance();
         }
-        self.stop(Outcome::Cancelled { reason, source }, reply_to);
+        if is_urgent {
+            self.ladder.kill();
+            self.effects.push(Effect::Stop(Method::Kill));
+        }
     }
 
     pub(super) fn input_ended(&mut self) {
-        if self.questions.input_closed {
+        if std::mem::replace(&mut self.questions.input_closed, true) {
             return;
         }
-        self.questions.input_closed = true;
         if self.on_eof == OnEof::Cancel {
             return self.cancel(None, None, Source::Orchestrator);
         }
@@ -77,10 +136,8 @@ impl ActiveRun {
 
     /// Fails the run because of a message of another major version, even after a result.
     pub(super) fn unsupported(&mut self, reply_to: Option<InboundId>) {
-        let failed = Outcome::Failed(unsupported());
-        match &mut self.end.ending {
-            Some(ending) if matches!(ending.outcome, Outcome::Completed { .. }) => ending.outcome = failed,
-            _ => self.stop(failed, reply_to),
+        if !self.ladder.replace_result(&unsupported()) {
+            self.stop(Outcome::Failed(unsupported()), reply_to);
         }
     }
 }

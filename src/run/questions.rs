@@ -11,7 +11,7 @@ use crate::protocol::words::Status;
 
 impl ActiveRun {
     pub(super) fn open(&mut self, asker: Asker, asks: Asks) {
-        if self.end.ending.is_some() || self.turns.is_stopping() || asks.is_empty() {
+        if self.ladder.is_decided() || self.turns.is_stopping() || asks.is_empty() {
             // A run or a turn that is ending asks no questions, and the agent must not wait for an answer.
             return self.reply(&asker, vec![Reply::Declined(None); asks.len()]);
         }
@@ -19,7 +19,7 @@ impl ActiveRun {
         let (group, resolved) = self.questions.open(self.effects.now, asker, asks, &self.settings, &self.texts);
         let waiting = self.questions.waiting(group);
         self.resolved(resolved, None);
-        if self.end.ending.is_some() || waiting.is_empty() {
+        if self.ladder.is_decided() || waiting.is_empty() {
             return;
         }
         self.effects.status(Status::WaitingForInput, "Waiting for an answer", None);
@@ -29,7 +29,7 @@ impl ActiveRun {
     }
 
     pub(super) fn ask(&mut self, id: &QuestionId, error: Option<BadAnswer>, reply_to: Option<InboundId>) {
-        let frame = self.questions.frame(id, error, self.clocks.run, self.effects.now, &self.texts);
+        let frame = self.questions.frame(id, error, self.deadlines.run, self.effects.now, &self.texts);
         if let Some(frame) = frame {
             self.effects.emit(frame, reply_to);
         }
@@ -58,20 +58,20 @@ impl ActiveRun {
             return;
         }
         self.report(&resolved, reply_to);
-        self.clocks.active = self.effects.now;
+        self.deadlines.active = self.effects.now;
         for Completed { asker, replies, declined } in self.questions.completed() {
             self.turns.current.declined = declined;
             self.reply(&asker, replies);
         }
         let waited = self.effects.status == Some(Status::WaitingForInput) && !self.questions.is_waiting();
-        if waited && self.end.ending.is_none() {
+        if waited && !self.ladder.is_decided() {
             self.effects.status(Status::Running, "The agent is working", None);
         }
     }
 
     fn reply(&mut self, asker: &Asker, replies: Vec<Reply>) {
         match asker {
-            Asker::Markers => self.further_turn(&replies),
+            Asker::Markers => self.answer_markers(&replies),
             Asker::Tool(call) => self.effects.push(Effect::ToolReplies { call: *call, replies }),
             Asker::Agent(key) => self.drive(|driver, turn| driver.answer(key, &replies, turn)),
         }

@@ -113,7 +113,6 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/recording.rs",
         // A further prompt goes to the agent.
         "src/run/agent_side.rs",
-        "src/run/conversation.rs",
         // A path is found in the working directory.
         "src/run/frame_texts.rs",
         // A fingerprint of the text.
