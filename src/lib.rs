@@ -36,6 +36,7 @@
 //! | `suggest` | typed names as messages show them, and did-you-mean |
 //! | `base64` | the encoding of images, and of secrets to find |
 //! | [`json`] | the reader and the writer of JSON |
+//! | `markers` | markers in a text that arrives in pieces |
 //! | `paths` | absolute paths without dots |
 //! | [`clean`] | agent text without escape sequences |
 //!
@@ -83,6 +84,7 @@ mod integrate;
 pub mod io;
 pub mod json;
 pub mod json_lines;
+mod markers;
 mod paths;
 pub mod process;
 pub mod protocol;

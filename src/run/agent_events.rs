@@ -9,17 +9,17 @@ use super::messages::{Marks, Messages, Piece, Rules};
 use super::open_questions::Asker;
 use super::tool_calls::{CallDescription, CallResult, EndedCall};
 use crate::agent::limit::Limit;
-use crate::agent::{self, CallKey, Driver, Turn};
+use crate::agent::{AgentEvent, CallKey, Driver, Line, MessageKey, Turn};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::KEPT_BYTES;
 use crate::protocol::outbound::{About, AgentExit, Entries, Outcome, PlanEntry, Progress, Text};
 use crate::protocol::words::{Level, PlanStatus, Status, ToolState, Warning};
 
 impl ActiveRun {
-    pub(super) fn line(&mut self, line: agent::Line<'_>) {
-        self.questions.requests.line = match &line {
-            agent::Line::Text(text) => text.len(),
-            agent::Line::TooLong => 0,
+    pub(super) fn line(&mut self, line: Line<'_>) {
+        self.questions.line_bytes = match &line {
+            Line::Text(text) => text.len(),
+            Line::TooLong => 0,
         };
         self.deadlines.note_output(self.effects.now);
         if self.effects.status == Some(Status::Starting) && !self.ladder.is_decided() {
@@ -60,80 +60,85 @@ impl ActiveRun {
         self.check_kept();
     }
 
-    fn happened(&mut self, event: agent::AgentEvent) {
+    fn happened(&mut self, event: AgentEvent) {
         let sign = sign(&event);
         if self.effects.status == Some(Status::Retrying) && sign == LifeSign::Work {
             self.effects.status(Status::Running, "The agent is working", None);
         }
         self.turns.current.declined &= sign == LifeSign::None;
-        if self.agent.recorded {
-            self.effects.list.extend(said(&event));
-        }
         match event {
-            agent::AgentEvent::Session { id, version, model } => {
+            AgentEvent::Session { id, version, model } => {
                 let about = self.agent.open_session(id, version, model);
                 self.effects.tell(about, "The agent's session is open", None);
             }
-            agent::AgentEvent::Text { message, piece, done, reasoning, parent } => {
+            AgentEvent::Text { message, piece, done, reasoning, parent } => {
+                self.record(message, &piece, done);
                 let own = parent.is_none() && !reasoning;
                 let parent = parent.and_then(|parent| self.tools.id(parent));
                 self.speak(|messages, rules, out| {
                     messages.piece(message, Piece { text: piece, done, reasoning, own, parent }, rules, out)
                 });
             }
-            agent::AgentEvent::Partial { .. } => {}
-            agent::AgentEvent::Withdrawn { message } => {
+            AgentEvent::Partial { whole, piece, done } => self.record(whole, &piece, done),
+            AgentEvent::Withdrawn { message } => {
+                self.record(message, &Text::default(), true);
                 if let Some(progress) = self.messages.withdraw(message) {
                     self.effects.progress(progress, None);
                 }
             }
-            agent::AgentEvent::Tool { call, category, name, title, locations, input, parent } => {
+            AgentEvent::Tool { call, category, name, title, locations, input, parent } => {
                 self.tool_began(call, CallDescription { category, name, title, locations, input, parent });
             }
-            agent::AgentEvent::ToolOver { call, state, output, facts } => {
+            AgentEvent::ToolOver { call, state, output, facts } => {
                 // A stop ends the running tools, which then report a failure.
                 let stopped = state == ToolState::Failed && (self.ladder.is_stopping() || self.turns.is_stopping());
                 let state = if stopped { ToolState::Cancelled } else { state };
                 let full = self.settings.progress == Level::Full;
                 self.tool_ended(call, CallResult { state, output: output.filter(|_| full), facts });
             }
-            agent::AgentEvent::Plan(entries) => self.plan(entries),
-            agent::AgentEvent::PlanText(text) => {
+            AgentEvent::Plan(entries) => self.plan(entries),
+            AgentEvent::PlanText(text) => {
                 let entries = plan_entries(&text.redacted(&self.texts.redactor));
                 self.plan(entries);
             }
-            agent::AgentEvent::ModelCalled => {
+            AgentEvent::ModelCalled => {
                 let exceeded = self.budget.count_model_call();
                 self.keep_limit(exceeded);
             }
-            agent::AgentEvent::Usage(more) => {
+            AgentEvent::Usage(more) => {
                 let exceeded = self.budget.set_usage(&more);
                 let usage = self.budget.usage();
                 self.effects.tell(About::Usage(usage), usage.line(), None);
                 self.keep_limit(exceeded);
             }
-            agent::AgentEvent::Changed { path: text, action } => {
+            AgentEvent::Changed { path: text, action } => {
                 self.artifacts.report(path(&text), action, &self.texts, &mut self.effects);
             }
-            agent::AgentEvent::Ask { key, mut asks, call } => {
+            AgentEvent::Ask { key, mut asks, call } => {
                 let call = call.and_then(|call| self.tools.id(call));
                 asks.iter_mut().filter_map(|ask| ask.subject.as_mut()).for_each(|subject| subject.call_id = call);
-                self.questions.requests.add(&key);
                 self.open(Asker::Agent(key), asks);
             }
-            agent::AgentEvent::AskWithdrawn { key } => self.withdraw(Some(&Asker::Agent(key))),
-            agent::AgentEvent::ResultRefused(mismatch) => self.submitted(Err(vec![mismatch])),
-            agent::AgentEvent::Retrying { text } => {
+            AgentEvent::AskWithdrawn { key } => self.withdraw(Some(&Asker::Agent(key))),
+            AgentEvent::ResultRefused(mismatch) => self.submitted(Err(vec![mismatch])),
+            AgentEvent::Retrying { text } => {
                 self.effects.status(Status::Retrying, "The agent is retrying", None);
                 self.effects.warn(Warning::AgentRetrying, text, None);
             }
-            agent::AgentEvent::Warning(warning, text) => self.effects.warn(warning, text, None),
-            agent::AgentEvent::Unparsed => {
+            AgentEvent::Warning(warning, text) => self.effects.warn(warning, text, None),
+            AgentEvent::Unparsed => {
                 let text = "Part of the agent's output could not be parsed and was skipped";
                 self.effects.warn(Warning::AgentOutputUnparsed, text, None);
             }
-            agent::AgentEvent::Note(text) => self.effects.push(Effect::Note(text.into_redacted(&self.texts.redactor))),
-            agent::AgentEvent::TurnOver(over) => self.turn_over(over),
+            AgentEvent::Note(text) => self.effects.push(Effect::Note(text.into_redacted(&self.texts.redactor))),
+            AgentEvent::TurnOver(over) => self.turn_over(over),
+        }
+    }
+
+    /// Passes a piece of a message to the recording. Only pieces can split a secret.
+    fn record(&mut self, message: MessageKey, piece: &Text, done: bool) {
+        if self.agent.recorded {
+            self.effects.push(Effect::Said { message, piece: piece.clone(), done });
         }
     }
 
@@ -190,12 +195,7 @@ impl ActiveRun {
 
     /// Fails the run if more is kept for the agent than the budget allows.
     fn check_kept(&mut self) {
-        let by_driver = self.agent.driver.held_bytes();
-        if self.held_bytes() <= KEPT_BYTES && by_driver <= KEPT_BYTES {
-            return;
-        }
-        self.questions.forget_answered_requests();
-        if self.held_bytes() > KEPT_BYTES || by_driver > KEPT_BYTES {
+        if self.held_bytes() > KEPT_BYTES || self.agent.driver.held_bytes() > KEPT_BYTES {
             let message = "The agent has more than 32 MiB of unfinished messages, tools and questions: split the task.";
             self.stop(Outcome::Failed(Failure::new(Code::ResourceExhausted, message)), None);
         }
@@ -203,7 +203,7 @@ impl ActiveRun {
 
     /// The size of the unfinished messages, tools and questions.
     fn held_bytes(&self) -> usize {
-        self.messages.held_bytes() + self.tools.held_bytes() + self.questions.requests.bytes
+        self.messages.held_bytes() + self.tools.held_bytes() + self.questions.held_bytes()
     }
 
     /// The number of bytes that may still be kept.
@@ -262,8 +262,8 @@ enum LifeSign {
     None,
 }
 
-fn sign(event: &agent::AgentEvent) -> LifeSign {
-    use agent::AgentEvent as Event;
+fn sign(event: &AgentEvent) -> LifeSign {
+    use AgentEvent as Event;
     match event {
         Event::Text { .. } | Event::Tool { .. } | Event::Ask { .. } | Event::Plan(_) | Event::PlanText(_) => {
             LifeSign::Work
@@ -279,32 +279,5 @@ fn sign(event: &agent::AgentEvent) -> LifeSign {
         | Event::Unparsed
         | Event::Note(_)
         | Event::TurnOver(_) => LifeSign::None,
-    }
-}
-
-/// The piece of a message in an event. Only pieces can split a secret.
-fn said(event: &agent::AgentEvent) -> Option<Effect> {
-    use agent::AgentEvent as Event;
-    match event {
-        Event::Text { message, piece, done, .. } | Event::Partial { whole: message, piece, done } => {
-            Some(Effect::Said { message: *message, piece: piece.clone(), done: *done })
-        }
-        Event::Withdrawn { message } => Some(Effect::Said { message: *message, piece: Text::default(), done: true }),
-        Event::Session { .. }
-        | Event::Tool { .. }
-        | Event::ToolOver { .. }
-        | Event::Plan(_)
-        | Event::PlanText(_)
-        | Event::ModelCalled
-        | Event::Usage(_)
-        | Event::Changed { .. }
-        | Event::Ask { .. }
-        | Event::AskWithdrawn { .. }
-        | Event::ResultRefused(_)
-        | Event::Retrying { .. }
-        | Event::Warning(..)
-        | Event::Unparsed
-        | Event::Note(_)
-        | Event::TurnOver(_) => None,
     }
 }

@@ -55,6 +55,22 @@ impl AgentSide {
         turn
     }
 
+    /// Passes a prompt to the agent as a further turn.
+    pub(super) fn send_prompt(&mut self, prompt: &WaitingPrompt, effects: &mut Effects) -> Turn {
+        effects.attach(prompt.images.iter());
+        let mut turn = Turn::default();
+        self.driver.follow_up(prompt.text.unredacted(), &prompt.images, &mut turn);
+        turn
+    }
+
+    /// Passes a prompt to the agent while it works. Also returns whether it takes one now.
+    pub(super) fn steer(&mut self, prompt: &WaitingPrompt, effects: &mut Effects) -> (Turn, bool) {
+        let mut turn = Turn::default();
+        let is_taken = self.driver.steer(prompt.text.unredacted(), &prompt.images, &mut turn);
+        effects.attach(prompt.images.iter().filter(|_| is_taken));
+        (turn, is_taken)
+    }
+
     /// Keeps what the agent reports about its session.
     pub(super) fn open_session(&mut self, id: Option<SessionId>, version: Option<Text>, model: Option<Text>) -> About {
         self.session_id.clone_from(&id);

@@ -20,19 +20,15 @@ mod outcome;
 mod question_frames;
 mod question_markers;
 mod questions;
-mod redact_question;
-mod request_bytes;
 mod secret_answer;
 mod stop_ladder;
 mod tool_calls;
 mod turn_end;
 mod turns;
-mod unattended;
 
 pub use always_allowed::AlwaysAllowed;
 pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Remake, Start, Unseen};
 pub use open_questions::Answered;
-pub(crate) use question_markers::Cutter;
 
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, QuestionId, RunId};

@@ -4,8 +4,7 @@
 
 use super::always_allowed::AlwaysAllowed;
 use super::frame_texts::FrameTexts;
-use super::redact_question::{AskedAndShown, both, shown};
-use super::request_bytes::RequestBytes;
+use super::question_frames::{AskedAndShown, both, shown};
 use crate::agent::{AskKey, Reply};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::QuestionId;
@@ -38,7 +37,11 @@ pub(crate) struct OpenQuestions {
     pub(super) granted: AlwaysAllowed,
     /// Whether stdin has ended.
     pub(super) input_closed: bool,
-    pub(super) requests: RequestBytes,
+    /// The size of the agent's current line in bytes, or 0 once it is counted for a request.
+    pub(super) line_bytes: usize,
+    /// The size of the agent's requests that wait for answers, in bytes. The driver and the run keep at most the lines
+    /// that contained them.
+    held_bytes: usize,
 }
 
 /// The asker of a group of questions.
@@ -60,6 +63,8 @@ pub(crate) struct Group {
     pub(crate) members: Vec<OpenQuestion>,
     /// The deadline of its open questions.
     pub(super) deadline: Duration,
+    /// The size of the request, in bytes.
+    bytes: usize,
 }
 
 /// A question in a group, and its resolution.
@@ -151,13 +156,19 @@ impl OpenQuestions {
             done: BTreeSet::new(),
             granted,
             input_closed: false,
-            requests: RequestBytes::default(),
+            line_bytes: 0,
+            held_bytes: 0,
         }
     }
 
     /// The counters of questions and groups.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.questions, self.groups_made)
+    }
+
+    /// The size of the requests that wait for answers, in bytes.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes
     }
 
     /// Whether a question is open.
@@ -219,14 +230,15 @@ impl OpenQuestions {
             })
             .collect();
         let deadline = now + settings.question_timeout_s.duration();
+        let bytes = match asker {
+            Asker::Agent(_) => std::mem::take(&mut self.line_bytes),
+            Asker::Tool(_) | Asker::Markers => 0,
+        };
+        self.held_bytes += bytes;
         self.askers.insert((asker.clone(), number));
         self.deadlines.insert((deadline, number));
-        self.groups.insert(number, Group { id, asker, members, deadline });
+        self.groups.insert(number, Group { id, asker, members, deadline, bytes });
         (number, self.resolve_by_policy(number, settings))
-    }
-
-    pub(super) fn waits(&self, asker: &Asker) -> bool {
-        self.askers.range((asker.clone(), 0)..=(asker.clone(), u64::MAX)).next().is_some()
     }
 
     /// Redacts the open questions again after a new secret became known.
@@ -386,6 +398,7 @@ impl OpenQuestions {
 
     fn remove(&mut self, number: u64) -> Option<Group> {
         let group = self.groups.remove(&number)?;
+        self.held_bytes -= group.bytes;
         self.askers.remove(&(group.asker.clone(), number));
         self.deadlines.remove(&(group.deadline, number));
         self.done.remove(&number);

@@ -2,9 +2,8 @@
 
 use super::active_run::ActiveRun;
 use super::open_questions::{AnswerEffect, NoAnswerCause};
-use super::turns::{RUN_IS_ENDING, StopCause, WaitingPrompt};
+use super::turns::{RUN_IS_ENDING, StopCause};
 use super::{Effect, Method, OnEof, Origin, ReadInput};
-use crate::agent::Turn;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
 use crate::protocol::image::Image;
@@ -80,20 +79,15 @@ impl ActiveRun {
         if self.turns.is_over() {
             return self.begin_turn(prompt, reply_to);
         }
-        if now && self.turns.current.is_running() && self.steered(&prompt) {
-            return self.effects.prompt(prompt.number, PromptState::Sent, reply_to);
+        if now && self.turns.current.is_running() {
+            let (turn, is_taken) = self.agent.steer(&prompt, &mut self.effects);
+            self.turn(turn);
+            if is_taken {
+                return self.effects.prompt(prompt.number, PromptState::Sent, reply_to);
+            }
         }
         self.effects.prompt(prompt.number, PromptState::Queued, reply_to);
         self.turns.waiting.push_back(prompt);
-    }
-
-    /// Passes a prompt to the agent while it works. Returns whether it takes one now.
-    fn steered(&mut self, prompt: &WaitingPrompt) -> bool {
-        let mut turn = Turn::default();
-        let taken = self.agent.driver.steer(prompt.text.unredacted(), &prompt.images, &mut turn);
-        self.effects.attach(prompt.images.iter().filter(|_| taken));
-        self.turn(turn);
-        taken
     }
 
     /// Cancels the running turn of a conversation, or a run that is none.

@@ -25,8 +25,8 @@ impl ActiveRun {
         self.effects.status(Status::Running, "The agent is working", None);
         let is_ended = self.agent.process == ProcessState::Gone && !self.agent.driver.has_process_per_turn();
         if !is_ended && self.agent.driver.takes_turns() {
-            self.effects.attach(prompt.images.iter());
-            return self.drive(|driver, turn| driver.follow_up(prompt.text.unredacted(), &prompt.images, turn));
+            let turn = self.agent.send_prompt(&prompt, &mut self.effects);
+            return self.turn(turn);
         }
         if !is_ended && self.turns.has_completed() {
             let message =

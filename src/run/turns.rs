@@ -2,14 +2,15 @@
 //! turn owns all that ends with it, and its end adds its counts to those of the past turns.
 
 use super::effects::Effects;
+use super::open_questions::Resolved;
 use super::{Effect, Method};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::Image;
-use crate::protocol::limits::PROMPTS_WAITING;
-use crate::protocol::outbound::{About, Json, Outcome, Text, TurnReport, Unattended, Usage};
-use crate::protocol::question::Asks;
+use crate::protocol::limits::{LEFT_LISTED, PROMPTS_WAITING};
+use crate::protocol::outbound::{About, Json, Left, Outcome, Tally, Text, TurnReport, Unattended, Usage};
+use crate::protocol::question::{Asks, DENY};
 use crate::protocol::request::{Seconds, Settings};
-use crate::protocol::words::{PromptState, Source, TurnOutcome};
+use crate::protocol::words::{PromptState, Resolution, Source, TurnOutcome};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -281,5 +282,30 @@ impl Turns {
         let failed = self.past.failed.take().map(Outcome::Failed);
         let cancelled = StopCause::Cancel.outcome();
         self.past.completed.take().or(failed).unwrap_or(cancelled)
+    }
+}
+
+impl Unattended {
+    /// Counts a resolved question if nobody answered it. `text`: its subject, in one short line.
+    pub(super) fn count(&mut self, resolved: &Resolved, text: &str) {
+        match resolved.resolution {
+            Resolution::Headless | Resolution::Timeout | Resolution::InputClosed => {}
+            // Somebody answered, a policy decided, or the agent withdrew the question.
+            Resolution::Answered | Resolution::Declined | Resolution::Policy | Resolution::Withdrawn => return,
+        }
+        match &resolved.ask.subject {
+            Some(subject) if resolved.value == Some(DENY) => self.denied.add(subject.category.word(), text),
+            Some(_) => {}
+            None => self.unanswered.add(resolved.ask.kind.word().word(), text),
+        }
+    }
+}
+
+impl Tally {
+    fn add(&mut self, category: &'static str, text: &str) {
+        self.count += 1;
+        if self.first.len() < LEFT_LISTED {
+            self.first.push(Left { category, text: Text::from(text) });
+        }
     }
 }

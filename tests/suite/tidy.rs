@@ -117,9 +117,9 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/run/frame_texts.rs",
         // A fingerprint of the text.
         "src/run/messages.rs",
-        // An answer other than an option is a secret.
-        "src/run/orchestrator.rs",
         "src/run/question_markers.rs",
+        // An answer other than an option is a secret.
+        "src/run/secret_answer.rs",
         // Enter gives the default back.
         "src/terminal/answer.rs",
         // The paths and the command of a request are compared with those that a workflow allows.
@@ -143,12 +143,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("redact", &["base64", "clean"]),
     ("clean", &[]),
     ("json", &[]),
+    ("markers", &[]),
     ("paths", &[]),
     ("suggest", &["redact"]),
     ("protocol", &["base64", "json", "redact", "suggest"]),
     ("agent", &["clean", "json", "paths", "protocol", "suggest"]),
     ("recording", &["json", "protocol", "redact"]),
-    ("run", &["agent", "json", "paths", "protocol", "redact"]),
+    ("run", &["agent", "json", "markers", "paths", "protocol", "redact"]),
     ("io", &["clean", "protocol"]),
     ("process", &["agent", "io", "protocol", "suggest"]),
     ("acp", &["agent", "base64", "clean", "io", "json", "process", "protocol"]),
@@ -161,8 +162,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "workflow",
         &[
-            "agent", "clean", "config", "engine", "io", "json", "paths", "process", "protocol", "redact", "run",
-            "sessions", "suggest",
+            "agent", "clean", "config", "engine", "io", "json", "markers", "paths", "process", "protocol", "redact",
+            "run", "sessions", "suggest",
         ],
     ),
     ("terminal", &["clean", "engine", "io", "protocol", "suggest"]),
