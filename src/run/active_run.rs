@@ -94,13 +94,13 @@ impl ActiveRun {
             live.effects.warn(Warning::UnsupportedOption, NO_ASK_SOCKET, None);
         }
         if has_process {
-            live.turn(turn);
+            live.apply(turn);
             live.effects.status(Status::Starting, "Starting the agent", None);
             live.agent.start(Box::new(launch), &live.settings, &mut live.effects);
         } else {
             live.agent.process = ProcessState::Gone;
             live.deadlines.begin_run(now, &live.settings);
-            live.turn(turn);
+            live.apply(turn);
         }
         Ok(live)
     }
@@ -120,8 +120,10 @@ impl ActiveRun {
                 let text = "A second run.start was ignored: one process is one run";
                 self.effects.warn(Warning::DuplicateStart, text, origin.id);
             }
-            Event::Input(origin, input) if self.is_for_us(&origin) => self.input(origin.id, input),
-            Event::Spoken(origin, spoken, images) if self.is_for_us(&origin) => self.spoken(origin.id, spoken, images),
+            Event::Input(origin, input) if self.is_for_us(&origin) => self.answer_question(origin.id, input),
+            Event::Spoken(origin, spoken, images) if self.is_for_us(&origin) => {
+                self.take_input(origin.id, spoken, images)
+            }
             Event::Cancel(origin, reason, source) if self.is_for_us(&origin) => self.cancel(origin.id, reason, source),
             Event::CancelTurn(origin, reason) if self.is_for_us(&origin) => self.cancel_turn(origin.id, reason),
             // These name another run.
@@ -130,9 +132,9 @@ impl ActiveRun {
                 let text = format!("A line on stdin was ignored: {}", flaw.clause());
                 self.effects.warn(Warning::MalformedMessage, text, origin.id);
             }
-            Event::Unsupported(origin) => self.unsupported(origin.id),
+            Event::Unsupported(origin) => self.refuse_version(origin.id),
             Event::UnknownType(origin) => self.effects.warn(Warning::UnknownType, UNKNOWN_TYPE, origin.id),
-            Event::InputEnded => self.input_ended(),
+            Event::InputEnded => self.end_input(),
             // This event comes only before the run begins.
             Event::Over(..) => {}
             Event::Refused(failure) => self.stop(Outcome::Failed(failure), None),
@@ -140,7 +142,7 @@ impl ActiveRun {
                 let failure = Failure::new(Code::InternalError, "stdout is closed: nothing can be delivered.");
                 self.stop(Outcome::Failed(failure), None);
             }
-            Event::Spawned => self.spawned(),
+            Event::Spawned => self.begin_process(),
             Event::SpawnFailed(failure) => {
                 self.agent.process = ProcessState::Gone;
                 self.decide(Outcome::Failed(failure));
@@ -148,21 +150,21 @@ impl ActiveRun {
             Event::TaskOver => {
                 let exit = AgentExit { code: None, signal: None };
                 let over = self.agent.driver.exited(exit, true, &Text::default());
-                self.turn_over(over);
+                self.handle_turn_end(over);
             }
-            Event::Line(line) => self.line(line),
+            Event::Line(line) => self.read_line(line),
             Event::More => self.more(),
             Event::ToolAsk { call, asks } => {
                 self.deadlines.active = now;
-                self.open(Asker::Tool(call), asks.into_iter().collect());
+                self.ask_questions(Asker::Tool(call), asks.into_iter().collect());
             }
             Event::ToolAskWithdrawn { call } => {
                 self.deadlines.active = now;
-                self.withdraw(Some(&Asker::Tool(call)));
+                self.withdraw_questions(Some(&Asker::Tool(call)));
             }
             Event::Submitted(result) => {
                 self.deadlines.active = now;
-                self.submitted(result);
+                self.submit_result(result);
             }
             Event::Ignored(count) => {
                 let text = format!("{count} messages were ignored while stdout was not read");
@@ -170,8 +172,8 @@ impl ActiveRun {
             }
             Event::Warn(origin, warning, text) => self.effects.warn(warning, text, origin.id),
             Event::NotRead => self.deadlines.note_output(now),
-            Event::Drained(exit) => self.drained(exit),
-            Event::Gone(gone) => self.gone(gone),
+            Event::Drained(exit) => self.end_output(exit),
+            Event::Gone(gone) => self.end_process(gone),
             Event::Tick => self.tick(),
         }
     }
@@ -218,11 +220,11 @@ impl ActiveRun {
                 match self.turns.current.state {
                     TurnState::Running => self.interrupt_turn(StopCause::Timeout, None),
                     TurnState::Stopping { .. } => self.turns.end_process(&mut self.effects),
-                    TurnState::Over { .. } => self.no_more_prompts(),
+                    TurnState::Over { .. } => self.close_conversation(),
                 }
             }
             if !self.ladder.is_decided() && is_due(self.questions.due()) {
-                self.nobody(self.questions.due_cause());
+                self.give_up_questions(self.questions.due_cause());
             }
         }
         if is_due(self.effects.heartbeat_at()) {

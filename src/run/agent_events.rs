@@ -9,14 +9,14 @@ use super::messages::{Marks, Messages, Piece, Rules};
 use super::open_questions::Asker;
 use super::tool_calls::{CallDescription, CallResult, EndedCall};
 use crate::agent::limit::Limit;
-use crate::agent::{AgentEvent, CallKey, Driver, Line, MessageKey, Turn};
+use crate::agent::{AgentEvent, CallKey, Driver, Line, Turn};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::KEPT_BYTES;
 use crate::protocol::outbound::{About, AgentExit, Entries, Outcome, PlanEntry, Progress, Text};
 use crate::protocol::words::{Level, PlanStatus, Status, ToolState, Warning};
 
 impl ActiveRun {
-    pub(super) fn line(&mut self, line: Line<'_>) {
+    pub(super) fn read_line(&mut self, line: Line<'_>) {
         self.questions.line_bytes = match &line {
             Line::Text(text) => text.len(),
             Line::TooLong => 0,
@@ -26,7 +26,7 @@ impl ActiveRun {
             self.effects.status(Status::Running, "The agent is working", None);
         }
         let turn = self.agent.read_line(line);
-        self.turn(turn);
+        self.apply(turn);
     }
 
     /// Takes the next part of a long line.
@@ -39,11 +39,11 @@ impl ActiveRun {
     pub(super) fn drive(&mut self, call: impl FnOnce(&mut dyn Driver, &mut Turn)) {
         let mut turn = Turn::default();
         call(self.agent.driver.as_mut(), &mut turn);
-        self.turn(turn);
+        self.apply(turn);
     }
 
     /// Handles the outcome of a driver's call.
-    pub(super) fn turn(&mut self, turn: Turn) {
+    pub(super) fn apply(&mut self, turn: Turn) {
         let Turn { mut events, send, close_input, more, relaunch } = turn;
         self.agent.more |= more;
         if let Some(launch) = relaunch {
@@ -54,13 +54,13 @@ impl ActiveRun {
             self.effects.push(Effect::CloseAgentInput);
         }
         for event in events.drain(..) {
-            self.happened(event);
+            self.handle_agent_event(event);
         }
         self.agent.events = events;
-        self.check_kept();
+        self.check_memory();
     }
 
-    fn happened(&mut self, event: AgentEvent) {
+    fn handle_agent_event(&mut self, event: AgentEvent) {
         let sign = sign(&event);
         if self.effects.status == Some(Status::Retrying) && sign == LifeSign::Work {
             self.effects.status(Status::Running, "The agent is working", None);
@@ -72,34 +72,34 @@ impl ActiveRun {
                 self.effects.tell(about, "The agent's session is open", None);
             }
             AgentEvent::Text { message, piece, done, reasoning, parent } => {
-                self.record(message, &piece, done);
+                self.effects.record(message, &piece, done);
                 let own = parent.is_none() && !reasoning;
                 let parent = parent.and_then(|parent| self.tools.id(parent));
                 self.speak(|messages, rules, out| {
                     messages.piece(message, Piece { text: piece, done, reasoning, own, parent }, rules, out)
                 });
             }
-            AgentEvent::Partial { whole, piece, done } => self.record(whole, &piece, done),
+            AgentEvent::Partial { whole, piece, done } => self.effects.record(whole, &piece, done),
             AgentEvent::Withdrawn { message } => {
-                self.record(message, &Text::default(), true);
+                self.effects.record(message, &Text::default(), true);
                 if let Some(progress) = self.messages.withdraw(message) {
                     self.effects.progress(progress, None);
                 }
             }
             AgentEvent::Tool { call, category, name, title, locations, input, parent } => {
-                self.tool_began(call, CallDescription { category, name, title, locations, input, parent });
+                self.begin_tool(call, CallDescription { category, name, title, locations, input, parent });
             }
             AgentEvent::ToolOver { call, state, output, facts } => {
                 // A stop ends the running tools, which then report a failure.
                 let stopped = state == ToolState::Failed && (self.ladder.is_stopping() || self.turns.is_stopping());
                 let state = if stopped { ToolState::Cancelled } else { state };
                 let full = self.settings.progress == Level::Full;
-                self.tool_ended(call, CallResult { state, output: output.filter(|_| full), facts });
+                self.end_tool(call, CallResult { state, output: output.filter(|_| full), facts });
             }
-            AgentEvent::Plan(entries) => self.plan(entries),
+            AgentEvent::Plan(entries) => self.effects.plan(entries, self.settings.is_part),
             AgentEvent::PlanText(text) => {
                 let entries = plan_entries(&text.redacted(&self.texts.redactor));
-                self.plan(entries);
+                self.effects.plan(entries, self.settings.is_part);
             }
             AgentEvent::ModelCalled => {
                 let exceeded = self.budget.count_model_call();
@@ -117,10 +117,10 @@ impl ActiveRun {
             AgentEvent::Ask { key, mut asks, call } => {
                 let call = call.and_then(|call| self.tools.id(call));
                 asks.iter_mut().filter_map(|ask| ask.subject.as_mut()).for_each(|subject| subject.call_id = call);
-                self.open(Asker::Agent(key), asks);
+                self.ask_questions(Asker::Agent(key), asks);
             }
-            AgentEvent::AskWithdrawn { key } => self.withdraw(Some(&Asker::Agent(key))),
-            AgentEvent::ResultRefused(mismatch) => self.submitted(Err(vec![mismatch])),
+            AgentEvent::AskWithdrawn { key } => self.withdraw_questions(Some(&Asker::Agent(key))),
+            AgentEvent::ResultRefused(mismatch) => self.submit_result(Err(vec![mismatch])),
             AgentEvent::Retrying { text } => {
                 self.effects.status(Status::Retrying, "The agent is retrying", None);
                 self.effects.warn(Warning::AgentRetrying, text, None);
@@ -131,18 +131,11 @@ impl ActiveRun {
                 self.effects.warn(Warning::AgentOutputUnparsed, text, None);
             }
             AgentEvent::Note(text) => self.effects.push(Effect::Note(text.into_redacted(&self.texts.redactor))),
-            AgentEvent::TurnOver(over) => self.turn_over(over),
+            AgentEvent::TurnOver(over) => self.handle_turn_end(over),
         }
     }
 
-    /// Passes a piece of a message to the recording. Only pieces can split a secret.
-    fn record(&mut self, message: MessageKey, piece: &Text, done: bool) {
-        if self.agent.recorded {
-            self.effects.push(Effect::Said { message, piece: piece.clone(), done });
-        }
-    }
-
-    fn tool_began(&mut self, call: CallKey, seen: CallDescription) {
+    fn begin_tool(&mut self, call: CallKey, seen: CallDescription) {
         let excluded = self.budget.excludes(&seen.name, ToolMoment::Called);
         if let Some(progress) = self.tools.begin(self.effects.now, call, seen, &self.texts, self.room()) {
             self.effects.progress(progress, None);
@@ -151,22 +144,13 @@ impl ActiveRun {
         }
     }
 
-    fn tool_ended(&mut self, call: CallKey, end: CallResult) {
+    fn end_tool(&mut self, call: CallKey, end: CallResult) {
         let did_work = end.state == ToolState::Completed;
         let over = self.tools.end(self.effects.now, call, end, &self.texts);
         let Some(EndedCall { progress, name }) = over else { return };
         self.effects.progress(progress, None);
         let excluded = self.budget.excludes(&name, ToolMoment::Done).filter(|_| did_work);
         self.keep_limit(excluded);
-    }
-
-    fn plan(&mut self, entries: Entries) {
-        if let Some(text) = entries.warning("entry", "entries", "the plan") {
-            self.effects.warn(Warning::AgentOutputUnparsed, text, None);
-        }
-        let entries = entries.into_iter().collect();
-        let about = if self.settings.is_part { About::Todo(entries) } else { About::Plan(entries) };
-        self.effects.tell(about, "The plan changed", None);
     }
 
     /// Calls `say` with the rules of this run, emits the progress, and keeps the markers that `say` finds.
@@ -194,7 +178,7 @@ impl ActiveRun {
     }
 
     /// Fails the run if more is kept for the agent than the budget allows.
-    fn check_kept(&mut self) {
+    fn check_memory(&mut self) {
         if self.held_bytes() > KEPT_BYTES || self.agent.driver.held_bytes() > KEPT_BYTES {
             let message = "The agent has more than 32 MiB of unfinished messages, tools and questions: split the task.";
             self.stop(Outcome::Failed(Failure::new(Code::ResourceExhausted, message)), None);
@@ -211,7 +195,7 @@ impl ActiveRun {
         KEPT_BYTES.saturating_sub(self.held_bytes())
     }
 
-    pub(super) fn spawned(&mut self) {
+    pub(super) fn begin_process(&mut self) {
         let now = self.effects.now;
         self.agent.process = ProcessState::Running;
         self.deadlines.active = now;
@@ -226,7 +210,7 @@ impl ActiveRun {
     }
 
     /// Handles the end of the agent's process and of its output.
-    pub(super) fn drained(&mut self, exit: AgentExit) {
+    pub(super) fn end_output(&mut self, exit: AgentExit) {
         if matches!(self.agent.process, ProcessState::Drained | ProcessState::Gone) {
             return;
         }
@@ -234,7 +218,7 @@ impl ActiveRun {
         self.drive(|driver, turn| driver.drained(exit, turn));
         let stops = self.ladder.is_stopping() || self.turns.is_stopping();
         self.end_open_work(if stops { ToolState::Cancelled } else { ToolState::Failed });
-        self.withdraw(None);
+        self.withdraw_questions(None);
     }
 
     /// Ends the messages and tool calls that the agent left open.

@@ -23,8 +23,6 @@ pub(super) struct AgentSide {
     pub(super) more: bool,
     /// Empty between two lines. RequestBytes to reuse its memory.
     pub(super) events: Vec<AgentEvent>,
-    /// Whether a recording needs the pieces of messages.
-    pub(super) recorded: bool,
     /// Makes the driver of a new process for the same session.
     remake: Option<Remake>,
     pub(super) session_id: Option<SessionId>,
@@ -41,7 +39,6 @@ impl AgentSide {
             alive: false,
             more: false,
             events: Vec::new(),
-            recorded: false,
             remake,
             session_id: None,
             model: None,

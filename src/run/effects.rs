@@ -1,9 +1,10 @@
 //! The effects of the current event, among them the frames, and the heartbeat between frames.
 
 use super::Effect;
+use crate::agent::MessageKey;
 use crate::protocol::ids::InboundId;
 use crate::protocol::image::Image;
-use crate::protocol::outbound::{About, Artifact, Body, Progress, PromptId, Text};
+use crate::protocol::outbound::{About, Artifact, Body, Entries, Progress, PromptId, Text};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::words::{Level, PromptState, Status, WaitingOn, Warning};
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ pub(super) struct Effects {
     /// The memory of the last progress.
     pub(super) spare: Option<Box<Progress>>,
     level: Level,
+    /// Whether a recording needs the pieces of messages.
+    pub(super) recorded: bool,
     /// The status that was last reported.
     pub(super) status: Option<Status>,
     /// The time of the last frame.
@@ -36,6 +39,7 @@ impl Effects {
             list: Vec::new(),
             spare: None,
             level: settings.progress,
+            recorded: false,
             status: None,
             last_frame: now,
             heartbeat: (!every.is_zero()).then(|| every.max(HEARTBEAT_MIN)),
@@ -93,6 +97,22 @@ impl Effects {
             self.status = Some(status);
             self.tell(About::Status(status), text, reply_to);
         }
+    }
+
+    /// Passes a piece of a message to the recording, if there is one. Only pieces can split a secret.
+    pub(super) fn record(&mut self, message: MessageKey, piece: &Text, done: bool) {
+        if self.recorded {
+            self.push(Effect::Said { message, piece: piece.clone(), done });
+        }
+    }
+
+    /// Reports the plan of an agent. `is_part`: the run is part of a workflow, which has a plan of its own.
+    pub(super) fn plan(&mut self, entries: Entries, is_part: bool) {
+        if let Some(text) = entries.warning("entry", "entries", "the plan") {
+            self.warn(Warning::AgentOutputUnparsed, text, None);
+        }
+        let entries = entries.into_iter().collect();
+        self.tell(if is_part { About::Todo(entries) } else { About::Plan(entries) }, "The plan changed", None);
     }
 
     /// Reports the state of a further prompt.

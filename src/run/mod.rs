@@ -125,7 +125,7 @@ impl Run {
     }
 
     /// The counters of the ids.
-    pub fn ids(&self) -> Ids {
+    pub(crate) fn ids(&self) -> Ids {
         match &self.phase {
             Phase::ActiveRun(live) => live.ids(),
             Phase::Waiting(_) | Phase::Ended => self.ids,
@@ -163,31 +163,31 @@ impl Run {
 
     /// Whether the run stops the agent before it has a result. False for a run that has its result and is only told to
     /// end sooner.
-    pub fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         matches!(&self.phase, Phase::ActiveRun(live) if live.ladder.is_stopping())
     }
 
     /// Takes the redactor, before the start or after the end.
-    pub fn take_redactor(&mut self) -> Redactor {
+    pub(crate) fn take_redactor(&mut self) -> Redactor {
         std::mem::take(&mut self.redactor)
     }
 
     /// Takes the answers "always", after the end.
-    pub fn take_granted(&mut self) -> AlwaysAllowed {
+    pub(crate) fn take_granted(&mut self) -> AlwaysAllowed {
         std::mem::take(&mut self.granted)
     }
 
     /// A cancel that came too late for this run. It applies to the run that follows, if there is one.
-    pub fn late(&self) -> Option<&Late> {
+    pub(crate) fn late(&self) -> Option<&Late> {
         self.late.as_ref()
     }
 
-    pub fn is_open(&self, question_id: &QuestionId) -> bool {
+    pub(crate) fn is_open(&self, question_id: &QuestionId) -> bool {
         matches!(&self.phase, Phase::ActiveRun(live) if live.questions.find(question_id).is_some())
     }
 
     /// The settings of the run, while it has an agent.
-    pub fn settings(&self) -> Option<&Settings> {
+    pub(crate) fn settings(&self) -> Option<&Settings> {
         match &self.phase {
             Phase::ActiveRun(live) => Some(&live.settings),
             Phase::Waiting(_) | Phase::Ended => None,
@@ -195,7 +195,7 @@ impl Run {
     }
 
     /// The working directory, if the answer to this question is a path to check.
-    pub fn path_question(&self, question_id: &QuestionId) -> Option<PathBuf> {
+    pub(crate) fn path_question(&self, question_id: &QuestionId) -> Option<PathBuf> {
         let Phase::ActiveRun(live) = &self.phase else { return None };
         let ask: &Ask = &live.questions.find(question_id)?.1.shown;
         matches!(ask.kind, Kind::FilePath).then(|| live.settings.cwd.clone())
@@ -210,7 +210,7 @@ impl Run {
     }
 
     /// Takes the memory of a body that was emitted, for the next one.
-    pub fn reuse(&mut self, body: Body) {
+    pub(crate) fn reuse(&mut self, body: Body) {
         if let (Phase::ActiveRun(live), Body::Progress(mut progress)) = (&mut self.phase, body) {
             progress.text = Text::default();
             live.effects.spare = Some(progress);
@@ -218,9 +218,9 @@ impl Run {
     }
 
     /// Requests [`Effect::Said`], because a recording is being made.
-    pub fn recorded(&mut self) {
+    pub(crate) fn recorded(&mut self) {
         if let Phase::ActiveRun(live) = &mut self.phase {
-            live.agent.recorded = true;
+            live.effects.recorded = true;
         }
     }
 
@@ -268,7 +268,7 @@ impl Run {
 
     /// Ends a run that cannot continue because our own code or the machine failed. The terminal body has no other facts
     /// about the run.
-    pub fn crashed(&mut self, now: Duration, failure: Failure) -> Option<Effect> {
+    pub(crate) fn crashed(&mut self, now: Duration, failure: Failure) -> Option<Effect> {
         self.stopping.get_or_insert(now);
         if self.exit_code.is_some() {
             return None;

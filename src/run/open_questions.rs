@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// The open questions, and the counters of their ids.
 #[derive(Debug)]
-pub(crate) struct OpenQuestions {
+pub(super) struct OpenQuestions {
     prefix: String,
     questions: u64,
     groups_made: u64,
@@ -46,7 +46,7 @@ pub(crate) struct OpenQuestions {
 
 /// The asker of a group of questions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Asker {
+pub(super) enum Asker {
     /// The agent, by a request of its dialect.
     Agent(AskKey),
     /// The agent, by a call of our tool.
@@ -57,10 +57,10 @@ pub(crate) enum Asker {
 
 /// Questions that the agent asked together.
 #[derive(Debug)]
-pub(crate) struct Group {
-    pub(crate) id: String,
-    pub(crate) asker: Asker,
-    pub(crate) members: Vec<OpenQuestion>,
+pub(super) struct Group {
+    pub(super) id: String,
+    pub(super) asker: Asker,
+    pub(super) members: Vec<OpenQuestion>,
     /// The deadline of its open questions.
     pub(super) deadline: Duration,
     /// The size of the request, in bytes.
@@ -69,46 +69,46 @@ pub(crate) struct Group {
 
 /// A question in a group, and its resolution.
 #[derive(Debug)]
-pub(crate) struct OpenQuestion {
-    pub(crate) id: QuestionId,
+pub(super) struct OpenQuestion {
+    pub(super) id: QuestionId,
     /// The question as the agent asked it.
     ask: Ask,
     /// The question as a frame shows it: redacted.
-    pub(crate) shown: Ask,
+    pub(super) shown: Ask,
     /// Whether a frame can show the whole action.
     fits: bool,
-    pub(crate) attempt: u32,
+    pub(super) attempt: u32,
     reply: Option<Reply>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Resolved {
-    pub(crate) question_id: QuestionId,
-    pub(crate) resolution: Resolution,
-    pub(crate) used_default: bool,
+pub(super) struct Resolved {
+    pub(super) question_id: QuestionId,
+    pub(super) resolution: Resolution,
+    pub(super) used_default: bool,
     /// The question as a frame showed it.
-    pub(crate) ask: Ask,
+    pub(super) ask: Ask,
     /// The chosen option of a permission.
-    pub(crate) value: Option<&'static str>,
+    pub(super) value: Option<&'static str>,
     /// Whether a frame can show the whole action.
-    pub(crate) fits: bool,
+    pub(super) fits: bool,
     /// Whether the question was denied because no frame can show the whole action.
-    pub(crate) too_long: bool,
+    pub(super) too_long: bool,
 }
 
 /// A group whose questions are all resolved.
 #[derive(Debug)]
-pub(crate) struct Completed {
-    pub(crate) asker: Asker,
+pub(super) struct Completed {
+    pub(super) asker: Asker,
     /// The replies, one per question, in order.
-    pub(crate) replies: Vec<Reply>,
+    pub(super) replies: Vec<Reply>,
     /// Whether a question that needs an answer was declined.
-    pub(crate) declined: bool,
+    pub(super) declined: bool,
 }
 
 /// The reason why nobody answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoAnswerCause {
+pub(super) enum NoAnswerCause {
     /// The question's time ran out.
     Timeout,
     /// stdin has ended.
@@ -118,7 +118,7 @@ pub(crate) enum NoAnswerCause {
 
 /// The result of an answer.
 #[derive(Debug)]
-pub(crate) enum AnswerEffect {
+pub(super) enum AnswerEffect {
     /// No open question has this id.
     Unknown,
     /// The answer does not fit: repeat the question.
@@ -145,7 +145,7 @@ pub enum Answered {
 impl OpenQuestions {
     /// Creates an empty book. `prefix`: makes the ids unique across processes. `questions`, `groups`: the counters
     /// after earlier runs.
-    pub(crate) fn new(prefix: &str, questions: u64, groups: u64, granted: AlwaysAllowed) -> OpenQuestions {
+    pub(super) fn new(prefix: &str, questions: u64, groups: u64, granted: AlwaysAllowed) -> OpenQuestions {
         OpenQuestions {
             prefix: prefix.to_owned(),
             questions,
@@ -162,7 +162,7 @@ impl OpenQuestions {
     }
 
     /// The counters of questions and groups.
-    pub(crate) fn counts(&self) -> (u64, u64) {
+    pub(super) fn counts(&self) -> (u64, u64) {
         (self.questions, self.groups_made)
     }
 
@@ -172,7 +172,7 @@ impl OpenQuestions {
     }
 
     /// Whether a question is open.
-    pub(crate) fn is_waiting(&self) -> bool {
+    pub(super) fn is_waiting(&self) -> bool {
         !self.deadlines.is_empty()
     }
 
@@ -183,13 +183,13 @@ impl OpenQuestions {
     }
 
     /// The question with this id, if it is open.
-    pub(crate) fn find(&self, id: &QuestionId) -> Option<(&Group, &OpenQuestion)> {
+    pub(super) fn find(&self, id: &QuestionId) -> Option<(&Group, &OpenQuestion)> {
         let group = self.groups.get(&self.group_of(id)?)?;
         group.open().find(|member| member.id == *id).map(|member| (group, member))
     }
 
     /// The ids of a group's open questions.
-    pub(crate) fn waiting(&self, group: u64) -> Vec<QuestionId> {
+    pub(super) fn waiting(&self, group: u64) -> Vec<QuestionId> {
         self.groups.get(&group).into_iter().flat_map(Group::open).map(|member| member.id.clone()).collect()
     }
 
@@ -242,7 +242,7 @@ impl OpenQuestions {
     }
 
     /// Redacts the open questions again after a new secret became known.
-    pub(crate) fn hide(&mut self, redactor: &Redactor) {
+    pub(super) fn hide(&mut self, redactor: &Redactor) {
         let open = self.groups.values_mut().flat_map(Group::open_mut);
         // The texts of a permission are redacted with the frame.
         let open = open.filter(|member| member.ask.purpose != Purpose::Permission);
@@ -291,7 +291,7 @@ impl OpenQuestions {
 
     /// Resolves open questions that nobody answers: those whose deadline has passed, or all. Also returns whether the
     /// run fails.
-    pub(crate) fn nobody(
+    pub(super) fn nobody(
         &mut self,
         now: Duration,
         absence: NoAnswerCause,
@@ -312,7 +312,7 @@ impl OpenQuestions {
     }
 
     /// Checks an answer and resolves its question.
-    pub(crate) fn take(
+    pub(super) fn take(
         &mut self,
         now: Duration,
         id: &QuestionId,
@@ -386,7 +386,7 @@ impl OpenQuestions {
     }
 
     /// Removes and returns the groups whose questions are all resolved.
-    pub(crate) fn completed(&mut self) -> Vec<Completed> {
+    pub(super) fn completed(&mut self) -> Vec<Completed> {
         let completed = |group: Group| Completed {
             asker: group.asker,
             declined: group.members.iter().any(OpenQuestion::is_missed),

@@ -30,7 +30,7 @@ impl ActiveRun {
         ours
     }
 
-    pub(super) fn input(&mut self, reply_to: Option<InboundId>, input: ReadInput) {
+    pub(super) fn answer_question(&mut self, reply_to: Option<InboundId>, input: ReadInput) {
         let Some(id) = input.question_id else {
             let text = "An answer was ignored: `question_id` must be a string";
             return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
@@ -46,19 +46,19 @@ impl ActiveRun {
         }
         match self.questions.take(self.effects.now, &id, &answered, input.message, &self.settings) {
             AnswerEffect::Unknown => self.effects.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
-            AnswerEffect::Again(id, why) => self.ask(&id, Some(why), reply_to),
-            AnswerEffect::Resolved(resolved) => self.resolved(resolved, reply_to),
+            AnswerEffect::Again(id, why) => self.show_question(&id, Some(why), reply_to),
+            AnswerEffect::Resolved(resolved) => self.finish_questions(resolved, reply_to),
         }
     }
 
     /// Handles a further prompt with the files of its images, or the end of the prompts.
-    pub(super) fn spoken(&mut self, reply_to: Option<InboundId>, spoken: Spoken, images: Vec<Image>) {
+    pub(super) fn take_input(&mut self, reply_to: Option<InboundId>, spoken: Spoken, images: Vec<Image>) {
         let refused = match spoken {
-            Spoken::Prompt(prompt) => match self.refusal(&images) {
-                None => return self.prompted(reply_to, prompt, images),
+            Spoken::Prompt(prompt) => match self.prompt_refusal(&images) {
+                None => return self.take_prompt(reply_to, prompt, images),
                 Some(why) => why.into(),
             },
-            Spoken::End => return self.no_more_prompts(),
+            Spoken::End => return self.close_conversation(),
             Spoken::Mixed => {
                 let text = "An input was ignored: give an answer, or a prompt, or `end: true`";
                 return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
@@ -68,12 +68,12 @@ impl ActiveRun {
         self.effects.warn(Warning::PromptRefused, format!("A prompt was ignored: {refused}"), reply_to);
     }
 
-    fn refusal(&self, images: &[Image]) -> Option<&'static str> {
+    fn prompt_refusal(&self, images: &[Image]) -> Option<&'static str> {
         let ends = self.ladder.is_decided().then_some(RUN_IS_ENDING).or_else(|| self.turns.refuses());
         ends.or_else(|| self.agent.refuses(self.settings.conversation, images))
     }
 
-    fn prompted(&mut self, reply_to: Option<InboundId>, prompt: FurtherPrompt, images: Vec<Image>) {
+    fn take_prompt(&mut self, reply_to: Option<InboundId>, prompt: FurtherPrompt, images: Vec<Image>) {
         let now = prompt.now;
         let prompt = self.turns.number(prompt.text, images);
         if self.turns.is_over() {
@@ -81,7 +81,7 @@ impl ActiveRun {
         }
         if now && self.turns.current.is_running() {
             let (turn, is_taken) = self.agent.steer(&prompt, &mut self.effects);
-            self.turn(turn);
+            self.apply(turn);
             if is_taken {
                 return self.effects.prompt(prompt.number, PromptState::Sent, reply_to);
             }
@@ -117,19 +117,19 @@ impl ActiveRun {
         }
     }
 
-    pub(super) fn input_ended(&mut self) {
+    pub(super) fn end_input(&mut self) {
         if std::mem::replace(&mut self.questions.input_closed, true) {
             return;
         }
         if self.on_eof == OnEof::Cancel {
             return self.cancel(None, None, Source::Orchestrator);
         }
-        self.nobody(NoAnswerCause::InputClosed);
-        self.no_more_prompts();
+        self.give_up_questions(NoAnswerCause::InputClosed);
+        self.close_conversation();
     }
 
     /// Fails the run because of a message of another major version, even after a result.
-    pub(super) fn unsupported(&mut self, reply_to: Option<InboundId>) {
+    pub(super) fn refuse_version(&mut self, reply_to: Option<InboundId>) {
         if !self.ladder.replace_result(&unsupported()) {
             self.stop(Outcome::Failed(unsupported()), reply_to);
         }

@@ -26,7 +26,7 @@ impl ActiveRun {
         let is_ended = self.agent.process == ProcessState::Gone && !self.agent.driver.has_process_per_turn();
         if !is_ended && self.agent.driver.takes_turns() {
             let turn = self.agent.send_prompt(&prompt, &mut self.effects);
-            return self.turn(turn);
+            return self.apply(turn);
         }
         if !is_ended && self.turns.has_completed() {
             let message =
@@ -37,7 +37,7 @@ impl ActiveRun {
         match self.agent.relaunch(&self.settings, prompt, &self.budget.usage()) {
             Ok((turn, launch)) => {
                 self.budget.begin_process();
-                self.turn(turn);
+                self.apply(turn);
                 self.agent.start(Box::new(launch), &self.settings, &mut self.effects);
             }
             Err(failure) => self.decide(Outcome::Failed(failure)),
@@ -60,7 +60,7 @@ impl ActiveRun {
     }
 
     /// Takes a result that the model gave with our tool, or the reasons why it does not fit.
-    pub(super) fn submitted(&mut self, result: Result<Json, Vec<Mismatch>>) {
+    pub(super) fn submit_result(&mut self, result: Result<Json, Vec<Mismatch>>) {
         if let Some(failure) = self.turns.current.submit(result) {
             self.stop(Outcome::Failed(failure), None);
         }
@@ -71,7 +71,7 @@ impl ActiveRun {
         let takes_turns = self.agent.driver.takes_turns();
         match self.turns.current.next_step(over, &self.settings, takes_turns, &mut self.effects) {
             NextStep::Ask(asks) => {
-                self.open(Asker::Markers, asks);
+                self.ask_questions(Asker::Markers, asks);
                 None
             }
             NextStep::Correct(violations) => {
@@ -82,7 +82,7 @@ impl ActiveRun {
         }
     }
 
-    pub(super) fn turn_over(&mut self, over: TurnOver) {
+    pub(super) fn handle_turn_end(&mut self, over: TurnOver) {
         if self.ladder.is_decided() {
             // This is the reply to our interrupt: now the agent can exit.
             if self.ladder.is_interrupting() {
@@ -95,7 +95,7 @@ impl ActiveRun {
         }
         let Some(over) = self.after_turn(over) else { return };
         let outcome = self.outcome(over);
-        self.withdraw(None);
+        self.withdraw_questions(None);
         if let Some(outcome) = self.end_turn(outcome) {
             self.decide(outcome);
             self.finish_agent();
@@ -150,7 +150,7 @@ impl ActiveRun {
         }
         self.turns.interrupt(why, self.effects.now);
         self.effects.status(Status::Cancelling, "Cancelling the turn", reply_to);
-        self.withdraw(None);
+        self.withdraw_questions(None);
         let mut stays = false;
         self.drive(|driver, turn| stays = driver.interrupt_turn(turn));
         if !stays {
@@ -159,7 +159,7 @@ impl ActiveRun {
     }
 
     /// Ends the conversation once what runs and what waits is finished.
-    pub(super) fn no_more_prompts(&mut self) {
+    pub(super) fn close_conversation(&mut self) {
         self.turns.closing |= self.settings.conversation;
         if self.turns.closing && self.turns.is_over() && !self.ladder.is_decided() {
             let outcome = self.turns.conclusion();
@@ -171,11 +171,11 @@ impl ActiveRun {
     }
 
     /// Handles the end of the search for changed files. This ends the run, unless the agent's turn asked a question.
-    pub(super) fn gone(&mut self, gone: Gone) {
+    pub(super) fn end_process(&mut self, gone: Gone) {
         if self.agent.process == ProcessState::Gone {
             return;
         }
-        self.drained(gone.exit);
+        self.end_output(gone.exit);
         self.agent.process = ProcessState::Gone;
         self.agent.exit = Some(gone.exit);
         self.artifacts.report_found(gone.files, &self.texts, &mut self.effects);
@@ -217,7 +217,7 @@ impl ActiveRun {
         self.effects.push(Effect::Hurry);
         let is_cancelled = matches!(outcome, Outcome::Cancelled { .. });
         self.ladder.stop(self.effects.now, outcome, self.agent.driver.leaves());
-        self.withdraw(None);
+        self.withdraw_questions(None);
         if is_cancelled {
             self.effects.status(Status::Cancelling, "Cancelling", reply_to);
         }
