@@ -4,6 +4,7 @@ use super::agent_check::{capabilities, login};
 use super::{complain, configured, named};
 use crate::acp::{Door, Facts, LocalWorld, Lookups, serve};
 use crate::agent::Program;
+use crate::agent::limit::{Keeper, Limit};
 use crate::agent::native::LoggedIn;
 use crate::agent::registry::Agent;
 use crate::cli::AcpArgs;
@@ -13,7 +14,7 @@ use crate::process::query::find;
 use crate::protocol::failure::Failure;
 use crate::protocol::read::Permissions;
 use crate::protocol::request::Options;
-use crate::protocol::words::McpTransport;
+use crate::protocol::words::{McpTransport, OnUnsupported};
 
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: &AcpArgs) -> u8 {
@@ -25,7 +26,7 @@ pub(super) fn run(typed: &AcpArgs) -> u8 {
 
 fn door(typed: &AcpArgs) -> Result<Door, Failure> {
     let layers = configured()?;
-    let agent = named(&layers, typed.agent.as_deref(), " --agent")?.clone();
+    let agent = named(&layers, typed.agent.as_deref(), " --agent")?.into_owned();
     let facts = facts(typed, &layers, &agent);
     let redactor = secrets_here();
     let (missing, logged_in) = (agent.clone(), agent);
@@ -42,6 +43,7 @@ fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent) -> Facts {
     let (options, _) = layers.under(start);
     let able = capabilities(agent, layers);
     let driver = agent.driver();
+    let takes_servers = driver.keeper(Limit::McpServers) != Keeper::Nobody;
     let permissions = match options.permissions.unwrap_or_default() {
         Permissions::ByCategory { .. } => "custom".to_owned(),
         word @ (Permissions::ReadOnly | Permissions::All(_)) => word.to_string(),
@@ -51,8 +53,9 @@ fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent) -> Facts {
         agent: agent.name.clone(),
         display_name: agent.display_name.clone(),
         images: driver.takes_images(),
-        http: driver.reaches(McpTransport::Http),
-        sse: driver.reaches(McpTransport::Sse),
+        servers: takes_servers || options.on_unsupported == Some(OnUnsupported::Warn),
+        http: takes_servers && driver.reaches(McpTransport::Http),
+        sse: takes_servers && driver.reaches(McpTransport::Sse),
         conversation: able.conversation != Some(false),
         resume: able.resume != Some(false),
         login: matches!(agent.base.program, Program::Command(_)),

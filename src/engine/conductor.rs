@@ -253,6 +253,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
         let said: Vec<&'static str> = Options::NAMES.iter().copied().filter(|name| options.says(name)).collect();
         let origins = self.layers.origins.without(&options);
         let (options, agent) = self.layers.under(options);
+        let agent = agent.as_deref();
         let untrusted = self.layers.guest_warning(&options, agent);
         // Read before the checks, because a refusal returns the metadata.
         let (redactor, short_secrets) =

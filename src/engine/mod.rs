@@ -43,6 +43,7 @@ pub use host::{Host, ProcessGone};
 pub use job::{Awaited, Begin, Carried, Job, Next, Over, Prepared, Report};
 pub use outbox::Outbox;
 pub use peer::{InAdvance, Outgoing, Peer, Understood};
+pub(crate) use prepare::flaw_in_file;
 pub use prepare::{redactor_here, secrets_here};
 
 use crate::io::inbox::{Inbox, Source};

@@ -29,11 +29,11 @@ use self::steer::Steering;
 use self::tools::Calls;
 use super::limit::{Keeper, Limit};
 use super::mcp;
-use super::preference::{Preference, warn_of_ignored};
-use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, ResultWay, Turn, TurnOver, Wants};
+use super::preference::Preference;
+use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Reply, ResultWay, Turn, TurnOver, Wants};
 use super::{ask_user, no_such_mode};
 use crate::json::{Index, Object, Raw, is_blank};
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
@@ -43,7 +43,7 @@ use crate::protocol::words::QuestionKind;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// The driver for Claude Code, and for a recording of it.
+/// The driver for Claude Code.
 #[derive(Debug)]
 pub(crate) struct Claude {
     base: Base,
@@ -111,11 +111,6 @@ impl Claude {
         }
     }
 
-    /// Whether the program plays a recording, which does the same whatever it is asked.
-    fn is_recording(&self) -> bool {
-        self.base.program == Program::Myself
-    }
-
     fn message(&mut self, message: &Object<'_>, turn: &mut Turn) {
         let read = match message.str("type").as_deref() {
             Some("assistant") => self.assistant(message, turn),
@@ -180,26 +175,23 @@ impl Driver for Claude {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let real = Some(!self.is_recording());
         Capabilities {
             questions: match self.offers_asking {
                 true => QuestionKind::ALL.to_vec(),
                 false => vec![QuestionKind::Select, QuestionKind::Text],
             },
-            resume: real,
-            deltas: real,
-            structured_output: real,
+            resume: Some(true),
+            deltas: Some(true),
+            structured_output: Some(true),
             usage: Some(true),
             conversation: Some(true),
-            steer: if self.is_recording() { Some(false) } else { self.steering.is_possible() },
+            steer: self.steering.is_possible(),
         }
     }
 
     fn keeper(&self, limit: Limit) -> Keeper {
         match limit {
             Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
-            Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools if self.is_recording() => Keeper::Run,
-            Limit::MaxTurns | Limit::McpServers if self.is_recording() => Keeper::Nobody,
             Limit::MaxTurns | Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => {
                 Keeper::Agent
             }
@@ -207,32 +199,23 @@ impl Driver for Claude {
     }
 
     fn result_way(&self, settings: &Settings) -> ResultWay {
-        let is_own = !self.is_recording() && launch::schema(settings).is_some();
-        if is_own { ResultWay::Own } else { ResultWay::Text }
+        if launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text }
     }
 
     fn takes_images(&self) -> bool {
-        !self.is_recording()
+        true
     }
 
     fn follows(&self, _preference: Preference, _settings: &Settings) -> bool {
-        !self.is_recording()
+        true
     }
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
-        if self.is_recording() {
-            if settings.session_id.is_some() {
-                let message = "run.start: `session_id` cannot be given: this agent has no sessions to resume.";
-                return Err(Failure::new(Code::InvalidRequest, message));
-            }
-            warn_of_ignored(settings, self, turn);
-        } else {
-            self.mode.clone_from(&settings.mode);
-            ask_user::warn_if_taken(settings, turn);
-            self.offers_asking = ask_user::is_wanted(settings);
-            if self.offers_asking {
-                self.names = ask_user_mcp::Names::new(settings);
-            }
+        self.mode.clone_from(&settings.mode);
+        ask_user::warn_if_taken(settings, turn);
+        self.offers_asking = ask_user::is_wanted(settings);
+        if self.offers_asking {
+            self.names = ask_user_mcp::Names::new(settings);
         }
         self.steering = Steering::of_run(&settings.nonce);
         self.resuming = settings.session_id.is_some();
