@@ -24,11 +24,11 @@ impl FrameTexts {
 
     /// The first non-blank line of a text: redacted, with relative paths, and cut.
     pub(super) fn title(&self, text: &Text) -> String {
-        self.into_title(text.clone()).into_redacted(&self.redactor)
+        self.short_title(text.clone()).into_redacted(&self.redactor)
     }
 
     /// Like [`FrameTexts::title`], as a text. Does not copy a title that stays unchanged.
-    pub(super) fn into_title(&self, text: Text) -> Text {
+    pub(super) fn short_title(&self, text: Text) -> Text {
         let clean = text.into_redacted(&self.redactor);
         if is_title(&clean) {
             return Text::clean(clean, &self.redactor);

@@ -123,7 +123,7 @@ impl Tools {
         room: usize,
     ) -> Option<Progress> {
         let CallDescription { category, name, title, locations, input, parent } = seen;
-        let (title, places) = (title.map(|title| texts.into_title(title)), texts.places(&locations));
+        let (title, places) = (title.map(|title| texts.short_title(title)), texts.places(&locations));
         if let Some(call) = self.running.get_mut(&key) {
             (call.category, call.places) = (category, places);
             call.title = title.unwrap_or(std::mem::take(&mut call.title));
