@@ -1,8 +1,8 @@
 //! Every command: its flags, its texts, its reader and its main function.
 
 use super::{
-    acp, agents, ask_server, config, demo, export, format_check, init, integrate, manual, open, prompts, protocol, replay,
-    sessions, status,
+    acp, agents, ask_server, config, demo, export, format_check, init, integrate, manual, open, prompts, protocol,
+    replay, sessions, status,
 };
 use crate::cli::action::{Offers, actions};
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
@@ -205,6 +205,12 @@ static PROTOCOL: &[Command] = &[
         words: Words::Free("ts | python", Offers::Words(Language::NAMES)),
         ..row("protocol types", &texts::PROTOCOL_TYPES, |_, words| {
             Ok(Runnable::new(cli::protocol::language("protocol types", &words)?, protocol::types))
+        })
+    },
+    Command {
+        words: Words::Free("ts | python", Offers::Words(Language::NAMES)),
+        ..row("protocol client", &texts::PROTOCOL_CLIENT, |_, words| {
+            Ok(Runnable::new(cli::protocol::language("protocol client", &words)?, protocol::client))
         })
     },
     row("protocol examples", &texts::PROTOCOL_EXAMPLES, |_, words| {

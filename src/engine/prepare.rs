@@ -14,7 +14,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{McpServer, Options, Problem, Settings};
 use crate::redact::{Redactor, arguments};
-use crate::run::{AlwaysAllowed, Answered, Start};
+use crate::run::{Answered, Start};
 use crate::suggest::hint;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -51,16 +51,7 @@ pub(super) fn start(
     let server = if ask.is_some() || by_tool { machine.offer(Offered { ask, result }) } else { None };
     settings.ask_server = server.map(|server| McpServer { name, ..server });
     let asking_failed = ask.is_some() && settings.ask_server.is_none();
-    Start {
-        settings,
-        driver,
-        display_name,
-        redactor,
-        short_secrets,
-        asking_failed,
-        granted: AlwaysAllowed::default(),
-        remake: None,
-    }
+    Start { short_secrets, asking_failed, ..Start::new(settings, display_name, driver, redactor) }
 }
 
 /// Checks a run.start, with its defaults, against the machine.
@@ -107,10 +98,12 @@ pub(crate) fn settings(
 
 /// The agent with the absolute path of its scenario's file, if it has one. Error: the mistake in the file.
 fn with_file<'a>(agent: &'a Agent, machine: &impl Host) -> Result<Cow<'a, Agent>, String> {
-    let Some(file) = catalog::file(agent) else { return Ok(Cow::Borrowed(agent)) };
+    let Some(file) = agent.scenario_file() else { return Ok(Cow::Borrowed(agent)) };
     // A path in run.start is relative to this process's directory, and the agent may run in another one.
     let path = machine.directory(None).unwrap_or_default().join(file);
-    let text = machine.read(&path).ok_or_else(|| format!("{file} cannot be read: it must be a text file in UTF-8."))?;
+    let text = machine
+        .read(&path)
+        .ok_or_else(|| format!("{file} cannot be read: it must be a text file in UTF-8 of at most 1 MiB."))?;
     Scenario::parse(&text).map_err(|flaw| flaw.message(file))?;
     let mut agent = agent.clone();
     agent.base.args.pop();

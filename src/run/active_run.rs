@@ -12,7 +12,7 @@ use super::orchestrator::UNKNOWN_TYPE;
 use super::stop_ladder::StopLadder;
 use super::tool_calls::Tools;
 use super::turns::{StopCause, TurnState, Turns};
-use super::{Event, Ids, OnEof, Refusal, Start};
+use super::{Event, FirstProcess, Ids, OnEof, Refusal, Start};
 use crate::agent::{Driver, Turn, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, RunId};
@@ -54,20 +54,24 @@ impl ActiveRun {
         reply_to: Option<InboundId>,
         start: Start,
     ) -> Result<Box<ActiveRun>, Box<Refusal>> {
-        let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, granted, remake } =
-            start;
-        let has_process = driver.has_process();
+        let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, .. } = start;
+        let Start { granted, remake, process, keeps_process, .. } = start;
         let mut turn = Turn::default();
-        let launched =
-            converses(&settings, driver.as_ref()).and_then(|()| limit::launch(&settings, driver.as_mut(), &mut turn));
-        let launch = match launched {
+        let launch = match process {
+            FirstProcess::New => converses(&settings, driver.as_ref())
+                .and_then(|()| limit::launch(&settings, driver.as_mut(), &mut turn))
+                .map(Some),
+            FirstProcess::Resting(_) | FirstProcess::Leaving(_) => Ok(None),
+        };
+        let launch = match launch {
             Ok(launch) => launch,
             Err(failure) => {
                 let metadata = settings.metadata.map(Json::from);
                 return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
             }
         };
-        settings.start_timeout_s = settings.start_timeout_s.or(launch.start_timeout);
+        let start_timeout = launch.as_ref().and_then(|launch| launch.start_timeout);
+        settings.start_timeout_s = settings.start_timeout_s.or(start_timeout);
         let started = started(display_name, &settings, driver.as_ref());
         let budget = Budget::new(&settings, driver.as_ref());
         let mut live = Box::new(ActiveRun {
@@ -77,7 +81,7 @@ impl ActiveRun {
             run_id,
             on_eof,
             deadlines: Deadlines::new(now),
-            agent: AgentSide::new(driver, remake),
+            agent: AgentSide::new(driver, remake, keeps_process),
             messages: Messages::after(ids.messages),
             tools: Tools::after(ids.calls),
             artifacts: Artifacts::after(ids.artifacts),
@@ -93,14 +97,18 @@ impl ActiveRun {
         if asking_failed {
             live.effects.warn(Warning::UnsupportedOption, NO_ASK_SOCKET, None);
         }
-        if has_process {
-            live.apply(turn);
-            live.effects.status(Status::Starting, "Starting the agent", None);
-            live.agent.start(Box::new(launch), &live.settings, &mut live.effects);
-        } else {
-            live.agent.process = ProcessState::Gone;
-            live.deadlines.begin_run(now, &live.settings);
-            live.apply(turn);
+        match launch {
+            Some(launch) if live.agent.driver.has_process() => {
+                live.apply(turn);
+                live.effects.status(Status::Starting, "Starting the agent", None);
+                live.agent.start(Box::new(launch), &live.settings, &mut live.effects);
+            }
+            Some(_) => {
+                live.agent.process = ProcessState::Gone;
+                live.deadlines.begin_run(now, &live.settings);
+                live.apply(turn);
+            }
+            None => live.begin_at_rest(process),
         }
         Ok(live)
     }
@@ -174,6 +182,8 @@ impl ActiveRun {
             Event::NotRead => self.deadlines.note_output(now),
             Event::Drained(exit) => self.end_output(exit),
             Event::Gone(gone) => self.end_process(gone),
+            Event::Rested(files) => self.end_at_rest(files),
+            Event::CannotRest => self.refuse_rest(),
             Event::Tick => self.tick(),
         }
     }

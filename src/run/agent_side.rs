@@ -1,5 +1,6 @@
 //! The agent of a run: its driver, its process and its session.
 
+use super::budget::Budget;
 use super::effects::Effects;
 use super::turns::WaitingPrompt;
 use super::{Effect, Remake};
@@ -8,7 +9,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::limits::AGENT_MESSAGE_BYTES;
-use crate::protocol::outbound::{About, AgentExit, Outcome, Text, Usage};
+use crate::protocol::outbound::{About, AgentExit, Outcome, Text};
 use crate::protocol::request::Settings;
 use crate::redact::Redactor;
 
@@ -25,13 +26,15 @@ pub(super) struct AgentSide {
     pub(super) events: Vec<AgentEvent>,
     /// Makes the driver of a new process for the same session.
     remake: Option<Remake>,
+    /// Whether the process stays after a completed turn.
+    pub(super) keeps_process: bool,
     pub(super) session_id: Option<SessionId>,
     /// The model that the agent reports.
-    model: Option<Text>,
+    pub(super) model: Option<Text>,
 }
 
 impl AgentSide {
-    pub(super) fn new(driver: Box<dyn Driver>, remake: Option<Remake>) -> AgentSide {
+    pub(super) fn new(driver: Box<dyn Driver>, remake: Option<Remake>, keeps_process: bool) -> AgentSide {
         AgentSide {
             driver,
             process: ProcessState::Due,
@@ -40,6 +43,7 @@ impl AgentSide {
             more: false,
             events: Vec::new(),
             remake,
+            keeps_process,
             session_id: None,
             model: None,
         }
@@ -82,12 +86,12 @@ impl AgentSide {
         effects.push(Effect::Spawn(launch, Box::new(settings.clone())));
     }
 
-    /// Prepares another process for the same session, after the last one was ended. `spent`: by all of them.
+    /// Prepares another process for the same session, after the last one was ended.
     pub(super) fn relaunch(
         &mut self,
         settings: &Settings,
         prompt: WaitingPrompt,
-        spent: &Usage,
+        budget: &Budget,
     ) -> Result<(Turn, Launch), Failure> {
         let Some(remake) = &self.remake else {
             return Err(Failure::new(Code::AgentExited, "The agent cannot be started again: begin a new run."));
@@ -98,7 +102,8 @@ impl AgentSide {
             session_id: self.session_id.clone(),
             fork: false,
             attached: prompt.images,
-            session_cost_usd: spent.cost_usd.map(|cost| settings.session_cost_usd.unwrap_or_default() + cost),
+            max_cost_usd: budget.money_left(settings),
+            session_cost_usd: budget.usage().cost_usd.map(|cost| settings.session_cost_usd.unwrap_or_default() + cost),
             ..settings.clone()
         };
         let mut turn = Turn::default();
@@ -130,8 +135,12 @@ impl AgentSide {
     }
 
     /// Whether the agent can go on with its session after a turn with this outcome.
-    pub(super) fn continues_after(&self, outcome: &Outcome) -> bool {
+    pub(super) fn continues_after(&self, outcome: &Outcome, settings: &Settings) -> bool {
         let Outcome::Failed(failure) = outcome else { return true };
+        if failure.limit.is_some_and(|limit| limit.is_set(settings)) {
+            // A budget is the run's.
+            return false;
+        }
         let is_open = self.session_id.is_some() || self.driver.has_process_per_turn();
         let codes =
             [Code::RateLimited, Code::ProviderUnavailable, Code::LimitReached, Code::Refused, Code::ContextExceeded];
@@ -150,4 +159,6 @@ pub(super) enum ProcessState {
     Drained,
     /// The process is gone. The run is over, or waits for answers that begin another turn.
     Gone,
+    /// The process rests for a later part of the run, and this part is over.
+    Resting,
 }

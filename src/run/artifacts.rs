@@ -11,7 +11,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 
 /// The changed files that a search found.
-type FoundChanges = Result<Vec<(PathBuf, Action)>, Unseen>;
+pub(super) type FoundChanges = Result<Vec<(PathBuf, Action)>, Unseen>;
 
 /// The maximum size of a path that systems accept, in bytes.
 const PATH_BYTES: usize = 4096;

@@ -24,6 +24,9 @@ pub(super) struct Budget {
     usage: Usage,
     /// The usage of the processes before the current one.
     earlier: Usage,
+    /// The usage of the current process by the driver's count, and its part before this run.
+    counted: Usage,
+    counted_before: Usage,
 }
 
 /// A list of tools in the agent's words.
@@ -61,6 +64,8 @@ impl Budget {
             used_tools: false,
             usage: Usage::default(),
             earlier: Usage::default(),
+            counted: Usage::default(),
+            counted_before: Usage::default(),
         }
     }
 
@@ -83,11 +88,18 @@ impl Budget {
     /// Keeps the usage of the processes that have ended, because a new one counts from zero.
     pub(super) fn begin_process(&mut self) {
         self.earlier = self.usage;
+        self.continue_process(Usage::default());
+    }
+
+    /// Continues with a process that has this usage already.
+    pub(super) fn continue_process(&mut self, before: Usage) {
+        (self.counted, self.counted_before) = (before, before);
     }
 
     /// Sets the usage of the current process. Returns the limit that the usage of the whole run exceeds.
     pub(super) fn set_usage(&mut self, of_process: &Usage) -> Option<Limit> {
-        self.usage = self.earlier.plus(of_process);
+        self.counted = *of_process;
+        self.usage = self.earlier.plus(&of_process.since(&self.counted_before));
         let tokens = self.usage.input_tokens.unwrap_or(0).saturating_add(self.usage.output_tokens.unwrap_or(0));
         let money = self.usage.cost_usd.unwrap_or(0.0);
         match () {
@@ -95,6 +107,25 @@ impl Budget {
             () if self.max_cost_usd.is_some_and(|max| money > max) => Some(Limit::MaxCostUsd),
             () => None,
         }
+    }
+
+    /// The limit that leaves nothing for a further turn.
+    pub(super) fn used_up(&self, settings: &Settings) -> Option<Limit> {
+        match () {
+            () if self.max_turns.is_some_and(|max| self.turns >= max) => Some(Limit::MaxTurns),
+            () if self.money_left(settings).is_some_and(|left| left <= 0.0) => Some(Limit::MaxCostUsd),
+            () => None,
+        }
+    }
+
+    /// The remaining money, in US dollars. `None`: no limit.
+    pub(super) fn money_left(&self, settings: &Settings) -> Option<f64> {
+        settings.max_cost_usd.map(|max| max - self.usage.cost_usd.unwrap_or_default())
+    }
+
+    /// The usage of the current process, by the driver's count.
+    pub(super) fn counted(&self) -> Usage {
+        self.counted
     }
 
     /// The usage of the run so far.

@@ -20,6 +20,7 @@ mod outcome;
 mod question_frames;
 mod question_markers;
 mod questions;
+mod rest;
 mod secret_answer;
 mod stop_ladder;
 mod tool_calls;
@@ -27,7 +28,9 @@ mod turn_end;
 mod turns;
 
 pub use always_allowed::AlwaysAllowed;
-pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Remake, Start, Unseen};
+pub use event::{
+    Effect, Event, FirstProcess, Gone, Method, OnEof, Origin, ReadInput, Refusal, Remake, RestingSession, Start, Unseen,
+};
 pub use open_questions::Answered;
 
 use crate::protocol::failure::{Code, Failure};
@@ -79,6 +82,7 @@ pub struct Run {
     ids: Ids,
     granted: AlwaysAllowed,
     late: Option<Late>,
+    resting: Option<RestingSession>,
 }
 
 /// A cancel that arrived after the outcome was decided.
@@ -121,6 +125,7 @@ impl Run {
             ids,
             granted: AlwaysAllowed::default(),
             late: None,
+            resting: None,
         }
     }
 
@@ -175,6 +180,11 @@ impl Run {
     /// Takes the answers "always", after the end.
     pub(crate) fn take_granted(&mut self) -> AlwaysAllowed {
         std::mem::take(&mut self.granted)
+    }
+
+    /// Takes the session of an agent that rests, after the end.
+    pub fn take_resting(&mut self) -> Option<RestingSession> {
+        self.resting.take()
     }
 
     /// A cancel that came too late for this run. It applies to the run that follows, if there is one.
@@ -260,6 +270,7 @@ impl Run {
         }
         self.ids = live.ids();
         self.late = live.ladder.late.take();
+        self.resting = live.resting();
         self.granted = std::mem::take(&mut live.questions.granted);
         let terminal = live.terminal(ending.outcome);
         self.redactor = std::mem::take(&mut live.texts.redactor);
@@ -337,6 +348,8 @@ impl Run {
             | Event::More
             | Event::Drained(_)
             | Event::Gone(_)
+            | Event::Rested(_)
+            | Event::CannotRest
             | Event::Ignored(_)
             | Event::NotRead
             | Event::Tick => {

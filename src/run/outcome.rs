@@ -23,6 +23,9 @@ impl ActiveRun {
         self.turns.begin_next(self.effects.now, self.budget.usage());
         self.deadlines.active = self.effects.now;
         self.effects.status(Status::Running, "The agent is working", None);
+        if let Some(limit) = self.budget.used_up(&self.settings) {
+            return self.keep_limit(Some(limit));
+        }
         let is_ended = self.agent.process == ProcessState::Gone && !self.agent.driver.has_process_per_turn();
         if !is_ended && self.agent.driver.takes_turns() {
             let turn = self.agent.send_prompt(&prompt, &mut self.effects);
@@ -34,7 +37,7 @@ impl ActiveRun {
             return self.decide(Outcome::Failed(Failure::new(Code::InvalidRequest, message)));
         }
         // The process was ended, or the session is unknown because no turn was completed.
-        match self.agent.relaunch(&self.settings, prompt, &self.budget.usage()) {
+        match self.agent.relaunch(&self.settings, prompt, &self.budget) {
             Ok((turn, launch)) => {
                 self.budget.begin_process();
                 self.apply(turn);
@@ -98,7 +101,7 @@ impl ActiveRun {
         self.withdraw_questions(None);
         if let Some(outcome) = self.end_turn(outcome) {
             self.decide(outcome);
-            self.finish_agent();
+            self.release_agent();
         }
     }
 
@@ -113,7 +116,9 @@ impl ActiveRun {
             TurnState::Running => None,
             TurnState::Stopping { why, .. } => Some(why),
             // The agent did something of its own accord, or its process ended.
-            TurnState::Over { .. } => return (!self.agent.continues_after(&outcome)).then_some(outcome),
+            TurnState::Over { .. } => {
+                return (!self.agent.continues_after(&outcome, &self.settings)).then_some(outcome);
+            }
         };
         if stopped.is_some() {
             self.end_open_work(ToolState::Cancelled);
@@ -121,7 +126,7 @@ impl ActiveRun {
         }
         let outcome = stopped.map_or(outcome, StopCause::outcome);
         let goes_on = match self.settings.conversation {
-            true => stopped.is_some() || self.agent.continues_after(&outcome),
+            true => stopped.is_some() || self.agent.continues_after(&outcome, &self.settings),
             false => matches!(outcome, Outcome::Completed { .. }) && !self.turns.waiting.is_empty(),
         };
         if !goes_on {
@@ -205,7 +210,7 @@ impl ActiveRun {
         self.ladder.decide(self.effects.now, outcome, self.agent.driver.leaves());
     }
 
-    fn finish_agent(&mut self) {
+    pub(super) fn finish_agent(&mut self) {
         self.drive(|driver, turn| driver.finish(turn));
     }
 
@@ -237,9 +242,10 @@ impl ActiveRun {
         }
     }
 
-    /// Takes the end, once it is decided and the last process is gone.
+    /// Takes the end, once it is decided and the last process is gone or rests.
     pub(super) fn take_end(&mut self) -> Option<DecidedEnd> {
-        let mut end = self.ladder.take_if(self.agent.process == ProcessState::Gone)?;
+        let is_done = matches!(self.agent.process, ProcessState::Gone | ProcessState::Resting);
+        let mut end = self.ladder.take_if(is_done)?;
         self.turns.drop_waiting(&mut self.effects);
         if !self.turns.is_over() {
             self.turns.end_current(end.outcome.clone(), &self.budget.usage(), &self.settings, &mut self.effects);

@@ -81,6 +81,24 @@ impl StopLadder {
         self.end.as_ref()?.due
     }
 
+    /// Lets the agent rest after a result: no step is due. Returns whether there is a result.
+    pub(super) fn rest(&mut self) -> bool {
+        let result = self.end.as_mut().filter(|end| matches!(end.outcome, Outcome::Completed { .. }));
+        result.map(|end| end.due = None).is_some()
+    }
+
+    /// Whether the agent was let to rest, and nothing ended that.
+    pub(super) fn is_resting(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.stage == Stage::Leaving && end.due.is_none())
+    }
+
+    /// Begins the steps anew, because the agent cannot rest. Returns whether the end is decided.
+    pub(super) fn end_rest(&mut self, now: Duration) -> bool {
+        let Some(DecidedEnd { outcome, leaves, .. }) = self.end.take() else { return false };
+        self.decide(now, outcome, leaves);
+        true
+    }
+
     /// Moves to the next step, which the caller carries out. `None`: the end is not decided.
     pub(super) fn advance(&mut self, now: Duration) -> Option<Stage> {
         let end = self.end.as_mut()?;
@@ -117,8 +135,8 @@ impl StopLadder {
         }
     }
 
-    /// Takes the end, if it is decided and the last process is gone.
-    pub(super) fn take_if(&mut self, is_gone: bool) -> Option<DecidedEnd> {
-        self.end.take_if(|_| is_gone)
+    /// Takes the end, if it is decided and the agent is done.
+    pub(super) fn take_if(&mut self, is_done: bool) -> Option<DecidedEnd> {
+        self.end.take_if(|_| is_done)
     }
 }

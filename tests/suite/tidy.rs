@@ -103,6 +103,7 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/agent/ask_user.rs",
         "src/agent/claude/can_use_tool.rs",
         "src/agent/codex/items.rs",
+        "src/agent/demo/mod.rs",
         "src/agent/form.rs",
         "src/agent/reply.rs",
         // An answer is compared with the options.
@@ -168,7 +169,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("terminal", &["clean", "engine", "io", "protocol", "suggest"]),
     ("help", &["cli"]),
-    ("integrate", &["agent", "json"]),
+    ("integrate", &["agent", "json", "protocol"]),
     ("cli", &["agent", "json", "protocol", "suggest"]),
     ("config", &["agent", "cli", "io", "json", "process", "protocol", "redact", "suggest"]),
     (

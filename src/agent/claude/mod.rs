@@ -4,6 +4,10 @@
 //! not the process; `is_error` is reliable and `subtype` is not; each content block comes in an assistant line of its
 //! own; Claude may ask permission for a tool before the line of the next tool of the same answer; several permissions
 //! may be open at the same time; an unanswered control request hangs the turn, even one of an unknown kind.
+//!
+//! A request that the provider refuses with 400 is sent again, up to five times: without some of the beta features, and
+//! then with all tools instead of those that a search would find. So a turn succeeds after at most five refusals
+//! (2.1.330).
 
 mod ask_user_mcp;
 mod can_use_tool;
@@ -11,6 +15,7 @@ mod content;
 mod control;
 mod errors;
 mod launch;
+mod model_calls;
 mod native;
 mod result;
 mod speech;
@@ -24,6 +29,7 @@ pub(crate) use self::native::NATIVE;
 
 use self::can_use_tool::ClaudeRequest;
 use self::errors::ApiError;
+use self::model_calls::ModelCalls;
 use self::speech::Blocks;
 use self::steer::Steering;
 use self::tools::Calls;
@@ -71,6 +77,7 @@ pub(crate) struct Claude {
     used: Usage,
     /// The usage of the current turn so far, if `max_tokens` needs it before the turn's end.
     streamed: Option<Usage>,
+    model_calls: ModelCalls,
     /// The number of our control requests so far.
     requests: u64,
     steering: Steering,
@@ -102,6 +109,7 @@ impl Claude {
             mismatches: Vec::new(),
             used: Usage::default(),
             streamed: None,
+            model_calls: ModelCalls::default(),
             requests: 0,
             steering: Steering::default(),
             offers_asking: false,
@@ -191,10 +199,9 @@ impl Driver for Claude {
 
     fn keeper(&self, limit: Limit) -> Keeper {
         match limit {
-            Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
-            Limit::MaxTurns | Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => {
-                Keeper::Agent
-            }
+            // Its own flag limits the calls of each turn, not those of the run.
+            Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
+            Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => Keeper::Agent,
         }
     }
 
@@ -218,6 +225,7 @@ impl Driver for Claude {
             self.names = ask_user_mcp::Names::new(settings);
         }
         self.steering = Steering::of_run(&settings.nonce);
+        self.model_calls = ModelCalls::of_run(settings.max_turns.is_some());
         self.resuming = settings.session_id.is_some();
         self.cost_before = settings.session_cost_usd;
         self.wants = Wants::new(settings);

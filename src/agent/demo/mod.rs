@@ -5,13 +5,15 @@
 
 pub(crate) mod catalog;
 mod lines;
+pub(crate) mod play;
 pub(crate) mod player;
+pub(crate) mod read;
 pub(crate) mod scenario;
 mod script;
 mod workflow;
 
 use self::lines::FromHost;
-use self::scenario::failure_code;
+use self::read::failure_code;
 use super::limit::{Keeper, Limit};
 use super::preference::warn_of_ignored;
 use super::text::FinalAnswer;
