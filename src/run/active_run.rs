@@ -8,7 +8,6 @@ use super::effects::Effects;
 use super::frame_texts::FrameTexts;
 use super::messages::Messages;
 use super::open_questions::{Asker, OpenQuestions};
-use super::orchestrator::UNKNOWN_TYPE;
 use super::stop_ladder::StopLadder;
 use super::tool_calls::Tools;
 use super::turns::{StopCause, TurnState, Turns};
@@ -23,6 +22,8 @@ use crate::protocol::request::Settings;
 use crate::protocol::words::{Status, WaitingOn, Warning};
 use std::time::Duration;
 
+pub(super) const UNKNOWN_TYPE: &str =
+    "Ignored a message of an unknown type: the types are run.start, run.input and run.cancel";
 const NO_ASK_SOCKET: &str =
     "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
 

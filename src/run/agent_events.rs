@@ -90,11 +90,7 @@ impl ActiveRun {
                 self.begin_tool(call, CallDescription { category, name, title, locations, input, parent });
             }
             AgentEvent::ToolOver { call, state, output, facts } => {
-                // A stop ends the running tools, which then report a failure.
-                let stopped = state == ToolState::Failed && (self.ladder.is_stopping() || self.turns.is_stopping());
-                let state = if stopped { ToolState::Cancelled } else { state };
-                let full = self.settings.progress == Level::Full;
-                self.end_tool(call, CallResult { state, output: output.filter(|_| full), facts });
+                self.end_tool(call, CallResult { state, output, facts });
             }
             AgentEvent::Plan(entries) => self.effects.plan(entries, self.settings.is_part),
             AgentEvent::PlanText(text) => {
@@ -144,7 +140,12 @@ impl ActiveRun {
         }
     }
 
-    fn end_tool(&mut self, call: CallKey, end: CallResult) {
+    fn end_tool(&mut self, call: CallKey, mut end: CallResult) {
+        // A stop ends the running tools, which then report a failure.
+        if end.state == ToolState::Failed && (self.ladder.is_stopping() || self.turns.is_stopping()) {
+            end.state = ToolState::Cancelled;
+        }
+        end.output.take_if(|_| self.settings.progress != Level::Full);
         let did_work = end.state == ToolState::Completed;
         let over = self.tools.end(self.effects.now, call, end, &self.texts);
         let Some(EndedCall { progress, name }) = over else { return };

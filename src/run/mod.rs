@@ -20,6 +20,7 @@ mod outcome;
 mod question_frames;
 mod question_markers;
 mod questions;
+mod redact_question;
 mod rest;
 mod secret_answer;
 mod stop_ladder;
@@ -334,7 +335,7 @@ impl Run {
             }
             Event::CancelTurn(origin, reason) => (origin, Outcome::Cancelled { reason, source: Source::Orchestrator }),
             Event::UnknownType(origin) => {
-                return self.hold(held, origin.id, Warning::UnknownType, orchestrator::UNKNOWN_TYPE.into());
+                return self.hold(held, origin.id, Warning::UnknownType, active_run::UNKNOWN_TYPE.into());
             }
             Event::Warn(origin, warning, text) => return self.hold(held, origin.id, warning, text.into()),
             // These come from an agent, or from a run that has one.

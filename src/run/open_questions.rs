@@ -4,7 +4,7 @@
 
 use super::always_allowed::AlwaysAllowed;
 use super::frame_texts::FrameTexts;
-use super::question_frames::{AskedAndShown, both, shown};
+use super::redact_question::{AskedAndShown, both, shown};
 use crate::agent::{AskKey, Reply};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::QuestionId;

@@ -13,8 +13,6 @@ use crate::protocol::prompt::{FurtherPrompt, Spoken};
 use crate::protocol::words::{PromptState, Source, Warning};
 
 pub(super) const UNKNOWN_QUESTION: &str = "The answer was ignored: no such question is open";
-pub(super) const UNKNOWN_TYPE: &str =
-    "Ignored a message of an unknown type: the types are run.start, run.input and run.cancel";
 
 impl ActiveRun {
     pub(super) fn is_for_us(&mut self, origin: &Origin) -> bool {
