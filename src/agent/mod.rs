@@ -276,8 +276,6 @@ pub struct Turn {
     pub send: Vec<String>,
     /// Whether to close its stdin after these lines.
     pub close_input: bool,
-    /// Whether the line has a further part, which [`Driver::more`] returns.
-    pub more: bool,
     /// The process for the further turn, if the agent has one process per turn. See [`Driver::follow_up`].
     pub relaunch: Option<Box<Launch>>,
 }
@@ -402,9 +400,6 @@ pub trait Driver: Send {
 
     /// Handles one line of the agent's stdout.
     fn line(&mut self, line: Line<'_>, turn: &mut Turn);
-
-    /// Handles the next part of a long line.
-    fn more(&mut self, _turn: &mut Turn) {}
 
     /// Answers the request `key`: one reply per question, in their order.
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn);

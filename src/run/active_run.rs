@@ -5,6 +5,7 @@ use super::messages::Messages;
 use super::open_questions::{Asker, OpenQuestions};
 use super::stop_ladder::DecidedEnd;
 use super::turns::Turns;
+use super::waiting_events::WaitingEvents;
 use super::work::{Artifacts, Tools};
 use super::{Effect, Ids, Late, OnEof, Remake};
 use crate::agent::{AgentEvent, AskKey, Driver};
@@ -61,8 +62,8 @@ pub(super) struct AgentSide {
     pub(super) exit: Option<AgentExit>,
     /// Whether the agent has written anything.
     pub(super) alive: bool,
-    /// Whether a part of the agent's last line remains.
-    pub(super) more: bool,
+    /// The events of the agent's last line that wait.
+    pub(super) waiting: WaitingEvents,
     /// Empty between two lines. RequestBytes to reuse its memory.
     pub(super) events: Vec<AgentEvent>,
     /// Whether a recording needs the pieces of messages.
@@ -76,7 +77,7 @@ impl AgentSide {
             process: ProcessState::Due,
             exit: None,
             alive: false,
-            more: false,
+            waiting: WaitingEvents::default(),
             events: Vec::new(),
             recorded: false,
         }

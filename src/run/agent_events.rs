@@ -32,10 +32,12 @@ impl ActiveRun {
         self.turn(turn);
     }
 
-    /// Takes the next part of a long line.
+    /// Handles the next of the events that wait.
     pub(super) fn more(&mut self) {
-        self.agent.more = false;
-        self.drive(|driver, turn| driver.more(turn));
+        if let Some(event) = self.agent.waiting.next() {
+            self.happened(event);
+            self.check_kept();
+        }
     }
 
     /// Calls the driver, and handles the outcome.
@@ -47,8 +49,7 @@ impl ActiveRun {
 
     /// Handles the outcome of a driver's call.
     pub(super) fn turn(&mut self, turn: Turn) {
-        let Turn { mut events, send, close_input, more, relaunch } = turn;
-        self.agent.more |= more;
+        let Turn { mut events, send, close_input, relaunch } = turn;
         if let Some(launch) = relaunch {
             self.start(launch);
         }
@@ -57,7 +58,9 @@ impl ActiveRun {
             self.out.push(Effect::CloseAgentInput);
         }
         for event in events.drain(..) {
-            self.happened(event);
+            if let Some(event) = self.agent.waiting.pass(event) {
+                self.happened(event);
+            }
         }
         self.agent.events = events;
         self.check_kept();

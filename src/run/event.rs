@@ -110,7 +110,7 @@ pub enum Event<'a> {
     ToolAskWithdrawn { call: u64 },
     /// The model submitted its result with our tool: the result, or the reasons why it does not fit.
     Submitted(Result<Json, Vec<Mismatch>>),
-    /// Stdout has room for the next part of a long line.
+    /// Stdout has room for the next event of the last line.
     More,
     /// The agent's process tree is gone and its output has been read. The search for changed files may still run.
     Drained(AgentExit),

@@ -36,6 +36,9 @@ impl ActiveRun {
         if matches!(self.agent.process, ProcessState::Drained | ProcessState::Gone) {
             return;
         }
+        while !self.agent.waiting.is_empty() {
+            self.more();
+        }
         self.agent.process = ProcessState::Drained;
         self.drive(|driver, turn| driver.drained(exit, turn));
         self.speak(Messages::finish);

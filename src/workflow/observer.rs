@@ -199,10 +199,6 @@ impl Driver for Observer {
         self.observe(turn, |inner, turn| inner.line(line, turn));
     }
 
-    fn more(&mut self, turn: &mut Turn) {
-        self.observe(turn, |inner, turn| inner.more(turn));
-    }
-
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
         self.observe(turn, |inner, turn| inner.answer(key, replies, turn));
     }

@@ -265,11 +265,6 @@ impl Driver for Claude {
             None => turn.unparsed(),
         }
         self.index = index;
-        self.speech.keep_line(text);
-    }
-
-    fn more(&mut self, turn: &mut Turn) {
-        self.speech.more(turn);
     }
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {

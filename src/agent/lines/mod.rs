@@ -25,9 +25,10 @@ use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::pattern::{COMPILED_BYTES, PATTERN_BYTES, Pattern};
 use crate::protocol::request::Settings;
 use crate::protocol::words::QuestionKind;
+use std::borrow::Cow;
 
-/// The maximum part of a line handled at once, in bytes. Session ids are searched within one part.
-const CHUNK: usize = 64 << 10;
+/// The maximum beginning of a line in which session ids are searched, in bytes.
+const SEARCHED: usize = 64 << 10;
 /// The maximum size of held-back blank text, in bytes.
 const BLANK: usize = 64 << 10;
 
@@ -59,9 +60,6 @@ pub(crate) struct LinesDriver {
     matched: Vec<usize>,
     running: bool,
     cleaner: Cleaner,
-    /// The current line and the position in it.
-    line: String,
-    at: usize,
 }
 
 impl LinesDriver {
@@ -89,8 +87,6 @@ impl LinesDriver {
             matched: Vec::new(),
             running: false,
             cleaner: Cleaner::default(),
-            line: String::new(),
-            at: 0,
         }
     }
 
@@ -162,8 +158,10 @@ impl LinesDriver {
                 return;
             }
         }
-        let mut piece = std::mem::take(&mut self.blank);
-        piece.push_str(words);
+        let mut piece = Cow::Borrowed(words);
+        if !self.blank.is_empty() {
+            piece = Cow::Owned(std::mem::take(&mut self.blank) + words);
+        }
         self.blank.push_str(if words.is_empty() { "" } else { &text[words.len()..] });
         let piece = if begins { piece.trim_start() } else { &piece };
         if piece.is_empty() {
@@ -268,25 +266,14 @@ impl Driver for LinesDriver {
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
         let Line::Text(text) = line else { return turn.unparsed() };
-        self.line = text.into_owned();
         self.sought += u64::from(self.seeks);
         // Keeps the final state of the line as a terminal shows it: progress bars overwrite themselves.
-        self.line.truncate(self.line.trim_end_matches('\r').len());
-        self.at = self.line.rfind('\r').map_or(0, |cr| cr + 1);
-        self.more(turn);
-    }
-
-    fn more(&mut self, turn: &mut Turn) {
-        let end = self.line.ceil_char_boundary((self.at + CHUNK).min(self.line.len()));
-        let mut text = self.cleaner.push(&self.line[self.at..end]).into_owned();
-        self.at = end;
-        turn.more = end < self.line.len();
-        self.seek(&text, turn);
-        if !turn.more {
-            self.line = String::new();
-            text.push_str(&self.cleaner.push("\n"));
-        }
-        self.say(&text, turn);
+        let line = text.trim_end_matches('\r');
+        let line = self.cleaner.push(&line[line.rfind('\r').map_or(0, |cr| cr + 1)..]);
+        self.seek(&line[..line.floor_char_boundary(SEARCHED)], turn);
+        self.say(&line, turn);
+        let end = self.cleaner.push("\n");
+        self.say(&end, turn);
     }
 
     /// Commands ask no questions.

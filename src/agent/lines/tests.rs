@@ -42,22 +42,14 @@ fn launched(
 fn heard(lines: &mut LinesDriver, all: &[&str]) -> (String, Vec<String>) {
     let (mut text, mut sessions) = (String::new(), Vec::new());
     for line in all {
-        let mut more = true;
-        let mut first = Some(Line::Text((*line).into()));
-        while more {
-            let mut turn = Turn::default();
-            match first.take() {
-                Some(line) => lines.line(line, &mut turn),
-                None => lines.more(&mut turn),
-            }
-            more = turn.more;
-            for event in turn.events {
-                match event {
-                    AgentEvent::Text { piece, done: false, parent: None, .. } => text.push_str(piece.unredacted()),
-                    AgentEvent::Session { id, .. } => sessions.push(id.unwrap().to_string()),
-                    AgentEvent::Note(_) => {}
-                    other => panic!("{other:?}"),
-                }
+        let mut turn = Turn::default();
+        lines.line(Line::Text((*line).into()), &mut turn);
+        for event in turn.events {
+            match event {
+                AgentEvent::Text { piece, done: false, parent: None, .. } => text.push_str(piece.unredacted()),
+                AgentEvent::Session { id, .. } => sessions.push(id.unwrap().to_string()),
+                AgentEvent::Note(_) => {}
+                other => panic!("{other:?}"),
             }
         }
     }

@@ -15,8 +15,6 @@ use crossbeam_channel::Sender;
 
 /// Joins stdout and stderr and becomes `/bin/sh -c COMMAND`. The command is an argument, so it needs no quotes.
 const JOINED: &str = "exec 2>&1; exec /bin/sh -c \"$1\"";
-/// The maximum bytes of a line to handle at once.
-const CHUNK: usize = 64 << 10;
 const KEY: &str = "command";
 
 /// Runs a command.
@@ -30,9 +28,6 @@ pub(crate) struct VerifyStep {
     redactor: Redactor,
     stream: Stream,
     cleaner: Cleaner,
-    /// The current line and the position in it.
-    line: String,
-    at: usize,
     /// The end of the output, redacted.
     tail: String,
     /// Receives the output when the command has ended.
@@ -54,8 +49,6 @@ impl VerifyStep {
             redactor,
             stream: Stream::default(),
             cleaner: Cleaner::default(),
-            line: String::new(),
-            at: 0,
             tail: String::new(),
             output,
         }
@@ -122,28 +115,15 @@ impl Driver for VerifyStep {
         })
     }
 
-    fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
+    fn line(&mut self, line: Line<'_>, _turn: &mut Turn) {
         match line {
             Line::Text(text) => {
-                self.line = text.into_owned();
                 // Keeps the final state of the line on a terminal, because progress bars overwrite themselves.
-                self.line.truncate(self.line.trim_end_matches('\r').len());
-                self.at = self.line.rfind('\r').map_or(0, |cr| cr + 1);
-                self.more(turn);
+                let line = text.trim_end_matches('\r');
+                self.say(&line[line.rfind('\r').map_or(0, |cr| cr + 1)..]);
+                self.say("\n");
             }
             Line::TooLong => self.say("(a line of many MiB was left out)\n"),
-        }
-    }
-
-    fn more(&mut self, turn: &mut Turn) {
-        let end = self.line.ceil_char_boundary((self.at + CHUNK).min(self.line.len()));
-        let chunk = self.line[self.at..end].to_owned();
-        self.say(&chunk);
-        self.at = end;
-        turn.more = end < self.line.len();
-        if !turn.more {
-            self.line = String::new();
-            self.say("\n");
         }
     }
 
@@ -215,9 +195,6 @@ mod tests {
         for line in lines {
             let mut turn = Turn::default();
             command.line(Line::Text(line.into()), &mut turn);
-            while std::mem::take(&mut turn.more) {
-                command.more(&mut turn);
-            }
         }
         let mut turn = Turn::default();
         command.drained(exit, &mut turn);
