@@ -42,7 +42,7 @@ impl Cleaner {
                 rest = after;
             }
             let Some(c) = rest.chars().next() else { break };
-            self.take(c, &mut out);
+            self.push_char(c, &mut out);
             rest = &rest[c.len_utf8()..];
         }
         Cow::Owned(out)
@@ -59,7 +59,7 @@ impl Cleaner {
         self.state == State::Text && !self.after_cr
     }
 
-    fn take(&mut self, c: char, out: &mut String) {
+    fn push_char(&mut self, c: char, out: &mut String) {
         if std::mem::take(&mut self.after_cr) && c != '\n' {
             // A lone CR would let the text after it overwrite the line.
             out.push('\n');
@@ -257,7 +257,7 @@ mod tests {
     fn every_character_is_handled_alike_alone_and_in_a_text() {
         for c in '\0'..=char::MAX {
             let (mut letter, mut clean) = ([0; 4], String::new());
-            Cleaner::default().take(c, &mut clean);
+            Cleaner::default().push_char(c, &mut clean);
             let text: &str = c.encode_utf8(&mut letter);
             assert_eq!(safe(text) == text.len(), clean == text, "{c:?}");
         }

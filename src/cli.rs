@@ -10,6 +10,7 @@ pub(crate) mod config;
 pub(crate) mod flags;
 pub(crate) mod integrate;
 pub mod row;
+pub mod typed_fields;
 pub(crate) mod workflow;
 
 pub use acp::AcpArgs;

@@ -8,20 +8,23 @@ pub mod agents;
 mod edit;
 mod files;
 mod keys;
+mod layers;
+pub(crate) mod origins;
 mod trust;
 
 pub use crate::protocol::fields::Care;
 pub use files::{Places, flaw, is_work_tree};
 pub use keys::{KEYS, Key, known, of_one_run, typed};
+pub use layers::Layers;
 
-use crate::agent::registry::{Agents, Layers};
+use crate::agent::registry::Agents;
 use crate::cli::Output;
+use crate::config::origins::{FieldOrigin, Origins};
 use crate::json::string;
+use crate::process::variables::INTERNAL;
 use crate::protocol::failure::{Code, Failure, NO_DIRECTORY};
-use crate::protocol::origins::{FieldOrigin, Origins};
 use crate::protocol::request::Options;
 use crate::protocol::unknown::UnknownNames;
-use crate::protocol::variables::INTERNAL;
 use crate::protocol::words::Warning;
 use crate::redact::Redactor;
 use crate::suggest::nearest;
@@ -132,7 +135,7 @@ pub fn load_from(places: &Places, variables: impl Iterator<Item = (OsString, OsS
     };
     if let Some(path) = &places.user {
         let read = files::read(path).map(|text| text.map(|text| read(&text, ValueOrigin::User(path.clone()), true)));
-        loaded.config.user = loaded.take(read);
+        loaded.config.user = loaded.add_read(read);
     }
     if let Some(path) = &places.project {
         let leads_out = files::leads_out(path, &places.folder);
@@ -148,7 +151,7 @@ pub fn load_from(places: &Places, variables: impl Iterator<Item = (OsString, OsS
         let trusted = |text: &str| !files::is_linked(path) && trust::is_trusted(places.trusted.as_deref(), path, text);
         let trusted = text.as_ref().is_ok_and(|text| text.as_deref().is_some_and(trusted));
         let read = text.map(|text| text.map(|text| read(&text, ValueOrigin::Project(path.clone()), trusted)));
-        loaded.config.project = loaded.take(read);
+        loaded.config.project = loaded.add_read(read);
         loaded.config.trusts_project = trusted;
     }
     if let Some(path) = &places.old {
@@ -159,12 +162,12 @@ pub fn load_from(places: &Places, variables: impl Iterator<Item = (OsString, OsS
         loaded.warnings.push((Warning::UnsupportedOption, text));
     }
     let read = environment(variables);
-    loaded.config.environment = loaded.take(Ok(Some(read)));
+    loaded.config.environment = loaded.add_read(Ok(Some(read)));
     loaded
 }
 
 impl Loaded {
-    fn take(&mut self, read: Result<Option<Read>, Failure>) -> Layer {
+    fn add_read(&mut self, read: Result<Option<Read>, Failure>) -> Layer {
         let read = match read {
             Ok(read) => read.unwrap_or_default(),
             Err(failure) => Read { failure: Some(failure), ..Read::default() },
@@ -203,7 +206,7 @@ struct Lines<'a> {
 
 impl Lines<'_> {
     /// The line of an offset, from 1. Offsets must come in ascending order.
-    fn of(&mut self, at: usize) -> usize {
+    fn line_at(&mut self, at: usize) -> usize {
         self.line += self.text.get(self.at..at).unwrap_or_default().matches('\n').count();
         self.at = at;
         self.line
@@ -222,7 +225,7 @@ fn read(text: &str, origin: ValueOrigin, trusted: bool) -> Read {
             read.fail(format!("{file} has too many errors. Correct the first ones."));
             return read;
         }
-        let line = lines.of(edit::place(text, raw).start);
+        let line = lines.line_at(edit::place(text, raw).start);
         let slot = match slot(&name, "") {
             Ok(slot) => slot,
             Err(_) => {

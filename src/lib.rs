@@ -38,7 +38,7 @@
 //! | [`json`] | the reader and the writer of JSON |
 //! | [`clean`] | agent text without escape sequences |
 //!
-//! Dependencies point one way: `main → cmd → {config, workflow, json_lines, terminal → engine → {process → io, run}} →
+//! Dependencies point one way: `main → cmd → {workflow, json_lines, terminal → engine → {config, process → io, run}} →
 //! {agent, protocol}`. `protocol` knows no agent; `agent` knows no frame, and shares the types of questions and settings.
 //! `tests/suite/tidy.rs` holds these rules.
 //!

@@ -85,7 +85,7 @@ impl Redactor {
         let (mut refused, known) = (0, self.forms.len());
         for secret in secrets {
             if forms::usable(secret) {
-                self.forms.extend(forms::of(secret).into_iter().map(String::into_boxed_str));
+                self.forms.extend(forms::every_form(secret).into_iter().map(String::into_boxed_str));
             } else {
                 refused += 1;
             }

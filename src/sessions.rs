@@ -2,8 +2,8 @@
 //! document of a workflow. For a directory with a `.spektacular`, the files are there, where git ignores them. For other directories, they are in the
 //! user's state folder, so that a run leaves nothing in a directory outside projects.
 
-use crate::agent::registry::Layers;
 use crate::clean::one_line;
+use crate::config::Layers;
 use crate::io::files::{OpenFolder, state_folder};
 use crate::protocol::ids::SessionId;
 use crate::protocol::limits;

@@ -42,7 +42,6 @@ pub(crate) trait World {
     fn remove(&mut self, path: &str);
     /// The stored sessions of the agent, the newest first.
     fn stored(&self) -> Vec<StoredSession>;
-    /// Stores a session.
     fn store(&mut self, session: &StoredSession);
 }
 
@@ -90,7 +89,7 @@ impl Desk {
     }
 
     /// The orders since the last call.
-    pub(super) fn take(&mut self) -> Vec<DoorEffect> {
+    pub(super) fn take_effects(&mut self) -> Vec<DoorEffect> {
         std::mem::take(&mut self.out)
     }
 
@@ -128,7 +127,6 @@ impl Desk {
         }
     }
 
-    /// Starts a child for a session.
     pub(super) fn start(&mut self, session: &str, cwd: &str) -> ChildKey {
         self.started += 1;
         self.children.insert(self.started, session.to_owned());

@@ -28,7 +28,7 @@ impl Door {
     /// Handles a line of the client. `None`: the line was too long.
     pub(crate) fn client(&mut self, line: Option<&[u8]>) -> Vec<DoorEffect> {
         self.read(line);
-        self.desk.take()
+        self.desk.take_effects()
     }
 
     fn read(&mut self, line: Option<&[u8]>) {
@@ -98,7 +98,7 @@ impl Door {
         if let (Some(session), Some(frame)) = (session, Object::parse(line)) {
             session.frame(key, &frame, &mut self.desk);
         }
-        self.desk.take()
+        self.desk.take_effects()
     }
 
     /// Handles the end of a child, after its last line.
@@ -107,7 +107,7 @@ impl Door {
         if let Some(session) = id.and_then(|id| self.sessions.get_mut(&id)) {
             session.child_ended(key, &mut self.desk);
         }
-        self.desk.take()
+        self.desk.take_effects()
     }
 
     /// Handles the client's end: no response can reach it, but a prompt that is cancelled is answered nevertheless.
@@ -116,6 +116,6 @@ impl Door {
             session.close(&mut self.desk);
         }
         self.sessions.clear();
-        self.desk.take()
+        self.desk.take_effects()
     }
 }

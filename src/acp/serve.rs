@@ -6,9 +6,10 @@
 
 use super::desk::{ChildKey, DoorEffect};
 use super::door::Door;
-use crate::io::faults::{self, point};
+use crate::io::failpoint::point;
 use crate::io::lines::{Framed, LineReader};
 use crate::io::output::{Chunk, Order, StdoutWriter, Written, diagnose, stdout_is_closed, write_whole};
+use crate::io::panic_channel;
 use crate::io::signals::{self, Signal, SignalChannels};
 use crate::io::spawn_thread;
 use crate::process::own_run::{self, Killer, OwnRun};
@@ -62,7 +63,7 @@ struct Serve {
     /// Whether stdout takes nothing any more.
     lost: bool,
     /// Whether a thread of this process panicked.
-    faulty: bool,
+    panicked: bool,
 }
 
 /// Serves the client of stdin and stdout until it is gone. Returns the exit code.
@@ -70,7 +71,7 @@ pub(crate) fn serve(door: Door) -> u8 {
     if stdout_is_closed() {
         return EXIT_UNDELIVERED;
     }
-    let faults = faults::listen();
+    let panics = panic_channel::listen();
     let mut signals = signals::listen().ok();
     let signals_come = signals.as_mut().is_some_and(|signals| signals.start().is_ok());
     let (line_in, lines) = bounded(1);
@@ -81,12 +82,12 @@ pub(crate) fn serve(door: Door) -> u8 {
     let (tell, heard) = bounded(FRAMES_WAITING);
     let (outbox, children) = (VecDeque::new(), BTreeMap::new());
     let mut serve =
-        Serve { door, children, heard, tell, outbox, outbox_bytes: 0, closing: false, lost: false, faulty: false };
+        Serve { door, children, heard, tell, outbox, outbox_bytes: 0, closing: false, lost: false, panicked: false };
     // The children end with this process: their stdin closes, and they cancel themselves.
-    let ended = catch_unwind(AssertUnwindSafe(|| serve.run(lines, faults, signals.as_ref())));
+    let ended = catch_unwind(AssertUnwindSafe(|| serve.run(lines, panics, signals.as_ref())));
     match ended {
         Ok(()) if serve.lost => EXIT_UNDELIVERED,
-        Ok(()) if !serve.faulty => 0,
+        Ok(()) if !serve.panicked => 0,
         Ok(()) | Err(_) => {
             diagnose("spektacular: internal_error: a fault of spektacular itself ended all sessions");
             Code::InternalError.exit_code()
@@ -115,7 +116,7 @@ impl Serve {
     fn run(
         &mut self,
         mut lines: Receiver<Option<Vec<u8>>>,
-        mut faults: Receiver<()>,
+        mut panics: Receiver<()>,
         signals: Option<&SignalChannels>,
     ) {
         let mut out = StdoutWriter::new();
@@ -136,8 +137,8 @@ impl Serve {
                     Ok(Signal::Suspend) => signals::stop_ourselves(),
                     Ok(Signal::Continued | Signal::Resized) | Err(_) => {}
                 },
-                recv(faults) -> _ => {
-                    (self.faulty, faults) = (true, never());
+                recv(panics) -> _ => {
+                    (self.panicked, panics) = (true, never());
                     self.close(&mut close_by);
                 }
                 recv(client) -> line => match line {
@@ -158,7 +159,7 @@ impl Serve {
                     Ok(Written::Flushed) => {}
                 },
                 send(writer, out.order(|| self.next_order())) -> _ => {}
-                recv(heard) -> heard => self.hear(heard),
+                recv(heard) -> heard => self.handle_child(heard),
                 recv(due.map_or_else(never, at)) -> _ => self.kill_late(),
             }
         }
@@ -166,7 +167,7 @@ impl Serve {
         self.flush(&mut out);
     }
 
-    fn hear(&mut self, heard: Result<Heard, crossbeam_channel::RecvError>) {
+    fn handle_child(&mut self, heard: Result<Heard, crossbeam_channel::RecvError>) {
         let effects = match heard {
             Ok(Heard::Line(key, line)) => self.door.child(key, &line),
             Ok(Heard::Ended(key)) => {

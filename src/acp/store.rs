@@ -35,7 +35,6 @@ pub(crate) struct StoredSession {
     pub(crate) updated: String,
 }
 
-/// The title for a prompt.
 pub(super) fn title(prompt: &str) -> String {
     let words: String = prompt.split_whitespace().flat_map(|word| [word, " "]).collect();
     one_line(&words).trim().chars().take(TITLE).collect()

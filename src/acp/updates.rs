@@ -111,7 +111,6 @@ pub(super) fn fenced(language: &str, text: &str) -> String {
     format!("{fence}{language}\n{text}{end}{fence}")
 }
 
-/// A plan.
 pub(super) fn plan(frame: &Object<'_>) -> Value {
     let entry = |entry: Object<'_>| {
         let status = entry.string("status").unwrap_or_else(|| "pending".into());

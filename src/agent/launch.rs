@@ -36,7 +36,7 @@ pub struct Launch {
 
 impl Launch {
     /// A program without arguments.
-    pub fn of(program: Program, driver: &'static str) -> Launch {
+    pub fn new(program: Program, driver: &'static str) -> Launch {
         Launch {
             program,
             args: Vec::new(),

@@ -106,7 +106,7 @@ impl Base {
             env: env.into_iter().chain(own).collect(),
             start_timeout: Some(DEFAULT_START_TIMEOUT),
             install: self.install.clone(),
-            ..Launch::of(self.program.clone(), driver)
+            ..Launch::new(self.program.clone(), driver)
         }
     }
 }
@@ -309,7 +309,7 @@ struct Wants {
 }
 
 impl Wants {
-    fn of(settings: &Settings) -> Wants {
+    fn new(settings: &Settings) -> Wants {
         Wants {
             full: settings.progress == Level::Full,
             facts: settings.tool_facts,

@@ -177,7 +177,6 @@ impl AsksFor {
 pub struct InterfaceOptions<'a> {
     /// The first prompt.
     pub prompt: Option<&'a str>,
-    /// The model.
     pub model: Option<&'a str>,
     /// The agent's own mode.
     pub mode: Option<&'a str>,

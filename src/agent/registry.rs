@@ -4,7 +4,6 @@
 use super::acp::{self, profile};
 use super::native::{self, Native};
 use super::{Base, Driver, Program, Turn, claude, codex, lines};
-use crate::protocol::origins::Origins;
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::{McpAccess, McpServer, Options, Settings};
 use crate::protocol::words::one_of;
@@ -13,13 +12,11 @@ use crate::suggest::{Typed, Unknown};
 /// An agent that run.start can name.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    /// The name.
     pub name: String,
     /// Other names for it.
     pub aliases: Vec<String>,
     /// The name for people.
     pub display_name: String,
-    /// The agent's dialect.
     pub dialect: Dialect,
     /// The command that starts it.
     pub base: Base,
@@ -219,7 +216,7 @@ impl Agent {
             (Dialect::Lines, _) | (_, Program::Myself) => &native::NONE,
             (Dialect::Claude, _) => &claude::NATIVE,
             (Dialect::Codex, _) => &codex::NATIVE,
-            (Dialect::Acp, program) => profile::of(program, &self.name).native,
+            (Dialect::Acp, program) => profile::find_profile(program, &self.name).native,
         }
     }
 
@@ -229,7 +226,7 @@ impl Agent {
         match self.dialect {
             Dialect::Claude => Box::new(claude::Claude::new(base)),
             Dialect::Codex => Box::new(codex::Codex::new(base)),
-            Dialect::Acp => Box::new(acp::Acp::new(base, profile::of(&self.base.program, &self.name))),
+            Dialect::Acp => Box::new(acp::Acp::new(base, profile::find_profile(&self.base.program, &self.name))),
             Dialect::Lines => {
                 Box::new(lines::LinesDriver::new(base, self.session_patterns.clone(), self.resume_args.clone()))
             }
@@ -242,7 +239,6 @@ impl Agent {
 pub struct Agents(Vec<Agent>);
 
 impl Agents {
-    /// The built-in agents.
     pub fn built_in() -> Agents {
         let mut agents: Vec<Agent> = BUILT_IN.iter().map(BuiltIn::agent).collect();
         agents.sort_by(|a, b| a.name.cmp(&b.name));
@@ -265,7 +261,6 @@ impl Agents {
         }
     }
 
-    /// All agents.
     pub fn iter(&self) -> impl Iterator<Item = &Agent> {
         self.0.iter()
     }
@@ -284,53 +279,5 @@ impl Agents {
     /// All names without the aliases, for a message.
     pub fn names(&self) -> String {
         self.0.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>().join(", ")
-    }
-}
-
-/// The configured agents and defaults.
-#[derive(Clone, Debug)]
-pub struct Layers {
-    /// The agents.
-    pub agents: Agents,
-    /// Defaults that override an agent's own.
-    pub above: Options,
-    /// Defaults that an agent's own override.
-    pub below: Options,
-    /// The model of a project's file that is not trusted. Overrides `below`, but not for an agent whose command line
-    /// takes the model as it is.
-    pub guest_model: Option<String>,
-    /// The origin of each default.
-    pub origins: Origins,
-}
-
-impl Layers {
-    /// These agents without configured defaults.
-    pub fn of(agents: Agents) -> Layers {
-        let (above, below) = (Options::default(), Options::default());
-        Layers { agents, above, below, guest_model: None, origins: Origins::default() }
-    }
-
-    /// The agent for runs that name none.
-    pub fn default_agent(&self) -> &str {
-        self.above.agent.as_deref().or(self.below.agent.as_deref()).unwrap_or(DEFAULT)
-    }
-
-    /// A run.start with all defaults, and its agent. `None`: the agent is unknown.
-    pub fn under(&self, start: Options) -> (Options, Option<&Agent>) {
-        let options = start.over(self.above.clone());
-        let agent = self.agents.find(options.agent.as_deref().unwrap_or(self.default_agent()));
-        let own = agent.map(Agent::defaults).unwrap_or_default();
-        let guest = self.guest_model.clone().filter(|_| agent.is_none_or(|agent| agent.dialect != Dialect::Lines));
-        let guest = Options { model: guest, ..Options::default() };
-        (options.over(own).over(guest).over(self.below.clone()), agent)
-    }
-
-    /// The warning that the untrusted model has no effect on the agent of a run with these options.
-    pub fn guest_warning(&self, options: &Options, agent: Option<&Agent>) -> Option<String> {
-        let by_default = options.model.as_ref().is_none_or(|model| self.below.model.as_ref() == Some(model));
-        let ignored = self.guest_model.is_some() && by_default && agent?.dialect == Dialect::Lines;
-        let text = "`model` of the project's configuration has no effect on this agent, because the file is not \
-                    trusted. Read it, then run `spektacular config trust`";
-        ignored.then(|| text.to_owned())
     }
 }

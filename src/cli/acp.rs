@@ -2,8 +2,9 @@
 
 use super::row::{Flag, GivenFlag, Row, store};
 use super::{Wrong, no_words, text};
+use crate::cli::typed_fields;
+use crate::protocol::fields;
 use crate::protocol::request::Options;
-use crate::protocol::{fields, typed};
 use crate::suggest::{Typed, Unknown};
 use serde_json::value::RawValue;
 use std::ffi::OsString;
@@ -39,9 +40,12 @@ impl AcpArgs {
             let unknown = Unknown { what: "key", dashes: "", typed: Typed::Name(name), place: " of --set" };
             return Err(unknown.message(known(), "`spektacular help adhoc` lists the fields of run.start."));
         };
-        let raw = typed::value(field.name, value).map_err(|why| format!("--{}: {} {why}.", flag.long, field.name))?;
+        let raw =
+            typed_fields::value(field.name, value).map_err(|why| format!("--{}: {} {why}.", flag.long, field.name))?;
         let set = self.options.set(field.name, &raw);
-        set.map_err(|problem| format!("--{}: {} {}.", flag.long, field.name, typed::clause(field.name, &problem)))?;
+        set.map_err(|problem| {
+            format!("--{}: {} {}.", flag.long, field.name, typed_fields::clause(field.name, &problem))
+        })?;
         self.fields.retain(|(other, _)| *other != field.name);
         self.fields.push((field.name, raw));
         Ok(())

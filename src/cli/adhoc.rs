@@ -2,10 +2,10 @@
 
 use super::row::{Flag, FlagForm, GivenFlag, HasFields, Row, store};
 use super::{Wrong, one_of, text, variable};
+use crate::cli::typed_fields;
 use crate::json::string;
 use crate::protocol::fields::Field;
 use crate::protocol::request::{Options, Seconds};
-use crate::protocol::typed;
 use crate::protocol::words::WorkflowKind;
 use crate::protocol::workflow::WorkflowOptions;
 use crate::suggest::hint;
@@ -30,7 +30,6 @@ macro_rules! choices {
                 match word { $($word => Some($name::$variant),)* _ => None }
             }
 
-            /// Reads the value of the flag.
             pub fn read(flag: &Flag, value: &OsStr) -> Result<$name, Wrong> {
                 one_of(flag, value, &[$(($word, $name::$variant)),*])
             }
@@ -223,7 +222,7 @@ impl HasFields for Adhoc {
                 self.pairs.entry(name).or_insert((flag, BTreeMap::new())).1.extend([variable(flag, value)?]);
             }
             FlagForm::Switch(_) | FlagForm::Json | FlagForm::Words | FlagForm::Text => {
-                if let Some(file) = value.to_str().and_then(|text| typed::file(name, text)) {
+                if let Some(file) = value.to_str().and_then(|text| typed_fields::file(name, text)) {
                     self.files.insert(name, file.to_owned());
                 } else {
                     option(&mut self.options, flag, name, value)?;
@@ -239,7 +238,7 @@ pub(super) fn option(options: &mut Options, flag: &Flag, name: &str, value: OsSt
     let value = match flag.value {
         FlagForm::Switch(meaning) => raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default())?,
         FlagForm::Json | FlagForm::Words => {
-            typed::value(name, &text(flag, value)?).map_err(|why| format!("--{} {why}.", flag.long))?
+            typed_fields::value(name, &text(flag, value)?).map_err(|why| format!("--{} {why}.", flag.long))?
         }
         FlagForm::Text | FlagForm::Item | FlagForm::Pair => raw(&text(flag, value)?)?,
     };
@@ -249,7 +248,7 @@ pub(super) fn option(options: &mut Options, flag: &Flag, name: &str, value: OsSt
 fn set(options: &mut Options, flag: &Flag, name: &str, value: &RawValue) -> Result<(), Wrong> {
     options.set(name, value).map_err(|problem| {
         let hint = hint(&string(value).unwrap_or_default(), flag.values.iter().copied());
-        format!("--{} {}.{hint}", flag.long, typed::clause(name, &problem))
+        format!("--{} {}.{hint}", flag.long, typed_fields::clause(name, &problem))
     })
 }
 

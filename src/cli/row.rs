@@ -192,7 +192,7 @@ pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<GivenFlag>) -> Resu
 }
 
 /// The field of run.start with this name. A name that does not exist fails the build.
-const fn of(name: &str) -> &'static Field {
+const fn field_named(name: &str) -> &'static Field {
     match fields::find(name) {
         Some(field) => field,
         None => panic!("a flag names a field that run.start does not have"),
@@ -201,7 +201,7 @@ const fn of(name: &str) -> &'static Field {
 
 /// Creates the flag of a field of run.start.
 pub const fn field<T: HasFields>(name: &str, metavar: &'static str, help: &'static str) -> Row<T> {
-    let field = of(name);
+    let field = field_named(name);
     let (value, values): (FlagForm, &[&str]) = match field.form {
         Form::Text => (FlagForm::Text, &[]),
         Form::Word(words) => (FlagForm::Text, words),
@@ -224,7 +224,7 @@ pub const fn field<T: HasFields>(name: &str, metavar: &'static str, help: &'stat
 
 /// Creates a flag without a value that sets a field of run.start to `meaning`, written as JSON.
 pub const fn switch<T: HasFields>(name: &str, meaning: &'static str, help: &'static str) -> Row<T> {
-    let field = of(name);
+    let field = field_named(name);
     sets(field, Flag::new(field.flag, "", FlagForm::Switch(meaning), help))
 }
 

@@ -3,11 +3,14 @@
 use super::complain;
 use super::task::TaskRunner;
 use super::texts::{self, Prompt};
-use crate::agent::registry::{Agents, Layers};
+use crate::agent::registry::Agents;
+use crate::cli::typed_fields;
 use crate::cli::{Adhoc, AtEof, Color, DiffSize, Output};
+use crate::config::Layers;
+use crate::config::origins::FieldOrigin;
 use crate::config::{self, Config, Loaded};
 use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED};
-use crate::io::faults::point;
+use crate::io::failpoint::point;
 use crate::io::inbox::Source;
 use crate::io::output::{diagnose, stdout_is_closed};
 use crate::io::signals::{self, SignalChannels};
@@ -16,9 +19,7 @@ use crate::io::tty::Keyboard;
 use crate::json_lines::JsonLines;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::limits;
-use crate::protocol::origins::FieldOrigin;
 use crate::protocol::request::{Options, Seconds};
-use crate::protocol::typed;
 use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKind};
 use crate::run::OnEof;
 use crate::sessions::{SessionFile, Stored, continued};
@@ -75,10 +76,10 @@ fn load() -> Loaded {
 
 /// Reports a fault of our own in the configuration, which is not read again.
 fn crashed(mut adhoc: Adhoc, engine: Option<Engine>) -> u8 {
-    let layers = Layers::of(Agents::built_in());
+    let layers = Layers::new(Agents::built_in());
     match adhoc.output {
         Some(Output::Json) => {
-            let carrier = TaskRunner::of(&mut adhoc, false);
+            let carrier = TaskRunner::new(&mut adhoc, false);
             refused(carrier, Job::new(layers), Failure::of_our_own(), &mut JsonLines::default(), engine)
         }
         Some(Output::Cli) | None => super::crashed(),
@@ -106,7 +107,7 @@ pub(crate) fn refuse(
 }
 
 fn refuse_with(mut adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<Engine>) -> u8 {
-    let carrier = TaskRunner::of(&mut adhoc, false);
+    let carrier = TaskRunner::new(&mut adhoc, false);
     refused(carrier, job(adhoc, loaded), failure, &mut JsonLines::default(), engine)
 }
 
@@ -159,9 +160,9 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     if let Err(message) = continue_last_session(&mut adhoc, &loaded.config) {
         return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message), engine);
     }
-    let (prompt, files, dry_run) = (Prompt::of(&adhoc), Named::take(&mut adhoc), adhoc.dry_run);
+    let (prompt, files, dry_run) = (Prompt::named_by(&adhoc), Named::take_from(&mut adhoc), adhoc.dry_run);
     let read_messages = adhoc.read_messages || prompt.is_none();
-    let carrier = TaskRunner::of(&mut adhoc, prompt.is_some());
+    let carrier = TaskRunner::new(&mut adhoc, prompt.is_some());
     let mut job = job(adhoc, loaded);
     let mut peer = JsonLines::default();
     // Nobody can answer if stdin carries no messages.
@@ -212,9 +213,9 @@ fn plan(
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let dry_run = adhoc.dry_run;
-    let carrier = TaskRunner::of(&mut adhoc, true);
+    let carrier = TaskRunner::new(&mut adhoc, true);
     let converses = adhoc.options.conversation == Some(true);
-    let is_typed = converses && !dry_run && Prompt::of(&adhoc).is_none() && stdin::kind() == StdinKind::Terminal;
+    let is_typed = converses && !dry_run && Prompt::named_by(&adhoc).is_none() && stdin::kind() == StdinKind::Terminal;
     let prompt = if is_typed { Ok(None) } else { carrier.prompt(&adhoc).map(Some) };
     let prompt = match continue_last_session(&mut adhoc, &loaded.config).and(prompt) {
         Ok(prompt) => prompt,
@@ -232,7 +233,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         return complain(&Failure::new(Code::Usage, NO_TERMINAL));
     }
     let mut peer = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
-    let files = Named::take(&mut adhoc);
+    let files = Named::take_from(&mut adhoc);
     let mut job = job(adhoc, loaded);
     let (defaults, _) = job.layers.under(Options::default());
     let wanted = defaults.interactive.unwrap_or(true);
@@ -300,7 +301,7 @@ fn look(adhoc: &Adhoc, alert: bool) -> Look {
         DiffSize::Full => usize::MAX,
     };
     let features = if live && escapes && !adhoc.plain {
-        Features::of(|name| set(name).and_then(|value| value.into_string().ok()))
+        Features::detect(|name| set(name).and_then(|value| value.into_string().ok()))
     } else {
         Features::default()
     };
@@ -354,7 +355,7 @@ struct Named {
 }
 
 impl Named {
-    fn take(adhoc: &mut Adhoc) -> Named {
+    fn take_from(adhoc: &mut Adhoc) -> Named {
         let system_prompt = adhoc.system_prompt_file.take();
         if system_prompt.is_some() {
             adhoc.flags.insert("system_prompt", "system-prompt-file");
@@ -392,7 +393,9 @@ impl Named {
         }
         for (field, flag, path) in self.fields {
             let value = texts::value(&flag, field, &path)?;
-            options.set(field, &value).map_err(|problem| format!("{flag} {}.", typed::clause(field, &problem)))?;
+            options
+                .set(field, &value)
+                .map_err(|problem| format!("{flag} {}.", typed_fields::clause(field, &problem)))?;
         }
         let mut script = match &self.answers_file {
             Some(path) => Script::read(&texts::file("--answers", path)?).map_err(|why| format!("--answers: {why}"))?,

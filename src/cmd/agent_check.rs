@@ -2,8 +2,9 @@
 //! and downloads nothing.
 
 use crate::agent::native::{LoggedIn, Native};
-use crate::agent::registry::{Agent, Layers};
+use crate::agent::registry::Agent;
 use crate::agent::{Program, npx};
+use crate::config::Layers;
 use crate::process::query::{Asked, NoAnswer, Queries, find, variable};
 use crate::process::scratch::Scratch;
 use crate::protocol::outbound::Capabilities;
@@ -84,7 +85,7 @@ fn answer(agent: &Agent, asking: &Queries) -> Result<Option<String>, String> {
         Program::Command(name) => name,
     };
     let native = agent.native();
-    let Some(question) = Question::of(agent, native) else {
+    let Some(question) = Question::version_of(agent, native) else {
         // An unknown program may start work instead of printing a version.
         let path = find(&agent.base).ok_or_else(|| missing(program))?;
         let may_run = path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0);
@@ -132,7 +133,7 @@ struct Question {
 
 impl Question {
     /// The query for an agent's version. `None`: its version cannot be queried.
-    fn of(agent: &Agent, native: &'static Native) -> Option<Question> {
+    fn version_of(agent: &Agent, native: &'static Native) -> Option<Question> {
         let folders = native.version.as_ref().map_or(&[] as &[&str], |version| version.folders);
         let flag = native.version.as_ref().map(|version| version.flag).or(agent.version);
         let (mut args, npx) = match (npx::command(&agent.base), &native.version, &native.interface) {

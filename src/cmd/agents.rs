@@ -3,9 +3,10 @@
 use super::agent_check::{Check, checks};
 use super::{complain, configured, named};
 use crate::agent::Program;
-use crate::agent::registry::{Agent, Layers};
+use crate::agent::registry::Agent;
 use crate::clean::one_line;
 use crate::cli::{AgentsAction, AgentsArgs, Output};
+use crate::config::Layers;
 use crate::engine::redactor_here;
 use crate::io::output::print;
 use crate::json::to_line;

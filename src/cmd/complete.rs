@@ -2,10 +2,10 @@
 //! stderr: whatever is wrong with the configuration, another command reports it.
 
 use super::COMMANDS;
-use crate::agent::registry::Layers;
 use crate::clean::one_line;
 use crate::cli::action::Offers;
 use crate::cli::row::Flag;
+use crate::config::Layers;
 use crate::config::{self, KEYS};
 use crate::help::complete::{Candidate, LiveNames, lines};
 use crate::io::output::deliver;

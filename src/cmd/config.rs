@@ -2,13 +2,13 @@
 
 use super::{complain, texts, warn};
 use crate::clean::{one_line, whole};
+use crate::cli::typed_fields;
 use crate::cli::{ConfigAction, ConfigArgs};
 use crate::config::{self, Config, Places, Value, Which};
 use crate::engine::redactor_here;
 use crate::io::output::{deliver, diagnose};
 use crate::json::{map_strings, string, to_line};
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::typed;
 use crate::workflow::project::Project;
 use crate::workflow::prompts::of_project_to_trust;
 use serde_json::json;
@@ -64,7 +64,7 @@ fn nothing(why: &str) -> u8 {
 }
 
 fn set(places: &Places, which: Which, name: &str, value: &str) -> Result<(), Failure> {
-    let value = match typed::file(name, value) {
+    let value = match typed_fields::file(name, value) {
         Some(path) => texts::value(name, name, path),
         None => config::typed(name, value),
     };

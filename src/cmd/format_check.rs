@@ -157,7 +157,7 @@ pub(super) fn spec_at(project: &Project, path: &Path, file: String, ignored: &[R
 
 fn plan(cwd: &Path, typed: &OsStr, ignored: &[Rule]) -> Result<Option<Findings>, Failure> {
     let (project, inside, named) = find("PLAN", cwd, typed, plan_folder)?;
-    let (path, named) = (PlanPath::of(inside.clone()), PlanPath::of(named));
+    let (path, named) = (PlanPath::new(inside.clone()), PlanPath::new(named));
     // The path of a plan.md means that file alone; a folder means all files of the plan.
     let whole = path.folder == inside;
     let wanted = if whole { Entry::Folder } else { Entry::File };

@@ -1,8 +1,8 @@
 //! `integrate`: writes the files of an integration, or lists the integrations.
 
 use super::{complain, configured};
-use crate::agent::registry::Layers;
 use crate::cli::IntegrateArgs;
+use crate::config::Layers;
 use crate::integrate::{Here, INTEGRATIONS, Integration};
 use crate::io::output::deliver;
 use crate::process::own_executable;

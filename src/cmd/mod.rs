@@ -26,15 +26,16 @@ mod texts;
 
 pub use table::COMMANDS;
 
-use crate::agent::registry::{Agent, Layers};
+use crate::agent::registry::Agent;
 use crate::agent::{Program, npx};
 use crate::cli::command::{Command, Runnable, Runs};
 use crate::cli::{self, Output, Request};
+use crate::config::Layers;
 use crate::config::load;
 use crate::engine::secrets_here;
 use crate::help::complete::ARGUMENT;
 use crate::help::overview;
-use crate::io::faults::point;
+use crate::io::failpoint::point;
 use crate::io::output::{diagnose, explain};
 use crate::io::signals::{self, SignalChannels};
 use crate::process::query::find;

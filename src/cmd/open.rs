@@ -2,8 +2,9 @@
 
 use super::{complain, configured, default_is_missing, named, warn};
 use crate::agent::native::{AsksFor, InterfaceOptions};
-use crate::agent::registry::{Agent, Layers};
+use crate::agent::registry::Agent;
 use crate::cli::Open;
+use crate::config::Layers;
 use crate::process::handover::{Handover, hand_over, has_terminal};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;

@@ -35,7 +35,7 @@ pub(super) struct TaskRunner {
 
 impl TaskRunner {
     /// The carrier for a command line.
-    pub(super) fn of(adhoc: &mut Adhoc, typed: bool) -> TaskRunner {
+    pub(super) fn new(adhoc: &mut Adhoc, typed: bool) -> TaskRunner {
         TaskRunner { workflow: adhoc.workflow, fields: std::mem::take(&mut adhoc.fields), typed }
     }
 
@@ -47,7 +47,7 @@ impl TaskRunner {
 
     /// The prompt of a run from the command line. Error: the prompt is missing.
     pub(super) fn prompt(&self, adhoc: &Adhoc) -> Result<Prompt, String> {
-        let typed = Prompt::of(adhoc);
+        let typed = Prompt::named_by(adhoc);
         let workflow = self.workflow.map(row);
         let found = match workflow {
             // The argument names a file, so piped input is ignored.
@@ -130,14 +130,14 @@ fn row(kind: WorkflowKind) -> &'static WorkflowRow {
             others: String::new,
             takes_text: true,
             carry: spec,
-            preview: |settings, fields, around| Ok(DryWorkflow::of(spec_run::admit(settings, fields, around)?.0)),
+            preview: |settings, fields, around| Ok(DryWorkflow::preview(spec_run::admit(settings, fields, around)?.0)),
         },
         WorkflowKind::Plan => &WorkflowRow {
             missing: "Missing SPEC: spektacular plan SPEC.",
             others: || here().map(|project| project.other_specs("")).unwrap_or_default(),
             takes_text: false,
             carry: plan,
-            preview: |settings, fields, around| Ok(DryWorkflow::of(plan_run::admit(settings, fields, around)?.0)),
+            preview: |settings, fields, around| Ok(DryWorkflow::preview(plan_run::admit(settings, fields, around)?.0)),
         },
         WorkflowKind::Implement => &WorkflowRow {
             missing: "Missing PLAN: spektacular implement PLAN.",
@@ -206,7 +206,7 @@ struct DryWorkflow {
 }
 
 impl DryWorkflow {
-    fn of(author: Author) -> Previewed {
+    fn preview(author: Author) -> Previewed {
         let prompt = author.prompt.first;
         let workflow = DryWorkflow {
             kind: author.kind,

@@ -1,11 +1,12 @@
 //! Texts from files that the command line names: a prompt, a system prompt, answers, the JSON of a field.
 
 use crate::cli::Adhoc;
+use crate::cli::typed_fields;
 use crate::config::flaw;
 use crate::io::files::read_text;
 use crate::io::output::diagnose;
 use crate::io::stdin::{self, StdinKind, StdinProblem, Wish};
-use crate::protocol::{limits, typed};
+use crate::protocol::limits;
 use crate::workflow::markdown::fenced;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -41,7 +42,7 @@ impl Prompt {
     }
 
     /// The source that a command line names.
-    pub(super) fn of(adhoc: &Adhoc) -> Option<Prompt> {
+    pub(super) fn named_by(adhoc: &Adhoc) -> Option<Prompt> {
         let dash = adhoc.words.iter().position(|word| word == "-");
         Some(match (&adhoc.prompt, &adhoc.prompt_file, adhoc.words.as_slice()) {
             (Some(text), ..) => Prompt::Own(Own::Text(text.clone())),
@@ -145,7 +146,7 @@ pub(super) fn value(subject: &str, field: &str, path: &Path) -> Result<Box<RawVa
         let (line, column) = (error.line(), error.column());
         return Err(format!("{subject}: line {line}, column {column} of the file: {}.", flaw(&error)));
     }
-    typed::value(field, text).map_err(|why| format!("{subject} {why}."))
+    typed_fields::value(field, text).map_err(|why| format!("{subject} {why}."))
 }
 
 fn trimmed(mut text: String) -> String {

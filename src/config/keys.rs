@@ -3,11 +3,11 @@
 use super::agents::Entry;
 use crate::agent::registry::DEFAULT;
 use crate::cli::Output;
+use crate::cli::typed_fields;
 use crate::json::{Fields, string};
 use crate::protocol::fields::{Care, FIELDS, Fallback, Field, Options};
 use crate::protocol::form::Form;
 use crate::protocol::read::{boolean, path};
-use crate::protocol::typed;
 use crate::protocol::words::Policy;
 use crate::suggest::{Typed, Unknown};
 use serde_json::value::{RawValue, to_raw_value};
@@ -184,7 +184,7 @@ impl Slot<'_> {
     /// The JSON of a typed value. Error: the fault, as the rest of a sentence about the value.
     fn typed(&self, text: &str) -> Result<Box<RawValue>, String> {
         if let Slot::Key(Key { kind: Kind::Field(_), name, .. }) = self {
-            return typed::value(name, text);
+            return typed_fields::value(name, text);
         }
         if let Ok(raw) = serde_json::from_str::<Box<RawValue>>(text)
             && self.check(&raw).is_ok()

@@ -109,7 +109,7 @@ impl Script {
             self.headers.push(header);
         }
         // A repeated question has used its answer.
-        let planned = if question.attempt == 1 { self.take(question) } else { None }?;
+        let planned = if question.attempt == 1 { self.find_answer(question) } else { None }?;
         let input = match planned {
             Planned::Typed(text) => {
                 let given = typed(&question.ask, &text).map(Given::Value);
@@ -169,7 +169,7 @@ impl Script {
         self.due.pop_front()
     }
 
-    fn take(&mut self, question: &Question) -> Option<Planned> {
+    fn find_answer(&mut self, question: &Question) -> Option<Planned> {
         let ask = &question.ask;
         let permission = ask.purpose == Purpose::Permission;
         let keys: &[&str] = match permission {

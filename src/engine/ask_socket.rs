@@ -12,9 +12,9 @@ use crate::io::spawn_thread;
 use crate::process::own_executable;
 use crate::process::scratch::{SOCKET, remove_socket, socket_folder};
 use crate::process::tree;
+pub(crate) use crate::process::variables::ASK as ADDRESS;
 use crate::protocol::limits::TOOL_LINE_BYTES;
 use crate::protocol::request::{McpAccess, McpServer};
-pub(super) use crate::protocol::variables::ASK as ADDRESS;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
@@ -98,7 +98,7 @@ impl Drop for AskSocket {
 }
 
 /// Whether the other end of a socket belongs to the same user as this process.
-pub(super) fn is_same_user(stream: &UnixStream) -> bool {
+pub(crate) fn is_same_user(stream: &UnixStream) -> bool {
     #[cfg(target_os = "linux")]
     {
         let peer = rustix::net::sockopt::socket_peercred(stream);

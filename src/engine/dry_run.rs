@@ -2,8 +2,8 @@
 
 use super::local_host::LocalHost;
 use super::prepare;
-use crate::agent::registry::Layers;
 use crate::agent::{AgentEvent, Program, Turn, limit};
+use crate::config::Layers;
 use crate::process::child::{environment, resolve};
 use crate::process::tree::nonce;
 use crate::protocol::failure::Failure;

@@ -3,10 +3,10 @@
 use super::host::Host;
 use crate::agent::registry::Agent;
 use crate::agent::takes_no_images;
+use crate::config::origins::Origins;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::{Image, MAGIC_BYTES, media_type};
 use crate::protocol::limits::{IMAGE_BYTES, IMAGES_BYTES};
-use crate::protocol::origins::Origins;
 use crate::protocol::request::Settings;
 use std::io::ErrorKind;
 use std::path::Path;

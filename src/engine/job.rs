@@ -4,7 +4,7 @@ use super::answers::Script;
 use super::debug_log::DebugLog;
 use super::no_thread;
 use crate::agent::Driver;
-use crate::agent::registry::Layers;
+use crate::config::Layers;
 use crate::io::spawn_thread;
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::{RunId, SessionId};

@@ -31,12 +31,12 @@ mod outbox;
 mod peer;
 mod prepare;
 mod recordings;
-mod relay;
 mod run_loop;
 mod stderr;
 
 pub use answers::Script;
 pub use ask_connections::{AskConnections, AskEvent, AskOutcome};
+pub(crate) use ask_socket::{ADDRESS as ASK_ADDRESS, is_same_user};
 pub use conductor::Conductor;
 pub use debug_log::DebugLog;
 pub use host::{Host, ProcessGone};
@@ -44,11 +44,10 @@ pub use job::{Awaited, Begin, Carried, Job, Next, Over, Prepared, Report};
 pub use outbox::Outbox;
 pub use peer::{InAdvance, Outgoing, Peer, Understood};
 pub use prepare::{redactor_here, secrets_here};
-pub use relay::relay;
 
-use crate::io::faults;
 use crate::io::inbox::{Inbox, Source};
 use crate::io::output::{StdoutWriter, diagnose, reader_has_left, streams_are_apart};
+use crate::io::panic_channel;
 use crate::io::signals::{self, SignalChannels};
 use crate::io::tty::LineModes;
 use crate::process::own_executable;
@@ -67,7 +66,7 @@ pub const UNDELIVERED: &str = "spektacular: undelivered: stdout closed early or 
 pub struct Engine {
     inbox: Inbox,
     /// Ready after a panic in any thread.
-    faults: Receiver<()>,
+    panics: Receiver<()>,
     /// `None`: the signals could not be registered, so no run can begin.
     signals: Option<SignalChannels>,
     /// The children that existed before this program started any.
@@ -88,12 +87,12 @@ impl Engine {
 
     /// Like [`Engine::start`], with registered signals.
     pub(crate) fn with(signals: Option<SignalChannels>, source: Source) -> Engine {
-        let faults = faults::listen();
+        let panics = panic_channel::listen();
         tree::become_subreaper();
         let nonce = tree::nonce();
         let mut engine = Engine {
             inbox: Inbox::new(Source::Nothing),
-            faults,
+            panics,
             signals,
             inherited: Inherited::find(),
             output: StdoutWriter::new(),

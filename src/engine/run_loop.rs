@@ -11,7 +11,7 @@ use super::local_host::{LocalHost, Looked};
 use super::peer::Peer;
 use super::{Engine, no_thread};
 use crate::agent::Line;
-use crate::io::faults::point;
+use crate::io::failpoint::point;
 use crate::io::inbox::Arrival;
 use crate::io::output::{Order, Written};
 use crate::io::signals::Signal;
@@ -267,7 +267,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let conductor = &mut self.conductor;
         let next = || if to_write { Order::Write(conductor.outbox().pop()) } else { Order::Flush };
         let wake = select_biased! {
-            recv(self.engine.faults) -> _ => Wake::InternalFault,
+            recv(self.engine.panics) -> _ => Wake::InternalFault,
             recv(signals) -> signal => signal.map_or(Wake::InternalFault, Wake::Signal),
             recv(timer) -> _ => Wake::Timer,
             recv(process) -> event => event.map_or(Wake::InternalFault, Wake::Process),

@@ -22,7 +22,6 @@ pub enum Shell {
 impl Shell {
     /// The names, in the order of [`Shell::ALL`].
     pub const NAMES: &'static [&'static str] = &["bash", "zsh", "fish", "elvish", "powershell"];
-    /// All shells.
     pub const ALL: [Shell; 5] = [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell];
 
     /// The shell with this name. `None`: unknown.

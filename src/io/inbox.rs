@@ -1,7 +1,7 @@
 //! stdin: one thread, which runs as long as the process, pushes raw lines into a channel. The thread does not
 //! interpret them.
 
-use super::faults::point;
+use super::failpoint::point;
 use super::keys::{Keys, KeysReady};
 use super::lines::{Framed, LineReader};
 use super::{spawn_thread, tty};
@@ -214,7 +214,7 @@ impl Watched {
     /// line break if more follows, and Escape is the beginning of another key. So more is awaited after those.
     fn burst(&mut self) -> io::Result<Vec<u8>> {
         let mut burst = vec![0; BURST_BYTES];
-        let mut count = self.take(&mut burst)?;
+        let mut count = self.read_arrivals(&mut burst)?;
         while matches!(burst[..count].last(), Some(&(b'\n' | b'\r' | ESCAPE))) && count < INBOUND_LINE_BYTES {
             burst.resize(count + BURST_BYTES, 0);
             let more = self.keys.soon(&mut burst[count..], BURST_WAIT);
@@ -227,7 +227,7 @@ impl Watched {
         Ok(burst)
     }
 
-    fn take(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    fn read_arrivals(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let passing = |error: &io::Error| matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock);
         loop {
             let news = match self.keys.wait()? {
@@ -248,7 +248,7 @@ impl Watched {
 
 impl Read for Watched {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.take(buffer)
+        self.read_arrivals(buffer)
     }
 }
 

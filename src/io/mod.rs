@@ -1,14 +1,16 @@
-//! Input and output of this process: the two output doors, bounded lines, stdin, terminal modes, signals, faults.
+//! Input and output of this process: the two output doors, bounded lines, stdin, terminal modes, signals, panics and
+//! failpoints.
 //!
 //! Nothing here depends on a run. Reader threads only move bytes into channels; the loop owns all state.
 
-pub(crate) mod faults;
+pub(crate) mod failpoint;
 pub(crate) mod files;
 pub(crate) mod foreground;
 pub mod inbox;
 pub(crate) mod keys;
 pub(crate) mod lines;
 pub mod output;
+pub(crate) mod panic_channel;
 pub(crate) mod signals;
 pub(crate) mod stdin;
 pub(crate) mod tty;
@@ -21,7 +23,7 @@ use std::thread::Builder;
 pub(crate) fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     let point = name.to_owned();
     let work = move || {
-        faults::point(&point);
+        failpoint::point(&point);
         work();
     };
     Builder::new().name(name.into()).spawn(work).map(drop)

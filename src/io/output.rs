@@ -1,6 +1,6 @@
 //! The two output doors: stdout and stderr. Nothing else in the program writes to either.
 
-use super::faults::point;
+use super::failpoint::point;
 use super::foreground::takes_output;
 use super::lines::wait;
 use super::spawn_thread;

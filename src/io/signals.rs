@@ -1,6 +1,6 @@
 //! Signals as events: a dedicated thread turns them into messages in a channel.
 
-use super::faults::point;
+use super::failpoint::point;
 use super::spawn_thread;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::process::Signal as Named;

@@ -61,7 +61,7 @@ pub(super) struct Beginning {
 
 impl Beginning {
     #[inline]
-    pub(super) fn of(key: &str) -> Beginning {
+    pub(super) fn new(key: &str) -> Beginning {
         if let Some(bytes) = key.as_bytes().first_chunk() {
             return Beginning { bytes: u32::from_le_bytes(*bytes), mask: u32::MAX };
         }
@@ -154,7 +154,7 @@ mod tests {
         raw.str().map_or_else(scalar, |text| text.into_owned().into())
     }
 
-    fn of(object: Object<'_>) -> Value {
+    fn to_value(object: Object<'_>) -> Value {
         value(object.0)
     }
 
@@ -165,10 +165,10 @@ mod tests {
         fn a_line_reads_as_serde_reads_it(text in json()) {
             let line = format!(" {{\"k\":{text} , \"\\u006b2\":[{text}],\"k3\":{{\"é\\n\":{text}}}}} ");
             let wanted: Value = serde_json::from_str(&line).unwrap();
-            prop_assert_eq!(of(Object::parse(&line).unwrap()), wanted.clone(), "{}", line);
+            prop_assert_eq!(to_value(Object::parse(&line).unwrap()), wanted.clone(), "{}", line);
             let (mut index, mut read) = (Index::default(), Cow::Borrowed(&*line));
             let object = index.read(&mut read).unwrap();
-            prop_assert_eq!(of(object), wanted.clone(), "{}", line);
+            prop_assert_eq!(to_value(object), wanted.clone(), "{}", line);
             for name in ["k", "k2", "k3"] {
                 prop_assert_eq!(object.raw(name).map(value).unwrap_or_default(), wanted[name].clone(), "{}", line);
             }
@@ -178,16 +178,16 @@ mod tests {
         fn the_index_and_the_scan_refuse_the_same_texts(text in nearly_json()) {
             let line = format!("{{\"k\":{text}}}");
             let clean = line.replace('\t', " ");
-            let read = Index::default().read(&mut Cow::Borrowed(&line)).map(of);
-            prop_assert_eq!(read, Object::parse(&clean).map(of), "{}", line);
+            let read = Index::default().read(&mut Cow::Borrowed(&line)).map(to_value);
+            prop_assert_eq!(read, Object::parse(&clean).map(to_value), "{}", line);
         }
     }
 
     #[test]
     fn a_number_out_of_range_is_read_as_its_text() {
         let line = "{\"k\":-0.5e+3001}";
-        let object = Index::default().read(&mut Cow::Borrowed(line)).map(of);
-        assert_eq!(object, Object::parse(line).map(of));
+        let object = Index::default().read(&mut Cow::Borrowed(line)).map(to_value);
+        assert_eq!(object, Object::parse(line).map(to_value));
         assert_eq!(object.unwrap()["k"], "-0.5e+3001");
     }
 

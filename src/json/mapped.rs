@@ -32,7 +32,6 @@ enum KeyChange {
     Never,
     /// Keys stay as they are, but the value records whether a key would change.
     Wanted(bool),
-    /// Keys are changed.
     Tracked(Keys),
 }
 

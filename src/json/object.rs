@@ -24,7 +24,7 @@ pub struct Raw<'a> {
 impl<'a> Raw<'a> {
     /// The JSON text.
     pub fn get(self) -> &'a str {
-        self.place.of(self.line)
+        self.place.slice_of(self.line)
     }
 
     /// The JSON text as a serde value.
@@ -44,13 +44,13 @@ impl<'a> Raw<'a> {
     /// A string's text. Half a surrogate pair becomes U+FFFD. Borrowed unless it has escapes.
     #[inline]
     pub fn str(self) -> Option<Cow<'a, str>> {
-        let inner = self.is_string().then(|| self.place.inside().of(self.line))?;
+        let inner = self.is_string().then(|| self.place.inside().slice_of(self.line))?;
         Some(if self.escapes { unescape(inner) } else { Cow::Borrowed(inner) })
     }
 
     /// The text of a string without escapes.
     pub(crate) fn plain_str(self) -> Option<&'a str> {
-        (self.is_string() && !self.escapes).then(|| self.place.inside().of(self.line))
+        (self.is_string() && !self.escapes).then(|| self.place.inside().slice_of(self.line))
     }
 
     /// A string's text, owned.
@@ -62,7 +62,7 @@ impl<'a> Raw<'a> {
     pub fn object(self) -> Option<Object<'a>> {
         let object = (self.first() == Some(b'{')).then_some(Object(self))?;
         // Half a surrogate pair becomes U+FFFD, so two such keys would look alike: refuse them.
-        let is_whole = |key: Span| serde_json::from_str::<String>(key.outside().of(self.line)).is_ok();
+        let is_whole = |key: Span| serde_json::from_str::<String>(key.outside().slice_of(self.line)).is_ok();
         let broken = self.escapes && object.children().any(|child| child.key_escapes && !is_whole(child.key));
         (!broken).then_some(object)
     }
@@ -130,7 +130,7 @@ impl<'a> Children<'a> {
         }
         let place = scan.skipped();
         self.at = scan.at;
-        let key_escapes = key.of(self.line).contains('\\');
+        let key_escapes = key.slice_of(self.line).contains('\\');
         Some(Child { key, key_escapes, value: Raw { line: self.line, place, below: None, escapes: true } })
     }
 }
@@ -184,7 +184,7 @@ impl<'a> Object<'a> {
     /// The value of a field, verbatim; null counts as absent. If a key is repeated, the last value counts.
     pub fn raw(&self, name: &str) -> Option<Raw<'a>> {
         let Raw { line, below: Some(nodes), escapes: false, .. } = self.0 else { return self.walked(name) };
-        let (mut rest, mut found, beginning) = (nodes, None, Beginning::of(name));
+        let (mut rest, mut found, beginning) = (nodes, None, Beginning::new(name));
         while let Some((node, after)) = rest.split_first() {
             if node.has_key(line, name, beginning) {
                 found = Some(rest);
@@ -199,7 +199,7 @@ impl<'a> Object<'a> {
     #[inline]
     pub fn raws<const N: usize>(&self, names: [&str; N]) -> [Option<Raw<'a>>; N] {
         let Raw { line, below: Some(nodes), escapes: false, .. } = self.0 else { return names.map(|n| self.raw(n)) };
-        let wanted = names.map(|name| (name, Beginning::of(name)));
+        let wanted = names.map(|name| (name, Beginning::new(name)));
         let (mut rest, mut found) = (nodes, [None; N]);
         while let Some((node, after)) = rest.split_first() {
             for ((name, beginning), found) in wanted.iter().zip(&mut found) {
@@ -221,7 +221,7 @@ impl<'a> Object<'a> {
         let line = self.0.line;
         let is_named = |child: &Child<'a>| match child.key_escapes {
             false => child.key.is(line, name),
-            true => unescape(child.key.of(line)) == name,
+            true => unescape(child.key.slice_of(line)) == name,
         };
         let value = self.children().filter(is_named).last()?.value;
         (value.first() != Some(b'n')).then_some(value)
@@ -230,7 +230,7 @@ impl<'a> Object<'a> {
     /// All fields in order, verbatim.
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'a, str>, Raw<'a>)> + use<'a> {
         let line = self.0.line;
-        self.children().map(move |child| (unescape(child.key.of(line)), child.value))
+        self.children().map(move |child| (unescape(child.key.slice_of(line)), child.value))
     }
 
     /// All fields except `names`, verbatim, as a text by which objects can be compared.

@@ -14,7 +14,7 @@ impl Span {
     }
 
     #[inline]
-    pub(super) fn of(self, line: &str) -> &str {
+    pub(super) fn slice_of(self, line: &str) -> &str {
         line.get(self.from as usize..self.to as usize).unwrap_or_default()
     }
 

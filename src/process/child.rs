@@ -14,7 +14,7 @@ use super::scratch::{AgentFiles, Scratch, write_files};
 use super::session_files::make_loadable;
 use super::tree::{self, MARKER, Swept, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Launch, Program};
-use crate::io::faults::point;
+use crate::io::failpoint::point;
 use crate::io::output::write_whole;
 use crate::io::spawn_thread;
 use crate::protocol::failure::{Code, Failure};

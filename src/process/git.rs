@@ -93,7 +93,7 @@ impl Baseline {
     /// without git. Error: git failed, or was too slow.
     pub fn now(cwd: &Path, until: &Until) -> BaselineResult {
         let (path, config) = surroundings();
-        Baseline::take(cwd, SystemTime::now(), until, path, config)
+        Baseline::take_baseline(cwd, SystemTime::now(), until, path, config)
     }
 
     /// The root of the work tree.
@@ -132,12 +132,18 @@ impl Baseline {
         let begun = SystemTime::now();
         let cwd = cwd.to_path_buf();
         let job = BackgroundTask::start("git-baseline", limit, move |until| {
-            Told(Found::Baseline(Baseline::take(&cwd, begun, until, path, config)))
+            Told(Found::Baseline(Baseline::take_baseline(&cwd, begun, until, path, config)))
         });
         Pending { baseline: Err(Incomplete::Late), job: Some(job) }
     }
 
-    fn take(cwd: &Path, begun: SystemTime, until: &Until, path: OsString, config: Option<OsString>) -> BaselineResult {
+    fn take_baseline(
+        cwd: &Path,
+        begun: SystemTime,
+        until: &Until,
+        path: OsString,
+        config: Option<OsString>,
+    ) -> BaselineResult {
         let Some(git) = Git::open(cwd, path, config, until)? else { return Ok(None) };
         let Status { head, files } = git.status(until)?;
         if git.head_files().into_iter().flatten().any(|file| since(&file, begun)) {
@@ -184,7 +190,7 @@ impl Baseline {
     fn action(&self, name: &[u8], seen: Option<&FileState>, moved: Option<&[Option<Blob>; 2]>) -> Option<Action> {
         let now = self.git.look(name, seen);
         if let Some(before) = self.dirty.get(name) {
-            return match (before, now.as_ref().map(State::of)) {
+            return match (before, now.as_ref().map(State::from_metadata)) {
                 (None, None) => None,
                 (None, Some(_)) => Some(Action::Created),
                 (Some(_), None) => Some(Action::Deleted),
@@ -291,7 +297,7 @@ impl State {
     /// The state of a file at the time `begun`, derived from a later look: a fast agent may already have changed it.
     /// `tracked`: the file is in HEAD. `None`: the file did not exist.
     fn before(metadata: &Metadata, begun: SystemTime, tracked: bool) -> Option<State> {
-        let state = State::of(metadata);
+        let state = State::from_metadata(metadata);
         if !since(metadata, begun) {
             return Some(state);
         }
@@ -302,7 +308,7 @@ impl State {
         Some(State { modified: (i64::MIN, 0), ..state })
     }
 
-    fn of(metadata: &Metadata) -> State {
+    fn from_metadata(metadata: &Metadata) -> State {
         State { size: metadata.size(), modified: (metadata.mtime(), metadata.mtime_nsec()), mode: metadata.mode() }
     }
 }

@@ -23,7 +23,7 @@ use super::own_executable;
 use super::scratch;
 use super::tree::{Signal, Tree};
 use crate::io::signals::outlive_hangups;
-use crate::protocol::variables::{GUARD, GUARD_CGROUP, GUARD_FOLDER};
+use crate::process::variables::{GUARD, GUARD_CGROUP, GUARD_FOLDER};
 
 /// The hidden first argument that makes this program run as the guard.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";

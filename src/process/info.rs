@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal};
 
-use crate::protocol::variables::RUN as MARKER;
+use crate::process::variables::RUN as MARKER;
 
 /// The maximum size of an environment that is read, in bytes. The kernel allows 6 MiB for arguments and environment
 /// together.

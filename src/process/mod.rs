@@ -24,6 +24,7 @@ pub(crate) mod scratch;
 pub(crate) mod session_files;
 
 pub mod tree;
+pub(crate) mod variables;
 
 /// Runs this program as one of its own helpers if the first argument names one, and returns the exit code. A program
 /// that starts runs must call this first.

@@ -3,7 +3,7 @@
 
 use super::batch::{BATCH_LINES, Gathered, Lines};
 use super::own_executable;
-use crate::io::faults::point;
+use crate::io::failpoint::point;
 use crate::io::lines::{Framed, LineReader};
 use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crossbeam_channel::{Receiver, Sender};
@@ -133,7 +133,7 @@ pub(super) fn read_stderr(pipe: PipeReader, end: &str, mirror: bool, data: &Send
         if ended && line.bytes == end.as_bytes() {
             break;
         }
-        if let Some(text) = line.take(ended) {
+        if let Some(text) = line.take_ready(ended) {
             tail.push_str(&text);
             if tail.len() > 2 * TAIL_BYTES {
                 tail.drain(..tail.ceil_char_boundary(tail.len() - TAIL_BYTES));
@@ -161,7 +161,7 @@ struct PartialLine {
 impl PartialLine {
     /// The text to pass on: the line with its LF, or a part of it once that is long. `None`: more must be read first, or
     /// the line is blank. `ended`: the line has ended.
-    fn take(&mut self, ended: bool) -> Option<String> {
+    fn take_ready(&mut self, ended: bool) -> Option<String> {
         let is_blank = self.bytes.is_empty() && !self.begun;
         if (ended && is_blank) || (!ended && self.bytes.len() < TAIL_BYTES) {
             return None;

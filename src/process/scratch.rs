@@ -42,7 +42,6 @@ impl Drop for Scratch {
 /// The files of an agent, and the way to them.
 #[derive(Default)]
 pub(super) struct AgentFiles {
-    /// The folder with the files.
     pub(super) folder: Option<Scratch>,
     pub(super) arguments: Vec<OsString>,
     /// The variables that name the folder.

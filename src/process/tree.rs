@@ -28,7 +28,7 @@ use super::info::{
     to_pid,
 };
 
-pub use crate::protocol::variables::RUN as MARKER;
+pub use crate::process::variables::RUN as MARKER;
 pub use rustix::process::Signal;
 
 /// The maximum number of nonces in one marker, including our own. A run nested deeper keeps the outermost ones.

@@ -259,7 +259,7 @@ macro_rules! run_start {
 
         impl Options {
             /// Fills in every default.
-            fn settle(self, required: Required) -> Settings {
+            fn with_defaults(self, required: Required) -> Settings {
                 Settings {
                     sets_on_question_timeout: self.on_question_timeout.is_some(),
                     closed_input_declines: false,
@@ -431,14 +431,14 @@ impl Settings {
     /// Whether the agent may read and search without a question, but not run commands.
     pub fn reads_unasked(&self) -> bool {
         let lets_read = self.judge.as_ref().is_some_and(|judge| judge.lets_read());
-        self.permissions.reads_unasked() || lets_read && self.permissions.of(Category::Execute) != Policy::Allow
+        self.permissions.reads_unasked() || lets_read && self.permissions.policy(Category::Execute) != Policy::Allow
     }
 }
 
 impl Options {
     /// Fills in every default. `cwd` is absolute.
     pub fn resolve(self, prompt: String, agent: String, cwd: PathBuf) -> Settings {
-        self.settle(Required { prompt, agent, cwd })
+        self.with_defaults(Required { prompt, agent, cwd })
     }
 }
 

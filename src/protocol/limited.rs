@@ -24,7 +24,7 @@ impl<T, const LIMIT: usize> Limited<T, LIMIT> {
     }
 
     /// The elements, to be changed in place or cut further.
-    pub(super) fn kept(&mut self) -> &mut Vec<T> {
+    pub(super) fn elements_mut(&mut self) -> &mut Vec<T> {
         &mut self.kept
     }
 

@@ -11,10 +11,10 @@ use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 
 /// The rule for servers that a person typed, as the rest of a sentence.
-pub(super) const EXPECTED: &str = r#"must be a list of {name, command, args, env}, or of {name, url, headers, transport}, or {"mcpServers": {NAME: {…}}} with the same keys except name"#;
+pub(crate) const EXPECTED: &str = r#"must be a list of {name, command, args, env}, or of {name, url, headers, transport}, or {"mcpServers": {NAME: {…}}} with the same keys except name"#;
 
 /// The rule for a list of servers.
-pub(super) const SERVERS: &str = "a list of {name, command, args, env}, or of {name, url, headers, transport}, whose secrets \
+pub(crate) const SERVERS: &str = "a list of {name, command, args, env}, or of {name, url, headers, transport}, whose secrets \
                                   total at most 256 KiB and 1000 lines";
 const KEYS: &str = "a list in which each server has either `command`, with `args` and `env`, or `url`, with `headers` and \
                     `transport`";
@@ -169,7 +169,7 @@ fn headers(raw: &RawValue) -> Read<BTreeMap<String, String>> {
 
 /// The servers in `{"mcpServers":{NAME:{"command":…}}}` as a list. `None`: the text is not such an object. Error: the
 /// mistake, as the rest of a sentence about the text.
-pub(super) fn by_name(text: &str) -> Result<Option<Box<RawValue>>, String> {
+pub(crate) fn by_name(text: &str) -> Result<Option<Box<RawValue>>, String> {
     let Some(outer) = Fields::parse(text).filter(|fields| fields.get("mcpServers").is_some()) else { return Ok(None) };
     let wrong = || EXPECTED.to_owned();
     let all = outer.get("mcpServers").and_then(|raw| Fields::parse(raw.get())).ok_or_else(wrong)?;

@@ -159,7 +159,7 @@ pub struct ToolExit {
 
 impl FileEdit {
     /// The changes to a file. `None`: there are none.
-    pub fn of(path: impl Into<Text>, lines: String) -> Option<FileEdit> {
+    pub fn new(path: impl Into<Text>, lines: String) -> Option<FileEdit> {
         (!lines.is_empty()).then(|| FileEdit { path: path.into(), lines: lines.into(), is_cut: false })
     }
 }

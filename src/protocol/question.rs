@@ -62,7 +62,7 @@ impl Choices {
 
     /// The options in order, for redacting and cutting their texts. Values and labels must stay unique.
     pub(super) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Choice> {
-        self.0.kept().iter_mut()
+        self.0.elements_mut().iter_mut()
     }
 
     /// The number of options.
@@ -72,7 +72,7 @@ impl Choices {
 
     /// Keeps the first `count` options, but at least one.
     pub fn cut(&mut self, count: usize) {
-        self.0.kept().truncate(count.max(1));
+        self.0.elements_mut().truncate(count.max(1));
     }
 }
 

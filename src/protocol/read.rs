@@ -159,10 +159,10 @@ impl Default for Permissions {
 impl Permissions {
     /// Whether everything is allowed.
     pub fn allow_all(&self) -> bool {
-        Category::ALL.iter().all(|category| self.of(*category) == Policy::Allow)
+        Category::ALL.iter().all(|category| self.policy(*category) == Policy::Allow)
     }
 
-    pub fn of(&self, category: Category) -> Policy {
+    pub fn policy(&self, category: Category) -> Policy {
         match self {
             Permissions::ReadOnly => match category {
                 Category::Read | Category::Search | Category::Think => Policy::Allow,
@@ -190,13 +190,13 @@ impl Permissions {
             && Category::ALL
                 .iter()
                 .filter(|category| !reads(category) && **category != Category::Think)
-                .all(|category| self.of(*category) == Policy::Deny)
+                .all(|category| self.policy(*category) == Policy::Deny)
     }
 
     /// Whether reading and searching are allowed, and running a command is not.
     pub fn reads_unasked(&self) -> bool {
-        [Category::Read, Category::Search].iter().all(|category| self.of(*category) == Policy::Allow)
-            && self.of(Category::Execute) != Policy::Allow
+        [Category::Read, Category::Search].iter().all(|category| self.policy(*category) == Policy::Allow)
+            && self.policy(Category::Execute) != Policy::Allow
     }
 
     /// The strictest policy for these categories.
@@ -206,7 +206,7 @@ impl Permissions {
             Policy::Ask => 1,
             Policy::Deny => 2,
         };
-        categories.map(|category| self.of(category)).max_by_key(strictness).unwrap_or(Policy::Ask)
+        categories.map(|category| self.policy(category)).max_by_key(strictness).unwrap_or(Policy::Ask)
     }
 }
 

@@ -38,7 +38,7 @@ fn whole(category: Category) -> Option<&'static str> {
 impl Scope {
     /// The scope of a request. `tool`: the agent's name for the tool. `call`: a text that identifies the call, equal
     /// only for equal calls. `None`: "always" is not offered.
-    pub fn of(category: Category, tool: Option<&str>, call: Option<&str>) -> Option<Scope> {
+    pub fn of_request(category: Category, tool: Option<&str>, call: Option<&str>) -> Option<Scope> {
         let usable = |text: &&str| !text.trim().is_empty() && text.len() <= REMEMBERED_BYTES;
         let tool = tool.filter(usable).map(str::to_owned);
         let call = call.filter(usable).map(str::to_owned);
@@ -91,27 +91,40 @@ mod tests {
     #[test]
     fn always_covers_one_command_and_no_change_of_mode() {
         let call = Some("rm a");
-        assert_eq!(Scope::of(Category::Execute, Some("Bash"), call), Some(Scope(Reach::Command("rm a".into()))));
-        assert_eq!(Scope::of(Category::Execute, Some("Bash"), None), None, "unknown commands would all be equal");
-        assert_eq!(Scope::of(Category::Mode, Some("ExitPlanMode"), call), None);
-        let edits = Scope::of(Category::Edit, Some("Write"), call);
-        assert_eq!(edits, Scope::of(Category::Edit, None, None), "every edit is covered");
-        assert_ne!(edits, Scope::of(Category::Delete, None, None));
+        assert_eq!(
+            Scope::of_request(Category::Execute, Some("Bash"), call),
+            Some(Scope(Reach::Command("rm a".into())))
+        );
+        assert_eq!(
+            Scope::of_request(Category::Execute, Some("Bash"), None),
+            None,
+            "unknown commands would all be equal"
+        );
+        assert_eq!(Scope::of_request(Category::Mode, Some("ExitPlanMode"), call), None);
+        let edits = Scope::of_request(Category::Edit, Some("Write"), call);
+        assert_eq!(edits, Scope::of_request(Category::Edit, None, None), "every edit is covered");
+        assert_ne!(edits, Scope::of_request(Category::Delete, None, None));
     }
 
     #[test]
     fn always_covers_an_mcp_tool_or_an_unknown_tool_by_its_name() {
         for category in [Category::Mcp, Category::Other] {
-            assert_eq!(Scope::of(category, Some("t"), Some("{}")), Some(Scope(Reach::Tool(category, "t".into()))));
-            assert_eq!(Scope::of(category, Some(" "), Some("{}")), Some(Scope(Reach::Call(category, "{}".into()))));
-            assert_eq!(Scope::of(category, None, None), None);
+            assert_eq!(
+                Scope::of_request(category, Some("t"), Some("{}")),
+                Some(Scope(Reach::Tool(category, "t".into())))
+            );
+            assert_eq!(
+                Scope::of_request(category, Some(" "), Some("{}")),
+                Some(Scope(Reach::Call(category, "{}".into())))
+            );
+            assert_eq!(Scope::of_request(category, None, None), None);
         }
     }
 
     #[test]
     fn always_is_not_offered_for_a_scope_that_is_too_long() {
         let long = "x".repeat(REMEMBERED_BYTES + 1);
-        assert_eq!(Scope::of(Category::Execute, None, Some(&long)), None);
-        assert_eq!(Scope::of(Category::Mcp, Some(&long), Some(&long)), None);
+        assert_eq!(Scope::of_request(Category::Execute, None, Some(&long)), None);
+        assert_eq!(Scope::of_request(Category::Mcp, Some(&long), Some(&long)), None);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn secrets(arguments: &[String]) -> Vec<String> {
             },
         };
         if marks(name) {
-            take(value, &mut found);
+            collect(value, &mut found);
         }
         in_tables(value, &mut found);
     }
@@ -35,7 +35,7 @@ pub(crate) fn secrets(arguments: &[String]) -> Vec<String> {
 }
 
 /// Takes a value, and its parts if it is a header.
-fn take(value: &str, found: &mut Vec<String>) {
+fn collect(value: &str, found: &mut Vec<String>) {
     let value = value.trim().trim_matches(['"', '\'']);
     if value.starts_with('{') || value.is_empty() {
         return strings(value, found);
@@ -52,7 +52,7 @@ fn in_tables(text: &str, found: &mut Vec<String>) {
     let pair = pattern(r#"([A-Za-z0-9_.-]+)["']?\s*[:=]\s*"((?:[^"\\]|\\.)*)""#);
     let table = pattern(r#"([A-Za-z0-9_.-]+)["']?\s*[:=]\s*(\{[^{}]*\})"#);
     let marked = |whole: &regex_lite::Captures<'_>| marks(&whole[1]);
-    pair.captures_iter(text).filter(marked).for_each(|whole| take(&whole[2], found));
+    pair.captures_iter(text).filter(marked).for_each(|whole| collect(&whole[2], found));
     table.captures_iter(text).filter(marked).for_each(|whole| strings(&whole[2], found));
 }
 

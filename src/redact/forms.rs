@@ -24,7 +24,7 @@ pub(super) fn usable(value: &str) -> bool {
 }
 
 /// All forms of a value, and of its lines if it has several.
-pub(super) fn of(value: &str) -> BTreeSet<String> {
+pub(super) fn every_form(value: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::new();
     encode(value, &mut forms);
     // A program may trim a text that it prints.

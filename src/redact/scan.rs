@@ -15,7 +15,7 @@ struct Segment {
 }
 
 impl Segment {
-    fn of(scan: &Scan<'_>) -> Self {
+    fn at_end_of(scan: &Scan<'_>) -> Self {
         let mut from = scan.at;
         while let Some(n) = scan.text[from..].find('[') {
             let end = from + n;
@@ -124,20 +124,20 @@ impl<'t> Scan<'t> {
 impl Redactor {
     /// Scans the text up to its end, or to a place where further text decides.
     pub(super) fn run(&self, scan: &mut Scan<'_>) {
-        let mut segment = Segment::of(scan);
+        let mut segment = Segment::at_end_of(scan);
         loop {
             if !scan.swallow() {
                 return;
             }
             if scan.at > segment.end {
-                segment = Segment::of(scan);
+                segment = Segment::at_end_of(scan);
             }
             match self.segment(scan, &segment) {
                 Pause::Masked => {}
                 Pause::Hold => return,
                 Pause::End if segment.masked => {
                     scan.resume_after_mask(segment.end + MASK.len(), scan.copied);
-                    segment = Segment::of(scan);
+                    segment = Segment::at_end_of(scan);
                 }
                 Pause::End => return,
             }

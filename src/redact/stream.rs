@@ -44,15 +44,15 @@ impl Stream {
     /// Takes the next piece and returns the text that is now certain. The result is borrowed if it is the piece itself.
     pub fn push<'a>(&mut self, redactor: &Redactor, piece: &'a str) -> Cow<'a, str> {
         if !redactor.cleans {
-            return self.take(redactor, piece);
+            return self.push_piece(redactor, piece);
         }
         match self.cleaner.push(piece) {
-            Cow::Borrowed(piece) => self.take(redactor, piece),
-            Cow::Owned(clean) => Cow::Owned(self.take(redactor, &clean).into_owned()),
+            Cow::Borrowed(piece) => self.push_piece(redactor, piece),
+            Cow::Owned(clean) => Cow::Owned(self.push_piece(redactor, &clean).into_owned()),
         }
     }
 
-    fn take<'a>(&mut self, redactor: &Redactor, piece: &'a str) -> Cow<'a, str> {
+    fn push_piece<'a>(&mut self, redactor: &Redactor, piece: &'a str) -> Cow<'a, str> {
         let nothing_held = self.held() == 0 && self.armed.is_none() && self.growth.is_none();
         if nothing_held && redactor.passes(piece) {
             self.text.push_str(&piece[piece.floor_char_boundary(piece.len().saturating_sub(LOOK_BACK))..]);

@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn the_number_of_remembered_scopes_is_limited() {
         let mut granted = AlwaysAllowed::default();
-        let command = |number: usize| Scope::of(Category::Execute, None, Some(&number.to_string()));
+        let command = |number: usize| Scope::of_request(Category::Execute, None, Some(&number.to_string()));
         (0..=REMEMBERED).filter_map(command).for_each(|scope| granted.add(&scope));
         assert!(granted.covers(command(REMEMBERED - 1).as_ref()));
         assert!(!granted.covers(command(REMEMBERED).as_ref()));

@@ -18,7 +18,7 @@ pub struct Features {
 impl Features {
     /// The features that the program is known to have. `variable`: the environment, in which most programs name
     /// themselves.
-    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Features {
+    pub fn detect(variable: impl Fn(&str) -> Option<String>) -> Features {
         const NONE: Features = Features { links: false, titles: false };
         const LINKS: Features = Features { links: true, titles: false };
         const TITLES: Features = Features { links: false, titles: true };
@@ -101,7 +101,7 @@ mod tests {
             (&[("TERM", "tmux-256color"), ("TMUX", "/tmp/x"), ("VTE_VERSION", "7603")], false, false),
         ] {
             let found = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, v)| (*v).to_owned());
-            assert_eq!(Features::of(found), Features { links, titles }, "{variables:?}");
+            assert_eq!(Features::detect(found), Features { links, titles }, "{variables:?}");
         }
     }
 

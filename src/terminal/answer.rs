@@ -356,7 +356,7 @@ mod tests {
             detail: Text::default(),
             call_id: None,
         };
-        let scope = Scope::of(Category::Execute, None, Some("x"));
+        let scope = Scope::of_request(Category::Execute, None, Some("x"));
         let (ask, never) =
             (Ask::permission(subject.clone(), "Allow?", scope), Ask::permission(subject, "Allow?", None));
         for line in ["y", "YES", "allow", "Allow once", "1"] {

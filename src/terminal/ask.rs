@@ -281,7 +281,7 @@ impl Asking {
             return Reaction::default();
         };
         let face = self.face(first, now, width);
-        let effect = self.editor.take(keys, face);
+        let effect = self.editor.press_keys(keys, face);
         let Some(end) = effect.end else {
             let shown = if effect.again { self.mark(now) } else { Shown::default() };
             return Reaction { echo: effect.echo, shown, ..Reaction::default() };

@@ -152,7 +152,7 @@ impl Chat {
     }
 
     /// Forgets an unfinished key or paste.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn drop_unfinished_key(&mut self) {
         self.editor.drop_unfinished_key();
     }
 
@@ -162,7 +162,7 @@ impl Chat {
             return LineEffect::default();
         }
         let was_open = self.is_open();
-        let KeyEffect { echo, end, .. } = self.editor.take(keys, Face { visible: true, indent: 2, width });
+        let KeyEffect { echo, end, .. } = self.editor.press_keys(keys, Face { visible: true, indent: 2, width });
         let echo = if self.look.escapes || !was_open { String::new() } else { echo };
         let Some(end) = end else { return LineEffect { echo, ..LineEffect::default() } };
         let (lines, meant) = match end {

@@ -109,7 +109,7 @@ impl Editor {
     }
 
     /// Takes keys that arrived together. Keys behind the end of the answer are dropped.
-    pub(super) fn take(&mut self, keys: &[u8], face: Face) -> KeyEffect {
+    pub(super) fn press_keys(&mut self, keys: &[u8], face: Face) -> KeyEffect {
         let mut effect = KeyEffect::default();
         for (at, key) in keys.iter().enumerate() {
             let is_last = keys[at + 1..].iter().all(|key| *key == b'\n' && keys[at] == b'\r');
@@ -320,9 +320,9 @@ mod tests {
         let mut editor = Editor::default();
         let (last, earlier) = chunks.split_last().unwrap();
         for chunk in earlier {
-            assert_eq!(editor.take(chunk.as_bytes(), FACE).end, None, "{chunk:?}");
+            assert_eq!(editor.press_keys(chunk.as_bytes(), FACE).end, None, "{chunk:?}");
         }
-        let effect = editor.take(last.as_bytes(), FACE);
+        let effect = editor.press_keys(last.as_bytes(), FACE);
         (editor, effect)
     }
 
@@ -376,10 +376,10 @@ mod tests {
         assert_eq!(echo(&["\u{1b}[200~a\u{1b}[2J\u{9b}\u{202e}\tb\nc"]), "a^[[2J\\u{9b}\\u{202e}    b\n  c");
         assert_eq!(echo(&["a日", "\u{7f}"]), "\u{8} \u{8}\u{8} \u{8}");
         let mut editor = Editor::default();
-        let echoes = "é".as_bytes().iter().map(|byte| editor.take(&[*byte], FACE).echo).collect::<Vec<_>>();
+        let echoes = "é".as_bytes().iter().map(|byte| editor.press_keys(&[*byte], FACE).echo).collect::<Vec<_>>();
         assert_eq!(echoes, ["", "é"]);
         let hidden = Face { visible: false, ..FACE };
-        assert_eq!(Editor::default().take(b"secret\x7f\x1b\rx", hidden).echo, "");
+        assert_eq!(Editor::default().press_keys(b"secret\x7f\x1b\rx", hidden).echo, "");
         for (keys, again) in [("x", false), ("one\u{1b}\r", true), (&*"x".repeat(30), true)] {
             assert_eq!(after(&[keys, "\u{7f}"]).1.again, again, "{keys:?}");
         }
@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn a_text_has_a_limit() {
         let mut editor = Editor::default();
-        assert_eq!(editor.take(&vec![b'x'; INBOUND_LINE_BYTES + 1], FACE).end, Some(AnswerEnd::TooLong));
-        assert_eq!(editor.take(b"y\r", FACE).end, Some(AnswerEnd::Text("y".into())));
+        assert_eq!(editor.press_keys(&vec![b'x'; INBOUND_LINE_BYTES + 1], FACE).end, Some(AnswerEnd::TooLong));
+        assert_eq!(editor.press_keys(b"y\r", FACE).end, Some(AnswerEnd::Text("y".into())));
     }
 }

@@ -433,7 +433,7 @@ impl Peer for TerminalFront {
         let now = Instant::now();
         // Another program may have changed the terminal's modes meanwhile.
         self.asking.leave();
-        self.chat.iter_mut().for_each(Chat::settle);
+        self.chat.iter_mut().for_each(Chat::drop_unfinished_key);
         self.alert.met();
         let shown = self.asking.prompt(now);
         self.place(shown, now)

@@ -28,7 +28,7 @@ struct Message {
 }
 
 impl Speech {
-    fn take(&mut self, id: MessageId, piece: &str, done: bool, ends: fn(char) -> bool) -> String {
+    fn push_piece(&mut self, id: MessageId, piece: &str, done: bool, ends: fn(char) -> bool) -> String {
         let message = self.messages.entry(id).or_default();
         message.held.push_str(&message.cleaner.push(piece));
         let end = message.held.char_indices().rev().find(|(_, c)| ends(*c)).map_or(0, |(at, c)| at + c.len_utf8());
@@ -45,7 +45,7 @@ impl Speech {
     /// only, so that text does not disturb a person who types.
     pub(super) fn text(&mut self, id: MessageId, piece: &str, done: bool, lines: bool) -> String {
         self.last = Some(id);
-        let out = self.take(id, piece, done, if lines { |c| c == '\n' } else { ends_word });
+        let out = self.push_piece(id, piece, done, if lines { |c| c == '\n' } else { ends_word });
         self.out(id, out, done)
     }
 
@@ -82,7 +82,7 @@ impl Speech {
 
     /// Takes a piece of reasoning; returns its whole lines.
     pub(super) fn thought(&mut self, id: MessageId, piece: &str, done: bool) -> String {
-        let mut out = self.take(id, piece, done, |c| c == '\n');
+        let mut out = self.push_piece(id, piece, done, |c| c == '\n');
         if !out.is_empty() && !out.ends_with('\n') {
             out.push('\n');
         }

@@ -47,7 +47,6 @@ pub struct PlanCheck<'a> {
     /// The specification that the plan must name, relative to the project's folder. `None`: outside a workflow, where
     /// the plan may name any.
     pub of: Option<&'a Path>,
-    /// The rules to ignore.
     pub ignored: &'a [Rule],
 }
 

@@ -36,7 +36,7 @@ impl Driver for OwnStep {
             let asks: Asks = std::iter::once((**ask).clone()).collect();
             turn.events.push(AgentEvent::Ask { key: AskKey("question".into()), asks, call: None });
         }
-        Ok(Launch { close_input: true, ..Launch::of(Program::Myself, "quiet") })
+        Ok(Launch { close_input: true, ..Launch::new(Program::Myself, "quiet") })
     }
 
     fn has_process(&self) -> bool {

@@ -31,7 +31,7 @@ impl Stop {
     }
 
     /// The stop for an outcome other than a result. `own`: whether the part's own limit was shorter than the run's.
-    pub(super) fn of(outcome: Outcome, own: bool) -> Stop {
+    pub(super) fn from_outcome(outcome: Outcome, own: bool) -> Stop {
         match outcome {
             Outcome::Failed(mut failure) => {
                 if own && failure.code == Code::Timeout {

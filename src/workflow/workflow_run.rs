@@ -33,7 +33,6 @@ use std::time::{Duration, Instant};
 /// The maximum wait for the processes of abandoned work. After it, they are left to the kernel.
 const SETTLE_LIMIT: Duration = Duration::from_millis(500);
 
-/// The run of a workflow.
 pub(crate) struct WorkflowRun<'p> {
     engine: Engine,
     peer: CombinedPeer<'p>,
@@ -276,7 +275,9 @@ impl<'p> WorkflowRun<'p> {
         self.last.completion |= terminal.completion_detected;
         match terminal.outcome {
             Outcome::Completed { .. } => Ok(terminal.session_id),
-            outcome @ (Outcome::Failed(_) | Outcome::Cancelled { .. }) => Err(Stop::of(outcome, limits_itself)),
+            outcome @ (Outcome::Failed(_) | Outcome::Cancelled { .. }) => {
+                Err(Stop::from_outcome(outcome, limits_itself))
+            }
         }
     }
 
@@ -312,7 +313,7 @@ impl<'p> WorkflowRun<'p> {
         let terminal = self.part(PartKind::Step(phase), job, settings, driver)?;
         let timed_out = matches!(&terminal.outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
         match terminal.outcome {
-            outcome @ Outcome::Cancelled { .. } => Err(Stop::of(outcome, false)),
+            outcome @ Outcome::Cancelled { .. } => Err(Stop::from_outcome(outcome, false)),
             Outcome::Failed(failure) if timed_out && !limits_itself => Err(Stop::Failed(Box::new(failure))),
             outcome @ (Outcome::Completed { .. } | Outcome::Failed(_)) => {
                 Ok(StepEnd { outcome, exit: terminal.agent_exit, timed_out })
@@ -331,7 +332,9 @@ impl<'p> WorkflowRun<'p> {
         let step = Step { driver: Box::new(OwnStep::Waits), limit, phase: None, judge: None };
         let end = self.step_beside(step, Some(work.over())).and_then(|end| match end.outcome {
             Outcome::Completed { .. } => Ok(()),
-            outcome @ (Outcome::Failed(_) | Outcome::Cancelled { .. }) => Err(Stop::of(outcome, end.timed_out)),
+            outcome @ (Outcome::Failed(_) | Outcome::Cancelled { .. }) => {
+                Err(Stop::from_outcome(outcome, end.timed_out))
+            }
         });
         if end.is_err() {
             work.give_up();

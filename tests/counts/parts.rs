@@ -7,10 +7,10 @@ use allocation_counter::measure;
 use serde_json::value::RawValue;
 use spektacular::agent::registry::Agents;
 use spektacular::clean::{Cleaner, whole};
+use spektacular::cli::typed_fields;
 use spektacular::config::{self, Places};
 use spektacular::engine::Script;
 use spektacular::protocol::request::Options;
-use spektacular::protocol::typed;
 use spektacular::recording::Recording;
 use spektacular::workflow::template::{PromptKind, expanded};
 use spektacular::workflow::{plan, spec};
@@ -127,13 +127,13 @@ fn permissions(count: usize) -> Box<dyn FnOnce()> {
 fn typed_permissions(count: usize) -> Box<dyn FnOnce()> {
     let all: Vec<String> = (0..count).map(|number| format!("category{number}=allow")).collect();
     let text = all.join(",");
-    Box::new(move || assert!(typed::value("permissions", &text).is_err()))
+    Box::new(move || assert!(typed_fields::value("permissions", &text).is_err()))
 }
 
 fn typed_servers(count: usize) -> Box<dyn FnOnce()> {
     let all: Vec<String> = (0..count).map(|number| format!(r#""server{number}":{{"command":"x"}}"#)).collect();
     let text = format!(r#"{{"mcpServers":{{{}}}}}"#, all.join(","));
-    Box::new(move || assert!(typed::value("mcp_servers", &text).is_ok()))
+    Box::new(move || assert!(typed_fields::value("mcp_servers", &text).is_ok()))
 }
 
 #[track_caller]

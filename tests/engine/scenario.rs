@@ -3,7 +3,8 @@
 use super::joined::Joined;
 use super::machine::limit;
 use spektacular::agent::Base;
-use spektacular::agent::registry::{Agent, Agents, Dialect, Layers};
+use spektacular::agent::registry::{Agent, Agents, Dialect};
+use spektacular::config::Layers;
 use spektacular::engine::{Begin, Engine, Job, Prepared, Report};
 use spektacular::io::inbox::Source;
 use spektacular::io::output::diagnose;
@@ -34,7 +35,7 @@ fn job(begin: Begin) -> Job {
     let permissions = Some(Permissions::All(Policy::Allow));
     // Requests deltas, so that text arrives while the agent still speaks.
     let above = Options { permissions, progress: Some(Level::Full), ..Options::default() };
-    let layers = Layers { above, ..Layers::of(agents()) };
+    let layers = Layers { above, ..Layers::new(agents()) };
     Job { begin, ..Job::new(layers) }
 }
 

@@ -8,7 +8,7 @@ use super::rng::Rng;
 use super::round::{Checked, settings, share};
 use super::stage::of_case;
 use serde_json::{Value, json};
-use spektacular::agent::registry::Layers;
+use spektacular::config::Layers;
 use spektacular::engine::{Conductor, Job, Peer, ProcessGone};
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::inbound;
@@ -233,7 +233,7 @@ struct Out {
 fn play<P: Peer>(mut peer: P, lines: &[String], secret: &str, record: &Path) -> Out {
     let head = lines.first().and_then(|line| line.strip_prefix("= ")).unwrap_or("{}");
     let agents = agents_of(&serde_json::from_str(head).expect("the configuration of a case"));
-    let job = Job { record: Some(record.to_owned()), mirror_stderr: true, ..Job::new(Layers::of(agents)) };
+    let job = Job { record: Some(record.to_owned()), mirror_stderr: true, ..Job::new(Layers::new(agents)) };
     let mut conductor = Conductor::new(job, &mut peer, Notebook::at("/home/user/project"), "s", Ids::default());
     let mut out = Out::default();
     let mut ids: Vec<String> = Vec::new();

@@ -158,7 +158,7 @@ impl Driver for Asker {
     }
 
     fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Launch, Failure> {
-        Ok(Launch::of(Program::Command("asker".into()), "asker"))
+        Ok(Launch::new(Program::Command("asker".into()), "asker"))
     }
 
     fn line(&mut self, _: Line<'_>, turn: &mut Turn) {
@@ -319,7 +319,7 @@ fn unanswered_questions_end_as_the_table_says() {
 
 fn permission(category: Category) -> Ask {
     let subject = Subject { category, title: "t".into(), locations: Vec::new(), detail: "d".into(), call_id: None };
-    Ask::permission(subject, "Allow t?", Scope::of(category, None, None))
+    Ask::permission(subject, "Allow t?", Scope::of_request(category, None, None))
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
         input: output.map(|_| Json::from(RawValue::from_string("{}".into()).unwrap())),
         output: output.map(Into::into),
         exit_code: ToolExit { code: None, in_frame: output.is_some() },
-        diff: output.and_then(|_| FileEdit::of("p", "-a\n+b\n".into())).into_iter().collect(),
+        diff: output.and_then(|_| FileEdit::new("p", "-a\n+b\n".into())).into_iter().collect(),
         phase: output.map(|_| "P1".into()),
     }
 }

@@ -151,9 +151,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("io", &["clean", "protocol"]),
     ("process", &["agent", "io", "protocol", "suggest"]),
     ("acp", &["agent", "base64", "clean", "io", "json", "process", "protocol"]),
-    ("engine", &["agent", "clean", "io", "json", "process", "protocol", "recording", "redact", "run", "suggest"]),
+    (
+        "engine",
+        &["agent", "clean", "config", "io", "json", "process", "protocol", "recording", "redact", "run", "suggest"],
+    ),
     ("json_lines", &["engine", "io", "protocol"]),
-    ("sessions", &["agent", "clean", "io", "protocol"]),
+    ("sessions", &["clean", "config", "io", "protocol"]),
     (
         "workflow",
         &[
@@ -165,7 +168,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("help", &["cli"]),
     ("integrate", &["agent", "json"]),
     ("cli", &["agent", "json", "protocol", "suggest"]),
-    ("config", &["agent", "cli", "io", "json", "protocol", "redact", "suggest"]),
+    ("config", &["agent", "cli", "io", "json", "process", "protocol", "redact", "suggest"]),
     (
         "cmd",
         &[

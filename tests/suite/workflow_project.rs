@@ -127,8 +127,8 @@ fn an_argument_is_a_path_or_a_name() {
         assert!(text.is_empty() || !refused.message.contains(text) || text == "-x", "{}", refused.message);
     }
     let folder = PlanPath { folder: "p/a".into(), file: "p/a/plan.md".into() };
-    assert_eq!(PlanPath::of("p/a".into()), folder);
-    assert_eq!(PlanPath::of("p/a/plan.md".into()), folder);
+    assert_eq!(PlanPath::new("p/a".into()), folder);
+    assert_eq!(PlanPath::new("p/a/plan.md".into()), folder);
 }
 
 #[test]

@@ -78,7 +78,7 @@ impl Acp {
             Ask::denial(subject, text)
         } else if once.is_some() {
             let identity = self.identity(&about, before, call);
-            let scope = Scope::of(subject.category, self.tool_name(&id, call), identity.as_deref());
+            let scope = Scope::of_request(subject.category, self.tool_name(&id, call), identity.as_deref());
             Ask::permission(subject, text, scope)
         } else {
             let why = "A permission can only be denied, because the agent offers no way to allow a single request";

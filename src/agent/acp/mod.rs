@@ -287,7 +287,7 @@ impl Driver for Acp {
         let args = self.arguments(settings)?;
         self.start = SessionSetup::new(settings, self.profile);
         self.cwd.clone_from(&settings.cwd);
-        self.wants = Wants::of(settings);
+        self.wants = Wants::new(settings);
         if settings.ask_server.is_some() {
             self.own_tools.extend(self.asks_by(settings));
             self.own_tools.extend((self.result_way(settings) == ResultWay::Tool).then_some(result::TOOL));

@@ -79,7 +79,7 @@ impl OwnCall {
 }
 
 /// The profile for the program with this file name, or else for the agent of this name, whose program may be a wrapper.
-pub(crate) fn of(program: &Program, name: &str) -> &'static Profile {
+pub(crate) fn find_profile(program: &Program, name: &str) -> &'static Profile {
     let known = |name: &str| match name {
         "gemini" => Some(&GEMINI),
         "opencode" => Some(&OPENCODE),

@@ -226,7 +226,7 @@ impl Acp {
             return self.fail(failure, turn);
         }
         self.start.set_model = offered.method;
-        self.start.modes = result.map(Modes::of).unwrap_or_default();
+        self.start.modes = result.map(Modes::read).unwrap_or_default();
         if let Some(modes) = self.profile.modes {
             self.start.modes.names.retain(|name| modes.contains(&name.as_str()));
         }
@@ -430,7 +430,7 @@ pub(super) struct Modes {
 
 impl Modes {
     /// Reads the modes of a session.
-    fn of(result: &Object<'_>) -> Modes {
+    fn read(result: &Object<'_>) -> Modes {
         if let Some((option, id)) = option(result, "mode") {
             let names = option.objects("options").filter_map(|option| option.string("value")).collect();
             return Modes { set: Some(Setter::Option(id)), names };

@@ -15,7 +15,6 @@ use crate::protocol::outbound::Usage;
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::words::OnUnsupported;
 
-/// The plugin.
 const PLUGIN: &str = include_str!("opencode/spektacular.js");
 /// The variable for a further folder of configuration.
 const FOLDER: FoundBy = FoundBy::Folder("OPENCODE_CONFIG_DIR");

@@ -284,7 +284,7 @@ impl Acp {
         let file = detail.and_then(|detail| detail.object("filediff"));
         let unified = file.and_then(|file| file.str("patch")).or_else(|| detail?.str("diff"));
         if let Some(diff) = unified {
-            return FileEdit::of(path(), edits::unified(&diff)).into_iter().collect();
+            return FileEdit::new(path(), edits::unified(&diff)).into_iter().collect();
         }
         let diffs = Diff::all(update);
         let is_new = detail.is_some_and(|detail| detail.bool("exists") == Some(false));
@@ -295,9 +295,9 @@ impl Acp {
                 Some(content) => Some(edits::signed('+', &content)),
                 None => input.str("diff").map(|diff| edits::unified(&diff)),
             });
-            return lines.and_then(|lines| FileEdit::of(path(), lines)).into_iter().collect();
+            return lines.and_then(|lines| FileEdit::new(path(), lines)).into_iter().collect();
         }
-        diffs.iter().filter_map(|diff| FileEdit::of(diff.path.clone(), diff.hunks())).collect()
+        diffs.iter().filter_map(|diff| FileEdit::new(diff.path.clone(), diff.hunks())).collect()
     }
 
     /// Forgets a finished call.

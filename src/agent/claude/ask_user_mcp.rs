@@ -19,7 +19,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn of(settings: &Settings) -> Names {
+    pub(super) fn new(settings: &Settings) -> Names {
         let server = ask_user::server_name(settings);
         Names { tool: format!("mcp__{server}__{}", ask_user::TOOL), server }
     }

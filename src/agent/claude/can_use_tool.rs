@@ -45,7 +45,8 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
     }
     let plan = name == "ExitPlanMode";
     // The model's description of a call does not change the call.
-    let scope = Scope::of(tools::category(&name), Some(&name), Some(&input.without(&["description", "timeout"])));
+    let scope =
+        Scope::of_request(tools::category(&name), Some(&name), Some(&input.without(&["description", "timeout"])));
     let title = tools::title(&name, Some(&input));
     let detail = if plan {
         let text = input.string("plan").or(known_plan).unwrap_or_default();

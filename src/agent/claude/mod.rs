@@ -231,13 +231,13 @@ impl Driver for Claude {
             ask_user::warn_if_taken(settings, turn);
             self.offers_asking = ask_user::is_wanted(settings);
             if self.offers_asking {
-                self.names = ask_user_mcp::Names::of(settings);
+                self.names = ask_user_mcp::Names::new(settings);
             }
         }
         self.steering = Steering::of_run(&settings.nonce);
         self.resuming = settings.session_id.is_some();
         self.cost_before = settings.session_cost_usd;
-        self.wants = Wants::of(settings);
+        self.wants = Wants::new(settings);
         let server = self.offers_asking.then(|| self.names.config());
         // Only the events of a stream report the tokens before the end of the turn.
         self.streamed = settings.max_tokens.map(|_| Usage::default());

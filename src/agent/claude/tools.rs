@@ -31,7 +31,7 @@ pub(super) enum CallKind {
 }
 
 impl CallKind {
-    fn of(tool: &str) -> CallKind {
+    fn from_tool(tool: &str) -> CallKind {
         match tool {
             "AskUserQuestion" | "StructuredOutput" | "TodoWrite" => CallKind::Hidden,
             "Write" | "Edit" | "MultiEdit" => CallKind::File,
@@ -44,7 +44,7 @@ impl CallKind {
 impl Calls {
     /// Notes a new call. `is_own`: whether the tool is ours, whose calls appear only as questions.
     pub(super) fn begin(&mut self, call: &str, tool: &str, is_own: bool) {
-        match if is_own { CallKind::Hidden } else { CallKind::of(tool) } {
+        match if is_own { CallKind::Hidden } else { CallKind::from_tool(tool) } {
             // A repeated id names a new call.
             CallKind::Other => drop(self.special.remove(call)),
             kind @ (CallKind::Hidden | CallKind::File | CallKind::Notebook) => self.special.insert(call, kind),
@@ -141,7 +141,7 @@ pub(super) fn edit(result: &Object<'_>) -> Option<FileEdit> {
     if lines.is_empty() && result.is("type", "create") {
         lines = edits::signed('+', &result.str("content").unwrap_or_default());
     }
-    FileEdit::of(path, lines)
+    FileEdit::new(path, lines)
 }
 
 /// A tool's output: a string, or the texts in its content blocks.

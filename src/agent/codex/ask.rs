@@ -111,7 +111,7 @@ fn command_approval(params: &Object<'_>, cwd: &Path) -> Ask {
     let detail = join(&action, rest(params, is_shown));
     let text = with_reason(params.string("reason"), &title);
     let call = params.without(&REQUEST);
-    let scope = Scope::of(category, None, Some(&call).filter(|_| !action.is_empty()).map(String::as_str));
+    let scope = Scope::of_request(category, None, Some(&call).filter(|_| !action.is_empty()).map(String::as_str));
     Ask::permission(
         Subject { category, title: title.into(), locations: Vec::new(), detail: detail.into(), call_id: None },
         text,
@@ -124,7 +124,7 @@ fn patch_approval(params: &Object<'_>, spot: &Spot<'_>, items: &Items) -> Ask {
     let patch = params.string("itemId").and_then(|item| items.patch(spot, &item));
     // An unknown patch, or one with several kinds of changes, never matches an "always".
     let scope = patch.as_ref().filter(|patch| patch.also.is_empty());
-    let scope = scope.and_then(|patch| Scope::of(patch.category, None, None));
+    let scope = scope.and_then(|patch| Scope::of_request(patch.category, None, None));
     let (category, also, title, locations, detail) = match patch {
         Some(patch) => (patch.category, patch.also, patch.title, patch.locations, patch.diff),
         None => (Category::Edit, Vec::new(), "Edit files".to_owned(), Vec::new(), String::new()),
@@ -158,7 +158,7 @@ fn elicitation(params: &Object<'_>) -> (CodexRequest, Asks) {
         };
         let named = !server.is_empty() && !tool.is_empty();
         let name = named.then(|| to_line(&[&server, &tool]));
-        let scope = Scope::of(Category::Mcp, name.as_deref(), None);
+        let scope = Scope::of_request(Category::Mcp, name.as_deref(), None);
         return (CodexRequest::McpCall(server), one(Ask::permission(subject, message, scope)));
     }
     if let Some((form, asks)) =

@@ -467,7 +467,7 @@ fn facts(kind: &str, item: &Object<'_>, edits: bool) -> ToolFacts {
         let kind = change.object("kind");
         let moved = kind.as_ref().and_then(|kind| kind.string("move_path"));
         let kind = kind.and_then(|kind| kind.str("type")).unwrap_or_default();
-        FileEdit::of(moved.or_else(|| change.string("path"))?, changed_lines(&change, &kind))
+        FileEdit::new(moved.or_else(|| change.string("path"))?, changed_lines(&change, &kind))
     };
     match kind {
         "commandExecution" => {

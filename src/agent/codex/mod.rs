@@ -454,7 +454,7 @@ impl Driver for Codex {
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
         warn_of_ignored(settings, self, turn);
-        self.items.wants = Wants::of(settings);
+        self.items.wants = Wants::new(settings);
         let args = launch::arguments(settings)?;
         let env = header_variables::environment(&settings.mcp_servers);
         self.settings = Some(Box::new(settings.clone()));

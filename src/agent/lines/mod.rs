@@ -252,7 +252,7 @@ impl Driver for LinesDriver {
         self.model = settings.model.clone().filter(|_| takes_model || command::names(&self.resume_args, MODEL));
         self.cwd = settings.cwd.to_string_lossy().into_owned();
         self.agent_args.clone_from(&settings.agent_args);
-        self.answer_bytes = Wants::of(settings).answer_bytes;
+        self.answer_bytes = Wants::new(settings).answer_bytes;
         self.session.clone_from(&settings.session_id);
         if self.session.is_some() {
             turn.events.push(self.session());

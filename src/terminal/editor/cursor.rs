@@ -185,11 +185,11 @@ mod tests {
             ("new\u{1b}[A\u{1b}[A\u{1b}[B\u{1b}[B er", "new er"),
             ("ab\u{1b}[D\u{4}", "a"),
         ] {
-            let end = editor.take(format!("{keys}\r").as_bytes(), FACE).end;
+            let end = editor.press_keys(format!("{keys}\r").as_bytes(), FACE).end;
             assert_eq!(end, Some(AnswerEnd::Text(meant.into())), "{keys:?}");
         }
-        assert_eq!(editor.take(b"x\x1b[D\x1b[C\x7f\x04", FACE).end, Some(AnswerEnd::Declined));
-        editor.take("日本\u{1b}[D".as_bytes(), FACE);
+        assert_eq!(editor.press_keys(b"x\x1b[D\x1b[C\x7f\x04", FACE).end, Some(AnswerEnd::Declined));
+        editor.press_keys("日本\u{1b}[D".as_bytes(), FACE);
         assert_eq!(editor.around(), ("日".into(), "本".into()));
     }
 }

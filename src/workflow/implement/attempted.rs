@@ -42,12 +42,12 @@ impl Seen {
         let folder = project.folder().to_owned();
         BackgroundTask::start("attempted", LIMIT, move |until| {
             let tree = Baseline::now(&folder, until).ok().flatten()?;
-            Seen::of(&tree, &folder, until)
+            Seen::read(&tree, &folder, until)
         })
     }
 
     /// Reads the changed files of the work tree. `None`: that took too long, or the project is outside of the tree.
-    pub(super) fn of(tree: &Arc<Baseline>, project: &Path, until: &Until) -> Option<Seen> {
+    pub(super) fn read(tree: &Arc<Baseline>, project: &Path, until: &Until) -> Option<Seen> {
         let own = project.strip_prefix(tree.root()).ok()?.join(HOME);
         let mut files = Digests::new();
         for path in tree.changed().filter(|path| !path.starts_with(&own)) {

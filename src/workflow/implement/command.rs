@@ -111,7 +111,7 @@ impl Driver for VerifyStep {
             args: std::mem::take(&mut self.args),
             env: std::mem::take(&mut self.env),
             close_input: true,
-            ..Launch::of(Program::Command("/bin/sh".into()), "command")
+            ..Launch::new(Program::Command("/bin/sh".into()), "command")
         })
     }
 

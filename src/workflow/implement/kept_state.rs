@@ -23,7 +23,7 @@ pub(super) struct KeptState {
 
 impl KeptState {
     /// `plan`: the plan's folder. `None`: the environment names no state folder.
-    pub(super) fn of(project: &Path, plan: &Path, phase: u16) -> Option<KeptState> {
+    pub(super) fn for_phase(project: &Path, plan: &Path, phase: u16) -> Option<KeptState> {
         let hex =
             |path: &Path| path.as_os_str().as_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let digest = crate::workflow::plan::Digest::of(hex(&project.join(plan)).as_bytes());

@@ -112,7 +112,7 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
     /// Reads the protected paths of a phase. Those that `known` holds stay as they are there.
     fn protected_paths(&mut self, index: usize, known: Option<Arc<ProtectedState>>) -> Result<ProtectedState, Stop> {
         let (project, paths) = (self.ready.project.folder().to_owned(), self.guarded(index));
-        let take = move |until: &Until| ProtectedState::take(&project, &paths, known.as_deref(), until);
+        let take = move |until: &Until| ProtectedState::read(&project, &paths, known.as_deref(), until);
         match self.wait(READ_LIMIT, take)?.unwrap_or(Err(Unread::GivenUp)) {
             Ok(state) => Ok(state),
             Err(Unread::TooLarge) => Err(too_large(self.phase(index)).into()),
@@ -122,7 +122,7 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
 
     /// The place of the record of a phase's protected paths.
     fn kept_state(&self, index: usize) -> Option<KeptState> {
-        KeptState::of(self.ready.project.folder(), &self.ready.path.folder, self.phase(index).number)
+        KeptState::for_phase(self.ready.project.folder(), &self.ready.path.folder, self.phase(index).number)
     }
 
     /// Records the state of a phase's protected paths for later runs.

@@ -94,7 +94,7 @@ impl Keys {
 impl ProtectedState {
     /// Reads the paths, which are relative to the project's folder. An entry of `known` stays as it is there. Error: the
     /// paths exceed the limits, or the work was given up.
-    pub(crate) fn take(
+    pub(crate) fn read(
         project: &Path,
         entries: &[String],
         known: Option<&ProtectedState>,

@@ -172,7 +172,7 @@ impl ReadyPlan {
         let unfit = |failure| Box::new(Unfit { failure, tasks, violations: Vec::new() });
         if let Some(phase) = plan.phases.iter().filter(|phase| !phase.is_done()).find(|phase| {
             let paths: Vec<String> = phase.protect.iter().map(|entry| entry.path.clone()).collect();
-            matches!(ProtectedState::take(project.folder(), &paths, None, until), Err(Unread::TooLarge))
+            matches!(ProtectedState::read(project.folder(), &paths, None, until), Err(Unread::TooLarge))
         }) {
             return Err(unfit(too_large(phase)));
         }
@@ -196,7 +196,7 @@ impl ReadyPlan {
         let until = Until::deadline(Instant::now() + DIGEST_LIMIT);
         let open = self.plan.first_open().filter(|phase| phase.state.is_some()).map(|phase| phase.number);
         let is_done = |number| self.plan.phases.iter().any(|phase| phase.number == number && phase.is_done());
-        let seen = Seen::of(tree, self.project.folder(), &until);
+        let seen = Seen::read(tree, self.project.folder(), &until);
         seen.map(|seen| record.earlier_work(&seen, open, is_done)).unwrap_or_default()
     }
 
@@ -224,7 +224,7 @@ impl ReadyPlan {
     /// Fails if the commands cannot be shown as they would run, or if nobody can consent to them.
     pub(super) fn consentable(&self, settings: &Settings, redactor: &Redactor) -> Result<(), Failure> {
         self.showable(settings.max_frame_bytes, redactor)?;
-        let policy = settings.permissions.of(Category::Execute);
+        let policy = settings.permissions.policy(Category::Execute);
         let nobody = match policy {
             Policy::Allow => false,
             Policy::Ask => !settings.interactive,

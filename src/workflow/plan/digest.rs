@@ -16,7 +16,6 @@ impl Digest {
         Digest(format!("{hash:032x}"))
     }
 
-    /// Parses a digest.
     pub fn parse(text: &str) -> Option<Digest> {
         let good = (16..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         good.then(|| Digest(text.to_ascii_lowercase()))

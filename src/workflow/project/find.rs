@@ -50,7 +50,7 @@ impl PlanPath {
     }
 
     /// The plan at a path, which is its folder or its file with the ending `.md`.
-    pub fn of(path: PathBuf) -> PlanPath {
+    pub fn new(path: PathBuf) -> PlanPath {
         if path.extension().is_some_and(|ending| ending == "md") {
             let folder = path.parent().map(Path::to_owned).unwrap_or_default();
             return PlanPath { folder, file: path };
@@ -88,7 +88,7 @@ impl Project {
     pub fn plan(&self, argument: &Argument, from: &Path) -> Result<PlanPath, Failure> {
         let (plan, what, name) = match argument {
             Argument::Path(path) => {
-                (PlanPath::of(self.inside("PLAN", path, from)?), "The plan.md of PLAN".to_owned(), "")
+                (PlanPath::new(self.inside("PLAN", path, from)?), "The plan.md of PLAN".to_owned(), "")
             }
             Argument::Name(name) => (PlanPath::in_folder(plan_folder(name)), format!("The plan {name}"), name.as_str()),
         };

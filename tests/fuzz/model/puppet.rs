@@ -73,7 +73,7 @@ pub(crate) fn ask(asked: Asked) -> Ask {
                 detail: "".into(),
                 call_id: None,
             };
-            Ask::permission(subject, "Edit?", Scope::of(Category::Edit, None, None))
+            Ask::permission(subject, "Edit?", Scope::of_request(Category::Edit, None, None))
         }
         Asked::Default => {
             Ask { default: Some(Answer::One("a".into())), ..Ask::new(Purpose::Clarification, select(), "H", "Which?") }
@@ -93,7 +93,7 @@ impl Driver for Puppet {
     }
 
     fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Launch, Failure> {
-        Ok(Launch::of(Program::Command("puppet".into()), "puppet"))
+        Ok(Launch::new(Program::Command("puppet".into()), "puppet"))
     }
 
     fn line(&mut self, _: Line<'_>, turn: &mut Turn) {

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use spektacular::agent::registry::{Agents, Layers};
+use spektacular::agent::registry::Agents;
 use spektacular::agent::{Launch, Line, Offered, Reply};
+use spektacular::config::Layers;
 use spektacular::engine::{Conductor, Host, Job, ProcessGone};
 use spektacular::io::inbox::RawLine;
 use spektacular::json_lines::JsonLines;
@@ -187,7 +188,7 @@ pub(crate) struct World {
 impl World {
     /// Creates a world at time zero. `over` overrides the settings of run.start.
     pub(crate) fn new(cwd: &str, over: Options, agents: Agents) -> World {
-        let layers = Layers::of(agents);
+        let layers = Layers::new(agents);
         let machine = Notebook::at(cwd);
         let conductor = Conductor::new(Job::new(layers), Box::<JsonLines>::default(), machine, RANDOM, Ids::default());
         World { conductor, frames: Vec::new(), over }

@@ -14,7 +14,7 @@ fn soon() -> Until {
 }
 
 fn take(project: &Path, entries: &[String], until: &Until) -> Result<ProtectedState, Unread> {
-    ProtectedState::take(project, entries, None, until)
+    ProtectedState::read(project, entries, None, until)
 }
 
 fn project() -> TempDir {
@@ -151,7 +151,7 @@ fn entries_that_overlap_count_once_and_known_ones_stay_as_they_were() {
     let known = take(&at, &entries, &soon()).unwrap();
     fs::write(at.join("many/deep/0"), "changed").unwrap();
     entries = vec!["many/deep/".to_owned(), "more".to_owned()];
-    let state = ProtectedState::take(&at, &entries, Some(&known), &soon()).unwrap();
+    let state = ProtectedState::read(&at, &entries, Some(&known), &soon()).unwrap();
     assert_eq!(state.differences(&at, &soon()), ["many/deep/0"]);
     fs::write(at.join("more"), "").unwrap();
     assert_eq!(state.differences(&at, &soon()), ["many/deep/0", "more"]);

@@ -1,6 +1,6 @@
 //! The origin of each field of run.start, so that a message can name the flag, variable or file to correct.
 
-use super::request::Options;
+use crate::protocol::request::Options;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

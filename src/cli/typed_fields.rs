@@ -1,11 +1,11 @@
 //! Fields of run.start in the forms that a person types in a flag, a variable or `config set`: JSON, plain text,
 //! policies as pairs, MCP servers in the format of other programs, and `@FILE`.
 
-use super::fields::Options;
-use super::mcp_server::{EXPECTED, SERVERS, by_name};
-use super::read::Problem;
-use super::words::Category;
 use crate::json::to_line;
+use crate::protocol::fields::Options;
+use crate::protocol::mcp_server::{EXPECTED, SERVERS, by_name};
+use crate::protocol::read::Problem;
+use crate::protocol::words::Category;
 use serde_json::value::{RawValue, to_raw_value};
 use std::path::Path;
 
