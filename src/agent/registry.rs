@@ -3,7 +3,7 @@
 
 use super::acp::{self, profile};
 use super::native::{self, Native};
-use super::{Base, Driver, Program, Turn, claude, codex, lines};
+use super::{Base, Driver, Features, Program, Turn, claude, codex, lines};
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::{McpAccess, McpServer, Options, Settings};
 use crate::protocol::words::one_of;
@@ -203,10 +203,10 @@ impl Agent {
         // The capabilities depend only on whether there is a server.
         let access = McpAccess::Stdio { command: String::new(), args: Vec::new(), env: [].into() };
         let server = |_| McpServer { name: String::new(), access };
-        settings.ask_server = driver.asks_by(&settings).map(server);
+        settings.ask_server = driver.features(&settings).ask_tool.map(server);
         // The capabilities are the same if the driver refuses the settings.
         let _ = driver.launch(&settings, &mut Turn::default());
-        driver.capabilities()
+        driver.features(&settings).capabilities
     }
 
     /// The facts about this agent outside its dialect: those of the dialect, or those of the program if the dialect has
@@ -217,6 +217,19 @@ impl Agent {
             (Dialect::Claude, _) => &claude::NATIVE,
             (Dialect::Codex, _) => &codex::NATIVE,
             (Dialect::Acp, program) => profile::find_profile(program, &self.name).native,
+        }
+    }
+
+    /// The features of the agent before it runs.
+    pub fn features(&self, settings: &Settings) -> Features {
+        self.driver().features(settings)
+    }
+
+    /// Whether the agent's command line takes the model as it is, so that only a trusted configuration may set it.
+    pub fn takes_model_as_it_is(&self) -> bool {
+        match self.dialect {
+            Dialect::Lines => true,
+            Dialect::Acp | Dialect::Claude | Dialect::Codex => false,
         }
     }
 

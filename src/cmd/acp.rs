@@ -14,6 +14,7 @@ use crate::protocol::failure::Failure;
 use crate::protocol::read::Permissions;
 use crate::protocol::request::Options;
 use crate::protocol::words::McpTransport;
+use std::path::PathBuf;
 
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: &AcpArgs) -> u8 {
@@ -41,7 +42,8 @@ fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent) -> Facts {
     let start = Options { agent: Some(agent.name.clone()), ..typed.options.clone() };
     let (options, _) = layers.under(start);
     let able = capabilities(agent, layers);
-    let driver = agent.driver();
+    let settings = options.clone().resolve(String::new(), agent.name.clone(), PathBuf::new());
+    let features = agent.features(&settings);
     let permissions = match options.permissions.unwrap_or_default() {
         Permissions::ByCategory { .. } => "custom".to_owned(),
         word @ (Permissions::ReadOnly | Permissions::All(_)) => word.to_string(),
@@ -50,9 +52,9 @@ fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent) -> Facts {
     Facts {
         agent: agent.name.clone(),
         display_name: agent.display_name.clone(),
-        images: driver.takes_images(),
-        http: driver.reaches(McpTransport::Http),
-        sse: driver.reaches(McpTransport::Sse),
+        images: features.images,
+        http: features.transports.contains(&McpTransport::Http),
+        sse: features.transports.contains(&McpTransport::Sse),
         conversation: able.conversation != Some(false),
         resume: able.resume != Some(false),
         login: matches!(agent.base.program, Program::Command(_)),

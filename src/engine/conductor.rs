@@ -6,7 +6,6 @@ mod effects;
 
 use super::answers::Script;
 use super::ask_connections::AskOutcome;
-use super::check_only_driver::CheckOnlyDriver;
 use super::host::{Host, ProcessGone};
 use super::images;
 use super::job::{Carried, Job, Next, Over, Prepared};
@@ -278,9 +277,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
                 let agent = ready.settings.conversation.then(|| ready.agent.clone());
                 let mut start = ready.start(redactor, short_secrets, &mut self.machine);
                 start.remake = agent.map(|agent| Box::new(move || agent.driver()) as Remake);
-                if self.opens {
-                    start.driver = Box::new(CheckOnlyDriver(start.driver));
-                }
+                start.checks_only = self.opens;
                 Ok(Box::new(start))
             }
             Err(failure) => Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) })),

@@ -19,7 +19,6 @@ mod answers;
 mod ask_connections;
 mod ask_socket;
 mod changes;
-mod check_only_driver;
 mod conductor;
 mod debug_log;
 pub(crate) mod dry_run;

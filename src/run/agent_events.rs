@@ -8,7 +8,7 @@ use super::messages::{Marks, Messages, Piece, Rules};
 use super::open_questions::Asker;
 use super::work::{CallDescription, CallResult, EndedCall, absolute, path, places, relative};
 use crate::agent::limit::Limit;
-use crate::agent::{self, CallKey, Driver, Turn};
+use crate::agent::{self, CallKey, Driver, Features, Turn};
 use crate::protocol::ids::SessionId;
 use crate::protocol::limits::REPORTED;
 use crate::protocol::outbound::{About, Artifact, Body, Entries, Outcome, PlanEntry, Progress, Text, Usage};
@@ -38,6 +38,11 @@ impl ActiveRun {
             self.happened(event);
             self.check_kept();
         }
+    }
+
+    /// The agent's features, as far as its driver knows them now.
+    pub(super) fn features(&self) -> Features {
+        self.agent.driver.features(&self.settings)
     }
 
     /// Calls the driver, and handles the outcome.
@@ -173,7 +178,7 @@ impl ActiveRun {
             session_id: id,
             agent_version: version,
             model,
-            capabilities: Some(self.agent.driver.capabilities()),
+            capabilities: Some(self.features().capabilities),
         };
         self.tell(about, "The agent's session is open", None);
     }

@@ -50,7 +50,7 @@ impl ActiveRun {
             Some("too many prompts wait already")
         } else if !self.settings.conversation && !self.agent.driver.takes_turns() {
             Some("this agent takes no further turn")
-        } else if !images.is_empty() && !self.agent.driver.takes_images() {
+        } else if !images.is_empty() && !self.features().images {
             Some("this agent takes no images")
         } else {
             None
@@ -153,7 +153,7 @@ impl ActiveRun {
     /// Whether the agent can go on with its session after a turn with this outcome.
     fn leaves_a_session(&self, outcome: &Outcome) -> bool {
         let Outcome::Failed(failure) = outcome else { return true };
-        let is_open = self.work.session_id.is_some() || self.agent.driver.has_process_per_turn();
+        let is_open = self.work.session_id.is_some() || self.features().process_per_turn;
         let codes =
             [Code::RateLimited, Code::ProviderUnavailable, Code::LimitReached, Code::Refused, Code::ContextExceeded];
         let lives = self.agent.process == ProcessState::Running;
@@ -202,7 +202,7 @@ impl ActiveRun {
         self.turns.begin_next(self.now, self.work.usage);
         self.clocks.active = self.now;
         self.status(Status::Running, "The agent is working", None);
-        if self.agent.process == ProcessState::Gone && !self.agent.driver.has_process_per_turn() {
+        if self.agent.process == ProcessState::Gone && !self.features().process_per_turn {
             return self.restart(prompt);
         }
         if !self.agent.driver.takes_turns() {
@@ -246,7 +246,7 @@ impl ActiveRun {
         match limit::launch(&settings, self.agent.driver.as_mut(), &mut turn) {
             Ok(launch) => {
                 self.turn(turn);
-                self.start(Box::new(launch));
+                launch.into_iter().for_each(|launch| self.start(Box::new(launch)));
             }
             Err(failure) => self.decide(Outcome::Failed(failure)),
         }

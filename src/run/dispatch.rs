@@ -12,11 +12,14 @@ use crate::agent::{Driver, Turn, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, RunId};
 use crate::protocol::outbound::{
-    AgentExit, AgentName, Body, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
+    AgentExit, AgentName, Body, Capabilities, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
 };
 use crate::protocol::request::Settings;
-use crate::protocol::words::{Source, Status, Warning};
+use crate::protocol::words::{Source, Status, StopReason, Warning};
 use std::time::Duration;
+
+/// The text of the result of a run that only checks, which is never shown.
+const CHECKED: &str = "The settings work.";
 
 impl ActiveRun {
     /// Begins the run. The first effect is run.started.
@@ -28,9 +31,8 @@ impl ActiveRun {
         reply_to: Option<InboundId>,
         start: Start,
     ) -> Result<Box<ActiveRun>, Box<Refusal>> {
-        let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, granted, remake } =
-            start;
-        let has_process = driver.has_process();
+        let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, .. } = start;
+        let Start { granted, remake, checks_only, .. } = start;
         let mut turn = Turn::default();
         let launched =
             converses(&settings, driver.as_ref()).and_then(|()| limit::launch(&settings, driver.as_mut(), &mut turn));
@@ -41,9 +43,12 @@ impl ActiveRun {
                 return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
             }
         };
-        settings.start_timeout_s = settings.start_timeout_s.or(launch.start_timeout);
-        let started = started(display_name, &settings, driver.as_ref());
-        let work = Progressed::after(ids, Budget::new(&settings, driver.as_ref()));
+        let launch = launch.filter(|_| !checks_only);
+        let start_timeout = launch.as_ref().and_then(|launch| launch.start_timeout);
+        settings.start_timeout_s = settings.start_timeout_s.or(start_timeout);
+        let features = driver.features(&settings);
+        let work = Progressed::after(ids, Budget::new(&settings, &features.keepers));
+        let started = started(display_name, &settings, features.capabilities);
         let mut live = Box::new(ActiveRun {
             now,
             out: Vec::new(),
@@ -68,14 +73,23 @@ impl ActiveRun {
         });
         live.emit(Body::Started(Box::new(started)), reply_to.clone());
         live.warn_at_start(short_secrets, asking_failed, reply_to);
-        if has_process {
+        if let Some(launch) = launch {
             live.turn(turn);
             live.status(Status::Starting, "Starting the agent", None);
             live.start(Box::new(launch));
-        } else {
-            live.agent.process = ProcessState::Gone;
-            live.clocks.run = live.settings.timeout_s.map(|limit| now + limit.duration());
-            live.turn(turn);
+            return Ok(live);
+        }
+        live.agent.process = ProcessState::Gone;
+        live.clocks.run = live.settings.timeout_s.map(|limit| now + limit.duration());
+        live.turn(turn);
+        if checks_only {
+            live.decide(Outcome::Completed {
+                text: CHECKED.into(),
+                message_id: None,
+                text_cut: false,
+                structured_output: None,
+                stop_reason: StopReason::EndTurn,
+            });
         }
         Ok(live)
     }
@@ -192,7 +206,7 @@ impl ActiveRun {
 
 /// Refuses a conversation with an agent that cannot hold one.
 fn converses(settings: &Settings, driver: &dyn Driver) -> Result<(), Failure> {
-    if settings.conversation && driver.capabilities().conversation == Some(false) {
+    if settings.conversation && driver.features(settings).capabilities.conversation == Some(false) {
         let message = "run.start: `conversation` must be false: this agent can neither stay nor resume its session.";
         return Err(Failure::new(Code::InvalidRequest, message));
     }
@@ -200,7 +214,7 @@ fn converses(settings: &Settings, driver: &dyn Driver) -> Result<(), Failure> {
 }
 
 /// The body of run.started.
-fn started(display_name: String, settings: &Settings, driver: &dyn Driver) -> Started {
+fn started(display_name: String, settings: &Settings, capabilities: Capabilities) -> Started {
     Started {
         agent: AgentName { name: settings.agent.clone(), display_name: display_name.into(), version: None },
         config: ShownSettings {
@@ -209,7 +223,7 @@ fn started(display_name: String, settings: &Settings, driver: &dyn Driver) -> St
             agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),
         },
         protocol: ProtocolVersion::OURS,
-        capabilities: driver.capabilities(),
+        capabilities,
         metadata: Metadata(settings.metadata.clone().map(Json::from)),
         workflow: None,
         truncated: false,

@@ -33,6 +33,8 @@ pub struct Start {
     pub granted: AlwaysAllowed,
     /// Makes the driver of a new process for the same session. `None`: the run has one process only.
     pub remake: Option<Remake>,
+    /// Whether the run is over once the settings are known to work, because it only begins a run of several parts.
+    pub checks_only: bool,
 }
 
 /// Makes another driver for the agent of a run.

@@ -17,7 +17,8 @@ use std::borrow::Cow;
 impl ActiveRun {
     /// Decides the outcome, unless it is already decided.
     pub(super) fn decide(&mut self, outcome: Outcome) {
-        self.end.ending.get_or_insert_with(|| DecidedEnd::after_result(self.now, outcome, self.agent.driver.leaves()));
+        let leaves = self.features().leaves;
+        self.end.ending.get_or_insert_with(|| DecidedEnd::after_result(self.now, outcome, leaves));
     }
 
     pub(super) fn turn_over(&mut self, over: TurnOver) {
@@ -36,7 +37,7 @@ impl ActiveRun {
         let outcome = self.outcome(over);
         self.withdraw(None);
         let Some(outcome) = self.end_turn(outcome) else { return };
-        self.end.ending = Some(DecidedEnd::after_result(self.now, outcome, self.agent.driver.leaves()));
+        self.end.ending = Some(DecidedEnd::after_result(self.now, outcome, self.features().leaves));
         self.finish_agent();
     }
 
@@ -76,13 +77,13 @@ impl ActiveRun {
             return;
         }
         self.out.push(Effect::Hurry);
-        self.end.ending = Some(DecidedEnd::stop(self.now, outcome, self.agent.driver.leaves()));
+        self.end.ending = Some(DecidedEnd::stop(self.now, outcome, self.features().leaves));
         self.withdraw(None);
         if matches!(self.end.ending, Some(DecidedEnd { outcome: Outcome::Cancelled { .. }, .. })) {
             self.status(Status::Cancelling, "Cancelling", reply_to);
         }
         self.drive(|driver, turn| driver.interrupt(turn));
-        if !self.agent.driver.listens() {
+        if !self.features().listens {
             self.advance();
             self.advance();
         }

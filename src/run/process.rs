@@ -69,7 +69,7 @@ impl ActiveRun {
         let is_general = matches!(&over, TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. }));
         let is_declined = is_general && self.turns.current.declined && gone.exit.signal.is_none();
         let mut outcome = if is_declined { Outcome::Failed(could_not_go_on()) } else { self.outcome(over) };
-        let shown = !self.agent.alive && !gone.stderr_tail.is_empty() && self.agent.driver.stderr_is_fit();
+        let shown = !self.agent.alive && !gone.stderr_tail.is_empty() && self.features().stderr_is_fit;
         if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
             failure.stderr_tail = Some(gone.stderr_tail);
         }

@@ -41,7 +41,7 @@ impl ActiveRun {
             return Some(TurnOver::Failed(Failure::result_invalid(violations)));
         }
         self.turns.current.result.returned += 1;
-        let prompt = correction(&violations, self.agent.driver.result_way(&self.settings));
+        let prompt = correction(&violations, self.features().result_way);
         self.drive(|driver, turn| driver.follow_up(&prompt, &[], turn));
         // The agent cannot go on if its process ended and no other follows.
         let is_over = self.agent.process == ProcessState::Gone && self.end.ending.is_none();

@@ -7,7 +7,7 @@ use super::prompts::SessionPrompt;
 use super::spent::Spent;
 use super::stop::Stop;
 use crate::agent::registry::Agent;
-use crate::agent::{Driver, Reply};
+use crate::agent::{Driver, Features, Reply};
 use crate::engine::{Begin, Carried, Engine, Job, Next, Over, Peer, Report};
 use crate::process::background_task::BackgroundTask;
 use crate::process::session_files::cost_before;
@@ -82,7 +82,7 @@ pub(crate) type Wrap = Box<dyn FnOnce(Box<dyn Driver>) -> Box<dyn Driver>>;
 
 /// A step without the agent.
 pub(crate) struct Step {
-    /// The step's driver. See [`Driver::has_process`].
+    /// The step's driver.
     pub driver: Box<dyn Driver>,
     /// The time limit. The limit of the whole run applies too.
     pub limit: Option<Duration>,
@@ -177,6 +177,10 @@ impl<'p> WorkflowRun<'p> {
         &self.agent
     }
 
+    pub(crate) fn features(&self) -> Features {
+        self.agent.features(&self.settings)
+    }
+
     /// The agent's last session, if it can be resumed.
     pub(crate) fn resumable(&self) -> Option<&SessionId> {
         self.session_id().filter(|_| self.can_resume())
@@ -184,7 +188,7 @@ impl<'p> WorkflowRun<'p> {
 
     /// Whether the agent can resume a session. True if unknown.
     pub(crate) fn can_resume(&self) -> bool {
-        self.agent.driver().capabilities().resume != Some(false)
+        self.features().capabilities.resume != Some(false)
     }
 
     /// The agent's last session, even one that failed.

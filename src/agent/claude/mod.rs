@@ -27,10 +27,13 @@ use self::errors::ApiError;
 use self::speech::Blocks;
 use self::steer::Steering;
 use self::tools::Calls;
+use super::features::Keepers;
 use super::limit::{Keeper, Limit};
 use super::mcp;
 use super::preference::{Preference, warn_of_ignored};
-use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Program, Reply, ResultWay, Turn, TurnOver, Wants};
+use super::{
+    AgentEvent, AskKey, Base, Driver, Features, Launch, Line, Program, Reply, ResultWay, Turn, TurnOver, Wants,
+};
 use super::{ask_user, no_such_mode};
 use crate::json::{Index, Object, Raw, is_blank};
 use crate::protocol::failure::{Code, Failure};
@@ -39,7 +42,7 @@ use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::Mismatch;
-use crate::protocol::words::QuestionKind;
+use crate::protocol::words::{McpTransport, QuestionKind};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -116,6 +119,17 @@ impl Claude {
         self.base.program == Program::Myself
     }
 
+    fn keeper(&self, limit: Limit) -> Keeper {
+        match limit {
+            Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
+            Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools if self.is_recording() => Keeper::Run,
+            Limit::MaxTurns | Limit::McpServers if self.is_recording() => Keeper::Nobody,
+            Limit::MaxTurns | Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => {
+                Keeper::Agent
+            }
+        }
+    }
+
     fn message(&mut self, message: &Object<'_>, turn: &mut Turn) {
         let read = match message.str("type").as_deref() {
             Some("assistant") => self.assistant(message, turn),
@@ -179,9 +193,10 @@ impl Driver for Claude {
         self.speech.held_bytes()
     }
 
-    fn capabilities(&self) -> Capabilities {
-        let real = Some(!self.is_recording());
-        Capabilities {
+    fn features(&self, settings: &Settings) -> Features {
+        let is_real = !self.is_recording();
+        let real = Some(is_real);
+        let capabilities = Capabilities {
             questions: match self.offers_asking {
                 true => QuestionKind::ALL.to_vec(),
                 false => vec![QuestionKind::Select, QuestionKind::Text],
@@ -191,35 +206,25 @@ impl Driver for Claude {
             structured_output: real,
             usage: Some(true),
             conversation: Some(true),
-            steer: if self.is_recording() { Some(false) } else { self.steering.is_possible() },
+            steer: if is_real { self.steering.is_possible() } else { Some(false) },
+        };
+        Features {
+            capabilities,
+            keepers: Keepers::by(|limit| self.keeper(limit)),
+            preferences: if is_real { Preference::ALL.to_vec() } else { Vec::new() },
+            transports: McpTransport::ALL,
+            images: is_real,
+            ask_tool: None,
+            result_way: if is_real && launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text },
+            reports_tools: true,
+            process_per_turn: false,
+            listens: true,
+            leaves: true,
+            stderr_is_fit: true,
         }
     }
 
-    fn keeper(&self, limit: Limit) -> Keeper {
-        match limit {
-            Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
-            Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools if self.is_recording() => Keeper::Run,
-            Limit::MaxTurns | Limit::McpServers if self.is_recording() => Keeper::Nobody,
-            Limit::MaxTurns | Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => {
-                Keeper::Agent
-            }
-        }
-    }
-
-    fn result_way(&self, settings: &Settings) -> ResultWay {
-        let is_own = !self.is_recording() && launch::schema(settings).is_some();
-        if is_own { ResultWay::Own } else { ResultWay::Text }
-    }
-
-    fn takes_images(&self) -> bool {
-        !self.is_recording()
-    }
-
-    fn follows(&self, _preference: Preference, _settings: &Settings) -> bool {
-        !self.is_recording()
-    }
-
-    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
         if self.is_recording() {
             if settings.session_id.is_some() {
                 let message = "run.start: `session_id` cannot be given: this agent has no sessions to resume.";
@@ -242,7 +247,7 @@ impl Driver for Claude {
         // Only the events of a stream report the tokens before the end of the turn.
         self.streamed = settings.max_tokens.map(|_| Usage::default());
         let args = launch::arguments(settings, self.wants.full || self.streamed.is_some(), server)?;
-        Ok(Launch {
+        Ok(Some(Launch {
             env_remove: vec!["CLAUDECODE".into()],
             send: vec![control::user_line(
                 &launch::guarded(&settings.prompt, settings.raw_prompt),
@@ -251,7 +256,7 @@ impl Driver for Claude {
             )],
             images: settings.attached.clone(),
             ..self.base.launch("claude", args, launch::environment(settings))
-        })
+        }))
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {

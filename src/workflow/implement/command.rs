@@ -1,8 +1,7 @@
 //! A command of the plan as the driver of a part of the run. Its process is treated like an agent's process, from the
 //! marker to the ladder that stops it. Its stdout and stderr are joined in order, and their end is kept, redacted.
 
-use crate::agent::limit::{Keeper, Limit};
-use crate::agent::{AgentEvent, AskKey, CallKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
+use crate::agent::{AgentEvent, AskKey, CallKey, Driver, Features, Launch, Line, Program, Reply, Turn, TurnOver};
 use crate::clean::Cleaner;
 use crate::protocol::failure::Failure;
 use crate::protocol::image::Image;
@@ -86,16 +85,12 @@ impl VerifyStep {
 }
 
 impl Driver for VerifyStep {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::only_asking(Vec::new())
+    fn features(&self, _settings: &Settings) -> Features {
+        let features = Features::of_step(Capabilities::only_asking(Vec::new()));
+        Features { listens: false, stderr_is_fit: false, ..features }
     }
 
-    /// Nothing here calls a model or a tool.
-    fn keeper(&self, _limit: Limit) -> Keeper {
-        Keeper::Agent
-    }
-
-    fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+    fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
         if let Some(title) = self.title.clone() {
             turn.events.push(AgentEvent::Tool {
                 call: CallKey::of(KEY),
@@ -107,12 +102,12 @@ impl Driver for VerifyStep {
                 parent: None,
             });
         }
-        Ok(Launch {
+        Ok(Some(Launch {
             args: std::mem::take(&mut self.args),
             env: std::mem::take(&mut self.env),
             close_input: true,
             ..Launch::new(Program::Command("/bin/sh".into()), "command")
-        })
+        }))
     }
 
     fn line(&mut self, line: Line<'_>, _turn: &mut Turn) {
@@ -136,10 +131,6 @@ impl Driver for VerifyStep {
 
     fn follow_up(&mut self, _prompt: &str, _images: &[Image], _turn: &mut Turn) {}
 
-    fn listens(&self) -> bool {
-        false
-    }
-
     fn interrupt(&mut self, _turn: &mut Turn) {}
 
     fn finish(&mut self, _turn: &mut Turn) {}
@@ -161,10 +152,6 @@ impl Driver for VerifyStep {
     /// Every exit counts as completed, because the exit status is the result of the step.
     fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &Text) -> TurnOver {
         TurnOver::completed("The command is over.".to_owned())
-    }
-
-    fn stderr_is_fit(&self) -> bool {
-        false
     }
 }
 
@@ -212,7 +199,7 @@ mod tests {
         let text = "echo \"$(date)\"; exit '3' # x";
         let env = vec![("NAME".to_owned(), "value".to_owned())];
         let mut command = VerifyStep::new(text, env.clone(), Redactor::new(), sender);
-        let launch = command.launch(&settings(), &mut Turn::default()).unwrap();
+        let launch = command.launch(&settings(), &mut Turn::default()).unwrap().unwrap();
         assert_eq!(launch.program, Program::Command("/bin/sh".into()));
         assert_eq!(launch.args, ["-c", JOINED, "sh", text]);
         assert!(launch.close_input && !JOINED.contains(text));

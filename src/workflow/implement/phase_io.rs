@@ -13,7 +13,6 @@ use super::question::{checked, manual};
 use super::ready::READ_LIMIT;
 use super::ready::ReadyPlan;
 use super::report::{self, Account};
-use crate::agent::registry::Dialect;
 use crate::clean::last_bytes;
 use crate::engine::no_thread;
 use crate::process::background_task::BackgroundTask;
@@ -235,7 +234,7 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
             Some(before) => self.wait(GIT_LIMIT, move |until| before.compare(until).ok())?.flatten(),
             None => None,
         };
-        let sees_tools = self.outer.agent().dialect != Dialect::Lines;
+        let sees_tools = self.outer.features().reports_tools;
         let project = self.ready.project.folder();
         let is_work = |path: &Path| !path.strip_prefix(project).is_ok_and(|path| path.starts_with(HOME));
         Ok(match &changed {

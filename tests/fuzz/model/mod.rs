@@ -85,6 +85,7 @@ impl Pair {
             asking_failed: false,
             granted: spektacular::run::AlwaysAllowed::default(),
             remake: None,
+            checks_only: false,
         };
         Event::Start(Origin::default(), Ok(Box::new(start)))
     }

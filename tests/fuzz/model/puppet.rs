@@ -1,9 +1,10 @@
 //! An agent whose lines name the events that its driver reports.
 
 use super::acts::{Asked, Lives};
-use spektacular::agent::limit::{Keeper, Limit};
+use spektacular::agent::features::Keepers;
+use spektacular::agent::limit::Keeper;
 use spektacular::agent::{
-    AgentEvent as Event, AskKey, CallKey, Driver, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver,
+    AgentEvent as Event, AskKey, CallKey, Driver, Features, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver,
     text::FinalAnswer,
 };
 use spektacular::protocol::failure::{Code, Failure};
@@ -84,16 +85,18 @@ pub(crate) fn ask(asked: Asked) -> Ask {
 }
 
 impl Driver for Puppet {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { conversation: Some(true), ..Capabilities::only_asking(Vec::new()) }
+    fn features(&self, _: &Settings) -> Features {
+        let capabilities = Capabilities { conversation: Some(true), ..Capabilities::only_asking(Vec::new()) };
+        Features {
+            keepers: Keepers::by(|_| Keeper::Run),
+            listens: self.lives.listens,
+            leaves: self.lives.leaves,
+            ..Features::of_step(capabilities)
+        }
     }
 
-    fn keeper(&self, _: Limit) -> Keeper {
-        Keeper::Run
-    }
-
-    fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Launch, Failure> {
-        Ok(Launch::new(Program::Command("puppet".into()), "puppet"))
+    fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Option<Launch>, Failure> {
+        Ok(Some(Launch::new(Program::Command("puppet".into()), "puppet")))
     }
 
     fn line(&mut self, _: Line<'_>, turn: &mut Turn) {
@@ -148,14 +151,6 @@ impl Driver for Puppet {
     fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
         turn.send.extend(self.lives.stays.then(|| "interrupt turn".into()));
         self.lives.stays
-    }
-
-    fn listens(&self) -> bool {
-        self.lives.listens
-    }
-
-    fn leaves(&self) -> bool {
-        self.lives.leaves
     }
 
     fn interrupt(&mut self, turn: &mut Turn) {
