@@ -41,7 +41,7 @@ pub use debug_log::DebugLog;
 pub use host::{Host, ProcessGone};
 pub use job::{Awaited, Begin, Carried, Job, Next, Over, Prepared, Report};
 pub use outbox::Outbox;
-pub use peer::{InAdvance, Outgoing, Peer, Understood};
+pub use peer::{InAdvance, Outgoing, Peer, ScreenChange, ScreenPeer, Understood};
 pub use prepare::{redactor_here, secrets_here};
 
 use crate::io::inbox::{Inbox, Source};
@@ -122,7 +122,7 @@ impl Engine {
             job.on_eof = OnEof::Continue;
         }
         let begin = std::mem::replace(&mut job.begin, Begin::FromInput);
-        let is_screen = peer.is_screen();
+        let is_screen = peer.screen().is_some();
         let errand = job.errand.take();
         let mut conductor = Conductor::new(job, peer, LocalHost::beside(&self.inherited), &self.random, self.ids);
         conductor.outbox().set_apart(streams_are_apart());
