@@ -1,5 +1,5 @@
 //! The agents, by name. To add a built-in agent, add an entry to [`BUILT_IN`]. To add a dialect, add a module beside
-//! this one, a line to [`Dialect`], and an arm to each of [`Agent::driver`] and [`Agent::native`].
+//! this one with a [`Driver`], a line to [`Dialect`], and an arm to each `match` of [`Agent`].
 
 use super::acp::{self, profile};
 use super::native::{self, Native};
