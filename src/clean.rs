@@ -181,7 +181,7 @@ pub fn escaped(text: &str, tabs: bool) -> Cow<'_, str> {
 }
 
 /// Whether a character is invisible, acts on a terminal, or looks like a blank.
-fn is_deceptive(c: char) -> bool {
+pub(crate) fn is_deceptive(c: char) -> bool {
     c.is_control()
         || (c.is_whitespace() && c != ' ')
         || matches!(c, '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'

@@ -7,8 +7,10 @@ pub(crate) mod agents;
 pub(crate) mod authors;
 pub mod command;
 pub(crate) mod config;
+pub(crate) mod demo;
 pub(crate) mod flags;
 pub(crate) mod integrate;
+pub(crate) mod protocol;
 pub mod row;
 pub mod typed_fields;
 pub(crate) mod workflow;
@@ -17,7 +19,9 @@ pub use acp::AcpArgs;
 pub use adhoc::{Adhoc, AtEof, Color, DiffSize, Output};
 pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsArgs};
 pub use config::{ConfigAction, ConfigArgs};
+pub use demo::{DemoAction, DemoArgs};
 pub use integrate::IntegrateArgs;
+pub use protocol::SchemaArgs;
 pub use workflow::{CheckArgs, OutputArgs};
 
 use crate::protocol::request::{Seconds, is_environment_name};
@@ -55,12 +59,10 @@ pub enum Help {
 /// The arguments of `replay`.
 #[derive(Debug, Default)]
 pub struct Replay {
-    /// The recording. `None`: the built-in one of the demo.
-    pub file: Option<PathBuf>,
+    /// The recording.
+    pub file: PathBuf,
     /// Whether to fail if the host deviates from the recording.
     pub strict: bool,
-    /// Whether to play the recording of the demo agent.
-    pub demo: bool,
     /// The arguments with which the played agent was started.
     pub args: Vec<OsString>,
 }
@@ -281,10 +283,7 @@ fn one_of<T: Copy>(flag: &Flag, value: &OsStr, all: &[(&str, T)]) -> Result<T, W
 pub fn replay(rows: &'static [Row<Replay>], given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Replay, Wrong> {
     let mut replay = store(rows, given)?;
     let mut words = words.into_iter();
-    if !replay.demo {
-        let file = words.next().ok_or("Missing FILE: replay needs a recording, or --demo.")?;
-        replay.file = Some(file.into());
-    }
+    replay.file = words.next().ok_or("Missing FILE: replay needs a recording.")?.into();
     replay.args = words.collect();
     Ok(replay)
 }

@@ -11,8 +11,7 @@
 //! The dialogue ends with `exit` or `signal`. An agent with one process per turn has several of these; after each but the
 //! last comes `{"at_ms":500,"spawn":["program","argument"]}`, the command line of the next process.
 //! `{"at_ms":430,"note":"how a line was understood"}` may appear anywhere after the header, and is not part of the dialogue.
-//! Only the demo's recording has `{"file":{"path":"a.md","content":"…"}}`, a file that its replay creates, and
-//! `"if_allowed":true|false` on a line that is played only after such an answer. Readers ignore everything else.
+//! Readers ignore everything else.
 
 use crate::json::{Fields, encode, map_keys_and_strings, map_strings, number, put_number, put_string, string};
 use crate::protocol::text::Text;
@@ -37,15 +36,6 @@ pub enum Moment {
     Note(String),
     /// The agent's stdin was closed.
     HostEof,
-    /// The agent created a file: its path relative to the working directory, and its content.
-    File(String, String),
-    /// An entry that depends on the host's last answer.
-    Only {
-        /// Whether the answer must allow the request (true) or deny it (false).
-        allowed: bool,
-        /// The entry.
-        moment: Box<Moment>,
-    },
     /// The agent's next process was started with this command line.
     Spawn(Vec<String>),
     /// The process exited with a code.
@@ -123,21 +113,8 @@ impl Recording {
 }
 
 fn moment(fields: &Fields<'_>) -> Option<Moment> {
-    let moment = plain_moment(fields)?;
-    Some(match fields.get("if_allowed").map(RawValue::get) {
-        Some("true") => Moment::Only { allowed: true, moment: Box::new(moment) },
-        Some("false") => Moment::Only { allowed: false, moment: Box::new(moment) },
-        _ => moment,
-    })
-}
-
-fn plain_moment(fields: &Fields<'_>) -> Option<Moment> {
     let text = |name| fields.get(name).and_then(string);
     let code = |name| fields.get(name).and_then(number).map(|n| n as i32);
-    if let Some(file) = fields.get("file").and_then(|raw| Fields::parse(raw.get())) {
-        let part = |name| file.get(name).and_then(string);
-        return Some(Moment::File(part("path")?, part("content")?));
-    }
     None.or_else(|| text("host").map(Moment::Host))
         .or_else(|| text("agent").map(Moment::Agent))
         .or_else(|| text("stderr").map(Moment::Stderr))
@@ -252,8 +229,6 @@ impl Recorder {
             Moment::Stderr(_) => "stderr",
             Moment::Note(_) => "note",
             Moment::HostEof => "host_eof",
-            // Only the demo's recording has these, and it is written by hand.
-            Moment::File(..) | Moment::Only { .. } => return,
             Moment::Spawn(_) => "spawn",
             Moment::Exit(_) => "exit",
             Moment::Signal(_) => "signal",
@@ -268,7 +243,7 @@ impl Recorder {
             Moment::Host(text) | Moment::Agent(text) | Moment::Stderr(text) | Moment::Note(text) => {
                 put_string(text, out);
             }
-            Moment::HostEof | Moment::File(..) | Moment::Only { .. } => out.extend_from_slice(b"true"),
+            Moment::HostEof => out.extend_from_slice(b"true"),
             Moment::Spawn(argv) => encode(argv, out),
             Moment::Exit(number) | Moment::Signal(number) => encode(number, out),
         }
@@ -356,8 +331,6 @@ fn clean(moment: Moment, redactor: &Redactor) -> Moment {
         Moment::Stderr(line) => Moment::Stderr(text(line)),
         Moment::Note(line) => Moment::Note(text(line)),
         Moment::Spawn(argv) => Moment::Spawn(argv.into_iter().map(text).collect()),
-        Moment::File(path, content) => Moment::File(path, text(content)),
-        Moment::Only { allowed, moment } => Moment::Only { allowed, moment: Box::new(clean(*moment, redactor)) },
         Moment::HostEof | Moment::Exit(_) | Moment::Signal(_) => moment,
     }
 }

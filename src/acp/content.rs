@@ -4,9 +4,7 @@ use super::Facts;
 use super::desk::World;
 use super::refusal::RequestError;
 use crate::json::{Elements, Object, Raw};
-
-/// The maximum number of images in a prompt, as in run.start.
-const IMAGES: usize = 20;
+use crate::protocol::limits::IMAGES;
 
 /// A prompt in the terms of run.start.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::refusal::{INVALID_REQUEST, RequestError};
 use super::session::{ClientPrompt, ClientSession, Place};
 use super::store::StoredSession;
 use super::{PARAMETERS_BYTES, PROMPTS_WAITING, PROTOCOL_VERSION, SESSIONS};
-use crate::json::{Elements, Object, Raw};
+use crate::json::{Elements, Object, Raw, to_line};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -163,6 +163,15 @@ impl Door {
             let fits = Path::new(&path).is_absolute() && self.desk.world.is_folder(&path);
             fits.then_some(path)
         };
+        let size: usize = ["cwd", "additionalDirectories", "mcpServers"]
+            .iter()
+            .filter_map(|name| params.raw(name))
+            .map(|raw| raw.get().len())
+            .sum();
+        if size > PARAMETERS_BYTES {
+            let limit = PARAMETERS_BYTES >> 10;
+            return Err(RequestError::parameter("mcpServers", &format!("at most {limit} KiB, with the directories")));
+        }
         let cwd = params.string("cwd").and_then(folder);
         let cwd = required(cwd, "cwd", "the absolute path of an existing directory")?;
         let dirs = params.array("additionalDirectories").map(|path| path.string().and_then(folder));
@@ -172,12 +181,13 @@ impl Door {
         if list.is_none() && (servers_required || params.raw("mcpServers").is_some()) {
             return Err(RequestError::parameter("mcpServers", "a list"));
         }
-        let size = params.raw("mcpServers").map_or(0, |raw| raw.get().len());
-        if cwd.len() + size + add_dirs.iter().map(String::len).sum::<usize>() > PARAMETERS_BYTES {
-            let limit = PARAMETERS_BYTES >> 10;
-            return Err(RequestError::parameter("mcpServers", &format!("at most {limit} KiB, with the directories")));
+        let servers = self.servers(list)?;
+        if !servers.is_empty() && !self.desk.facts.servers {
+            let expected = "empty, because this agent takes none. `--set on_unsupported=warn` runs it without them";
+            return Err(RequestError::parameter("mcpServers", expected));
         }
-        Ok(Place { servers: self.servers(list)?, cwd, add_dirs })
+        let servers = (!servers.is_empty()).then(|| to_line(&servers));
+        Ok(Place { servers, cwd, add_dirs })
     }
 
     /// The MCP servers of the client, as run.start takes them.
@@ -296,7 +306,7 @@ impl Door {
         let PromptContent { text, images } = PromptContent::read(blocks, &self.desk.facts, self.desk.world.as_mut())?;
         let session_id = params.string("sessionId").unwrap_or_default();
         if let Some(session) = self.sessions.get_mut(&session_id) {
-            session.prompt(ClientPrompt { id: id.to_owned(), text, images }, &mut self.desk);
+            session.prompt(ClientPrompt { id: id.to_owned(), text, images, size }, &mut self.desk);
         }
         Ok(())
     }

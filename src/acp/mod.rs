@@ -25,6 +25,8 @@ pub(crate) mod serve;
 mod session;
 mod settings;
 mod store;
+#[cfg(test)]
+mod tests;
 mod updates;
 
 pub(crate) use door::Door;
@@ -54,6 +56,8 @@ pub(crate) struct Facts {
     pub(crate) display_name: String,
     /// Whether the agent takes images.
     pub(crate) images: bool,
+    /// Whether the agent takes MCP servers, or runs without those of the client.
+    pub(crate) servers: bool,
     /// Whether the agent reaches MCP servers over HTTP.
     pub(crate) http: bool,
     /// Whether the agent reaches MCP servers over SSE.

@@ -4,15 +4,18 @@
 
 use super::updates::{fenced, location, tool_kind};
 use crate::agent::form::own_words;
+use crate::clean::{is_deceptive, one_line};
 use crate::json::{Object, Raw};
 use crate::protocol::words::QuestionKind;
 use serde_json::{Map, Value, json};
 
-/// The limits of a client whose forms are narrow: the number of options, and the lengths of a label and of a value.
+/// The limits of a narrow client: the number of options, the lengths of a label and of a value, that of another text
+/// with the client's own words around it, and that of an answer.
 const NARROW_OPTIONS: std::ops::RangeInclusive<usize> = 2..=4;
 const NARROW_LABEL: usize = 64;
 const NARROW_VALUE: usize = 256;
-const NARROW_TEXT: u64 = 4096;
+const NARROW_TEXT: usize = 400;
+const NARROW_ANSWER: u64 = 4096;
 /// The answer that leaves a question in the text unanswered.
 const SKIP: &str = "/skip";
 /// The properties of a form.
@@ -41,6 +44,11 @@ pub(super) struct Question {
     default: Option<Value>,
     validation: Value,
     required: bool,
+}
+
+/// Whether a narrow client shows this text. It refuses a form with a control or format character, such as a newline.
+fn shows(text: &str, limit: usize) -> bool {
+    text.encode_utf16().count() <= limit && !text.chars().any(is_deceptive)
 }
 
 /// The value of a raw JSON text.
@@ -72,22 +80,22 @@ impl Question {
         })
     }
 
-    /// The parameters of elicitation/create. `narrow`: the client's forms are narrow.
-    pub(super) fn form(&self, session: &str, narrow: bool) -> Value {
-        let fits = |choice: &Choice| choice.label.len() <= NARROW_LABEL && choice.value.len() <= NARROW_VALUE;
-        let folds = narrow && !(NARROW_OPTIONS.contains(&self.options.len()) && self.options.iter().all(fits));
-        let listed = self.kind == QuestionKind::Select && folds;
+    /// The parameters of elicitation/create. `narrow`: the client's forms are narrow. `None`: they are too narrow.
+    pub(super) fn form(&self, session: &str, narrow: bool) -> Option<Value> {
         let error = self.error.iter().map(|error| format!("{error}\n"));
-        let list = if listed { format!("\n{}", self.numbered()) } else { String::new() };
-        let message: String = error.chain([self.text.clone(), list]).collect();
-        let mut answer = self.property(listed, narrow);
+        let message: String = error.chain([self.text.clone()]).collect();
+        let message = if narrow { one_line(&message) } else { message };
+        if narrow && !self.fits(&message) {
+            return None;
+        }
+        let mut answer = self.property(narrow);
         if narrow {
             // These clients show the fields of a form, and not its message.
-            answer["description"] = json!(if listed { format!("{message}\n{}", self.how()) } else { message.clone() });
+            answer["description"] = json!(message);
         }
         let mut properties = Map::new();
         properties.insert(ANSWER.into(), answer);
-        let other = self.kind == QuestionKind::Select && !listed && self.allow_other;
+        let other = self.kind == QuestionKind::Select && self.allow_other;
         if other {
             properties.insert(
                 OTHER.into(),
@@ -101,55 +109,79 @@ impl Question {
         if self.required && !other && self.default.is_none() {
             schema["required"] = json!([ANSWER]);
         }
-        json!({"mode": "form", "sessionId": session, "message": message, "requestedSchema": schema})
+        Some(json!({"mode": "form", "sessionId": session, "message": message, "requestedSchema": schema}))
     }
 
-    /// The property for the answer. `listed`: the options stand in the message.
-    fn property(&self, listed: bool, narrow: bool) -> Value {
+    /// Whether a narrow client can show the question with this message.
+    fn fits(&self, message: &str) -> bool {
+        let fits = |choice: &Choice| shows(&choice.label, NARROW_LABEL) && shows(&choice.value, NARROW_VALUE);
+        let options_fit = NARROW_OPTIONS.contains(&self.options.len()) && self.options.iter().all(fits);
+        shows(message, NARROW_TEXT)
+            && shows(&self.header, NARROW_LABEL)
+            && (self.kind != QuestionKind::Select || options_fit)
+            && self.limit("min_length").is_none_or(|length| length <= NARROW_ANSWER)
+    }
+
+    fn limit(&self, name: &str) -> Option<u64> {
+        self.validation.get(name).and_then(Value::as_u64)
+    }
+
+    /// The property for the answer.
+    fn property(&self, narrow: bool) -> Value {
         let option = |choice: &Choice| {
             let mut option = json!({"const": choice.value, "title": choice.label});
-            if let Some(description) = &choice.description {
-                option["description"] = json!(description);
+            let about = choice.description.as_ref().map(|about| if narrow { one_line(about) } else { about.clone() });
+            if let Some(about) = about.filter(|about| !narrow || (!about.is_empty() && shows(about, NARROW_TEXT))) {
+                option["description"] = json!(about);
             }
             option
         };
         let options = || self.options.iter().map(option).collect::<Vec<_>>();
-        let limit = |name: &str| self.validation.get(name).and_then(Value::as_u64);
         let mut property = match self.kind {
             QuestionKind::Confirm => json!({"type": "boolean"}),
-            QuestionKind::Select if listed => json!({"type": "string"}),
             QuestionKind::Select if self.multiple => json!({"type": "array", "items": {"anyOf": options()}}),
             QuestionKind::Select => json!({"type": "string", "oneOf": options()}),
             QuestionKind::Text | QuestionKind::Secret | QuestionKind::FilePath => json!({"type": "string"}),
         };
         property["title"] = json!(if self.header.is_empty() { "Answer" } else { &self.header });
-        if self.kind == QuestionKind::Select && self.multiple && !listed {
+        if self.kind == QuestionKind::Select && self.multiple {
             for (ours, theirs) in [("min_selected", "minItems"), ("max_selected", "maxItems")] {
                 // Own words count as one more.
-                if let Some(count) = limit(ours).filter(|_| !self.allow_other) {
+                if let Some(count) = self.limit(ours).filter(|_| !self.allow_other) {
                     property[theirs] = json!(count);
                 }
             }
         }
         if self.kind == QuestionKind::Text {
             for (ours, theirs) in [("min_length", "minLength"), ("max_length", "maxLength")] {
-                if let Some(count) = limit(ours) {
-                    property[theirs] = json!(if narrow { count.min(NARROW_TEXT) } else { count });
+                if let Some(count) = self.limit(ours) {
+                    property[theirs] = json!(if narrow { count.min(NARROW_ANSWER) } else { count });
                 }
             }
             if let Some(pattern) = self.validation.get("pattern").filter(|_| !narrow) {
                 property["pattern"] = pattern.clone();
             }
         }
-        let fits = |default: &&Value| match property["type"].as_str() {
-            Some("boolean") => default.is_boolean(),
-            Some("array") => default.is_array(),
-            _ => default.is_string(),
-        };
-        if let Some(default) = self.default.as_ref().filter(fits) {
+        if let Some(default) = self.default.as_ref().filter(|default| self.may_show(default, narrow)) {
             property["default"] = default.clone();
         }
         property
+    }
+
+    /// Whether a form may show this default. A narrow client refuses one that is not an option.
+    fn may_show(&self, default: &Value, narrow: bool) -> bool {
+        let is_option = |text: &str| self.options.iter().any(|choice| choice.value == text);
+        match (self.kind, default) {
+            (QuestionKind::Confirm, default) => default.is_boolean(),
+            (QuestionKind::Select, Value::Array(list)) if self.multiple => {
+                !narrow || list.iter().all(|value| value.as_str().is_some_and(is_option))
+            }
+            (QuestionKind::Select, Value::String(text)) if !self.multiple => !narrow || is_option(text),
+            (QuestionKind::Select, _) => false,
+            (QuestionKind::Text | QuestionKind::Secret | QuestionKind::FilePath, default) => {
+                default.as_str().is_some_and(|text| !narrow || shows(text, NARROW_TEXT))
+            }
+        }
     }
 
     /// The payload of run.input for the answer to a form. An empty answer lets the run decide.
@@ -166,7 +198,6 @@ impl Question {
             }
             (None, Some(other)) if self.multiple => json!({"question_id": id, "value": [other]}),
             (_, Some(other)) => json!({"question_id": id, "value": other}),
-            (Some(Value::String(text)), None) if self.kind == QuestionKind::Select => self.payload_of_text(&text),
             (Some(value), None) => json!({"question_id": id, "value": value}),
             (None, None) => match &self.default {
                 Some(default) => json!({"question_id": id, "value": default}),
@@ -312,20 +343,27 @@ mod tests {
     }
 
     #[test]
-    fn a_form_folds_options_that_a_narrow_client_cannot_show() {
-        let options: Vec<_> =
-            (1..=6).map(|n| json!({"value": n.to_string(), "label": format!("Option {n}")})).collect();
-        let six =
-            json!({"question_id": "q", "kind": "select", "text": "Which?", "options": options, "allow_other": true});
-        let six = question(&six.to_string());
-        let wide = six.form("s", false);
-        assert_eq!(wide["requestedSchema"]["properties"]["answer"]["oneOf"].as_array().map(Vec::len), Some(6));
+    fn a_narrow_client_gets_only_forms_that_it_can_show() {
+        let select = |count: usize, text: &str| {
+            let option =
+                |n: usize| json!({"value": n.to_string(), "label": format!("Option {n}"), "description": "a\nb"});
+            let options: Vec<_> = (1..=count).map(option).collect();
+            let payload = json!({"question_id": "q", "kind": "select", "text": text, "options": options,
+                "allow_other": true, "default": "own"});
+            question(&payload.to_string())
+        };
+        let wide = select(6, "Which\none?").form("s", false).unwrap();
+        assert_eq!(wide["message"], "Which\none?");
+        let property = &wide["requestedSchema"]["properties"]["answer"];
+        assert_eq!((property["oneOf"].as_array().map(Vec::len), &property["default"]), (Some(6), &json!("own")));
         assert_eq!(wide["requestedSchema"]["properties"]["other"]["_meta"], own_words("answer"));
-        let narrow = six.form("s", true);
-        assert_eq!(narrow["requestedSchema"]["properties"]["answer"]["type"], "string");
-        assert!(narrow["requestedSchema"]["properties"]["answer"].get("oneOf").is_none());
-        assert!(narrow["message"].as_str().unwrap().contains("\n6. Option 6"), "{narrow}");
-        let shown = narrow["requestedSchema"]["properties"]["answer"]["description"].as_str().unwrap();
-        assert!(shown.starts_with("Which?\n1. Option 1") && shown.contains("\n6. Option 6\nAnswer with"), "{shown}");
+        let narrow = select(4, "Which\n  one?").form("s", true).unwrap();
+        let property = &narrow["requestedSchema"]["properties"]["answer"];
+        assert_eq!((&narrow["message"], &property["description"]), (&json!("Which one?"), &json!("Which one?")));
+        assert_eq!((&property["oneOf"][3]["description"], property.get("default")), (&json!("a b"), None));
+        let long = "x".repeat(401);
+        for (count, text) in [(1, "a"), (5, "a"), (2, "a\u{200b}"), (2, &long)] {
+            assert_eq!(select(count, text).form("s", true), None, "{count}: {text}");
+        }
     }
 }

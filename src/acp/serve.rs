@@ -183,13 +183,13 @@ impl Serve {
     fn next_order(&mut self) -> Order {
         let mut bytes = Vec::new();
         while let Some(line) = self.outbox.pop_front() {
+            self.outbox_bytes -= line.len();
             bytes.extend_from_slice(line.as_bytes());
             bytes.push(b'\n');
             if bytes.len() > 64 << 10 {
                 break;
             }
         }
-        self.outbox_bytes = self.outbox.iter().map(String::len).sum();
         Order::Write(Chunk { out: bytes, ..Chunk::default() })
     }
 

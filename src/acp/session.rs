@@ -21,8 +21,9 @@ const SPOKEN_BYTES: usize = 64 << 10;
 pub(super) struct Place {
     pub(super) cwd: String,
     pub(super) add_dirs: Vec<String>,
-    /// The MCP servers, as run.start takes them.
-    pub(super) servers: Vec<Value>,
+    /// The MCP servers as run.start takes them, if there are some. Kept as JSON, because many small values in memory
+    /// take many times their length.
+    pub(super) servers: Option<String>,
 }
 
 /// A prompt that waits.
@@ -32,12 +33,8 @@ pub(super) struct ClientPrompt {
     pub(super) id: String,
     pub(super) text: String,
     pub(super) images: Vec<String>,
-}
-
-impl ClientPrompt {
-    fn size(&self) -> usize {
-        self.text.len()
-    }
+    /// Its length in the request, in bytes, which bounds the text and the files of the images.
+    pub(super) size: usize,
 }
 
 /// The child of a session.
@@ -154,7 +151,7 @@ impl ClientSession {
             desk.update(&self.id, &json!({"sessionUpdate": "session_info_update", "title": title}));
             self.title = Some(title);
         }
-        desk.waiting += prompt.size();
+        desk.waiting += prompt.size;
         self.waiting.push_back(prompt);
         self.advance(desk);
     }
@@ -188,13 +185,13 @@ impl ClientSession {
 
     fn take_prompt(&mut self, desk: &mut Desk) -> Option<ClientPrompt> {
         let prompt = self.waiting.pop_front()?;
-        desk.waiting -= prompt.size();
+        desk.waiting -= prompt.size;
         Some(prompt)
     }
 
     /// Sends the next prompt as a turn, to a new child if there is none.
     fn begin_turn(&mut self, starts: bool, desk: &mut Desk) {
-        let Some(ClientPrompt { id, text, images }) = self.take_prompt(desk) else { return };
+        let Some(ClientPrompt { id, text, images, .. }) = self.take_prompt(desk) else { return };
         if starts {
             if let Err(refusal) = self.may_start(desk) {
                 desk.refuse(&id, &refusal);
@@ -252,8 +249,8 @@ impl ClientSession {
         if !self.place.add_dirs.is_empty() {
             fields["add_dirs"] = json!(self.place.add_dirs);
         }
-        if !self.place.servers.is_empty() {
-            fields["mcp_servers"] = json!(self.place.servers);
+        if let Some(servers) = &self.place.servers {
+            fields["mcp_servers"] = serde_json::from_str(servers).unwrap_or_default();
         }
         if let Some(session) = &self.agent_session {
             fields["session_id"] = json!(session);
@@ -308,7 +305,7 @@ impl ClientSession {
         }
         let Some(at) = self.waiting.iter().position(|prompt| prompt.id == id) else { return false };
         if let Some(prompt) = self.waiting.remove(at) {
-            desk.waiting -= prompt.size();
+            desk.waiting -= prompt.size;
             prompt.images.iter().for_each(|path| desk.world.remove(path));
             desk.refuse(id, &RequestError::cancelled());
         }

@@ -36,7 +36,8 @@ pub(crate) struct StoredSession {
 }
 
 pub(super) fn title(prompt: &str) -> String {
-    let words: String = prompt.split_whitespace().flat_map(|word| [word, " "]).collect();
+    // A prompt may be long: a title needs only its beginning.
+    let words: String = prompt.split_whitespace().take(TITLE).flat_map(|word| [word, " "]).collect();
     one_line(&words).trim().chars().take(TITLE).collect()
 }
 

@@ -28,6 +28,7 @@ pub(crate) mod acp;
 pub(crate) mod ask_user;
 pub(crate) mod claude;
 pub(crate) mod codex;
+pub(crate) mod demo;
 mod detail;
 mod edits;
 mod error_text;

@@ -2,12 +2,15 @@
 //! this one with a [`Driver`], a line to [`Dialect`], and an arm to each `match` of [`Agent`].
 
 use super::acp::{self, profile};
+use super::demo;
+use super::demo::catalog::{self, Choice};
 use super::native::{self, Native};
 use super::{Base, Driver, Features, Program, Turn, claude, codex, lines};
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::{McpAccess, McpServer, Options, Settings};
 use crate::protocol::words::one_of;
 use crate::suggest::{Typed, Unknown};
+use std::borrow::Cow;
 
 /// An agent that run.start can name.
 #[derive(Clone, Debug)]
@@ -36,10 +39,14 @@ macro_rules! dialects {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
         /// The dialect of an agent.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Dialect { $($(#[$doc])* $variant,)* }
+        pub enum Dialect {
+            $($(#[$doc])* $variant,)*
+            /// The demo agent's own. No entry of a configuration can name it.
+            Demo,
+        }
 
         impl Dialect {
-            /// Every dialect, by its name in configurations and recordings.
+            /// Every dialect that an entry of a configuration can name, by its name.
             pub const ALL: &[(&str, Dialect)] = &[$(($name, Dialect::$variant)),*];
 
             /// The rule for a dialect's name, for error messages.
@@ -47,7 +54,10 @@ macro_rules! dialects {
 
             /// The dialect's name in configurations and recordings.
             pub fn name(self) -> &'static str {
-                match self { $(Dialect::$variant => $name,)* }
+                match self {
+                    $(Dialect::$variant => $name,)*
+                    Dialect::Demo => "demo",
+                }
             }
         }
     };
@@ -106,12 +116,7 @@ static BUILT_IN: &[BuiltIn] = &[
         ..program("claude", "Claude Code", "npm install -g @anthropic-ai/claude-code")
     },
     BuiltIn { dialect: Dialect::Codex, args: &[], ..program("codex", "Codex", "npm install -g @openai/codex") },
-    BuiltIn {
-        dialect: Dialect::Claude,
-        command: None,
-        args: &["replay", "--demo", "--"],
-        ..program("demo", "Demo", "built in")
-    },
+    BuiltIn { dialect: Dialect::Demo, command: None, args: &["demo", "play"], ..program(DEMO, "Demo", "built in") },
     BuiltIn {
         alias: Some("gemini-cli"),
         // The mode in the user's settings might not ask for permission.
@@ -154,6 +159,8 @@ static BUILT_IN: &[BuiltIn] = &[
     },
 ];
 
+/// The demo agent.
+const DEMO: &str = "demo";
 /// The default agent.
 pub const DEFAULT: &str = "claude";
 
@@ -213,7 +220,7 @@ impl Agent {
     /// several agents.
     pub fn native(&self) -> &'static Native {
         match (self.dialect, &self.base.program) {
-            (Dialect::Lines, _) | (_, Program::Myself) => &native::NONE,
+            (Dialect::Lines | Dialect::Demo, _) | (_, Program::Myself) => &native::NONE,
             (Dialect::Claude, _) => &claude::NATIVE,
             (Dialect::Codex, _) => &codex::NATIVE,
             (Dialect::Acp, program) => profile::find_profile(program, &self.name).native,
@@ -229,7 +236,7 @@ impl Agent {
     pub fn takes_model_as_it_is(&self) -> bool {
         match self.dialect {
             Dialect::Lines => true,
-            Dialect::Acp | Dialect::Claude | Dialect::Codex => false,
+            Dialect::Acp | Dialect::Claude | Dialect::Codex | Dialect::Demo => false,
         }
     }
 
@@ -239,6 +246,7 @@ impl Agent {
         match self.dialect {
             Dialect::Claude => Box::new(claude::Claude::new(base)),
             Dialect::Codex => Box::new(codex::Codex::new(base)),
+            Dialect::Demo => Box::new(demo::Demo::new(base)),
             Dialect::Acp => Box::new(acp::Acp::new(base, profile::find_profile(&self.base.program, &self.name))),
             Dialect::Lines => {
                 Box::new(lines::LinesDriver::new(base, self.session_patterns.clone(), self.resume_args.clone()))
@@ -258,12 +266,25 @@ impl Agents {
         Agents(agents)
     }
 
-    /// The agent with this name or alias.
-    pub fn find(&self, name: &str) -> Option<&Agent> {
-        let named = |name: &str| self.0.binary_search_by(|known| (*known.name).cmp(name)).ok().map(|at| &self.0[at]);
+    /// The agent with this name or alias, or the demo agent with this scenario.
+    pub fn find(&self, name: &str) -> Option<Cow<'_, Agent>> {
         // Only built-in agents have an alias.
         let aliased = || BUILT_IN.iter().find(|agent| agent.alias == Some(name)).map(|agent| agent.name);
-        named(name).or_else(|| named(aliased()?))
+        let agent = self.named(name).or_else(|| self.named(aliased()?));
+        agent.map(Cow::Borrowed).or_else(|| self.with_scenario(name).map(Cow::Owned))
+    }
+
+    fn named(&self, name: &str) -> Option<&Agent> {
+        self.0.binary_search_by(|known| (*known.name).cmp(name)).ok().map(|at| &self.0[at])
+    }
+
+    /// The demo agent with the scenario in a name like `demo:hang`.
+    fn with_scenario(&self, name: &str) -> Option<Agent> {
+        let scenario = name.strip_prefix(catalog::PREFIX)?;
+        let demo = self.named(DEMO).filter(|agent| agent.dialect == Dialect::Demo)?;
+        let mut agent = Agent { name: name.to_owned(), ..demo.clone() };
+        agent.base.args.push(Choice::of(scenario)?.word().to_owned());
+        Some(agent)
     }
 
     /// Adds an agent, or replaces the one with the same name.
@@ -285,6 +306,9 @@ impl Agents {
 
     /// The message about an unknown name. `from`: where the name comes from, with a leading space.
     pub fn unknown(&self, name: &str, from: &str) -> String {
+        if let Some(scenario) = name.strip_prefix(catalog::PREFIX) {
+            return catalog::unknown(scenario, from);
+        }
         let unknown = Unknown { what: "agent", dashes: "", typed: Typed::Value(name), place: from };
         unknown.message(self.all_names(), &format!("The agents are: {}.", self.names()))
     }

@@ -23,12 +23,16 @@ pub enum Offers {
     Plans,
     /// The names of commands.
     Commands,
+    /// The names that lead to a section of the protocol reference.
+    Sections,
     /// The keys of the configuration.
     Keys,
     /// The values of the key in the preceding word.
     ValuesOfKey,
     /// A fixed list of words.
     Words(&'static [&'static str]),
+    /// A fixed list of words, or file names.
+    WordsOrFiles(&'static [&'static str]),
 }
 
 /// A word after an action.

@@ -4,11 +4,15 @@ use super::acp::AcpArgs;
 use super::adhoc::{Adhoc, AtEof, Color, DiffSize, answer};
 use super::agents::{AgentsArgs, Export, Open, SessionsArgs, filled};
 use super::config::ConfigArgs;
+use super::demo::DemoArgs;
 use super::integrate::IntegrateArgs;
+use super::protocol::SchemaArgs;
 use super::row::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
 use super::workflow::{CheckArgs, OutputArgs};
 use super::{Output, Replay, one_of, seconds, text, variable};
 use crate::agent::registry::DEFAULT;
+use crate::protocol::messages::TYPES;
+use crate::protocol::publish::{Scope, Unknown};
 
 const POLICY_HELP: &str = "\
 POLICY is ask, allow or deny for every request, or a list by category of tool: read=allow,edit=ask,*=deny.
@@ -353,6 +357,21 @@ pub(crate) const OUTPUT: &[Row<OutputArgs>] = &[
     json(|to| to.output = Output::Json),
 ];
 
+pub(crate) const SCHEMA: &[Row<SchemaArgs>] = &[
+    own_switch("inbound", "only the messages to spektacular", |to: &mut SchemaArgs| to.scopes.push(Scope::Inbound))
+        .begins("Messages"),
+    own_switch("outbound", "only the frames from spektacular", |to| to.scopes.push(Scope::Outbound)),
+    own("type", "TYPE", FlagForm::Text, "only one message or frame", |to: &mut SchemaArgs, flag, value| {
+        let all: Vec<(&str, &str)> = TYPES.iter().map(|name| (*name, *name)).collect();
+        to.scopes.push(Scope::Type(one_of(flag, &value, &all)?.to_owned()));
+        Ok(())
+    })
+    .values(TYPES),
+    own_switch("strict", "refuse what this version does not send", |to: &mut SchemaArgs| to.unknown = Unknown::Refused).more(
+        "Without it, a frame may have types, kinds, fields and codes that a later version adds, which clients ignore.\nA message to spektacular may never have a field that this version does not know.",
+    ),
+];
+
 pub(crate) const ACP: &[Row<AcpArgs>] = &[
     agent("the agent of every session", |to: &mut AcpArgs, flag, value| {
         to.agent = Some(text(flag, value)?);
@@ -378,16 +397,23 @@ pub(crate) const INTEGRATE: &[Row<IntegrateArgs>] = &[
     own_switch("force", "write into a folder that is not empty", |to| to.force = true),
 ];
 
-pub(crate) const REPLAY: &[Row<Replay>] = &[
-    own_switch("strict", "fail if the host deviates from the recording", |to: &mut Replay| to.strict = true)
-        .begins("Playing"),
-    own_switch("demo", "play the recording of the demo agent", |to| to.demo = true),
+pub(crate) const DEMO: &[Row<DemoArgs>] = &[
+    output(|to: &mut DemoArgs, flag, value| {
+        to.output = Output::read(flag, &value)?;
+        Ok(())
+    })
+    .begins("Output"),
+    json(|to| to.output = Output::Json),
 ];
+
+pub(crate) const REPLAY: &[Row<Replay>] =
+    &[own_switch("strict", "fail if the host deviates from the recording", |to: &mut Replay| to.strict = true)
+        .begins("Playing")];
 
 #[cfg(test)]
 mod tests {
     use super::super::row::{GivenFlag, Row, store};
-    use super::{ACP, ADHOC, AGENTS, CHECK, CONFIG, EXPORT, INTEGRATE, OPEN, OUTPUT, REPLAY};
+    use super::{ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, INTEGRATE, OPEN, OUTPUT, REPLAY, SCHEMA};
     use std::fmt::Debug;
 
     /// Each flag with a value other than the default changes the result.
@@ -414,6 +440,8 @@ mod tests {
         every_flag_is_stored(REPLAY);
         every_flag_is_stored(CHECK);
         every_flag_is_stored(OUTPUT);
+        every_flag_is_stored(SCHEMA);
+        every_flag_is_stored(DEMO);
         every_flag_is_stored(INTEGRATE);
         every_flag_is_stored(ACP);
         assert!(ADHOC.iter().any(|row| row.flag.field.is_some_and(|field| field.name == "cwd")));

@@ -203,15 +203,17 @@ const fn field_named(name: &str) -> &'static Field {
 pub const fn field<T: HasFields>(name: &str, metavar: &'static str, help: &'static str) -> Row<T> {
     let field = field_named(name);
     let (value, values): (FlagForm, &[&str]) = match field.form {
-        Form::Text => (FlagForm::Text, &[]),
-        Form::Word(words) => (FlagForm::Text, words),
+        Form::Text | Form::Shaped(_) => (FlagForm::Text, &[]),
+        Form::Word(set) => (FlagForm::Text, set.words),
         Form::Bool => (FlagForm::Json, &["true", "false"]),
         Form::Either(_) | Form::Policies(_) => (FlagForm::Words, &[]),
-        Form::List(Form::Text) => (FlagForm::Item, &[]),
-        Form::Map(_) => (FlagForm::Pair, &[]),
+        Form::List(Form::Text | Form::Shaped(_)) | Form::AtMost(_, Form::Shaped(_)) => (FlagForm::Item, &[]),
+        Form::Map(_) | Form::Named(..) => (FlagForm::Pair, &[]),
         Form::Integer
         | Form::Number
+        | Form::Within(_)
         | Form::List(_)
+        | Form::AtMost(..)
         | Form::Object(_)
         | Form::AnyObject
         | Form::Any

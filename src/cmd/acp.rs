@@ -4,6 +4,7 @@ use super::agent_check::{capabilities, login};
 use super::{complain, configured, named};
 use crate::acp::{Door, Facts, LocalWorld, Lookups, serve};
 use crate::agent::Program;
+use crate::agent::limit::{Keeper, Limit};
 use crate::agent::native::LoggedIn;
 use crate::agent::registry::Agent;
 use crate::cli::AcpArgs;
@@ -13,7 +14,7 @@ use crate::process::query::find;
 use crate::protocol::failure::Failure;
 use crate::protocol::read::Permissions;
 use crate::protocol::request::Options;
-use crate::protocol::words::McpTransport;
+use crate::protocol::words::{McpTransport, OnUnsupported};
 use std::path::PathBuf;
 
 /// Runs the command; returns the exit code.
@@ -26,7 +27,7 @@ pub(super) fn run(typed: &AcpArgs) -> u8 {
 
 fn door(typed: &AcpArgs) -> Result<Door, Failure> {
     let layers = configured()?;
-    let agent = named(&layers, typed.agent.as_deref(), " --agent")?.clone();
+    let agent = named(&layers, typed.agent.as_deref(), " --agent")?.into_owned();
     let facts = facts(typed, &layers, &agent);
     let redactor = secrets_here();
     let (missing, logged_in) = (agent.clone(), agent);
@@ -44,6 +45,7 @@ fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent) -> Facts {
     let able = capabilities(agent, layers);
     let settings = options.clone().resolve(String::new(), agent.name.clone(), PathBuf::new());
     let features = agent.features(&settings);
+    let takes_servers = features.keepers.of(Limit::McpServers) != Keeper::Nobody;
     let permissions = match options.permissions.unwrap_or_default() {
         Permissions::ByCategory { .. } => "custom".to_owned(),
         word @ (Permissions::ReadOnly | Permissions::All(_)) => word.to_string(),
@@ -53,8 +55,9 @@ fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent) -> Facts {
         agent: agent.name.clone(),
         display_name: agent.display_name.clone(),
         images: features.images,
-        http: features.transports.contains(&McpTransport::Http),
-        sse: features.transports.contains(&McpTransport::Sse),
+        servers: takes_servers || options.on_unsupported == Some(OnUnsupported::Warn),
+        http: takes_servers && features.transports.contains(&McpTransport::Http),
+        sse: takes_servers && features.transports.contains(&McpTransport::Sse),
         conversation: able.conversation != Some(false),
         resume: able.resume != Some(false),
         login: matches!(agent.base.program, Program::Command(_)),

@@ -5,6 +5,7 @@ use crate::agent::native::{LoggedIn, Native};
 use crate::agent::registry::Agent;
 use crate::agent::{Program, npx};
 use crate::config::Layers;
+use crate::engine::flaw_in_file;
 use crate::process::query::{Asked, NoAnswer, Queries, find, variable};
 use crate::process::scratch::Scratch;
 use crate::protocol::outbound::Capabilities;
@@ -81,7 +82,9 @@ pub(super) fn capabilities(agent: &Agent, layers: &Layers) -> Capabilities {
 /// The version that the program reports, if any. Error: the reason why the program cannot be started.
 fn answer(agent: &Agent, asking: &Queries) -> Result<Option<String>, String> {
     let program = match &agent.base.program {
-        Program::Myself => return Ok(Some(env!("CARGO_PKG_VERSION").to_owned())),
+        Program::Myself => {
+            return flaw_in_file(agent).map_or_else(|| Ok(Some(env!("CARGO_PKG_VERSION").to_owned())), Err);
+        }
         Program::Command(name) => name,
     };
     let native = agent.native();

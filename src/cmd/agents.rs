@@ -25,7 +25,7 @@ fn done(typed: &AgentsArgs) -> Result<u8, Failure> {
         AgentsAction::List => (list(&layers, typed.output), 0),
         AgentsAction::Check(None) => (check(&layers.agents.iter().collect::<Vec<_>>(), &layers, typed).0, 0),
         AgentsAction::Check(Some(name)) => {
-            let (text, available) = check(&[named(&layers, Some(name), "")?], &layers, typed);
+            let (text, available) = check(&[&*named(&layers, Some(name), "")?], &layers, typed);
             (text, if available { 0 } else { Code::AgentNotFound.exit_code() })
         }
     };

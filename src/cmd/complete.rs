@@ -2,6 +2,7 @@
 //! stderr: whatever is wrong with the configuration, another command reports it.
 
 use super::COMMANDS;
+use crate::agent::demo::catalog::{NAMES, PREFIX};
 use crate::clean::one_line;
 use crate::cli::action::Offers;
 use crate::cli::row::Flag;
@@ -9,26 +10,40 @@ use crate::config::Layers;
 use crate::config::{self, KEYS};
 use crate::help::complete::{Candidate, LiveNames, lines};
 use crate::io::output::deliver;
+use crate::protocol::publish::section_names;
 use crate::sessions::newest;
 use crate::workflow::documents::Document;
 use crate::workflow::name::Slug;
 use crate::workflow::project::Project;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 /// Prints the completions; returns the exit code. `args`: as `help::complete::ARGUMENT` explains.
 pub(super) fn run(args: &[OsString]) -> u8 {
     let mut words = args.iter().map(|word| word.to_string_lossy().into_owned());
     let word = words.next().unwrap_or_default();
-    deliver(&lines(COMMANDS, &Live, word.strip_prefix('.').unwrap_or_default(), &words.collect::<Vec<_>>()))
+    let word = word.strip_prefix('.').unwrap_or_default();
+    let live = Live { scenarios: word.contains(PREFIX) };
+    deliver(&lines(COMMANDS, &live, word, &words.collect::<Vec<_>>()))
 }
 
 /// The names of this machine and directory.
-struct Live;
+struct Live {
+    /// Whether the names of agents include the scenarios of the demo agent.
+    scenarios: bool,
+}
+
+impl Live {
+    fn agents(&self) -> Vec<String> {
+        let scenarios = NAMES.iter().filter(|_| self.scenarios).map(|name| format!("{PREFIX}{name}"));
+        layers().agents.iter().map(|agent| agent.name.clone()).chain(scenarios).collect()
+    }
+}
 
 impl LiveNames for Live {
     fn names(&self, offers: Offers, key: &str) -> Vec<Candidate> {
         match offers {
-            Offers::Agents => agents(&layers()).into_iter().map(bare).collect(),
+            Offers::Agents => self.agents().into_iter().map(bare).collect(),
             Offers::Sessions => {
                 let about = |agent: &str, words: &str| format!("{agent}: {}", one_line(words));
                 let layers = layers();
@@ -42,14 +57,23 @@ impl LiveNames for Live {
             }
             Offers::Specs => documents(|project| project.specs().unwrap_or_default()),
             Offers::Plans => documents(|project| project.plans().unwrap_or_default()),
+            Offers::Sections => {
+                let names: BTreeSet<String> = section_names().into_iter().map(str::to_lowercase).collect();
+                names.into_iter().map(|name| bare(name.replace(' ', "-"))).collect()
+            }
             Offers::Keys => {
                 KEYS.iter().map(|key| Candidate { word: key.name.into(), about: about(key).into() }).collect()
             }
             Offers::ValuesOfKey => {
                 let key = KEYS.iter().find(|known| known.name == key);
-                key.map(|key| key.words(&agents(&layers()))).unwrap_or_default().into_iter().map(bare).collect()
+                key.map(|key| key.words(&self.agents())).unwrap_or_default().into_iter().map(bare).collect()
             }
-            Offers::Nothing | Offers::Files | Offers::Folders | Offers::Commands | Offers::Words(_) => Vec::new(),
+            Offers::Nothing
+            | Offers::Files
+            | Offers::Folders
+            | Offers::Commands
+            | Offers::Words(_)
+            | Offers::WordsOrFiles(_) => Vec::new(),
         }
     }
 }
@@ -60,10 +84,6 @@ fn bare(word: String) -> Candidate {
 
 fn layers() -> Layers {
     config::load().config.layers().0
-}
-
-fn agents(layers: &Layers) -> Vec<String> {
-    layers.agents.iter().map(|agent| agent.name.clone()).collect()
 }
 
 /// The help of the flag that a key stands for.

@@ -1,294 +1,175 @@
-//! The demo agent in a workflow. It speaks like a real agent, but has no model and always writes the same files.
+//! `demo`: lists and shows the scenarios of the demo agent, and is the process that plays them.
 
-use crate::io::output::print;
-use crate::json::{Fields, string, to_line};
+use super::complain;
+use super::texts::unread;
+use crate::agent::demo::catalog::{self, Choice};
+use crate::agent::demo::player::{End, Heard, Stage, Wait, play};
+use crate::agent::demo::scenario::{FILE_BYTES, Scenario};
+use crate::cli::{DemoAction, DemoArgs, Output};
+use crate::io::files::{OpenFolder, read_text};
+use crate::io::output::{deliver, diagnose, print};
+use crate::io::spawn_thread;
+use crate::json::to_line;
+use crate::protocol::failure::{Code, Failure};
 use crate::workflow::spec;
+use crossbeam_channel::{Receiver, bounded};
+use rustix::fs::OFlags;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io::{BufRead, ErrorKind, Write, stdin};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-const SESSION: &str = "5d3f0c1e-de30-4000-8000-000000000002";
-/// The files that its plan creates.
-const HELLO: &str = "spektacular-demo/hello.txt";
-const GOODBYE: &str = "spektacular-demo/goodbye.txt";
-
-/// A role that the demo agent plays.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum DemoPart {
-    /// Writes a specification to this file.
-    Spec(String),
-    /// Writes a plan into this folder.
-    Plan {
-        folder: String,
-        /// The path and the text of the specification.
-        spec: (String, String),
-    },
-    /// Implements the phase with this number. `again`: whether its commands have failed before.
-    Phase { number: u64, again: bool },
+/// Runs the command; returns the exit code.
+pub(super) fn run(typed: &DemoArgs) -> u8 {
+    let done = match &typed.what {
+        DemoAction::List => Ok(deliver(&list(typed.output))),
+        DemoAction::Show(name) => show(name, typed.output).map(|text| deliver(&text)),
+        DemoAction::Play(name) => act(name.as_deref()),
+    };
+    done.unwrap_or_else(|failure| complain(&failure))
 }
 
-impl DemoPart {
-    /// The role to play for a prompt. `None`: the prompt does not come from a workflow.
-    pub(super) fn of(prompt: &str) -> Option<DemoPart> {
-        let line = |prefix: &str| prompt.lines().find_map(|line| line.strip_prefix(prefix)).map(str::to_owned);
-        let has = |wanted: &str| prompt.lines().any(|line| line == wanted);
-        let again = has("# Verification failed");
-        if let Some(phase) = line("# Implement Phase ") {
-            let number = phase.split(':').next().and_then(|number| number.parse().ok())?;
-            return Some(DemoPart::Phase { number, again });
+fn list(output: Output) -> String {
+    let all = catalog::list();
+    match output {
+        Output::Json => {
+            let one = |(name, about): (&str, String)| json!({"name": name, "about": about});
+            let all: Vec<Value> = all.into_iter().map(one).collect();
+            to_line(&json!({"scenarios": all})) + "\n"
         }
-        if again {
-            return Some(DemoPart::Phase { number: 2, again });
+        Output::Cli => {
+            let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+            all.iter().map(|(name, about)| format!("{name:width$}  {about}\n")).collect()
         }
-        if has("# Create a specification") || (prompt.starts_with('/') && line("File: ").is_some()) {
-            return line("File: ").map(DemoPart::Spec);
-        }
-        if has("# Specification to Plan") {
-            let (_, text) = prompt.split_once("\n# Specification to Plan\n")?;
-            let path = prompt.split_once("`Spec: ").and_then(|(_, rest)| rest.split_once('`'));
-            let path = path.map(|(path, _)| path.to_owned()).unwrap_or_default();
-            return Some(DemoPart::Plan { folder: line("Folder: ")?, spec: (path, text.to_owned()) });
-        }
-        has("# Continue").then(|| line("Draft: ")).flatten().map(DemoPart::going_on)
-    }
-
-    /// The role for continuing a draft.
-    fn going_on(draft: String) -> DemoPart {
-        if draft.ends_with(".md") {
-            return DemoPart::Spec(draft);
-        }
-        let plan = std::fs::read_to_string(Path::new(&draft).join("plan.md")).unwrap_or_default();
-        let path = plan.lines().find_map(|line| line.strip_prefix("Spec: ")).unwrap_or_default().to_owned();
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
-        DemoPart::Plan { folder: draft, spec: (path, text) }
     }
 }
 
-/// Plays a role, and those of further turns. `next`: returns the next line of the host. Returns the exit code.
-pub(super) fn play(role: DemoPart, next: &mut dyn FnMut() -> Option<String>) -> u8 {
-    let mut actor = Actor { next, calls: 0, over: false };
-    let mut turn = Some(role);
-    while let Some(role) = turn {
-        let prompt = actor.turn(role);
-        turn = prompt.map(|prompt| DemoPart::of(&prompt).unwrap_or(DemoPart::Phase { number: 0, again: false }));
-    }
-    0
+fn show(name: &str, output: Output) -> Result<String, Failure> {
+    let (text, scenario) = scenario(name)?;
+    Ok(match output {
+        Output::Json => text,
+        Output::Cli => scenario.script(name),
+    })
 }
 
-struct Actor<'n> {
-    next: &'n mut dyn FnMut() -> Option<String>,
-    calls: u64,
-    /// Whether the host has ended the session.
-    over: bool,
+/// The text of a scenario, and the scenario.
+fn scenario(name: &str) -> Result<(String, Scenario), Failure> {
+    let usage = |why: String| Failure::new(Code::Usage, why);
+    let choice = Choice::of(name).ok_or_else(|| usage(catalog::unknown(name, "")))?;
+    let text = match choice {
+        Choice::BuiltIn(name) => catalog::text(name).to_owned(),
+        Choice::File(path) => read_text(Path::new(path), FILE_BYTES as u64).map_err(|error| {
+            let is_long = error.kind() == ErrorKind::FileTooLarge;
+            usage(format!("{path}: {}.", if is_long { "the file is longer than 1 MiB" } else { unread(error.kind()) }))
+        })?,
+    };
+    let scenario = Scenario::parse(&text).map_err(|flaw| usage(flaw.message(name)))?;
+    Ok((text, scenario))
 }
 
-impl Actor<'_> {
-    /// Plays a role. Returns the prompt of the next turn.
-    fn turn(&mut self, role: DemoPart) -> Option<String> {
-        let init = json!({"type": "system", "subtype": "init", "session_id": SESSION, "model": "demo-model",
-            "tools": ["AskUserQuestion", "Write"], "permissionMode": "default"});
-        self.send(&init);
-        let last = match role {
-            DemoPart::Spec(file) => self.spec(&file),
-            DemoPart::Plan { folder, spec } => self.plan(&folder, &spec),
-            DemoPart::Phase { number, again } => self.phase(number, again),
-        };
-        self.finish(&last)
+/// Plays a scenario, or the default one, which also works for workflows.
+fn act(name: Option<&str>) -> Result<u8, Failure> {
+    let (_, scenario) = scenario(name.unwrap_or(catalog::default()))?;
+    let mut process = Process::start()?;
+    match play(&scenario, name.is_none(), &mut process) {
+        End::Exit(code) => Ok(code),
+        End::Hang => loop {
+            std::thread::park();
+        },
     }
+}
 
-    fn send(&mut self, message: &Value) {
-        self.over |= !print(&format!("{}\n", to_line(message)));
-    }
+/// The process that plays.
+struct Process {
+    host: Receiver<String>,
+    began: Instant,
+    cwd: PathBuf,
+    /// The files that it wrote, by their paths.
+    written: BTreeSet<String>,
+}
 
-    fn message(&mut self, content: Value) {
-        let id = format!("msg_{}", self.calls);
-        self.send(&json!({"type": "assistant", "message": {"id": id, "role": "assistant", "content": [content]},
-            "parent_tool_use_id": null, "session_id": SESSION}));
-    }
-
-    fn say(&mut self, text: &str) {
-        self.calls += 1;
-        self.message(json!({"type": "text", "text": text}));
-    }
-
-    /// Calls a tool if the host allows it. Returns the input that the host approved. `None`: the host denied the call.
-    fn call(&mut self, tool: &str, input: &Value) -> Option<String> {
-        self.calls += 1;
-        let (call, request) = (format!("toolu_{}", self.calls), format!("request-{}", self.calls));
-        self.message(json!({"type": "tool_use", "id": call, "name": tool, "input": input}));
-        self.send(&json!({"type": "control_request", "request_id": request, "request":
-            {"subtype": "can_use_tool", "tool_name": tool, "input": input, "tool_use_id": call}}));
-        let allowed = self.answer(&request);
-        let done = allowed.is_some()
-            && (tool != "Write" || write(input["file_path"].as_str(), input["content"].as_str().unwrap_or_default()));
-        let text = if done { "Done." } else { "This was not done." };
-        let result = json!({"type": "tool_result", "tool_use_id": call, "content": text, "is_error": !done});
-        let mut message = json!({"type": "user", "message": {"role": "user", "content": [result]},
-            "parent_tool_use_id": null, "session_id": SESSION});
-        if done && tool == "Write" {
-            message["tool_use_result"] =
-                json!({"type": "create", "filePath": input["file_path"], "content": input["content"]});
-        }
-        self.send(&message);
-        allowed.filter(|_| done)
-    }
-
-    /// Waits for the host's answer to a request.
-    fn answer(&mut self, request: &str) -> Option<String> {
-        while !self.over {
-            let Some(line) = (self.next)() else {
-                self.over = true;
-                break;
-            };
-            let Some(fields) = Fields::parse(&line) else { continue };
-            let response = fields.get("response").and_then(|raw| Fields::parse(raw.get()));
-            match response {
-                Some(response) if response.get("request_id").and_then(string).as_deref() == Some(request) => {
-                    let inner = response.get("response").and_then(|raw| Fields::parse(raw.get()))?;
-                    let allows = inner.get("behavior").and_then(string).as_deref() == Some("allow");
-                    return inner.get("updatedInput").filter(|_| allows).map(|raw| raw.get().to_owned());
+impl Process {
+    fn start() -> Result<Process, Failure> {
+        let (send, host) = bounded(16);
+        let read = move || {
+            for line in stdin().lock().lines() {
+                if line.is_ok_and(|line| send.send(line).is_err()) {
+                    return;
                 }
-                Some(_) => {}
-                None => self.control(&fields),
             }
-        }
-        None
-    }
-
-    /// Answers a request of the host: an interrupt, or the end of the session.
-    fn control(&mut self, fields: &Fields<'_>) {
-        if let Some(id) = fields.get("request").and(fields.get("request_id")).and_then(string) {
-            self.over = true;
-            self.send(&json!({"type": "control_response", "response": {"subtype": "success", "request_id": id}}));
-        }
-    }
-
-    /// Writes a file if the host allows it. Returns whether the file was written.
-    fn write(&mut self, path: &str, content: &str) -> bool {
-        let path = std::env::current_dir().unwrap_or_default().join(path);
-        let input = json!({"file_path": path.to_string_lossy(), "content": content});
-        self.call("Write", &input).is_some()
-    }
-
-    /// Ends the turn. Returns the prompt of the next one.
-    fn finish(&mut self, last: &str) -> Option<String> {
-        if !self.over {
-            self.say(last);
-            self.send(&json!({"type": "result", "subtype": "success", "is_error": false, "num_turns": self.calls,
-                "result": last, "stop_reason": "end_turn", "session_id": SESSION, "total_cost_usd": 0,
-                "usage": {"input_tokens": 120, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 20,
-                    "output_tokens": 40}, "permission_denials": [], "terminal_reason": "completed"}));
-        }
-        while let Some(line) = (self.next)() {
-            if let Some(prompt) = said(&line) {
-                return Some(prompt);
-            }
-            if let Some(fields) = Fields::parse(&line) {
-                self.control(&fields);
-            }
-        }
-        None
-    }
-
-    fn spec(&mut self, file: &str) -> String {
-        self.say("I am the demo agent: I ask one question, and write a specification that is always the same.");
-        let question = json!({"questions": [{"question": "Which style should the greeting have?", "header": "Style",
-            "multiSelect": false, "options": [{"label": "Plain", "description": "One line."},
-                {"label": "Warm", "description": "One line, and an exclamation mark."}]}]});
-        let answer = self.call("AskUserQuestion", &question).unwrap_or_default();
-        let style = if answer.contains("\"Warm\"") { "warm" } else { "plain" };
-        let assumed = if answer.is_empty() {
-            "\n## Assumptions\n\n- A plain style is fine: nobody was there to ask.\n"
-        } else {
-            ""
         };
-        let text = format!(
-            "# A greeting\n\n## Overview\n\nThe project greets whoever reads it, in a {style} style, and says goodbye.\n\n\
-             ## Requirements\n\n- [ ] R1: A file holds the greeting.\n- [ ] R2: The greeting is addressed to the world.\n\
-             - [ ] R3: A second file says goodbye.\n\n\
-             ## Acceptance Criteria\n\n- Both files exist and are not empty.\n- Each contains its word.\n{assumed}"
-        );
-        match self.write(file, &text) {
-            true => format!("{file} created with 3 tasks"),
-            false => format!("{file} could not be written."),
-        }
+        let no_thread = |_| Failure::new(Code::ResourceExhausted, "Cannot start a thread.");
+        spawn_thread("stdin", read).map_err(no_thread)?;
+        let cwd = std::env::current_dir().unwrap_or_default();
+        Ok(Process { host, began: Instant::now(), cwd, written: BTreeSet::new() })
     }
 
-    fn plan(&mut self, folder: &str, (path, text): &(String, String)) -> String {
-        self.say("I am the demo agent: I write a plan of two phases.");
-        let ids = spec::check("", text.as_bytes(), &[]).0.ids().unwrap_or_default();
-        let (first, second) = ids.split_at(ids.len().div_ceil(2));
-        let plan = format!(
-            "# Plan: A greeting\nSpec: {path}\n\n## Phase 1: The greeting\n\n- [ ] T1.1 Write the greeting to {HELLO}{}\n\n\
-             ### Verify\n\n```sh\ntest -s {HELLO}\n```\n\n## Phase 2: The farewell\n\n\
-             - [ ] T2.1 Say goodbye in {GOODBYE}{}\n\n### Verify\n\n```sh\ntest -s {GOODBYE}\ngrep -q Goodbye {GOODBYE}\n```\n",
-            serves(first),
-            serves(second)
-        );
-        let files = [
-            ("plan.md", plan.as_str()),
-            ("research.md", "# Research\n\nTwo new files do not depend on anything in the project.\n"),
-            ("context.md", "# Context\n\nThe files have their own folder, so nothing else changes.\n"),
-        ];
-        match files.into_iter().all(|(name, text)| self.write(&format!("{folder}/{name}"), text)) {
-            true => format!("{folder} created with 2 phases and 2 tasks"),
-            false => format!("{folder} could not be written."),
+    /// The folder of a file below the working directory, and the file's name. Follows no link. `create`: whether to
+    /// create the folders.
+    fn folder<'p>(&self, path: &'p str, create: bool) -> Option<(OpenFolder, &'p OsStr)> {
+        let path = Path::new(path);
+        let mut folder = OpenFolder::open(&self.cwd).ok()?;
+        for part in path.parent()?.components() {
+            let part = part.as_os_str();
+            folder = if create { folder.enter(part) } else { folder.inner(part) }.ok()?;
         }
+        Some((folder, path.file_name()?))
+    }
+}
+
+impl Stage for Process {
+    fn print(&mut self, line: &str) -> bool {
+        print(&format!("{line}\n"))
     }
 
-    fn phase(&mut self, number: u64, again: bool) -> String {
-        let (file, text) = match (number, again) {
-            (1, _) => (HELLO, "Hello, world.\n"),
-            // A deliberate mistake that the commands find.
-            (2, false) => (GOODBYE, "Godbye, world.\n"),
-            (2, true) => (GOODBYE, "Goodbye, world.\n"),
-            _ => return "I am the demo agent: I know only the two phases of my own plan.".into(),
+    fn complain(&mut self, text: &str) {
+        diagnose(text);
+    }
+
+    fn hear(&mut self, wait: Wait) -> Heard {
+        let line = match wait {
+            Wait::Forever => self.host.recv().ok(),
+            Wait::AtMost(limit) => match self.host.recv_timeout(limit) {
+                Err(error) if error.is_timeout() => return Heard::Silence,
+                heard => heard.ok(),
+            },
         };
-        let mends = again && Path::new(file).exists();
-        match self.write(file, text) {
-            true if mends => format!("There was a spelling mistake in {file}: I corrected it."),
-            true => format!("I wrote {file}."),
-            false => format!("{file} could not be written."),
-        }
+        line.map_or(Heard::Ended, Heard::Line)
     }
-}
 
-/// The ids of the requirements that a task serves, after a space.
-fn serves(ids: &[u64]) -> String {
-    let ids: Vec<String> = ids.iter().map(|id| format!("R{id}")).collect();
-    if ids.is_empty() { String::new() } else { format!(" ({})", ids.join(", ")) }
-}
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
 
-/// The text of a line with which the host begins a turn.
-pub(super) fn said(line: &str) -> Option<String> {
-    let message = Fields::parse(line)?.get("message")?.to_owned();
-    Fields::parse(message.get())?.get("content").and_then(string)
-}
-
-/// Writes a file and the folders above it.
-fn write(path: Option<&str>, content: &str) -> bool {
-    let Some(path) = path.map(PathBuf::from) else { return false };
-    let made = path.parent().is_none_or(|folder| std::fs::create_dir_all(folder).is_ok());
-    made && std::fs::write(&path, content).is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::DemoPart;
-
-    #[test]
-    fn the_prompt_decides_the_part() {
-        let plan = "The plan has the line `Spec: a.md`.\nFolder: p.draft\n# Specification to Plan\n# T\n";
-        for (prompt, role) in [
-            ("say hello", None),
-            ("# Create a specification\nFile: a.draft.md\n", Some(DemoPart::Spec("a.draft.md".into()))),
-            ("/spec\n\nDescription: x\nFile: a.draft.md\n", Some(DemoPart::Spec("a.draft.md".into()))),
-            (plan, Some(DemoPart::Plan { folder: "p.draft".into(), spec: ("a.md".into(), "# T\n".into()) })),
-            ("# Implement Phase 2: The farewell\n", Some(DemoPart::Phase { number: 2, again: false })),
-            ("# Implement Phase 1: X\n\n# Verification failed\n", Some(DemoPart::Phase { number: 1, again: true })),
-            ("# Verification failed\nAttempt 2 of 3\n", Some(DemoPart::Phase { number: 2, again: true })),
-            ("# Continue\n\nDraft: b.draft.md\n", Some(DemoPart::Spec("b.draft.md".into()))),
-        ] {
-            assert_eq!(DemoPart::of(prompt), role, "{prompt}");
+    fn write(&mut self, path: &str, content: &str, guarded: bool) -> Option<bool> {
+        if !guarded {
+            let path = self.cwd.join(path);
+            let is_new = !path.exists();
+            std::fs::create_dir_all(path.parent()?).ok()?;
+            return std::fs::write(&path, content).ok().map(|()| is_new);
         }
+        let (folder, name) = self.folder(path, true)?;
+        let is_new = folder.stat(name).is_none();
+        let mut file = folder.file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC, 0o666).ok()?;
+        file.write_all(content.as_bytes()).ok()?;
+        self.written.insert(path.to_owned());
+        Some(is_new)
+    }
+
+    fn delete(&mut self, path: &str) -> bool {
+        // The user's own files are safe even from a scenario that may delete.
+        self.written.contains(path)
+            && self.folder(path, false).is_some()
+            && std::fs::remove_file(self.cwd.join(path)).is_ok()
+    }
+
+    fn read(&mut self, path: &str) -> Option<String> {
+        std::fs::read_to_string(self.cwd.join(path)).ok()
+    }
+
+    fn requirements(&self, text: &str) -> Vec<u64> {
+        spec::check("", text.as_bytes(), &[]).0.ids().unwrap_or_default()
     }
 }

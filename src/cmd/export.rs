@@ -43,7 +43,7 @@ pub(super) fn run(typed: &Export) -> u8 {
         let wanted = typed.agent.as_deref().or(last.as_ref().map(|(agent, _)| *agent));
         let agent = named(layers, wanted, " (from --agent)")?;
         let none = "Missing SESSION: no session in this directory is known. `spektacular sessions` lists them.";
-        let data = export(agent, session.ok_or_else(|| Failure::new(Code::Usage, none))?)?;
+        let data = export(&agent, session.ok_or_else(|| Failure::new(Code::Usage, none))?)?;
         typed.out.as_ref().map_or(Ok(()), |file| write(file, &data, typed.force))?;
         Ok((agent, data))
     });

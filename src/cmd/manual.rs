@@ -1,4 +1,4 @@
-//! The commands that explain the program: help, the protocol reference, completions, the manual page.
+//! The commands that explain the program: help, completions, the manual page.
 
 use crate::cli::command::Command;
 use crate::cli::{Help, Wrong};
@@ -8,8 +8,6 @@ use crate::io::output::deliver;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED};
 use crate::suggest::{either, hint};
 use std::ffi::OsString;
-
-const REFERENCE: &str = include_str!("../protocol/reference.md");
 
 /// Prints the version; returns the exit code.
 pub(super) fn version() -> u8 {
@@ -23,11 +21,6 @@ pub(super) fn help(commands: &[Command], shown: Help) -> u8 {
         Help::Short(command) => command.short_help(),
         Help::Long(command) => command.help(),
     })
-}
-
-/// Prints the protocol reference; returns the exit code.
-pub(super) fn protocol() -> u8 {
-    deliver(REFERENCE)
 }
 
 /// The shell that the word after `completions` names.

@@ -17,6 +17,7 @@ mod integrate;
 mod manual;
 mod open;
 mod prompts;
+mod protocol;
 mod replay;
 mod sessions;
 mod status;
@@ -41,6 +42,7 @@ use crate::io::signals::{self, SignalChannels};
 use crate::process::query::find;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::Options;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::panic::catch_unwind;
 
@@ -175,7 +177,7 @@ fn default_is_missing(layers: &Layers, options: &Options) -> Option<Failure> {
 
 /// The agent with this name, or the default agent. `from`: the flag that names the agent, after a space. Error: the
 /// agent is unknown; the message lists the known ones.
-fn named<'a>(layers: &'a Layers, name: Option<&str>, from: &str) -> Result<&'a Agent, Failure> {
+fn named<'a>(layers: &'a Layers, name: Option<&str>, from: &str) -> Result<Cow<'a, Agent>, Failure> {
     let from = if name.is_some() { from.into() } else { layers.origins.remark("agent").unwrap_or_default() };
     let name = name.unwrap_or(layers.default_agent());
     layers.agents.find(name).ok_or_else(|| Failure::new(Code::Usage, layers.agents.unknown(name, &from)))

@@ -32,7 +32,7 @@ fn open(typed: &Open) -> Result<u8, Failure> {
         return Err(Failure::new(Code::Usage, message));
     }
     let cwd = directory(typed)?;
-    let resumed = if typed.go_on { Some(last(&layers, agent, &cwd)?.to_string()) } else { typed.session.clone() };
+    let resumed = if typed.go_on { Some(last(&layers, &agent, &cwd)?.to_string()) } else { typed.session.clone() };
     let session = InterfaceOptions {
         prompt: typed.prompt.as_deref(),
         model: options.model.as_deref(),

@@ -1,23 +1,18 @@
 //! `replay`: a process that plays the agent's side of a recording. At each recorded line of the host, it waits on stdin
-//! for a line of the same shape, and answers as the agent did. The demo agent is a replay of a built-in recording.
+//! for a line of the same shape, and answers as the agent did.
 
-use super::demo::{self, DemoPart};
 use super::texts::unread;
 use crate::agent::ask_user::{named_server, renamed};
 use crate::cli::Replay;
 use crate::io::files::read_text;
 use crate::io::output::{diagnose, print};
 use crate::io::signals::end_by;
-use crate::json::{Fields, string, to_line};
+use crate::json::{Fields, string};
 use crate::recording::{Moment, Recording};
-use serde_json::json;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{BufRead, ErrorKind};
-use std::path::{Component, Path};
 
-/// The demo agent's recording.
-const DEMO: &str = include_str!("demo.jsonl");
 /// The maximum size of a recording, in bytes.
 const FILE_BYTES: u64 = 1 << 30;
 /// The exit code under `--strict` when the host deviates from the recording.
@@ -25,13 +20,10 @@ const DIFFERS: u8 = 65;
 
 /// Plays the recording; returns the recorded exit code.
 pub(super) fn run(replay: &Replay) -> u8 {
-    let text = match &replay.file {
-        None => Ok(DEMO.to_owned()),
-        Some(file) => read_text(file, FILE_BYTES).map_err(|error| {
-            let is_long = error.kind() == ErrorKind::FileTooLarge;
-            if is_long { "the recording is longer than 1 GiB" } else { unread(error.kind()) }.to_owned()
-        }),
-    };
+    let text = read_text(&replay.file, FILE_BYTES).map_err(|error| {
+        let is_long = error.kind() == ErrorKind::FileTooLarge;
+        if is_long { "the recording is longer than 1 GiB" } else { unread(error.kind()) }.to_owned()
+    });
     let recording = text.and_then(|text| Recording::parse(&text));
     match recording {
         Ok(recording) => Player::new(recording, replay).play(),
@@ -45,7 +37,6 @@ pub(super) fn run(replay: &Replay) -> u8 {
 struct Player {
     moments: VecDeque<Moment>,
     strict: bool,
-    makes_files: bool,
     recorded_cwd: Option<String>,
     own_cwd: String,
     /// The ids of the host's requests, as pairs of the recorded and the current id.
@@ -57,12 +48,6 @@ struct Player {
     recorded_server: Option<String>,
     /// The server's current name, once the host has sent it.
     server: Option<String>,
-    /// Whether the host's last answer allowed the request.
-    allowed: bool,
-    /// The number of the demo agent's turn, each of which plays the recording again.
-    turn: u64,
-    /// The entries of a turn after its prompt. Empty for other recordings.
-    of_turn: VecDeque<Moment>,
 }
 
 /// An action of the host.
@@ -70,10 +55,6 @@ enum Heard {
     Same,
     Differs,
     Ended,
-    /// The host interrupted the turn.
-    Interrupted,
-    /// The host began another turn.
-    Again,
 }
 
 impl Player {
@@ -82,39 +63,24 @@ impl Player {
         let mut player = Player {
             moments: VecDeque::new(),
             strict: replay.strict,
-            makes_files: replay.file.is_none(),
             recorded_cwd: recording.header.cwd.clone(),
             own_cwd,
             ids: Vec::new(),
             rpc_ids: Vec::new(),
             recorded_server: recorded_server(&recording),
             server: given(&replay.args).find_map(|arg| named_server(&arg).map(str::to_owned)),
-            allowed: false,
-            turn: 1,
-            of_turn: VecDeque::new(),
         };
         let processes = recording.processes();
         // The first argument is the program.
         let ours = |argv: &[String]| argv.iter().skip(1).map(|arg| player.translated(arg)).eq(given(&replay.args));
         let which = processes.iter().position(|process| ours(process.argv)).unwrap_or_default();
         player.moments = processes[which].moments.iter().map(|(_, moment)| moment.clone()).collect();
-        if player.makes_files {
-            player.of_turn = player.moments.iter().skip(1).cloned().collect();
-        }
         player
     }
 
     fn play(mut self) -> u8 {
         let mut host = std::io::stdin().lock().lines();
-        let mut first = None;
-        if self.makes_files {
-            first = host.next().and_then(Result::ok);
-            let role = first.as_deref().and_then(demo::said).and_then(|prompt| DemoPart::of(&prompt));
-            if let Some(role) = role {
-                return demo::play(role, &mut || host.next().and_then(Result::ok));
-            }
-        }
-        let mut next = || first.take().or_else(|| host.next().and_then(Result::ok));
+        let mut next = || host.next().and_then(Result::ok);
         while let Some(moment) = self.moments.pop_front() {
             match moment {
                 Moment::Agent(line) => {
@@ -124,9 +90,7 @@ impl Player {
                     }
                 }
                 Moment::Stderr(line) => diagnose(&line),
-                Moment::File(path, content) => self.make(&path, &content),
-                Moment::Only { allowed, moment } if allowed == self.allowed => self.moments.push_front(*moment),
-                Moment::Only { .. } | Moment::Note(_) => {}
+                Moment::Note(_) => {}
                 // Another process plays the remaining entries.
                 Moment::Spawn(_) => break,
                 Moment::Exit(code) => return u8::try_from(code).unwrap_or(1),
@@ -135,11 +99,6 @@ impl Player {
                     Heard::Same => {}
                     Heard::Differs => return DIFFERS,
                     Heard::Ended => return self.last_exit(),
-                    Heard::Interrupted => self.moments = self.end_of_demo(),
-                    Heard::Again => {
-                        self.turn += 1;
-                        self.moments = self.of_turn.clone();
-                    }
                 },
                 Moment::HostEof => {
                     while let Some(line) = next() {
@@ -169,45 +128,13 @@ impl Player {
                     self.rpc_ids.push((recorded.to_owned(), now.to_owned()));
                 }
                 self.server = self.server.take().or_else(|| named_server(&line).map(str::to_owned));
-                self.allowed = line.contains("\"behavior\":\"allow\"");
                 return Heard::Same;
-            }
-            if let Some(heard) = self.demo_heard(&line) {
-                return heard;
             }
             diagnose(&format!("replay: the host sent {}, but the recording expects {}", shape(&line), shape(wanted)));
             if self.strict {
                 return Heard::Differs;
             }
         }
-    }
-
-    /// Handles a line of a conversation with the demo agent: an interrupt, or a further prompt. `None`: another line.
-    fn demo_heard(&mut self, line: &str) -> Option<Heard> {
-        if self.of_turn.is_empty() {
-            return None;
-        }
-        let fields = Fields::parse(line)?;
-        let request = fields.get("request").and_then(|raw| Fields::parse(raw.get()));
-        match request.and_then(|request| request.get("subtype").and_then(string)).as_deref() {
-            None => (shape(line) == "user").then_some(Heard::Again),
-            Some("interrupt") => {
-                let id = request_id(line)?;
-                let response = json!({"subtype": "success", "request_id": id});
-                let result = json!({"type": "result", "subtype": "error_during_execution", "is_error": true,
-                    "terminal_reason": "aborted_streaming", "errors": [], "total_cost_usd": 0});
-                let lines = [json!({"type": "control_response", "response": response}), result];
-                lines.iter().all(|line| print(&format!("{}\n", to_line(line)))).then_some(Heard::Interrupted)
-            }
-            Some(_) => None,
-        }
-    }
-
-    /// The entries of the demo agent after its turn.
-    fn end_of_demo(&self) -> VecDeque<Moment> {
-        let ends =
-            |moment: &Moment| matches!(moment, Moment::Host(line) if shape(line).starts_with("control_request "));
-        self.of_turn.iter().skip_while(|moment| !ends(moment)).cloned().collect()
     }
 
     fn last_exit(&self) -> u8 {
@@ -223,12 +150,6 @@ impl Player {
             Some(now) => renamed(line, self.recorded_server.as_deref(), now),
             None => line.to_owned(),
         };
-        if self.turn > 1 {
-            // Each turn has ids of its own.
-            for prefix in ["\"msg_", "\"toolu_", "\"ask-", "\"perm-"] {
-                out = out.replace(prefix, &format!("{prefix}{}_", self.turn));
-            }
-        }
         for (recorded, now) in &self.ids {
             out = out.replace(&format!("\"{recorded}\""), &format!("\"{now}\""));
         }
@@ -248,14 +169,6 @@ impl Player {
         let Some(known) = self.rpc_ids.iter().position(|(recorded, _)| recorded == id) else { return line.to_owned() };
         let (_, now) = self.rpc_ids.remove(known);
         format!("{}{now}{}", &line[..at], &line[at + id.len()..])
-    }
-
-    /// Creates a file below the working directory. Only the demo's recording does this.
-    fn make(&self, path: &str, content: &str) {
-        let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
-        if self.makes_files && inside && std::fs::write(path, content).is_err() {
-            diagnose("replay: a file could not be written");
-        }
     }
 }
 

@@ -1,22 +1,24 @@
 //! Every command: its flags, its texts, its reader and its main function.
 
 use super::{
-    acp, agents, ask_server, config, export, format_check, init, integrate, manual, open, prompts, replay, sessions,
-    status,
+    acp, agents, ask_server, config, demo, export, format_check, init, integrate, manual, open, prompts, protocol,
+    replay, sessions, status,
 };
 use crate::cli::action::{Offers, actions};
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
 use crate::cli::authors::{CHAT, IMPLEMENT, PLAN, SPEC};
 use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Runs, Words};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
+use crate::cli::demo::ACTIONS as DEMO_ACTIONS;
 use crate::cli::flags::{
-    ACP, ADHOC, AGENTS, CHECK, CONFIG, EXPORT, FOREIGN, INTEGRATE, OPEN, OUTPUT, REPLAY, SESSIONS,
+    ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, FOREIGN, INTEGRATE, OPEN, OUTPUT, REPLAY, SCHEMA, SESSIONS,
 };
 use crate::cli::row::flags;
 use crate::cli::{self, no_words};
 use crate::help::complete::Shell;
 use crate::help::texts;
 use crate::integrate::{NAMES, WITHOUT_FILES};
+use crate::protocol::publish::Language;
 use crate::protocol::words::WorkflowKind;
 use crate::workflow::template::PromptKind;
 
@@ -134,14 +136,25 @@ pub static COMMANDS: &[Command] = &[
             Ok(Runnable::new(read, |typed| integrate::run(&typed)))
         })
     },
-    row("protocol", &texts::PROTOCOL, |_, words| {
-        Ok(Runnable::new(no_words("protocol", &words)?, |()| manual::protocol()))
-    }),
+    Command {
+        words: Words::Free("[SECTION...]", Offers::Sections),
+        below: PROTOCOL,
+        ..row("protocol", &texts::PROTOCOL, |_, words| {
+            Ok(Runnable::new(cli::protocol::named_section(&words)?, protocol::reference))
+        })
+    },
     row("ask-server", &texts::ASK_SERVER, |_, words| {
         Ok(Runnable::new(no_words("ask-server", &words)?, |()| ask_server::run()))
     }),
     Command {
-        words: Words::Free("FILE | --demo [-- ARGUMENTS...]", Offers::Files),
+        words: Words::Actions(&actions::<_, { DEMO_ACTIONS.len() }>(DEMO_ACTIONS)),
+        flags: &flags::<_, { DEMO.len() }>(DEMO),
+        ..row("demo", &texts::DEMO, |given, words| {
+            Ok(Runnable::new(cli::demo::read(DEMO, given, words)?, |typed| demo::run(&typed)))
+        })
+    },
+    Command {
+        words: Words::Free("FILE [-- ARGUMENTS...]", Offers::Files),
         flags: &flags::<_, { REPLAY.len() }>(REPLAY),
         ..row("replay", &texts::REPLAY, |given, words| {
             Ok(Runnable::new(cli::replay(REPLAY, given, words)?, |typed| replay::run(&typed)))
@@ -179,6 +192,32 @@ static PLAN_CHECK: &[Command] = &[Command {
         Ok(Runnable::new(cli::workflow::check(("PLAN", CHECK), given, words)?, |typed| format_check::plans(&typed)))
     })
 }];
+
+/// The commands below `protocol`.
+static PROTOCOL: &[Command] = &[
+    Command {
+        flags: &flags::<_, { SCHEMA.len() }>(SCHEMA),
+        ..row("protocol schema", &texts::PROTOCOL_SCHEMA, |given, words| {
+            Ok(Runnable::new(cli::protocol::schema(SCHEMA, given, &words)?, protocol::schema))
+        })
+    },
+    Command {
+        words: Words::Free("ts | python", Offers::Words(Language::NAMES)),
+        ..row("protocol types", &texts::PROTOCOL_TYPES, |_, words| {
+            Ok(Runnable::new(cli::protocol::language("protocol types", &words)?, protocol::types))
+        })
+    },
+    row("protocol examples", &texts::PROTOCOL_EXAMPLES, |_, words| {
+        Ok(Runnable::new(no_words("protocol examples", &words)?, |()| protocol::examples()))
+    }),
+    Command {
+        flags: &flags::<_, { OUTPUT.len() }>(OUTPUT),
+        ..row("protocol version", &texts::PROTOCOL_VERSION, |given, words| {
+            let read = cli::workflow::output(("protocol version", OUTPUT), given, &words)?;
+            Ok(Runnable::new(read, |typed| protocol::version(&typed)))
+        })
+    },
+];
 
 /// Creates a command without words and flags, which starts no run.
 const fn row(name: &'static str, text: &'static CommandText, read: ReadCommand) -> Command {

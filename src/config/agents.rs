@@ -71,7 +71,7 @@ impl Entry {
 pub(super) fn build(entries: BTreeMap<String, Entry>) -> (Agents, Vec<String>) {
     let (mut agents, mut warnings) = (Agents::built_in(), Vec::new());
     for (name, entry) in entries {
-        match entry.agent(&name, agents.find(&name)) {
+        match entry.agent(&name, agents.find(&name).as_deref()) {
             Some(agent) => agents.put(agent),
             None => {
                 warnings.push(format!(

@@ -98,14 +98,18 @@ impl Key {
         let words: &[&str] = match self.kind {
             Kind::Field(Field { fallback: Fallback::Agent, .. }) => return agents.to_vec(),
             Kind::Field(field) => match field.form {
-                Form::Word(words) => words,
+                Form::Word(set) => set.words,
                 Form::Bool => &["true", "false"],
                 Form::Either(_) | Form::Policies(_) => Policy::WORDS,
                 Form::Text
+                | Form::Shaped(_)
                 | Form::Integer
                 | Form::Number
+                | Form::Within(_)
                 | Form::List(_)
+                | Form::AtMost(..)
                 | Form::Map(_)
+                | Form::Named(..)
                 | Form::Object(_)
                 | Form::AnyObject
                 | Form::Any

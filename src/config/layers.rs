@@ -3,6 +3,7 @@
 use super::origins::Origins;
 use crate::agent::registry::{Agent, Agents, DEFAULT};
 use crate::protocol::request::Options;
+use std::borrow::Cow;
 
 /// The configured agents and defaults.
 #[derive(Clone, Debug)]
@@ -32,11 +33,12 @@ impl Layers {
     }
 
     /// A run.start with all defaults, and its agent. `None`: the agent is unknown.
-    pub fn under(&self, start: Options) -> (Options, Option<&Agent>) {
+    pub fn under(&self, start: Options) -> (Options, Option<Cow<'_, Agent>>) {
         let options = start.over(self.above.clone());
         let agent = self.agents.find(options.agent.as_deref().unwrap_or(self.default_agent()));
-        let own = agent.map(Agent::defaults).unwrap_or_default();
-        let guest = self.guest_model.clone().filter(|_| !agent.is_some_and(Agent::takes_model_as_it_is));
+        let own = agent.as_deref().map(Agent::defaults).unwrap_or_default();
+        let is_unfit = agent.as_deref().is_some_and(Agent::takes_model_as_it_is);
+        let guest = self.guest_model.clone().filter(|_| !is_unfit);
         let guest = Options { model: guest, ..Options::default() };
         (options.over(own).over(guest).over(self.below.clone()), agent)
     }

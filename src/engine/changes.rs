@@ -40,6 +40,10 @@ pub(super) enum Waiting {
     Sweep,
     /// The report to the run that the agent is gone.
     Run(ProcessGone),
+    /// The comparison for an agent that rests.
+    BaselineAtRest,
+    /// The report to the run that the agent rests.
+    Rest,
 }
 
 impl Watch {

@@ -3,12 +3,15 @@
 //! the bytes to write.
 
 mod effects;
+mod parts;
+
+pub(super) use parts::RunSummary;
 
 use super::answers::Script;
 use super::ask_connections::AskOutcome;
 use super::host::{Host, ProcessGone};
 use super::images;
-use super::job::{Carried, Job, Next, Over, Prepared};
+use super::job::{Carried, Job, Prepared};
 use super::outbox::Outbox;
 use super::peer::{Peer, ScreenChange, Understood};
 use super::prepare;
@@ -29,9 +32,7 @@ use crate::protocol::prompt::Spoken;
 use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Level, Source as CancelSource, Warning};
 use crate::recording::Moment;
-use crate::run::{
-    AlwaysAllowed, Answered, Effect, Event, Gone, Ids, Late, Origin, ReadInput, Refusal, Remake, Run, Unseen,
-};
+use crate::run::{AlwaysAllowed, Answered, Effect, Event, Gone, Ids, Origin, ReadInput, Refusal, Remake, Run, Unseen};
 use std::borrow::Cow;
 use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -58,6 +59,8 @@ pub struct Conductor<P, M> {
     opens: bool,
     /// The answers "always" that an earlier part of the run received.
     granted: AlwaysAllowed,
+    /// Whether the recording of an earlier turn in the same process is incomplete.
+    incomplete_recording: bool,
 }
 
 /// The start of the agent's processes, their input and their stderr.
@@ -71,6 +74,8 @@ struct AgentLink {
     images: Vec<Image>,
     /// The reason why a line could not be sent.
     unsent: Option<Failure>,
+    /// Whether the agent must end instead of resting.
+    cannot_rest: bool,
     stderr: stderr::StderrLines,
     mirror_stderr: bool,
 }
@@ -123,6 +128,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             first,
             opens,
             granted,
+            incomplete_recording: false,
         };
         for (warning, text) in warnings {
             conductor.step(Event::Warn(Origin::default(), warning, text));
@@ -149,6 +155,9 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             effects.drain(..).for_each(|effect| self.carry_out(effect));
             self.effects = effects;
             self.refuse_unsent();
+            if std::mem::take(&mut self.agent.cannot_rest) {
+                self.step(Event::CannotRest);
+            }
         }));
         if taken.is_err() {
             self.crash(Failure::of_our_own());
@@ -252,6 +261,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
         let said: Vec<&'static str> = Options::NAMES.iter().copied().filter(|name| options.says(name)).collect();
         let origins = self.layers.origins.without(&options);
         let (options, agent) = self.layers.under(options);
+        let agent = agent.as_deref();
         let untrusted = self.layers.guest_warning(&options, agent);
         // Read before the checks, because a refusal returns the metadata.
         let (redactor, short_secrets) =
@@ -286,23 +296,6 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             self.step(Event::Warn(origin.clone(), Warning::UnsupportedOption, text));
         }
         Event::Start(origin, start)
-    }
-
-    /// Begins a further part of a run.
-    pub(super) fn begin_part(&mut self, next: Next) {
-        let Next { run_id, settings, display_name, driver } = next;
-        let redactor = self.run.take_redactor();
-        let mut start = prepare::start((settings, display_name, driver), redactor, 0, &mut self.machine);
-        start.granted = std::mem::take(&mut self.granted);
-        let origin = Origin { id: None, run: Addressee::Run(run_id) };
-        self.step(Event::Start(origin, Ok(Box::new(start))));
-    }
-
-    /// Ends a run of several parts.
-    pub(super) fn close(&mut self, over: Over) {
-        self.frame_out.frame_limit = over.max_frame_bytes;
-        let origin = Origin { id: None, run: Addressee::Run(over.run_id) };
-        self.step(Event::Over(origin, Box::new(over.terminal)));
     }
 
     /// Whether the only reply to this message would be a warning. If the outbox is overfull,
@@ -503,37 +496,4 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     pub(super) fn leave(&mut self) -> Vec<u8> {
         self.peer.screen().map(|screen| screen.clear_last_line()).unwrap_or_default()
     }
-
-    /// Completes the recording. Returns the host and the result of the run.
-    pub(super) fn end(mut self) -> (M, RunSummary) {
-        self.recordings.write_complete_lines(self.run.redactor(), true);
-        let ending = RunSummary {
-            code: self.run.exit_code(),
-            ids: self.run.ids(),
-            terminal: self.frame_out.terminal,
-            lost: self.frame_out.outbox.is_closed(),
-            signal: self.signal,
-            late: self.run.late().cloned(),
-            worked: self.agent.spawned_at.map(|at| self.machine.now().saturating_sub(at)),
-            carried: Carried {
-                redactor: self.run.take_redactor(),
-                granted: self.run.take_granted(),
-                answers: self.answers,
-            },
-            incomplete_recording: self.recordings.failed(),
-        };
-        (self.machine, ending)
-    }
-}
-
-pub(super) struct RunSummary {
-    pub(super) code: Option<u8>,
-    pub(super) ids: Ids,
-    pub(super) terminal: Option<Terminal>,
-    pub(super) lost: bool,
-    pub(super) signal: Option<i32>,
-    pub(super) late: Option<Late>,
-    pub(super) worked: Option<Duration>,
-    pub(super) carried: Carried,
-    pub(super) incomplete_recording: bool,
 }

@@ -55,6 +55,7 @@ pub(crate) fn plan_with(
 ) -> Result<Plan, Failure> {
     let origins = layers.origins.without(&start);
     let (options, agent) = layers.under(start);
+    let agent = agent.as_deref();
     let untrusted = layers.guest_warning(&options, agent);
     let mut host = LocalHost::new();
     let (redactor, _) = prepare::redactor_for(prepare::redactor(&host, false), &options, agent, &host);

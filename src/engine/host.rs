@@ -69,6 +69,11 @@ pub trait Host {
     fn close_input(&mut self);
     /// Stops the agent's whole process tree.
     fn stop(&mut self, method: Method);
+    /// Suspends the agent's processes until the next part of the run, and begins the search for changed files. Returns
+    /// false if the agent must end instead.
+    fn rest(&mut self) -> bool {
+        false
+    }
     /// Ends the search for changed files, because the run must end now. `stopping`: whether the end was requested.
     fn hurry(&mut self, stopping: bool);
     /// Kills the agent's whole process tree at once, after a fault of our own.

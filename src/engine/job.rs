@@ -3,6 +3,7 @@
 use super::answers::Script;
 use super::debug_log::DebugLog;
 use super::no_thread;
+use super::resting::{RestingAgent, RestingPlace};
 use crate::agent::Driver;
 use crate::config::Layers;
 use crate::io::spawn_thread;
@@ -103,6 +104,19 @@ pub enum Begin {
     Over(Box<Over>),
 }
 
+impl Begin {
+    /// Wakes an agent that rests, and takes its place.
+    pub(super) fn take_place(&mut self) -> Option<RestingPlace> {
+        match self {
+            Begin::Next(next) => {
+                let cwd = next.settings.cwd.clone();
+                next.process.kept()?.wake(&cwd)
+            }
+            Begin::FromInput | Begin::Awaited(_) | Begin::Refused(_) | Begin::Over(_) => None,
+        }
+    }
+}
+
 /// A further part of a run.
 pub struct Next {
     /// The id of the whole run.
@@ -113,6 +127,32 @@ pub struct Next {
     pub display_name: String,
     /// The agent's dialect, or a step without an agent.
     pub driver: Box<dyn Driver>,
+    /// The agent's process.
+    pub process: NextProcess,
+    /// Whether the agent's process stays after a completed turn: [`Report::resting`].
+    pub keeps_process: bool,
+}
+
+/// The agent's process in a further part of a run.
+#[derive(Default)]
+pub enum NextProcess {
+    /// A new one.
+    #[default]
+    New,
+    /// The process that an earlier part kept gets the prompt as a further turn.
+    Resting(RestingAgent),
+    /// The process that an earlier part kept is told to leave. The prompt is not used.
+    Leaving(RestingAgent),
+}
+
+impl NextProcess {
+    /// The agent that an earlier part kept.
+    pub(super) fn kept(&mut self) -> Option<&mut RestingAgent> {
+        match self {
+            NextProcess::New => None,
+            NextProcess::Resting(agent) | NextProcess::Leaving(agent) => Some(agent),
+        }
+    }
 }
 
 /// The end of a run of several parts.
@@ -187,6 +227,8 @@ pub struct Report {
     pub worked: Option<Duration>,
     /// The state for a further part of the run.
     pub carried: Carried,
+    /// The agent, if its process stayed for a further part of the run.
+    pub resting: Option<RestingAgent>,
 }
 
 impl Report {

@@ -17,6 +17,7 @@ use crate::process::readers::AgentOutput;
 use crate::process::session_files::cost_before;
 use crate::process::tree::{self, Inherited, Signal, Swept, Tree};
 use crate::protocol::failure::Failure;
+use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::PathFact;
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::Action;
@@ -58,6 +59,10 @@ pub(crate) struct LocalHost {
     /// Warnings about processes that may outlive the run.
     troubles: Vec<&'static str>,
     end: AgentEnd,
+    /// Whether the agent's processes are suspended until the next part of the run.
+    rests: bool,
+    /// The files that changed before the agent rests.
+    rested: Option<Result<Vec<(PathBuf, Action)>, Unseen>>,
     swept_at: Option<Instant>,
     /// The queries to git for this run.
     watch: Watch,
@@ -94,6 +99,8 @@ impl LocalHost {
             inherited: Inherited::default(),
             troubles: Vec::new(),
             end: AgentEnd::default(),
+            rests: false,
+            rested: None,
             swept_at: None,
             watch: Watch::default(),
             now: (Duration::ZERO, SystemTime::now()),
@@ -251,8 +258,46 @@ impl LocalHost {
                 let changes = changes.unwrap_or(Changes::Incomplete(Incomplete::Late));
                 return Some(self.looked(departed, changes, stopped));
             }
+            Some(Waiting::BaselineAtRest) => self.compare_at_rest(),
+            Some(Waiting::Rest) => {
+                let changes = changes.unwrap_or(Changes::Incomplete(Incomplete::Late));
+                self.rested = Some(self.watch.files(changes, stopped));
+            }
         }
         None
+    }
+
+    /// Determines the files that changed before the agent rests.
+    fn compare_at_rest(&mut self) {
+        match self.watch.compare(false) {
+            Some(changes) => self.rested = Some(self.watch.files(changes, false)),
+            None => self.watch.wait(Waiting::Rest),
+        }
+    }
+
+    /// The files that changed before the agent rests, once they are known.
+    pub(super) fn take_rested(&mut self) -> Option<Result<Vec<(PathBuf, Action)>, Unseen>> {
+        self.rested.take()
+    }
+
+    /// Continues an agent that rests, for a further part of the run with a baseline of its own.
+    pub(super) fn wake(&mut self, cwd: &Path) {
+        self.read_clocks(|| false);
+        self.watch = Watch::default();
+        self.watch.begin(cwd);
+        self.resume();
+    }
+
+    fn resume(&mut self) {
+        if std::mem::take(&mut self.rests) {
+            self.agent.iter().for_each(|agent| agent.signal_marked(Signal::CONT));
+        }
+    }
+
+    /// Kills the agent's whole process tree at once. Returns the exit of its own process.
+    pub(super) fn end_now(&mut self) -> Option<AgentExit> {
+        self.watch.end();
+        self.agent.take().map(|mut agent| agent.end_now(LEAK_LIMIT_STOPPED))
     }
 
     /// Abandons git once the wait is over.
@@ -266,6 +311,9 @@ impl LocalHost {
             Some(Waiting::Sweep) => self.sweep(stopped),
             Some(Waiting::Run(departed)) => {
                 return Some(self.looked(departed, Changes::Incomplete(Incomplete::Late), stopped));
+            }
+            Some(Waiting::BaselineAtRest | Waiting::Rest) => {
+                self.rested = Some(self.watch.files(Changes::Incomplete(Incomplete::Late), stopped));
             }
         }
         None
@@ -442,6 +490,7 @@ impl Host for LocalHost {
     }
 
     fn close_input(&mut self) {
+        self.resume();
         if let Some(agent) = &mut self.agent {
             agent.close_input();
         }
@@ -453,10 +502,30 @@ impl Host for LocalHost {
             return;
         }
         self.end.forced = true;
+        self.resume();
         self.signal(match method {
             Method::Terminate => Signal::TERM,
             Method::Kill => Signal::KILL,
         });
+    }
+
+    /// The agent rests only if nothing runs beside it: tools run in process groups of their own, and what they leave
+    /// running must end with the turn, before anybody looks at its work.
+    fn rest(&mut self) -> bool {
+        let Some(agent) = self.agent.as_ref().filter(|_| !self.end.exited) else { return false };
+        agent.signal_marked(Signal::STOP);
+        self.rests = true;
+        if !agent.is_alone() {
+            self.resume();
+            return false;
+        }
+        self.watch.exited();
+        if self.watch.is_busy() {
+            self.watch.wait(Waiting::BaselineAtRest);
+        } else {
+            self.compare_at_rest();
+        }
+        true
     }
 
     fn hurry(&mut self, stopping: bool) {
@@ -464,9 +533,6 @@ impl Host for LocalHost {
     }
 
     fn abort(&mut self) {
-        self.watch.end();
-        if let Some(mut agent) = self.agent.take() {
-            agent.end_now(LEAK_LIMIT_STOPPED);
-        }
+        self.end_now();
     }
 }

@@ -30,6 +30,7 @@ mod outbox;
 mod peer;
 mod prepare;
 mod recordings;
+mod resting;
 mod run_loop;
 mod stderr;
 
@@ -39,16 +40,19 @@ pub(crate) use ask_socket::{ADDRESS as ASK_ADDRESS, is_same_user};
 pub use conductor::Conductor;
 pub use debug_log::DebugLog;
 pub use host::{Host, ProcessGone};
-pub use job::{Awaited, Begin, Carried, Job, Next, Over, Prepared, Report};
+pub use job::{Awaited, Begin, Carried, Job, Next, NextProcess, Over, Prepared, Report};
 pub use outbox::Outbox;
 pub use peer::{InAdvance, Outgoing, Peer, ScreenChange, ScreenPeer, Understood};
+pub(crate) use prepare::flaw_in_file;
 pub use prepare::{redactor_here, secrets_here};
+pub use resting::RestingAgent;
 
 use crate::io::inbox::{Inbox, Source};
 use crate::io::output::{StdoutWriter, diagnose, reader_has_left, streams_are_apart};
 use crate::io::panic_channel;
 use crate::io::signals::{self, SignalChannels};
 use crate::io::tty::LineModes;
+use crate::process::batch::Lines;
 use crate::process::own_executable;
 use crate::process::tree::{self, Inherited};
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
@@ -121,19 +125,27 @@ impl Engine {
             // stdin was closed from the beginning, so its end is not a decision of the user.
             job.on_eof = OnEof::Continue;
         }
-        let begin = std::mem::replace(&mut job.begin, Begin::FromInput);
+        let mut begin = std::mem::replace(&mut job.begin, Begin::FromInput);
+        let place = begin.take_place();
+        let (host, lines) = place.unwrap_or_else(|| (LocalHost::beside(&self.inherited), Lines::default()));
         let is_screen = peer.screen().is_some();
         let errand = job.errand.take();
-        let mut conductor = Conductor::new(job, peer, LocalHost::beside(&self.inherited), &self.random, self.ids);
+        let mut conductor = Conductor::new(job, peer, host, &self.random, self.ids);
         conductor.outbox().set_apart(streams_are_apart());
         let begin = match (own_executable::low_limit(), &self.signals) {
             (Some(limit), _) => Begin::Refused(Failure::new(Code::ResourceExhausted, limit)),
             (None, Some(_)) => begin,
             (None, None) => Begin::Refused(no_thread()),
         };
-        let (host, ending) = RunLoop::new(self, conductor, errand).carry(begin);
-        host.dismiss();
-        self.report(ending, is_screen)
+        let (place, mut ending) = RunLoop::new(self, conductor, lines, errand).carry(begin);
+        let resting = match ending.rested.take() {
+            Some((recordings, session)) => Some(RestingAgent::new(place, recordings, session)),
+            None => {
+                place.0.dismiss();
+                None
+            }
+        };
+        Report { resting, ..self.report(ending, is_screen) }
     }
 
     /// `is_screen`: a person who ends a pipe, as `head` does, needs no word about it.
@@ -155,6 +167,7 @@ impl Engine {
             late: ending.late,
             worked: ending.worked,
             carried: ending.carried,
+            resting: None,
         }
     }
 }

@@ -5,6 +5,8 @@
 use super::host::Host;
 use super::images;
 use super::local_host::LocalHost;
+use crate::agent::demo::catalog;
+use crate::agent::demo::scenario::Scenario;
 use crate::agent::registry::{Agent, Agents};
 use crate::agent::{Driver, Offered, ResultWay, ask_user};
 use crate::config::origins::Origins;
@@ -12,9 +14,10 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{McpServer, Options, Problem, Settings};
 use crate::redact::{Redactor, arguments};
-use crate::run::{AlwaysAllowed, Answered, Start};
+use crate::run::{Answered, Start};
 use crate::suggest::hint;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// Settings, checked against the machine.
@@ -48,17 +51,7 @@ pub(super) fn start(
     let server = if ask.is_some() || by_tool { machine.offer(Offered { ask, result }) } else { None };
     settings.ask_server = server.map(|server| McpServer { name, ..server });
     let asking_failed = ask.is_some() && settings.ask_server.is_none();
-    Start {
-        settings,
-        driver,
-        display_name,
-        redactor,
-        short_secrets,
-        asking_failed,
-        granted: AlwaysAllowed::default(),
-        remake: None,
-        checks_only: false,
-    }
+    Start { short_secrets, asking_failed, ..Start::new(settings, display_name, driver, redactor) }
 }
 
 /// Checks a run.start, with its defaults, against the machine.
@@ -79,12 +72,16 @@ pub(crate) fn settings(
         bad(match origins.remark("agent") {
             Some(from) => agents.unknown(name, &from),
             // The value of a run.start field is never shown.
-            None => {
-                let hint = hint(name, agents.all_names());
-                format!("run.start: `agent` must be one of: {}.{hint}", agents.names())
-            }
+            None => match name.strip_prefix(catalog::PREFIX) {
+                Some(scenario) => format!("run.start: `agent` names an unknown scenario. {}", catalog::hints(scenario)),
+                None => {
+                    let hint = hint(name, agents.all_names());
+                    format!("run.start: `agent` must be one of: {}.{hint}", agents.names())
+                }
+            },
         })
     })?;
+    let agent = with_file(agent, machine).map_err(|why| bad(format!("{}: {why}", origins.subject("agent"))))?;
     let cwd = machine.directory(options.cwd.as_ref().map(Path::new));
     let cwd = cwd.ok_or_else(|| match options.cwd {
         Some(_) => bad(format!("{} must be the path of an existing directory.", origins.subject("cwd"))),
@@ -94,9 +91,27 @@ pub(crate) fn settings(
         return Err(bad(format!("{} needs `session_id`, the session to begin from.", origins.subject("fork"))));
     }
     let mut settings = options.resolve(prompt, agent.name.clone(), cwd);
-    settings.attached = images::check(&settings, agent, origins, machine)?;
-    settings.session_cost_usd = machine.cost_before(agent, &settings);
-    Ok(Ready { settings, agent: agent.clone() })
+    settings.attached = images::check(&settings, &agent, origins, machine)?;
+    settings.session_cost_usd = machine.cost_before(&agent, &settings);
+    Ok(Ready { settings, agent: agent.into_owned() })
+}
+
+/// The agent with the absolute path of its scenario's file, if it has one. Error: the mistake in the file.
+fn with_file<'a>(agent: &'a Agent, machine: &impl Host) -> Result<Cow<'a, Agent>, String> {
+    let Some(file) = catalog::file(agent) else { return Ok(Cow::Borrowed(agent)) };
+    // A path in run.start is relative to this process's directory, and the agent may run in another one.
+    let path = machine.directory(None).unwrap_or_default().join(file);
+    let text = machine.read(&path).ok_or_else(|| format!("{file} cannot be read: it must be a text file in UTF-8."))?;
+    Scenario::parse(&text).map_err(|flaw| flaw.message(file))?;
+    let mut agent = agent.clone();
+    agent.base.args.pop();
+    agent.base.args.push(path.to_string_lossy().into_owned());
+    Ok(Cow::Owned(agent))
+}
+
+/// The mistake in the file of an agent's scenario. `None`: there is none.
+pub(crate) fn flaw_in_file(agent: &Agent) -> Option<String> {
+    with_file(agent, &LocalHost::new()).err()
 }
 
 /// Adds the secrets of a run to a redactor that knows those of the environment, and counts the `secrets` that are too

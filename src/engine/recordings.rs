@@ -19,6 +19,8 @@ pub(super) struct Recordings {
     file: Option<PathBuf>,
     /// The pieces of messages in the line that is being handled.
     pieces: Vec<MessagePiece>,
+    /// The header, also for the recordings of a further turn in the same process.
+    header: Option<Header>,
 }
 
 impl Recordings {
@@ -52,10 +54,20 @@ impl Recordings {
         self.recorder.is_some()
     }
 
-    pub(super) fn header(&mut self, header: &Header) {
+    pub(super) fn header(&mut self, header: Header) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.header(header);
+            recorder.header(&header);
         }
+        self.header = Some(header);
+    }
+
+    /// Completes the recordings of an earlier turn in the same process, and begins these with their header. Returns
+    /// whether the earlier ones are complete.
+    pub(super) fn follow(&mut self, mut earlier: Recordings, redactor: &Redactor) -> bool {
+        earlier.write_complete_lines(redactor, true);
+        earlier.flush();
+        earlier.header.take().into_iter().for_each(|header| self.header(header));
+        !earlier.failed()
     }
 
     pub(super) fn moment(&mut self, at: Duration, moment: impl FnOnce() -> Moment) {

@@ -9,6 +9,7 @@ use super::host::ProcessGone;
 use super::job::{Begin, Prepared, start_of};
 use super::local_host::{LocalHost, Looked};
 use super::peer::{Peer, ScreenChange};
+use super::resting::RestingPlace;
 use super::{Engine, no_thread};
 use crate::agent::Line;
 use crate::io::failpoint::point;
@@ -123,6 +124,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     pub(super) fn new(
         engine: &'e mut Engine,
         conductor: Conductor<&'p mut dyn Peer, LocalHost>,
+        lines: Lines,
         errand: Option<Receiver<Infallible>>,
     ) -> Self {
         let lost = engine.output.lost;
@@ -135,7 +137,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             controls_in_row: 0,
             flushing: false,
             delivered: false,
-            lines: Lines::default(),
+            lines,
             unread: UnreadOutput::default(),
             stopped: false,
             nowhere: bounded(0),
@@ -148,7 +150,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     /// Drives the run to its end. Every error is an event, so that draining and the terminal frame always happen.
-    pub(super) fn carry(mut self, begin: Begin) -> (LocalHost, RunSummary) {
+    pub(super) fn carry(mut self, begin: Begin) -> (RestingPlace, RunSummary) {
         let carried = catch_unwind(AssertUnwindSafe(|| {
             self.begin(begin)?;
             while !self.is_over() {
@@ -164,7 +166,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
         let (host, mut ending) = self.conductor.end();
         ending.lost |= !self.delivered;
-        (host, ending)
+        ((host, self.lines), ending)
     }
 
     fn begin(&mut self, begin: Begin) -> Result<(), InternalFault> {
@@ -208,6 +210,9 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     /// Does the work that is due without an event.
     fn prepare(&mut self) {
         self.conductor.spawn_if_due();
+        if let Some(files) = self.conductor.machine().take_rested() {
+            self.conductor.rested(files);
+        }
         while let Some(text) = self.conductor.machine().next_trouble() {
             self.conductor.step(Event::Warn(Origin::default(), Warning::Unguarded, text.into()));
         }

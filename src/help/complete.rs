@@ -183,9 +183,12 @@ fn live(commands: &[Command], names: &dyn LiveNames, offers: Offers, key: &str) 
         Offers::Files => Offered::Files,
         Offers::Folders => Offered::Folders,
         Offers::Words(words) => Offered::Words(words.iter().map(|word| Candidate::new(*word, "")).collect()),
+        Offers::WordsOrFiles(words) => {
+            Offered::WordsOrFiles(words.iter().map(|word| Candidate::new(*word, "")).collect())
+        }
         Offers::Commands => Offered::Words(names_of(commands).collect()),
         Offers::Specs | Offers::Plans => Offered::WordsOrFiles(names.names(offers, key)),
-        Offers::Agents | Offers::Sessions | Offers::Keys | Offers::ValuesOfKey => {
+        Offers::Agents | Offers::Sections | Offers::Sessions | Offers::Keys | Offers::ValuesOfKey => {
             Offered::Words(names.names(offers, key))
         }
     }

@@ -67,7 +67,7 @@ impl Command {
             let _ = write!(out, "\n{more}\n");
         }
         for below in self.below {
-            let _ = writeln!(out, "`spektacular help {}` explains the check.", below.name);
+            let _ = writeln!(out, "`spektacular help {}`: {}.", below.name, below.text.about);
         }
         out += &self.actions();
         if !examples.is_empty() {

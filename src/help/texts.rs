@@ -258,9 +258,54 @@ Without NAME, it lists the integrations.",
 };
 
 pub(crate) const PROTOCOL: CommandText = CommandText {
-    about: "print the protocol reference",
-    more: "",
-    examples: &[("spektacular protocol | less", "read it page by page")],
+    about: "print the protocol: its reference, or a schema, types or examples",
+    more: "\
+Without SECTION, it prints the whole reference. SECTION is a heading, or the name of a message, a kind, a field or a code.
+TYPE.FIELD is the field of one message: run.start.timeout_s.",
+    examples: &[
+        ("spektacular protocol | less", "read it page by page"),
+        ("spektacular protocol run.question", "read the section about a message"),
+        ("spektacular protocol rate_limited", "read the section that explains a code"),
+        ("spektacular protocol changes", "list the additions of each minor version"),
+    ],
+    page: "",
+};
+
+pub(crate) const PROTOCOL_SCHEMA: CommandText = CommandText {
+    about: "print the JSON Schema of the protocol's messages",
+    more: "The schema is of the version 2020-12. It describes each line of stdin and stdout as a value of its own.",
+    examples: &[
+        ("spektacular protocol schema --outbound > frames.schema.json", "check what an orchestrator reads"),
+        ("spektacular protocol schema --inbound > messages.schema.json", "check what an orchestrator writes"),
+        ("spektacular protocol schema --type run.question", "describe one message"),
+        ("spektacular protocol schema --outbound --strict", "compare this version with another one"),
+    ],
+    page: "",
+};
+
+pub(crate) const PROTOCOL_TYPES: CommandText = CommandText {
+    about: "print types of the protocol's messages for a language",
+    more: "\
+One file without dependencies: TypeScript with unions that `type` and `kind` tell apart, or TypedDicts for Python 3.11.
+Message is what an orchestrator writes, Frame what it reads.",
+    examples: &[
+        ("spektacular protocol types ts > spektacular.ts", "for TypeScript"),
+        ("spektacular protocol types python > spektacular.py", "for Python"),
+    ],
+    page: "",
+};
+
+pub(crate) const PROTOCOL_EXAMPLES: CommandText = CommandText {
+    about: "print one example per message, one per line",
+    more: "The examples are those of the reference: each form of each message, each frame, and each kind of run.progress.",
+    examples: &[("spektacular protocol examples | grep run.progress", "see each kind of progress")],
+    page: "",
+};
+
+pub(crate) const PROTOCOL_VERSION: CommandText = CommandText {
+    about: "print the version of the protocol",
+    more: "The version is MAJOR.MINOR. With --output json, it is the object `protocol` of run.started.",
+    examples: &[("spektacular protocol version", "print it")],
     page: "",
 };
 
@@ -268,6 +313,20 @@ pub(crate) const ASK_SERVER: CommandText = CommandText {
     about: "MCP server that asks the user of a run; agents start it",
     more: "The server speaks MCP on stdin and stdout. A run gives it to agents whose models have no other way to ask.",
     examples: &[("spektacular ask-server", "the command that an agent starts; outside a run, it reports an error")],
+    page: "",
+};
+
+pub(crate) const DEMO: CommandText = CommandText {
+    about: "list and show the dialogues of the demo agent, to test an orchestrator with",
+    more: "\
+SCENARIO is a name from the list, or the path of a file. show prints the dialogue for a person, and with --output json the
+scenario's file, a template for your own. `spektacular help agents` describes the format.",
+    examples: &[
+        ("spektacular demo list", "show the names"),
+        ("spektacular adhoc --agent demo:questions \"go\"", "answer every kind of question"),
+        ("spektacular demo show questions --output json > mine.json", "begin a scenario of your own"),
+        ("spektacular adhoc --agent demo:./mine.json \"go\"", "play it"),
+    ],
     page: "",
 };
 

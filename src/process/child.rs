@@ -213,11 +213,16 @@ impl AgentProcess {
         self.reaper.is_some()
     }
 
-    /// Kills the whole tree and reaps the agent, on the calling thread. The sweep takes at most `limit`.
-    pub(crate) fn end_now(&mut self, limit: Duration) {
+    /// Kills the whole tree and reaps the agent, on the calling thread. Returns the agent's exit status. The sweep takes at most `limit`.
+    pub(crate) fn end_now(&mut self, limit: Duration) -> AgentExit {
         self.reaper.take().into_iter().for_each(Reaper::finish);
         self.tree.sweep(Some(self.child.id()), limit);
-        let _ = self.child.wait();
+        self.reap()
+    }
+
+    /// Whether the tree has no process outside the agent's own process group.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.tree.is_one_group(self.child.id())
     }
 
     /// Reaps an agent that has exited and returns its exit status.

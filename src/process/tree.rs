@@ -275,6 +275,12 @@ impl Tree {
         done.count().max(usize::from(group_done))
     }
 
+    /// Whether all processes that certainly belong to the tree are in the leader's process group.
+    pub(super) fn is_one_group(&self, leader: u32) -> bool {
+        let living = self.look_by(false, Some(leader), &mut HashSet::new()).living;
+        living.iter().all(|process| process.group == leader)
+    }
+
     /// The pids of the tree's living processes, including the agent. Zombies are not alive.
     pub fn members(&self) -> Vec<u32> {
         let living = self.look(None, &mut HashSet::new()).living;

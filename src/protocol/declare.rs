@@ -2,8 +2,9 @@
 //! treatment of its texts.
 //!
 //! A field is `name: Type`, or `name = "key": Type` if its key in JSON is another one. After `as` stand
-//! - at most one word about its presence: `known` (absent if there is nothing to say), `flat` (its own fields stand in
-//!   this object), or `hidden` (no frame shows it, but a terminal may);
+//! - at most one word about its presence: `known` (absent if there is nothing to say), `full` (the same, and only runs with
+//!   the progress level full have it), `flat` (its own fields stand in this object), or `hidden` (no frame shows it, but a
+//!   terminal may);
 //! - at most one word about its texts, from the list in [`visit_field`]. A field without such a word has no free text,
 //!   which the compiler checks.
 
@@ -30,6 +31,9 @@ macro_rules! put_field {
             $crate::protocol::declare::put_field!($object, [], $value, $field $($key)?);
         }
     };
+    ($object:ident, [full $($word:ident)*], $value:expr, $field:ident $($key:literal)?) => {
+        $crate::protocol::declare::put_field!($object, [known $($word)*], $value, $field $($key)?);
+    };
     ($object:ident, [$($word:ident)*], $value:expr, $field:ident $($key:literal)?) => {
         $object.entry(concat!(",\"", $crate::protocol::declare::key!($field $($key)?), "\":"), $value)
     };
@@ -44,20 +48,34 @@ macro_rules! member {
         <$type as $crate::protocol::frame_value::FrameObject>::MEMBER
     };
     ([known $($word:ident)*], $type:ty, $doc:expr, $field:ident $($key:literal)?) => {
+        $crate::protocol::form::Member::Field($crate::protocol::declare::known_field!($type, $doc, $field $($key)?))
+    };
+    ([full $($word:ident)*], $type:ty, $doc:expr, $field:ident $($key:literal)?) => {
         $crate::protocol::form::Member::Field($crate::protocol::form::FieldForm {
+            only_full: true,
+            ..$crate::protocol::declare::known_field!($type, $doc, $field $($key)?)
+        })
+    };
+    ([$($word:ident)*], $type:ty, $doc:expr, $field:ident $($key:literal)?) => {
+        $crate::protocol::form::Member::field(
+            $crate::protocol::declare::key!($field $($key)?),
+            $doc,
+            <$type as $crate::protocol::form::HasForm>::FORM,
+            false,
+        )
+    };
+}
+
+/// Describes a field that is absent if there is nothing to say.
+macro_rules! known_field {
+    ($type:ty, $doc:expr, $field:ident $($key:literal)?) => {
+        $crate::protocol::form::FieldForm {
             name: $crate::protocol::declare::key!($field $($key)?),
             doc: $doc,
             form: <$type as $crate::protocol::frame_value::Known>::FORM,
             optional: true,
-        })
-    };
-    ([$($word:ident)*], $type:ty, $doc:expr, $field:ident $($key:literal)?) => {
-        $crate::protocol::form::Member::Field($crate::protocol::form::FieldForm {
-            name: $crate::protocol::declare::key!($field $($key)?),
-            doc: $doc,
-            form: <$type as $crate::protocol::form::HasForm>::FORM,
-            optional: false,
-        })
+            only_full: false,
+        }
     };
 }
 
@@ -107,6 +125,9 @@ macro_rules! visit_field {
         $crate::protocol::parts::check_name($value)
     };
     ([known $($word:ident)?], $value:expr, $role:ident, $visit:ident) => {
+        $crate::protocol::declare::visit_field!([$($word)?], $value, $role, $visit)
+    };
+    ([full $($word:ident)?], $value:expr, $role:ident, $visit:ident) => {
         $crate::protocol::declare::visit_field!([$($word)?], $value, $role, $visit)
     };
     ([flat $($word:ident)?], $value:expr, $role:ident, $visit:ident) => {
@@ -217,4 +238,4 @@ macro_rules! views {
     )*};
 }
 
-pub(crate) use {key, member, objects, put_field, shown, sources, views, visit_field};
+pub(crate) use {key, known_field, member, objects, put_field, shown, sources, views, visit_field};

@@ -156,11 +156,11 @@ objects! {
         pub attempt: u64,
         /// The command that failed, if one did.
         pub command: Option<Text> as text,
-        /// The exit status of the command. `None`: a signal or the time limit ended it, or it did not start.
+        /// The exit status of the command. Null: a signal or the time limit ended it, or it did not start.
         pub exit_code: Option<i32>,
         /// Whether the time limit ended the command.
         pub timed_out: bool,
-        /// The end of the command's output, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`] bytes.
+        /// The end of the command's output, at most 8 KiB.
         pub output_tail: Text as output,
     }
 }

@@ -16,8 +16,8 @@ use super::parts::{Parts, Role, Visit};
 use super::question::Judge;
 use super::read::{
     Permissions, Seconds, any_string, arguments, boolean, cost, count, environment, frame_bytes, images, layer, level,
-    metadata, names, non_empty, on_question_timeout, on_unsupported, path, paths, permissions, positive, schema,
-    secrets, session_id, strings, zero_or_more,
+    metadata, names, narrowed, non_empty, on_question_timeout, on_unsupported, path, paths, permissions, positive,
+    schema, secrets, session_id, strings, zero_or_more,
 };
 use super::schema::OutputSchema;
 use super::text::Text;
@@ -301,7 +301,7 @@ macro_rules! run_start {
                 $(Member::field(
                     stringify!($name),
                     concat!($($doc),*),
-                    <$type as HasForm>::FORM,
+                    narrowed(stringify!($read), <$type as HasForm>::FORM),
                     is_optional!($name),
                 ),)*
             ],
@@ -311,7 +311,7 @@ macro_rules! run_start {
         pub const FIELDS: &[Field] = &[$(Field {
             name: stringify!($name),
             doc: concat!($($doc),*),
-            form: <$type as HasForm>::FORM,
+            form: narrowed(stringify!($read), <$type as HasForm>::FORM),
             fallback: fallback!($kind $(($($extra)*))?, $type),
             key: $key,
             flag: $flag,

@@ -1,7 +1,8 @@
 //! The values that frames can contain, and the writer of their objects.
 
-use super::form::{Form, HasForm, Member, ObjectForm, described};
+use super::form::{Form, HasForm, Member, ObjectForm, TextRule, described};
 use super::ids::{CallId, MessageId, PromptId, QuestionId, SessionId};
+use super::limits::SESSION_ID_BYTES;
 use super::parts::IsRedacted;
 use super::text::{Json, Text};
 use crate::json::{encode, put_number, put_string};
@@ -136,7 +137,7 @@ described! {
     Text => Form::Text;
     Json => Form::Any;
     QuestionId => Form::Text;
-    SessionId => Form::Text;
+    SessionId => Form::Shaped(&TextRule { most: Some(SESSION_ID_BYTES), ..TextRule::FILLED });
     MessageId => Form::Text;
     CallId => Form::Text;
     PromptId => Form::Text;

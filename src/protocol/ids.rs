@@ -55,6 +55,9 @@ macro_rules! any_text {
 any_text!(QuestionId InboundId);
 
 impl RunId {
+    /// The form of an id that an orchestrator chooses.
+    pub(crate) const PATTERN: &str = "^[A-Za-z0-9._:-]{1,128}$";
+
     /// The id, if an orchestrator may choose it.
     pub fn new(id: &str) -> Option<RunId> {
         let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-');

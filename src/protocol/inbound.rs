@@ -3,7 +3,7 @@
 //! The order of the checks is the protocol's: malformed, v, type, run_id, payload.
 
 use super::fields::START_FIELDS;
-use super::form::{Form, Member, MessageForm, ObjectForm};
+use super::form::{Form, Member, MessageForm, ObjectForm, TextRule, VERSION, WordSet};
 use super::ids::{InboundId, RunId};
 use super::input::{self, Input};
 use super::limits;
@@ -47,15 +47,18 @@ pub enum CancelScope {
     Turn,
 }
 
+const ID: Form = Form::Shaped(&TextRule { most: Some(limits::ID_CHARS), ..TextRule::matching("") });
+const RUN_ID: Form = Form::Shaped(&TextRule::matching(RunId::PATTERN));
+
 /// The envelope of a message.
 pub const ENVELOPE_IN: ObjectForm = ObjectForm {
     name: "Message",
     members: &[
-        Member::field("v", "The major version.", Form::Word(&["1"]), false),
-        Member::field("id", "The id of the message, which `reply_to` returns.", Form::Text, true),
+        Member::field("v", "The major version.", VERSION, false),
+        Member::field("id", "The id of the message, which `reply_to` returns.", ID, true),
         Member::field("ts", "The time of the message, for people.", Form::Text, true),
         Member::field("type", "The type of the message.", Form::Text, false),
-        Member::field("run_id", "The id of the run.", Form::Text, true),
+        Member::field("run_id", "The id of the run. A run.start without one gets one.", RUN_ID, true),
         Member::field("payload", "The content of the message.", Form::AnyObject, true),
     ],
 };
@@ -74,18 +77,24 @@ const CANCEL: ObjectForm = ObjectForm {
     name: "Cancel",
     members: &[
         Member::field("reason", "The reason.", Form::Text, true),
-        Member::field("scope", "The part to cancel. By default the run.", Form::Word(&["run", "turn"]), true),
+        Member::field(
+            "scope",
+            "The part to cancel. By default the run.",
+            Form::Word(&WordSet { name: "CancelScope", words: &["run", "turn"], grows: false }),
+            true,
+        ),
     ],
 };
 
 /// The three inbound messages.
 pub const MESSAGES: [MessageForm; 3] = [
-    MessageForm { name: "run.start", payloads: &[&START] },
+    MessageForm { name: "run.start", doc: "Starts the run.", payloads: &[&START] },
     MessageForm {
         name: "run.input",
+        doc: "Answers a question, gives a further prompt, or ends a conversation.",
         payloads: &[&input::VALUE, &input::DECLINED, &input::VALUE_FROM, &prompt::PROMPT, &prompt::END],
     },
-    MessageForm { name: "run.cancel", payloads: &[&CANCEL] },
+    MessageForm { name: "run.cancel", doc: "Cancels the run, or the running turn.", payloads: &[&CANCEL] },
 ];
 
 /// The reason why a line is not a message.

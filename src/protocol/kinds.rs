@@ -16,6 +16,8 @@ use super::words::{Category, Level, PhaseState, PromptState, Resolution, Status,
 pub struct KindForm {
     /// The payload's `kind`.
     pub name: &'static str,
+    /// The meaning, in sentences. May begin with a blank.
+    pub doc: &'static str,
     /// The lowest level at which the kind is emitted.
     pub level: Level,
     /// The fields of the kind, in addition to those of all kinds.
@@ -43,6 +45,7 @@ macro_rules! kinds {
             /// Every kind, in the order of the table.
             pub const KINDS: &'static [KindForm] = &[$(KindForm {
                 name: $word,
+                doc: concat!($($about),*),
                 level: Level::$level,
                 fields: &ObjectForm {
                     name: stringify!($variant),
@@ -172,12 +175,12 @@ kinds! {
             exit_code: ToolExit as known,
             /// For a command of a workflow: the phase that it verifies.
             phase: Option<String> as known name,
-            /// The input of the call, an object. From level full.
-            input: Option<Json> as known output,
-            /// The output of the call. From level full.
-            output: Option<Text> as known output,
-            /// The changes that an edit made. From level full.
-            diff: Vec<FileEdit> as known output,
+            /// The input of the call, an object.
+            input: Option<Json> as full output,
+            /// The output of the call.
+            output: Option<Text> as full output,
+            /// The changes that an edit made.
+            diff: Vec<FileEdit> as full output,
         },
         /// The agent's plan.
         "plan" from Normal: Plan(

@@ -1,6 +1,6 @@
 //! The MCP servers for an agent to start or to reach, in the format of run.start and in that of other programs.
 
-use super::form::{Form, HasForm, Member, ObjectForm};
+use super::form::{Form, HasForm, Member, ObjectForm, TextRule};
 use super::read::{Problem, Read, arguments, environment, is_null, list, non_empty, secrets_fit, string_map};
 use super::words::McpTransport;
 use crate::json::{Fields, to_line};
@@ -58,7 +58,11 @@ pub enum McpAccess {
     },
 }
 
-const NAME_FIELD: Member = Member::field("name", "The server's name, as the agent sees it.", Form::Text, false);
+const FILLED: Form = Form::Shaped(&TextRule::FILLED);
+/// A URL as [`url`] accepts it, as far as a pattern can say so.
+const WEB: Form =
+    Form::Shaped(&TextRule::matching(r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s/?#\\:@][^\s/?#\\@]*([/?#\\][^\s]*)?$"));
+const NAME_FIELD: Member = Member::field("name", "The server's name, as the agent sees it.", FILLED, false);
 
 impl HasForm for McpServer {
     const FORM: Form = Form::Either(&[
@@ -66,7 +70,7 @@ impl HasForm for McpServer {
             name: "McpServerToStart",
             members: &[
                 NAME_FIELD,
-                Member::field("command", "The server's program.", Form::Text, false),
+                Member::field("command", "The server's program.", FILLED, false),
                 Member::field("args", "The program's arguments.", Form::List(&Form::Text), true),
                 Member::field("env", "Variables to add to its environment.", Form::Map(&Form::Text), true),
             ],
@@ -75,7 +79,7 @@ impl HasForm for McpServer {
             name: "McpServerToReach",
             members: &[
                 NAME_FIELD,
-                Member::field("url", "The server's URL.", Form::Text, false),
+                Member::field("url", "The server's URL.", WEB, false),
                 Member::field("headers", "Headers to send with each request.", Form::Map(&Form::Text), true),
                 Member::field("transport", "The protocol over HTTP. By default http.", McpTransport::FORM, true),
             ],

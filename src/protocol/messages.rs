@@ -4,3 +4,14 @@
 pub use super::inbound::{ENVELOPE_IN, MESSAGES};
 pub use super::kinds::{About, KindForm};
 pub use super::wire::{ENVELOPE_OUT, FRAMES};
+
+/// The types of all messages and frames.
+pub const TYPES: &[&str] = &{
+    let mut types = [""; MESSAGES.len() + FRAMES.len()];
+    let mut at = 0;
+    while at < types.len() {
+        types[at] = if at < MESSAGES.len() { MESSAGES[at].name } else { FRAMES[at - MESSAGES.len()].name };
+        at += 1;
+    }
+    types
+};

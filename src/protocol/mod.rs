@@ -22,6 +22,7 @@ pub(crate) mod parts;
 pub(crate) mod pattern;
 mod pieces;
 pub mod prompt;
+pub mod publish;
 pub mod question;
 pub(crate) mod read;
 pub mod redacted;

@@ -143,11 +143,11 @@ objects! {
         pub unattended: Unattended as hidden text,
         /// Whether the completion marker was in the agent's text.
         pub completion_detected: bool,
-        /// The exit of the agent's process. `None`: no process was started.
+        /// The exit of the agent's process. Null: no process was started.
         pub agent_exit: Option<AgentExit> as text,
-        /// The number of turns of a conversation. `None`: the run is not a conversation.
+        /// The number of turns of a conversation. Absent: the run is not a conversation.
         pub turns: Option<u64> as known,
-        /// The part of a workflow. `None`: the run is not a workflow.
+        /// The part of a workflow. Absent: the run is not a workflow.
         pub workflow: Option<Box<WorkflowEnd>> as known text,
         /// Whether something was cut.
         pub truncated: bool as known,

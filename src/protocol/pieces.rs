@@ -209,7 +209,7 @@ objects! {
     pub struct Tally {
         /// The number of unanswered questions.
         pub count: u64,
-        /// The first [`crate::protocol::limits::LEFT_LISTED`].
+        /// The first 20.
         pub first: Vec<Left> as list,
     }
 }

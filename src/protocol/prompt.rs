@@ -1,7 +1,8 @@
 //! A further prompt: the payload of a run.input that answers no question.
 
-use super::form::{Form, Member, ObjectForm};
+use super::form::{Form, Member, ObjectForm, TextRule, WordSet};
 use super::input::answer_keys;
+use super::limits::IMAGES;
 use super::read::images;
 use super::text::Text;
 use crate::json::{Fields, string};
@@ -35,14 +36,19 @@ pub enum Spoken {
 pub(super) const PROMPT: ObjectForm = ObjectForm {
     name: "Prompt",
     members: &[
-        Member::field("prompt", "The prompt.", Form::Text, false),
+        Member::field("prompt", "The prompt.", Form::Shaped(&TextRule::FILLED), false),
         Member::field(
             "when",
-            "now: while the agent works, where it can take a prompt. next, the default: after the turn.",
-            Form::Word(&["next", "now"]),
+            "`now`: the agent gets it while it works, if it can. `next`, the default: after the turn.",
+            Form::Word(&WordSet { name: "", words: &["next", "now"], grows: false }),
             true,
         ),
-        Member::field("images", "The paths of images that belong to the prompt.", Form::List(&Form::Text), true),
+        Member::field(
+            "images",
+            "The paths of images that belong to the prompt.",
+            Form::AtMost(IMAGES, &Form::Shaped(&TextRule::FILLED)),
+            true,
+        ),
     ],
 };
 

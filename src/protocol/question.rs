@@ -176,7 +176,7 @@ objects! {
         pub locations: Vec<Place> as inherited,
         /// The exact action to allow, such as the command or the diff.
         pub detail: Text as inherited,
-        /// The call that needs the permission. `None`: no frame shows it.
+        /// The tool call that needs the permission. Null: no frame shows the call.
         pub call_id: Option<CallId>,
     }
 }

@@ -1,7 +1,7 @@
 //! Readers of the values of fields: one function per type and range, which the rows of [`super::fields`] and
 //! [`super::workflow`] name.
 
-use super::form::{Form, HasForm};
+use super::form::{Form, HasForm, Range, TextRule, WordSet, range};
 use super::frame_value::values;
 use super::ids::SessionId;
 use super::limits;
@@ -50,6 +50,41 @@ impl Problem {
 
 /// The result of a reader of one field. `Err(None)`: a key is repeated. `Err(Some(text))`: the field must be `text`.
 pub(crate) type Read<T> = Result<T, Option<&'static str>>;
+
+/// A length of time above 0, in seconds.
+const POSITIVE: Range = range!("a number of seconds" above 0);
+/// A length of time, in seconds.
+const ZERO_OR_MORE: Range = range!("a number of seconds", 0 or more);
+/// A count. The greatest is one that every reader of JSON keeps exact.
+const COUNT: Range = Range { most: 1e15, ..range!(whole "a whole number", 1 or more) };
+/// An amount of money.
+const COST: Range = range!("a number" above 0);
+/// [`limits::FRAME_BYTES_MIN`] to [`limits::FRAME_BYTES_MAX`].
+const FRAME_BYTES: Range = range!(whole "a whole number" from 16384 to 67108864);
+/// The number of attempts of a workflow.
+pub(super) const ATTEMPTS: Range = range!(whole "a whole number" from 1 to 10);
+
+/// The form of the values that a reader accepts: that of its type, or a narrower one.
+pub(super) const fn narrowed(reader: &str, form: Form) -> Form {
+    const FILLED: Form = Form::Shaped(&TextRule::FILLED);
+    match reader.as_bytes() {
+        b"positive" => Form::Within(&POSITIVE),
+        b"zero_or_more" => Form::Within(&ZERO_OR_MORE),
+        b"count" => Form::Within(&COUNT),
+        b"cost" => Form::Within(&COST),
+        b"frame_bytes" => Form::Within(&FRAME_BYTES),
+        b"attempts" => Form::Within(&ATTEMPTS),
+        b"non_empty" | b"path" => FILLED,
+        b"strings" | b"paths" | b"secrets" => const { Form::List(&FILLED) },
+        b"images" => const { Form::AtMost(limits::IMAGES, &FILLED) },
+        b"names" => const { Form::List(&Form::Shaped(&TextRule::matching(r"^([A-Za-z_][A-Za-z0-9_]*\*?|\*)$"))) },
+        b"environment" => const { Form::Named(&TextRule::matching(r"^[A-Za-z_][A-Za-z0-9_]*$"), &Form::Text) },
+        b"name" => const { Form::Shaped(&TextRule::matching("^[a-z0-9]([a-z0-9_-]{0,48}[a-z0-9])?$")) },
+        b"skill" => const { Form::Shaped(&TextRule::matching("^[A-Za-z0-9][A-Za-z0-9:_-]{0,255}$")) },
+        b"rules" => const { Form::List(&Form::Shaped(&TextRule::matching("^[a-z-]{1,64}$"))) },
+        _ => form,
+    }
+}
 
 /// Defines a layer: optional fields, each with its reader.
 macro_rules! layer {
@@ -121,7 +156,11 @@ impl HasForm for Seconds {
 }
 
 impl HasForm for Permissions {
-    const FORM: Form = Form::Either(&[Policy::FORM, Form::Word(&[READ_ONLY]), Form::Policies(&Policy::FORM)]);
+    const FORM: Form = Form::Either(&[
+        Policy::FORM,
+        Form::Word(&WordSet { name: "", words: &[READ_ONLY], grows: false }),
+        Form::Policies(&Policy::FORM),
+    ]);
 }
 
 impl Serialize for Seconds {
@@ -317,29 +356,29 @@ pub(crate) fn arguments(raw: &RawValue) -> Read<Vec<String>> {
     strings_where(raw, fits, "a list of strings without NUL, each at most 131071 bytes long")
 }
 
+/// Reads a number within a range.
+pub(super) fn within(raw: &RawValue, range: &'static Range) -> Read<f64> {
+    number(raw).filter(|n| range.contains(*n)).ok_or(Some(range.expected))
+}
+
 pub(super) fn positive(raw: &RawValue) -> Read<Seconds> {
-    let expected = Some("a number of seconds above 0");
-    number(raw).filter(|n| *n > 0.0).map(|n| Seconds(n.min(limits::SECONDS))).ok_or(expected)
+    within(raw, &POSITIVE).map(|n| Seconds(n.min(limits::SECONDS)))
 }
 
 pub(super) fn zero_or_more(raw: &RawValue) -> Read<Seconds> {
-    let expected = Some("a number of seconds, 0 or more");
-    number(raw).filter(|n| *n >= 0.0).map(|n| Seconds(n.abs().min(limits::SECONDS))).ok_or(expected)
+    within(raw, &ZERO_OR_MORE).map(|n| Seconds(n.abs().min(limits::SECONDS)))
 }
 
 pub(super) fn count(raw: &RawValue) -> Read<u64> {
-    let whole = |n: &f64| n.fract() == 0.0 && *n >= 1.0 && *n <= 1e15;
-    number(raw).filter(whole).map(|n| n as u64).ok_or(Some("a whole number, 1 or more"))
+    within(raw, &COUNT).map(|n| n as u64)
 }
 
 pub(super) fn cost(raw: &RawValue) -> Read<f64> {
-    number(raw).filter(|n| *n > 0.0).ok_or(Some("a number above 0"))
+    within(raw, &COST)
 }
 
 pub(super) fn frame_bytes(raw: &RawValue) -> Read<usize> {
-    let range = limits::FRAME_BYTES_MIN as f64..=limits::FRAME_BYTES_MAX as f64;
-    let fits = |n: &f64| n.fract() == 0.0 && range.contains(n);
-    number(raw).filter(fits).map(|n| n as usize).ok_or(Some("a whole number from 16384 to 67108864"))
+    within(raw, &FRAME_BYTES).map(|n| n as usize)
 }
 
 pub(super) fn level(raw: &RawValue) -> Read<Level> {

@@ -2,9 +2,9 @@
 
 use super::declare::views;
 use super::failure::{Code, Failure, PhaseFailure};
-use super::form::{Form, HasForm, Member, MessageForm, ObjectForm, described};
+use super::form::{Form, HasForm, Member, MessageForm, ObjectForm, TextRule, VERSION, WordSet, described};
 use super::frame_value::{FrameObject, FrameValue, Known, ObjectWriter, put_object, put_word, values};
-use super::ids::{MessageId, QuestionId};
+use super::ids::{MessageId, QuestionId, RunId};
 use super::outbound::{
     About, Artifact, Body, FileEdit, Metadata, Outcome, Progress, Question, Started, Tally, Terminal, ToolExit,
     TurnReport, Usage,
@@ -18,12 +18,12 @@ use super::words::{Limit, Purpose, QuestionKind, RefusalReason, Source, StopReas
 
 described! {
     Metadata => Form::AnyObject;
-    Code => Form::Word(Code::NAMES);
+    Code => Form::Word(&WordSet { name: "FailureCode", words: Code::NAMES, grows: true });
     ToolExit => Form::Nullable(&Form::Integer);
-    Answer => Form::Either(&[Form::Bool, Form::Text, Form::List(&Form::Text), Form::Nullable(&Form::Text)]);
+    Answer => Form::Nullable(&Form::Either(&[Form::Bool, Form::Text, Form::List(&Form::Text)]));
     Mismatches => Form::List(&Mismatch::FORM);
     Versions => Form::List(&Form::Text);
-    FileEdit => EditView::FORM;
+    FileEdit => FileEditView::FORM;
 }
 
 values! {
@@ -76,7 +76,7 @@ struct Versions;
 
 views! {
     /// A change to a file, as its two sides.
-    struct EditView<'a> {
+    struct FileEditView<'a> {
         /// The path, relative to the working directory if it is inside, otherwise absolute.
         path: &'a Text,
         /// The old lines, and those around them.
@@ -159,7 +159,7 @@ views! {
     }
 
     /// `detail` of run.failed.
-    struct DetailView<'a> {
+    struct FailureDetailView<'a> {
         /// The reason why a workflow was refused.
         reason: Option<RefusalReason> as known,
         /// The field of run.start whose limit was reached.
@@ -229,7 +229,7 @@ impl FrameValue for FileEdit {
             let lines = self.lines.shown().split_inclusive('\n');
             lines.filter_map(|line| line.strip_prefix(sign).or_else(|| line.strip_prefix(' '))).collect()
         };
-        EditView { path: &self.path, old: side('-'), new: side('+') }.put(out, proof);
+        FileEditView { path: &self.path, old: side('-'), new: side('+') }.put(out, proof);
     }
 }
 
@@ -289,10 +289,10 @@ impl Terminal {
 }
 
 /// `detail` of run.failed: null if nothing is known.
-struct Detail<'a>(DetailView<'a>);
+struct Detail<'a>(FailureDetailView<'a>);
 
 impl HasForm for Detail<'_> {
-    const FORM: Form = Form::Nullable(&DetailView::FORM);
+    const FORM: Form = Form::Nullable(&FailureDetailView::FORM);
 }
 
 impl FrameValue for Detail<'_> {
@@ -320,7 +320,7 @@ fn detail(failure: &Failure) -> Detail<'_> {
         phase,
         violations,
     } = failure;
-    Detail(DetailView {
+    Detail(FailureDetailView {
         reason: *reason,
         limit: *limit,
         http_status: *http_status,
@@ -384,15 +384,20 @@ impl Body {
     }
 }
 
+const ID: Form = Form::Shaped(&TextRule::matching("^msg_[1-9][0-9]*$"));
+const TIME: Form =
+    Form::Shaped(&TextRule::matching("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$"));
+const RUN_ID: Form = Form::Shaped(&TextRule::matching(RunId::PATTERN));
+
 /// The envelope of a frame. `payload` stands in it too.
 pub const ENVELOPE_OUT: ObjectForm = ObjectForm {
     name: "Frame",
     members: &[
-        Member::field("v", "The major version.", Form::Word(&["1"]), false),
-        Member::field("id", "`msg_1`, `msg_2`, … in the order of emission, without a gap.", Form::Text, false),
-        Member::field("ts", "The time in UTC, with three fraction digits.", Form::Text, false),
+        Member::field("v", "The major version.", VERSION, false),
+        Member::field("id", "`msg_1`, `msg_2`, … in the order of emission, without a gap.", ID, false),
+        Member::field("ts", "The time in UTC, with three fraction digits.", TIME, false),
         Member::field("type", "The type of the frame.", Form::Text, false),
-        Member::field("run_id", "The id of the run.", Form::Text, false),
+        Member::field("run_id", "The id of the run.", RUN_ID, false),
         Member::field("reply_to", "The id of the message that caused the frame.", Form::Text, true),
     ],
 };
@@ -401,7 +406,12 @@ pub const ENVELOPE_OUT: ObjectForm = ObjectForm {
 const PROGRESS: ObjectForm = ObjectForm {
     name: "Progress",
     members: &[
-        Member::field("kind", "The kind of the progress.", Form::Word(About::NAMES), false),
+        Member::field(
+            "kind",
+            "The kind of the progress.",
+            Form::Word(&WordSet { name: "", words: About::NAMES, grows: true }),
+            false,
+        ),
         Member::All(&Progress::OBJECT),
     ],
 };
@@ -415,11 +425,19 @@ macro_rules! terminal {
 
 /// The seven outbound frames.
 pub const FRAMES: [MessageForm; 7] = [
-    MessageForm { name: "run.started", payloads: &[&Started::OBJECT] },
-    MessageForm { name: "run.progress", payloads: &[&PROGRESS] },
-    MessageForm { name: "run.question", payloads: &[&Question::OBJECT] },
-    MessageForm { name: "run.artifact", payloads: &[&Artifact::OBJECT] },
-    MessageForm { name: "run.completed", payloads: &[terminal!("Completed", CompletedView)] },
-    MessageForm { name: "run.failed", payloads: &[terminal!("Failed", FailedView)] },
-    MessageForm { name: "run.cancelled", payloads: &[terminal!("Cancelled", CancelledView)] },
+    MessageForm { name: "run.started", doc: "The run began.", payloads: &[&Started::OBJECT] },
+    MessageForm { name: "run.progress", doc: "Something happened. The `kind` says what.", payloads: &[&PROGRESS] },
+    MessageForm { name: "run.question", doc: "The run waits for an answer.", payloads: &[&Question::OBJECT] },
+    MessageForm { name: "run.artifact", doc: "A file changed.", payloads: &[&Artifact::OBJECT] },
+    MessageForm {
+        name: "run.completed",
+        doc: "The end: the agent's result.",
+        payloads: &[terminal!("Completed", CompletedView)],
+    },
+    MessageForm { name: "run.failed", doc: "The end: a failure.", payloads: &[terminal!("Failed", FailedView)] },
+    MessageForm {
+        name: "run.cancelled",
+        doc: "The end: somebody cancelled the run.",
+        payloads: &[terminal!("Cancelled", CancelledView)],
+    },
 ];

@@ -1,6 +1,6 @@
 //! The words of the protocol: every closed set of strings in frames. They are never redacted.
 
-use super::form::{Form, HasForm};
+use super::form::{Form, HasForm, WordSet};
 use super::frame_value::{FrameValue, put_word};
 use super::parts::Fixed;
 use super::parts::IsRedacted;
@@ -13,8 +13,20 @@ macro_rules! one_of {
 
 pub(crate) use one_of;
 
+/// The words of a set, by the name of its type or by another one.
+macro_rules! word_set {
+    ($name:ident) => {
+        WordSet { name: stringify!($name), words: $name::WORDS, grows: false }
+    };
+    ($name:ident $published:literal) => {
+        WordSet { name: $published, words: $name::WORDS, grows: true }
+    };
+}
+
+/// Declares sets of words. `grows`: a later minor version may add words; then follows the name of the set in other
+/// languages.
 macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),* $(,)? })*) => {$(
+    ($($(#[$doc:meta])* $name:ident $(grows $published:literal)? { $($variant:ident = $word:literal),* $(,)? })*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name { $($variant),* }
@@ -42,7 +54,7 @@ macro_rules! words {
         impl Fixed for $name {}
 
         impl HasForm for $name {
-            const FORM: Form = Form::Word($name::WORDS);
+            const FORM: Form = Form::Word(&word_set!($name $($published)?));
         }
 
         impl FrameValue for $name {
@@ -111,7 +123,7 @@ words! {
     /// The source of a cancel.
     Source { Orchestrator = "orchestrator", Signal = "signal", Terminal = "terminal" }
     /// The code of a warning.
-    Warning {
+    Warning grows "WarningCode" {
         UnknownType = "unknown_type", UnknownRun = "unknown_run", UnknownQuestion = "unknown_question",
         DuplicateStart = "duplicate_start", UnknownField = "unknown_field", MalformedMessage = "malformed_message", InvalidAnswer = "invalid_answer",
         UnsupportedOption = "unsupported_option", ShortSecret = "short_secret",

@@ -3,14 +3,14 @@
 use super::artifact::ArtifactRef;
 use super::declare::objects;
 use super::fields::{setting, settle};
-use super::form::{FieldForm, HasForm, Member, ObjectForm};
+use super::form::{HasForm, Member, ObjectForm};
 use super::frame_value::{FrameObject, ObjectWriter, object_value};
 use super::parts::{Parts, Role, Visit};
-use super::read::{Read, Seconds, boolean, positive, strings_where};
+use super::read::{ATTEMPTS, Read, Seconds, boolean, count, narrowed, positive, strings_where, within};
 use super::text::Text;
 use super::unknown::UnknownNames;
 use super::words::{PhaseOutcome, WorkflowKind};
-use crate::json::{Fields, number, string};
+use crate::json::{Fields, string};
 use crate::redact::Redactor;
 use crate::suggest::nearest;
 use WorkflowKind::{Implement, Plan, Spec};
@@ -22,7 +22,7 @@ pub const HOME: &str = ".spektacular";
 /// Defines the fields of `workflow`: `FIELD, NAME: TYPE = READER, DEFAULT, WORKFLOWS;`. DEFAULT is `optional` or
 /// `default(VALUE)`.
 macro_rules! fields {
-    ($($(#[doc = $doc:literal])* $field:ident, $name:literal: $type:ty = $read:path, $kind:ident $(($default:expr))?, $of:expr;)*) => {
+    ($($(#[doc = $doc:literal])* $field:ident, $name:literal: $type:ty = $read:ident, $kind:ident $(($default:expr))?, $of:expr;)*) => {
         /// A layer of the fields of `workflow`. `None`: this layer does not set the field.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct WorkflowOptions { $($(#[doc = $doc])* pub $field: Option<$type>,)* }
@@ -68,12 +68,12 @@ macro_rules! fields {
         impl FrameObject for ShownOptions {
             const OBJECT: ObjectForm = ObjectForm {
                 name: "WorkflowOptions",
-                members: &[$(Member::Field(FieldForm {
-                    name: $name,
-                    doc: concat!($($doc),*),
-                    form: <setting!($kind $(($default))?, $type) as HasForm>::FORM,
-                    optional: true,
-                })),*],
+                members: &[$(Member::field(
+                    $name,
+                    concat!($($doc),*),
+                    <setting!($kind $(($default))?, $type) as HasForm>::FORM,
+                    true,
+                )),*],
             };
 
             fn put_fields(&self, object: &mut ObjectWriter<'_>) {
@@ -86,12 +86,12 @@ macro_rules! fields {
         /// The object `workflow` of run.start.
         pub const OPTIONS: ObjectForm = ObjectForm {
             name: "Workflow",
-            members: &[$(Member::Field(FieldForm {
-                name: $name,
-                doc: concat!($($doc),*),
-                form: <$type as HasForm>::FORM,
-                optional: true,
-            })),*],
+            members: &[$(Member::field(
+                $name,
+                concat!($($doc),*),
+                narrowed(stringify!($read), <$type as HasForm>::FORM),
+                true,
+            )),*],
         };
     };
 }
@@ -110,7 +110,7 @@ fields! {
     /// The maximum number of attempts at a draft or a phase.
     attempts, "attempts": u32 = attempts, default(3), [Spec, Plan, Implement];
     /// The maximum number of phases that pass in this run.
-    max_phases, "max_phases": u64 = super::read::count, optional, [Implement];
+    max_phases, "max_phases": u64 = count, optional, [Implement];
     /// The limit of one phase with all its attempts and commands.
     phase_timeout_s, "phase_timeout_s": Seconds = positive, optional, [Implement];
     /// Whether the user consents to the plan's commands in advance.
@@ -157,8 +157,7 @@ fn rules(raw: &RawValue) -> Read<Vec<String>> {
 }
 
 fn attempts(raw: &RawValue) -> Read<u32> {
-    let fits = |n: &f64| n.fract() == 0.0 && (1.0..=10.0).contains(n);
-    number(raw).filter(fits).map(|n| n as u32).ok_or(Some("a whole number from 1 to 10"))
+    within(raw, &ATTEMPTS).map(|n| n as u32)
 }
 
 /// The object `workflow` of a run.start, read for one workflow.
@@ -251,11 +250,11 @@ objects! {
     pub struct WorkflowEnd {
         /// The workflow.
         pub name: WorkflowKind,
-        /// The file that the workflow writes or works on. `None`: unknown.
+        /// The file that the workflow writes or works on. Null: unknown.
         pub target: Option<Text> as text,
         /// Whether everything is done and checked.
         pub complete: bool,
-        /// The number of tasks. `None`: no file was checked.
+        /// The number of tasks. Null: no file was checked.
         pub tasks: Option<u64>,
         /// The violations that a check found.
         pub violations: Vec<Breach> as list,
@@ -321,7 +320,7 @@ objects! {
         pub attempts: u64,
         /// The time that the phase took in this run, in milliseconds.
         pub duration_ms: u64,
-        /// The cost of its sessions in this run, in US dollars. `None`: unknown.
+        /// The cost of its sessions in this run, in US dollars. Null: unknown.
         pub cost_usd: Option<f64>,
         /// The files that changed.
         pub files: Vec<ArtifactRef> as output,

@@ -2,7 +2,7 @@
 
 use super::budget::Budget;
 use super::messages::Messages;
-use super::open_questions::{Asker, OpenQuestions};
+use super::open_questions::OpenQuestions;
 use super::stop_ladder::DecidedEnd;
 use super::turns::Turns;
 use super::waiting_events::WaitingEvents;
@@ -38,6 +38,8 @@ pub(super) struct ActiveRun {
     pub(super) turns: Turns,
     /// Makes the driver of a new process for the same session.
     pub(super) remake: Option<Remake>,
+    /// Whether the agent's process stays after a completed turn.
+    pub(super) keeps_process: bool,
     pub(super) end: EndState,
 }
 
@@ -94,6 +96,8 @@ pub(super) enum ProcessState {
     Drained,
     /// The process is gone. The run is over, or waits for answers that begin another turn.
     Gone,
+    /// The process rests for a later part of the run, and this part is over.
+    Resting,
 }
 
 /// The agent's work so far.
@@ -107,6 +111,9 @@ pub(super) struct Progressed {
     pub(super) usage: Usage,
     /// The usage of the processes before this one.
     earlier: Usage,
+    /// The usage of this process by the driver's count, and its part before this run.
+    pub(super) counted: Usage,
+    counted_before: Usage,
     pub(super) session_id: Option<SessionId>,
     /// The model that the agent reports.
     pub(super) model: Option<Text>,
@@ -122,6 +129,8 @@ impl Progressed {
             budget,
             usage: Usage::default(),
             earlier: Usage::default(),
+            counted: Usage::default(),
+            counted_before: Usage::default(),
             session_id: None,
             model: None,
         }
@@ -132,11 +141,18 @@ impl Progressed {
     /// Keeps the usage of the processes that have ended, because a new one counts from zero.
     pub(super) fn begin_process(&mut self) {
         self.earlier = self.usage;
+        self.continue_process(Usage::default());
+    }
+
+    /// Continues with a process that has this usage already.
+    pub(super) fn continue_process(&mut self, before: Usage) {
+        (self.counted, self.counted_before) = (before, before);
     }
 
     /// Sets the usage of the current process.
     pub(super) fn set_usage(&mut self, usage: &Usage) {
-        self.usage = self.earlier.plus(usage);
+        self.counted = *usage;
+        self.usage = self.earlier.plus(&usage.since(&self.counted_before));
     }
 }
 
@@ -164,10 +180,9 @@ impl RequestBytes {
         *self.requests.entry(key.clone()).or_default() += bytes;
     }
 
-    /// Forgets the requests that are answered or withdrawn.
-    pub(super) fn forget(&mut self, book: &OpenQuestions) {
-        self.requests.retain(|key, _| book.waits(&Asker::Agent(key.clone())));
-        self.bytes = self.requests.values().sum();
+    /// Forgets a request that is answered or withdrawn.
+    pub(super) fn forget(&mut self, key: &AskKey) {
+        self.bytes -= self.requests.remove(key).unwrap_or_default();
     }
 }
 

@@ -210,7 +210,7 @@ impl ActiveRun {
     }
 
     /// Stops the agent if it exceeded a limit.
-    fn keep_limit(&mut self, exceeded: Option<Limit>) {
+    pub(super) fn keep_limit(&mut self, exceeded: Option<Limit>) {
         if let Some(limit) = exceeded {
             self.stop(Outcome::Failed(limit.reached()), None);
         }

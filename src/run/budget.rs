@@ -74,6 +74,11 @@ impl Budget {
         self.max_turns.is_some_and(|max| needed > max).then_some(Limit::MaxTurns)
     }
 
+    /// The limit that leaves no call of the model for a further turn.
+    pub(super) fn exhausted(&self) -> Option<Limit> {
+        self.max_turns.is_some_and(|max| self.turns >= max).then_some(Limit::MaxTurns)
+    }
+
     /// The limit that the usage of the whole run exceeds.
     pub(super) fn exceeded_by(&self, usage: &Usage) -> Option<Limit> {
         let tokens = usage.input_tokens.unwrap_or(0).saturating_add(usage.output_tokens.unwrap_or(0));

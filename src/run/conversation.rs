@@ -4,6 +4,7 @@ use super::active_run::{ActiveRun, ProcessState};
 use super::messages::Messages;
 use super::turns::{StopCause, TurnState, WaitingPrompt};
 use super::{Effect, Method, Origin};
+use crate::agent::limit::Limit;
 use crate::agent::{Turn, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
@@ -153,6 +154,10 @@ impl ActiveRun {
     /// Whether the agent can go on with its session after a turn with this outcome.
     fn leaves_a_session(&self, outcome: &Outcome) -> bool {
         let Outcome::Failed(failure) = outcome else { return true };
+        if failure.limit.is_some_and(|limit| limit.is_set(&self.settings)) {
+            // A budget is the run's.
+            return false;
+        }
         let is_open = self.work.session_id.is_some() || self.features().process_per_turn;
         let codes =
             [Code::RateLimited, Code::ProviderUnavailable, Code::LimitReached, Code::Refused, Code::ContextExceeded];
@@ -202,6 +207,9 @@ impl ActiveRun {
         self.turns.begin_next(self.now, self.work.usage);
         self.clocks.active = self.now;
         self.status(Status::Running, "The agent is working", None);
+        if let Some(limit) = self.used_up() {
+            return self.keep_limit(Some(limit));
+        }
         if self.agent.process == ProcessState::Gone && !self.features().process_per_turn {
             return self.restart(prompt);
         }
@@ -210,6 +218,18 @@ impl ActiveRun {
         }
         self.attach(prompt.images.iter());
         self.drive(|driver, turn| driver.follow_up(prompt.text.unredacted(), &prompt.images, turn));
+    }
+
+    /// The budget that leaves nothing for a further turn.
+    fn used_up(&self) -> Option<Limit> {
+        let no_money = self.money_left().is_some_and(|left| left <= 0.0);
+        self.work.budget.exhausted().or(no_money.then_some(Limit::MaxCostUsd))
+    }
+
+    /// The remaining money, in US dollars. `None`: no limit.
+    fn money_left(&self) -> Option<f64> {
+        let spent = self.work.usage.cost_usd.unwrap_or_default();
+        self.settings.max_cost_usd.map(|max| max - spent)
     }
 
     /// Begins a turn of an agent whose session is unknown: a new one if no turn was completed.
@@ -235,6 +255,7 @@ impl ActiveRun {
             session_id: self.work.session_id.clone(),
             fork: false,
             attached: prompt.images,
+            max_cost_usd: self.money_left(),
             session_cost_usd: self
                 .work
                 .usage

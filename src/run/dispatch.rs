@@ -7,12 +7,12 @@ use super::open_questions::{Asker, OpenQuestions};
 use super::orchestrator::UNKNOWN_TYPE;
 use super::stop_ladder::DecidedEnd;
 use super::turns::Turns;
-use super::{Event, Ids, OnEof, Refusal, Start};
+use super::{Event, FirstProcess, Ids, OnEof, Refusal, Start};
 use crate::agent::{Driver, Turn, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, RunId};
 use crate::protocol::outbound::{
-    AgentExit, AgentName, Body, Capabilities, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
+    AgentName, Body, Capabilities, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
 };
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Status, StopReason, Warning};
@@ -32,11 +32,14 @@ impl ActiveRun {
         start: Start,
     ) -> Result<Box<ActiveRun>, Box<Refusal>> {
         let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, .. } = start;
-        let Start { granted, remake, checks_only, .. } = start;
+        let Start { granted, remake, process, keeps_process, checks_only, .. } = start;
         let mut turn = Turn::default();
-        let launched =
-            converses(&settings, driver.as_ref()).and_then(|()| limit::launch(&settings, driver.as_mut(), &mut turn));
-        let launch = match launched {
+        let launch = match process {
+            FirstProcess::New => converses(&settings, driver.as_ref())
+                .and_then(|()| limit::launch(&settings, driver.as_mut(), &mut turn)),
+            FirstProcess::Resting(_) | FirstProcess::Leaving(_) => Ok(None),
+        };
+        let launch = match launch {
             Ok(launch) => launch,
             Err(failure) => {
                 let metadata = settings.metadata.map(Json::from);
@@ -69,6 +72,7 @@ impl ActiveRun {
             },
             turns: Turns::first(now, ids.prompts),
             remake,
+            keeps_process,
             end: EndState::default(),
         });
         live.emit(Body::Started(Box::new(started)), reply_to.clone());
@@ -77,19 +81,21 @@ impl ActiveRun {
             live.turn(turn);
             live.status(Status::Starting, "Starting the agent", None);
             live.start(Box::new(launch));
-            return Ok(live);
-        }
-        live.agent.process = ProcessState::Gone;
-        live.clocks.run = live.settings.timeout_s.map(|limit| now + limit.duration());
-        live.turn(turn);
-        if checks_only {
-            live.decide(Outcome::Completed {
-                text: CHECKED.into(),
-                message_id: None,
-                text_cut: false,
-                structured_output: None,
-                stop_reason: StopReason::EndTurn,
-            });
+        } else if let FirstProcess::New = process {
+            live.agent.process = ProcessState::Gone;
+            live.clocks.run = live.settings.timeout_s.map(|limit| now + limit.duration());
+            live.turn(turn);
+            if checks_only {
+                live.decide(Outcome::Completed {
+                    text: CHECKED.into(),
+                    message_id: None,
+                    text_cut: false,
+                    structured_output: None,
+                    stop_reason: StopReason::EndTurn,
+                });
+            }
+        } else {
+            live.begin_at_rest(process);
         }
         Ok(live)
     }
@@ -125,7 +131,8 @@ impl ActiveRun {
 
     /// The end, once the run is over.
     pub(super) fn over(&mut self) -> Option<DecidedEnd> {
-        let over = self.end.ending.is_some() && self.agent.process == ProcessState::Gone;
+        let is_done = matches!(self.agent.process, ProcessState::Gone | ProcessState::Resting);
+        let over = self.end.ending.is_some() && is_done;
         over.then(|| self.conclude()).flatten()
     }
 
@@ -164,15 +171,8 @@ impl ActiveRun {
                 self.stop(Outcome::Failed(failure), None);
             }
             Event::Spawned => self.spawned(),
-            Event::SpawnFailed(failure) => {
-                self.agent.process = ProcessState::Gone;
-                self.decide(Outcome::Failed(failure));
-            }
-            Event::TaskOver => {
-                let exit = AgentExit { code: None, signal: None };
-                let over = self.agent.driver.exited(exit, true, &Text::default());
-                self.turn_over(over);
-            }
+            Event::SpawnFailed(failure) => self.spawn_failed(failure),
+            Event::TaskOver => self.task_over(),
             Event::Line(line) => self.line(line),
             Event::More => self.more(),
             Event::ToolAsk { call, asks } => {
@@ -199,6 +199,8 @@ impl ActiveRun {
             }
             Event::Drained(exit) => self.drained(exit),
             Event::Gone(gone) => self.gone(gone),
+            Event::Rested(files) => self.rested(files),
+            Event::CannotRest => self.cannot_rest(),
             Event::Tick => self.tick(),
         }
     }

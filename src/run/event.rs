@@ -1,12 +1,13 @@
 //! The events that a run takes, and the effects that it requests.
 
+use super::waiting_events::WaitingEvents;
 use super::{AlwaysAllowed, Answered};
 use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
 use crate::protocol::failure::Failure;
-use crate::protocol::ids::{InboundId, QuestionId, RunId};
+use crate::protocol::ids::{InboundId, QuestionId, RunId, SessionId};
 use crate::protocol::image::Image;
 use crate::protocol::inbound::{Addressee, Flaw};
-use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text};
+use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text, Usage};
 use crate::protocol::prompt::Spoken;
 use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
@@ -35,6 +36,53 @@ pub struct Start {
     pub remake: Option<Remake>,
     /// Whether the run is over once the settings are known to work, because it only begins a run of several parts.
     pub checks_only: bool,
+    /// The agent's process at the beginning.
+    pub process: FirstProcess,
+    /// Whether the process stays after a completed turn, for a further turn in a later part of the run.
+    pub keeps_process: bool,
+}
+
+impl Start {
+    /// A run with a process of its own and nothing from earlier parts.
+    pub fn new(settings: Settings, display_name: String, driver: Box<dyn Driver>, redactor: Redactor) -> Start {
+        Start {
+            settings,
+            display_name,
+            driver,
+            redactor,
+            short_secrets: 0,
+            asking_failed: false,
+            granted: AlwaysAllowed::default(),
+            remake: None,
+            checks_only: false,
+            process: FirstProcess::New,
+            keeps_process: false,
+        }
+    }
+}
+
+/// The session of an agent that rests.
+#[derive(Debug, Default)]
+pub struct RestingSession {
+    pub(super) session_id: Option<SessionId>,
+    /// The model that the agent reports.
+    pub(super) model: Option<Text>,
+    /// The usage of its process so far, by the driver's count.
+    pub(super) usage: Usage,
+    /// The events of the agent's last line that wait.
+    pub(super) waiting: WaitingEvents,
+}
+
+/// The agent's process at the beginning of a run.
+#[derive(Debug, Default)]
+pub enum FirstProcess {
+    /// The run starts it.
+    #[default]
+    New,
+    /// It rests, and gets the prompt as a further turn.
+    Resting(RestingSession),
+    /// It rests, and is told to leave.
+    Leaving(RestingSession),
 }
 
 /// Makes another driver for the agent of a run.
@@ -118,6 +166,10 @@ pub enum Event<'a> {
     Drained(AgentExit),
     /// The search for changed files is finished too.
     Gone(Gone),
+    /// The agent rests, and the search for changed files is finished. See [`Gone::files`].
+    Rested(Result<Vec<(PathBuf, Action)>, Unseen>),
+    /// The agent cannot rest.
+    CannotRest,
     /// Messages were ignored because nobody reads stdout: their number.
     Ignored(u64),
     /// A warning about a message, the machine or the configuration.
@@ -202,6 +254,8 @@ pub enum Effect {
     CloseAgentInput,
     /// Ends the search for changed files, because the run must end now.
     Hurry,
+    /// Suspends the agent's processes until the next part of the run, and begins the search for changed files.
+    Rest,
     /// Stops the agent's processes.
     Stop(Method),
     /// Writes a line to stderr.

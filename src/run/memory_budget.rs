@@ -17,12 +17,7 @@ impl ActiveRun {
 
     /// Fails the run if more is kept than the budget allows.
     pub(super) fn check_kept(&mut self) {
-        let by_driver = self.agent.driver.held_bytes();
-        if self.held_bytes() <= KEPT_BYTES && by_driver <= KEPT_BYTES {
-            return;
-        }
-        self.questions.kept.forget(&self.questions.book);
-        if self.held_bytes() > KEPT_BYTES || by_driver > KEPT_BYTES {
+        if self.held_bytes() > KEPT_BYTES || self.agent.driver.held_bytes() > KEPT_BYTES {
             let message = "The agent has more than 32 MiB of unfinished messages, tools and questions: split the task.";
             self.stop(Outcome::Failed(Failure::new(Code::ResourceExhausted, message)), None);
         }

@@ -22,6 +22,7 @@ mod process;
 mod question_markers;
 mod questions;
 mod redact_question;
+mod rest;
 mod result;
 mod stop_ladder;
 mod turns;
@@ -30,7 +31,9 @@ mod waiting_events;
 mod work;
 
 pub use always_allowed::AlwaysAllowed;
-pub use event::{Effect, Event, Gone, Method, OnEof, Origin, ReadInput, Refusal, Remake, Start, Unseen};
+pub use event::{
+    Effect, Event, FirstProcess, Gone, Method, OnEof, Origin, ReadInput, Refusal, Remake, RestingSession, Start, Unseen,
+};
 pub use open_questions::Answered;
 pub(crate) use question_markers::Cutter;
 pub(crate) use work::absolute;
@@ -84,6 +87,7 @@ pub struct Run {
     ids: Ids,
     granted: AlwaysAllowed,
     late: Option<Late>,
+    resting: Option<RestingSession>,
 }
 
 /// A cancel that arrived after the outcome was decided.
@@ -126,6 +130,7 @@ impl Run {
             ids,
             granted: AlwaysAllowed::default(),
             late: None,
+            resting: None,
         }
     }
 
@@ -180,6 +185,11 @@ impl Run {
     /// Takes the answers "always", after the end.
     pub fn take_granted(&mut self) -> AlwaysAllowed {
         std::mem::take(&mut self.granted)
+    }
+
+    /// Takes the session of an agent that rests, after the end.
+    pub fn take_resting(&mut self) -> Option<RestingSession> {
+        self.resting.take()
     }
 
     /// A cancel that came too late for this run. It applies to the run that follows, if there is one.
@@ -264,6 +274,7 @@ impl Run {
         }
         self.ids = live.ids();
         self.late = live.end.late.take();
+        self.resting = live.resting();
         self.granted = std::mem::take(&mut live.questions.book.granted);
         let terminal = live.terminal(ending.outcome);
         self.redactor = std::mem::take(&mut live.redactor);
@@ -341,6 +352,8 @@ impl Run {
             | Event::More
             | Event::Drained(_)
             | Event::Gone(_)
+            | Event::Rested(_)
+            | Event::CannotRest
             | Event::Ignored(_)
             | Event::NotRead
             | Event::Tick => {

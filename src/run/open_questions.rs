@@ -209,10 +209,6 @@ impl OpenQuestions {
         number
     }
 
-    pub(super) fn waits(&self, asker: &Asker) -> bool {
-        self.askers.range((asker.clone(), 0)..=(asker.clone(), u64::MAX)).next().is_some()
-    }
-
     /// Redacts the open questions again after a new secret became known.
     pub(crate) fn hide(&mut self, redactor: &Redactor) {
         let open = self.groups.values_mut().flat_map(Group::open_mut);

@@ -38,7 +38,7 @@ impl ActiveRun {
         self.withdraw(None);
         let Some(outcome) = self.end_turn(outcome) else { return };
         self.end.ending = Some(DecidedEnd::after_result(self.now, outcome, self.features().leaves));
-        self.finish_agent();
+        self.release_agent();
     }
 
     pub(super) fn finish_agent(&mut self) {

@@ -7,7 +7,7 @@ use super::work::relative;
 use super::{Effect, Gone, Unseen};
 use crate::agent::{Launch, TurnOver};
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::outbound::{AgentExit, Outcome};
+use crate::protocol::outbound::{AgentExit, Outcome, Text};
 use crate::protocol::words::{Action, ToolState, Warning};
 use std::path::PathBuf;
 
@@ -29,6 +29,18 @@ impl ActiveRun {
         if !self.agent.alive {
             self.clocks.start = self.settings.start_timeout_s.map(|limit| self.now + limit.duration());
         }
+    }
+
+    pub(super) fn spawn_failed(&mut self, failure: Failure) {
+        self.agent.process = ProcessState::Gone;
+        self.decide(Outcome::Failed(failure));
+    }
+
+    /// Handles the end of the work that a run without a process waits for.
+    pub(super) fn task_over(&mut self) {
+        let exit = AgentExit { code: None, signal: None };
+        let over = self.agent.driver.exited(exit, true, &Text::default());
+        self.turn_over(over);
     }
 
     /// Handles the end of the agent's process and of its output.
@@ -79,7 +91,7 @@ impl ActiveRun {
     }
 
     /// Reports the changed files that the agent did not report.
-    fn unreported(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
+    pub(super) fn unreported(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
         let files = match files {
             Ok(files) => files,
             Err(why) => return self.warn(Warning::ArtifactsIncomplete, unseen(why), None),

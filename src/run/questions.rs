@@ -174,7 +174,10 @@ impl ActiveRun {
         match asker {
             Asker::Markers => self.further_turn(&replies),
             Asker::Tool(call) => self.out.push(Effect::ToolReplies { call: *call, replies }),
-            Asker::Agent(key) => self.drive(|driver, turn| driver.answer(key, &replies, turn)),
+            Asker::Agent(key) => {
+                self.questions.kept.forget(key);
+                self.drive(|driver, turn| driver.answer(key, &replies, turn));
+            }
         }
     }
 
@@ -190,9 +193,11 @@ impl ActiveRun {
     pub(super) fn withdraw(&mut self, asker: Option<&Asker>) {
         let (resolved, askers) = self.questions.book.withdraw(asker);
         for asker in askers {
-            // The tool's server must be told about the withdrawal, unlike a driver.
-            if let Asker::Tool(call) = asker {
-                self.out.push(Effect::ToolWithdrawn { call });
+            match asker {
+                // The tool's server must be told about the withdrawal, unlike a driver.
+                Asker::Tool(call) => self.out.push(Effect::ToolWithdrawn { call }),
+                Asker::Agent(key) => self.questions.kept.forget(&key),
+                Asker::Markers => {}
             }
         }
         self.resolved(resolved, false, NoAnswerCause::Timeout, None);

@@ -9,7 +9,7 @@ const LONG: usize = 256 << 10;
 /// The size of a part, in bytes.
 const PART: usize = 64 << 10;
 
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct WaitingEvents {
     events: VecDeque<AgentEvent>,
     /// The number of bytes of the first event's text that were handled.

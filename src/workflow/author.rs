@@ -99,20 +99,22 @@ impl Author {
         let (mut again, mut attempt, mut warned) = (None, 1, false);
         loop {
             let draft = self.paths.snapshot(&self.project, &self.paths.draft);
-            self.turn(outer, &mut conversation, first, again)?;
+            let is_last = attempt >= self.attempts;
+            self.turn(outer, &mut conversation, (first, again), !is_last)?;
             self.steps(outer, PlanStatus::Completed, PlanStatus::InProgress);
-            self.put_back(outer, &finished, &draft).map_err(unwritable)?;
-            let checked = check(self).map_err(unwritable)?;
-            outer.end.tasks = Some(checked.tasks as u64);
-            outer.end.violations = checked.violations.iter().map(Violation::breach).collect();
+            let mut checked = self.examine(outer, &finished, &draft, check)?;
             if !outer.seen().files.is_empty() && !std::mem::replace(&mut warned, true) {
                 let text = "Files other than the draft were changed: see the artifacts of this run.";
                 outer.warn(Warning::UnexpectedChange, text);
             }
+            if checked.violations.is_empty() && conversation.leave(outer)? {
+                // Something of the agent's may run when it exits, such as a hook.
+                checked = self.examine(outer, &finished, &draft, check)?;
+            }
             if checked.violations.is_empty() {
                 return Ok(checked);
             }
-            if attempt >= self.attempts {
+            if is_last {
                 return Err(self.invalid(outer, &checked));
             }
             attempt += 1;
@@ -122,6 +124,21 @@ impl Author {
             // The session knows the user's words already.
             again = Some(self.continuation(&checked.violations, ""));
         }
+    }
+
+    /// Restores the finished file, and checks the draft.
+    fn examine(
+        &self,
+        outer: &mut WorkflowRun<'_>,
+        finished: &Snapshot,
+        draft: &Snapshot,
+        check: CheckDraft<'_>,
+    ) -> Result<CheckedDraft, Stop> {
+        self.put_back(outer, finished, draft).map_err(unwritable)?;
+        let checked = check(self).map_err(unwritable)?;
+        outer.end.tasks = Some(checked.tasks as u64);
+        outer.end.violations = checked.violations.iter().map(Violation::breach).collect();
+        Ok(checked)
     }
 
     /// Emits the workflow's own steps.
@@ -175,13 +192,13 @@ impl Author {
     }
 
     /// Runs a turn. The first one resumes the last session of this name and agent if possible. `again`: the prompt of a
-    /// further turn.
+    /// further turn. `keeps_process`: whether another turn may follow.
     fn turn(
         &self,
         outer: &mut WorkflowRun<'_>,
         conversation: &mut Conversation,
-        first: &SessionPrompt,
-        again: Option<SessionPrompt>,
+        (first, again): (&SessionPrompt, Option<SessionPrompt>),
+        keeps_process: bool,
     ) -> Result<(), Stop> {
         let place =
             SessionFile::of_document(self.project.folder(), self.kind, &self.name.to_string(), &outer.agent().name);
@@ -190,7 +207,7 @@ impl Author {
             draft: self.project.folder().join(&self.paths.draft),
             check: self.prompt.values.check.clone(),
         };
-        let terms = Terms { judge: Arc::new(judge), limit: None, marker: BlockedMarker::Kept };
+        let terms = Terms { judge: Arc::new(judge), limit: None, marker: BlockedMarker::Kept, keeps_process };
         let ended = match again {
             Some(again) => {
                 let whole = first.followed_by(&again);

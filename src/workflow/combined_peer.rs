@@ -40,6 +40,8 @@ pub(super) enum PartKind {
     Opening,
     /// A session of the agent.
     Session,
+    /// The end of an agent whose process stayed after its last turn.
+    Leaving,
     /// A step without the agent, perhaps for a phase.
     Step(Option<String>),
     /// The terminal frame.
@@ -229,7 +231,7 @@ impl<'p> CombinedPeer<'p> {
                         }
                     });
                 }
-                PartKind::Opening | PartKind::Session | PartKind::Closing => {}
+                PartKind::Opening | PartKind::Session | PartKind::Leaving | PartKind::Closing => {}
             },
             About::Warning(Warning::UnsupportedOption)
                 if !self.warned.insert(progress.text.shown().to_owned()) && self.part != PartKind::Opening =>

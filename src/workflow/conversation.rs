@@ -2,9 +2,10 @@
 //! new one.
 
 use super::observer::{BlockedMarker, Observation, Observer};
+use super::part::{Session, SessionStart, Wrap};
 use super::prompts::SessionPrompt;
 use super::stop::Stop;
-use super::workflow_run::{Session, WorkflowRun, Wrap};
+use super::workflow_run::WorkflowRun;
 use crate::agent::Driver;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
@@ -26,15 +27,19 @@ pub(crate) struct AgentTurn {
 #[derive(Default)]
 pub(super) struct Conversation {
     session_id: Option<SessionId>,
-    /// The driver of an agent that has one process per turn.
+    /// The driver of the last turn.
     driver: Option<Box<dyn Driver>>,
+    /// Whether the agent wrote anything in the last turn.
+    heard: bool,
 }
 
-/// The settings that all turns of a conversation share.
+/// The settings of a turn.
 pub(super) struct Terms {
     pub(super) judge: Arc<dyn Judge>,
     pub(super) limit: Option<Duration>,
     pub(super) marker: BlockedMarker,
+    /// Whether a further turn may follow, for which the agent's process stays.
+    pub(super) keeps_process: bool,
 }
 
 impl Conversation {
@@ -45,11 +50,13 @@ impl Conversation {
         prompt: SessionPrompt,
         terms: &Terms,
     ) -> Result<AgentTurn, Stop> {
+        self.leave(outer)?;
         *self = Conversation::default();
         self.turn(outer, prompt, terms, How::Begin)
     }
 
-    /// Runs a further turn of the same session. If the agent cannot continue it, starts a new one with `whole`.
+    /// Runs a further turn of the same session: in the same process if it stayed, otherwise in a new one. If the agent
+    /// cannot continue the session, starts a new one with `whole`.
     pub(super) fn further_turn(
         &mut self,
         outer: &mut WorkflowRun<'_>,
@@ -57,6 +64,17 @@ impl Conversation {
         whole: impl FnOnce() -> SessionPrompt,
         terms: &Terms,
     ) -> Result<AgentTurn, Stop> {
+        if outer.has_process_for(&prompt)
+            && let Some(driver) = self.driver.take()
+        {
+            self.heard = false;
+            match self.turn(outer, prompt.clone(), terms, How::SameProcess(driver)) {
+                // The process ended while it rested.
+                Err(Stop::Failed(failure)) if failure.code == Code::AgentExited && !self.heard => {}
+                other => return other,
+            }
+        }
+        self.leave(outer)?;
         let driver = self.driver.take().filter(|driver| driver.takes_turns());
         if let (true, Some(driver)) = (outer.features().process_per_turn, driver) {
             return self.turn(outer, prompt, terms, How::Driver(driver));
@@ -83,6 +101,15 @@ impl Conversation {
         }
     }
 
+    /// Ends the agent's process if it stayed after the last turn. Returns whether it did.
+    pub(super) fn leave(&mut self, outer: &mut WorkflowRun<'_>) -> Result<bool, Stop> {
+        let stayed = outer.has_process();
+        if stayed && let Some(driver) = self.driver.take() {
+            outer.leave(driver)?;
+        }
+        Ok(stayed)
+    }
+
     fn turn(
         &mut self,
         outer: &mut WorkflowRun<'_>,
@@ -92,17 +119,25 @@ impl Conversation {
     ) -> Result<AgentTurn, Stop> {
         let (sender, over) = bounded(1);
         let marker = terms.marker;
-        let (resume, wrap): (Option<SessionId>, Wrap) = match how {
-            How::Begin => (None, Box::new(move |inner| Box::new(Observer::new(inner, marker, sender)))),
-            How::Resume(id) => (Some(id), Box::new(move |inner| Box::new(Observer::new(inner, marker, sender)))),
-            How::Driver(driver) => (None, Box::new(move |_| Box::new(Observer::going_on(driver, marker, sender)))),
+        let (start, wrap): (SessionStart, Wrap) = match how {
+            How::Begin => (SessionStart::New, Box::new(move |inner| Box::new(Observer::new(inner, marker, sender)))),
+            How::Resume(id) => {
+                (SessionStart::Resume(id), Box::new(move |inner| Box::new(Observer::new(inner, marker, sender))))
+            }
+            How::SameProcess(driver) => {
+                (SessionStart::SameProcess, Box::new(move |_| Box::new(Observer::new(driver, marker, sender))))
+            }
+            How::Driver(driver) => {
+                (SessionStart::New, Box::new(move |_| Box::new(Observer::going_on(driver, marker, sender))))
+            }
         };
-        let session =
-            Session { prompt, resume, judge: Some(Arc::clone(&terms.judge)), limit: terms.limit, wrap: Some(wrap) };
-        let answer = outer.session(session);
+        let keeps_process = terms.keeps_process;
+        let (judge, limit) = (Some(Arc::clone(&terms.judge)), terms.limit);
+        let answer = outer.session(Session { prompt, start, keeps_process, judge, limit, wrap: Some(wrap) });
         let observed = over.try_recv().ok();
+        self.heard = observed.as_ref().is_some_and(|observed| observed.heard);
         self.session_id = answer?.or(self.session_id.take());
-        let Some(Observation { acted, blocked, driver }) = observed else { return Ok(AgentTurn::default()) };
+        let Some(Observation { acted, blocked, driver, .. }) = observed else { return Ok(AgentTurn::default()) };
         self.driver = Some(driver);
         Ok(AgentTurn { acted, blocked })
     }
@@ -112,6 +147,9 @@ impl Conversation {
 enum How {
     Begin,
     Resume(SessionId),
+    /// In the process that stayed.
+    SameProcess(Box<dyn Driver>),
+    /// In a new process of an agent that has one process per turn.
     Driver(Box<dyn Driver>),
 }
 

@@ -13,7 +13,7 @@
 //! | `conversation`, `observer`, `blocked` | the agent's sessions, and the facts about their turns |
 //! | `slip` | a description that is probably a command |
 //! | `draft`, `old`, `lock`, `permit` | their files, replaced files, locks, permissions |
-//! | `workflow_run`, `combined_peer`, `own_step`, `stop` | one run for the orchestrator, made of several; its peer; parts without a process; the reasons for an early end |
+//! | `workflow_run`, `part`, `combined_peer`, `own_step`, `stop` | one run for the orchestrator, made of several; its parts; its peer; parts without a process; the reasons for an early end |
 //! | `implement` | phase by phase, each verified by its commands |
 //!
 //! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`workflow_run::WorkflowRun`].
@@ -34,6 +34,7 @@ pub mod name;
 mod observer;
 pub(crate) mod old;
 mod own_step;
+mod part;
 pub(crate) mod permit;
 pub mod plan;
 pub(crate) mod plan_run;

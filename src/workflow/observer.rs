@@ -20,6 +20,8 @@ pub(crate) struct Observation {
     pub(crate) acted: bool,
     /// The agent's reason if it cannot continue.
     pub(crate) blocked: Option<String>,
+    /// Whether the agent wrote anything.
+    pub(crate) heard: bool,
     /// The agent's driver.
     pub(crate) driver: Box<dyn Driver>,
 }
@@ -43,6 +45,7 @@ pub(crate) struct Observer {
     cutters: BTreeMap<MessageKey, BlockedCutter>,
     /// The running tool calls.
     calls: HashMap<CallKey, Category>,
+    heard: bool,
     acted: bool,
     blocked: Option<String>,
     over: Sender<Observation>,
@@ -66,6 +69,7 @@ impl Observer {
             marker,
             cutters: BTreeMap::new(),
             calls: HashMap::new(),
+            heard: false,
             acted: false,
             blocked: None,
             over,
@@ -162,7 +166,8 @@ fn does_something(category: Category) -> bool {
 impl Drop for Observer {
     fn drop(&mut self) {
         if let Some(driver) = self.inner.take() {
-            let _ = self.over.try_send(Observation { acted: self.acted, blocked: self.blocked.take(), driver });
+            let (heard, acted, blocked) = (self.heard, self.acted, self.blocked.take());
+            let _ = self.over.try_send(Observation { heard, acted, blocked, driver });
         }
     }
 }
@@ -187,6 +192,7 @@ impl Driver for Observer {
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
+        self.heard = true;
         self.observe(turn, |inner, turn| inner.line(line, turn));
     }
 

@@ -3,12 +3,13 @@
 
 use super::combined_peer::{CombinedPeer, Opened, PartKind, PartSeen};
 use super::own_step::OwnStep;
+use super::part::{Part, PartProcess, Session, SessionStart, Step, StepEnd};
 use super::prompts::SessionPrompt;
 use super::spent::Spent;
 use super::stop::Stop;
 use crate::agent::registry::Agent;
 use crate::agent::{Driver, Features, Reply};
-use crate::engine::{Begin, Carried, Engine, Job, Next, Over, Peer, Report};
+use crate::engine::{Begin, Carried, Engine, Job, Next, NextProcess, Over, Peer, Report, RestingAgent};
 use crate::process::background_task::BackgroundTask;
 use crate::process::session_files::cost_before;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
@@ -45,9 +46,11 @@ pub(crate) struct WorkflowRun<'p> {
     /// The bodies that the next part emits first.
     first: Vec<Body>,
     spent: Spent,
-    /// The number of sessions so far.
-    sessions: u32,
+    /// The number of the agent's turns so far. Each has a recording.
+    turns: u32,
     last: Last,
+    /// The agent, if its process stayed after its last turn.
+    resting: Option<Resting>,
     signal: Option<i32>,
     /// A cancel that arrived after a part had its outcome.
     late: Option<Stop>,
@@ -66,39 +69,11 @@ struct Last {
     unattended: Unattended,
 }
 
-pub(crate) struct Session {
-    pub prompt: SessionPrompt,
-    pub resume: Option<SessionId>,
-    /// Decides about the permissions that the prompt needs.
-    pub judge: Option<Arc<dyn Judge>>,
-    /// The time limit. The limit of the whole run applies too.
-    pub limit: Option<Duration>,
-    /// Wraps or replaces the agent's driver.
-    pub wrap: Option<Wrap>,
-}
-
-/// Makes a driver from another one.
-pub(crate) type Wrap = Box<dyn FnOnce(Box<dyn Driver>) -> Box<dyn Driver>>;
-
-/// A step without the agent.
-pub(crate) struct Step {
-    /// The step's driver.
-    pub driver: Box<dyn Driver>,
-    /// The time limit. The limit of the whole run applies too.
-    pub limit: Option<Duration>,
-    /// The phase of the plan that the step belongs to.
-    pub phase: Option<String>,
-    /// Decides about the step's own question.
-    pub judge: Option<Arc<dyn Judge>>,
-}
-
-#[derive(Debug)]
-pub(crate) struct StepEnd {
-    pub outcome: Outcome,
-    /// The exit of its process.
-    pub exit: Option<AgentExit>,
-    /// Whether it reached its own time limit.
-    pub timed_out: bool,
+/// The agent, whose process stayed after its last turn.
+struct Resting {
+    agent: RestingAgent,
+    /// Whether its process takes prompts raw. See [`SessionPrompt::raw`].
+    raw: bool,
 }
 
 /// The end of a run, as the process reports it.
@@ -159,8 +134,9 @@ impl<'p> WorkflowRun<'p> {
             carried: Some(report.carried),
             first: Vec::new(),
             spent: Spent::begin(),
-            sessions: 0,
+            turns: 0,
             last: Last::default(),
+            resting: None,
             signal: report.signal,
             late: report.late.map(Stop::from),
             end: WorkflowEnd { target, ..WorkflowEnd::unknown(kind) },
@@ -251,14 +227,21 @@ impl<'p> WorkflowRun<'p> {
 
     /// Runs a session of the agent. Returns the session's id. Error: the session failed, or the run is over.
     pub(crate) fn session(&mut self, session: Session) -> Result<Option<SessionId>, Stop> {
-        let Session { prompt: SessionPrompt { text, raw }, resume, judge, limit, wrap } = session;
-        let mut settings =
-            Settings { prompt: text, raw_prompt: raw, session_id: resume, judge, ..self.settings.clone() };
+        let Session { prompt: SessionPrompt { text, raw }, start, keeps_process, judge, limit, wrap } = session;
+        let mut settings = Settings { prompt: text, raw_prompt: raw, judge, ..self.settings.clone() };
         settings.max_cost_usd = self.money_left()?;
-        let is_last = settings.session_id.is_some() && settings.session_id == self.last.session_id;
-        // An old version does not store the cost.
-        let known = self.last.cost_usd.filter(|_| is_last);
-        settings.session_cost_usd = cost_before(&self.agent, &settings).or(known);
+        let (process, known) = match start {
+            SessionStart::New => (PartProcess::New, None),
+            SessionStart::Resume(id) => {
+                let is_last = self.last.session_id.as_ref() == Some(&id);
+                settings.session_id = Some(id);
+                // An old version does not store the cost.
+                let known = self.last.cost_usd.filter(|_| is_last);
+                (PartProcess::New, cost_before(&self.agent, &settings).or(known))
+            }
+            SessionStart::SameProcess => (PartProcess::Stayed, self.last.cost_usd),
+        };
+        settings.session_cost_usd = known;
         let before = settings.session_cost_usd.unwrap_or_default();
         let limits_itself = self.limit(&mut settings, limit)?;
         let driver = self.agent.driver();
@@ -266,13 +249,13 @@ impl<'p> WorkflowRun<'p> {
             Some(wrap) => wrap(driver),
             None => driver,
         };
-        self.sessions += 1;
+        self.turns += 1;
         let job = Job {
-            record: self.shared.record.as_deref().map(|path| numbered(path, self.sessions)),
+            record: self.shared.record.as_deref().map(|path| numbered(path, self.turns)),
             debug_log: self.shared.debug_log.clone(),
             ..self.job()
         };
-        let terminal = self.part(PartKind::Session, job, settings, driver)?;
+        let terminal = self.part(PartKind::Session, job, Part { settings, driver, process, keeps_process })?;
         self.last.session_id.clone_from(&terminal.session_id);
         self.last.cost_usd = terminal.usage.cost_usd.map(|cost| before + cost);
         self.last.exit = terminal.agent_exit;
@@ -283,6 +266,25 @@ impl<'p> WorkflowRun<'p> {
                 Err(Stop::from_outcome(outcome, limits_itself))
             }
         }
+    }
+
+    /// Whether the agent's process stayed after its last turn.
+    pub(crate) fn has_process(&self) -> bool {
+        self.resting.is_some()
+    }
+
+    /// Whether the agent's process stayed and can take this prompt.
+    pub(crate) fn has_process_for(&self, prompt: &SessionPrompt) -> bool {
+        self.resting.as_ref().is_some_and(|resting| resting.raw == prompt.raw && resting.agent.is_alive())
+    }
+
+    /// Ends the agent's process that stayed after its last turn. `driver`: the one of that turn. Error: the run is over.
+    pub(crate) fn leave(&mut self, driver: Box<dyn Driver>) -> Result<(), Stop> {
+        let (process, keeps_process) = (PartProcess::Leaves, false);
+        let (job, settings) = (self.job(), self.settings.clone());
+        let terminal = self.part(PartKind::Leaving, job, Part { settings, driver, process, keeps_process })?;
+        self.last.exit = terminal.agent_exit;
+        Ok(())
     }
 
     /// Runs a step without the agent. Error: the run is over. A failed step is not an error.
@@ -314,7 +316,8 @@ impl<'p> WorkflowRun<'p> {
         };
         let limits_itself = self.limit(&mut settings, limit)?;
         let job = Job { errand, ..self.job() };
-        let terminal = self.part(PartKind::Step(phase), job, settings, driver)?;
+        let (process, keeps_process) = (PartProcess::New, false);
+        let terminal = self.part(PartKind::Step(phase), job, Part { settings, driver, process, keeps_process })?;
         let timed_out = matches!(&terminal.outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
         match terminal.outcome {
             outcome @ Outcome::Cancelled { .. } => Err(Stop::from_outcome(outcome, false)),
@@ -358,26 +361,31 @@ impl<'p> WorkflowRun<'p> {
         }
     }
 
-    fn part(
-        &mut self,
-        part: PartKind,
-        job: Job,
-        settings: Settings,
-        driver: Box<dyn Driver>,
-    ) -> Result<Terminal, Stop> {
+    fn part(&mut self, kind: PartKind, job: Job, part: Part) -> Result<Terminal, Stop> {
         if let Some(stop) = self.late.take() {
             (self.first, self.carried) = (job.first, job.carried);
             return Err(stop);
         }
-        let next =
-            Next { run_id: self.run_id.clone(), settings, display_name: self.agent.display_name.clone(), driver };
-        self.peer.begin(part);
+        let Part { settings, driver, process, keeps_process } = part;
+        let raw = settings.raw_prompt;
+        let process = match process {
+            PartProcess::New => NextProcess::New,
+            PartProcess::Stayed => self.resting.take().map_or(NextProcess::New, |it| NextProcess::Resting(it.agent)),
+            PartProcess::Leaves => self.resting.take().map_or(NextProcess::New, |it| NextProcess::Leaving(it.agent)),
+        };
+        let display_name = self.agent.display_name.clone();
+        let run_id = self.run_id.clone();
+        let next = Next { run_id, settings, display_name, driver, process, keeps_process };
+        self.peer.begin(kind);
         let began = Instant::now();
         let report = self.engine.run(Job { begin: Begin::Next(Box::new(next)), ..job }, &mut self.peer);
         self.signal = self.signal.or(report.signal);
         self.late = report.late.map(Stop::from);
         self.carried = Some(report.carried);
         let Some(mut terminal) = report.terminal else { return Err(Stop::Lost) };
+        if let Some(agent) = report.resting {
+            self.resting = Some(Resting { agent, raw });
+        }
         let took = Duration::from_millis(terminal.duration_ms);
         self.spent.add(began, took, report.worked);
         self.last.unattended.join(std::mem::take(&mut terminal.unattended));
@@ -421,6 +429,10 @@ impl<'p> WorkflowRun<'p> {
 
     /// Ends the run with the text of its result, or with the reason for its stop.
     pub(crate) fn close(mut self, outcome: Result<String, Stop>) -> Ended {
+        if let Some(resting) = self.resting.take() {
+            // The run was stopped while the agent rested. It must end soon.
+            self.last.exit = resting.agent.kill(&self.redactor());
+        }
         let outcome = match outcome {
             Ok(text) => Outcome::Completed {
                 text: Text::from(text),
@@ -464,13 +476,13 @@ impl<'p> WorkflowRun<'p> {
     }
 }
 
-/// The path of a session's recording: the second session adds `-2` before the extension, and so on.
-fn numbered(path: &Path, session: u32) -> PathBuf {
-    if session <= 1 {
+/// The path of a turn's recording: the second turn adds `-2` before the extension, and so on.
+fn numbered(path: &Path, turn: u32) -> PathBuf {
+    if turn <= 1 {
         return path.to_owned();
     }
     let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(format!("-{session}"));
+    name.push(format!("-{turn}"));
     if let Some(extension) = path.extension() {
         name.push(".");
         name.push(extension);
@@ -484,9 +496,9 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn the_recording_of_a_later_session_has_its_number_before_the_extension() {
-        for (session, name) in [(1, "/a/run.jsonl"), (2, "/a/run-2.jsonl"), (13, "/a/run-13.jsonl")] {
-            assert_eq!(numbered(Path::new("/a/run.jsonl"), session), Path::new(name));
+    fn the_recording_of_a_later_turn_has_its_number_before_the_extension() {
+        for (turn, name) in [(1, "/a/run.jsonl"), (2, "/a/run-2.jsonl"), (13, "/a/run-13.jsonl")] {
+            assert_eq!(numbered(Path::new("/a/run.jsonl"), turn), Path::new(name));
         }
         assert_eq!(numbered(Path::new("run"), 2), Path::new("run-2"));
     }

@@ -10,6 +10,7 @@
 )]
 
 mod allocations;
+mod conversations;
 mod expected;
 mod growth;
 mod inside;

@@ -14,8 +14,10 @@ const resumed = process.argv.some((arg) => arg.startsWith("--resume"));
 const isFull = process.argv.includes("--include-partial-messages");
 const out = (line) => process.stdout.write(`${JSON.stringify({ ...line, session_id: SESSION })}\n`);
 const usage = { input_tokens: 10, cache_creation_input_tokens: 0, cache_read_input_tokens: 7, output_tokens: 5 };
+const INTERRUPTED = Symbol("interrupted");
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 let count = 0;
+let working = false;
 
 async function receive(wanted) {
   for (;;) {
@@ -26,7 +28,7 @@ async function receive(wanted) {
     if (line.type === "control_request") {
       out({ type: "control_response", response: { subtype: "success", request_id: line.request_id } });
       if (line.request.subtype === "end_session") process.exit(0);
-      if (line.request.subtype === "interrupt") {
+      if (line.request.subtype === "interrupt" && working) {
         out({
           type: "result",
           subtype: "error_during_execution",
@@ -36,6 +38,7 @@ async function receive(wanted) {
           usage,
           permission_denials: [],
         });
+        throw INTERRUPTED;
       }
     }
   }
@@ -139,8 +142,10 @@ const DEEDS = {
   },
 };
 
-for (;;) {
+/** One turn. */
+async function turn() {
   const { message } = await receive("user");
+  working = true;
   const text =
     typeof message.content === "string" ? message.content : message.content.map((part) => part.text).join("");
   out({
@@ -167,4 +172,12 @@ for (;;) {
     usage,
     permission_denials: [],
   });
+}
+
+for (;;) {
+  await turn().catch((error) => {
+    // As with Claude Code, an interrupt ends the turn alone.
+    if (error !== INTERRUPTED) throw error;
+  });
+  working = false;
 }

@@ -1,6 +1,7 @@
-// A real OpenClaw gateway on loopback, in an empty home, and a client of it. OPENCLAW names the installed package.
+// A real OpenClaw gateway on loopback, in an empty home, and a client of it. Environment: OPENCLAW (the installed package),
+// SETUP (what `spektacular integrate openclaw` printed), TRANSCRIPT (a file; optional).
 import { spawn } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -15,6 +16,33 @@ async function freePort() {
   await new Promise((done) => server.close(done));
   return port;
 }
+
+const started = Date.now();
+
+/** Adds a line to the transcript. */
+export function note(who, text) {
+  const line = `${((Date.now() - started) / 1000).toFixed(1).padStart(6)}  ${who.padEnd(9)} ${text}\n`;
+  if (process.env.TRANSCRIPT) appendFileSync(process.env.TRANSCRIPT, line);
+}
+
+/** The parts of the printed configuration, as a user pastes them: the tool, the backend, and ACP. */
+export const printedParts = () =>
+  [...process.env.SETUP.matchAll(/^\{[^]*?\n(?=\n)/gm)].map(([part]) => JSON.parse(part));
+
+/** The agents that still run. `pids`: the folder into which each writes its process id. */
+export const running = (pids) =>
+  readdirSync(pids)
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return process.kill(pid, 0);
+      } catch {
+        return false;
+      }
+    });
+
+/** The text of an event of a chat. */
+export const textOf = ({ message }) => (message?.content ?? []).map((part) => part.text ?? "").join("");
 
 /** Starts a gateway with these parts of a configuration beside its own. */
 export async function startGateway({ home, model, config, env = {}, log }) {

@@ -1,21 +1,12 @@
 // The plugin in a real gateway: the tool and the backend in chats, with a scripted model and a scripted agent.
-// Environment: OPENCLAW, SETUP (what `spektacular integrate openclaw` printed), TRANSCRIPT (a file; optional).
+// Environment: that of gateway.mjs.
 import assert from "node:assert/strict";
-import {
-  appendFileSync,
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-} from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
-import { connect, startGateway } from "./gateway.mjs";
+import { connect, note, printedParts, running, startGateway, textOf } from "./gateway.mjs";
 import { startModel } from "./model.mjs";
 
 const KEY = "correct-horse-4711-battery";
@@ -26,19 +17,12 @@ let gateway;
 let chat;
 let messages = 0;
 
-const started = Date.now();
-function note(who, text) {
-  const line = `${((Date.now() - started) / 1000).toFixed(1).padStart(6)}  ${who.padEnd(9)} ${text}\n`;
-  if (process.env.TRANSCRIPT) appendFileSync(process.env.TRANSCRIPT, line);
-}
-
 before(async () => {
   for (const folder of ["bin", "pids", "tmp"]) mkdirSync(join(home, folder));
   copyFileSync(new URL("agent.mjs", import.meta.url), join(home, "bin/claude"));
   chmodSync(join(home, "bin/claude"), 0o755);
   model = await startModel();
-  // The printed configuration, as a user pastes it: the tool and the backend.
-  const [tool, backend] = [...process.env.SETUP.matchAll(/^\{[^]*?\n(?=\n)/gm)].map(([part]) => JSON.parse(part));
+  const [tool, backend] = printedParts();
   gateway = await startGateway({
     home,
     model,
@@ -74,20 +58,9 @@ after(async () => {
   setTimeout(() => process.exit(), 500).unref();
 });
 
-const running = () =>
-  readdirSync(pids)
-    .map(Number)
-    .filter((pid) => {
-      try {
-        return process.kill(pid, 0);
-      } catch {
-        return false;
-      }
-    });
-
 async function gone() {
-  for (let tries = 0; running().length > 0; tries++) {
-    assert.ok(tries < 200, `the agent still runs: ${running()}`);
+  for (let tries = 0; running(pids).length > 0; tries++) {
+    assert.ok(tries < 200, `the agent still runs: ${running(pids)}`);
     await new Promise((done) => setTimeout(done, 50)); // No event announces another program's child.
   }
 }
@@ -120,8 +93,6 @@ async function approval(sessionKey, from, decision) {
   await chat.client.request("plugin.approval.resolve", { id: payload.id, decision });
   return payload.request;
 }
-
-const textOf = ({ message }) => (message?.content ?? []).map((part) => part.text ?? "").join("");
 
 /** The next answer in a chat. A message that answered a question ends its own turn without text. */
 async function final(sessionKey, from, state = "final") {
@@ -257,7 +228,7 @@ test("a killed gateway leaves no agent and no secret, and nothing wanted to leav
     (payload, event) => event === "agent" && JSON.stringify(payload).includes("update"),
     from,
   );
-  while (running().length === 0) await new Promise((done) => setTimeout(done, 50)); // No event announces another program's child.
+  while (running(pids).length === 0) await new Promise((done) => setTimeout(done, 50)); // No event announces another program's child.
   gateway.child.kill("SIGKILL");
   await gateway.exit;
   note("", "the gateway is killed");

@@ -1,4 +1,4 @@
-//! Tests of the plugin for OpenClaw, which are written in JavaScript: against stand-ins under the node of this machine, and
+//! Tests of the plugin for OpenClaw, and of `acp` behind it, which are written in JavaScript: against stand-ins under the node of this machine, and
 //! in a real gateway under a node that is new enough for OpenClaw. npm installs both at the versions of package.json.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
@@ -21,9 +21,9 @@ fn write_plugin(folder: &Path) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// Runs files of tests. Fails with their output.
+/// Runs files of tests, with the installed packages if they need some. Fails with their output.
 #[track_caller]
-fn run(node: &Path, files: &[&str], openclaw: Option<&Path>) {
+fn run(node: &Path, files: &[&str], packages: Option<&Path>) {
     let plugin = tempfile::tempdir().unwrap();
     let mut command = Command::new(node);
     command.env("SETUP", write_plugin(plugin.path())).env("PLUGIN", plugin.path());
@@ -31,7 +31,9 @@ fn run(node: &Path, files: &[&str], openclaw: Option<&Path>) {
     // For a test with all its waits, and for a file with all its tests.
     command.args(["--test", "--test-reporter=spec"]).arg(format!("--test-timeout={}", wait * 30_000));
     command.args(files.iter().map(|file| here().join(file)));
-    openclaw.map(|path| command.env("OPENCLAW", path));
+    if let Some(packages) = packages {
+        command.env("OPENCLAW", packages.join("openclaw")).env("ACPX", packages.join("acpx"));
+    }
     let done = command.stdin(Stdio::null()).output().expect("node is needed");
     let said = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success() && said.contains("fail 0"), "{said}{}", String::from_utf8_lossy(&done.stderr));
@@ -63,8 +65,9 @@ fn the_plugin_keeps_its_promises_against_stand_ins() {
     run(Path::new("node"), &["tool.test.mjs", "backend.test.mjs"], None);
 }
 
-#[test]
-fn the_plugin_works_in_a_real_gateway() {
+/// Runs a file of tests with a real gateway.
+#[track_caller]
+fn run_in_gateway(file: &str) {
     let packages = installed();
     let arch = match std::env::consts::ARCH {
         "x86_64" => "x64",
@@ -72,5 +75,15 @@ fn the_plugin_works_in_a_real_gateway() {
         other => panic!("no node package for {other}"),
     };
     let node = packages.join(format!("node-linux-{arch}/bin/node"));
-    run(&node, &["gateway.test.mjs"], Some(&packages.join("openclaw")));
+    run(&node, &[file], Some(&packages));
+}
+
+#[test]
+fn the_plugin_works_in_a_real_gateway() {
+    run_in_gateway("gateway.test.mjs");
+}
+
+#[test]
+fn acp_works_behind_acpx_in_a_real_gateway() {
+    run_in_gateway("acp.test.mjs");
 }

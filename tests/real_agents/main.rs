@@ -19,6 +19,7 @@ mod lab;
 #[macro_use]
 mod rows;
 mod acp_clients;
+mod chat;
 mod conversations;
 mod errors;
 mod images;

@@ -298,6 +298,28 @@ fn servers_and_directories_of_the_client_go_to_the_agent() {
 }
 
 #[test]
+fn an_agent_without_mcp_servers_refuses_those_of_the_client() {
+    let server = |kind| json!({"type": kind, "name": "one", "url": "http://127.0.0.1:1/mcp", "headers": []});
+    let stdio = json!({"name": "one", "command": "/bin/true", "args": [], "env": []});
+    let mut client = Client::start(Case::new(), &["--agent", "demo"]);
+    let shown = client.call("initialize", json!({"protocolVersion": 1}));
+    assert_eq!(shown["agentCapabilities"]["mcpCapabilities"], json!({"http": false, "sse": false}));
+    for (server, word) in [(server("http"), "mcpServers[0]"), (server("sse"), "mcpServers[0]"), (stdio.clone(), "warn")]
+    {
+        let error = client.refused("session/new", json!({"cwd": client.case.work(), "mcpServers": [server]}));
+        assert_eq!(error["code"], -32602, "{error}");
+        assert!(error["message"].as_str().unwrap().contains(word), "{error}");
+    }
+    client.finish();
+    let mut client = Client::start(Case::new(), &["--agent", "demo", "--set", "on_unsupported=warn"]);
+    client.call("initialize", json!({"protocolVersion": 1}));
+    let params = json!({"cwd": client.case.work(), "mcpServers": [stdio]});
+    let session = client.call("session/new", params)["sessionId"].as_str().unwrap().to_owned();
+    assert_eq!(client.turn(&session, "Hello"), "end_turn");
+    client.finish();
+}
+
+#[test]
 fn failures_have_our_code_in_front() {
     let rate =
         error_result(json!({"subtype": "success", "api_error_status": 429, "result": "API Error: 429 slow down"}));
@@ -316,6 +338,7 @@ fn failures_have_our_code_in_front() {
     let id = client.prompt(&session, "Go");
     let error = client.response(id)["error"].clone();
     assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32000), &json!("auth_required")), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("log in with `claude`"), "{error}");
     client.finish();
 
     let mut client = Client::new(Case::new());

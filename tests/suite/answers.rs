@@ -198,17 +198,7 @@ impl Case {
         assert_eq!(wrong, None);
         let settings = options.resolve("go".into(), "asker".into(), "/w".into());
         let driver = Box::new(Asker { asks, heard: heard_in });
-        let start = Start {
-            settings,
-            display_name: format!("Asker {}", secrets.join(" ")),
-            driver,
-            redactor,
-            short_secrets: 0,
-            asking_failed: false,
-            granted: Default::default(),
-            remake: None,
-            checks_only: false,
-        };
+        let start = Start::new(settings, format!("Asker {}", secrets.join(" ")), driver, redactor);
         let run = Run::new("t", Ids::default(), OnEof::Continue, Redactor::new());
         let mut case = Case { run, heard, frames: Vec::new(), stamper: Stamper::default() };
         case.step(0, Event::Start(Origin::default(), Ok(Box::new(start))));

@@ -133,6 +133,53 @@ fn an_agent_that_ignores_the_interrupt_is_started_again_with_its_session() {
     assert_eq!(turns(&outcome.frames), [(1, "cancelled"), (2, "completed")]);
 }
 
+/// The driver of an agent that counts its own money sees the rest of it after a restart.
+#[test]
+fn an_agent_that_is_started_again_gets_the_rest_of_the_money() {
+    let turn = r#"T=$(cat "$D/turn" 2>/dev/null || echo 0); echo $((T + 1)) >"$D/turn""#;
+    let hangs = r#"if [ "$T" = 1 ]; then while :; do recv || sleep 0.02; done; fi"#;
+    let script = Script::new().sh(turn).sh(hangs).say("msg_1", "Done").done("Done");
+    let mut session = begin(Case::with(script), json!({"max_cost_usd": 1.0}));
+    session.until_progress("turn");
+    session.send("run.input", json!({"prompt": "Hang"}));
+    let hanging = session.case.path("log/turn");
+    session.wait_until("the second turn", || crate::support::read(&hanging).trim() == "2");
+    session.send("run.cancel", json!({"scope": "turn"}));
+    session.until_where("the cancelled turn", |frame| frame.is_progress("turn") && frame["payload"]["turn"] == 2);
+    session.send("run.input", json!({"prompt": "Again"}));
+    session.close_stdin();
+    let outcome = session.finish();
+    outcome.completed();
+    let argv = outcome.log().argv();
+    assert!(argv.contains(&"--max-budget-usd=0.75".to_owned()), "{argv:?}");
+}
+
+/// Claude Code's own limit counts the calls of each turn anew.
+#[test]
+fn calls_of_the_model_count_over_all_turns() {
+    let turn = |script: Script, call: &str, text: &str| {
+        script.tool(call, "Read", &json!({"file_path": "a"}), "x").say(&format!("msg_{text}"), text)
+    };
+    let script = || turn(turn(Script::new(), "c1", "One").result("One").sh("prompt"), "c2", "Two").done("Two");
+    for (most, outcome) in [(4, "run.completed"), (3, "run.failed")] {
+        let mut session = begin(Case::with(script()), json!({"max_turns": most}));
+        session.until_progress("turn");
+        session.send("run.input", json!({"prompt": "And now?"}));
+        session.close_stdin();
+        let ended = session.finish();
+        assert_eq!(ended.terminal().kind(), outcome, "max_turns {most}");
+        assert!(outcome == "run.completed" || ended.failed("limit_reached")["detail"]["limit"] == "max_turns");
+        assert_eq!(ended.log().prompts().len(), 2);
+    }
+    // Nothing is left for a further prompt.
+    let mut session = begin(Case::with(script()), json!({"max_turns": 2}));
+    session.until_progress("turn");
+    session.send("run.input", json!({"prompt": "And now?"}));
+    let ended = session.finish();
+    assert_eq!(ended.failed("limit_reached")["detail"]["limit"], "max_turns");
+    assert_eq!(ended.log().prompts(), ["go"]);
+}
+
 #[test]
 fn a_turn_has_a_time_limit_and_so_has_the_wait_for_a_prompt() {
     let script = Script::new().say("msg_1", "Thinking").sh(UNTIL_INTERRUPT).sh("listen");

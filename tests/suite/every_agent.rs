@@ -37,10 +37,9 @@ fn answers() -> [(Value, Value); 7] {
     ]
 }
 
-/// The agents of the registry, and a command that prints text. The demo is none of them: it plays a recording, so it
-/// takes no further turn.
+/// The agents of the registry, and a command that prints text.
 fn agents() -> Vec<Agent> {
-    registry().iter().filter(|agent| agent.name != "demo").cloned().collect()
+    registry().iter().cloned().collect()
 }
 
 fn registry() -> Agents {
@@ -85,6 +84,7 @@ impl Talk {
                 talk.says(json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1}}));
                 talk.says(json!({"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s"}}));
             }
+            Dialect::Demo => talk.says(json!({"session": true})),
             Dialect::Lines => talk.world.line("session: s"),
         }
         talk
@@ -120,6 +120,11 @@ impl Talk {
                     {"optionId": "once", "name": "Yes", "kind": "allow_once"},
                     {"optionId": "not-now", "name": "No", "kind": "reject_once"}],
                 "toolCall": {"toolCallId": "c", "title": "make", "kind": "execute", "rawInput": {"command": "make"}}}}))
+            }
+            Dialect::Demo => {
+                let tool = json!({"name": "Bash", "category": "execute", "subject": "make"});
+                let (tool, call) = (tool.to_string(), "\"call\":\"c\",\"asks\":true");
+                self.world.line(&format!("{{\"tool\":{tool},{call}}}"));
             }
             Dialect::Lines => return false,
         }
@@ -157,6 +162,10 @@ impl Talk {
                 self.says(json!({"jsonrpc": "2.0", "method": "session/update",
                     "params": {"sessionId": "s", "update": update}}));
                 self.says(json!({"jsonrpc": "2.0", "id": id.expect("a turn"), "result": {"stopReason": "end_turn"}}));
+            }
+            Dialect::Demo => {
+                self.world.line(&format!("{{\"say\":{},\"done\":true}}", json!(text)));
+                self.world.line("{\"steers\":0,\"over\":\"completed\",\"result\":null}");
             }
             Dialect::Lines => {
                 self.world.line(text);
@@ -277,7 +286,7 @@ fn one_orchestrator_without_a_branch_serves_every_agent() {
         }
         assert_eq!(format!("{seen:#?}"), format!("{first:#?}"), "{}", agent.name);
     }
-    assert_eq!(dialects.len(), Dialect::ALL.len(), "a dialect has no agent here");
+    assert_eq!(dialects.len(), Dialect::ALL.len() + 1, "a dialect has no agent here");
 }
 
 #[test]

@@ -25,17 +25,17 @@ fn check(value: &Value, form: &Form, at: &str, seen: &mut Seen) -> Result<(), St
     let wrong = || Err(format!("{at} is {value}, not {form:?}"));
     let is = |right: bool| if right { Ok(()) } else { wrong() };
     match form {
-        Form::Text => is(value.is_string()),
-        Form::Word(words) => is(value.as_str().is_some_and(|word| words.contains(&word))),
+        Form::Text | Form::Shaped(_) => is(value.is_string()),
+        Form::Word(set) => is(value.as_str().is_some_and(|word| set.words.contains(&word))),
         Form::Bool => is(value.is_boolean()),
         Form::True => is(*value == true),
         Form::Integer => is(value.is_i64() || value.is_u64()),
-        Form::Number => is(value.is_number()),
-        Form::List(form) => match value.as_array() {
+        Form::Number | Form::Within(_) => is(value.is_number()),
+        Form::List(form) | Form::AtMost(_, form) => match value.as_array() {
             Some(all) => all.iter().try_for_each(|one| check(one, form, &format!("{at}[]"), seen)),
             None => wrong(),
         },
-        Form::Map(form) => match value.as_object() {
+        Form::Map(form) | Form::Named(_, form) => match value.as_object() {
             Some(all) => all.values().try_for_each(|one| check(one, form, at, seen)),
             None => wrong(),
         },
@@ -154,9 +154,11 @@ fn every_declared_field_has_a_description() {
     fn form(one: &Form, path: &str) {
         match one {
             Form::Object(object) => walk(object, path),
-            Form::List(one) | Form::Map(one) | Form::Policies(one) | Form::Nullable(one) => form(one, path),
+            Form::List(one) | Form::AtMost(_, one) | Form::Map(one) | Form::Named(_, one) => form(one, path),
+            Form::Policies(one) | Form::Nullable(one) => form(one, path),
             Form::Either(all) => all.iter().for_each(|one| form(one, path)),
-            Form::Text | Form::Word(_) | Form::Bool | Form::True | Form::Integer | Form::Number => {}
+            Form::Text | Form::Shaped(_) | Form::Word(_) | Form::Bool | Form::True => {}
+            Form::Integer | Form::Number | Form::Within(_) => {}
             Form::AnyObject | Form::Any | Form::Schema => {}
         }
     }
@@ -182,13 +184,14 @@ fn run_start_has_the_fields_of_the_table() {
 /// A value of a form.
 fn example(form: &Form) -> Value {
     match form {
-        Form::Text => "a".into(),
-        Form::Word(words) => words[0].into(),
+        Form::Text | Form::Shaped(_) => "a".into(),
+        Form::Word(set) => set.words[0].into(),
         Form::Bool | Form::True => true.into(),
         Form::Integer => 20_000.into(),
         Form::Number => 1.5.into(),
-        Form::List(form) => vec![example(form)].into(),
-        Form::Map(form) => Map::from_iter([("A".to_owned(), example(form))]).into(),
+        Form::Within(range) => if range.most < 20_000.0 { range.most } else { 20_000.0 }.into(),
+        Form::List(form) | Form::AtMost(_, form) => vec![example(form)].into(),
+        Form::Map(form) | Form::Named(_, form) => Map::from_iter([("A".to_owned(), example(form))]).into(),
         Form::Policies(form) => Map::from_iter([("*".to_owned(), example(form))]).into(),
         Form::Object(object) => {
             let fields = object.fields().into_iter();
@@ -217,7 +220,7 @@ fn the_declared_forms_of_run_start_are_the_ones_that_it_accepts() {
             assert!(read.is_ok(), "{}: {raw} {read:?}", field.name);
         }
         let wrong = match field.form {
-            Form::Text | Form::Word(_) => serde_json::json!(1),
+            Form::Text | Form::Shaped(_) | Form::Word(_) => serde_json::json!(1),
             _ => serde_json::json!("a text"),
         };
         let raw = serde_json::value::to_raw_value(&wrong).unwrap();

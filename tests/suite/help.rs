@@ -209,7 +209,8 @@ fn meaningless_words_are_refused() {
     for args in [
         &["--version", "x"][..],
         &["-V", "--help"],
-        &["protocol", "x"],
+        &["protocol", "zq-bad-7731 "],
+        &["protocol", "examples", "x"],
         &["man", "x"],
         &["help", "adhoc", "replay"],
         &["help", "zq-bad-7731 "],

@@ -10,7 +10,7 @@ use spektacular::protocol::request::Options;
 #[test]
 fn the_table_of_conversations_is_that_of_the_drivers() {
     let text = section("Conversations");
-    let built_in = |name: &str| Agents::built_in().find(name).unwrap().clone();
+    let built_in = |name: &str| Agents::built_in().find(name).unwrap().into_owned();
     let acp = Agent::new("other", Dialect::Acp, Base::command("other"));
     let command = Agent::new("command", Dialect::Lines, Base::command("command"));
     let resumed = Agent { resume_args: vec!["-c".into()], ..command.clone() };

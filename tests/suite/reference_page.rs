@@ -94,7 +94,7 @@ pub(crate) fn hold(file: &str, page: &str, wanted: &str) {
         return std::fs::write(format!("{}/{file}", env!("CARGO_MANIFEST_DIR")), wanted).unwrap();
     }
     for (is, must_be) in page.lines().zip(wanted.lines()) {
-        assert_eq!(is, must_be, "UPDATE_GOLDEN=1 cargo test --test suite reference_ corrects {file}");
+        assert_eq!(is, must_be, "UPDATE_GOLDEN=1 cargo test --test suite -- reference published corrects {file}");
     }
-    assert!(page == wanted, "UPDATE_GOLDEN=1 cargo test --test suite reference_ corrects {file}");
+    assert!(page == wanted, "UPDATE_GOLDEN=1 cargo test --test suite -- reference published corrects {file}");
 }

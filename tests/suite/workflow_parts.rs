@@ -37,8 +37,8 @@ fn last_frame(out: &str) -> Value {
 }
 
 #[test]
-fn a_retry_resumes_the_session_by_its_id() {
-    let script = Script::new().sh("case \"$*\" in *--resume=*) touch good;; *) touch bad;; esac").done("Done");
+fn a_retry_with_an_agent_that_exited_resumes_the_session_by_its_id() {
+    let script = Script::new().sh("case \"$*\" in *--resume=*) touch good;; *) touch bad;; esac").exits("Done");
     let outcome = run(claude(&one("test -e good"), script), allowed(json!({})));
     outcome.completed();
     assert_eq!(states(&outcome).last().unwrap(), "P1 passed 2");
@@ -62,7 +62,7 @@ fn a_session_that_is_lost_gives_way_to_a_new_one_with_the_whole_prompt() {
         quote(&lost.to_string())
     );
     let work = "if [ -e first ]; then touch second; else touch first; fi";
-    let script = Script::bare().sh(&refusal).sh(&Script::new().sh(work).done("Done").body());
+    let script = Script::bare().sh(&refusal).sh(&Script::new().sh(work).exits("Done").body());
     let outcome = run(claude(&one("test -e second"), script), allowed(json!({})));
     outcome.completed();
     let prompts = outcome.log().prompts();
@@ -76,7 +76,7 @@ fn a_session_that_is_lost_gives_way_to_a_new_one_with_the_whole_prompt() {
 fn the_limit_of_cost_is_for_all_sessions_together() {
     // Each phase is a session, which costs 0.25.
     let text = plan(&[phase(1, &["true"], ""), phase(2, &["true"], "")]);
-    let works = || Script::new().sh("echo $$ >>work.txt").done("Done");
+    let works = || Script::new().sh("echo $$ >>work.txt").exits("Done");
     let start = |limit: f64| {
         let mut start = allowed(json!({}));
         start["max_cost_usd"] = json!(limit);

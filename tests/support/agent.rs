@@ -18,12 +18,15 @@ case "$1" in --version|-v) echo '2.1.330 (Claude Code)'; exit 0 ;; esac
 RC=0
 PARTIAL=
 for a in "$@"; do
-    printf '%s\0' "$a"
     if [ "$a" = --include-partial-messages ]; then PARTIAL=1; fi
-done >"$D/argv"
-cat "/proc/$$/environ" >"$D/environ"
-pwd -P >"$D/cwd"
-echo $$ >"$D/pid"
+done
+if [ -z "$PENDING" ]; then
+    for a in "$@"; do printf '%s\0' "$a"; done >"$D/argv"
+    cat "/proc/$$/environ" >"$D/environ"
+    pwd -P >"$D/cwd"
+    echo $$ >"$D/pid"
+    echo $$ >>"$D/pids"
+fi
 out() { printf '%s\n' "$1"; }
 partial() { if [ -n "$PARTIAL" ]; then out "$1"; fi; }
 note() { printf '%s\n' "$1" >>"$D/notes"; }
@@ -51,8 +54,18 @@ control() {
     *'"type":"control_request"'*) accept ;;
     esac
 }
-listen() { while recv; do control; done; leave; }
+listen() {
+    while recv; do
+        case "$line" in
+        # A further turn: the script begins again, in the same process. Only if it gave its arguments.
+        *'"type":"user"'*) if [ $# -gt 0 ]; then PENDING=$line; export PENDING; exec /bin/sh "$0" "$@"; fi ;;
+        *) control ;;
+        esac
+    done
+    leave
+}
 prompt() {
+    if [ -n "$PENDING" ]; then line=$PENDING; PENDING=; return; fi
     while recv; do case "$line" in *'"type":"user"'*) return ;; *) control ;; esac; done
     leave
 }
@@ -185,9 +198,14 @@ impl Script {
         self.out(&success(text))
     }
 
-    /// Reports the result, and then waits until the host ends the session.
+    /// Reports the result, and then waits until the host ends the session. A further prompt begins the script again.
     pub(crate) fn done(self, text: &str) -> Script {
-        self.result(text).sh("listen")
+        self.result(text).sh(r#"listen "$@""#)
+    }
+
+    /// Reports the result, and exits.
+    pub(crate) fn exits(self, text: &str) -> Script {
+        self.result(text).sh("leave")
     }
 
     pub(crate) fn body(&self) -> String {
@@ -333,6 +351,11 @@ impl AgentLog {
     /// Whether the agent ran at all.
     pub(crate) fn ran(&self) -> bool {
         self.dir.join("pid").exists()
+    }
+
+    /// The number of processes of the agent.
+    pub(crate) fn starts(&self) -> usize {
+        self.text("pids").lines().count()
     }
 
     #[track_caller]

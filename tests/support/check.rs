@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 use spektacular::protocol::limits;
 
+use super::schema::check_frame;
 use super::{Outcome, list};
 
 pub(crate) type Checked = Result<(), String>;
@@ -85,6 +86,7 @@ fn exit_of(code: &str) -> Option<i32> {
 pub(crate) fn frames(frames: &[Seen<'_>], exit_code: Option<i32>) -> Checked {
     let terminal = *frames.last().ok_or("no frame at all")?;
     envelopes(frames)?;
+    frames.iter().try_for_each(|frame| check_frame(frame.value))?;
     order(frames)?;
     sizes(frames)?;
     replies(frames)?;

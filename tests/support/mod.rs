@@ -10,6 +10,7 @@ pub(crate) mod machine;
 pub(crate) mod outcome;
 pub(crate) mod person;
 pub(crate) mod procs;
+pub(crate) mod schema;
 pub(crate) mod session;
 
 use std::fs;

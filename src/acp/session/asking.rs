@@ -31,12 +31,13 @@ impl ClientSession {
         let Some(question) = self.questions.front().filter(|_| self.shown == Shown::Nothing && !self.cancelled) else {
             return;
         };
+        let form = if desk.client.forms { question.form(&self.id, desk.client.narrow) } else { None };
         if question.kind == QuestionKind::Secret {
             let (text, id) = (question.secret(), question.id.clone());
             self.say(&text, &id, desk);
             self.tell("run.input", &json!({"question_id": id, "declined": true}), desk);
-        } else if desk.client.forms {
-            let (params, id) = (question.form(&self.id, desk.client.narrow), question.id.clone());
+        } else if let Some(params) = form {
+            let id = question.id.clone();
             self.shown = Shown::Form(desk.ask("elicitation/create", &params, &self.id, &id));
         } else {
             let message = format!("{}:{}", question.id, question.attempt);

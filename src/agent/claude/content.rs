@@ -18,6 +18,9 @@ impl Claude {
         let parent = parent.and_then(Raw::str).map(|call| CallKey::of(&call));
         let [id, content] = message.and_then(Raw::object)?.raws(["id", "content"]);
         let id = id.and_then(Raw::str).unwrap_or_default();
+        if parent.is_none() {
+            self.model_calls.message(&id, turn);
+        }
         let mut read = Some(());
         for block in content.and_then(Raw::elements)? {
             let block = block.object();

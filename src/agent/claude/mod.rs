@@ -4,6 +4,10 @@
 //! not the process; `is_error` is reliable and `subtype` is not; each content block comes in an assistant line of its
 //! own; Claude may ask permission for a tool before the line of the next tool of the same answer; several permissions
 //! may be open at the same time; an unanswered control request hangs the turn, even one of an unknown kind.
+//!
+//! A request that the provider refuses with 400 is sent again, up to five times: without some of the beta features, and
+//! then with all tools instead of those that a search would find. So a turn succeeds after at most five refusals
+//! (2.1.330).
 
 mod ask_user_mcp;
 mod can_use_tool;
@@ -11,6 +15,7 @@ mod content;
 mod control;
 mod errors;
 mod launch;
+mod model_calls;
 mod native;
 mod result;
 mod speech;
@@ -24,19 +29,18 @@ pub(crate) use self::native::NATIVE;
 
 use self::can_use_tool::ClaudeRequest;
 use self::errors::ApiError;
+use self::model_calls::ModelCalls;
 use self::speech::Blocks;
 use self::steer::Steering;
 use self::tools::Calls;
 use super::features::Keepers;
 use super::limit::{Keeper, Limit};
 use super::mcp;
-use super::preference::{Preference, warn_of_ignored};
-use super::{
-    AgentEvent, AskKey, Base, Driver, Features, Launch, Line, Program, Reply, ResultWay, Turn, TurnOver, Wants,
-};
+use super::preference::Preference;
+use super::{AgentEvent, AskKey, Base, Driver, Features, Launch, Line, Reply, ResultWay, Turn, TurnOver, Wants};
 use super::{ask_user, no_such_mode};
 use crate::json::{Index, Object, Raw, is_blank};
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
@@ -46,7 +50,7 @@ use crate::protocol::words::{McpTransport, QuestionKind};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// The driver for Claude Code, and for a recording of it.
+/// The driver for Claude Code.
 #[derive(Debug)]
 pub(crate) struct Claude {
     base: Base,
@@ -74,6 +78,7 @@ pub(crate) struct Claude {
     used: Usage,
     /// The usage of the current turn so far, if `max_tokens` needs it before the turn's end.
     streamed: Option<Usage>,
+    model_calls: ModelCalls,
     /// The number of our control requests so far.
     requests: u64,
     steering: Steering,
@@ -105,28 +110,13 @@ impl Claude {
             mismatches: Vec::new(),
             used: Usage::default(),
             streamed: None,
+            model_calls: ModelCalls::default(),
             requests: 0,
             steering: Steering::default(),
             offers_asking: false,
             names: ask_user_mcp::Names::default(),
             server: mcp::Server::new(ask_user::TOOL),
             asked: BTreeMap::new(),
-        }
-    }
-
-    /// Whether the program plays a recording, which does the same whatever it is asked.
-    fn is_recording(&self) -> bool {
-        self.base.program == Program::Myself
-    }
-
-    fn keeper(&self, limit: Limit) -> Keeper {
-        match limit {
-            Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
-            Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools if self.is_recording() => Keeper::Run,
-            Limit::MaxTurns | Limit::McpServers if self.is_recording() => Keeper::Nobody,
-            Limit::MaxTurns | Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => {
-                Keeper::Agent
-            }
         }
     }
 
@@ -194,28 +184,31 @@ impl Driver for Claude {
     }
 
     fn features(&self, settings: &Settings) -> Features {
-        let is_real = !self.is_recording();
-        let real = Some(is_real);
         let capabilities = Capabilities {
             questions: match self.offers_asking {
                 true => QuestionKind::ALL.to_vec(),
                 false => vec![QuestionKind::Select, QuestionKind::Text],
             },
-            resume: real,
-            deltas: real,
-            structured_output: real,
+            resume: Some(true),
+            deltas: Some(true),
+            structured_output: Some(true),
             usage: Some(true),
             conversation: Some(true),
-            steer: if is_real { self.steering.is_possible() } else { Some(false) },
+            steer: self.steering.is_possible(),
+        };
+        let keeper = |limit| match limit {
+            // Its own flag limits the calls of each turn, not those of the run.
+            Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
+            Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => Keeper::Agent,
         };
         Features {
             capabilities,
-            keepers: Keepers::by(|limit| self.keeper(limit)),
-            preferences: if is_real { Preference::ALL.to_vec() } else { Vec::new() },
+            keepers: Keepers::by(keeper),
+            preferences: Preference::ALL.to_vec(),
             transports: McpTransport::ALL,
-            images: is_real,
+            images: true,
             ask_tool: None,
-            result_way: if is_real && launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text },
+            result_way: if launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text },
             reports_tools: true,
             process_per_turn: false,
             listens: true,
@@ -225,21 +218,14 @@ impl Driver for Claude {
     }
 
     fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
-        if self.is_recording() {
-            if settings.session_id.is_some() {
-                let message = "run.start: `session_id` cannot be given: this agent has no sessions to resume.";
-                return Err(Failure::new(Code::InvalidRequest, message));
-            }
-            warn_of_ignored(settings, self, turn);
-        } else {
-            self.mode.clone_from(&settings.mode);
-            ask_user::warn_if_taken(settings, turn);
-            self.offers_asking = ask_user::is_wanted(settings);
-            if self.offers_asking {
-                self.names = ask_user_mcp::Names::new(settings);
-            }
+        self.mode.clone_from(&settings.mode);
+        ask_user::warn_if_taken(settings, turn);
+        self.offers_asking = ask_user::is_wanted(settings);
+        if self.offers_asking {
+            self.names = ask_user_mcp::Names::new(settings);
         }
         self.steering = Steering::of_run(&settings.nonce);
+        self.model_calls = ModelCalls::of_run(settings.max_turns.is_some());
         self.resuming = settings.session_id.is_some();
         self.cost_before = settings.session_cost_usd;
         self.wants = Wants::new(settings);

@@ -17,6 +17,10 @@ impl Claude {
             (None, None) => message.raw("result").filter(|raw| raw.is_string()).map(|_| false)?,
         };
         self.speech.forget_streams();
+        // After the last call within Claude Code's own limit, this result ends the run.
+        if subtype.as_deref() != Some("error_max_turns") {
+            self.model_calls.over(turn);
+        }
         turn.events.push(AgentEvent::Usage(self.usage(message)));
         let over = if failed {
             let unknown_session = self.resuming && !self.session_known;

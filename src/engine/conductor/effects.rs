@@ -34,6 +34,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             Effect::ToolWithdrawn { call } => self.machine.withdraw(call),
             Effect::CloseAgentInput => self.close_input(),
             Effect::Hurry => self.machine.hurry(self.run.is_stopping()),
+            Effect::Rest => self.agent.cannot_rest = !self.machine.rest(),
             Effect::Stop(method) => self.machine.stop(method),
             Effect::Note(text) => {
                 if let Some(screen) = self.peer.screen() {
@@ -144,10 +145,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
 
     fn spawn(&mut self, launch: &Launch, settings: &Settings) {
         // Opened before git records the baseline, because the log is not the agent's work.
-        if self.recordings.open_debug_log(&settings.agent, self.machine.date()).is_err() {
-            let text = "Cannot write the debug log: set `debug.log_dir` to a directory that you may write to";
-            self.step(Event::Warn(Origin::default(), Warning::UnsupportedOption, text.into()));
-        }
+        self.open_debug_log(&settings.agent);
         self.agent.stderr = Default::default();
         if self.recordings.is_on() {
             self.run.recorded();
@@ -161,7 +159,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
         let argv = self.argv(launch);
         if is_first {
             let cwd = Some(self.run.redactor().redact(&settings.cwd.to_string_lossy()).into_owned());
-            self.recordings.header(&Header { driver: launch.driver.into(), agent_version: None, argv, cwd });
+            self.recordings.header(Header { driver: launch.driver.into(), agent_version: None, argv, cwd });
         } else {
             self.record(|| Moment::Spawn(argv));
         }
@@ -171,6 +169,13 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
         self.refuse_unsent();
         if launch.close_input {
             self.close_input();
+        }
+    }
+
+    pub(super) fn open_debug_log(&mut self, agent: &str) {
+        if self.recordings.open_debug_log(agent, self.machine.date()).is_err() {
+            let text = "Cannot write the debug log: set `debug.log_dir` to a directory that you may write to";
+            self.step(Event::Warn(Origin::default(), Warning::UnsupportedOption, text.into()));
         }
     }
 

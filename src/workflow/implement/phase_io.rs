@@ -24,11 +24,12 @@ use crate::protocol::words::{PhaseState, PlanStatus, Warning};
 use crate::workflow::conversation::{AgentTurn, Conversation, Terms};
 use crate::workflow::observer::BlockedMarker;
 use crate::workflow::own_step::OwnStep;
+use crate::workflow::part::{Step, StepEnd};
 use crate::workflow::plan::PlanPhase;
 use crate::workflow::project::{HOME, LOCAL, shown};
 use crate::workflow::prompts::SessionPrompt;
 use crate::workflow::stop::{PHASE_IS_LATE, Stop};
-use crate::workflow::workflow_run::{Step, StepEnd, WorkflowRun};
+use crate::workflow::workflow_run::WorkflowRun;
 use crossbeam_channel::bounded;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -230,17 +231,19 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
     /// baseline is not enough, because a fast agent may change a file before it is taken.
     fn acted(&mut self, said: &AgentTurn, before: Option<Arc<Baseline>>) -> Result<bool, Stop> {
         let reported = self.outer.seen().files.iter().any(|file| !is_own(file.path.shown()));
-        let changed = match before {
-            Some(before) => self.wait(GIT_LIMIT, move |until| before.compare(until).ok())?.flatten(),
-            None => None,
-        };
+        let changed = self.changed_since(before)?;
         let sees_tools = self.outer.features().reports_tools;
+        Ok(said.acted || reported || changed.unwrap_or(!sees_tools))
+    }
+
+    /// Whether files outside `.spektacular` changed. `before`: the work tree before, if git can list it. `None`: git
+    /// cannot tell.
+    fn changed_since(&mut self, before: Option<Arc<Baseline>>) -> Result<Option<bool>, Stop> {
+        let Some(before) = before else { return Ok(None) };
+        let changed = self.wait(GIT_LIMIT, move |until| before.compare(until).ok())?.flatten();
         let project = self.ready.project.folder();
         let is_work = |path: &Path| !path.strip_prefix(project).is_ok_and(|path| path.starts_with(HOME));
-        Ok(match &changed {
-            Some(files) => said.acted || reported || files.iter().any(|(path, _)| is_work(path)),
-            None => said.acted || reported || !sees_tools,
-        })
+        Ok(changed.map(|files| files.iter().any(|(path, _)| is_work(path))))
     }
 }
 
@@ -357,7 +360,8 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
         let judge = Guarded { project: self.ready.project.folder().to_owned(), paths };
         let project = self.ready.project.folder().to_owned();
         let tree = self.wait(GIT_LIMIT, move |until| Baseline::now(&project, until).ok().flatten())?.flatten();
-        let terms = Terms { judge: Arc::new(judge), limit: self.left()?, marker: BlockedMarker::Cut };
+        let keeps_process = at.number < self.ready.options.attempts;
+        let terms = Terms { judge: Arc::new(judge), limit: self.left()?, marker: BlockedMarker::Cut, keeps_process };
         let before = self.outer.usage().cost_usd;
         let mut conversation = std::mem::take(&mut self.conversation);
         let said = match prompt {
@@ -378,6 +382,21 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
         let acted = self.acted(&said, tree)?;
         self.restore()?;
         Ok(AgentTurn { acted, ..said })
+    }
+
+    fn leave(&mut self, at: Attempt) -> Result<bool, Stop> {
+        if !self.outer.has_process() {
+            return Ok(false);
+        }
+        let project = self.ready.project.folder().to_owned();
+        let tree = self.wait(GIT_LIMIT, move |until| Baseline::now(&project, until).ok().flatten())?.flatten();
+        let before = self.outer.usage().cost_usd;
+        let left = self.conversation.leave(self.outer);
+        self.account(at.phase, before);
+        left?;
+        self.restore()?;
+        let changed = self.changed_since(tree)?;
+        Ok(changed.unwrap_or_default())
     }
 
     fn differences(&mut self, _phase: usize) -> Result<Vec<String>, Stop> {

@@ -129,6 +129,8 @@ pub(crate) trait PhaseHost {
     fn tell(&mut self, at: Attempt, step: PhaseState, why: Option<&Fault>);
     /// Gives the agent a turn, and restores plan.md after it.
     fn turn(&mut self, at: Attempt, prompt: TurnPrompt<'_>) -> Result<AgentTurn, Self::Stop>;
+    /// Ends the agent's process if it stayed after its turn. Returns whether files changed since that turn.
+    fn leave(&mut self, at: Attempt) -> Result<bool, Self::Stop>;
     /// Records the protected paths of all phases, before the final check.
     fn begin_final(&mut self) -> Result<(), Self::Stop>;
     /// The protected paths that changed since the phase, or the final check, began.
@@ -248,7 +250,11 @@ impl<'p> Loop<'p> {
             let turn = world.turn(at, prompt)?;
             idle = if turn.acted { 0 } else { idle + 1 };
             let excused = earlier && number == 1;
-            let Some(fault) = self.judge(at, turn.acted || excused, world)? else {
+            let mut fault = self.judge(at, turn.acted || excused, world)?;
+            if fault.is_none() && world.leave(at)? {
+                fault = self.judge(at, true, world)?;
+            }
+            let Some(fault) = fault else {
                 world.mark(at, Mark::Passed)?;
                 self.progress[phase].state = PhaseOutcome::Passed;
                 world.tell(at, PhaseState::Passed, None);
@@ -264,6 +270,7 @@ impl<'p> Loop<'p> {
                 None => None,
             };
             if let Some(why) = why {
+                world.leave(at)?;
                 self.progress[phase].state = PhaseOutcome::Failed;
                 world.mark(at, Mark::Failed)?;
                 world.tell(at, PhaseState::Failed, Some(&fault));

@@ -25,6 +25,8 @@ pub(crate) struct Lives {
     pub(crate) steers: bool,
     /// Whether it stays when its turn is interrupted.
     pub(crate) stays: bool,
+    /// Whether each turn has a process of its own, which ends with it.
+    pub(crate) per_turn: bool,
 }
 
 /// The settings of a run.
@@ -42,6 +44,8 @@ pub(crate) struct Rules {
     pub(crate) conversation: bool,
     pub(crate) turn_timeout: Option<Duration>,
     pub(crate) prompt_timeout: Option<Duration>,
+    /// Whether the agent's process stays after a completed turn.
+    pub(crate) keeps: bool,
 }
 
 pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -57,6 +61,7 @@ impl Rules {
                 leaves: !rng.once_in(3),
                 steers: rng.once_in(2),
                 stays: !rng.once_in(3),
+                per_turn: rng.once_in(4),
             },
             interactive: !rng.once_in(4),
             continues: rng.once_in(2),
@@ -66,6 +71,7 @@ impl Rules {
             conversation: rng.once_in(2),
             turn_timeout: rng.once_in(3).then(|| Duration::from_secs(10 + rng.below(60) as u64)),
             prompt_timeout: rng.once_in(3).then(|| Duration::from_secs(10 + rng.below(60) as u64)),
+            keeps: rng.once_in(5),
         }
     }
 }
@@ -109,6 +115,9 @@ pub(crate) enum Act {
     Refused,
     Drained,
     Gone,
+    /// The agent rests, or cannot rest.
+    Rested,
+    CannotRest,
     /// Time advances to the next deadline.
     Due,
     /// Time advances by this many milliseconds.
@@ -122,7 +131,7 @@ impl Act {
             (0..1 + rng.below(3)).map(|_| *rng.pick(&sorts)).collect::<Vec<_>>()
         };
         let key = |rng: &mut Rng| rng.below(4) as u64;
-        match rng.below(56) {
+        match rng.below(64) {
             0..=8 => Act::Said(Said::Ask(key(rng), asks(rng))),
             9 => Act::Said(Said::Withdraw(key(rng))),
             10 | 11 => Act::Said(Said::Text),
@@ -153,6 +162,10 @@ impl Act {
             50..=52 => Act::Said(Said::Result),
             53 => Act::Said(Said::Session),
             54 => Act::Said(Said::Interrupted),
+            55 | 56 => Act::Rested,
+            57 => Act::CannotRest,
+            58 | 59 => Act::Spawned,
+            60..=62 => Act::Gone,
             _ => Act::Due,
         }
     }
@@ -184,6 +197,8 @@ pub(crate) enum Seen {
     ToolReplies(u64),
     ToolWithdrawn(u64),
     Spawn,
+    /// The agent is suspended.
+    Rest,
     /// The number of a turn that ended, and its outcome.
     Turn(u64, &'static str),
     /// The state of a prompt.

@@ -8,10 +8,11 @@ mod turns;
 use super::rng::Rng;
 use super::round::settings;
 use acts::{Act, Answer, IDLE_TIMEOUT, QUESTION_TIMEOUT, Rules, START_TIMEOUT, Seen, TOOL_TIMEOUT};
+use crossbeam_channel::{Receiver, Sender, unbounded};
 use puppet::{Puppet, Said};
 use reference::Reference;
 use serde_json::value::RawValue;
-use spektacular::agent::Line;
+use spektacular::agent::{Driver, Line};
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::inbound::Flaw;
 use spektacular::protocol::outbound::{About, AgentExit, Body, Outcome};
@@ -19,8 +20,7 @@ use spektacular::protocol::prompt::{FurtherPrompt, Spoken};
 use spektacular::protocol::request::{Options, Permissions, Seconds};
 use spektacular::protocol::words::{OnQuestionTimeout, Policy, PromptState, Source};
 use spektacular::redact::Redactor;
-use spektacular::run::{Answered, Effect, Event, Gone, Ids, Method, OnEof, Origin, ReadInput, Run, Start};
-use std::sync::mpsc::{Sender, channel};
+use spektacular::run::{Answered, Effect, Event, Gone, Ids, Method, OnEof, Origin, ReadInput, Remake, Run, Start};
 use std::time::Duration;
 
 /// A run with its model.
@@ -29,8 +29,9 @@ struct Pair {
     model: Reference,
     rules: Rules,
     say: Sender<Said>,
-    /// The driver that the run starts next.
-    puppet: Option<Puppet>,
+    next: Receiver<Said>,
+    /// Whether the run was started.
+    started: bool,
     effects: Vec<Effect>,
     terminal: bool,
 }
@@ -41,24 +42,25 @@ fn seconds(time: Duration) -> Option<Seconds> {
 
 impl Pair {
     fn new(rules: Rules) -> Pair {
-        let (say, next) = channel();
+        let (say, next) = unbounded();
         let on_eof = if rules.eof_cancels { OnEof::Cancel } else { OnEof::Continue };
         Pair {
             run: Run::new("m", Ids::default(), on_eof, Redactor::new()),
             model: Reference::new(rules),
             rules,
             say,
-            puppet: Some(Puppet::new(rules.lives, next)),
+            next,
+            started: false,
             effects: Vec::new(),
             terminal: false,
         }
     }
 
     fn start(&mut self) -> Event<'static> {
-        let Some(puppet) = self.puppet.take() else {
+        if std::mem::replace(&mut self.started, true) {
             let failure = Failure::new(Code::InvalidRequest, "A second run.start.");
             return Event::Start(Origin::default(), Err(spektacular::run::Refusal::new(failure)));
-        };
+        }
         let policy = [Policy::Ask, Policy::Allow, Policy::Deny][usize::from(self.rules.policy)];
         let continues = if self.rules.continues { OnQuestionTimeout::Continue } else { OnQuestionTimeout::Fail };
         let options = Options {
@@ -76,17 +78,12 @@ impl Pair {
             heartbeat_s: seconds(Duration::ZERO),
             ..Options::default()
         };
-        let start = Start {
-            settings: options.resolve("Go".into(), "puppet".into(), "/w".into()),
-            display_name: "Puppet".into(),
-            driver: Box::new(puppet),
-            redactor: Redactor::new(),
-            short_secrets: 0,
-            asking_failed: false,
-            granted: spektacular::run::AlwaysAllowed::default(),
-            remake: None,
-            checks_only: false,
-        };
+        let settings = options.resolve("Go".into(), "puppet".into(), "/w".into());
+        let (lives, next) = (self.rules.lives, self.next.clone());
+        let puppet = move || -> Box<dyn Driver> { Box::new(Puppet::new(lives, next.clone())) };
+        let mut start = Start::new(settings, "Puppet".into(), puppet(), Redactor::new());
+        start.remake = self.rules.conversation.then(|| Box::new(puppet) as Remake);
+        start.keeps_process = self.rules.keeps;
         Event::Start(Origin::default(), Ok(Box::new(start)))
     }
 
@@ -139,6 +136,8 @@ impl Pair {
                 let exit = AgentExit { code: Some(0), signal: None };
                 Event::Gone(Gone { exit, leaked: false, stderr_tail: "".into(), files: Ok(Vec::new()) })
             }
+            Act::Rested => Event::Rested(Ok(Vec::new())),
+            Act::CannotRest => Event::CannotRest,
             Act::Due | Act::Later(_) => Event::Tick,
         }
     }
@@ -230,6 +229,7 @@ fn told(effect: Effect) -> Option<Seen> {
         Effect::ToolReplies { call, .. } => Seen::ToolReplies(call),
         Effect::ToolWithdrawn { call } => Seen::ToolWithdrawn(call),
         Effect::CloseAgentInput => Seen::InputClosed,
+        Effect::Rest => Seen::Rest,
         Effect::Stop(Method::Terminate) => Seen::Terminate,
         Effect::Stop(Method::Kill) => Seen::Kill,
         Effect::RunId(_)

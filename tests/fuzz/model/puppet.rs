@@ -1,6 +1,7 @@
 //! An agent whose lines name the events that its driver reports.
 
 use super::acts::{Asked, Lives};
+use crossbeam_channel::Receiver;
 use spektacular::agent::features::Keepers;
 use spektacular::agent::limit::Keeper;
 use spektacular::agent::{
@@ -39,14 +40,14 @@ pub(crate) enum Said {
 pub(crate) struct Puppet {
     pub(crate) lives: Lives,
     /// The line that has this meaning.
-    pub(crate) next: std::sync::mpsc::Receiver<Said>,
+    pub(crate) next: Receiver<Said>,
     messages: u64,
 }
 
 const MARKER: &str = "<!--QUESTION:{\"questions\":[{\"question\":\"Q\",\"options\":[{\"label\":\"a\"}]}]}-->";
 
 impl Puppet {
-    pub(crate) fn new(lives: Lives, next: std::sync::mpsc::Receiver<Said>) -> Puppet {
+    pub(crate) fn new(lives: Lives, next: Receiver<Said>) -> Puppet {
         Puppet { lives, next, messages: 0 }
     }
 
@@ -55,6 +56,15 @@ impl Puppet {
         let message = MessageKey(self.messages);
         Event::Text { message, piece: text.into(), done: true, reasoning: false, parent: None }
     }
+}
+
+fn launch() -> Launch {
+    Launch::new(Program::Command("puppet".into()), "puppet")
+}
+
+fn completed() -> TurnOver {
+    let answer = FinalAnswer::from("done".to_owned());
+    TurnOver::Completed { answer, structured: None, stop: StopReason::EndTurn }
 }
 
 /// A question of this form.
@@ -91,12 +101,13 @@ impl Driver for Puppet {
             keepers: Keepers::by(|_| Keeper::Run),
             listens: self.lives.listens,
             leaves: self.lives.leaves,
+            process_per_turn: self.lives.per_turn,
             ..Features::of_step(capabilities)
         }
     }
 
     fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Option<Launch>, Failure> {
-        Ok(Some(Launch::new(Program::Command("puppet".into()), "puppet")))
+        Ok(Some(launch()))
     }
 
     fn line(&mut self, _: Line<'_>, turn: &mut Turn) {
@@ -122,11 +133,7 @@ impl Driver for Puppet {
                 Event::Ask { key: AskKey(key.to_string()), asks: asks.into_iter().map(ask).collect(), call: None }
             }
             Said::Withdraw(key) => Event::AskWithdrawn { key: AskKey(key.to_string()) },
-            Said::Result => Event::TurnOver(TurnOver::Completed {
-                answer: FinalAnswer::from("done".to_owned()),
-                structured: None,
-                stop: StopReason::EndTurn,
-            }),
+            Said::Result => Event::TurnOver(completed()),
             Said::Failure => Event::TurnOver(TurnOver::Failed(Failure::new(Code::RateLimited, "Later."))),
             Said::Interrupted => Event::TurnOver(TurnOver::Interrupted),
             Said::Garbage => Event::Unparsed,
@@ -140,7 +147,10 @@ impl Driver for Puppet {
     }
 
     fn follow_up(&mut self, _: &str, _: &[Image], turn: &mut Turn) {
-        turn.send.push("follow up".into());
+        match self.lives.per_turn {
+            true => turn.relaunch = Some(Box::new(launch())),
+            false => turn.send.push("follow up".into()),
+        }
     }
 
     fn steer(&mut self, _: &str, _: &[Image], turn: &mut Turn) -> bool {
@@ -163,6 +173,9 @@ impl Driver for Puppet {
     }
 
     fn exited(&mut self, _: AgentExit, _: bool, _: &Text) -> TurnOver {
-        TurnOver::Failed(Failure::new(Code::AgentExited, "It ended."))
+        match self.lives.per_turn {
+            true => completed(),
+            false => TurnOver::Failed(Failure::new(Code::AgentExited, "It ended.")),
+        }
     }
 }

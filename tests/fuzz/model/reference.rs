@@ -12,6 +12,7 @@ pub(super) enum Process {
     Running,
     Drained,
     Gone,
+    Resting,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,6 +81,10 @@ pub(crate) struct Reference {
     pub(super) tools: Vec<(u64, Duration)>,
     run_due: Option<Duration>,
     start_due: Option<Duration>,
+    /// Whether a process of the agent has exited.
+    exited: bool,
+    /// Whether the agent was suspended for a later part of the run.
+    rests: bool,
     pub(super) seen: Vec<Seen>,
 }
 
@@ -121,6 +126,8 @@ impl Reference {
             tools: Vec::new(),
             run_due: None,
             start_due: None,
+            exited: false,
+            rests: false,
             seen: Vec::new(),
         }
     }
@@ -138,6 +145,9 @@ impl Reference {
         let started = self.started && !self.ended;
         match act {
             Act::Spawned | Act::SpawnFailed => started && self.process == Process::Due,
+            Act::Said(Said::Result | Said::Failure | Said::Interrupted) if self.rules.lives.per_turn => false,
+            Act::Rested => self.is_running() && self.rests,
+            Act::CannotRest => self.is_running() && self.rests && self.waits_for_rest(),
             Act::Said(_) | Act::ToolAsk(..) | Act::ToolWithdrawn(_) => self.is_running(),
             Act::NotRead | Act::Drained => self.is_running(),
             Act::Gone => started && matches!(self.process, Process::Running | Process::Drained),
@@ -158,7 +168,7 @@ impl Reference {
             }
             if self.started
                 && !self.ended
-                && self.process == Process::Gone
+                && matches!(self.process, Process::Gone | Process::Resting)
                 && let Some(decided) = self.decided
             {
                 self.close_last_turn(decided.outcome);
@@ -194,8 +204,11 @@ impl Reference {
             Act::Spawned => {
                 self.process = Process::Running;
                 self.active = self.now;
-                self.run_due = self.rules.timeout.map(|timeout| self.now + timeout);
-                self.start_due = Some(self.now + START_TIMEOUT);
+                // The limits cover all processes together.
+                if !self.exited {
+                    self.run_due = self.rules.timeout.map(|timeout| self.now + timeout);
+                    self.start_due = Some(self.now + START_TIMEOUT);
+                }
             }
             Act::SpawnFailed => {
                 self.process = Process::Gone;
@@ -243,11 +256,16 @@ impl Reference {
             Act::Gone => {
                 self.drained();
                 self.process = Process::Gone;
-                if self.decided.is_none()
-                    && let Some(outcome) =
-                        self.end_turn(if self.refused { "question_declined" } else { "agent_exited" })
-                {
-                    self.decide(outcome);
+                self.exited = true;
+                if self.decided.is_none() {
+                    self.exited();
+                }
+            }
+            Act::Rested if self.waits_for_rest() => self.process = Process::Resting,
+            Act::Rested => {}
+            Act::CannotRest => {
+                if let Some(decided) = self.decided {
+                    self.after_result(decided.outcome);
                 }
             }
             Act::Due | Act::Later(_) => self.tick(),
@@ -300,20 +318,63 @@ impl Reference {
         if self.turns.ends_with_process() {
             return;
         }
-        if well && self.turns.is_running() {
-            let asks = std::mem::take(&mut self.markers);
-            if asks > 0 && (self.rules.interactive || self.answered == 0) {
-                self.answered += 1;
-                if self.answered <= 20 {
-                    return self.open(Asker::Markers, &vec![Asked::Required; asks]);
-                }
-                outcome = "limit_reached";
-            }
+        if well && self.asks_by_markers(&mut outcome) {
+            return;
         }
         self.withdraw(None);
-        if let Some(outcome) = self.end_turn(outcome) {
-            self.after_result(outcome);
+        match self.end_turn(outcome) {
+            Some("run.completed") if self.rules.keeps && !self.rules.lives.per_turn => {
+                self.decided = Some(Decided { outcome: "run.completed", rung: Rung::Leaving, due: None });
+                self.rests = true;
+                self.seen.push(Seen::Rest);
+            }
+            Some(outcome) => self.after_result(outcome),
+            None => {}
         }
+    }
+
+    /// Handles the exit of the agent's process, which ends its turn.
+    fn exited(&mut self) {
+        let mut outcome = match (self.rules.lives.per_turn, self.refused) {
+            (true, _) => "run.completed",
+            (false, true) => "question_declined",
+            (false, false) => "agent_exited",
+        };
+        if self.rules.lives.per_turn && self.asks_by_markers(&mut outcome) {
+            return;
+        }
+        if let Some(outcome) = self.end_turn(outcome) {
+            self.decide(outcome);
+        }
+    }
+
+    /// Asks the questions of the markers in a turn that has ended well. Returns whether there are any.
+    fn asks_by_markers(&mut self, outcome: &mut &'static str) -> bool {
+        if !self.turns.is_running() {
+            return false;
+        }
+        let asks = std::mem::take(&mut self.markers);
+        if asks == 0 || (!self.rules.interactive && self.answered > 0) {
+            return false;
+        }
+        self.answered += 1;
+        if self.answered > 20 {
+            *outcome = "limit_reached";
+            return false;
+        }
+        self.open(Asker::Markers, &vec![Asked::Required; asks]);
+        true
+    }
+
+    /// Whether the run is over once the agent rests.
+    fn waits_for_rest(&self) -> bool {
+        self.decided.is_some_and(|decided| decided.rung == Rung::Leaving && decided.due.is_none())
+    }
+
+    /// Starts the agent for a further turn.
+    pub(super) fn spawn(&mut self) {
+        self.process = Process::Due;
+        self.seen.push(Seen::Spawn);
     }
 
     pub(super) fn after_result(&mut self, outcome: &'static str) {
@@ -355,6 +416,7 @@ impl Reference {
         self.seen.push(match asker {
             Asker::Agent(key) => Seen::Sent(format!("answer {key} {count}")),
             Asker::Tool(call) => Seen::ToolReplies(call),
+            Asker::Markers if self.rules.lives.per_turn => return self.spawn(),
             Asker::Markers => Seen::Sent("follow up".into()),
         });
     }

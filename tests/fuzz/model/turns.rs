@@ -81,9 +81,12 @@ impl Reference {
         (self.turns.state, self.turns.began) = (State::Running, self.now);
         (self.markers, self.answered, self.refused, self.active) = (0, 0, false, self.now);
         match self.process {
-            // The agent of this model cannot be started again.
+            // Only the agent of a conversation is started again.
+            Process::Gone if self.rules.lives.per_turn || self.rules.conversation => self.spawn(),
             Process::Gone => self.decide("agent_exited"),
-            Process::Due | Process::Running | Process::Drained => self.seen.push(Seen::Sent("follow up".into())),
+            Process::Due | Process::Running | Process::Drained | Process::Resting => {
+                self.seen.push(Seen::Sent("follow up".into()));
+            }
         }
     }
 
@@ -95,7 +98,7 @@ impl Reference {
         let outcome = self.turns.conclusion();
         match self.process {
             Process::Running => self.after_result(outcome),
-            Process::Due | Process::Drained | Process::Gone => self.decide(outcome),
+            Process::Due | Process::Drained | Process::Gone | Process::Resting => self.decide(outcome),
         }
     }
 
@@ -130,7 +133,7 @@ impl Reference {
     fn leaves_a_session(&self, outcome: &'static str) -> bool {
         match outcome {
             "run.completed" | "run.cancelled" => true,
-            "rate_limited" | "limit_reached" => self.turns.has_session,
+            "rate_limited" | "limit_reached" => self.turns.has_session || self.rules.lives.per_turn,
             "agent_error" => self.turns.has_session && self.process == Process::Running,
             _ => false,
         }

@@ -128,6 +128,46 @@ fn sessions_are_limited() {
     client.session();
     let big = json!({"cwd": client.case.work(), "mcpServers": [{"name": "x".repeat(300 << 10), "command": "a"}]});
     assert!(client.refused("session/new", big)["message"].as_str().unwrap().contains("256 KiB"));
+    // Each directory is looked up, so many short ones are refused before.
+    let many = json!({"cwd": client.case.work(), "mcpServers": [], "additionalDirectories": vec!["/"; 100_000]});
+    assert!(client.refused("session/new", many)["message"].as_str().unwrap().contains("256 KiB"));
+    client.finish();
+}
+
+/// The limit of the program's memory, in KiB, without the pages of its file: four lines of 16 MiB on their way, the 16 MiB
+/// that wait for the client, and memory that the allocator does not return. 99 MiB were measured, and 270 MiB when the
+/// servers of a session were kept as objects.
+const PEAK_KIB: u64 = 160 << 10;
+
+#[test]
+fn a_hostile_client_cannot_make_the_program_hold_more_than_its_limits() {
+    let mut client = Client::start(Case::new(), &["--agent", "demo"]);
+    client.case.limit *= 10;
+    client.call("initialize", json!({"protocolVersion": 1}));
+    let session = client.session();
+    // Many small values: as objects in memory, they take 35 times their length.
+    let servers = vec![json!({"name": "", "command": ""}); 8000];
+    for _ in 0..40 {
+        client.request("session/new", json!({"cwd": "/", "mcpServers": servers}));
+    }
+    // Responses that the client does not read, until the prompt behind them has started a run.
+    client.gate().pause();
+    let request = json!({"id": "x".repeat(1000), "method": "unknown"});
+    client.send_bytes(format!("{request}\n").repeat(12_000).into_bytes());
+    client.prompt(&session, "Go");
+    assert!(crate::support::io::wait_for(client.case.limit, || client.case.processes().len() > 1), "no run");
+    client.gate().open();
+    // Long lines, and a line that does not end.
+    for _ in 0..3 {
+        client.send_bytes([vec![b'x'; 15 << 20], vec![b'\n']].concat());
+    }
+    client.send_bytes(vec![b'x'; 64 << 20]);
+    client.send("");
+    let last = client.request("session/list", json!({}));
+    client.answer_of(last);
+    let pid = client.pid();
+    let peak = procs::peak_kib(pid) - procs::program_kib(pid);
+    assert!(peak < PEAK_KIB, "{peak} KiB");
     client.finish();
 }
 

@@ -222,3 +222,20 @@ fn warnings_are_notices_where_the_client_shows_some() {
     assert!(client.updates(&session, "notice").is_empty());
     client.finish();
 }
+
+#[test]
+fn a_narrow_client_gets_a_question_with_many_options_as_text() {
+    let option = |n: usize| json!({"label": format!("Option {n}"), "description": "One of many"});
+    let options: Vec<Value> = (1..=6).map(option).collect();
+    let many = json!({"question": "Which?", "header": "Choice", "multiSelect": false, "options": options});
+    let mut client = Client::start(Case::with(Script::asks_user(json!([many]))), &[]);
+    let info = json!({"name": "acpx", "version": "1"});
+    client.call("initialize", json!({"protocolVersion": 1, "clientCapabilities": forms(), "clientInfo": info}));
+    let session = client.session();
+    assert_eq!(client.turn(&session, "Go"), "end_turn");
+    assert!(client.text(&session).contains("\n6. Option 6: One of many"), "{}", client.text(&session));
+    assert_eq!(client.turn(&session, "6"), "end_turn");
+    let log = crate::support::agent::AgentLog::new(&client.case.path("log"));
+    assert!(log.text("stdin").contains(r#""Which?":"Option 6""#), "{}", log.text("stdin"));
+    client.finish();
+}

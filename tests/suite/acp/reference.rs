@@ -68,7 +68,7 @@ fn the_page_names_every_code_and_limit() {
         ("SESSIONS: usize = 32", "| open sessions | 32 |"),
         ("CHILDREN: usize = 2 * SESSIONS", "with those that are ending | 64 |"),
         ("PROMPTS_WAITING: usize = 32", "| prompts that wait in a session | 32 |"),
-        ("WAITING_BYTES: usize = 64 << 20", "| all prompts that wait | 64 MiB |"),
+        ("WAITING_BYTES: usize = 64 << 20", "| all prompts that wait, with their images | 64 MiB |"),
         ("PARAMETERS_BYTES: usize = 256 << 10", "| MCP servers and directories of a session | 256 KiB |"),
     ] {
         assert!(limits.contains(constant) && section("Limits").contains(row), "{constant}: {row}");

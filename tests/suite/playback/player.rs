@@ -97,7 +97,6 @@ impl<'a> Player<'a> {
             _ if !self.world.machine().sent.is_empty() => {
                 wrong(format!("the run sent too much: {:?}", self.world.machine().sent))
             }
-            Moment::Only { .. } | Moment::File(..) => wrong("only the demo's recording has this".into()),
             other => {
                 self.agent(other);
                 Ok(())

@@ -68,6 +68,10 @@ impl PhaseHost for Fake {
         Ok(self.turns.pop_front().unwrap_or(AgentTurn { acted: true, blocked: None }))
     }
 
+    fn leave(&mut self, _at: Attempt) -> Result<bool, ()> {
+        Ok(false)
+    }
+
     fn differences(&mut self, _phase: usize) -> Result<Vec<String>, ()> {
         Ok(self.differences.pop_front().unwrap_or_default())
     }

@@ -1,0 +1,413 @@
+//! Random orders of everything that a client, runs and their ends can do, against the rules that hold in each of them.
+
+use super::desk::{ChildKey, DoorEffect, World};
+use super::store::StoredSession;
+use super::{Door, Facts};
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+
+/// A machine without a disk.
+#[derive(Clone, Default)]
+struct Machine {
+    ids: u64,
+    images: Rc<RefCell<BTreeSet<String>>>,
+    stored: Rc<RefCell<BTreeMap<String, StoredSession>>>,
+}
+
+impl World for Machine {
+    fn id(&mut self) -> String {
+        self.ids += 1;
+        self.ids.to_string()
+    }
+    fn is_folder(&self, _: &str) -> bool {
+        true
+    }
+    fn missing(&self) -> Option<String> {
+        None
+    }
+    fn login(&self) -> Option<String> {
+        None
+    }
+    fn image(&mut self, _: &str) -> Option<String> {
+        let path = self.id();
+        self.images.borrow_mut().insert(path.clone());
+        Some(path)
+    }
+    fn remove(&mut self, path: &str) {
+        assert!(self.images.borrow_mut().remove(path), "an image is removed twice");
+    }
+    fn stored(&self) -> Vec<StoredSession> {
+        self.stored.borrow().values().cloned().collect()
+    }
+    fn store(&mut self, session: &StoredSession) {
+        self.stored.borrow_mut().insert(session.id.clone(), session.clone());
+    }
+}
+
+fn facts(conversation: bool) -> Facts {
+    Facts {
+        agent: "mine".into(),
+        display_name: "Mine".into(),
+        images: true,
+        servers: true,
+        http: true,
+        sse: true,
+        conversation,
+        resume: true,
+        login: false,
+        question_limit: false,
+        permissions: "ask".into(),
+        model: None,
+        effort: None,
+        mode: None,
+        fields: Vec::new(),
+    }
+}
+
+/// A run, whose frames wait until they are delivered.
+#[derive(Default)]
+struct Run {
+    frames: VecDeque<Value>,
+    in_turn: bool,
+    open: Vec<String>,
+    questions: u64,
+    /// Whether its stdin is closed.
+    closed: bool,
+    /// Whether it ends once its frames are delivered.
+    over: bool,
+}
+
+impl Run {
+    fn frame(&mut self, kind: &str, payload: Value) {
+        self.frames.push_back(json!({"v": "1", "type": kind, "payload": payload}));
+    }
+
+    fn progress(&mut self, kind: &str, mut fields: Value) {
+        fields["kind"] = json!(kind);
+        self.frame("run.progress", fields);
+    }
+
+    fn resolve_all(&mut self) {
+        for id in std::mem::take(&mut self.open) {
+            self.progress("question_resolved", json!({"question_id": id}));
+        }
+    }
+
+    fn end_turn(&mut self, outcome: &str, conversation: bool) {
+        self.resolve_all();
+        self.in_turn = false;
+        if conversation {
+            self.progress("turn", json!({"outcome": outcome}));
+            self.progress("status", json!({"status": "waiting_for_prompt"}));
+        } else {
+            let kind = if outcome == "cancelled" { "run.cancelled" } else { "run.completed" };
+            self.end(kind);
+        }
+    }
+
+    fn end(&mut self, kind: &str) {
+        if !self.over {
+            self.resolve_all();
+            self.frame(kind, json!({"session_id": "s", "code": "agent_exited", "message": "gone"}));
+            (self.over, self.in_turn) = (true, false);
+        }
+    }
+
+    /// Takes a message, as the protocol of runs says.
+    fn take(&mut self, line: &str, conversation: bool) {
+        assert!(!self.closed, "a message after the end of stdin is lost: {line}");
+        let message: Value = serde_json::from_str(line).unwrap();
+        let payload = &message["payload"];
+        if self.over {
+            return;
+        }
+        match message["type"].as_str().unwrap() {
+            "run.start" => self.in_turn = true,
+            "run.cancel" if self.in_turn => self.end_turn("cancelled", conversation),
+            "run.input" if payload.get("end").is_some() => self.end("run.completed"),
+            "run.input" if payload.get("prompt").is_some() => {
+                assert!(!self.in_turn, "a prompt in a turn");
+                self.in_turn = true;
+            }
+            "run.input" => {
+                let id = payload["question_id"].as_str().unwrap();
+                if let Some(at) = self.open.iter().position(|open| open == id) {
+                    self.open.remove(at);
+                    self.progress("question_resolved", json!({"question_id": id}));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+struct Game {
+    door: Door,
+    machine: Machine,
+    runs: BTreeMap<ChildKey, Run>,
+    conversation: bool,
+    random: u64,
+    requests: u64,
+    /// The number of responses to each request.
+    answers: BTreeMap<u64, u64>,
+    sessions: Vec<String>,
+    /// The sessions by the requests that close them.
+    closing: BTreeMap<u64, String>,
+    closed: BTreeSet<String>,
+    /// The sessions by the requests that resume them.
+    resuming: BTreeMap<u64, String>,
+    /// The requests of the door that are not answered.
+    asked: Vec<(u64, String)>,
+}
+
+impl Game {
+    fn new(seed: u64) -> Game {
+        let (conversation, forms) = (!seed.is_multiple_of(5), seed.is_multiple_of(2));
+        let machine = Machine::default();
+        let door = Door::new(facts(conversation), Box::new(machine.clone()));
+        let (runs, answers, sessions, asked) = Default::default();
+        let (closing, resuming, closed) = Default::default();
+        // A seed of 0 would stay 0.
+        let random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let mut game = Game {
+            door,
+            machine,
+            runs,
+            conversation,
+            random,
+            requests: 0,
+            answers,
+            sessions,
+            closing,
+            closed,
+            resuming,
+            asked,
+        };
+        let able = if forms { json!({"elicitation": {"form": {}}}) } else { json!({}) };
+        game.request("initialize", &json!({"protocolVersion": 1, "clientCapabilities": able}));
+        game
+    }
+
+    /// A number below the limit, by xorshift.
+    fn pick(&mut self, below: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % below as u64) as usize
+    }
+
+    fn send(&mut self, message: &Value) {
+        let effects = self.door.client(Some(message.to_string().as_bytes()));
+        self.carry_out(effects);
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> u64 {
+        self.requests += 1;
+        self.answers.insert(self.requests, 0);
+        let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
+        match method {
+            "session/close" => _ = self.closing.insert(self.requests, session),
+            "session/resume" => _ = self.resuming.insert(self.requests, session),
+            _ => {}
+        }
+        self.send(&json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params}));
+        self.requests
+    }
+
+    fn carry_out(&mut self, effects: Vec<DoorEffect>) {
+        for effect in effects {
+            match effect {
+                DoorEffect::Say(line) => self.hear(&serde_json::from_str(&line).unwrap()),
+                DoorEffect::Start(key, _) => _ = self.runs.insert(key, Run::default()),
+                // A run that crashed takes no message.
+                DoorEffect::Tell(key, line) => {
+                    let conversation = self.conversation;
+                    self.runs.get_mut(&key).into_iter().for_each(|run| run.take(&line, conversation));
+                }
+                DoorEffect::End(key) => {
+                    if let Some(run) = self.runs.get_mut(&key) {
+                        run.closed = true;
+                        run.end("run.cancelled");
+                    }
+                }
+                DoorEffect::Diagnose(_) => {}
+            }
+        }
+    }
+
+    /// Hears a message of the door.
+    fn hear(&mut self, message: &Value) {
+        let Some(method) = message["method"].as_str() else {
+            let id = message["id"].as_u64().unwrap();
+            *self.answers.get_mut(&id).expect("an answer to a request") += 1;
+            self.closed.extend(self.closing.remove(&id));
+            if let Some(session) = self.resuming.remove(&id).filter(|_| message.get("result").is_some()) {
+                self.closed.remove(&session);
+            }
+            self.sessions.extend(message["result"]["sessionId"].as_str().map(str::to_owned));
+            return;
+        };
+        let session = &message["params"]["sessionId"];
+        assert!(session.as_str().is_none_or(|id| !self.closed.contains(id)), "a closed session speaks: {message}");
+        match method {
+            "$/cancel_request" => {
+                let id = message["params"]["requestId"].as_u64().unwrap();
+                assert!(self.asked.iter().any(|(asked, _)| *asked == id), "a request is taken back twice");
+                self.asked.retain(|(asked, _)| *asked != id);
+            }
+            "session/update" => {}
+            method => self.asked.push((message["id"].as_u64().unwrap(), method.to_owned())),
+        }
+    }
+
+    /// The client does something.
+    fn client_acts(&mut self) {
+        if self.sessions.is_empty() || self.pick(30) == 0 {
+            self.request("session/new", &json!({"cwd": "/", "mcpServers": []}));
+            return;
+        }
+        let at = self.pick(self.sessions.len());
+        let session = self.sessions[at].clone();
+        let of = json!({"sessionId": session});
+        match self.pick(12) {
+            0..=3 => {
+                let image = json!({"type": "image", "mimeType": "image/png", "data": "AAAA"});
+                let words = ["Go", "2", "/skip"][self.pick(3)];
+                let text = json!({"type": "text", "text": words});
+                let blocks = if self.pick(3) == 0 { json!([text, image]) } else { json!([text]) };
+                self.request("session/prompt", &json!({"sessionId": session, "prompt": blocks}));
+            }
+            4 => self.send(&json!({"jsonrpc": "2.0", "method": "session/cancel", "params": of})),
+            5 => {
+                let id = self.requests - self.pick(6).min(self.requests as usize - 1) as u64;
+                self.send(&json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": id}}));
+            }
+            6 if self.pick(4) == 0 => _ = self.request("session/close", &of),
+            7 => {
+                let model = ["a", "b"][self.pick(2)];
+                self.request(
+                    "session/set_config_option",
+                    &json!({"sessionId": session, "configId": "model", "value": model}),
+                );
+            }
+            8 => _ = self.request("session/resume", &json!({"sessionId": session, "cwd": "/", "mcpServers": []})),
+            _ => self.client_answers(),
+        }
+    }
+
+    /// The client answers a request, or fails at it.
+    fn client_answers(&mut self) {
+        if self.asked.is_empty() {
+            return;
+        }
+        let at = self.pick(self.asked.len());
+        let (id, method) = self.asked.remove(at);
+        let good = match method.as_str() {
+            "session/request_permission" => json!({"outcome": {"outcome": "selected", "optionId": "allow_once"}}),
+            _ => json!({"action": "accept", "content": {"answer": "a"}}),
+        };
+        match self.pick(6) {
+            0 => self.send(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": "no"}})),
+            1 => self.send(&json!({"jsonrpc": "2.0", "id": id, "result": {}})),
+            _ => self.send(&json!({"jsonrpc": "2.0", "id": id, "result": good})),
+        }
+    }
+
+    /// A run does something, or what it did arrives. `wild`: it may also ask, fail and crash.
+    fn run_acts(&mut self, key: ChildKey, wild: bool) {
+        let (choice, conversation) = (self.pick(14), self.conversation);
+        let Some(run) = self.runs.get_mut(&key) else { return };
+        if run.in_turn && run.frames.is_empty() {
+            let id = format!("q{key}_{}", run.questions);
+            let options = json!([{"value": "a", "label": "A"}, {"value": "b", "label": "B"}]);
+            let question = json!({"question_id": id, "kind": "select", "text": "Which?", "options": options});
+            match choice {
+                0..=2 if wild => {
+                    run.questions += 1;
+                    run.open.push(id);
+                    let mut question = question;
+                    if choice == 0 {
+                        question["purpose"] = json!("permission");
+                    }
+                    run.frame("run.question", question);
+                }
+                3 if wild => run.end("run.failed"),
+                4 if wild => (run.over, run.in_turn) = (true, false),
+                5 => run.progress("session", json!({"session_id": format!("s{key}")})),
+                6 => run.progress("tool", json!({"call_id": "c", "state": "started", "text": "T", "category": "read"})),
+                7 => run.progress("text", json!({"text": "Hm", "message_id": "m"})),
+                8 => run.resolve_all(),
+                _ => run.end_turn("completed", conversation),
+            }
+        }
+        match run.frames.pop_front() {
+            Some(frame) => {
+                let effects = self.door.child(key, &frame.to_string());
+                self.carry_out(effects);
+            }
+            None if run.over => {
+                self.runs.remove(&key);
+                let effects = self.door.ended(key);
+                self.carry_out(effects);
+            }
+            None => {}
+        }
+    }
+
+    fn some_run_acts(&mut self, wild: bool) {
+        if !self.runs.is_empty() {
+            let at = self.pick(self.runs.len());
+            let key = *self.runs.keys().nth(at).unwrap();
+            self.run_acts(key, wild);
+        }
+    }
+
+    /// The requests without an answer.
+    fn unanswered(&self) -> Vec<u64> {
+        self.answers.iter().filter(|(_, count)| **count == 0).map(|(id, _)| *id).collect()
+    }
+}
+
+fn play(seed: u64) {
+    let mut game = Game::new(seed);
+    for _ in 0..300 {
+        if game.pick(3) == 0 { game.client_acts() } else { game.some_run_acts(true) }
+    }
+    // The client does no more, and the runs end their turns.
+    for _ in 0..20_000 {
+        if game.unanswered().is_empty() {
+            break;
+        }
+        game.some_run_acts(false);
+    }
+    assert_eq!(game.unanswered(), [0; 0], "seed {seed}: a request is never answered");
+    let effects = game.door.close();
+    game.carry_out(effects);
+    assert!(game.runs.values().all(|run| run.closed || run.over), "seed {seed}: a run goes on");
+    while !game.runs.is_empty() {
+        game.some_run_acts(false);
+    }
+    let twice: Vec<_> = game.answers.iter().filter(|(_, count)| **count != 1).collect();
+    assert!(twice.is_empty(), "seed {seed}: {twice:?}");
+    let desk = &game.door.desk;
+    assert_eq!((desk.waiting, desk.asked.len(), desk.children.len()), (0, 0, 0), "seed {seed}");
+    assert_eq!(*game.machine.images.borrow(), BTreeSet::new(), "seed {seed}: an image stays");
+}
+
+#[test]
+fn every_order_of_events_answers_each_request_once_and_leaves_nothing() {
+    (0..100).for_each(play);
+}
+
+#[test]
+fn a_waiting_image_counts_as_much_as_its_data() {
+    let mut game = Game::new(1);
+    game.request("session/new", &json!({"cwd": "/", "mcpServers": []}));
+    let blocks = json!([{"type": "image", "mimeType": "image/png", "data": "A".repeat(4000)}]);
+    for _ in 0..2 {
+        game.request("session/prompt", &json!({"sessionId": game.sessions[0], "prompt": blocks}));
+    }
+    assert!(game.door.desk.waiting > 4000, "{}", game.door.desk.waiting);
+}

@@ -1,0 +1,109 @@
+//! The choice of a scenario: the built-in ones by name, and files.
+
+use super::scenario::Scenario;
+use crate::agent::registry::{Agent, Dialect};
+use crate::suggest::{Name, nearest};
+
+macro_rules! scenarios {
+    ($($name:literal),* $(,)?) => {
+        /// The names of the built-in scenarios, the default first.
+        pub(crate) const NAMES: &[&str] = &[$($name),*];
+        /// The files of the built-in scenarios, in the order of their names.
+        const FILES: &[&str] = &[$(include_str!(concat!("scenarios/", $name, ".json"))),*];
+    };
+}
+
+scenarios! {
+    "greeting", "hello", "questions", "permission", "permissions-two-at-once", "plan", "subagent", "artifacts",
+    "structured-result", "error-429", "error-401", "crash", "hang", "huge", "unicode", "slow", "secret", "turns", "steer",
+}
+
+/// The beginning of an agent's name that chooses a scenario.
+pub(crate) const PREFIX: &str = "demo:";
+
+/// A scenario as somebody names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice<'a> {
+    /// The name of a built-in one.
+    BuiltIn(&'static str),
+    /// The path of a file.
+    File(&'a str),
+}
+
+impl<'a> Choice<'a> {
+    /// Reads a name, or a path: a text with a slash or the ending `.json`. `None`: an unknown name.
+    pub(crate) fn of(text: &'a str) -> Option<Choice<'a>> {
+        match NAMES.iter().find(|name| **name == text) {
+            Some(name) => Some(Choice::BuiltIn(name)),
+            None => (text.contains('/') || text.ends_with(".json")).then(|| Choice::File(text)),
+        }
+    }
+
+    /// The name or the path.
+    pub(crate) fn word(self) -> &'a str {
+        match self {
+            Choice::BuiltIn(word) | Choice::File(word) => word,
+        }
+    }
+}
+
+/// The default scenario.
+pub(crate) fn default() -> &'static str {
+    NAMES[0]
+}
+
+/// The file of a built-in scenario.
+pub(crate) fn text(name: &'static str) -> &'static str {
+    NAMES.iter().position(|known| *known == name).map_or("", |at| FILES[at])
+}
+
+/// The names of the built-in scenarios, each with its line for people.
+pub(crate) fn list() -> Vec<(&'static str, String)> {
+    let about = |text: &str| Scenario::parse(text).map(|scenario| scenario.about).unwrap_or_default();
+    NAMES.iter().zip(FILES).map(|(name, text)| (*name, about(text))).collect()
+}
+
+/// The file of the scenario that this agent plays. `None`: it has no file.
+pub(crate) fn file(agent: &Agent) -> Option<&str> {
+    match Choice::of(agent.name.strip_prefix(PREFIX).filter(|_| agent.dialect == Dialect::Demo)?)? {
+        Choice::File(path) => Some(path),
+        Choice::BuiltIn(_) => None,
+    }
+}
+
+/// The message about an unknown scenario. `from`: where the name comes from, after a space.
+pub(crate) fn unknown(name: &str, from: &str) -> String {
+    let shown = Name::new(name).map(|name| format!(" {name}")).unwrap_or_default();
+    format!("Unknown scenario{shown}{from}. {}", hints(name))
+}
+
+/// The sentences about an unknown scenario, without its name.
+pub(crate) fn hints(name: &str) -> String {
+    let meant = nearest(name, NAMES.iter().copied()).map(|name| format!("Did you mean {name}? "));
+    let names = NAMES.join(", ");
+    format!("{}The scenarios are: {names}. A file needs a path, such as ./file.json.", meant.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Choice, FILES, NAMES, hints, text};
+    use crate::agent::demo::scenario::Scenario;
+
+    #[test]
+    fn every_built_in_scenario_is_valid() {
+        for (name, file) in NAMES.iter().zip(FILES) {
+            let read = Scenario::parse(file).map_err(|flaw| flaw.message(name));
+            assert!(read.is_ok_and(|scenario| scenario.about.ends_with('.')), "{name}");
+            assert_eq!(text(name), *file);
+        }
+    }
+
+    #[test]
+    fn a_path_is_not_a_name() {
+        assert_eq!(Choice::of("hang"), Some(Choice::BuiltIn("hang")));
+        assert_eq!(Choice::of("./hang"), Some(Choice::File("./hang")));
+        assert_eq!(Choice::of("a.json"), Some(Choice::File("a.json")));
+        assert_eq!(Choice::of("hnag"), None);
+        assert!(hints("hnag").starts_with("Did you mean hang? The scenarios are: greeting, hello,"));
+    }
+}

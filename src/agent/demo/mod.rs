@@ -1,0 +1,325 @@
+//! The demo agent: this program itself, which plays a scenario. It needs no model, no key and no network.
+//!
+//! The driver is here. The process that it drives runs the [`player`] with the actions of a [`scenario`], or does the
+//! [`workflow`]'s work.
+
+pub(crate) mod catalog;
+mod lines;
+pub(crate) mod player;
+pub(crate) mod scenario;
+mod script;
+mod workflow;
+
+use self::lines::FromHost;
+use self::scenario::failure_code;
+use super::features::Keepers;
+use super::limit::{Keeper, Limit};
+use super::preference::warn_of_ignored;
+use super::text::FinalAnswer;
+use super::{
+    AgentEvent, AskKey, Base, CallKey, Driver, Features, Launch, Line, MessageKey, Reply, ResultWay, Turn, TurnOver,
+};
+use super::{Wants, ask_user, edits, plan_entry};
+use crate::json::{Index, Object, Raw};
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::SessionId;
+use crate::protocol::image::Image;
+use crate::protocol::outbound::{AgentExit, Capabilities, FileEdit, Json, Text, ToolFacts, Usage};
+use crate::protocol::question::{Answer, Ask, Asks, Place, Subject, one};
+use crate::protocol::request::Settings;
+use crate::protocol::scope::Scope;
+use crate::protocol::words::{Action, Category, McpTransport, QuestionKind, StopReason, ToolState};
+
+/// The name for people, in failures.
+const AGENT: &str = "The demo agent";
+const SESSION: &str = "5d3f0c1e-de30-4000-8000-000000000001";
+
+/// The driver for the demo agent.
+#[derive(Debug)]
+pub(crate) struct Demo {
+    base: Base,
+    index: Index,
+    wants: Wants,
+    /// The number of messages so far, and whether the last one goes on.
+    messages: u64,
+    speaks: bool,
+    /// The last message of the agent itself in this turn.
+    answer: FinalAnswer,
+    used: Usage,
+    /// The number of prompts that steer, sent so far.
+    steers: u64,
+}
+
+impl Demo {
+    /// A driver for the player that `base` starts.
+    pub(crate) fn new(base: Base) -> Demo {
+        Demo {
+            base,
+            index: Index::default(),
+            wants: Wants::default(),
+            messages: 0,
+            speaks: false,
+            answer: FinalAnswer::default(),
+            used: Usage::default(),
+            steers: 0,
+        }
+    }
+
+    /// Reads a line of the player. `None`: it lacks a part that it needs.
+    fn read(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let (name, value) = line.iter().next()?;
+        match &*name {
+            "session" => turn.events.push(AgentEvent::Session {
+                id: SessionId::new(SESSION),
+                version: Some("demo".into()),
+                model: Some("demo-model".into()),
+            }),
+            "say" | "think" => self.say(line, value.string()?, name == "think", turn),
+            "ask" => {
+                let asks: Option<Asks> = value.elements()?.map(|raw| ask_user::ask(&raw.object()?).ok()).collect();
+                let asks = asks.filter(|asks| !asks.is_empty())?;
+                turn.events.push(AgentEvent::Ask { key: AskKey(line.string("key")?), asks, call: None });
+            }
+            "tool" => self.tool(line, &value.object()?, turn)?,
+            "end" => self.end(line, &value.str()?, turn)?,
+            "plan" => {
+                let entries = value.elements()?.filter_map(Raw::object);
+                turn.events.push(AgentEvent::Plan(entries.map(|entry| plan_entry(&entry, "text")).collect()));
+            }
+            "usage" => {
+                self.used = self.used.plus(&usage(&value.object()?));
+                turn.events.push(AgentEvent::Usage(self.used));
+            }
+            "retry" => turn.events.push(AgentEvent::Retrying { text: value.string()?.into() }),
+            "steers" => self.over(line, turn)?,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn say(&mut self, line: &Object<'_>, piece: String, reasoning: bool, turn: &mut Turn) {
+        let (done, parent) = (line.bool("done") == Some(true), parent(line));
+        if !self.speaks {
+            self.messages += 1;
+        }
+        if !reasoning && parent.is_none() {
+            if !self.speaks {
+                self.answer = FinalAnswer::default();
+            }
+            self.answer.push(&piece, self.wants.answer_bytes);
+        }
+        self.speaks = !done;
+        let message = MessageKey(self.messages);
+        turn.events.push(AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent });
+    }
+
+    /// The begin of a call, and the request for its permission.
+    fn tool(&mut self, line: &Object<'_>, tool: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        let key = line.string("call")?;
+        let category = Category::from_word(&tool.str("category")?)?;
+        let name = tool.string("name").unwrap_or_default();
+        let subject = tool.string("subject").unwrap_or_default();
+        let title = super::title(category, &name, &subject);
+        let places = tool.array("paths").filter_map(Raw::string);
+        let locations: Vec<Place> = places.map(|path| Place { path: path.into(), line: None }).collect();
+        let input = tool.raw("input").filter(|_| self.wants.full).map(|raw| Json::from(raw.value().to_owned()));
+        let call = CallKey::of(&key);
+        turn.events.push(AgentEvent::Tool {
+            call,
+            category,
+            name: name.clone(),
+            title: Some(title.clone().into()),
+            locations: locations.clone(),
+            input,
+            parent: parent(line),
+        });
+        if line.bool("asks") == Some(true) {
+            let detail = tool.str("content").map_or(subject.clone(), |text| edits::signed('+', &text));
+            let scope = Scope::of_request(category, Some(&name), Some(&subject));
+            let text = format!("Allow {title}?");
+            let subject = Subject { category, title: title.into(), locations, detail: detail.into(), call_id: None };
+            let asks = one(Ask::permission(subject, text, scope));
+            turn.events.push(AgentEvent::Ask { key: AskKey(key), asks, call: Some(call) });
+        }
+        Some(())
+    }
+
+    fn end(&mut self, line: &Object<'_>, call: &str, turn: &mut Turn) -> Option<()> {
+        let state = match &*line.str("state")? {
+            "completed" => ToolState::Completed,
+            "failed" => ToolState::Failed,
+            _ => ToolState::Denied,
+        };
+        let mut facts =
+            ToolFacts { exit_code: line.number("exit_code").map(|code| code as i64), ..ToolFacts::default() };
+        if let Some(changed) = line.object("changed") {
+            let (path, action) = (changed.string("path")?, Action::from_word(&changed.str("action")?)?);
+            // The player does not report what a changed file held before.
+            let content = changed.str("content").filter(|_| self.wants.facts && action == Action::Created);
+            let edit = content.and_then(|text| FileEdit::new(path.clone(), edits::signed('+', &text)));
+            facts.edits = edit.into_iter().collect();
+            turn.events.push(AgentEvent::Changed { path: path.into(), action });
+        }
+        let output = line.string("output").filter(|_| self.wants.full).map(Text::from);
+        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(call), state, output, facts });
+        Some(())
+    }
+
+    /// The end of a turn. The player has not read a prompt that it does not count: the turn ends after it.
+    fn over(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+        if line.count("steers")? < self.steers {
+            return Some(());
+        }
+        self.speaks = false;
+        let answer = std::mem::take(&mut self.answer);
+        turn.events.push(AgentEvent::TurnOver(match &*line.str("over")? {
+            "completed" => {
+                let structured = line.raw("result").map(|raw| raw.value().to_owned().into());
+                TurnOver::Completed { answer, structured, stop: StopReason::EndTurn }
+            }
+            "failed" => TurnOver::Failed(failed(&line.object("failure")?)?),
+            _ => TurnOver::Interrupted,
+        }));
+        Some(())
+    }
+
+    fn send(turn: &mut Turn, line: &FromHost) {
+        turn.send.push(line.line());
+    }
+}
+
+fn parent(line: &Object<'_>) -> Option<CallKey> {
+    line.str("parent").map(|call| CallKey::of(&call))
+}
+
+fn usage(from: &Object<'_>) -> Usage {
+    Usage {
+        input_tokens: from.count("input_tokens"),
+        output_tokens: from.count("output_tokens"),
+        cached_input_tokens: from.count("cached_input_tokens"),
+        cost_usd: from.number("cost_usd"),
+    }
+}
+
+/// The failure of a turn, with the message that a real agent's failure has.
+fn failed(from: &Object<'_>) -> Option<Failure> {
+    let status = from.count("http_status").and_then(|status| u16::try_from(status).ok());
+    let said = from.string("message");
+    let failure = match failure_code(&from.str("code")?)? {
+        Code::AuthRequired => {
+            Failure::credentials_refused("the demo agent", "choose a scenario that does not fail", status)
+        }
+        Code::ContextExceeded => Failure::context_exceeded(),
+        Code::LimitReached => {
+            Failure::new(Code::LimitReached, "The account has no credit left: add credit at the provider.")
+        }
+        Code::ModelNotFound => Failure::model_not_found(),
+        Code::ProviderUnavailable => Failure::provider_unavailable(status),
+        Code::RateLimited => Failure::rate_limited(),
+        Code::Refused => Failure::refused(),
+        _ => Failure::reported(AGENT, said.clone()),
+    };
+    Some(failure.with_status(status).saying(said))
+}
+
+/// The answer to a question as the player gets it. `None`: there is none.
+fn answer(reply: &Reply) -> Option<Vec<String>> {
+    let text = |text: &Text| text.unredacted().to_owned();
+    match reply {
+        Reply::Answer(Answer::Many(labels)) => Some(labels.iter().map(text).collect()),
+        Reply::Answer(Answer::Null) | Reply::Declined(_) | Reply::NoUser => None,
+        Reply::Answer(Answer::Bool(_) | Answer::One(_) | Answer::Text(_)) => Some(vec![reply.spoken()]),
+        Reply::Allowed => Some(vec!["allowed".into()]),
+        Reply::Denied(_) => Some(vec!["denied".into()]),
+    }
+}
+
+impl Driver for Demo {
+    fn features(&self, _settings: &Settings) -> Features {
+        let capabilities = Capabilities {
+            questions: QuestionKind::ALL.to_vec(),
+            resume: Some(false),
+            deltas: Some(true),
+            structured_output: Some(true),
+            usage: Some(true),
+            conversation: Some(true),
+            steer: Some(true),
+        };
+        let keeper = |limit| match limit {
+            Limit::MaxToolCalls
+            | Limit::MaxTokens
+            | Limit::MaxCostUsd
+            | Limit::AllowedTools
+            | Limit::DisallowedTools => Keeper::Run,
+            Limit::MaxTurns | Limit::McpServers => Keeper::Nobody,
+        };
+        Features {
+            capabilities,
+            keepers: Keepers::by(keeper),
+            preferences: Vec::new(),
+            transports: McpTransport::ALL,
+            images: false,
+            ask_tool: None,
+            result_way: ResultWay::Own,
+            reports_tools: true,
+            process_per_turn: false,
+            listens: true,
+            leaves: true,
+            stderr_is_fit: true,
+        }
+    }
+
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
+        if settings.session_id.is_some() {
+            let message = "run.start: `session_id` cannot be given: this agent has no sessions to resume.";
+            return Err(Failure::new(Code::InvalidRequest, message));
+        }
+        warn_of_ignored(settings, self, turn);
+        self.wants = Wants::new(settings);
+        let prompt = FromHost::Prompt(settings.prompt.clone());
+        Ok(Some(Launch { send: vec![prompt.line()], ..self.base.launch("demo", Vec::new(), Vec::new()) }))
+    }
+
+    fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
+        let Line::Text(mut text) = line else { return turn.unparsed() };
+        let mut index = std::mem::take(&mut self.index);
+        if index.read(&mut text).and_then(|line| self.read(&line, turn)).is_none() {
+            turn.unparsed();
+        }
+        self.index = index;
+    }
+
+    fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
+        Demo::send(turn, &FromHost::Answers(key.0.clone(), replies.iter().map(answer).collect()));
+    }
+
+    fn follow_up(&mut self, prompt: &str, _images: &[Image], turn: &mut Turn) {
+        Demo::send(turn, &FromHost::Prompt(prompt.to_owned()));
+    }
+
+    fn steer(&mut self, prompt: &str, _images: &[Image], turn: &mut Turn) -> bool {
+        self.steers += 1;
+        Demo::send(turn, &FromHost::Steer(prompt.to_owned()));
+        true
+    }
+
+    fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
+        self.interrupt(turn);
+        true
+    }
+
+    fn interrupt(&mut self, turn: &mut Turn) {
+        Demo::send(turn, &FromHost::Interrupt);
+    }
+
+    fn finish(&mut self, turn: &mut Turn) {
+        Demo::send(turn, &FromHost::End);
+        turn.close_input = true;
+    }
+
+    fn exited(&mut self, _exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {
+        let mut failure = Failure::exited(AGENT);
+        failure.stderr_tail = Some(stderr.clone()).filter(|_| !alive);
+        TurnOver::Failed(failure)
+    }
+}

@@ -1,0 +1,505 @@
+//! The player: the agent's side of a dialogue. It takes the steps of a scenario or of a workflow, and speaks to the driver
+//! in lines of JSON. Whatever it reads, writes and waits for belongs to its [`Stage`].
+
+use super::lines::{FromHost, Line, quoted};
+use super::scenario::{
+    Action, Call, Change, Condition, Question, Scenario, Step, ToolEnd, Words, Work, is_placeholder,
+};
+use super::workflow::Part;
+use crate::json::map_strings;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// The size of the pieces of a repeated text, in bytes.
+const PIECE_BYTES: usize = 16 << 10;
+/// The maximum length of an answer in a text, in bytes.
+const ANSWER_BYTES: usize = 16 << 10;
+/// The maximum size of all answers in one line, in bytes.
+const FILLED_BYTES: usize = 1 << 20;
+/// The text for a question without an answer.
+const NO_ANSWER: &str = "(no answer)";
+
+/// The surroundings of the player.
+pub(crate) trait Stage {
+    /// Writes a line to stdout. Returns whether somebody can read it.
+    fn print(&mut self, line: &str) -> bool;
+    /// Writes a line to stderr.
+    fn complain(&mut self, text: &str);
+    /// Waits for the next line of the host.
+    fn hear(&mut self, wait: Wait) -> Heard;
+    /// The time since the start.
+    fn now(&self) -> Duration;
+    /// Writes a file. A `guarded` one must lie below the working directory, whatever links lead there. `None`: it cannot
+    /// be written. Otherwise whether it is new.
+    fn write(&mut self, path: &str, content: &str, guarded: bool) -> Option<bool>;
+    /// Deletes a file below the working directory. Returns whether it did.
+    fn delete(&mut self, path: &str) -> bool;
+    /// The text of a file.
+    fn read(&mut self, path: &str) -> Option<String>;
+    /// The numbers of the requirements in a specification.
+    fn requirements(&self, spec: &str) -> Vec<u64>;
+}
+
+/// The longest wait for a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    Forever,
+    AtMost(Duration),
+}
+
+/// The result of a wait.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    Line(String),
+    Silence,
+    /// The end of stdin.
+    Ended,
+}
+
+/// The end of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Exit(u8),
+    /// The process stays, and does nothing any more.
+    Hang,
+}
+
+/// The reason why a turn stops early.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Interrupted,
+    /// The turn failed; the failure as JSON.
+    Failed(String),
+    Over(End),
+}
+
+pub(super) type Played<T> = Result<T, Stop>;
+
+/// The answer to a question: the text, or all chosen labels. `None`: there is no answer.
+type Answer = Option<Vec<String>>;
+
+/// Plays a scenario. `works`: whether a prompt of a workflow gets the work that it asks for instead. Returns the end of
+/// the process.
+pub(crate) fn play(scenario: &Scenario, works: bool, stage: &mut dyn Stage) -> End {
+    let mut player = Player {
+        stage,
+        answers: BTreeMap::new(),
+        keys: 0,
+        turns: 0,
+        steers: VecDeque::new(),
+        steered: 0,
+        result: None,
+    };
+    let Some(mut prompt) = player.prompt() else { return End::Exit(0) };
+    player.send(Line::default().with("session", "true"));
+    let mut working = false;
+    loop {
+        player.turns += 1;
+        let part = if works { Part::of(&prompt, player.stage) } else { None };
+        // A correction in a workflow may be any prompt.
+        working |= part.is_some();
+        let outcome = match part {
+            Some(part) => part.play(&mut player),
+            None if working => Part::Phase { number: 0, again: false }.play(&mut player),
+            None => player.turn(scenario, prompt),
+        };
+        if let Err(Stop::Over(end)) = outcome {
+            return end;
+        }
+        player.end_turn(outcome);
+        match player.prompt() {
+            Some(next) => prompt = next,
+            None => return End::Exit(0),
+        }
+    }
+}
+
+pub(super) struct Player<'s> {
+    pub(super) stage: &'s mut dyn Stage,
+    /// The answers by name.
+    answers: BTreeMap<String, Answer>,
+    /// The number of keys so far.
+    keys: u64,
+    turns: u64,
+    /// The prompts that steer and were not awaited yet.
+    steers: VecDeque<String>,
+    /// The number of prompts that steer so far.
+    steered: u64,
+    /// The structured result of the turn, as JSON.
+    result: Option<String>,
+}
+
+impl Player<'_> {
+    /// Waits for the prompt of the next turn. `None`: there is none.
+    fn prompt(&mut self) -> Option<String> {
+        loop {
+            let Heard::Line(line) = self.stage.hear(Wait::Forever) else { return None };
+            match FromHost::parse(&line) {
+                Some(FromHost::Prompt(text)) => return Some(text),
+                Some(FromHost::Steer(_)) => {
+                    // It came too late for its turn, whose end the driver therefore held back.
+                    self.steered += 1;
+                    self.end_turn(Ok(()));
+                }
+                Some(FromHost::End) => return None,
+                Some(FromHost::Interrupt | FromHost::Answers(..)) | None => {}
+            }
+        }
+    }
+
+    fn end_turn(&mut self, outcome: Played<()>) {
+        let line = Line::default().with("steers", &self.steered.to_string());
+        let result = self.result.take();
+        let line = match outcome {
+            Ok(()) => line.with("over", "\"completed\"").with("result", result.as_deref().unwrap_or("null")),
+            Err(Stop::Failed(failure)) => line.with("over", "\"failed\"").with("failure", &failure),
+            Err(Stop::Interrupted | Stop::Over(_)) => line.with("over", "\"interrupted\""),
+        };
+        self.steers.clear();
+        self.send(line);
+    }
+
+    /// Writes a line. An unread stdout is the host's end, which the next wait reports.
+    pub(super) fn send(&mut self, line: Line) {
+        self.stage.print(&line.done());
+    }
+
+    /// Waits for a line of the host during a turn. `None`: nothing that concerns the turn.
+    fn hear(&mut self, wait: Wait) -> Played<Option<(String, Vec<Answer>)>> {
+        match self.stage.hear(wait) {
+            Heard::Silence => Ok(None),
+            Heard::Ended => Err(Stop::Over(End::Exit(0))),
+            Heard::Line(line) => match FromHost::parse(&line) {
+                Some(FromHost::Answers(key, answers)) => Ok(Some((key, answers))),
+                Some(FromHost::Steer(text)) => {
+                    self.steered += 1;
+                    self.steers.push_back(text);
+                    Ok(None)
+                }
+                Some(FromHost::Interrupt) => Err(Stop::Interrupted),
+                Some(FromHost::End) => Err(Stop::Over(End::Exit(0))),
+                Some(FromHost::Prompt(_)) | None => Ok(None),
+            },
+        }
+    }
+
+    /// Waits until `done` holds, at most this long.
+    fn wait(&mut self, limit: Duration, done: impl Fn(&Self) -> bool) -> Played<()> {
+        let until = self.stage.now() + limit;
+        while !done(self) {
+            let left = until.saturating_sub(self.stage.now());
+            if left.is_zero() {
+                break;
+            }
+            self.hear(Wait::AtMost(left))?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the answers to all of these requests.
+    fn answers_to(&mut self, keys: &[String]) -> Played<Vec<Vec<Answer>>> {
+        let mut found: BTreeMap<String, Vec<Answer>> = BTreeMap::new();
+        while keys.iter().any(|key| !found.contains_key(key)) {
+            if let Some((key, answers)) = self.hear(Wait::Forever)? {
+                found.insert(key, answers);
+            }
+        }
+        Ok(keys.iter().filter_map(|key| found.remove(key)).collect())
+    }
+
+    fn turn(&mut self, scenario: &Scenario, prompt: String) -> Played<()> {
+        self.answers.insert("prompt".into(), Some(vec![prompt]));
+        self.answers.insert("turn".into(), Some(vec![self.turns.to_string()]));
+        let count = u64::try_from(scenario.turns.len()).unwrap_or(1);
+        let at = usize::try_from((self.turns - 1) % count).unwrap_or_default();
+        for step in scenario.turns.get(at).into_iter().flatten() {
+            for _ in 0..step.times {
+                // An interrupt counts between two steps.
+                self.hear(Wait::AtMost(Duration::ZERO))?;
+                if !self.holds(&step.conditions) {
+                    break;
+                }
+                self.step(step)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn holds(&self, conditions: &[Condition]) -> bool {
+        let holds = |Condition { name, any_of, negated }: &Condition| {
+            let answer = self.answers.get(name).and_then(Option::as_ref);
+            let matches = any_of.iter().any(|wanted| match (wanted, answer) {
+                (None, answer) => answer.is_none(),
+                (Some(wanted), Some(answer)) => answer.contains(wanted),
+                (Some(_), None) => false,
+            });
+            matches != *negated
+        };
+        conditions.iter().all(holds)
+    }
+
+    fn step(&mut self, step: &Step) -> Played<()> {
+        match &step.action {
+            Action::Say { words, thought, parent } => self.say(words, |piece, done| {
+                let line = Line::default().with(if *thought { "think" } else { "say" }, piece);
+                line.with("done", truth(done)).of(parent.as_deref())
+            })?,
+            Action::Ask(questions) => self.questions(questions)?,
+            Action::Calls(calls) => self.calls(calls)?,
+            Action::End(call, end) => self.end_tool(call, end),
+            Action::Plan(entries) => self.send_filled("plan", entries),
+            Action::Usage(usage) => self.send_filled("usage", usage),
+            Action::Retry(text) => self.send_filled("retry", &quoted(text)),
+            Action::Result(result) => self.result = Some(self.filled(result)),
+            Action::Fail(failure) => return Err(Stop::Failed(self.filled(failure))),
+            Action::Wait(limit) => self.wait(*limit, |_| false)?,
+            Action::AwaitSteer(limit) => {
+                self.wait(*limit, |player| !player.steers.is_empty())?;
+                let steer = self.steers.pop_front().map(|text| vec![text]);
+                self.answers.insert("steer".into(), steer);
+            }
+            Action::Stderr(text) => {
+                let text = self.expanded(text, &mut FILLED_BYTES.clone());
+                self.stage.complain(&text);
+            }
+            Action::Exit(code) => return Err(Stop::Over(End::Exit(*code))),
+            Action::Hang => return Err(Stop::Over(End::Hang)),
+        }
+        Ok(())
+    }
+
+    /// Sends a message in pieces.
+    fn say(&mut self, words: &Words, line: impl Fn(&str, bool) -> Line) -> Played<()> {
+        let pieces: Vec<String> = match (words.pieces.as_slice(), words.times) {
+            (pieces, 1) => pieces.to_vec(),
+            (pieces, times) => {
+                let whole = pieces.concat();
+                let each = (PIECE_BYTES / whole.len().max(1)).max(1);
+                let (full, rest) = (times as usize / each, times as usize % each);
+                let all = std::iter::repeat_n(each, full).chain((rest > 0).then_some(rest));
+                return self.say_repeated(&whole, all.collect(), line);
+            }
+        };
+        for (at, piece) in pieces.iter().enumerate() {
+            let piece = self.filled(&quoted(piece));
+            self.send(line(&piece, at + 1 == pieces.len()));
+        }
+        Ok(())
+    }
+
+    /// Sends a text as often as these numbers say, one piece each.
+    fn say_repeated(&mut self, text: &str, counts: Vec<usize>, line: impl Fn(&str, bool) -> Line) -> Played<()> {
+        let last = counts.len();
+        for (at, count) in counts.into_iter().enumerate() {
+            self.hear(Wait::AtMost(Duration::ZERO))?;
+            self.send(line(&quoted(&text.repeat(count)), at + 1 == last));
+        }
+        Ok(())
+    }
+
+    fn questions(&mut self, questions: &[Question]) -> Played<()> {
+        let forms: Vec<String> = questions.iter().map(|question| self.filled(&question.form)).collect();
+        let answers = self.ask(&forms)?;
+        for (question, answer) in questions.iter().zip(answers) {
+            if let Some(name) = &question.name {
+                self.answers.insert(name.clone(), answer);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks questions, each as JSON, as one group. Returns an answer for each.
+    pub(super) fn ask(&mut self, forms: &[String]) -> Played<Vec<Answer>> {
+        let key = self.key();
+        self.send(Line::default().with("ask", &format!("[{}]", forms.join(","))).with("key", &quoted(&key)));
+        Ok(self.answers_to(&[key])?.pop().unwrap_or_default())
+    }
+
+    /// Begins these calls, waits for the permissions that they need, and then acts.
+    fn calls(&mut self, calls: &[Call]) -> Played<()> {
+        let calls: Vec<&Call> = calls.iter().filter(|call| self.holds(&call.conditions)).collect();
+        let begun: Vec<(&Call, String)> = calls.into_iter().map(|call| (call, self.begin(call))).collect();
+        let keys: Vec<String> = begun.iter().filter(|(call, _)| call.asks()).map(|(_, key)| key.clone()).collect();
+        let mut answers = self.answers_to(&keys)?.into_iter();
+        for (call, key) in begun {
+            let allowed = !call.asks() || is_allowed(&answers.next().unwrap_or_default());
+            let word = match &call.work {
+                _ if !allowed => {
+                    self.deny(&key);
+                    "denied"
+                }
+                Work::Tool(tool) => {
+                    tool.end.iter().for_each(|end| self.end_tool(&key, end));
+                    "allowed"
+                }
+                Work::Change(change) if self.change(&key, change) => "allowed",
+                Work::Change(_) => "failed",
+            };
+            if let Some(name) = &call.name {
+                self.answers.insert(name.clone(), Some(vec![word.to_owned()]));
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a call. Returns its key.
+    fn begin(&mut self, call: &Call) -> String {
+        let key = call.name.clone().unwrap_or_else(|| self.key());
+        let head = match &call.work {
+            Work::Tool(tool) => self.filled(&tool.head),
+            Work::Change(change) => self.head(change),
+        };
+        let line = Line::default().with("tool", &head).with("call", &quoted(&key)).with("asks", truth(call.asks()));
+        self.send(line.of(call.parent.as_deref()));
+        key
+    }
+
+    /// The key of a call or of a request. No name of a call has a blank.
+    fn key(&mut self) -> String {
+        self.keys += 1;
+        format!("number {}", self.keys)
+    }
+
+    /// The description of a change as a tool call.
+    fn head(&self, change: &Change) -> String {
+        match &change.content {
+            Some(content) => write_head(&change.path, &self.text(content)),
+            None => {
+                let path = quoted(&change.path);
+                Line::default()
+                    .with("name", "\"Delete\"")
+                    .with("category", "\"delete\"")
+                    .with("subject", &path)
+                    .with("paths", &format!("[{path}]"))
+                    .done()
+            }
+        }
+    }
+
+    fn change(&mut self, call: &str, change: &Change) -> bool {
+        match &change.content {
+            Some(content) => {
+                let text = self.text(content);
+                self.written(call, (&change.path, &text), true)
+            }
+            None => {
+                let done = self.stage.delete(&change.path);
+                self.changed(call, (&change.path, "deleted", None), done)
+            }
+        }
+    }
+
+    /// Writes a file that the user allowed to write, and ends the call.
+    fn written(&mut self, call: &str, (path, text): (&str, &str), guarded: bool) -> bool {
+        let done = self.stage.write(path, text, guarded);
+        let action = if done == Some(true) { "created" } else { "modified" };
+        self.changed(call, (path, action, Some(text)), done.is_some())
+    }
+
+    fn changed(&mut self, call: &str, (path, action, content): (&str, &str, Option<&str>), done: bool) -> bool {
+        let line =
+            Line::default().with("end", &quoted(call)).with("state", if done { "\"completed\"" } else { "\"failed\"" });
+        let change = Line::default()
+            .with("path", &quoted(path))
+            .with("action", &quoted(action))
+            .with("content", &content.map_or("null".into(), quoted));
+        self.send(if done { line.with("changed", &change.done()) } else { line });
+        done
+    }
+
+    /// Writes a file if the host allows it. Returns whether it did.
+    pub(super) fn write(&mut self, path: &str, text: &str) -> Played<bool> {
+        let call = self.key();
+        self.send(
+            Line::default().with("tool", &write_head(path, text)).with("call", &quoted(&call)).with("asks", "true"),
+        );
+        if is_allowed(&self.answers_to(std::slice::from_ref(&call))?.pop().unwrap_or_default()) {
+            return Ok(self.written(&call, (path, text), false));
+        }
+        self.deny(&call);
+        Ok(false)
+    }
+
+    fn deny(&mut self, call: &str) {
+        self.send(Line::default().with("end", &quoted(call)).with("state", "\"denied\""));
+    }
+
+    fn end_tool(&mut self, call: &str, end: &ToolEnd) {
+        let state = if end.failed { "\"failed\"" } else { "\"completed\"" };
+        let mut line = Line::default().with("end", &quoted(call)).with("state", state);
+        if let Some(output) = &end.output {
+            line = line.with("output", &quoted(&self.text(output)));
+        }
+        if let Some(code) = end.exit_code {
+            line = line.with("exit_code", &code.to_string());
+        }
+        self.send(line);
+    }
+
+    fn send_filled(&mut self, name: &str, value: &str) {
+        let value = self.filled(value);
+        self.send(Line::default().with(name, &value));
+    }
+
+    /// A text with its repetitions and answers.
+    fn text(&self, words: &Words) -> String {
+        let whole = self.expanded(&words.pieces.concat(), &mut FILLED_BYTES.clone());
+        // Only a text without repetitions has answers in it.
+        if words.times == 1 { whole } else { words.pieces.concat().repeat(words.times as usize) }
+    }
+
+    /// JSON with the answers in its strings.
+    fn filled(&self, json: &str) -> String {
+        let mut room = FILLED_BYTES;
+        map_strings(json, &mut |text| self.expanded(text, &mut room))
+    }
+
+    /// A text with the answers for its placeholders, as long as there is `room`, in bytes.
+    fn expanded(&self, text: &str, room: &mut usize) -> String {
+        let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+        while let Some(at) = rest.find('{') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let name = rest[1..].split_once('}').map(|(name, _)| name).filter(|name| is_placeholder(name));
+            let answer = name.and_then(|name| self.answers.get(name));
+            let (Some(name), Some(answer)) = (name, answer) else {
+                out.push('{');
+                rest = &rest[1..];
+                continue;
+            };
+            let answer = answer.as_ref().map_or(NO_ANSWER.into(), |all| all.join(", "));
+            let answer = &answer[..answer.floor_char_boundary(ANSWER_BYTES.min(*room))];
+            *room -= answer.len();
+            out.push_str(answer);
+            rest = &rest[name.len() + 2..];
+        }
+        out + rest
+    }
+}
+
+impl Call {
+    /// Whether it needs a permission.
+    fn asks(&self) -> bool {
+        match &self.work {
+            Work::Tool(tool) => tool.asks,
+            Work::Change(_) => true,
+        }
+    }
+}
+
+fn truth(value: bool) -> &'static str {
+    if value { "true" } else { "false" }
+}
+
+/// Whether the answer to a permission allows the request.
+fn is_allowed(answers: &[Answer]) -> bool {
+    matches!(answers, [Some(words)] if words.iter().any(|word| word == "allowed"))
+}
+
+/// The description of a file to write as a tool call.
+fn write_head(path: &str, text: &str) -> String {
+    let (path, text) = (quoted(path), quoted(text));
+    let input = Line::default().with("file_path", &path).with("content", &text).done();
+    let line = Line::default().with("name", "\"Write\"").with("category", "\"edit\"").with("subject", &path);
+    line.with("paths", &format!("[{path}]")).with("content", &text).with("input", &input).done()
+}

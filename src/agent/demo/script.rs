@@ -1,0 +1,154 @@
+//! A scenario as a person reads it.
+
+use super::scenario::{Action, Call, Condition, Question, Scenario, Step, ToolEnd, Words, Work};
+use crate::json::{Object, Raw};
+use std::fmt::Write;
+
+/// The maximum length of a text that is shown whole, in characters.
+const SHOWN: usize = 400;
+
+impl Scenario {
+    /// The dialogue, one step a line or more.
+    pub(crate) fn script(&self, name: &str) -> String {
+        let mut out = format!("{name}: {}\n", self.about);
+        for (at, turn) in self.turns.iter().enumerate() {
+            let _ = match self.turns.len() {
+                1 => writeln!(out),
+                _ => writeln!(out, "\nTurn {}", at + 1),
+            };
+            for step in turn {
+                let text = indented(&(modifiers(step) + &action(&step.action)));
+                let _ = writeln!(out, "  {text}");
+            }
+        }
+        out
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.trim_end().replace('\n', "\n    ")
+}
+
+fn modifiers(step: &Step) -> String {
+    let times = if step.times == 1 { String::new() } else { format!("{} times: ", step.times) };
+    conditions(&step.conditions) + &times
+}
+
+fn conditions(all: &[Condition]) -> String {
+    let answer = |answer: &Option<String>| answer.clone().unwrap_or_else(|| "not answered".into());
+    let one = |Condition { name, any_of, negated }: &Condition| {
+        let answers = any_of.iter().map(answer).collect::<Vec<_>>().join(" or ");
+        format!("{} {{{name}}} is {answers}: ", if *negated { "unless" } else { "if" })
+    };
+    all.iter().map(one).collect()
+}
+
+fn action(action: &Action) -> String {
+    match action {
+        Action::Say { words, thought, parent } => {
+            let verb = if *thought { "think" } else { "say" };
+            format!("{}{verb}: {}", of(parent.as_deref()), text(words))
+        }
+        Action::Ask(questions) => match questions.as_slice() {
+            [one] => format!("ask {}", question(one)),
+            many => many.iter().fold("ask together:".into(), |out, one| out + "\n" + &question(one)),
+        },
+        Action::Calls(calls) => match calls.as_slice() {
+            [one] => call(one),
+            many => many.iter().fold("together:".into(), |out, one| out + "\n" + &call(one)),
+        },
+        Action::End(name, end) => format!("end {name}{}", ended(end)),
+        Action::Plan(entries) => {
+            let entries = Object::parse(&format!("{{\"plan\":{entries}}}")).map(|whole| {
+                let entry = |entry: Object<'_>| {
+                    format!(
+                        "\n[{}] {}",
+                        entry.string("status").unwrap_or_default(),
+                        entry.string("text").unwrap_or_default()
+                    )
+                };
+                whole.objects("plan").map(entry).collect::<String>()
+            });
+            format!("plan:{}", entries.unwrap_or_default())
+        }
+        Action::Usage(usage) => format!("usage: {usage}"),
+        Action::Retry(text) => format!("retry: {text}"),
+        Action::Result(result) => format!("result: {}", cut(result)),
+        Action::Fail(failure) => format!("fail: {failure}"),
+        Action::Wait(limit) => format!("wait {} s", limit.as_secs_f64()),
+        Action::AwaitSteer(limit) => {
+            format!("wait for a prompt that steers, at most {} s -> {{steer}}", limit.as_secs_f64())
+        }
+        Action::Stderr(text) => format!("stderr: {text}"),
+        Action::Exit(code) => format!("exit {code}"),
+        Action::Hang => "hang".into(),
+    }
+}
+
+fn of(parent: Option<&str>) -> String {
+    parent.map(|parent| format!("(sub-agent of {parent}) ")).unwrap_or_default()
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}... ({} bytes)", &text[..at], text.len()),
+        None => text.to_owned(),
+    }
+}
+
+fn text(words: &Words) -> String {
+    let times = if words.times == 1 { String::new() } else { format!(" ({} times)", words.times) };
+    cut(&words.pieces.join("|")) + &times
+}
+
+fn question(question: &Question) -> String {
+    let Some(form) = Object::parse(&question.form) else { return String::new() };
+    let mut out =
+        format!("({}) {}", form.str("kind").unwrap_or("text".into()), form.str("question").unwrap_or_default());
+    for raw in form.array("options") {
+        let label = raw.string().or_else(|| raw.object()?.string("label")).unwrap_or_default();
+        let _ = write!(out, "\n  - {label}");
+    }
+    let mut rules: Vec<String> = Vec::new();
+    rules.extend(form.string("default").map(|default| format!("default {default}")));
+    rules.extend((form.bool("required") == Some(false)).then(|| "optional".to_owned()));
+    rules.extend(form.raw("validation").map(Raw::get).map(|rules| format!("validation {rules}")));
+    if !rules.is_empty() {
+        let _ = write!(out, "\n  ({})", rules.join(", "));
+    }
+    if let Some(name) = &question.name {
+        let _ = write!(out, "\n  -> {{{name}}}");
+    }
+    out
+}
+
+fn call(call: &Call) -> String {
+    let answer = call.name.as_ref().map(|name| format!(" -> {{{name}}}")).unwrap_or_default();
+    let begin = conditions(&call.conditions) + &of(call.parent.as_deref());
+    match &call.work {
+        Work::Tool(tool) => {
+            let head = Object::parse(&tool.head);
+            let field = |name: &str| head.as_ref().and_then(|head| head.string(name)).unwrap_or_default();
+            let title = crate::agent::title(
+                crate::protocol::words::Category::from_word(&field("category"))
+                    .unwrap_or(crate::protocol::words::Category::Other),
+                &field("name"),
+                &field("subject"),
+            );
+            let asks = if tool.asks { ", if allowed" } else { "" };
+            let end = tool.end.as_ref().map_or_else(|| " (stays open)".to_owned(), ended);
+            format!("{begin}{title}{asks}{end}{answer}")
+        }
+        Work::Change(change) => match &change.content {
+            Some(content) => format!("{begin}write {}, if allowed{answer}:\n{}", change.path, text(content)),
+            None => format!("{begin}delete {}, if allowed{answer}", change.path),
+        },
+    }
+}
+
+fn ended(end: &ToolEnd) -> String {
+    let state = if end.failed { " (failed)" } else { "" };
+    let code = end.exit_code.map(|code| format!(" (exit code {code})")).unwrap_or_default();
+    let output = end.output.as_ref().map(|output| format!(": {}", text(output))).unwrap_or_default();
+    format!("{state}{code}{output}")
+}

@@ -1,0 +1,58 @@
+//! The protocol in forms for other programs and other languages: JSON Schema, TypeScript, Python, examples, and the
+//! sections of the reference. Pure functions from the declarations to text.
+
+mod catalogue;
+mod outline;
+mod page;
+mod python;
+mod schema;
+mod typescript;
+
+pub use page::{examples, section, section_names};
+pub use schema::{Scope, Unknown, schema};
+
+use super::outbound::ProtocolVersion;
+
+/// The reference of the protocol.
+pub const REFERENCE: &str = include_str!("../reference.md");
+
+/// A language with types of the messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    TypeScript,
+    Python,
+}
+
+impl Language {
+    /// The names, in the order of [`Language::ALL`].
+    pub const NAMES: &'static [&'static str] = &["ts", "python"];
+    /// All languages.
+    pub const ALL: [Language; 2] = [Language::TypeScript, Language::Python];
+
+    /// The language with this name. `None`: unknown.
+    pub fn from_name(name: &str) -> Option<Language> {
+        Language::NAMES.iter().position(|known| *known == name).and_then(|at| Language::ALL.get(at)).copied()
+    }
+
+    /// One file with a type for each message, frame and object.
+    pub fn types(self) -> String {
+        match self {
+            Language::TypeScript => typescript::typescript(),
+            Language::Python => python::python(),
+        }
+    }
+}
+
+/// The version of the protocol: `1.1`.
+pub fn version() -> String {
+    let ProtocolVersion { v, minor, .. } = ProtocolVersion::OURS;
+    format!("{v}.{minor}")
+}
+
+/// The first sentences of each generated file.
+fn about() -> [String; 2] {
+    [
+        format!("The spektacular protocol {}, from spektacular {}.", version(), ProtocolVersion::OURS.spektacular),
+        "A later minor version may add frame types, kinds, fields and codes: ignore those that you do not know.".into(),
+    ]
+}
