@@ -9,12 +9,12 @@ use spektacular::protocol::request::Options;
 use std::ops::Range;
 use std::time::Instant;
 
-/// The turns before the first measurement, after which every buffer has its size.
-const EARLY: usize = 1000;
+/// The turns before the first measurement, after which every buffer has its size and every bounded memory is full.
+const EARLY: usize = 2000;
 const TURNS: usize = 10_000;
 /// The number of turns that are compared.
 const COMPARED: usize = 1000;
-/// The memory that 9,000 turns may keep, in bytes.
+/// The memory that the measured turns may keep, in bytes.
 const KEPT: i64 = 4096;
 
 #[test]
