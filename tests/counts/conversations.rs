@@ -27,8 +27,9 @@ fn ten_thousand_turns_cost_the_same_each_and_keep_no_memory() {
         let late = allocation_counter::measure(|| talk.turns(TURNS - COMPARED..TURNS));
         println!("{dialect:?}: {early:?}, then {middle:?}, {late:?}");
         assert!(early.count_total > COMPARED as u64, "{dialect:?}: nothing was counted");
-        let (before, after) = (early.count_total.max(1), late.count_total);
-        assert!(after <= before, "{dialect:?}: {COMPARED} turns make {before}, and then {after} allocations");
+        // The nodes of the trees of ids are not split and joined in each turn alike.
+        let (before, after) = (early.count_total as f64, late.count_total as f64);
+        assert!(after < before * 1.001, "{dialect:?}: {COMPARED} turns make {before}, and then {after} allocations");
         let (before, after) = (early.bytes_total as f64, late.bytes_total as f64);
         assert!(after < before * 1.01, "{dialect:?}: {COMPARED} turns allocate {before}, and then {after} bytes");
         let kept = early.bytes_current + middle.bytes_current + late.bytes_current;
