@@ -34,7 +34,7 @@ impl<'a> ScenarioChoice<'a> {
     pub(crate) fn of(text: &'a str) -> Option<ScenarioChoice<'a>> {
         match NAMES.iter().find(|name| **name == text) {
             Some(name) => Some(ScenarioChoice::BuiltIn(name)),
-            None => (text.contains('/') || text.ends_with(".json")).then(|| ScenarioChoice::File(text)),
+            None => (text.contains('/') || text.ends_with(".json")).then_some(ScenarioChoice::File(text)),
         }
     }
 

@@ -410,7 +410,7 @@ fn without(fields: &Fields<'_>, names: &[&str]) -> String {
 }
 
 /// The failure with this name that a scenario can report.
-pub(super) fn failure_code(name: &str) -> Option<Code> {
+fn failure_code(name: &str) -> Option<Code> {
     FAILURES.into_iter().find(|code| code.name() == name)
 }
 
