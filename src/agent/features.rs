@@ -1,6 +1,6 @@
 //! The features of an agent: what it can do, and how its process behaves.
 
-use super::limit::{Keeper, Limit};
+use super::limit::{Keeper, Keepers};
 use super::{Preference, ResultWay};
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::words::McpTransport;
@@ -50,20 +50,5 @@ impl Features {
             leaves: true,
             stderr_is_fit: true,
         }
-    }
-}
-
-/// The keeper of each limit of run.start with one agent.
-#[derive(Clone, Debug)]
-pub struct Keepers(Vec<(Limit, Keeper)>);
-
-impl Keepers {
-    /// Asks `keeper` for each limit.
-    pub fn by(keeper: impl Fn(Limit) -> Keeper) -> Keepers {
-        Keepers(Limit::ALL.iter().map(|limit| (*limit, keeper(*limit))).collect())
-    }
-
-    pub fn of(&self, limit: Limit) -> Keeper {
-        self.0.iter().find(|(known, _)| *known == limit).map_or(Keeper::Nobody, |(_, keeper)| *keeper)
     }
 }

@@ -1,7 +1,6 @@
 //! The limits of run.start, and the keeper of each with an agent. A limit is kept or refused, never ignored, unless
 //! the caller asked for that with `on_unsupported`.
 
-use super::features::Keepers;
 use super::{Driver, Launch, Turn, result};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::{McpAccess, McpServer, Settings};
@@ -78,6 +77,21 @@ pub enum Keeper {
     /// The run, by what the agent reports.
     Run,
     Nobody,
+}
+
+/// The keeper of each limit of run.start with one agent.
+#[derive(Clone, Debug)]
+pub struct Keepers(Vec<(Limit, Keeper)>);
+
+impl Keepers {
+    /// Asks `keeper` for each limit.
+    pub fn by(keeper: impl Fn(Limit) -> Keeper) -> Keepers {
+        Keepers(Limit::ALL.iter().map(|limit| (*limit, keeper(*limit))).collect())
+    }
+
+    pub fn of(&self, limit: Limit) -> Keeper {
+        self.0.iter().find(|(known, _)| *known == limit).map_or(Keeper::Nobody, |(_, keeper)| *keeper)
+    }
 }
 
 /// Prepares the agent's start, once all its limits are known to hold.

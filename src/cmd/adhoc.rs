@@ -23,7 +23,7 @@ use crate::protocol::request::{Options, Seconds};
 use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKind};
 use crate::run::OnEof;
 use crate::sessions::{SessionFile, Stored, continued};
-use crate::terminal::{Detail, Features, Look, TerminalFront};
+use crate::terminal::{Detail, Look, TerminalFeatures, TerminalFront};
 use crate::workflow::workflow_run::Ended;
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -301,9 +301,9 @@ fn look(adhoc: &Adhoc, alert: bool) -> Look {
         DiffSize::Full => usize::MAX,
     };
     let features = if live && escapes && !adhoc.plain {
-        Features::detect(|name| set(name).and_then(|value| value.into_string().ok()))
+        TerminalFeatures::detect(|name| set(name).and_then(|value| value.into_string().ok()))
     } else {
-        Features::default()
+        TerminalFeatures::default()
     };
     Look {
         detail,

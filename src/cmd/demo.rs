@@ -64,7 +64,10 @@ fn scenario(name: &str) -> Result<(String, Scenario), Failure> {
         ScenarioChoice::BuiltIn(name) => catalog::text(name).to_owned(),
         ScenarioChoice::File(path) => read_text(Path::new(path), FILE_BYTES as u64).map_err(|error| {
             let is_long = error.kind() == ErrorKind::FileTooLarge;
-            usage(format!("{path}: {}.", if is_long { "the file is longer than 1 MiB" } else { unread(error.kind()) }))
+            usage(format!(
+                "{path}: {}.",
+                if is_long { "the file is longer than 1 MiB: shorten it" } else { unread(error.kind()) }
+            ))
         })?,
     };
     let scenario = Scenario::parse(&text).map_err(|flaw| usage(flaw.message(name)))?;
@@ -102,7 +105,8 @@ impl PlayingProcess {
                 }
             }
         };
-        let no_thread = |_| Failure::new(Code::ResourceExhausted, "Cannot start a thread.");
+        let no_thread =
+            |_| Failure::new(Code::ResourceExhausted, "Cannot start a thread: free some memory or processes.");
         spawn_thread("stdin", read).map_err(no_thread)?;
         let cwd = std::env::current_dir().unwrap_or_default();
         Ok(PlayingProcess { host, began: Instant::now(), cwd, written: BTreeSet::new() })

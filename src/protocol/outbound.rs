@@ -13,12 +13,12 @@ pub use super::fields::ShownSettings;
 pub use super::ids::{CallId, MessageId, PromptId};
 pub use super::kinds::About;
 pub use super::pieces::{
-    AgentExit, Capabilities, Entries, FileEdit, Left, Outcome, PermissionEnd, PlanEntry, Tally, ToolExit, ToolFacts,
-    TurnReport, Unattended, Usage,
+    AgentExit, Capabilities, Entries, FileEdit, Outcome, PermissionEnd, PlanEntry, ToolExit, ToolFacts, TurnReport,
+    UnansweredItem, UnansweredItems, Unattended, Usage,
 };
 pub use super::question::Place;
 pub use super::text::{Json, Text};
-pub use super::workflow::{Breach, GaveWay, PhaseReport, WorkflowEnd, WorkflowStarted};
+pub use super::workflow::{MovedFile, PhaseReport, RuleViolation, WorkflowEnd, WorkflowStarted};
 
 objects! {
     /// run.started.

@@ -195,7 +195,7 @@ impl TurnReport {
 objects! {
     /// A permission or question that nobody answered.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct Left {
+    pub struct UnansweredItem {
         /// The tool's category for a permission, or the question's kind.
         pub category: &'static str,
         /// The subject, in one line.
@@ -206,11 +206,11 @@ objects! {
 objects! {
     /// A count of unanswered questions, and the first of them.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
-    pub struct Tally {
+    pub struct UnansweredItems {
         /// The number of unanswered questions.
         pub count: u64,
         /// The first 20.
-        pub first: Vec<Left> as list,
+        pub first: Vec<UnansweredItem> as list,
     }
 }
 
@@ -219,9 +219,9 @@ objects! {
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Unattended {
         /// Permissions that were denied.
-        pub denied: Tally as text,
+        pub denied: UnansweredItems as text,
         /// Other questions.
-        pub unanswered: Tally as text,
+        pub unanswered: UnansweredItems as text,
     }
 }
 

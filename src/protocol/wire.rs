@@ -6,8 +6,8 @@ use super::form::{Form, HasForm, Member, MessageForm, ObjectForm, TextRule, VERS
 use super::frame_value::{FrameObject, FrameValue, Known, ObjectWriter, put_object, put_word, values};
 use super::ids::{MessageId, QuestionId, RunId};
 use super::outbound::{
-    About, Artifact, Body, FileEdit, Metadata, Outcome, Progress, Question, Started, Tally, Terminal, ToolExit,
-    TurnReport, Usage,
+    About, Artifact, Body, FileEdit, Metadata, Outcome, Progress, Question, Started, Terminal, ToolExit, TurnReport,
+    UnansweredItems, Usage,
 };
 use super::parts::IsRedacted;
 use super::question::{Answer, Choice, Kind, Subject, Validation};
@@ -141,9 +141,9 @@ views! {
         /// The reason why the model stopped.
         stop_reason: StopReason,
         /// The permissions that were denied because nobody answered.
-        denied: &'a Tally,
+        denied: &'a UnansweredItems,
         /// The other questions that nobody answered.
-        unanswered: &'a Tally,
+        unanswered: &'a UnansweredItems,
     }
 
     /// The fields of run.failed that no other terminal frame has.
@@ -206,9 +206,9 @@ views! {
         /// The failure of a turn that failed.
         failure: Option<TurnFailureView<'a>>,
         /// As in run.completed.
-        denied: &'a Tally,
+        denied: &'a UnansweredItems,
         /// As in run.completed.
-        unanswered: &'a Tally,
+        unanswered: &'a UnansweredItems,
     }
 
     /// The failure of a turn.

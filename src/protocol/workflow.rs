@@ -257,9 +257,9 @@ objects! {
         /// The number of tasks. Null: no file was checked.
         pub tasks: Option<u64>,
         /// The violations that a check found.
-        pub violations: Vec<Breach> as list,
+        pub violations: Vec<RuleViolation> as list,
         /// The files that were moved out of the way.
-        pub kept: Vec<GaveWay> as list,
+        pub kept: Vec<MovedFile> as list,
         /// The reports of the phases.
         pub phases: Vec<PhaseReport> as list,
     }
@@ -283,7 +283,7 @@ impl WorkflowEnd {
 objects! {
     /// A rule that a file breaks.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct Breach {
+    pub struct RuleViolation {
         /// The file.
         pub file: Text as inherited,
         /// The line, from 1.
@@ -298,7 +298,7 @@ objects! {
 objects! {
     /// A file that was moved out of the way.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct GaveWay {
+    pub struct MovedFile {
         /// The old path.
         pub path: Text as inherited,
         /// The new path.

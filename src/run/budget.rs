@@ -1,6 +1,6 @@
 //! The usage that the agent reports, and the limits that the run keeps by what the agent reports.
 
-use crate::agent::features::Keepers;
+use crate::agent::limit::Keepers;
 use crate::agent::limit::{Keeper, Limit};
 use crate::protocol::outbound::Usage;
 use crate::protocol::request::Settings;

@@ -7,7 +7,9 @@ use super::{Effect, Method};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::Image;
 use crate::protocol::limits::{LEFT_LISTED, PROMPTS_WAITING};
-use crate::protocol::outbound::{About, Json, Left, Outcome, Tally, Text, TurnReport, Unattended, Usage};
+use crate::protocol::outbound::{
+    About, Json, Outcome, Text, TurnReport, UnansweredItem, UnansweredItems, Unattended, Usage,
+};
 use crate::protocol::question::{Asks, DENY};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::words::{PromptState, Resolution, Source, TurnOutcome};
@@ -301,11 +303,11 @@ impl Unattended {
     }
 }
 
-impl Tally {
+impl UnansweredItems {
     fn add(&mut self, category: &'static str, text: &str) {
         self.count += 1;
         if self.first.len() < LEFT_LISTED {
-            self.first.push(Left { category, text: Text::from(text) });
+            self.first.push(UnansweredItem { category, text: Text::from(text) });
         }
     }
 }

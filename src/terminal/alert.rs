@@ -8,21 +8,21 @@ const BELL: &str = "\u{7}";
 
 /// The features of a terminal program that not every program has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Features {
+pub struct TerminalFeatures {
     /// Whether it shows links in text (OSC 8).
     pub links: bool,
     /// Whether it keeps a stack of window titles.
     pub titles: bool,
 }
 
-impl Features {
+impl TerminalFeatures {
     /// The features that the program is known to have. `variable`: the environment, in which most programs name
     /// themselves.
-    pub fn detect(variable: impl Fn(&str) -> Option<String>) -> Features {
-        const NONE: Features = Features { links: false, titles: false };
-        const LINKS: Features = Features { links: true, titles: false };
-        const TITLES: Features = Features { links: false, titles: true };
-        const BOTH: Features = Features { links: true, titles: true };
+    pub fn detect(variable: impl Fn(&str) -> Option<String>) -> TerminalFeatures {
+        const NONE: TerminalFeatures = TerminalFeatures { links: false, titles: false };
+        const LINKS: TerminalFeatures = TerminalFeatures { links: true, titles: false };
+        const TITLES: TerminalFeatures = TerminalFeatures { links: false, titles: true };
+        const BOTH: TerminalFeatures = TerminalFeatures { links: true, titles: true };
         let term = variable("TERM").unwrap_or_default();
         // Between such a program and the terminal, the variables of the terminal say nothing.
         if variable("TMUX").is_some() || variable("STY").is_some() || term.starts_with("screen") {
@@ -82,7 +82,7 @@ impl Alert {
 
 #[cfg(test)]
 mod tests {
-    use super::{Alert, BELL, Features, OLD_TITLE, TITLE};
+    use super::{Alert, BELL, OLD_TITLE, TITLE, TerminalFeatures};
 
     #[test]
     fn features_are_those_of_known_programs() {
@@ -101,7 +101,7 @@ mod tests {
             (&[("TERM", "tmux-256color"), ("TMUX", "/tmp/x"), ("VTE_VERSION", "7603")], false, false),
         ] {
             let found = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, v)| (*v).to_owned());
-            assert_eq!(Features::detect(found), Features { links, titles }, "{variables:?}");
+            assert_eq!(TerminalFeatures::detect(found), TerminalFeatures { links, titles }, "{variables:?}");
         }
     }
 

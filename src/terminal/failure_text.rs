@@ -3,7 +3,7 @@
 use crate::clean::{one_line, whole};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::fields;
-use crate::protocol::outbound::{Breach, Outcome};
+use crate::protocol::outbound::{Outcome, RuleViolation};
 use crate::protocol::schema::Mismatch;
 
 /// Words for an orchestrator, and their replacements for a person.
@@ -37,7 +37,7 @@ pub(super) fn recurs(outcome: &Outcome) -> bool {
 }
 
 /// The line for a rule that a file of a workflow breaks.
-pub(super) fn breach(breach: &Breach) -> String {
+pub(super) fn breach(breach: &RuleViolation) -> String {
     let place = format!("{}:{}", breach.file.shown(), breach.line.unwrap_or_default());
     one_line(&format!("{place}: {}: {}", breach.rule, breach.text.shown())) + "\n"
 }

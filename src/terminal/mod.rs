@@ -24,7 +24,7 @@ mod tools;
 mod width;
 mod work;
 
-pub use alert::Features;
+pub use alert::TerminalFeatures;
 pub use screen::{Detail, Look};
 
 use crate::clean::{escaped, one_line};

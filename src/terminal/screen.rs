@@ -1,7 +1,7 @@
 //! The state of the terminal's last line, and the bytes that put new output below it: output always begins on a line of
 //! its own, and the status line is cleared first.
 
-use super::alert::Features;
+use super::alert::TerminalFeatures;
 use super::width;
 use crate::io::output::Chunk;
 
@@ -37,7 +37,7 @@ pub struct Look {
     /// Whether a bell and the window title announce a question.
     pub alert: bool,
     /// The features that not every terminal has.
-    pub features: Features,
+    pub features: TerminalFeatures,
 }
 
 /// Colours of our own text. An agent's text is never coloured.
@@ -229,7 +229,7 @@ impl Screen {
 
 #[cfg(test)]
 mod tests {
-    use super::{Below, Detail, Features, Look, PromptLine, Screen, Shown};
+    use super::{Below, Detail, Look, PromptLine, Screen, Shown, TerminalFeatures};
 
     const LOOK: Look = Look {
         detail: Detail::Normal,
@@ -240,7 +240,7 @@ mod tests {
         page: false,
         diff_lines: 40,
         alert: false,
-        features: Features { links: false, titles: false },
+        features: TerminalFeatures { links: false, titles: false },
     };
 
     fn seen(screen: &mut Screen, text: &str, lines: &str, prompt: &str, status: Option<&str>) -> String {

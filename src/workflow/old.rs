@@ -1,7 +1,7 @@
 //! Replaced files are kept in `.spektacular/local/old/STAMP/`.
 
 use super::project::{FileProblem, HOME, LOCAL, Project, shown};
-use crate::protocol::outbound::{GaveWay, Text};
+use crate::protocol::outbound::{MovedFile, Text};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use time::OffsetDateTime;
@@ -27,12 +27,12 @@ impl Project {
     }
 
     /// Moves a file or a folder of any kind out of the way. `None`: the path did not exist.
-    pub fn give_way(&self, path: &Path) -> Result<Option<GaveWay>, FileProblem> {
+    pub fn give_way(&self, path: &Path) -> Result<Option<MovedFile>, FileProblem> {
         if self.entry(path)?.is_none() {
             return Ok(None);
         }
         let to = self.old_path(path, SystemTime::now())?;
         self.rename(path, &to)?;
-        Ok(Some(GaveWay { path: Text::from(shown(path)), to: Text::from(shown(&to)) }))
+        Ok(Some(MovedFile { path: Text::from(shown(path)), to: Text::from(shown(&to)) }))
     }
 }

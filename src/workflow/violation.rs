@@ -1,6 +1,6 @@
 //! Violations: a rule, the line that breaks it, and an instruction. The text of a violation never quotes the file.
 
-use crate::protocol::outbound::{Breach, Text};
+use crate::protocol::outbound::{RuleViolation, Text};
 use crate::suggest::{Typed, Unknown};
 use std::borrow::Cow;
 
@@ -125,8 +125,8 @@ impl Violation {
     }
 
     /// The violation as frames show it.
-    pub fn breach(&self) -> Breach {
-        Breach {
+    pub fn breach(&self) -> RuleViolation {
+        RuleViolation {
             file: Text::from(self.file.as_str()),
             line: self.line.map(|line| line as u64),
             rule: self.rule.name(),

@@ -910,18 +910,18 @@ class TurnFailure(TypedDict):
     retryable: bool
 
 
-class Left(TypedDict):
+class UnansweredItem(TypedDict):
     # The tool's category for a permission, or the question's kind.
     category: str
     # The subject, in one line.
     text: str
 
 
-class Tally(TypedDict):
+class UnansweredItems(TypedDict):
     # The number of unanswered questions.
     count: int
     # The first 20.
-    first: list[Left]
+    first: list[UnansweredItem]
 
 
 class ProgressTurn(TypedDict):
@@ -1150,7 +1150,7 @@ class AgentExit(TypedDict):
     signal: Union[int, None]
 
 
-class Breach(TypedDict):
+class RuleViolation(TypedDict):
     # The file.
     file: str
     # The line, from 1.
@@ -1161,7 +1161,7 @@ class Breach(TypedDict):
     text: str
 
 
-class GaveWay(TypedDict):
+class MovedFile(TypedDict):
     # The old path.
     path: str
     # The new path.
@@ -1202,9 +1202,9 @@ class WorkflowEnd(TypedDict):
     # The number of tasks. Null: no file was checked.
     tasks: Union[int, None]
     # The violations that a check found.
-    violations: list[Breach]
+    violations: list[RuleViolation]
     # The files that were moved out of the way.
-    kept: list[GaveWay]
+    kept: list[MovedFile]
     # The reports of the phases.
     phases: list[PhaseReport]
 

@@ -844,18 +844,18 @@ export interface TurnFailure {
   retryable: boolean;
 }
 
-export interface Left {
+export interface UnansweredItem {
   /** The tool's category for a permission, or the question's kind. */
   category: string;
   /** The subject, in one line. */
   text: string;
 }
 
-export interface Tally {
+export interface UnansweredItems {
   /** The number of unanswered questions. */
   count: number;
   /** The first 20. */
-  first: Left[];
+  first: UnansweredItem[];
 }
 
 /** The end of a turn of a conversation. From level minimal. */
@@ -883,9 +883,9 @@ export interface ProgressTurn {
   /** The failure of a turn that failed. */
   failure: TurnFailure | null;
   /** As in run.completed. */
-  denied: Tally;
+  denied: UnansweredItems;
   /** As in run.completed. */
-  unanswered: Tally;
+  unanswered: UnansweredItems;
   /** For work of a sub-agent: the tool call that started the sub-agent. */
   parent_call_id?: string;
   /** Whether something was cut. */
@@ -1073,7 +1073,7 @@ export interface AgentExit {
   signal: number | null;
 }
 
-export interface Breach {
+export interface RuleViolation {
   /** The file. */
   file: string;
   /** The line, from 1. */
@@ -1084,7 +1084,7 @@ export interface Breach {
   text: string;
 }
 
-export interface GaveWay {
+export interface MovedFile {
   /** The old path. */
   path: string;
   /** The new path. */
@@ -1124,9 +1124,9 @@ export interface WorkflowEnd {
   /** The number of tasks. Null: no file was checked. */
   tasks: number | null;
   /** The violations that a check found. */
-  violations: Breach[];
+  violations: RuleViolation[];
   /** The files that were moved out of the way. */
-  kept: GaveWay[];
+  kept: MovedFile[];
   /** The reports of the phases. */
   phases: PhaseReport[];
 }
@@ -1142,9 +1142,9 @@ export interface Completed {
   /** The reason why the model stopped. */
   stop_reason: StopReason;
   /** The permissions that were denied because nobody answered. */
-  denied: Tally;
+  denied: UnansweredItems;
   /** The other questions that nobody answered. */
-  unanswered: Tally;
+  unanswered: UnansweredItems;
   /** The agent's session. */
   session_id: string | null;
   /** The files that the run created, modified and deleted. */

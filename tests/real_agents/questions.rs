@@ -132,11 +132,11 @@ fn question_timeout(agent: Agent) {
 
 /// A marker in the agent's text asks a question, and the answer starts another turn.
 fn question_in_the_text(agent: Agent) {
-    let run = ask(agent, "marker", vec![rule("clarification", "Way", json!("Left"))]);
+    let run = ask(agent, "marker", vec![rule("clarification", "Way", json!("UnansweredItem"))]);
     assert_eq!(run.completed("On I go.")["usage"]["input_tokens"], 200, "of both turns");
     assert_eq!(run.questions().len(), 1);
     assert_eq!(run.questions()[0].text("text"), "Which way?");
-    assert!(run.stub().last_heard().contains("Left"), "{}", run.stub().last_heard());
+    assert!(run.stub().last_heard().contains("UnansweredItem"), "{}", run.stub().last_heard());
     run.outcome.never_shows("QUESTION");
 }
 

@@ -49,7 +49,7 @@ fn example() -> String {
 fn scenarios() -> Vec<(String, &'static str)> {
     let listed = Case::new().run(&["demo", "list", "--output", "json"]);
     let listed: Value = serde_json::from_str(&listed.out).unwrap();
-    let names = listed.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned());
+    let names = listed["scenarios"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned());
     names
         .map(|name| {
             let end = match name.as_str() {
@@ -95,7 +95,9 @@ fn the_example_in_the_header_is_cancelled_by_an_interrupt() {
     if lacks_python("an interrupt of the client in Python") {
         return;
     }
-    let (_case, mut command) = project(&example());
+    // A shell starts a job in the background with SIGINT ignored, and Python would keep that.
+    let heeds = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n";
+    let (_case, mut command) = project(&format!("{heeds}{}", example()));
     let mut running = command.spawn().unwrap();
     // Open until the end: a person who does not answer.
     let _typed = running.stdin.take();

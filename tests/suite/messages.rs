@@ -7,6 +7,7 @@ use spektacular::cmd::COMMANDS;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
+use std::iter;
 
 /// A string literal of at least two words, as the program prints it except for its placeholders.
 struct Message {
@@ -236,8 +237,10 @@ fn messages_avoid_worn_phrases() {
 fn messages_have_single_spaces_between_words() {
     // Scripts for shells, and lines with columns.
     let columns = ["\n  -h, --help", "{b:second$}", "phase        {}", "workflow     {}", "program      {path}"];
-    let columns: Vec<&str> =
-        columns.into_iter().chain(["warning      {text}", "image        {path}", "{id}  {agent}  {}"]).collect();
+    let columns: Vec<&str> = columns
+        .into_iter()
+        .chain(["warning      {text}", "image        {path}", "{id}  {agent}  {}", "{name:width$}  {about}"])
+        .collect();
     let exempt = |message: &Message| {
         message.file.contains("/complete/") || columns.iter().any(|known| message.text.contains(known))
     };
@@ -253,7 +256,10 @@ fn words(text: &str, is_of_word: impl Fn(char) -> bool) -> BTreeSet<String> {
 
 #[test]
 fn flags_in_messages_exist() {
-    let of_commands = COMMANDS.iter().flat_map(|command| command.all_flags());
+    let of_commands = COMMANDS
+        .iter()
+        .flat_map(|command| iter::once(command).chain(command.below))
+        .flat_map(|command| command.all_flags());
     let mut known: BTreeSet<&str> =
         of_commands.flat_map(|flag| flag.other_names.iter().copied().chain([flag.long])).collect();
     known.extend(["version", "help"]);

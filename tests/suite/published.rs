@@ -404,8 +404,8 @@ fn the_command_prints_what_its_words_and_flags_name() {
         assert!(one["$ref"].as_str().is_some_and(|name| one.pointer(&name[1..]).is_some()), "{one}");
     }
     for (args, meant) in [
-        (&["run.qestion"][..], "UnknownParts section run.qestion. Did you mean run.question?"),
-        (&["zzzz"], "UnknownParts section zzzz. Give a heading, a message, a kind, a field or a code"),
+        (&["run.qestion"][..], "Unknown section run.qestion. Did you mean run.question?"),
+        (&["zzzz"], "Unknown section zzzz. Give a heading, a message, a kind, a field or a code"),
         (&["schema", "x"], "protocol schema takes no arguments."),
         (&["schema", "--type", "run.progres"], "Did you mean run.progress?"),
         (&["schema", "--inbound", "--type", "run.start"], "Give only one of --inbound, --outbound and --type."),

@@ -21,9 +21,9 @@ use spektacular::protocol::ids::{RunId, SessionId};
 use spektacular::protocol::inbound::{self, CancelScope, Message};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::{
-    About, AgentExit, AgentName, Artifact, ArtifactRef, Body, CallId, Capabilities, FileEdit, Json, Left, MessageId,
+    About, AgentExit, AgentName, Artifact, ArtifactRef, Body, CallId, Capabilities, FileEdit, Json, MessageId,
     Metadata, Outcome, PermissionEnd, Place, PlanEntry, Progress, PromptId, ProtocolVersion, Question, ShownSettings,
-    Started, Tally, Terminal, ToolExit, TurnReport, Unattended, Usage,
+    Started, Terminal, ToolExit, TurnReport, UnansweredItem, UnansweredItems, Unattended, Usage,
 };
 use spektacular::protocol::prompt::Spoken;
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Subject, Validation};
@@ -210,8 +210,8 @@ fn terminal(outcome: Outcome, most: bool) -> Body {
     }))
 }
 
-fn tally() -> Tally {
-    Tally { count: 1, first: vec![Left { category: "edit", text: "t".into() }] }
+fn tally() -> UnansweredItems {
+    UnansweredItems { count: 1, first: vec![UnansweredItem { category: "edit", text: "t".into() }] }
 }
 
 fn completed(most: bool) -> Outcome {

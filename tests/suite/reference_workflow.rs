@@ -3,7 +3,7 @@
 
 use spektacular::protocol::failure::PhaseFailure;
 use spektacular::protocol::outbound::{
-    About, ArtifactRef, Breach, GaveWay, PermissionEnd, PhaseReport, WorkflowEnd, WorkflowStarted,
+    About, ArtifactRef, MovedFile, PermissionEnd, PhaseReport, RuleViolation, WorkflowEnd, WorkflowStarted,
 };
 use spektacular::protocol::words::{Action, PhaseOutcome, PhaseState, Resolution, WorkflowKind};
 use spektacular::protocol::workflow::{ShownOptions, WorkflowOptions};
@@ -42,8 +42,8 @@ pub(crate) fn workflow_end() -> WorkflowEnd {
     WorkflowEnd {
         target: Some("t".into()),
         tasks: Some(1),
-        violations: vec![Breach { file: "f".into(), line: Some(1), rule: "r", text: "t".into() }],
-        kept: vec![GaveWay { path: "p".into(), to: "o".into() }],
+        violations: vec![RuleViolation { file: "f".into(), line: Some(1), rule: "r", text: "t".into() }],
+        kept: vec![MovedFile { path: "p".into(), to: "o".into() }],
         phases: vec![report],
         ..WorkflowEnd::unknown(WorkflowKind::Implement)
     }

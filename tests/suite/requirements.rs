@@ -187,7 +187,7 @@ const PROTOCOL: &[Requirement] = &[
         "An orchestrator needs no branch for any agent.",
         &[
             ("tests/suite/every_agent.rs", "one_orchestrator_without_a_branch_serves_every_agent"),
-            ("tests/suite/readme.rs", "the_client_in_python_answers_questions"),
+            ("tests/suite/clients.rs", "the_client_plays_every_scenario"),
             ("tests/suite/readme.rs", "the_client_in_a_shell_answers_questions"),
         ],
     ),

@@ -13,8 +13,7 @@ mod script;
 mod workflow;
 
 use self::lines::FromHost;
-use super::features::Keepers;
-use super::limit::{Keeper, Limit};
+use super::limit::{Keeper, Keepers, Limit};
 use super::preference::warn_of_ignored;
 use super::text::FinalAnswer;
 use super::{

@@ -121,7 +121,7 @@ impl<'t> Reader<'t> {
         if let Some((name, value)) = fields.iter().find(|(name, _)| !known.contains(name)) {
             let place = format!(" of {}", lowercase(what));
             let unknown = Unknown { what: "key", dashes: "", typed: Typed::Name(name), place: &place };
-            let message = unknown.message(known.iter().copied(), &format!("Its keys are {}.", known.join(", ")));
+            let message = unknown.message(known.iter().copied(), &format!("Its keys are: {}.", known.join(", ")));
             return Err(self.flaw(value, message));
         }
         Ok(fields)

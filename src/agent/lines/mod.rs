@@ -12,8 +12,7 @@ mod command;
 mod tests;
 
 use self::command::{MODEL, PROMPT, SESSION, Values};
-use super::features::Keepers;
-use super::limit::Keeper;
+use super::limit::{Keeper, Keepers};
 use super::preference::{Preference, warn_of_ignored};
 use super::text::FinalAnswer;
 use super::{

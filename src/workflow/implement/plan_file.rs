@@ -2,7 +2,7 @@
 
 use super::phase_loop::Mark;
 use crate::protocol::failure::Code;
-use crate::protocol::outbound::GaveWay;
+use crate::protocol::outbound::MovedFile;
 use crate::workflow::plan::{PlanChange, State, StateLine, edited};
 use crate::workflow::project::{FILE_BYTES_MAX, FileProblem, Project, shown};
 use crate::workflow::stop::Stop;
@@ -22,7 +22,7 @@ pub(super) struct PlanFile {
 #[derive(Debug)]
 pub(super) struct PutBack {
     /// The new place of the changed file. `None`: the file was missing, or could not be kept.
-    pub(super) kept: Option<GaveWay>,
+    pub(super) kept: Option<MovedFile>,
     /// Whether there was none.
     pub(super) was_gone: bool,
 }

@@ -2,8 +2,8 @@
 
 use super::acts::{Asked, Lives};
 use crossbeam_channel::Receiver;
-use spektacular::agent::features::Keepers;
 use spektacular::agent::limit::Keeper;
+use spektacular::agent::limit::Keepers;
 use spektacular::agent::{
     AgentEvent as Event, AskKey, CallKey, Driver, Features, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver,
     text::FinalAnswer,
