@@ -18,6 +18,7 @@ mod manual;
 mod open;
 mod prompts;
 mod protocol;
+mod protocol_check;
 mod replay;
 mod sessions;
 mod status;
@@ -53,7 +54,13 @@ pub fn run(args: Vec<OsString>) -> u8 {
     {
         return complete::run(rest);
     }
-    let (workflow, output) = match cli::named(COMMANDS, &args).map_or(Runs::Nothing, |command| command.runs) {
+    let runs = cli::named(COMMANDS, &args).map_or(Runs::Nothing, |command| command.runs);
+    if runs != Runs::Nothing
+        && let Some(assigned) = protocol_check::Assigned::here()
+    {
+        return assigned.play(&args);
+    }
+    let (workflow, output) = match runs {
         Runs::Nothing => return without_run(&args),
         Runs::Adhoc => (None, cli::asked_output(&args)),
         Runs::Chat => (None, Some(Output::Cli)),

@@ -1,0 +1,217 @@
+//! `protocol check`: runs a client against dialogues that this program plays, and reports the client's mistakes.
+//!
+//! The checker starts the client once per dialogue. The client calls this program, which finds [`CHECK`] in its
+//! environment, plays the dialogue in place of a run, and appends what it sees to the [`log`]. The [`judge`] turns the log
+//! into mistakes.
+
+mod asking;
+mod dialogues;
+mod judge;
+mod log;
+mod play;
+mod player;
+mod stage;
+
+use self::dialogues::{DIALOGUES, Dialogue};
+use self::judge::{Verdict, judge};
+use self::log::{Fact, Log};
+use super::texts::Prompt;
+use super::{COMMANDS, adhoc, complain};
+use crate::cli::command::Runnable;
+use crate::cli::{self, Output, ProtocolCheckArgs, Request};
+use crate::config;
+use crate::io::output::{deliver, diagnose};
+use crate::json::to_line;
+use crate::process::own_executable;
+use crate::process::query::Queries;
+use crate::process::scratch::Scratch;
+use crate::process::variables::CHECK;
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::read::Seconds;
+use crate::suggest::{Typed, Unknown};
+use serde_json::{Value, json};
+use std::env::{join_paths, split_paths, var_os};
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The variable with the path of the played program.
+const PROGRAM: &str = "SPEKTACULAR";
+/// The default time limit of the command, for each dialogue.
+const TIMEOUT: Seconds = Seconds(20.0);
+
+/// A dialogue to play in place of a run.
+pub(super) struct Assigned {
+    dialogue: &'static Dialogue,
+    /// The time for an answer.
+    limit: Duration,
+    log: PathBuf,
+}
+
+impl Assigned {
+    /// The dialogue that this process has to play. `None`: it is not below a checker.
+    pub(super) fn here() -> Option<Assigned> {
+        let value = var_os(CHECK)?.into_string().ok()?;
+        let mut parts = value.splitn(3, ':');
+        let dialogue = Dialogue::named(parts.next()?)?;
+        let limit = Duration::from_millis(parts.next()?.parse().ok()?);
+        Some(Assigned { dialogue, limit, log: parts.next()?.into() })
+    }
+
+    /// Plays the dialogue for this command line; returns the exit code.
+    pub(super) fn play(self, args: &[OsString]) -> u8 {
+        let mut log = match Log::open(&self.log) {
+            Ok(log) => log,
+            Err(_) => return complain(&Failure::new(Code::InternalError, "The log of the checker cannot be opened.")),
+        };
+        log.note(Fact::Called);
+        let run = match cli::parse(COMMANDS, args.iter().cloned()) {
+            Ok(Request::Start(Runnable::Run(run))) => *run,
+            Ok(request) => return super::start(request),
+            Err(wrong) => {
+                log.note(Fact::WrongCall(format!("The command line of spektacular is wrong: {wrong}")));
+                return adhoc::refuse(None, cli::asked_output(args), Failure::new(Code::Usage, wrong), None);
+            }
+        };
+        let output = run.output.unwrap_or_else(|| config::load().config.output());
+        if let Err(wrong) = play::playable(&run, output) {
+            log.note(Fact::WrongCall(wrong.into()));
+            return adhoc::refuse(run.workflow, Some(output), Failure::new(Code::Usage, wrong), None);
+        }
+        let headless = Prompt::named_by(&run).is_some() && !run.read_messages;
+        play::play(self.dialogue, self.limit, log, run, headless)
+    }
+}
+
+/// Runs the command; returns the exit code.
+pub(super) fn run(typed: ProtocolCheckArgs) -> u8 {
+    let verdicts = match check(&typed) {
+        Ok(verdicts) => verdicts,
+        Err(failure) => return complain(&failure),
+    };
+    let passed = verdicts.iter().all(|(_, verdict)| verdict.findings.is_empty());
+    let text = match typed.output {
+        Output::Json => report(&verdicts, passed),
+        Output::Cli => summary(&verdicts),
+    };
+    match deliver(&text) {
+        0 => u8::from(!passed),
+        undelivered => undelivered,
+    }
+}
+
+type Verdicts = Vec<(&'static Dialogue, Verdict)>;
+
+/// Plays the dialogues one after the other.
+fn check(typed: &ProtocolCheckArgs) -> Result<Verdicts, Failure> {
+    if let Some(name) = typed.dialogues.iter().find(|name| Dialogue::named(name).is_none()) {
+        let names = DIALOGUES.iter().map(|dialogue| dialogue.name);
+        let unknown = Unknown { what: "dialogue", dashes: "", typed: Typed::Value(name), place: "" };
+        let known: Vec<&str> = names.clone().collect();
+        let message = unknown.message(names, &format!("The dialogues are {}.", known.join(", ")));
+        return Err(Failure::new(Code::Usage, message));
+    }
+    let folder = Scratch::new().ok_or_else(|| {
+        let message = "Cannot create a directory for temporary files: free some space, or set TMPDIR.";
+        Failure::new(Code::ResourceExhausted, message)
+    })?;
+    let link = folder.path().join("spektacular");
+    let program = own_executable::file().ok_or_else(own_executable::not_found)?;
+    symlink(program, &link).map_err(|_| own_executable::not_found())?;
+    let queries = Queries::begin();
+    let chosen =
+        |dialogue: &&Dialogue| typed.dialogues.is_empty() || typed.dialogues.iter().any(|name| name == dialogue.name);
+    DIALOGUES
+        .iter()
+        .filter(chosen)
+        .map(|dialogue| Ok((dialogue, hold(dialogue, typed, folder.path(), &queries)?)))
+        .collect()
+}
+
+/// Plays one dialogue.
+fn hold(
+    dialogue: &'static Dialogue,
+    typed: &ProtocolCheckArgs,
+    folder: &Path,
+    queries: &Queries,
+) -> Result<Verdict, Failure> {
+    let limit = typed.timeout.unwrap_or(TIMEOUT).duration();
+    let path = folder.join(format!("{}.jsonl", dialogue.name));
+    let unwritten =
+        |_| Failure::new(Code::ResourceExhausted, "Cannot write a file for temporary data: free some space.");
+    let mut log = Log::open(&path).map_err(unwritten)?;
+    let mut assigned = OsString::from(format!("{}:{}:", dialogue.name, limit.as_millis() / 2));
+    assigned.push(&path);
+    let old = var_os("PATH").unwrap_or_default();
+    let on_path = join_paths([folder.to_owned()].into_iter().chain(split_paths(&old))).unwrap_or(old);
+    let env = [(CHECK, assigned), (PROGRAM, folder.join("spektacular").into()), ("PATH", on_path)];
+    let (program, args) = typed.command.split_first().ok_or_else(|| Failure::new(Code::Usage, "Missing COMMAND."))?;
+    let client = queries.start_client(program, args, &env).map_err(|error| {
+        let why = match error.kind() {
+            ErrorKind::NotFound => "it was not found",
+            ErrorKind::PermissionDenied => "it is not executable",
+            _ => "the system refused",
+        };
+        Failure::new(Code::Usage, format!("COMMAND cannot be started: {why}."))
+    })?;
+    log.note(match client.wait(limit) {
+        Some(code) => Fact::CommandEnded(code),
+        None => Fact::Expired,
+    });
+    drop(client);
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    let verdict = judge(dialogue, &log::read(&text), std::process::id());
+    if typed.output == Output::Cli {
+        diagnose(&format!("{}: {}", dialogue.name, word(&verdict)));
+    }
+    Ok(verdict)
+}
+
+fn word(verdict: &Verdict) -> &'static str {
+    match (verdict.findings.is_empty(), &verdict.skipped) {
+        (false, _) => "wrong",
+        (true, Some(_)) => "skipped",
+        (true, None) => "passed",
+    }
+}
+
+/// The report for a person.
+fn summary(verdicts: &Verdicts) -> String {
+    let mut out = String::new();
+    for (dialogue, verdict) in verdicts {
+        out += &format!("{:7}  {:13}  {}\n", word(verdict), dialogue.name, dialogue.about);
+        let skipped = verdict.skipped.iter().map(|why| format!("Not played: {why}."));
+        for line in verdict.findings.iter().map(|finding| finding.text.clone()).chain(skipped) {
+            out += &format!("         {line}\n");
+        }
+    }
+    let wrong = verdicts.iter().filter(|(_, verdict)| !verdict.findings.is_empty()).count();
+    let last = match wrong {
+        0 => "The client made no mistakes.".to_owned(),
+        wrong => format!("The client made mistakes in {wrong} of {} dialogues.", verdicts.len()),
+    };
+    out + &last + "\n"
+}
+
+/// The report for a program.
+fn report(verdicts: &Verdicts, passed: bool) -> String {
+    let one = |(dialogue, verdict): &(&Dialogue, Verdict)| {
+        let mistakes: Vec<Value> = verdict
+            .findings
+            .iter()
+            .map(|finding| json!({"code": finding.mistake.code(), "text": finding.text}))
+            .collect();
+        json!({
+            "name": dialogue.name,
+            "about": dialogue.about,
+            "passed": mistakes.is_empty(),
+            "skipped": verdict.skipped,
+            "mistakes": mistakes,
+        })
+    };
+    let dialogues: Vec<Value> = verdicts.iter().map(one).collect();
+    to_line(&json!({"passed": passed, "dialogues": dialogues})) + "\n"
+}
