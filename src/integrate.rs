@@ -2,6 +2,7 @@
 //! this machine. Pure: the caller writes the files.
 
 mod clients;
+mod many;
 mod openclaw;
 
 use crate::agent::registry::Agent;
@@ -35,10 +36,18 @@ pub(crate) struct Here<'a> {
 }
 
 /// All integrations, in the order of the list.
-pub(crate) const INTEGRATIONS: &[Integration] = &[openclaw::OPENCLAW, clients::ZED, clients::ACPX];
+pub(crate) const INTEGRATIONS: &[Integration] =
+    &[openclaw::OPENCLAW, clients::ZED, clients::ACPX, many::RAY, many::KUBERNETES, many::GITHUB];
 
 /// The names of all integrations.
-pub(crate) const NAMES: &[&str] = &[openclaw::OPENCLAW.name, clients::ZED.name, clients::ACPX.name];
+pub(crate) const NAMES: &[&str] = &[
+    openclaw::OPENCLAW.name,
+    clients::ZED.name,
+    clients::ACPX.name,
+    many::RAY.name,
+    many::KUBERNETES.name,
+    many::GITHUB.name,
+];
 
 /// The names of the integrations without files.
 pub(crate) const WITHOUT_FILES: &[&str] = &[clients::ZED.name, clients::ACPX.name];

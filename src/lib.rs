@@ -36,6 +36,8 @@
 //! | `suggest` | typed names as messages show them, and did-you-mean |
 //! | `base64` | the encoding of images, and of secrets to find |
 //! | [`json`] | the reader and the writer of JSON |
+//! | `markers` | markers in a text that arrives in pieces |
+//! | `paths` | absolute paths without dots |
 //! | [`clean`] | agent text without escape sequences |
 //!
 //! Dependencies point one way: `main → cmd → {workflow, json_lines, terminal → engine → {config, process → io, run}} →
@@ -82,6 +84,8 @@ mod integrate;
 pub mod io;
 pub mod json;
 pub mod json_lines;
+mod markers;
+mod paths;
 pub mod process;
 pub mod protocol;
 pub mod recording;

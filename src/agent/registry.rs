@@ -3,7 +3,7 @@
 
 use super::acp::{self, profile};
 use super::demo;
-use super::demo::catalog::{self, Choice};
+use super::demo::catalog::{self, ScenarioChoice};
 use super::native::{self, Native};
 use super::{Base, Driver, Program, Turn, claude, codex, lines};
 use crate::protocol::outbound::Capabilities;
@@ -227,6 +227,15 @@ impl Agent {
         }
     }
 
+    /// The file of the scenario that the demo agent plays. `None`: the agent has no such file.
+    pub fn scenario_file(&self) -> Option<&str> {
+        let name = self.name.strip_prefix(catalog::PREFIX).filter(|_| self.dialect == Dialect::Demo)?;
+        match ScenarioChoice::of(name)? {
+            ScenarioChoice::File(path) => Some(path),
+            ScenarioChoice::BuiltIn(_) => None,
+        }
+    }
+
     /// Creates the driver for one run.
     pub fn driver(&self) -> Box<dyn Driver> {
         let base = self.base.clone();
@@ -270,7 +279,7 @@ impl Agents {
         let scenario = name.strip_prefix(catalog::PREFIX)?;
         let demo = self.named(DEMO).filter(|agent| agent.dialect == Dialect::Demo)?;
         let mut agent = Agent { name: name.to_owned(), ..demo.clone() };
-        agent.base.args.push(Choice::of(scenario)?.word().to_owned());
+        agent.base.args.push(ScenarioChoice::of(scenario)?.word().to_owned());
         Some(agent)
     }
 

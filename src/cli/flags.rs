@@ -12,7 +12,7 @@ use super::workflow::{CheckArgs, OutputArgs};
 use super::{Output, Replay, one_of, seconds, text, variable};
 use crate::agent::registry::DEFAULT;
 use crate::protocol::messages::TYPES;
-use crate::protocol::publish::{Scope, Unknown};
+use crate::protocol::publish::{MessageSet, UnknownParts};
 
 const POLICY_HELP: &str = "\
 POLICY is ask, allow or deny for every request, or a list by category of tool: read=allow,edit=ask,*=deny.
@@ -358,16 +358,16 @@ pub(crate) const OUTPUT: &[Row<OutputArgs>] = &[
 ];
 
 pub(crate) const SCHEMA: &[Row<SchemaArgs>] = &[
-    own_switch("inbound", "only the messages to spektacular", |to: &mut SchemaArgs| to.scopes.push(Scope::Inbound))
+    own_switch("inbound", "only the messages to spektacular", |to: &mut SchemaArgs| to.scopes.push(MessageSet::Inbound))
         .begins("Messages"),
-    own_switch("outbound", "only the frames from spektacular", |to| to.scopes.push(Scope::Outbound)),
+    own_switch("outbound", "only the frames from spektacular", |to| to.scopes.push(MessageSet::Outbound)),
     own("type", "TYPE", FlagForm::Text, "only one message or frame", |to: &mut SchemaArgs, flag, value| {
         let all: Vec<(&str, &str)> = TYPES.iter().map(|name| (*name, *name)).collect();
-        to.scopes.push(Scope::Type(one_of(flag, &value, &all)?.to_owned()));
+        to.scopes.push(MessageSet::Type(one_of(flag, &value, &all)?.to_owned()));
         Ok(())
     })
     .values(TYPES),
-    own_switch("strict", "refuse what this version does not send", |to: &mut SchemaArgs| to.unknown = Unknown::Refused).more(
+    own_switch("strict", "refuse what this version does not send", |to: &mut SchemaArgs| to.unknown = UnknownParts::Refused).more(
         "Without it, a frame may have types, kinds, fields and codes that a later version adds, which clients ignore.\nA message to spektacular may never have a field that this version does not know.",
     ),
 ];

@@ -2,18 +2,18 @@
 
 use super::row::{GivenFlag, Row, store};
 use super::{Output, Wrong, no_words};
-use crate::protocol::publish::{Language, Scope, Unknown, section, section_names};
+use crate::protocol::publish::{Language, MessageSet, UnknownParts, section, section_names};
 use crate::protocol::request::Seconds;
-use crate::suggest::{Typed, Unknown as UnknownName, either, hint};
+use crate::suggest::{Typed, Unknown, either, hint};
 use std::ffi::OsString;
 
 /// The arguments of `protocol schema`.
 #[derive(Debug, Default)]
 pub struct SchemaArgs {
     /// The values of `--inbound`, `--outbound` and `--type`. At most one.
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<MessageSet>,
     /// Refused if `--strict` is given.
-    pub unknown: Unknown,
+    pub unknown: UnknownParts,
 }
 
 /// The arguments of `protocol check`.
@@ -76,7 +76,7 @@ pub(crate) fn named_section(words: &[OsString]) -> Result<Option<String>, Wrong>
     if name.is_empty() {
         return Ok(None);
     }
-    let unknown = UnknownName { what: "section", dashes: "", typed: Typed::Value(&name), place: "" };
+    let unknown = Unknown { what: "section", dashes: "", typed: Typed::Value(&name), place: "" };
     let otherwise =
         "Give a heading, a message, a kind, a field or a code; `spektacular protocol` prints the whole page.";
     section(&name).map(Some).ok_or_else(|| unknown.message(section_names().into_iter(), otherwise))

@@ -2,9 +2,11 @@
 
 use super::complain;
 use super::texts::unread;
-use crate::agent::demo::catalog::{self, Choice};
-use crate::agent::demo::player::{End, Heard, Stage, Wait, play};
-use crate::agent::demo::scenario::{FILE_BYTES, Scenario};
+use crate::agent::demo::catalog::{self, ScenarioChoice};
+use crate::agent::demo::play::play;
+use crate::agent::demo::player::{DemoStage, End, HeardLine, Wait};
+use crate::agent::demo::read::FILE_BYTES;
+use crate::agent::demo::scenario::Scenario;
 use crate::cli::{DemoAction, DemoArgs, Output};
 use crate::io::files::{OpenFolder, read_text};
 use crate::io::output::{deliver, diagnose, print};
@@ -57,10 +59,10 @@ fn show(name: &str, output: Output) -> Result<String, Failure> {
 /// The text of a scenario, and the scenario.
 fn scenario(name: &str) -> Result<(String, Scenario), Failure> {
     let usage = |why: String| Failure::new(Code::Usage, why);
-    let choice = Choice::of(name).ok_or_else(|| usage(catalog::unknown(name, "")))?;
+    let choice = ScenarioChoice::of(name).ok_or_else(|| usage(catalog::unknown(name, "")))?;
     let text = match choice {
-        Choice::BuiltIn(name) => catalog::text(name).to_owned(),
-        Choice::File(path) => read_text(Path::new(path), FILE_BYTES as u64).map_err(|error| {
+        ScenarioChoice::BuiltIn(name) => catalog::text(name).to_owned(),
+        ScenarioChoice::File(path) => read_text(Path::new(path), FILE_BYTES as u64).map_err(|error| {
             let is_long = error.kind() == ErrorKind::FileTooLarge;
             usage(format!("{path}: {}.", if is_long { "the file is longer than 1 MiB" } else { unread(error.kind()) }))
         })?,
@@ -72,7 +74,7 @@ fn scenario(name: &str) -> Result<(String, Scenario), Failure> {
 /// Plays a scenario, or the default one, which also works for workflows.
 fn act(name: Option<&str>) -> Result<u8, Failure> {
     let (_, scenario) = scenario(name.unwrap_or(catalog::default()))?;
-    let mut process = Process::start()?;
+    let mut process = PlayingProcess::start()?;
     match play(&scenario, name.is_none(), &mut process) {
         End::Exit(code) => Ok(code),
         End::Hang => loop {
@@ -82,7 +84,7 @@ fn act(name: Option<&str>) -> Result<u8, Failure> {
 }
 
 /// The process that plays.
-struct Process {
+struct PlayingProcess {
     host: Receiver<String>,
     began: Instant,
     cwd: PathBuf,
@@ -90,8 +92,8 @@ struct Process {
     written: BTreeSet<String>,
 }
 
-impl Process {
-    fn start() -> Result<Process, Failure> {
+impl PlayingProcess {
+    fn start() -> Result<PlayingProcess, Failure> {
         let (send, host) = bounded(16);
         let read = move || {
             for line in stdin().lock().lines() {
@@ -103,7 +105,7 @@ impl Process {
         let no_thread = |_| Failure::new(Code::ResourceExhausted, "Cannot start a thread.");
         spawn_thread("stdin", read).map_err(no_thread)?;
         let cwd = std::env::current_dir().unwrap_or_default();
-        Ok(Process { host, began: Instant::now(), cwd, written: BTreeSet::new() })
+        Ok(PlayingProcess { host, began: Instant::now(), cwd, written: BTreeSet::new() })
     }
 
     /// The folder of a file below the working directory, and the file's name. Follows no link. `create`: whether to
@@ -119,7 +121,7 @@ impl Process {
     }
 }
 
-impl Stage for Process {
+impl DemoStage for PlayingProcess {
     fn print(&mut self, line: &str) -> bool {
         print(&format!("{line}\n"))
     }
@@ -128,15 +130,15 @@ impl Stage for Process {
         diagnose(text);
     }
 
-    fn hear(&mut self, wait: Wait) -> Heard {
+    fn hear(&mut self, wait: Wait) -> HeardLine {
         let line = match wait {
             Wait::Forever => self.host.recv().ok(),
             Wait::AtMost(limit) => match self.host.recv_timeout(limit) {
-                Err(error) if error.is_timeout() => return Heard::Silence,
+                Err(error) if error.is_timeout() => return HeardLine::Silence,
                 heard => heard.ok(),
             },
         };
-        line.map_or(Heard::Ended, Heard::Line)
+        line.map_or(HeardLine::Ended, HeardLine::Line)
     }
 
     fn now(&self) -> Duration {

@@ -23,6 +23,11 @@ pub(super) fn types(language: Language) -> u8 {
     deliver(&language.types())
 }
 
+/// Prints the client for a language; returns the exit code.
+pub(super) fn client(language: Language) -> u8 {
+    deliver(language.client())
+}
+
 /// Prints the examples; returns the exit code.
 pub(super) fn examples() -> u8 {
     deliver(&publish::examples())

@@ -208,6 +208,12 @@ static PROTOCOL: &[Command] = &[
             Ok(Runnable::new(cli::protocol::language("protocol types", &words)?, protocol::types))
         })
     },
+    Command {
+        words: Words::Free("ts | python", Offers::Words(Language::NAMES)),
+        ..row("protocol client", &texts::PROTOCOL_CLIENT, |_, words| {
+            Ok(Runnable::new(cli::protocol::language("protocol client", &words)?, protocol::client))
+        })
+    },
     row("protocol examples", &texts::PROTOCOL_EXAMPLES, |_, words| {
         Ok(Runnable::new(no_words("protocol examples", &words)?, |()| protocol::examples()))
     }),

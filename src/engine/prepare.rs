@@ -98,10 +98,12 @@ pub(crate) fn settings(
 
 /// The agent with the absolute path of its scenario's file, if it has one. Error: the mistake in the file.
 fn with_file<'a>(agent: &'a Agent, machine: &impl Host) -> Result<Cow<'a, Agent>, String> {
-    let Some(file) = catalog::file(agent) else { return Ok(Cow::Borrowed(agent)) };
+    let Some(file) = agent.scenario_file() else { return Ok(Cow::Borrowed(agent)) };
     // A path in run.start is relative to this process's directory, and the agent may run in another one.
     let path = machine.directory(None).unwrap_or_default().join(file);
-    let text = machine.read(&path).ok_or_else(|| format!("{file} cannot be read: it must be a text file in UTF-8."))?;
+    let text = machine
+        .read(&path)
+        .ok_or_else(|| format!("{file} cannot be read: it must be a text file in UTF-8 of at most 1 MiB."))?;
     Scenario::parse(&text).map_err(|flaw| flaw.message(file))?;
     let mut agent = agent.clone();
     agent.base.args.pop();

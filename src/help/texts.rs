@@ -258,7 +258,7 @@ Without NAME, it lists the integrations.",
 };
 
 pub(crate) const PROTOCOL: CommandText = CommandText {
-    about: "print the protocol: its reference, or a schema, types or examples",
+    about: "print the protocol: its reference, or a schema, types, clients or examples",
     more: "\
 Without SECTION, it prints the whole reference. SECTION is a heading, or the name of a message, a kind, a field or a code.
 TYPE.FIELD is the field of one message: run.start.timeout_s.",
@@ -289,8 +289,20 @@ pub(crate) const PROTOCOL_TYPES: CommandText = CommandText {
 One file without dependencies: TypeScript with unions that `type` and `kind` tell apart, or TypedDicts for Python 3.11.
 Message is what an orchestrator writes, Frame what it reads.",
     examples: &[
-        ("spektacular protocol types ts > spektacular.ts", "for TypeScript"),
-        ("spektacular protocol types python > spektacular.py", "for Python"),
+        ("spektacular protocol types ts > spektacular-types.ts", "for TypeScript"),
+        ("spektacular protocol types python > spektacular_types.py", "for Python"),
+    ],
+    page: "",
+};
+
+pub(crate) const PROTOCOL_CLIENT: CommandText = CommandText {
+    about: "print a client to copy into a project",
+    more: "\
+One file without dependencies. It starts a run, yields its frames, hands each question to a callback, and cancels, converses
+and notices a run that dies. Its header has an example. Its types are those of spektacular protocol types.",
+    examples: &[
+        ("spektacular protocol client python > spektacular.py", "for Python 3.9"),
+        ("spektacular protocol client ts > spektacular.ts", "for Node.js 18"),
     ],
     page: "",
 };

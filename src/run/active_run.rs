@@ -1,196 +1,271 @@
-//! The state of a run with an agent. Its siblings implement what the run does, one subject each.
+//! A run with an agent: passes each event to the subjects that it concerns, which have their own state.
 
+use super::agent_side::{AgentSide, ProcessState};
+use super::artifacts::Artifacts;
 use super::budget::Budget;
+use super::deadlines::Deadlines;
+use super::effects::Effects;
+use super::frame_texts::FrameTexts;
 use super::messages::Messages;
-use super::open_questions::OpenQuestions;
-use super::stop_ladder::DecidedEnd;
-use super::turns::Turns;
-use super::work::{Artifacts, Tools};
-use super::{Effect, Ids, Late, OnEof, Remake};
-use crate::agent::{AgentEvent, AskKey, Driver};
-use crate::protocol::ids::{RunId, SessionId};
-use crate::protocol::outbound::{AgentExit, Progress, Text, Usage};
+use super::open_questions::{Asker, OpenQuestions};
+use super::stop_ladder::StopLadder;
+use super::tool_calls::Tools;
+use super::turns::{StopCause, TurnState, Turns};
+use super::{Event, FirstProcess, Ids, OnEof, Refusal, Start};
+use crate::agent::{Driver, Turn, limit};
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::{InboundId, RunId};
+use crate::protocol::outbound::{
+    AgentExit, AgentName, Body, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
+};
 use crate::protocol::request::Settings;
-use crate::protocol::words::Status;
-use crate::redact::Redactor;
-use std::collections::HashMap;
+use crate::protocol::words::{Status, WaitingOn, Warning};
 use std::time::Duration;
+
+pub(super) const UNKNOWN_TYPE: &str =
+    "Ignored a message of an unknown type: the types are run.start, run.input and run.cancel";
+const NO_ASK_SOCKET: &str =
+    "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
 
 /// The state of a run with an agent.
 pub(super) struct ActiveRun {
-    pub(super) now: Duration,
-    /// The effects of the current event.
-    pub(super) out: Vec<Effect>,
-    /// The memory of the last progress.
-    pub(super) spare: Option<Box<Progress>>,
+    pub(super) effects: Effects,
     pub(super) settings: Settings,
-    /// The working directory with a final slash, which is removed from paths in texts.
-    pub(super) folder: String,
-    pub(super) redactor: Redactor,
+    pub(super) texts: FrameTexts,
     pub(super) run_id: RunId,
     pub(super) on_eof: OnEof,
-    pub(super) status: Option<Status>,
-    pub(super) clocks: Clocks,
+    pub(super) deadlines: Deadlines,
     pub(super) agent: AgentSide,
-    pub(super) work: Progressed,
-    pub(super) questions: Questions,
-    pub(super) turns: Turns,
-    /// Makes the driver of a new process for the same session.
-    pub(super) remake: Option<Remake>,
-    /// Whether the agent's process stays after a completed turn.
-    pub(super) keeps_process: bool,
-    pub(super) end: EndState,
-}
-
-/// The times of past events, and of deadlines.
-pub(super) struct Clocks {
-    /// The time when the run began.
-    pub(super) begun: Duration,
-    /// The deadline of the run. Set when the agent starts.
-    pub(super) run: Option<Duration>,
-    /// The deadline of the agent's first output. `None`: the output came, or there is no limit.
-    pub(super) start: Option<Duration>,
-    /// The time of the agent's last output, or of the last answer to it.
-    pub(super) active: Duration,
-    /// The time of the last frame.
-    pub(super) frame: Duration,
-}
-
-pub(super) struct AgentSide {
-    pub(super) driver: Box<dyn Driver>,
-    pub(super) process: ProcessState,
-    /// The exit of the last process.
-    pub(super) exit: Option<AgentExit>,
-    /// Whether the agent has written anything.
-    pub(super) alive: bool,
-    /// Whether a part of the agent's last line remains.
-    pub(super) more: bool,
-    /// Empty between two lines. RequestBytes to reuse its memory.
-    pub(super) events: Vec<AgentEvent>,
-    /// Whether a recording needs the pieces of messages.
-    pub(super) recorded: bool,
-}
-
-impl AgentSide {
-    pub(super) fn before_spawn(driver: Box<dyn Driver>) -> AgentSide {
-        AgentSide {
-            driver,
-            process: ProcessState::Due,
-            exit: None,
-            alive: false,
-            more: false,
-            events: Vec::new(),
-            recorded: false,
-        }
-    }
-}
-
-/// The state of the agent's process. An agent may have one process per turn, and has at most one at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProcessState {
-    /// The process is to be started.
-    Due,
-    Running,
-    /// The process is gone, and the search for changed files is running. Only heartbeats are due.
-    Drained,
-    /// The process is gone. The run is over, or waits for answers that begin another turn.
-    Gone,
-    /// The process rests for a later part of the run, and this part is over.
-    Resting,
-}
-
-/// The agent's work so far.
-pub(super) struct Progressed {
     pub(super) messages: Messages,
     pub(super) tools: Tools,
     pub(super) artifacts: Artifacts,
-    /// The limits that the run keeps itself.
     pub(super) budget: Budget,
-    /// The usage of this process and of those before it.
-    pub(super) usage: Usage,
-    /// The usage of the processes before this one.
-    earlier: Usage,
-    /// The usage of this process by the driver's count, and its part before this run.
-    pub(super) counted: Usage,
-    counted_before: Usage,
-    pub(super) session_id: Option<SessionId>,
-    /// The model that the agent reports.
-    pub(super) model: Option<Text>,
+    pub(super) questions: OpenQuestions,
+    pub(super) turns: Turns,
+    pub(super) ladder: StopLadder,
 }
 
-impl Progressed {
-    /// No work yet. `ids`: the counters after the previous run.
-    pub(super) fn after(ids: Ids, budget: Budget) -> Progressed {
-        Progressed {
+impl ActiveRun {
+    /// Begins the run. The first effect is run.started.
+    pub(super) fn begin(
+        now: Duration,
+        (random, ids): (&str, Ids),
+        on_eof: OnEof,
+        run_id: RunId,
+        reply_to: Option<InboundId>,
+        start: Start,
+    ) -> Result<Box<ActiveRun>, Box<Refusal>> {
+        let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, .. } = start;
+        let Start { granted, remake, process, keeps_process, .. } = start;
+        let mut turn = Turn::default();
+        let launch = match process {
+            FirstProcess::New => converses(&settings, driver.as_ref())
+                .and_then(|()| limit::launch(&settings, driver.as_mut(), &mut turn))
+                .map(Some),
+            FirstProcess::Resting(_) | FirstProcess::Leaving(_) => Ok(None),
+        };
+        let launch = match launch {
+            Ok(launch) => launch,
+            Err(failure) => {
+                let metadata = settings.metadata.map(Json::from);
+                return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
+            }
+        };
+        let start_timeout = launch.as_ref().and_then(|launch| launch.start_timeout);
+        settings.start_timeout_s = settings.start_timeout_s.or(start_timeout);
+        let started = started(display_name, &settings, driver.as_ref());
+        let budget = Budget::new(&settings, driver.as_ref());
+        let mut live = Box::new(ActiveRun {
+            effects: Effects::new(now, &settings),
+            texts: FrameTexts::new(&settings.cwd, redactor),
+            settings,
+            run_id,
+            on_eof,
+            deadlines: Deadlines::new(now),
+            agent: AgentSide::new(driver, remake, keeps_process),
             messages: Messages::after(ids.messages),
             tools: Tools::after(ids.calls),
             artifacts: Artifacts::after(ids.artifacts),
             budget,
-            usage: Usage::default(),
-            earlier: Usage::default(),
-            counted: Usage::default(),
-            counted_before: Usage::default(),
-            session_id: None,
-            model: None,
+            questions: OpenQuestions::new(random, ids.questions, ids.groups, granted),
+            turns: Turns::first(now, ids.prompts),
+            ladder: StopLadder::default(),
+        });
+        live.effects.emit(Body::Started(Box::new(started)), reply_to.clone());
+        if short_secrets > 0 {
+            live.effects.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
+        }
+        if asking_failed {
+            live.effects.warn(Warning::UnsupportedOption, NO_ASK_SOCKET, None);
+        }
+        match launch {
+            Some(launch) if live.agent.driver.has_process() => {
+                live.apply(turn);
+                live.effects.status(Status::Starting, "Starting the agent", None);
+                live.agent.start(Box::new(launch), &live.settings, &mut live.effects);
+            }
+            Some(_) => {
+                live.agent.process = ProcessState::Gone;
+                live.deadlines.begin_run(now, &live.settings);
+                live.apply(turn);
+            }
+            None => live.begin_at_rest(process),
+        }
+        Ok(live)
+    }
+
+    pub(super) fn ids(&self) -> Ids {
+        let (questions, groups) = self.questions.counts();
+        let (messages, calls) = (self.messages.count(), self.tools.count());
+        let (artifacts, prompts) = (self.artifacts.count(), self.turns.prompts);
+        Ids { questions, groups, messages, calls, artifacts, prompts }
+    }
+
+    /// Handles one event.
+    pub(super) fn handle(&mut self, event: Event<'_>) {
+        let now = self.effects.now;
+        match event {
+            Event::Start(origin, _) => {
+                let text = "A second run.start was ignored: one process is one run";
+                self.effects.warn(Warning::DuplicateStart, text, origin.id);
+            }
+            Event::Input(origin, input) if self.is_for_us(&origin) => self.answer_question(origin.id, input),
+            Event::Spoken(origin, spoken, images) if self.is_for_us(&origin) => {
+                self.take_input(origin.id, spoken, images)
+            }
+            Event::Cancel(origin, reason, source) if self.is_for_us(&origin) => self.cancel(origin.id, reason, source),
+            Event::CancelTurn(origin, reason) if self.is_for_us(&origin) => self.cancel_turn(origin.id, reason),
+            // These name another run.
+            Event::Input(..) | Event::Spoken(..) | Event::Cancel(..) | Event::CancelTurn(..) => {}
+            Event::Malformed(origin, flaw) => {
+                let text = format!("A line on stdin was ignored: {}", flaw.clause());
+                self.effects.warn(Warning::MalformedMessage, text, origin.id);
+            }
+            Event::Unsupported(origin) => self.refuse_version(origin.id),
+            Event::UnknownType(origin) => self.effects.warn(Warning::UnknownType, UNKNOWN_TYPE, origin.id),
+            Event::InputEnded => self.end_input(),
+            // This event comes only before the run begins.
+            Event::Over(..) => {}
+            Event::Refused(failure) => self.stop(Outcome::Failed(failure), None),
+            Event::OutputLost => {
+                let failure = Failure::new(Code::InternalError, "stdout is closed: nothing can be delivered.");
+                self.stop(Outcome::Failed(failure), None);
+            }
+            Event::Spawned => self.begin_process(),
+            Event::SpawnFailed(failure) => {
+                self.agent.process = ProcessState::Gone;
+                self.decide(Outcome::Failed(failure));
+            }
+            Event::TaskOver => {
+                let exit = AgentExit { code: None, signal: None };
+                let over = self.agent.driver.exited(exit, true, &Text::default());
+                self.handle_turn_end(over);
+            }
+            Event::Line(line) => self.read_line(line),
+            Event::More => self.more(),
+            Event::ToolAsk { call, asks } => {
+                self.deadlines.active = now;
+                self.ask_questions(Asker::Tool(call), asks.into_iter().collect());
+            }
+            Event::ToolAskWithdrawn { call } => {
+                self.deadlines.active = now;
+                self.withdraw_questions(Some(&Asker::Tool(call)));
+            }
+            Event::Submitted(result) => {
+                self.deadlines.active = now;
+                self.submit_result(result);
+            }
+            Event::Ignored(count) => {
+                let text = format!("{count} messages were ignored while stdout was not read");
+                self.effects.warn(Warning::MalformedMessage, text, None);
+            }
+            Event::Warn(origin, warning, text) => self.effects.warn(warning, text, origin.id),
+            Event::NotRead => self.deadlines.note_output(now),
+            Event::Drained(exit) => self.end_output(exit),
+            Event::Gone(gone) => self.end_process(gone),
+            Event::Rested(files) => self.end_at_rest(files),
+            Event::CannotRest => self.refuse_rest(),
+            Event::Tick => self.tick(),
+        }
+    }
+
+    /// The next deadline. None but the heartbeat's counts during the search for changed files.
+    pub(super) fn next_deadline(&self) -> Option<Duration> {
+        let heartbeat = self.effects.heartbeat_at();
+        let all = match (self.agent.process, self.ladder.is_decided()) {
+            (ProcessState::Drained, _) => [heartbeat, None, None, None, None, None],
+            (_, true) => [heartbeat, self.ladder.due(), None, None, None, None],
+            (_, false) => {
+                let Deadlines { run, start, .. } = self.deadlines;
+                [heartbeat, run, start, self.idle_at(), self.questions.due(), self.turns.due(&self.settings)]
+            }
+        };
+        all.into_iter().flatten().min()
+    }
+
+    fn waiting_on(&self) -> WaitingOn {
+        match (self.questions.is_waiting(), self.turns.is_over()) {
+            (true, _) => WaitingOn::Input,
+            (false, true) => WaitingOn::Prompt,
+            (false, false) => WaitingOn::Agent,
+        }
+    }
+
+    fn idle_at(&self) -> Option<Duration> {
+        let idle_at = self.deadlines.idle_at(&self.settings, self.tools.running_since());
+        idle_at.filter(|_| self.waiting_on() == WaitingOn::Agent)
+    }
+
+    fn tick(&mut self) {
+        let now = self.effects.now;
+        let is_due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
+        if self.agent.process != ProcessState::Drained {
+            if is_due(self.ladder.due()) {
+                self.advance();
+            }
+            let passed = self.deadlines.passed(now, self.idle_at()).filter(|_| !self.ladder.is_decided());
+            if let Some(failure) = passed {
+                return self.stop(Outcome::Failed(failure), None);
+            }
+            if !self.ladder.is_decided() && is_due(self.turns.due(&self.settings)) {
+                match self.turns.current.state {
+                    TurnState::Running => self.interrupt_turn(StopCause::Timeout, None),
+                    TurnState::Stopping { .. } => self.turns.end_process(&mut self.effects),
+                    TurnState::Over { .. } => self.close_conversation(),
+                }
+            }
+            if !self.ladder.is_decided() && is_due(self.questions.due()) {
+                self.give_up_questions(self.questions.due_cause());
+            }
+        }
+        if is_due(self.effects.heartbeat_at()) {
+            self.effects.heartbeat(now.saturating_sub(self.deadlines.active), self.waiting_on());
         }
     }
 }
 
-impl Progressed {
-    /// Keeps the usage of the processes that have ended, because a new one counts from zero.
-    pub(super) fn begin_process(&mut self) {
-        self.earlier = self.usage;
-        self.continue_process(Usage::default());
+/// Refuses a conversation with an agent that cannot hold one.
+fn converses(settings: &Settings, driver: &dyn Driver) -> Result<(), Failure> {
+    if settings.conversation && driver.capabilities().conversation == Some(false) {
+        let message = "run.start: `conversation` must be false: this agent can neither stay nor resume its session.";
+        return Err(Failure::new(Code::InvalidRequest, message));
     }
-
-    /// Continues with a process that has this usage already.
-    pub(super) fn continue_process(&mut self, before: Usage) {
-        (self.counted, self.counted_before) = (before, before);
-    }
-
-    /// Sets the usage of the current process.
-    pub(super) fn set_usage(&mut self, usage: &Usage) {
-        self.counted = *usage;
-        self.usage = self.earlier.plus(&usage.since(&self.counted_before));
-    }
+    Ok(())
 }
 
-pub(super) struct Questions {
-    pub(super) book: OpenQuestions,
-    pub(super) kept: RequestBytes,
-    pub(super) input_closed: bool,
-}
-
-/// The size of the requests that wait for answers. The driver and the run keep at most the line that contained a
-/// request.
-#[derive(Default)]
-pub(super) struct RequestBytes {
-    /// The size of the agent's current line in bytes, or 0 once it is counted for a request.
-    pub(super) line: usize,
-    requests: HashMap<AskKey, usize>,
-    pub(super) bytes: usize,
-}
-
-impl RequestBytes {
-    /// Counts the current line for a request in it.
-    pub(super) fn add(&mut self, key: &AskKey) {
-        let bytes = std::mem::take(&mut self.line);
-        self.bytes += bytes;
-        *self.requests.entry(key.clone()).or_default() += bytes;
+/// The body of run.started.
+fn started(display_name: String, settings: &Settings, driver: &dyn Driver) -> Started {
+    Started {
+        agent: AgentName { name: settings.agent.clone(), display_name: display_name.into(), version: None },
+        config: ShownSettings {
+            settings: Box::new(settings.clone()),
+            cwd: Text::from(settings.cwd.to_string_lossy().into_owned()),
+            agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),
+        },
+        protocol: ProtocolVersion::OURS,
+        capabilities: driver.capabilities(),
+        metadata: Metadata(settings.metadata.clone().map(Json::from)),
+        workflow: None,
+        truncated: false,
     }
-
-    /// Forgets a request that is answered or withdrawn.
-    pub(super) fn forget(&mut self, key: &AskKey) {
-        self.bytes -= self.requests.remove(key).unwrap_or_default();
-    }
-}
-
-#[derive(Default)]
-pub(super) struct EndState {
-    /// Set once the end is decided.
-    pub(super) ending: Option<DecidedEnd>,
-    /// The number of signals, or requests of a person, to end the run.
-    pub(super) signals: u32,
-    /// A cancel after the outcome was decided.
-    pub(super) late: Option<Late>,
 }

@@ -2,34 +2,31 @@
 
 use super::Effect;
 use super::active_run::ActiveRun;
+use super::agent_side::ProcessState;
 use super::budget::ToolMoment;
-use super::frames::{boxed, effect};
+use super::frame_texts::path;
 use super::messages::{Marks, Messages, Piece, Rules};
 use super::open_questions::Asker;
-use super::work::{CallDescription, CallResult, EndedCall, absolute, path, places, relative};
+use super::tool_calls::{CallDescription, CallResult, EndedCall};
 use crate::agent::limit::Limit;
-use crate::agent::{self, CallKey, Driver, Turn};
-use crate::protocol::ids::SessionId;
-use crate::protocol::limits::REPORTED;
-use crate::protocol::outbound::{About, Artifact, Body, Entries, Outcome, PlanEntry, Progress, Text, Usage};
-use crate::protocol::words::{Action, Level, PlanStatus, Status, ToolState, Warning};
-use std::path::Path;
+use crate::agent::{AgentEvent, CallKey, Driver, Line, Turn};
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::limits::KEPT_BYTES;
+use crate::protocol::outbound::{About, AgentExit, Entries, Outcome, PlanEntry, Progress, Text};
+use crate::protocol::words::{Level, PlanStatus, Status, ToolState, Warning};
 
 impl ActiveRun {
-    pub(super) fn line(&mut self, line: agent::Line<'_>) {
-        self.questions.kept.line = match &line {
-            agent::Line::Text(text) => text.len(),
-            agent::Line::TooLong => 0,
+    pub(super) fn read_line(&mut self, line: Line<'_>) {
+        self.questions.line_bytes = match &line {
+            Line::Text(text) => text.len(),
+            Line::TooLong => 0,
         };
-        self.clocks.active = self.now;
-        self.clocks.start = None;
-        self.agent.alive = true;
-        if self.status == Some(Status::Starting) && self.end.ending.is_none() {
-            self.status(Status::Running, "The agent is working", None);
+        self.deadlines.note_output(self.effects.now);
+        if self.effects.status == Some(Status::Starting) && !self.ladder.is_decided() {
+            self.effects.status(Status::Running, "The agent is working", None);
         }
-        let mut turn = Turn { events: std::mem::take(&mut self.agent.events), ..Turn::default() };
-        self.agent.driver.line(line, &mut turn);
-        self.turn(turn);
+        let turn = self.agent.read_line(line);
+        self.apply(turn);
     }
 
     /// Takes the next part of a long line.
@@ -42,137 +39,119 @@ impl ActiveRun {
     pub(super) fn drive(&mut self, call: impl FnOnce(&mut dyn Driver, &mut Turn)) {
         let mut turn = Turn::default();
         call(self.agent.driver.as_mut(), &mut turn);
-        self.turn(turn);
+        self.apply(turn);
     }
 
     /// Handles the outcome of a driver's call.
-    pub(super) fn turn(&mut self, turn: Turn) {
+    pub(super) fn apply(&mut self, turn: Turn) {
         let Turn { mut events, send, close_input, more, relaunch } = turn;
         self.agent.more |= more;
         if let Some(launch) = relaunch {
-            self.start(launch);
+            self.agent.start(launch, &self.settings, &mut self.effects);
         }
-        self.out.extend(send.into_iter().map(Effect::ToAgent));
+        self.effects.list.extend(send.into_iter().map(Effect::ToAgent));
         if close_input {
-            self.out.push(Effect::CloseAgentInput);
+            self.effects.push(Effect::CloseAgentInput);
         }
         for event in events.drain(..) {
-            self.happened(event);
+            self.handle_agent_event(event);
         }
         self.agent.events = events;
-        self.check_kept();
+        self.check_memory();
     }
 
-    fn happened(&mut self, event: agent::AgentEvent) {
+    fn handle_agent_event(&mut self, event: AgentEvent) {
         let sign = sign(&event);
-        if self.status == Some(Status::Retrying) && sign == LifeSign::Work {
-            self.status(Status::Running, "The agent is working", None);
+        if self.effects.status == Some(Status::Retrying) && sign == LifeSign::Work {
+            self.effects.status(Status::Running, "The agent is working", None);
         }
         self.turns.current.declined &= sign == LifeSign::None;
-        if self.agent.recorded {
-            self.out.extend(said(&event));
-        }
         match event {
-            agent::AgentEvent::Session { id, version, model } => self.session(id, version, model),
-            agent::AgentEvent::Text { message, piece, done, reasoning, parent } => {
+            AgentEvent::Session { id, version, model } => {
+                let about = self.agent.open_session(id, version, model);
+                self.effects.tell(about, "The agent's session is open", None);
+            }
+            AgentEvent::Text { message, piece, done, reasoning, parent } => {
+                self.effects.record(message, &piece, done);
                 let own = parent.is_none() && !reasoning;
-                let parent = parent.and_then(|parent| self.work.tools.id(parent));
+                let parent = parent.and_then(|parent| self.tools.id(parent));
                 self.speak(|messages, rules, out| {
                     messages.piece(message, Piece { text: piece, done, reasoning, own, parent }, rules, out)
                 });
             }
-            agent::AgentEvent::Partial { .. } => {}
-            agent::AgentEvent::Withdrawn { message } => {
-                if let Some(progress) = self.work.messages.withdraw(message) {
-                    self.progress(progress, None);
+            AgentEvent::Partial { whole, piece, done } => self.effects.record(whole, &piece, done),
+            AgentEvent::Withdrawn { message } => {
+                self.effects.record(message, &Text::default(), true);
+                if let Some(progress) = self.messages.withdraw(message) {
+                    self.effects.progress(progress, None);
                 }
             }
-            agent::AgentEvent::Tool { call, category, name, title, locations, input, parent } => {
-                let places = places(&self.settings.cwd, &locations);
-                let title = title.map(|title| self.titled(title));
-                self.tool_began(call, CallDescription { category, name, title, places, input, parent });
+            AgentEvent::Tool { call, category, name, title, locations, input, parent } => {
+                self.begin_tool(call, CallDescription { category, name, title, locations, input, parent });
             }
-            agent::AgentEvent::ToolOver { call, state, output, facts } => {
-                // A stop ends the running tools, which then report a failure.
-                let stopped = state == ToolState::Failed && (self.is_stopping() || self.turns.is_stopping());
-                let state = if stopped { ToolState::Cancelled } else { state };
-                let full = self.settings.progress == Level::Full;
-                self.tool_ended(call, CallResult { state, output: output.filter(|_| full), facts });
+            AgentEvent::ToolOver { call, state, output, facts } => {
+                self.end_tool(call, CallResult { state, output, facts });
             }
-            agent::AgentEvent::Plan(entries) => self.plan(entries),
-            agent::AgentEvent::PlanText(text) => {
-                let entries = plan_entries(&text.redacted(&self.redactor));
-                self.plan(entries);
+            AgentEvent::Plan(entries) => self.effects.plan(entries, self.settings.is_part),
+            AgentEvent::PlanText(text) => {
+                let entries = plan_entries(&text.redacted(&self.texts.redactor));
+                self.effects.plan(entries, self.settings.is_part);
             }
-            agent::AgentEvent::ModelCalled => {
-                let exceeded = self.work.budget.count_model_call();
+            AgentEvent::ModelCalled => {
+                let exceeded = self.budget.count_model_call();
                 self.keep_limit(exceeded);
             }
-            agent::AgentEvent::Usage(more) => self.used(more),
-            agent::AgentEvent::Changed { path: text, action } => self.changed(path(&text), action),
-            agent::AgentEvent::Ask { key, mut asks, call } => {
-                let call = call.and_then(|call| self.work.tools.id(call));
+            AgentEvent::Usage(more) => {
+                let exceeded = self.budget.set_usage(&more);
+                let usage = self.budget.usage();
+                self.effects.tell(About::Usage(usage), usage.line(), None);
+                self.keep_limit(exceeded);
+            }
+            AgentEvent::Changed { path: text, action } => {
+                self.artifacts.report(path(&text), action, &self.texts, &mut self.effects);
+            }
+            AgentEvent::Ask { key, mut asks, call } => {
+                let call = call.and_then(|call| self.tools.id(call));
                 asks.iter_mut().filter_map(|ask| ask.subject.as_mut()).for_each(|subject| subject.call_id = call);
-                self.questions.kept.add(&key);
-                self.open(Asker::Agent(key), asks);
+                self.ask_questions(Asker::Agent(key), asks);
             }
-            agent::AgentEvent::AskWithdrawn { key } => {
-                self.withdraw(Some(&Asker::Agent(key)));
-                self.running_again();
+            AgentEvent::AskWithdrawn { key } => self.withdraw_questions(Some(&Asker::Agent(key))),
+            AgentEvent::ResultRefused(mismatch) => self.submit_result(Err(vec![mismatch])),
+            AgentEvent::Retrying { text } => {
+                self.effects.status(Status::Retrying, "The agent is retrying", None);
+                self.effects.warn(Warning::AgentRetrying, text, None);
             }
-            agent::AgentEvent::ResultRefused(mismatch) => self.submitted(Err(vec![mismatch])),
-            agent::AgentEvent::Retrying { text } => {
-                self.status(Status::Retrying, "The agent is retrying", None);
-                self.warn(Warning::AgentRetrying, text, None);
-            }
-            agent::AgentEvent::Warning(warning, text) => self.warn(warning, text, None),
-            agent::AgentEvent::Unparsed => {
+            AgentEvent::Warning(warning, text) => self.effects.warn(warning, text, None),
+            AgentEvent::Unparsed => {
                 let text = "Part of the agent's output could not be parsed and was skipped";
-                self.warn(Warning::AgentOutputUnparsed, text, None);
+                self.effects.warn(Warning::AgentOutputUnparsed, text, None);
             }
-            agent::AgentEvent::Note(text) => self.out.push(Effect::Note(text.into_redacted(&self.redactor))),
-            agent::AgentEvent::TurnOver(over) => self.turn_over(over),
+            AgentEvent::Note(text) => self.effects.push(Effect::Note(text.into_redacted(&self.texts.redactor))),
+            AgentEvent::TurnOver(over) => self.handle_turn_end(over),
         }
     }
 
-    fn tool_began(&mut self, call: CallKey, seen: CallDescription) {
-        let excluded = self.work.budget.excludes(&seen.name, ToolMoment::Called);
-        if let Some(progress) = self.work.tools.begin(self.now, call, seen, self.room()) {
-            self.progress(progress, None);
-            let exceeded = self.work.budget.count_tool_call();
+    fn begin_tool(&mut self, call: CallKey, seen: CallDescription) {
+        let excluded = self.budget.excludes(&seen.name, ToolMoment::Called);
+        if let Some(progress) = self.tools.begin(self.effects.now, call, seen, &self.texts, self.room()) {
+            self.effects.progress(progress, None);
+            let exceeded = self.budget.count_tool_call();
             self.keep_limit(excluded.or(exceeded));
         }
     }
 
-    fn tool_ended(&mut self, call: CallKey, end: CallResult) {
-        let did_work = end.state == ToolState::Completed;
-        let around = (&*self.settings.cwd, &self.redactor);
-        let over = self.work.tools.end(self.now, call, end, around);
-        let Some(EndedCall { progress, name }) = over else { return };
-        self.progress(progress, None);
-        let excluded = self.work.budget.excludes(&name, ToolMoment::Done).filter(|_| did_work);
-        self.keep_limit(excluded);
-    }
-
-    fn plan(&mut self, entries: Entries) {
-        if let Some(text) = entries.warning("entry", "entries", "the plan") {
-            self.warn(Warning::AgentOutputUnparsed, text, None);
+    fn end_tool(&mut self, call: CallKey, mut end: CallResult) {
+        // A stop ends the running tools, which then report a failure.
+        if end.state == ToolState::Failed && (self.ladder.is_stopping() || self.turns.is_stopping()) {
+            end.state = ToolState::Cancelled;
         }
-        let entries = entries.into_iter().collect();
-        let about = if self.settings.is_part { About::Todo(entries) } else { About::Plan(entries) };
-        self.tell(about, "The plan changed", None);
-    }
-
-    fn session(&mut self, id: Option<SessionId>, version: Option<Text>, model: Option<Text>) {
-        self.work.session_id.clone_from(&id);
-        self.work.model.clone_from(&model);
-        let about = About::Session {
-            session_id: id,
-            agent_version: version,
-            model,
-            capabilities: Some(self.agent.driver.capabilities()),
-        };
-        self.tell(about, "The agent's session is open", None);
+        end.output.take_if(|_| self.settings.progress != Level::Full);
+        let did_work = end.state == ToolState::Completed;
+        let over = self.tools.end(self.effects.now, call, end, &self.texts);
+        let Some(EndedCall { progress, name }) = over else { return };
+        self.effects.progress(progress, None);
+        let excluded = self.budget.excludes(&name, ToolMoment::Done).filter(|_| did_work);
+        self.keep_limit(excluded);
     }
 
     /// Calls `say` with the rules of this run, emits the progress, and keeps the markers that `say` finds.
@@ -180,25 +159,16 @@ impl ActiveRun {
         let rules = Rules {
             level: self.settings.progress,
             frame_bytes: self.settings.max_frame_bytes,
-            redactor: &self.redactor,
+            redactor: &self.texts.redactor,
             completion_marker: &self.settings.completion_marker,
             question_markers: self.settings.question_markers,
             cuts_markers: self.agent.driver.takes_turns(),
             room: self.room(),
         };
-        let (out, spare, frame, now) = (&mut self.out, &mut self.spare, &mut self.clocks.frame, self.now);
-        let marks = say(&mut self.work.messages, &rules, &mut |progress| {
-            *frame = now;
-            out.push(effect(boxed(spare, progress), None));
-        });
+        let effects = &mut self.effects;
+        let marks = say(&mut self.messages, &rules, &mut |progress| effects.progress(progress, None));
         self.turns.current.completion |= marks.completion;
         self.turns.current.marked.asks.append(marks.asks);
-    }
-
-    fn used(&mut self, usage: Usage) {
-        self.work.set_usage(&usage);
-        self.tell(About::Usage(self.work.usage), self.work.usage.line(), None);
-        self.keep_limit(self.work.budget.exceeded_by(&self.work.usage));
     }
 
     /// Stops the agent if it exceeded a limit.
@@ -208,17 +178,54 @@ impl ActiveRun {
         }
     }
 
-    pub(super) fn changed(&mut self, path: &Path, action: Action) {
-        let shown = relative(&self.settings.cwd, path);
-        let Some(artifact_id) = self.work.artifacts.add(&shown, action) else { return };
-        self.clocks.frame = self.now;
-        let artifact = Artifact { artifact_id, path: shown, action, kind: "file", size_bytes: None, truncated: false };
-        let measure = (action != Action::Deleted).then(|| absolute(&self.settings.cwd, path));
-        self.out.push(Effect::Emit { body: Body::Artifact(Box::new(artifact)), reply_to: None, measure });
-        if self.work.artifacts.is_full() {
-            let text = format!("No further changed files are reported: the limit is {REPORTED}");
-            self.warn(Warning::ArtifactsIncomplete, text, None);
+    /// Fails the run if more is kept for the agent than the budget allows.
+    fn check_memory(&mut self) {
+        if self.held_bytes() > KEPT_BYTES || self.agent.driver.held_bytes() > KEPT_BYTES {
+            let message = "The agent has more than 32 MiB of unfinished messages, tools and questions: split the task.";
+            self.stop(Outcome::Failed(Failure::new(Code::ResourceExhausted, message)), None);
         }
+    }
+
+    /// The size of the unfinished messages, tools and questions.
+    fn held_bytes(&self) -> usize {
+        self.messages.held_bytes() + self.tools.held_bytes() + self.questions.held_bytes()
+    }
+
+    /// The number of bytes that may still be kept.
+    fn room(&self) -> usize {
+        KEPT_BYTES.saturating_sub(self.held_bytes())
+    }
+
+    pub(super) fn begin_process(&mut self) {
+        let now = self.effects.now;
+        self.agent.process = ProcessState::Running;
+        self.deadlines.active = now;
+        if self.agent.exit.is_some() {
+            // The limits cover all processes together.
+            return;
+        }
+        self.deadlines.begin_run(now, &self.settings);
+        if !self.agent.alive {
+            self.deadlines.await_output(now, &self.settings);
+        }
+    }
+
+    /// Handles the end of the agent's process and of its output.
+    pub(super) fn end_output(&mut self, exit: AgentExit) {
+        if matches!(self.agent.process, ProcessState::Drained | ProcessState::Gone) {
+            return;
+        }
+        self.agent.process = ProcessState::Drained;
+        self.drive(|driver, turn| driver.drained(exit, turn));
+        let stops = self.ladder.is_stopping() || self.turns.is_stopping();
+        self.end_open_work(if stops { ToolState::Cancelled } else { ToolState::Failed });
+        self.withdraw_questions(None);
+    }
+
+    /// Ends the messages and tool calls that the agent left open.
+    pub(super) fn end_open_work(&mut self, state: ToolState) {
+        self.speak(Messages::finish);
+        self.tools.end_all(self.effects.now, state).for_each(|progress| self.effects.progress(progress, None));
     }
 }
 
@@ -240,8 +247,8 @@ enum LifeSign {
     None,
 }
 
-fn sign(event: &agent::AgentEvent) -> LifeSign {
-    use agent::AgentEvent as Event;
+fn sign(event: &AgentEvent) -> LifeSign {
+    use AgentEvent as Event;
     match event {
         Event::Text { .. } | Event::Tool { .. } | Event::Ask { .. } | Event::Plan(_) | Event::PlanText(_) => {
             LifeSign::Work
@@ -257,32 +264,5 @@ fn sign(event: &agent::AgentEvent) -> LifeSign {
         | Event::Unparsed
         | Event::Note(_)
         | Event::TurnOver(_) => LifeSign::None,
-    }
-}
-
-/// The piece of a message in an event. Only pieces can split a secret.
-fn said(event: &agent::AgentEvent) -> Option<Effect> {
-    use agent::AgentEvent as Event;
-    match event {
-        Event::Text { message, piece, done, .. } | Event::Partial { whole: message, piece, done } => {
-            Some(Effect::Said { message: *message, piece: piece.clone(), done: *done })
-        }
-        Event::Withdrawn { message } => Some(Effect::Said { message: *message, piece: Text::default(), done: true }),
-        Event::Session { .. }
-        | Event::Tool { .. }
-        | Event::ToolOver { .. }
-        | Event::Plan(_)
-        | Event::PlanText(_)
-        | Event::ModelCalled
-        | Event::Usage(_)
-        | Event::Changed { .. }
-        | Event::Ask { .. }
-        | Event::AskWithdrawn { .. }
-        | Event::ResultRefused(_)
-        | Event::Retrying { .. }
-        | Event::Warning(..)
-        | Event::Unparsed
-        | Event::Note(_)
-        | Event::TurnOver(_) => None,
     }
 }

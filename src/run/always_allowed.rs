@@ -11,14 +11,14 @@ pub struct AlwaysAllowed(BTreeSet<Scope>);
 impl AlwaysAllowed {
     /// Remembers a scope, unless [`REMEMBERED`] scopes are already remembered. Requests of further scopes are asked
     /// about again.
-    pub(crate) fn add(&mut self, scope: &Scope) {
+    pub(super) fn add(&mut self, scope: &Scope) {
         if self.0.len() < REMEMBERED {
             self.0.insert(scope.clone());
         }
     }
 
     /// Whether requests of this scope are allowed.
-    pub(crate) fn covers(&self, scope: Option<&Scope>) -> bool {
+    pub(super) fn covers(&self, scope: Option<&Scope>) -> bool {
         scope.is_some_and(|scope| self.0.contains(scope))
     }
 }

@@ -1,4 +1,4 @@
-//! The limits that the run keeps by what the agent reports.
+//! The usage that the agent reports, and the limits that the run keeps by what the agent reports.
 
 use crate::agent::Driver;
 use crate::agent::limit::{Keeper, Limit};
@@ -20,6 +20,13 @@ pub(super) struct Budget {
     tool_calls: u64,
     /// Whether the current call of the model asked for a tool.
     used_tools: bool,
+    /// The usage of the current process and of those before it.
+    usage: Usage,
+    /// The usage of the processes before the current one.
+    earlier: Usage,
+    /// The usage of the current process by the driver's count, and its part before this run.
+    counted: Usage,
+    counted_before: Usage,
 }
 
 /// A list of tools in the agent's words.
@@ -55,6 +62,10 @@ impl Budget {
             turns: 0,
             tool_calls: 0,
             used_tools: false,
+            usage: Usage::default(),
+            earlier: Usage::default(),
+            counted: Usage::default(),
+            counted_before: Usage::default(),
         }
     }
 
@@ -74,20 +85,52 @@ impl Budget {
         self.max_turns.is_some_and(|max| needed > max).then_some(Limit::MaxTurns)
     }
 
-    /// The limit that leaves no call of the model for a further turn.
-    pub(super) fn exhausted(&self) -> Option<Limit> {
-        self.max_turns.is_some_and(|max| self.turns >= max).then_some(Limit::MaxTurns)
+    /// Keeps the usage of the processes that have ended, because a new one counts from zero.
+    pub(super) fn begin_process(&mut self) {
+        self.earlier = self.usage;
+        self.continue_process(Usage::default());
     }
 
-    /// The limit that the usage of the whole run exceeds.
-    pub(super) fn exceeded_by(&self, usage: &Usage) -> Option<Limit> {
-        let tokens = usage.input_tokens.unwrap_or(0).saturating_add(usage.output_tokens.unwrap_or(0));
-        let money = usage.cost_usd.unwrap_or(0.0);
+    /// Continues with a process that has this usage already.
+    pub(super) fn continue_process(&mut self, before: Usage) {
+        (self.counted, self.counted_before) = (before, before);
+    }
+
+    /// Sets the usage of the current process. Returns the limit that the usage of the whole run exceeds.
+    pub(super) fn set_usage(&mut self, of_process: &Usage) -> Option<Limit> {
+        self.counted = *of_process;
+        self.usage = self.earlier.plus(&of_process.since(&self.counted_before));
+        let tokens = self.usage.input_tokens.unwrap_or(0).saturating_add(self.usage.output_tokens.unwrap_or(0));
+        let money = self.usage.cost_usd.unwrap_or(0.0);
         match () {
             () if self.max_tokens.is_some_and(|max| tokens > max) => Some(Limit::MaxTokens),
             () if self.max_cost_usd.is_some_and(|max| money > max) => Some(Limit::MaxCostUsd),
             () => None,
         }
+    }
+
+    /// The limit that leaves nothing for a further turn.
+    pub(super) fn used_up(&self, settings: &Settings) -> Option<Limit> {
+        match () {
+            () if self.max_turns.is_some_and(|max| self.turns >= max) => Some(Limit::MaxTurns),
+            () if self.money_left(settings).is_some_and(|left| left <= 0.0) => Some(Limit::MaxCostUsd),
+            () => None,
+        }
+    }
+
+    /// The remaining money, in US dollars. `None`: no limit.
+    pub(super) fn money_left(&self, settings: &Settings) -> Option<f64> {
+        settings.max_cost_usd.map(|max| max - self.usage.cost_usd.unwrap_or_default())
+    }
+
+    /// The usage of the current process, by the driver's count.
+    pub(super) fn counted(&self) -> Usage {
+        self.counted
+    }
+
+    /// The usage of the run so far.
+    pub(super) fn usage(&self) -> Usage {
+        self.usage
     }
 
     /// The list that excludes a tool. An agent that keeps the list itself may call an excluded tool in vain, so only
@@ -134,12 +177,12 @@ mod tests {
         assert_eq!((turns.count_tool_call(), turns.count_model_call()), (None, None));
         assert_eq!((turns.count_tool_call(), turns.count_model_call()), (None, Some(Limit::MaxTurns)));
         let used = |input, output| Usage { input_tokens: Some(input), output_tokens: Some(output), ..Usage::default() };
-        assert_eq!(budget.exceeded_by(&used(6, 4)), None);
-        assert_eq!(budget.exceeded_by(&used(6, 5)), Some(Limit::MaxTokens));
-        assert_eq!(budget.exceeded_by(&used(u64::MAX, u64::MAX)), Some(Limit::MaxTokens));
-        let budget = Budget { max_cost_usd: Some(0.5), ..Budget::default() };
-        assert_eq!(budget.exceeded_by(&Usage { cost_usd: Some(0.6), ..Usage::default() }), Some(Limit::MaxCostUsd));
-        assert_eq!(budget.exceeded_by(&Usage::default()), None);
+        assert_eq!(budget.set_usage(&used(6, 4)), None);
+        assert_eq!(budget.set_usage(&used(6, 5)), Some(Limit::MaxTokens));
+        assert_eq!(budget.set_usage(&used(u64::MAX, u64::MAX)), Some(Limit::MaxTokens));
+        let mut budget = Budget { max_cost_usd: Some(0.5), ..Budget::default() };
+        assert_eq!(budget.set_usage(&Usage { cost_usd: Some(0.6), ..Usage::default() }), Some(Limit::MaxCostUsd));
+        assert_eq!(budget.set_usage(&Usage::default()), None);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The agent's messages: their ids, their redaction across pieces, and the frames that show them.
 
-use super::question_markers::{Cutter, Finder, cut};
-use super::work::ENTRY_BYTES;
+use super::question_markers::{QuestionCutter, cut};
+use super::tool_calls::ENTRY_BYTES;
 use crate::agent::MessageKey;
 use crate::agent::text::Fingerprint;
 use crate::json::{encoded_bytes, fitting};
+use crate::markers::Finder;
 use crate::protocol::outbound::{About, CallId, MessageId, Progress, Text};
 use crate::protocol::question::Asks;
 use crate::protocol::words::Level;
@@ -61,14 +62,14 @@ struct Head {
 /// The markers in a message of the agent itself.
 #[derive(Debug)]
 struct Heard {
-    cutter: Cutter,
+    cutter: QuestionCutter,
     asks: Asks,
     finder: Finder,
 }
 
 impl Heard {
     fn new() -> Heard {
-        Heard { cutter: Cutter::of_questions(), asks: Asks::default(), finder: Finder::default() }
+        Heard { cutter: QuestionCutter::new(), asks: Asks::default(), finder: Finder::default() }
     }
 }
 
@@ -248,7 +249,7 @@ impl Message {
         if let Some(heard) = &mut self.heard {
             heard.finder.push(rules.completion_marker, said.unredacted());
             if rules.question_markers {
-                let rest = heard.cutter.questions(said, done, &mut heard.asks);
+                let rest = heard.cutter.push(said, done, &mut heard.asks);
                 text = if rules.cuts_markers { rest } else { text };
             }
         }

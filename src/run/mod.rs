@@ -5,37 +5,34 @@
 
 mod active_run;
 mod agent_events;
+mod agent_side;
 mod always_allowed;
+mod artifacts;
 mod budget;
-mod clock;
-mod conversation;
-mod dispatch;
+mod deadlines;
+mod effects;
 mod event;
-mod frames;
-mod marker_questions;
-mod memory_budget;
+mod frame_texts;
 mod messages;
 mod open_questions;
 mod orchestrator;
 mod outcome;
-mod process;
+mod question_frames;
 mod question_markers;
 mod questions;
 mod redact_question;
 mod rest;
-mod result;
+mod secret_answer;
 mod stop_ladder;
+mod tool_calls;
+mod turn_end;
 mod turns;
-mod unattended;
-mod work;
 
 pub use always_allowed::AlwaysAllowed;
 pub use event::{
     Effect, Event, FirstProcess, Gone, Method, OnEof, Origin, ReadInput, Refusal, Remake, RestingSession, Start, Unseen,
 };
 pub use open_questions::Answered;
-pub(crate) use question_markers::Cutter;
-pub(crate) use work::absolute;
 
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, QuestionId, RunId};
@@ -134,7 +131,7 @@ impl Run {
     }
 
     /// The counters of the ids.
-    pub fn ids(&self) -> Ids {
+    pub(crate) fn ids(&self) -> Ids {
         match &self.phase {
             Phase::ActiveRun(live) => live.ids(),
             Phase::Waiting(_) | Phase::Ended => self.ids,
@@ -154,7 +151,7 @@ impl Run {
     /// The redactor that knows the run's secrets.
     pub fn redactor(&self) -> &Redactor {
         match &self.phase {
-            Phase::ActiveRun(live) => &live.redactor,
+            Phase::ActiveRun(live) => &live.texts.redactor,
             Phase::Waiting(_) | Phase::Ended => &self.redactor,
         }
     }
@@ -172,17 +169,17 @@ impl Run {
 
     /// Whether the run stops the agent before it has a result. False for a run that has its result and is only told to
     /// end sooner.
-    pub fn is_stopping(&self) -> bool {
-        matches!(&self.phase, Phase::ActiveRun(live) if live.is_stopping())
+    pub(crate) fn is_stopping(&self) -> bool {
+        matches!(&self.phase, Phase::ActiveRun(live) if live.ladder.is_stopping())
     }
 
     /// Takes the redactor, before the start or after the end.
-    pub fn take_redactor(&mut self) -> Redactor {
+    pub(crate) fn take_redactor(&mut self) -> Redactor {
         std::mem::take(&mut self.redactor)
     }
 
     /// Takes the answers "always", after the end.
-    pub fn take_granted(&mut self) -> AlwaysAllowed {
+    pub(crate) fn take_granted(&mut self) -> AlwaysAllowed {
         std::mem::take(&mut self.granted)
     }
 
@@ -192,16 +189,16 @@ impl Run {
     }
 
     /// A cancel that came too late for this run. It applies to the run that follows, if there is one.
-    pub fn late(&self) -> Option<&Late> {
+    pub(crate) fn late(&self) -> Option<&Late> {
         self.late.as_ref()
     }
 
-    pub fn is_open(&self, question_id: &QuestionId) -> bool {
-        matches!(&self.phase, Phase::ActiveRun(live) if live.questions.book.find(question_id).is_some())
+    pub(crate) fn is_open(&self, question_id: &QuestionId) -> bool {
+        matches!(&self.phase, Phase::ActiveRun(live) if live.questions.find(question_id).is_some())
     }
 
     /// The settings of the run, while it has an agent.
-    pub fn settings(&self) -> Option<&Settings> {
+    pub(crate) fn settings(&self) -> Option<&Settings> {
         match &self.phase {
             Phase::ActiveRun(live) => Some(&live.settings),
             Phase::Waiting(_) | Phase::Ended => None,
@@ -209,9 +206,9 @@ impl Run {
     }
 
     /// The working directory, if the answer to this question is a path to check.
-    pub fn path_question(&self, question_id: &QuestionId) -> Option<PathBuf> {
+    pub(crate) fn path_question(&self, question_id: &QuestionId) -> Option<PathBuf> {
         let Phase::ActiveRun(live) = &self.phase else { return None };
-        let ask: &Ask = &live.questions.book.find(question_id)?.1.shown;
+        let ask: &Ask = &live.questions.find(question_id)?.1.shown;
         matches!(ask.kind, Kind::FilePath).then(|| live.settings.cwd.clone())
     }
 
@@ -224,17 +221,17 @@ impl Run {
     }
 
     /// Takes the memory of a body that was emitted, for the next one.
-    pub fn reuse(&mut self, body: Body) {
+    pub(crate) fn reuse(&mut self, body: Body) {
         if let (Phase::ActiveRun(live), Body::Progress(mut progress)) = (&mut self.phase, body) {
             progress.text = Text::default();
-            live.spare = Some(progress);
+            live.effects.spare = Some(progress);
         }
     }
 
     /// Requests [`Effect::Said`], because a recording is being made.
-    pub fn recorded(&mut self) {
+    pub(crate) fn recorded(&mut self) {
         if let Phase::ActiveRun(live) = &mut self.phase {
-            live.agent.recorded = true;
+            live.effects.recorded = true;
         }
     }
 
@@ -252,10 +249,11 @@ impl Run {
         match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Waiting(held) => self.waiting(now, held, event, effects),
             Phase::ActiveRun(mut live) => {
-                live.now = now;
-                std::mem::swap(&mut live.out, effects);
-                let end = live.step(event);
-                std::mem::swap(&mut live.out, effects);
+                live.effects.now = now;
+                std::mem::swap(&mut live.effects.list, effects);
+                live.handle(event);
+                let end = live.take_end();
+                std::mem::swap(&mut live.effects.list, effects);
                 self.go_on(now, live, end, effects);
             }
             Phase::Ended => {}
@@ -272,17 +270,17 @@ impl Run {
             self.stopping.get_or_insert(now);
         }
         self.ids = live.ids();
-        self.late = live.end.late.take();
+        self.late = live.ladder.late.take();
         self.resting = live.resting();
-        self.granted = std::mem::take(&mut live.questions.book.granted);
+        self.granted = std::mem::take(&mut live.questions.granted);
         let terminal = live.terminal(ending.outcome);
-        self.redactor = std::mem::take(&mut live.redactor);
+        self.redactor = std::mem::take(&mut live.texts.redactor);
         effects.push(self.end(terminal, None));
     }
 
     /// Ends a run that cannot continue because our own code or the machine failed. The terminal body has no other facts
     /// about the run.
-    pub fn crashed(&mut self, now: Duration, failure: Failure) -> Option<Effect> {
+    pub(crate) fn crashed(&mut self, now: Duration, failure: Failure) -> Option<Effect> {
         self.stopping.get_or_insert(now);
         if self.exit_code.is_some() {
             return None;
@@ -337,7 +335,7 @@ impl Run {
             }
             Event::CancelTurn(origin, reason) => (origin, Outcome::Cancelled { reason, source: Source::Orchestrator }),
             Event::UnknownType(origin) => {
-                return self.hold(held, origin.id, Warning::UnknownType, orchestrator::UNKNOWN_TYPE.into());
+                return self.hold(held, origin.id, Warning::UnknownType, active_run::UNKNOWN_TYPE.into());
             }
             Event::Warn(origin, warning, text) => return self.hold(held, origin.id, warning, text.into()),
             // These come from an agent, or from a run that has one.
@@ -391,10 +389,10 @@ impl Run {
         match ActiveRun::begin(now, (&self.random, self.ids), self.on_eof, run_id, origin.id.clone(), start) {
             Ok(mut live) => {
                 let held = held.into_iter().map(|held| progress_warning(held.warning, &held.line(), held.reply_to));
-                effects.extend(live.out.drain(..1));
+                effects.extend(live.effects.list.drain(..1));
                 effects.extend(held);
-                let end = live.over();
-                effects.append(&mut live.out);
+                let end = live.take_end();
+                effects.append(&mut live.effects.list);
                 self.go_on(now, live, end, effects);
             }
             Err(refusal) => {

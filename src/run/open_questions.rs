@@ -3,8 +3,10 @@
 //! This module makes all decisions about questions; drivers make none.
 
 use super::always_allowed::AlwaysAllowed;
+use super::frame_texts::FrameTexts;
 use super::redact_question::{AskedAndShown, both, shown};
 use crate::agent::{AskKey, Reply};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::QuestionId;
 use crate::protocol::limits::{BAD_ANSWERS, SECRET_BYTES};
 use crate::protocol::question::{
@@ -20,7 +22,7 @@ use std::time::Duration;
 
 /// The open questions, and the counters of their ids.
 #[derive(Debug)]
-pub(crate) struct OpenQuestions {
+pub(super) struct OpenQuestions {
     prefix: String,
     questions: u64,
     groups_made: u64,
@@ -33,11 +35,18 @@ pub(crate) struct OpenQuestions {
     /// The groups without an open question.
     done: BTreeSet<u64>,
     pub(super) granted: AlwaysAllowed,
+    /// Whether stdin has ended.
+    pub(super) input_closed: bool,
+    /// The size of the agent's current line in bytes, or 0 once it is counted for a request.
+    pub(super) line_bytes: usize,
+    /// The size of the agent's requests that wait for answers, in bytes. The driver and the run keep at most the lines
+    /// that contained them.
+    held_bytes: usize,
 }
 
 /// The asker of a group of questions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Asker {
+pub(super) enum Asker {
     /// The agent, by a request of its dialect.
     Agent(AskKey),
     /// The agent, by a call of our tool.
@@ -48,56 +57,58 @@ pub(crate) enum Asker {
 
 /// Questions that the agent asked together.
 #[derive(Debug)]
-pub(crate) struct Group {
-    pub(crate) id: String,
-    pub(crate) asker: Asker,
-    pub(crate) members: Vec<OpenQuestion>,
+pub(super) struct Group {
+    pub(super) id: String,
+    pub(super) asker: Asker,
+    pub(super) members: Vec<OpenQuestion>,
     /// The deadline of its open questions.
-    deadline: Duration,
+    pub(super) deadline: Duration,
+    /// The size of the request, in bytes.
+    bytes: usize,
 }
 
 /// A question in a group, and its resolution.
 #[derive(Debug)]
-pub(crate) struct OpenQuestion {
-    pub(crate) id: QuestionId,
+pub(super) struct OpenQuestion {
+    pub(super) id: QuestionId,
     /// The question as the agent asked it.
     ask: Ask,
     /// The question as a frame shows it: redacted.
-    pub(crate) shown: Ask,
+    pub(super) shown: Ask,
     /// Whether a frame can show the whole action.
     fits: bool,
-    pub(crate) attempt: u32,
+    pub(super) attempt: u32,
     reply: Option<Reply>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Resolved {
-    pub(crate) question_id: QuestionId,
-    pub(crate) resolution: Resolution,
-    pub(crate) used_default: bool,
+pub(super) struct Resolved {
+    pub(super) question_id: QuestionId,
+    pub(super) resolution: Resolution,
+    pub(super) used_default: bool,
     /// The question as a frame showed it.
-    pub(crate) ask: Ask,
+    pub(super) ask: Ask,
     /// The chosen option of a permission.
-    pub(crate) value: Option<&'static str>,
+    pub(super) value: Option<&'static str>,
     /// Whether a frame can show the whole action.
-    pub(crate) fits: bool,
+    pub(super) fits: bool,
     /// Whether the question was denied because no frame can show the whole action.
-    pub(crate) too_long: bool,
+    pub(super) too_long: bool,
 }
 
 /// A group whose questions are all resolved.
 #[derive(Debug)]
-pub(crate) struct Completed {
-    pub(crate) asker: Asker,
+pub(super) struct Completed {
+    pub(super) asker: Asker,
     /// The replies, one per question, in order.
-    pub(crate) replies: Vec<Reply>,
+    pub(super) replies: Vec<Reply>,
     /// Whether a question that needs an answer was declined.
-    pub(crate) declined: bool,
+    pub(super) declined: bool,
 }
 
 /// The reason why nobody answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoAnswerCause {
+pub(super) enum NoAnswerCause {
     /// The question's time ran out.
     Timeout,
     /// stdin has ended.
@@ -107,7 +118,7 @@ pub(crate) enum NoAnswerCause {
 
 /// The result of an answer.
 #[derive(Debug)]
-pub(crate) enum AnswerEffect {
+pub(super) enum AnswerEffect {
     /// No open question has this id.
     Unknown,
     /// The answer does not fit: repeat the question.
@@ -134,7 +145,7 @@ pub enum Answered {
 impl OpenQuestions {
     /// Creates an empty book. `prefix`: makes the ids unique across processes. `questions`, `groups`: the counters
     /// after earlier runs.
-    pub(crate) fn new(prefix: &str, questions: u64, groups: u64, granted: AlwaysAllowed) -> OpenQuestions {
+    pub(super) fn new(prefix: &str, questions: u64, groups: u64, granted: AlwaysAllowed) -> OpenQuestions {
         OpenQuestions {
             prefix: prefix.to_owned(),
             questions,
@@ -144,16 +155,24 @@ impl OpenQuestions {
             deadlines: BTreeSet::new(),
             done: BTreeSet::new(),
             granted,
+            input_closed: false,
+            line_bytes: 0,
+            held_bytes: 0,
         }
     }
 
     /// The counters of questions and groups.
-    pub(crate) fn counts(&self) -> (u64, u64) {
+    pub(super) fn counts(&self) -> (u64, u64) {
         (self.questions, self.groups_made)
     }
 
+    /// The size of the requests that wait for answers, in bytes.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
     /// Whether a question is open.
-    pub(crate) fn is_waiting(&self) -> bool {
+    pub(super) fn is_waiting(&self) -> bool {
         !self.deadlines.is_empty()
     }
 
@@ -164,18 +183,26 @@ impl OpenQuestions {
     }
 
     /// The question with this id, if it is open.
-    pub(crate) fn find(&self, id: &QuestionId) -> Option<(&Group, &OpenQuestion)> {
+    pub(super) fn find(&self, id: &QuestionId) -> Option<(&Group, &OpenQuestion)> {
         let group = self.groups.get(&self.group_of(id)?)?;
         group.open().find(|member| member.id == *id).map(|member| (group, member))
     }
 
     /// The ids of a group's open questions.
-    pub(crate) fn waiting(&self, group: u64) -> Vec<QuestionId> {
+    pub(super) fn waiting(&self, group: u64) -> Vec<QuestionId> {
         self.groups.get(&group).into_iter().flat_map(Group::open).map(|member| member.id.clone()).collect()
     }
 
-    pub(crate) fn deadline(&self) -> Option<Duration> {
-        self.deadlines.first().map(|(deadline, _)| *deadline)
+    /// The deadline of the open questions. After the end of stdin, they are due at once, because only an answer that
+    /// was read before can still arrive.
+    pub(super) fn due(&self) -> Option<Duration> {
+        let deadline = self.deadlines.first().map(|(deadline, _)| *deadline);
+        if self.input_closed { deadline.map(|_| Duration::ZERO) } else { deadline }
+    }
+
+    /// The reason why nobody answers the questions that are due.
+    pub(super) fn due_cause(&self) -> NoAnswerCause {
+        if self.input_closed { NoAnswerCause::InputClosed } else { NoAnswerCause::Timeout }
     }
 
     fn next_id(&mut self) -> QuestionId {
@@ -183,34 +210,39 @@ impl OpenQuestions {
         format!("q_{}_{}", self.prefix, self.questions).into()
     }
 
-    /// Adds a group of at least one question. Returns the group's number.
-    pub(crate) fn add(
+    /// Adds a group of at least one question, and resolves those that a policy decides. Returns the group's number.
+    pub(super) fn open(
         &mut self,
         now: Duration,
         asker: Asker,
         asks: Asks,
         settings: &Settings,
-        redactor: &Redactor,
-    ) -> u64 {
+        texts: &FrameTexts,
+    ) -> (u64, Vec<Resolved>) {
         self.groups_made += 1;
         let number = self.questions + 1;
         let id = format!("g_{}_{}", self.prefix, self.groups_made);
         let members = asks
             .into_iter()
             .map(|ask| {
-                let AskedAndShown { asked, shown, fits } = both(ask, redactor, settings.max_frame_bytes, &settings.cwd);
+                let AskedAndShown { asked, shown, fits } = both(ask, texts, settings.max_frame_bytes);
                 OpenQuestion { id: self.next_id(), shown, ask: asked, fits, attempt: 1, reply: None }
             })
             .collect();
         let deadline = now + settings.question_timeout_s.duration();
+        let bytes = match asker {
+            Asker::Agent(_) => std::mem::take(&mut self.line_bytes),
+            Asker::Tool(_) | Asker::Markers => 0,
+        };
+        self.held_bytes += bytes;
         self.askers.insert((asker.clone(), number));
         self.deadlines.insert((deadline, number));
-        self.groups.insert(number, Group { id, asker, members, deadline });
-        number
+        self.groups.insert(number, Group { id, asker, members, deadline, bytes });
+        (number, self.resolve_by_policy(number, settings))
     }
 
     /// Redacts the open questions again after a new secret became known.
-    pub(crate) fn hide(&mut self, redactor: &Redactor) {
+    pub(super) fn hide(&mut self, redactor: &Redactor) {
         let open = self.groups.values_mut().flat_map(Group::open_mut);
         // The texts of a permission are redacted with the frame.
         let open = open.filter(|member| member.ask.purpose != Purpose::Permission);
@@ -226,7 +258,7 @@ impl OpenQuestions {
     }
 
     /// Resolves the questions that a policy decides, or the whole group if the run is headless.
-    pub(crate) fn resolve_by_policy(&mut self, number: u64, settings: &Settings) -> Vec<Resolved> {
+    fn resolve_by_policy(&mut self, number: u64, settings: &Settings) -> Vec<Resolved> {
         let Some(group) = self.groups.get_mut(&number) else { return Vec::new() };
         let mut resolved = Vec::new();
         for member in &mut group.members {
@@ -259,7 +291,7 @@ impl OpenQuestions {
 
     /// Resolves open questions that nobody answers: those whose deadline has passed, or all. Also returns whether the
     /// run fails.
-    pub(crate) fn nobody(
+    pub(super) fn nobody(
         &mut self,
         now: Duration,
         absence: NoAnswerCause,
@@ -280,7 +312,7 @@ impl OpenQuestions {
     }
 
     /// Checks an answer and resolves its question.
-    pub(crate) fn take(
+    pub(super) fn take(
         &mut self,
         now: Duration,
         id: &QuestionId,
@@ -332,8 +364,9 @@ impl OpenQuestions {
         AnswerEffect::Resolved(all)
     }
 
-    /// Withdraws the questions of one asker, or of all. Also returns their askers.
-    pub(crate) fn withdraw(&mut self, asker: Option<&Asker>) -> (Vec<Resolved>, Vec<Asker>) {
+    /// Withdraws the questions of one asker, or of all. Also returns the calls of the tool that asked them: unlike a
+    /// driver, the tool's server must be told.
+    pub(super) fn withdraw(&mut self, asker: Option<&Asker>) -> (Vec<Resolved>, Vec<u64>) {
         let gone: Vec<u64> = match asker {
             Some(asker) => {
                 let of_asker = (asker.clone(), 0)..=(asker.clone(), u64::MAX);
@@ -342,14 +375,18 @@ impl OpenQuestions {
             None => self.groups.keys().copied().collect(),
         };
         let gone: Vec<Group> = gone.into_iter().filter_map(|number| self.remove(number)).collect();
-        let askers = gone.iter().map(|group| group.asker.clone()).collect();
+        let call = |group: &Group| match group.asker {
+            Asker::Tool(call) => Some(call),
+            Asker::Agent(_) | Asker::Markers => None,
+        };
+        let calls = gone.iter().filter_map(call).collect();
         let open = gone.into_iter().flat_map(|group| group.members).filter(|m| m.reply.is_none());
         let resolved = open.map(|mut member| member.resolve(Reply::Declined(None), Resolution::Withdrawn, false));
-        (resolved.collect(), askers)
+        (resolved.collect(), calls)
     }
 
     /// Removes and returns the groups whose questions are all resolved.
-    pub(crate) fn completed(&mut self) -> Vec<Completed> {
+    pub(super) fn completed(&mut self) -> Vec<Completed> {
         let completed = |group: Group| Completed {
             asker: group.asker,
             declined: group.members.iter().any(OpenQuestion::is_missed),
@@ -361,14 +398,11 @@ impl OpenQuestions {
 
     fn remove(&mut self, number: u64) -> Option<Group> {
         let group = self.groups.remove(&number)?;
+        self.held_bytes -= group.bytes;
         self.askers.remove(&(group.asker.clone(), number));
         self.deadlines.remove(&(group.deadline, number));
         self.done.remove(&number);
         Some(group)
-    }
-
-    pub(crate) fn left(&self, group: &Group, now: Duration) -> Duration {
-        group.deadline.saturating_sub(now)
     }
 }
 
@@ -474,6 +508,20 @@ impl OpenQuestion {
 }
 
 impl NoAnswerCause {
+    /// The failure of a run that needs the answer.
+    pub(super) fn failure(self) -> Failure {
+        match self {
+            NoAnswerCause::Timeout => Failure::new(
+                Code::QuestionTimeout,
+                "A question was not answered in time: answer it, or raise question_timeout_s.",
+            ),
+            NoAnswerCause::InputClosed | NoAnswerCause::Headless => Failure::new(
+                Code::InputClosed,
+                "A question needs an answer, but nobody can give one: keep stdin open, use --answer, or run headless.",
+            ),
+        }
+    }
+
     fn resolution(self) -> Resolution {
         match self {
             NoAnswerCause::Timeout => Resolution::Timeout,

@@ -1,19 +1,18 @@
-//! Handles the orchestrator's answers, its cancel, and the end of its input.
+//! Handles the orchestrator's answers, prompts and cancels, and the end of its input.
 
 use super::active_run::ActiveRun;
-use super::open_questions::{AnswerEffect, Answered, NoAnswerCause};
-use super::{Effect, Late, OnEof, Origin, ReadInput};
+use super::open_questions::{AnswerEffect, NoAnswerCause};
+use super::turns::{RUN_IS_ENDING, StopCause};
+use super::{Effect, Method, OnEof, Origin, ReadInput};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
+use crate::protocol::image::Image;
 use crate::protocol::inbound::Addressee;
-use crate::protocol::limits::SECRET_BYTES;
 use crate::protocol::outbound::{Outcome, Text};
-use crate::protocol::question::Kind;
-use crate::protocol::words::{Source, Warning};
+use crate::protocol::prompt::{FurtherPrompt, Spoken};
+use crate::protocol::words::{PromptState, Source, Warning};
 
 pub(super) const UNKNOWN_QUESTION: &str = "The answer was ignored: no such question is open";
-pub(super) const UNKNOWN_TYPE: &str =
-    "Ignored a message of an unknown type: the types are run.start, run.input and run.cancel";
 
 impl ActiveRun {
     pub(super) fn is_for_us(&mut self, origin: &Origin) -> bool {
@@ -24,97 +23,114 @@ impl ActiveRun {
         };
         if !ours {
             let text = "A message was ignored: it names another run";
-            self.warn(Warning::UnknownRun, text, origin.id.clone());
+            self.effects.warn(Warning::UnknownRun, text, origin.id.clone());
         }
         ours
     }
 
-    pub(super) fn input(&mut self, reply_to: Option<InboundId>, input: ReadInput) {
+    pub(super) fn answer_question(&mut self, reply_to: Option<InboundId>, input: ReadInput) {
         let Some(id) = input.question_id else {
             let text = "An answer was ignored: `question_id` must be a string";
-            return self.warn(Warning::InvalidAnswer, text, reply_to);
+            return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
         };
-        let Some(mut answered) = input.answered else {
+        let Some(answered) = input.answered else {
             let text = "An answer was ignored: give exactly one of `value`, `value_from` and `declined: true`";
-            return self.warn(Warning::InvalidAnswer, text, reply_to);
+            return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
         };
-        if self.questions.book.find(&id).is_some_and(|(_, member)| is_secret(&member.shown.kind, &answered)) {
-            answered = self.keep_secret(answered, &reply_to);
+        let (answered, is_plain) = self.questions.keep_secret(&id, answered, &mut self.texts.redactor);
+        if is_plain {
+            let what = "The secret answer is too short or too plain to be redacted";
+            self.effects.warn(Warning::ShortSecret, what, reply_to.clone());
         }
-        match self.questions.book.take(self.now, &id, &answered, input.message, &self.settings) {
-            AnswerEffect::Unknown => self.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
-            AnswerEffect::Again(id, why) => self.ask(&id, Some(why), reply_to),
-            AnswerEffect::Resolved(resolved) => self.resolved(resolved, false, NoAnswerCause::Timeout, reply_to),
+        match self.questions.take(self.effects.now, &id, &answered, input.message, &self.settings) {
+            AnswerEffect::Unknown => self.effects.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
+            AnswerEffect::Again(id, why) => self.show_question(&id, Some(why), reply_to),
+            AnswerEffect::Resolved(resolved) => self.finish_questions(resolved, reply_to),
         }
     }
 
-    /// Registers a secret answer with the redactor before it is used.
-    fn keep_secret(&mut self, answered: Answered, reply_to: &Option<InboundId>) -> Answered {
-        let (Answered::Value(raw, _) | Answered::Kept(raw, _)) = &answered else { return answered };
-        let Some(text) = crate::json::string(raw) else { return answered };
-        if text.len() > SECRET_BYTES {
-            return Answered::TooLong;
+    /// Handles a further prompt with the files of its images, or the end of the prompts.
+    pub(super) fn take_input(&mut self, reply_to: Option<InboundId>, spoken: Spoken, images: Vec<Image>) {
+        let refused = match spoken {
+            Spoken::Prompt(prompt) => match self.prompt_refusal(&images) {
+                None => return self.take_prompt(reply_to, prompt, images),
+                Some(why) => why.into(),
+            },
+            Spoken::End => return self.close_conversation(),
+            Spoken::Mixed => {
+                let text = "An input was ignored: give an answer, or a prompt, or `end: true`";
+                return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
+            }
+            Spoken::Wrong(why) => why,
+        };
+        self.effects.warn(Warning::PromptRefused, format!("A prompt was ignored: {refused}"), reply_to);
+    }
+
+    fn prompt_refusal(&self, images: &[Image]) -> Option<&'static str> {
+        let ends = self.ladder.is_decided().then_some(RUN_IS_ENDING).or_else(|| self.turns.refuses());
+        ends.or_else(|| self.agent.refuses(self.settings.conversation, images))
+    }
+
+    fn take_prompt(&mut self, reply_to: Option<InboundId>, prompt: FurtherPrompt, images: Vec<Image>) {
+        let now = prompt.now;
+        let prompt = self.turns.number(prompt.text, images);
+        if self.turns.is_over() {
+            return self.begin_turn(prompt, reply_to);
         }
-        if self.redactor.add(&text) {
-            self.questions.book.hide(&self.redactor);
-        } else {
-            let what = "The secret answer is too short or too plain to be redacted";
-            self.warn(Warning::ShortSecret, what, reply_to.clone());
+        if now && self.turns.current.is_running() {
+            let (turn, is_taken) = self.agent.steer(&prompt, &mut self.effects);
+            self.apply(turn);
+            if is_taken {
+                return self.effects.prompt(prompt.number, PromptState::Sent, reply_to);
+            }
         }
-        answered
+        self.effects.prompt(prompt.number, PromptState::Queued, reply_to);
+        self.turns.waiting.push_back(prompt);
+    }
+
+    /// Cancels the running turn of a conversation, or a run that is none.
+    pub(super) fn cancel_turn(&mut self, reply_to: Option<InboundId>, reason: Option<Text>) {
+        match self.settings.conversation {
+            true => self.interrupt_turn(StopCause::Cancel, reply_to),
+            false => self.cancel(reply_to, reason, Source::Orchestrator),
+        }
     }
 
     pub(super) fn cancel(&mut self, reply_to: Option<InboundId>, reason: Option<Text>, source: Source) {
-        self.out.push(Effect::Hurry);
-        if self.end.ending.as_ref().is_some_and(|ending| !ending.stopped) {
-            self.end.late.get_or_insert_with(|| Late { reason: reason.clone(), source });
+        self.effects.push(Effect::Hurry);
+        if source != Source::Orchestrator {
+            self.ladder.signals += 1;
         }
-        if self.end.signals > 1 {
-            return self.kill(source);
-        }
-        if self.end.ending.is_some() {
+        self.ladder.note_late(&reason, source);
+        let is_urgent = self.ladder.signals > 1;
+        if !self.ladder.is_decided() {
+            self.stop(Outcome::Cancelled { reason, source }, reply_to);
+        } else if !is_urgent {
             // The outcome stands. The cancel only makes the run end sooner.
-            return self.advance();
+            self.advance();
         }
-        self.stop(Outcome::Cancelled { reason, source }, reply_to);
+        if is_urgent {
+            self.ladder.kill();
+            self.effects.push(Effect::Stop(Method::Kill));
+        }
     }
 
-    pub(super) fn input_ended(&mut self) {
-        if self.questions.input_closed {
+    pub(super) fn end_input(&mut self) {
+        if std::mem::replace(&mut self.questions.input_closed, true) {
             return;
         }
-        self.questions.input_closed = true;
         if self.on_eof == OnEof::Cancel {
             return self.cancel(None, None, Source::Orchestrator);
         }
-        self.nobody(NoAnswerCause::InputClosed);
-        self.no_more_prompts();
+        self.give_up_questions(NoAnswerCause::InputClosed);
+        self.close_conversation();
     }
 
     /// Fails the run because of a message of another major version, even after a result.
-    pub(super) fn unsupported(&mut self, reply_to: Option<InboundId>) {
-        let failed = Outcome::Failed(unsupported());
-        match &mut self.end.ending {
-            Some(ending) if matches!(ending.outcome, Outcome::Completed { .. }) => ending.outcome = failed,
-            _ => self.stop(failed, reply_to),
+    pub(super) fn refuse_version(&mut self, reply_to: Option<InboundId>) {
+        if !self.ladder.replace_result(&unsupported()) {
+            self.stop(Outcome::Failed(unsupported()), reply_to);
         }
-    }
-}
-
-/// Whether an answer is a secret: any answer to a secret question, and free text from `value_from`.
-fn is_secret(kind: &Kind, answered: &Answered) -> bool {
-    match (kind, answered) {
-        (Kind::Secret, _) => true,
-        (Kind::Select { choices, .. }, Answered::Kept(raw, _)) => {
-            let text = crate::json::string(raw).unwrap_or_default();
-            !choices
-                .as_slice()
-                .iter()
-                .any(|choice| choice.value == text.as_str() || choice.label.unredacted().eq_ignore_ascii_case(&text))
-        }
-        (Kind::Text | Kind::FilePath, Answered::Kept(..)) => true,
-        (Kind::Confirm, Answered::Kept(..))
-        | (_, Answered::Value(..) | Answered::Unreadable | Answered::TooLong | Answered::Declined) => false,
     }
 }
 

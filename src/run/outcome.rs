@@ -1,85 +1,230 @@
-//! The end of a run: the outcome, the steps that stop the agent, and the terminal body.
+//! The end of a turn and of a run: what follows a turn, the steps that stop the agent, and the terminal body.
 
 use super::active_run::ActiveRun;
-use super::question_markers::cut;
+use super::agent_side::ProcessState;
+use super::open_questions::Asker;
 use super::stop_ladder::{DecidedEnd, Stage};
-use super::{Effect, Method};
-use crate::agent::TurnOver;
+use super::turn_end::{NextStep, could_not_go_on};
+use super::turns::{StopCause, TurnState, WaitingPrompt};
+use super::{Effect, Gone, Method};
+use crate::agent::result::correction;
+use crate::agent::{Reply, TurnOver};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
-use crate::protocol::limits::AGENT_MESSAGE_BYTES;
-use crate::protocol::outbound::{Json, Metadata, Outcome, Terminal, Text};
+use crate::protocol::outbound::{Json, Metadata, Outcome, Terminal};
 use crate::protocol::question::Asks;
-use crate::protocol::words::{Level, Source, Status, Warning};
-use crate::redact::Stream;
-use std::borrow::Cow;
+use crate::protocol::schema::Mismatch;
+use crate::protocol::words::{PromptState, Status, ToolState, Warning};
 
 impl ActiveRun {
-    /// Decides the outcome, unless it is already decided.
-    pub(super) fn decide(&mut self, outcome: Outcome) {
-        self.end.ending.get_or_insert_with(|| DecidedEnd::after_result(self.now, outcome, self.agent.driver.leaves()));
+    /// Begins a turn with a prompt.
+    pub(super) fn begin_turn(&mut self, prompt: WaitingPrompt, reply_to: Option<InboundId>) {
+        self.effects.prompt(prompt.number, PromptState::Sent, reply_to);
+        self.turns.begin_next(self.effects.now, self.budget.usage());
+        self.deadlines.active = self.effects.now;
+        self.effects.status(Status::Running, "The agent is working", None);
+        if let Some(limit) = self.budget.used_up(&self.settings) {
+            return self.keep_limit(Some(limit));
+        }
+        let is_ended = self.agent.process == ProcessState::Gone && !self.agent.driver.has_process_per_turn();
+        if !is_ended && self.agent.driver.takes_turns() {
+            let turn = self.agent.send_prompt(&prompt, &mut self.effects);
+            return self.apply(turn);
+        }
+        if !is_ended && self.turns.has_completed() {
+            let message =
+                "The agent's session is unknown, so it takes no further turn: check the agent's session_patterns.";
+            return self.decide(Outcome::Failed(Failure::new(Code::InvalidRequest, message)));
+        }
+        // The process was ended, or the session is unknown because no turn was completed.
+        match self.agent.relaunch(&self.settings, prompt, &self.budget) {
+            Ok((turn, launch)) => {
+                self.budget.begin_process();
+                self.apply(turn);
+                self.agent.start(Box::new(launch), &self.settings, &mut self.effects);
+            }
+            Err(failure) => self.decide(Outcome::Failed(failure)),
+        }
     }
 
-    pub(super) fn turn_over(&mut self, over: TurnOver) {
-        if let Some(ending) = &mut self.end.ending {
+    /// Sends a further prompt of the same turn. Returns whether the agent can go on with it.
+    fn continue_turn(&mut self, prompt: &str) -> bool {
+        self.drive(|driver, turn| driver.follow_up(prompt, &[], turn));
+        self.agent.process != ProcessState::Gone || self.ladder.is_decided()
+    }
+
+    /// Sends the answers to the questions from markers.
+    pub(super) fn answer_markers(&mut self, replies: &[Reply]) {
+        let prompt = self.turns.current.answers(replies, !self.settings.interactive);
+        if !self.continue_turn(&prompt) {
+            let message = "The agent asked a question but cannot take a further turn: start a new run with the answer in the prompt.";
+            self.decide(Outcome::Failed(Failure::new(Code::AgentExited, message)));
+        }
+    }
+
+    /// Takes a result that the model gave with our tool, or the reasons why it does not fit.
+    pub(super) fn submit_result(&mut self, result: Result<Json, Vec<Mismatch>>) {
+        if let Some(failure) = self.turns.current.submit(result) {
+            self.stop(Outcome::Failed(failure), None);
+        }
+    }
+
+    /// Continues a turn with its questions or with a correction of its result. Returns the end of a turn that is over.
+    fn after_turn(&mut self, over: TurnOver) -> Option<TurnOver> {
+        let takes_turns = self.agent.driver.takes_turns();
+        match self.turns.current.next_step(over, &self.settings, takes_turns, &mut self.effects) {
+            NextStep::Ask(asks) => {
+                self.ask_questions(Asker::Markers, asks);
+                None
+            }
+            NextStep::Correct(violations) => {
+                let prompt = correction(&violations, self.agent.driver.result_way(&self.settings));
+                (!self.continue_turn(&prompt)).then(|| TurnOver::Failed(Failure::result_invalid(violations)))
+            }
+            NextStep::End(over) => Some(over),
+        }
+    }
+
+    pub(super) fn handle_turn_end(&mut self, over: TurnOver) {
+        if self.ladder.is_decided() {
             // This is the reply to our interrupt: now the agent can exit.
-            if ending.stage == Stage::Interrupted {
-                ending.advance(self.now);
-                self.finish_agent();
+            if self.ladder.is_interrupting() {
+                self.advance();
             }
             return;
         }
         if self.turns.ends_with_process() {
             return;
         }
-        let Some(over) = self.asked(over).and_then(|over| self.checked(over)) else { return };
+        let Some(over) = self.after_turn(over) else { return };
         let outcome = self.outcome(over);
-        self.withdraw(None);
-        let Some(outcome) = self.end_turn(outcome) else { return };
-        self.end.ending = Some(DecidedEnd::after_result(self.now, outcome, self.agent.driver.leaves()));
-        self.release_agent();
+        self.withdraw_questions(None);
+        if let Some(outcome) = self.end_turn(outcome) {
+            self.decide(outcome);
+            self.release_agent();
+        }
+    }
+
+    fn outcome(&mut self, over: TurnOver) -> Outcome {
+        let takes_turns = self.agent.driver.takes_turns();
+        self.turns.current.outcome(over, &self.messages, &self.settings, takes_turns, &self.texts)
+    }
+
+    /// Ends the running turn. Returns the outcome of the run if the run is over with it.
+    fn end_turn(&mut self, outcome: Outcome) -> Option<Outcome> {
+        let stopped = match self.turns.current.state {
+            TurnState::Running => None,
+            TurnState::Stopping { why, .. } => Some(why),
+            // The agent did something of its own accord, or its process ended.
+            TurnState::Over { .. } => {
+                return (!self.agent.continues_after(&outcome, &self.settings)).then_some(outcome);
+            }
+        };
+        if stopped.is_some() {
+            self.end_open_work(ToolState::Cancelled);
+            self.turns.current.marked.asks = Asks::default();
+        }
+        let outcome = stopped.map_or(outcome, StopCause::outcome);
+        let goes_on = match self.settings.conversation {
+            true => stopped.is_some() || self.agent.continues_after(&outcome, &self.settings),
+            false => matches!(outcome, Outcome::Completed { .. }) && !self.turns.waiting.is_empty(),
+        };
+        if !goes_on {
+            return Some(outcome);
+        }
+        self.turns.end_current(outcome, &self.budget.usage(), &self.settings, &mut self.effects);
+        if let Some(prompt) = self.turns.waiting.pop_front() {
+            self.begin_turn(prompt, None);
+            return None;
+        }
+        if self.turns.closing {
+            return Some(self.turns.conclusion());
+        }
+        self.effects.status(Status::WaitingForPrompt, "Waiting for a prompt", None);
+        None
+    }
+
+    /// Interrupts the running turn of a conversation. The agent stays.
+    pub(super) fn interrupt_turn(&mut self, why: StopCause, reply_to: Option<InboundId>) {
+        if !self.turns.current.is_running() || self.ladder.is_decided() {
+            return;
+        }
+        match why {
+            StopCause::Cancel => self.turns.drop_waiting(&mut self.effects),
+            StopCause::Timeout => {}
+        }
+        self.turns.interrupt(why, self.effects.now);
+        self.effects.status(Status::Cancelling, "Cancelling the turn", reply_to);
+        self.withdraw_questions(None);
+        let mut stays = false;
+        self.drive(|driver, turn| stays = driver.interrupt_turn(turn));
+        if !stays {
+            self.turns.end_process(&mut self.effects);
+        }
+    }
+
+    /// Ends the conversation once what runs and what waits is finished.
+    pub(super) fn close_conversation(&mut self) {
+        self.turns.closing |= self.settings.conversation;
+        if self.turns.closing && self.turns.is_over() && !self.ladder.is_decided() {
+            let outcome = self.turns.conclusion();
+            self.decide(outcome);
+            if self.agent.process == ProcessState::Running {
+                self.finish_agent();
+            }
+        }
+    }
+
+    /// Handles the end of the search for changed files. This ends the run, unless the agent's turn asked a question.
+    pub(super) fn end_process(&mut self, gone: Gone) {
+        if self.agent.process == ProcessState::Gone {
+            return;
+        }
+        self.end_output(gone.exit);
+        self.agent.process = ProcessState::Gone;
+        self.agent.exit = Some(gone.exit);
+        self.artifacts.report_found(gone.files, &self.texts, &mut self.effects);
+        if gone.leaked {
+            self.effects.warn(Warning::LeakedProcess, "A process outlived the agent and was stopped", None);
+        }
+        if self.ladder.is_decided() {
+            return;
+        }
+        let over = self.agent.driver.exited(gone.exit, self.agent.alive, &gone.stderr_tail);
+        let Some(over) = self.after_turn(over) else { return };
+        // A signal came from elsewhere, and a more specific failure takes precedence.
+        let is_general = matches!(&over, TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. }));
+        let is_declined = is_general && self.turns.current.declined && gone.exit.signal.is_none();
+        let mut outcome = if is_declined { Outcome::Failed(could_not_go_on()) } else { self.outcome(over) };
+        let shown = !self.agent.alive && !gone.stderr_tail.is_empty() && self.agent.driver.stderr_is_fit();
+        if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
+            failure.stderr_tail = Some(gone.stderr_tail);
+        }
+        if let Some(outcome) = self.end_turn(outcome) {
+            self.decide(outcome);
+        }
+    }
+
+    /// Decides the outcome, unless it is already decided.
+    pub(super) fn decide(&mut self, outcome: Outcome) {
+        self.ladder.decide(self.effects.now, outcome, self.agent.driver.leaves());
     }
 
     pub(super) fn finish_agent(&mut self) {
         self.drive(|driver, turn| driver.finish(turn));
     }
 
-    pub(super) fn outcome(&mut self, over: TurnOver) -> Outcome {
-        match over {
-            TurnOver::Completed { answer, structured, stop } => {
-                // Usually the result repeats the last message. If messages are not shown, only the result can contain
-                // the marker.
-                let shown = self.settings.progress != Level::Minimal;
-                let message_id = self.work.messages.id_of(&answer.print).filter(|_| shown);
-                let (text_cut, text) = (answer.is_cut(), answer.into_text());
-                self.turns.current.completion |= text.contains(&self.settings.completion_marker);
-                let text = match self.settings.question_markers && self.agent.driver.takes_turns() {
-                    true => without_markers(text),
-                    false => text,
-                };
-                // A cut text may end with a part of a secret: drop the uncertain end.
-                let text = if text_cut { text.through(&mut Stream::default(), &self.redactor).into() } else { text };
-                Outcome::Completed { message_id, text, text_cut, structured_output: structured, stop_reason: stop }
-            }
-            TurnOver::Failed(failure) => Outcome::Failed(failure),
-            TurnOver::Interrupted if self.turns.current.declined => Outcome::Failed(could_not_go_on()),
-            TurnOver::Interrupted => {
-                let message = "Something other than this run interrupted the agent's turn: start the run again.";
-                Outcome::Failed(Failure::new(Code::AgentError, message))
-            }
-        }
-    }
-
     /// Stops the agent and ends the run. An earlier outcome stands.
     pub(super) fn stop(&mut self, outcome: Outcome, reply_to: Option<InboundId>) {
-        if self.end.ending.is_some() {
+        if self.ladder.is_decided() {
             return;
         }
-        self.out.push(Effect::Hurry);
-        self.end.ending = Some(DecidedEnd::stop(self.now, outcome, self.agent.driver.leaves()));
-        self.withdraw(None);
-        if matches!(self.end.ending, Some(DecidedEnd { outcome: Outcome::Cancelled { .. }, .. })) {
-            self.status(Status::Cancelling, "Cancelling", reply_to);
+        self.effects.push(Effect::Hurry);
+        let is_cancelled = matches!(outcome, Outcome::Cancelled { .. });
+        self.ladder.stop(self.effects.now, outcome, self.agent.driver.leaves());
+        self.withdraw_questions(None);
+        if is_cancelled {
+            self.effects.status(Status::Cancelling, "Cancelling", reply_to);
         }
         self.drive(|driver, turn| driver.interrupt(turn));
         if !self.agent.driver.listens() {
@@ -88,74 +233,52 @@ impl ActiveRun {
         }
     }
 
-    pub(super) fn kill(&mut self, source: Source) {
-        if self.end.ending.is_none() {
-            self.stop(Outcome::Cancelled { reason: None, source }, None);
-        }
-        if let Some(ending) = &mut self.end.ending {
-            ending.kill();
-        }
-        self.out.push(Effect::Stop(Method::Kill));
-    }
-
     pub(super) fn advance(&mut self) {
-        let Some(ending) = &mut self.end.ending else { return };
-        match ending.advance(self.now) {
-            Stage::Interrupted => {}
-            Stage::Leaving => self.finish_agent(),
-            Stage::Terminated => self.out.push(Effect::Stop(Method::Terminate)),
-            Stage::Killed => self.out.push(Effect::Stop(Method::Kill)),
+        match self.ladder.advance(self.effects.now) {
+            None | Some(Stage::Interrupted) => {}
+            Some(Stage::Leaving) => self.finish_agent(),
+            Some(Stage::Terminated) => self.effects.push(Effect::Stop(Method::Terminate)),
+            Some(Stage::Killed) => self.effects.push(Effect::Stop(Method::Kill)),
         }
     }
 
-    /// Completes the end after the last process is gone.
-    pub(super) fn conclude(&mut self) -> Option<DecidedEnd> {
-        let mut ending = self.end.ending.take();
-        if let Some(ending) = &ending {
-            self.close_last_turn(&ending.outcome);
+    /// Takes the end, once it is decided and the last process is gone or rests.
+    pub(super) fn take_end(&mut self) -> Option<DecidedEnd> {
+        let is_done = matches!(self.agent.process, ProcessState::Gone | ProcessState::Resting);
+        let mut end = self.ladder.take_if(is_done)?;
+        self.turns.drop_waiting(&mut self.effects);
+        if !self.turns.is_over() {
+            self.turns.end_current(end.outcome.clone(), &self.budget.usage(), &self.settings, &mut self.effects);
         }
-        if let Some(DecidedEnd { outcome: outcome @ Outcome::Completed { .. }, .. }) = &mut ending
-            && let Some(failure) = self.unattended_failure()
-        {
-            *outcome = Outcome::Failed(failure);
+        if let Outcome::Completed { text, .. } = &end.outcome {
+            if let Some(failure) = self.turns.denied_failure(&self.settings) {
+                end.outcome = Outcome::Failed(failure);
+            } else if text.is_blank() {
+                self.effects.warn(Warning::EmptyResult, "The agent completed without any text", None);
+            }
         }
-        let outcome = ending.as_ref().map(|ending| &ending.outcome);
-        if matches!(outcome, Some(Outcome::Completed { text, .. }) if text.is_blank()) {
-            self.warn(Warning::EmptyResult, "The agent completed without any text", None);
-        }
-        ending
-    }
-
-    /// The failure of a completed run in which nobody answered a permission. `None`: nothing was denied, or
-    /// `fail_on_denied` is not set.
-    fn unattended_failure(&self) -> Option<Failure> {
-        let count = self.turns.denied();
-        let how_many = if count == 1 { "A permission was".to_owned() } else { format!("{count} permissions were") };
-        let message = format!(
-            "{how_many} denied because nobody answered, and `fail_on_denied` is set: allow what the task needs with `permissions`, or answer."
-        );
-        (self.settings.fail_on_denied && count > 0).then(|| Failure::new(Code::Denied, message))
+        Some(end)
     }
 
     /// Builds the terminal body.
     pub(super) fn terminal(&mut self, mut outcome: Outcome) -> Terminal {
-        let (artifacts, list_cut) = self.work.artifacts.list();
+        let (artifacts, list_cut) = self.artifacts.list();
         let truncated = list_cut
             | match &mut outcome {
                 Outcome::Completed { text_cut, structured_output, .. } => {
                     // A reader that fails on the result would lose the whole frame.
                     *text_cut | structured_output.take_if(|json| json.is_hard_to_read()).is_some()
                 }
-                Outcome::Failed(failure) => self.explain(failure),
+                Outcome::Failed(failure) => self.agent.explain(failure, &self.settings, &self.texts.redactor),
                 Outcome::Cancelled { .. } => false,
             };
         let (unattended, completion_detected) = self.turns.take_sums();
         Terminal {
             outcome,
-            session_id: self.work.session_id.take(),
+            session_id: self.agent.session_id.take(),
             artifacts,
-            usage: self.work.usage,
-            duration_ms: u64::try_from((self.now.saturating_sub(self.clocks.begun)).as_millis()).unwrap_or(u64::MAX),
+            usage: self.budget.usage(),
+            duration_ms: self.deadlines.elapsed_ms(self.effects.now),
             metadata: Metadata(self.settings.metadata.take().map(Json::from)),
             unattended,
             completion_detected,
@@ -165,32 +288,4 @@ impl ActiveRun {
             truncated,
         }
     }
-
-    /// Adds the model's name and the agent's message to a failure. Returns whether the message was cut.
-    fn explain(&self, failure: &mut Failure) -> bool {
-        let reported = self.work.model.as_ref().map(|model| model.redacted(&self.redactor));
-        if let Some(model) = self.settings.model.as_deref().or(reported.as_deref()) {
-            failure.name_model(model);
-        }
-        let Some(said) = failure.agent_message.take() else { return false };
-        let mut words = said.redacted(&self.redactor).trim().to_owned();
-        let cut = words.len() > AGENT_MESSAGE_BYTES;
-        words.truncate(words.floor_char_boundary(AGENT_MESSAGE_BYTES));
-        failure.agent_message = (!words.is_empty()).then(|| words.into());
-        cut
-    }
-}
-
-fn without_markers(text: Text) -> Text {
-    match cut(&text, &mut Asks::default()) {
-        Cow::Owned(rest) => rest,
-        Cow::Borrowed(_) => text,
-    }
-}
-
-/// The failure of an agent that did nothing after its question was declined.
-pub(super) fn could_not_go_on() -> Failure {
-    let message = "A question was declined, and the agent ended without the answer: answer the question, or put the \
-                   answer into the prompt.";
-    Failure::new(Code::QuestionDeclined, message)
 }

@@ -1,6 +1,6 @@
 //! Questions as frames show them: redacted, with options that can still be distinguished.
 
-use super::work::places;
+use super::frame_texts::FrameTexts;
 use crate::json::encoded_bytes;
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::text::Text;
@@ -8,7 +8,6 @@ use crate::protocol::words::{Category, Purpose};
 use crate::redact::Redactor;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 /// The room in a frame for everything but the action, in bytes: the envelope, the options and a cut title.
 const ROOM: usize = 4 << 10;
@@ -25,7 +24,8 @@ pub(super) struct AskedAndShown {
 
 /// The question as it is answered, and as it is shown. The texts of a permission are kept only once, and only if they
 /// fit into a frame: a person must not approve what no frame showed.
-pub(super) fn both(mut asked: Ask, redactor: &Redactor, frame_bytes: usize, cwd: &Path) -> AskedAndShown {
+pub(super) fn both(mut asked: Ask, texts: &FrameTexts, frame_bytes: usize) -> AskedAndShown {
+    let redactor = &texts.redactor;
     let mut copy = shown(&asked, redactor);
     let mut fits = true;
     if asked.purpose == Purpose::Permission
@@ -35,7 +35,7 @@ pub(super) fn both(mut asked: Ask, redactor: &Redactor, frame_bytes: usize, cwd:
         // Only the text of a plan is shown whole. That of another permission is its title and a few words.
         let is_plan = subject.category == Category::Mode;
         let size = |text: &Text| encoded_bytes(&text.redacted_action(redactor));
-        let places: usize = places(cwd, &subject.locations).iter().map(|place| size(&place.path) + PLACE).sum();
+        let places: usize = texts.places(&subject.locations).iter().map(|place| size(&place.path) + PLACE).sum();
         let text = if is_plan { size(&copy.text) } else { 0 };
         fits = ROOM + places + text + size(&subject.detail) <= frame_bytes;
         if !fits {

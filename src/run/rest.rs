@@ -1,40 +1,36 @@
 //! An agent that rests: after a completed turn its process stays, for a further turn in a later part of the same run.
 
-use super::active_run::{ActiveRun, ProcessState};
-use super::event::{Effect, FirstProcess, RestingSession, Unseen};
-use super::stop_ladder::{DecidedEnd, Stage};
+use super::active_run::ActiveRun;
+use super::agent_side::ProcessState;
+use super::artifacts::FoundChanges;
+use super::event::{Effect, FirstProcess, RestingSession};
 use crate::protocol::outbound::{Outcome, Text};
-use crate::protocol::words::{Action, Status, StopReason};
-use std::path::PathBuf;
+use crate::protocol::words::{Status, StopReason};
 
 impl ActiveRun {
     /// Lets the agent rest after its result if the run keeps its process. Otherwise, tells the agent to exit.
     pub(super) fn release_agent(&mut self) {
         let driver = &self.agent.driver;
         let can_stay = driver.takes_turns() && !driver.has_process_per_turn();
-        match &mut self.end.ending {
-            Some(ending) if self.keeps_process && can_stay && matches!(ending.outcome, Outcome::Completed { .. }) => {
-                // The search for changed files has a limit of its own.
-                ending.due = None;
-                self.out.push(Effect::Rest);
-            }
-            Some(_) | None => self.finish_agent(),
+        // The search for changed files has a limit of its own.
+        if self.agent.keeps_process && can_stay && self.ladder.rest() {
+            self.effects.push(Effect::Rest);
+        } else {
+            self.finish_agent();
         }
     }
 
     /// Tells the agent to exit, because it cannot rest.
-    pub(super) fn cannot_rest(&mut self) {
-        let Some(ending) = self.end.ending.take() else { return };
-        self.end.ending = Some(DecidedEnd::after_result(self.now, ending.outcome, self.agent.driver.leaves()));
-        self.finish_agent();
+    pub(super) fn refuse_rest(&mut self) {
+        if self.ladder.end_rest(self.effects.now) {
+            self.finish_agent();
+        }
     }
 
     /// Handles the end of the search for changed files. From here on the agent rests, and the run is over.
-    pub(super) fn rested(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
-        let stays =
-            self.end.ending.as_ref().is_some_and(|ending| ending.stage == Stage::Leaving && ending.due.is_none());
-        if stays && self.agent.process == ProcessState::Running {
-            self.unreported(files);
+    pub(super) fn end_at_rest(&mut self, files: FoundChanges) {
+        if self.ladder.is_resting() && self.agent.process == ProcessState::Running {
+            self.artifacts.report_found(files, &self.texts, &mut self.effects);
             self.agent.process = ProcessState::Resting;
         }
     }
@@ -42,9 +38,9 @@ impl ActiveRun {
     /// The session of the agent, if it rests.
     pub(super) fn resting(&self) -> Option<RestingSession> {
         (self.agent.process == ProcessState::Resting).then(|| RestingSession {
-            session_id: self.work.session_id.clone(),
-            model: self.work.model.clone(),
-            usage: self.work.counted,
+            session_id: self.agent.session_id.clone(),
+            model: self.agent.model.clone(),
+            usage: self.budget.counted(),
             more: self.agent.more,
         })
     }
@@ -57,19 +53,19 @@ impl ActiveRun {
             FirstProcess::Leaving(session) => (session, true),
         };
         let RestingSession { session_id, model, usage, more } = session;
-        (self.work.session_id, self.work.model) = (session_id, model);
-        self.work.continue_process(usage);
+        (self.agent.session_id, self.agent.model) = (session_id, model);
+        self.budget.continue_process(usage);
         // It has shown signs of life.
         (self.agent.more, self.agent.alive) = (more, true);
         self.agent.process = ProcessState::Running;
-        self.clocks.run = self.settings.timeout_s.map(|limit| self.now + limit.duration());
+        self.deadlines.begin_run(self.effects.now, &self.settings);
         if leaves {
             let (text, message_id) = (Text::default(), None);
             let (text_cut, structured_output, stop_reason) = (false, None, StopReason::EndTurn);
             self.decide(Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason });
             return self.finish_agent();
         }
-        self.status(Status::Running, "The agent is working", None);
+        self.effects.status(Status::Running, "The agent is working", None);
         let prompt = self.settings.prompt.clone();
         self.drive(|driver, turn| driver.follow_up(&prompt, &[], turn));
     }

@@ -1,6 +1,9 @@
 //! The decided end of a run, and the steps that stop its agent.
 
-use crate::protocol::outbound::Outcome;
+use super::Late;
+use crate::protocol::failure::Failure;
+use crate::protocol::outbound::{Outcome, Text};
+use crate::protocol::words::Source;
 use std::time::Duration;
 
 /// The time that the agent has to exit by itself after a result.
@@ -13,7 +16,7 @@ const GRACE: Duration = Duration::from_millis(700);
 
 /// The step that the end has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(super) enum Stage {
     /// The agent was asked to stop its work.
     Interrupted,
     /// The agent was told to leave, and its stdin is closed.
@@ -25,42 +28,115 @@ pub(crate) enum Stage {
 }
 
 #[derive(Debug)]
-pub(crate) struct DecidedEnd {
-    pub(crate) outcome: Outcome,
-    /// The current step.
-    pub(crate) stage: Stage,
+pub(super) struct DecidedEnd {
+    pub(super) outcome: Outcome,
+    stage: Stage,
     /// The time at which the next step is due.
-    pub(crate) due: Option<Duration>,
+    due: Option<Duration>,
     /// Whether the agent was stopped instead of exiting by itself after its result.
-    pub(crate) stopped: bool,
+    pub(super) stopped: bool,
     /// Whether the agent exits when it is told to. If not, the next step follows at once.
     leaves: bool,
 }
 
-impl DecidedEnd {
-    /// Creates an end after the agent's result. `leaves`: whether the agent exits when it is told to.
-    pub(crate) fn after_result(now: Duration, outcome: Outcome, leaves: bool) -> DecidedEnd {
-        let due = if leaves { now + LEAVE } else { now };
-        DecidedEnd { outcome, stage: Stage::Leaving, due: Some(due), stopped: false, leaves }
+/// The end of a run, once it is decided. The first outcome stands.
+#[derive(Default)]
+pub(super) struct StopLadder {
+    end: Option<DecidedEnd>,
+    /// The number of signals, or requests of a person, to end the run.
+    pub(super) signals: u32,
+    /// A cancel after the outcome was decided.
+    pub(super) late: Option<Late>,
+}
+
+impl StopLadder {
+    /// Decides an end after the agent's result. `leaves`: whether the agent exits when it is told to.
+    pub(super) fn decide(&mut self, now: Duration, outcome: Outcome, leaves: bool) {
+        let due = Some(if leaves { now + LEAVE } else { now });
+        self.end.get_or_insert(DecidedEnd { outcome, stage: Stage::Leaving, due, stopped: false, leaves });
     }
 
-    /// Creates an end that stops the agent.
-    pub(crate) fn stop(now: Duration, outcome: Outcome, leaves: bool) -> DecidedEnd {
-        DecidedEnd { outcome, stage: Stage::Interrupted, due: Some(now + RUNG), stopped: true, leaves }
+    /// Decides an end that stops the agent.
+    pub(super) fn stop(&mut self, now: Duration, outcome: Outcome, leaves: bool) {
+        let due = Some(now + RUNG);
+        self.end.get_or_insert(DecidedEnd { outcome, stage: Stage::Interrupted, due, stopped: true, leaves });
     }
 
-    /// Moves to the next step, which the caller carries out.
-    pub(crate) fn advance(&mut self, now: Duration) -> Stage {
-        (self.stage, self.due) = match self.stage {
-            Stage::Interrupted => (Stage::Leaving, Some(if self.leaves { now + RUNG } else { now })),
+    pub(super) fn is_decided(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Whether the agent is stopped instead of exiting by itself after its result.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.stopped)
+    }
+
+    /// Whether the agent was asked to stop its work, and nothing more.
+    pub(super) fn is_interrupting(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.stage == Stage::Interrupted)
+    }
+
+    /// The time at which the next step is due.
+    pub(super) fn due(&self) -> Option<Duration> {
+        self.end.as_ref()?.due
+    }
+
+    /// Lets the agent rest after a result: no step is due. Returns whether there is a result.
+    pub(super) fn rest(&mut self) -> bool {
+        let result = self.end.as_mut().filter(|end| matches!(end.outcome, Outcome::Completed { .. }));
+        result.map(|end| end.due = None).is_some()
+    }
+
+    /// Whether the agent was let to rest, and nothing ended that.
+    pub(super) fn is_resting(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.stage == Stage::Leaving && end.due.is_none())
+    }
+
+    /// Begins the steps anew, because the agent cannot rest. Returns whether the end is decided.
+    pub(super) fn end_rest(&mut self, now: Duration) -> bool {
+        let Some(DecidedEnd { outcome, leaves, .. }) = self.end.take() else { return false };
+        self.decide(now, outcome, leaves);
+        true
+    }
+
+    /// Moves to the next step, which the caller carries out. `None`: the end is not decided.
+    pub(super) fn advance(&mut self, now: Duration) -> Option<Stage> {
+        let end = self.end.as_mut()?;
+        (end.stage, end.due) = match end.stage {
+            Stage::Interrupted => (Stage::Leaving, Some(if end.leaves { now + RUNG } else { now })),
             Stage::Leaving => (Stage::Terminated, Some(now + GRACE)),
             Stage::Terminated | Stage::Killed => (Stage::Killed, None),
         };
-        self.stage
+        Some(end.stage)
     }
 
     /// Moves to the last step.
-    pub(crate) fn kill(&mut self) {
-        (self.stage, self.due) = (Stage::Killed, None);
+    pub(super) fn kill(&mut self) {
+        if let Some(end) = &mut self.end {
+            (end.stage, end.due) = (Stage::Killed, None);
+        }
+    }
+
+    /// Keeps a cancel that came after the agent's result.
+    pub(super) fn note_late(&mut self, reason: &Option<Text>, source: Source) {
+        if self.is_decided() && !self.is_stopping() {
+            self.late.get_or_insert_with(|| Late { reason: reason.clone(), source });
+        }
+    }
+
+    /// Replaces a result by a failure. Returns whether there was a result.
+    pub(super) fn replace_result(&mut self, failure: &Failure) -> bool {
+        match &mut self.end {
+            Some(DecidedEnd { outcome: outcome @ Outcome::Completed { .. }, .. }) => {
+                *outcome = Outcome::Failed(failure.clone());
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    /// Takes the end, if it is decided and the agent is done.
+    pub(super) fn take_if(&mut self, is_done: bool) -> Option<DecidedEnd> {
+        self.end.take_if(|_| is_done)
     }
 }

@@ -1,13 +1,24 @@
 //! The turns of a run, and the prompts that wait for one. A run with one turn and a run with many are the same code: a
 //! turn owns all that ends with it, and its end adds its counts to those of the past turns.
 
+use super::effects::Effects;
+use super::open_questions::Resolved;
+use super::{Effect, Method};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::Image;
-use crate::protocol::outbound::{Json, Outcome, Text, TurnReport, Unattended, Usage};
-use crate::protocol::question::Asks;
-use crate::protocol::words::Source;
+use crate::protocol::limits::{LEFT_LISTED, PROMPTS_WAITING};
+use crate::protocol::outbound::{About, Json, Left, Outcome, Tally, Text, TurnReport, Unattended, Usage};
+use crate::protocol::question::{Asks, DENY};
+use crate::protocol::request::{Seconds, Settings};
+use crate::protocol::words::{PromptState, Resolution, Source, TurnOutcome};
 use std::collections::VecDeque;
 use std::time::Duration;
+
+/// The time that an agent has to stop a turn before its process is ended.
+const INTERRUPT_LIMIT: Duration = Duration::from_secs(2);
+
+/// The reason to refuse a prompt.
+pub(super) const RUN_IS_ENDING: &str = "the run is ending";
 
 /// The turns of a run. A run that is not a conversation has one, and further ones only for prompts that wait.
 pub(super) struct Turns {
@@ -130,6 +141,11 @@ impl CurrentTurn {
             result: ResultSide::default(),
         }
     }
+
+    /// Whether the turn runs and is not being interrupted.
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.state, TurnState::Running)
+    }
 }
 
 impl Turns {
@@ -149,10 +165,10 @@ impl Turns {
         self.current = CurrentTurn::begin(self.current.number + 1, now, usage);
     }
 
-    /// Ends the current turn. `usage`: of the run so far.
-    pub(super) fn end_current(&mut self, now: Duration, outcome: Outcome, usage: &Usage) -> TurnReport {
+    /// Ends the turn, and reports it if the run is a conversation. `usage`: of the run so far.
+    pub(super) fn end_current(&mut self, outcome: Outcome, usage: &Usage, settings: &Settings, effects: &mut Effects) {
         let turn = &mut self.current;
-        turn.state = TurnState::Over { since: now };
+        turn.state = TurnState::Over { since: effects.now };
         let (completion_detected, unattended) = (turn.completion, std::mem::take(&mut turn.unattended));
         self.past.completion |= completion_detected;
         self.past.unattended.join(unattended.clone());
@@ -161,13 +177,67 @@ impl Turns {
             Outcome::Failed(failure) => self.past.failed = Some(failure.clone()),
             Outcome::Cancelled { .. } => {}
         }
+        if !settings.conversation {
+            return;
+        }
         let usage = usage.since(&turn.usage_before);
-        TurnReport { number: turn.number, outcome, usage, completion_detected, unattended }
+        let report = TurnReport { number: turn.number, outcome, usage, completion_detected, unattended };
+        let what = match report.word() {
+            TurnOutcome::Completed => "completed",
+            TurnOutcome::Failed => "failed",
+            TurnOutcome::Cancelled => "was cancelled",
+        };
+        let text = format!("Turn {} {what}", report.number);
+        effects.tell(About::Turn(Box::new(report)), text, None);
     }
 
-    /// Whether a turn runs and is not being interrupted.
-    pub(super) fn is_running(&self) -> bool {
-        matches!(self.current.state, TurnState::Running)
+    /// The reason why no further prompt can wait.
+    pub(super) fn refuses(&self) -> Option<&'static str> {
+        match () {
+            () if self.closing => Some(RUN_IS_ENDING),
+            () if self.waiting.len() >= PROMPTS_WAITING => Some("too many prompts wait already"),
+            () => None,
+        }
+    }
+
+    /// Numbers a prompt.
+    pub(super) fn number(&mut self, text: Text, images: Vec<Image>) -> WaitingPrompt {
+        self.prompts += 1;
+        WaitingPrompt { number: self.prompts, text, images }
+    }
+
+    pub(super) fn drop_waiting(&mut self, effects: &mut Effects) {
+        for WaitingPrompt { number, .. } in std::mem::take(&mut self.waiting) {
+            effects.prompt(number, PromptState::Dropped, None);
+        }
+    }
+
+    /// The next deadline of the turn, or of the wait for a prompt.
+    pub(super) fn due(&self, settings: &Settings) -> Option<Duration> {
+        let after = |from: Duration, limit: Option<Seconds>| limit.map(|limit| from + limit.duration());
+        if !settings.conversation {
+            return None;
+        }
+        match self.current.state {
+            TurnState::Running => after(self.current.began, settings.turn_timeout_s),
+            TurnState::Stopping { due, .. } => due,
+            TurnState::Over { since } => after(since, settings.prompt_timeout_s),
+        }
+    }
+
+    /// Marks the turn as being interrupted.
+    pub(super) fn interrupt(&mut self, why: StopCause, now: Duration) {
+        let due = Some(now + INTERRUPT_LIMIT);
+        self.current.state = TurnState::Stopping { why, due, with_process: false };
+    }
+
+    /// Ends the agent's process to stop the turn: first by SIGTERM, then by SIGKILL.
+    pub(super) fn end_process(&mut self, effects: &mut Effects) {
+        let TurnState::Stopping { due, with_process, .. } = &mut self.current.state else { return };
+        let method = if *with_process { Method::Kill } else { Method::Terminate };
+        *due = (!*with_process).then_some(effects.now + INTERRUPT_LIMIT);
+        *with_process = true;
+        effects.push(Effect::Stop(method));
     }
 
     /// Whether no turn runs.
@@ -190,9 +260,15 @@ impl Turns {
         self.past.completed.is_some()
     }
 
-    /// The number of permissions that were denied because nobody answered, in the turns that have ended.
-    pub(super) fn denied(&self) -> u64 {
-        self.past.unattended.denied.count
+    /// The failure of a completed run in which nobody answered a permission. `None`: nothing was denied, or
+    /// `fail_on_denied` is not set.
+    pub(super) fn denied_failure(&self, settings: &Settings) -> Option<Failure> {
+        let count = self.past.unattended.denied.count;
+        let how_many = if count == 1 { "A permission was".to_owned() } else { format!("{count} permissions were") };
+        let message = format!(
+            "{how_many} denied because nobody answered, and `fail_on_denied` is set: allow what the task needs with `permissions`, or answer."
+        );
+        (settings.fail_on_denied && count > 0).then(|| Failure::new(Code::Denied, message))
     }
 
     /// Takes the sums over the turns that have ended: the questions that nobody answered, and whether there was the
@@ -206,5 +282,30 @@ impl Turns {
         let failed = self.past.failed.take().map(Outcome::Failed);
         let cancelled = StopCause::Cancel.outcome();
         self.past.completed.take().or(failed).unwrap_or(cancelled)
+    }
+}
+
+impl Unattended {
+    /// Counts a resolved question if nobody answered it. `text`: its subject, in one short line.
+    pub(super) fn count(&mut self, resolved: &Resolved, text: &str) {
+        match resolved.resolution {
+            Resolution::Headless | Resolution::Timeout | Resolution::InputClosed => {}
+            // Somebody answered, a policy decided, or the agent withdrew the question.
+            Resolution::Answered | Resolution::Declined | Resolution::Policy | Resolution::Withdrawn => return,
+        }
+        match &resolved.ask.subject {
+            Some(subject) if resolved.value == Some(DENY) => self.denied.add(subject.category.word(), text),
+            Some(_) => {}
+            None => self.unanswered.add(resolved.ask.kind.word().word(), text),
+        }
+    }
+}
+
+impl Tally {
+    fn add(&mut self, category: &'static str, text: &str) {
+        self.count += 1;
+        if self.first.len() < LEFT_LISTED {
+            self.first.push(Left { category, text: Text::from(text) });
+        }
     }
 }

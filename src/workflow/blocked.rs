@@ -1,7 +1,7 @@
 //! The marker `<!--BLOCKED: REASON-->` in the agent's text, outside code fences and perhaps split over pieces. It is
 //! removed from the text. A marker without a reason is text.
 
-use crate::run::Cutter;
+use crate::markers::Cutter;
 
 /// Removes the markers from one message that arrives in pieces.
 #[derive(Debug)]

@@ -1,17 +1,23 @@
 //! `chat` with real agents: a person at a terminal, who reads the screen and types.
 
+use std::sync::Arc;
+
 use crate::agents::Agent;
 use crate::lab::{KEY, Lab};
+use crate::stub::Stub;
 use crate::support::person::{CTRL_C, CTRL_D, Person};
+use crate::support::{io, limit};
 
 rows!(lines_are_turns_of_one_session ctrl_c_cancels_a_turn_and_the_session_stays a_question_comes_between_prompts);
 
+/// Starts a chat with the agent. The model lives as long as the stub.
 #[track_caller]
-fn chat(lab: Lab, args: &[&str]) -> Person {
+fn chat(lab: Lab, args: &[&str]) -> (Person, Arc<Stub>) {
+    let stub = lab.stub;
     let mut person = lab.case.at_terminal(&[&["chat", "--agent", lab.agent.name()], args].concat());
     person.waits_for("Ctrl-D: end.");
     person.waits_for("> ");
-    person
+    (person, stub)
 }
 
 /// Types a prompt. The screen shows these texts in order, and then the next prompt line.
@@ -31,9 +37,7 @@ fn ends(person: &mut Person) {
 
 /// The model remembers the first line.
 fn lines_are_turns_of_one_session(agent: Agent) {
-    let lab = Lab::new(agent, "resume");
-    let stub = lab.stub.clone();
-    let mut person = chat(lab, &[]);
+    let (mut person, stub) = chat(Lab::new(agent, "resume"), &[]);
     says(&mut person, "Say a word.", &["The word is heron.", "turn 1 done"]);
     says(&mut person, "Which word?", &["I said heron.", "turn 2 done"]);
     ends(&mut person);
@@ -46,9 +50,9 @@ fn lines_are_turns_of_one_session(agent: Agent) {
 fn ctrl_c_cancels_a_turn_and_the_session_stays(agent: Agent) {
     let lab = Lab::new(agent, "cancelled_turn");
     let at_work = lab.case.work().join("at_work");
-    let mut person = chat(lab, &["--permissions", "allow"]);
+    let (mut person, _stub) = chat(lab, &["--permissions", "allow"]);
     person.types("Work.\r");
-    person.waits_until("the tool is at work", |_| at_work.exists());
+    assert!(io::wait_for(limit() * 6, || at_work.exists()), "the tool is not at work: {:?}", person.screen());
     person.types(CTRL_C);
     person.waits_for("turn 1 cancelled");
     person.waits_for("> ");
@@ -57,9 +61,7 @@ fn ctrl_c_cancels_a_turn_and_the_session_stays(agent: Agent) {
 }
 
 fn a_question_comes_between_prompts(agent: Agent) {
-    let lab = Lab::new(agent, "second_turn_asks");
-    let stub = lab.stub.clone();
-    let mut person = chat(lab, &[]);
+    let (mut person, stub) = chat(Lab::new(agent, "second_turn_asks"), &[]);
     says(&mut person, "Hello.", &["Ready.", "turn 1 done"]);
     person.types("Ask me.\r");
     person.answers("Where shall the data live?", "SQLite");

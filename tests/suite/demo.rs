@@ -439,7 +439,7 @@ fn a_mistake_in_a_file_is_named_before_anything_starts() {
     assert!(case().run(&["agents", "check", "demo:own.json"]).out.contains(wanted));
     let long = format!("{{\"about\": \"{}\", \"turns\": [[]]}}", "x".repeat(1 << 20));
     let long = Case::new().file("work/own.json", &long);
-    assert!(long.run(&["adhoc", "--agent", "demo:own.json", "go"]).refused(2).contains("longer than 1 MiB"));
+    assert!(long.run(&["adhoc", "--agent", "demo:own.json", "go"]).refused(2).contains("of at most 1 MiB"));
     assert!(Case::new().run(&["adhoc", "--agent", "demo:no.json", "go"]).refused(2).contains("no.json cannot be read"));
 }
 

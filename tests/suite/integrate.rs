@@ -106,13 +106,50 @@ fn clients_of_acp_need_only_a_configuration() {
 }
 
 #[test]
+fn the_recipes_for_many_runs_are_written() {
+    let case = Case::new();
+    for (name, files) in [
+        ("ray", &["ray_runs.py", "spektacular.py", "tasks.jsonl"][..]),
+        ("kubernetes", &["tasks.yaml"]),
+        ("github", &["tasks.yml"]),
+    ] {
+        let did = case.run(&["integrate", name, "--out", name]);
+        assert_eq!((did.code, did.err.as_str()), (Some(0), ""));
+        let mut written: Vec<_> =
+            fs::read_dir(case.work().join(name)).unwrap().map(|file| file.unwrap().file_name()).collect();
+        written.sort();
+        assert_eq!(written, files);
+    }
+    let tasks = fs::read_to_string(case.work().join("ray/tasks.jsonl")).unwrap();
+    for task in tasks.lines() {
+        let task: Value = serde_json::from_str(task).unwrap();
+        let start = serde_json::json!({"v": "1", "type": "run.start", "payload": task["start"]});
+        fs::write(case.work().join("start"), format!("{start}\n")).unwrap();
+        let mut command = case.other("work", &["adhoc", "--output", "json"]);
+        let did = command.stdin(fs::File::open(case.work().join("start")).unwrap()).output().unwrap();
+        assert!(did.status.success(), "{}", String::from_utf8_lossy(&did.stdout));
+    }
+    // The command of each container and job is one that this program takes.
+    let manifest = fs::read_to_string(case.work().join("kubernetes/tasks.yaml")).unwrap();
+    let command = manifest.lines().map(str::trim).skip_while(|line| *line != "- spektacular").skip(1);
+    let words: Vec<_> =
+        command.take_while(|line| !line.starts_with("env")).filter_map(|line| line.strip_prefix("- ")).collect();
+    let prompt = case.work().join("prompt");
+    fs::write(&prompt, "Say hello.").unwrap();
+    let words: Vec<String> =
+        words.iter().map(|word| word.replace("/tasks/$(JOB_COMPLETION_INDEX)", prompt.to_str().unwrap())).collect();
+    let did = case.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(did.code, Some(0), "{words:?} {}", did.err);
+}
+
+#[test]
 fn a_wrong_command_line_says_what_to_do() {
     let cases: [(&[&str], &str); 6] = [
         (&["integrate", "zed", "--out", "x"], "integrate zed writes no files: leave out --out and --force."),
         (&["integrate", "openclow", "--out", "x"], "Unknown integration openclow. Did you mean openclaw?"),
         (&["integrate", "teams", "--out", "x"], "`spektacular integrate` lists the known ones."),
         (&["integrate", "openclaw"], "Missing --out: spektacular integrate openclaw --out DIR."),
-        (&["integrate", "--out", "x"], "Missing NAME: openclaw, zed or acpx."),
+        (&["integrate", "--out", "x"], "Missing NAME: openclaw, zed, acpx, ray, kubernetes or github."),
         (&["integrate", "openclaw", "more", "--out", "x"], "Too many words"),
     ];
     for (args, says) in cases {

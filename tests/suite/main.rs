@@ -27,6 +27,7 @@ mod boundaries;
 mod budgets;
 mod cancel;
 mod changes;
+mod clients;
 mod clock;
 mod closed;
 mod config;

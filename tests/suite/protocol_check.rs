@@ -183,7 +183,7 @@ fn a_client_that_trusts_the_exit_code_is_found() {
 fn a_client_that_stops_at_something_new_is_found() {
     let dialogues = ["unknown-type", "unknown-kind", "unknown-field"];
     finds("knows-all", &dialogues, "60", "stopped_at_unknown", "that you do not know.");
-    finds("short-lines", &["huge"], "60", "left_running", "A frame may be as long as max_frame_bytes");
+    finds("short-lines", &["huge"], "60", "wrong_end", "A frame may be as long as max_frame_bytes");
 }
 
 #[test]

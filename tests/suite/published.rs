@@ -8,7 +8,9 @@ use crate::support::schema::{Validator, check_frame};
 use serde_json::{Value, json};
 use spektacular::protocol::fields::FIELDS;
 use spektacular::protocol::messages::{About, MESSAGES, TYPES};
-use spektacular::protocol::publish::{Language, REFERENCE, Scope, Unknown, examples, schema, section, section_names};
+use spektacular::protocol::publish::{
+    Language, MessageSet, REFERENCE, UnknownParts, examples, schema, section, section_names,
+};
 use spektacular::protocol::request::Options;
 use spektacular::protocol::workflow::WorkflowOptions;
 
@@ -21,7 +23,11 @@ fn parsed(line: &str) -> Value {
 #[test]
 fn the_published_files_are_the_committed_ones() {
     let all = [
-        ("schema.json", include_str!("../../testdata/protocol/schema.json"), schema(&Scope::All, Unknown::Allowed)),
+        (
+            "schema.json",
+            include_str!("../../testdata/protocol/schema.json"),
+            schema(&MessageSet::All, UnknownParts::Allowed),
+        ),
         ("protocol.ts", include_str!("../../testdata/protocol/protocol.ts"), Language::TypeScript.types()),
         ("protocol.py", include_str!("../../testdata/protocol/protocol.py"), Language::Python.types()),
     ];
@@ -34,7 +40,9 @@ fn the_published_files_are_the_committed_ones() {
 
 #[test]
 fn descriptions_are_for_readers_of_any_language() {
-    for text in [schema(&Scope::All, Unknown::Allowed), Language::TypeScript.types(), Language::Python.types()] {
+    for text in
+        [schema(&MessageSet::All, UnknownParts::Allowed), Language::TypeScript.types(), Language::Python.types()]
+    {
         for word in ["`None`", "[`", "::", "`Some`"] {
             let line = text.lines().find(|line| line.contains(word) && !line.contains("json-schema"));
             assert_eq!(line, None, "{word} is a word of Rust");
@@ -49,9 +57,11 @@ fn descriptions_are_for_readers_of_any_language() {
 
 #[test]
 fn golden_frames_and_examples_fit_the_schema() {
-    let (open, whole) =
-        (Validator::new(&Scope::Outbound, Unknown::Allowed), Validator::new(&Scope::All, Unknown::Allowed));
-    let inbound = Validator::new(&Scope::Inbound, Unknown::Allowed);
+    let (open, whole) = (
+        Validator::new(&MessageSet::Outbound, UnknownParts::Allowed),
+        Validator::new(&MessageSet::All, UnknownParts::Allowed),
+    );
+    let inbound = Validator::new(&MessageSet::Inbound, UnknownParts::Allowed);
     let mut count = 0;
     for case in case::all() {
         for line in case.expected().lines() {
@@ -74,7 +84,7 @@ fn golden_frames_and_examples_fit_the_schema() {
 
 #[test]
 fn examples_show_each_message_and_each_kind_once() {
-    let (inbound, outbound) = (Validator::new(&Scope::Inbound, Unknown::Refused), check_frame);
+    let (inbound, outbound) = (Validator::new(&MessageSet::Inbound, UnknownParts::Refused), check_frame);
     let mut forms: Vec<(String, String)> = Vec::new();
     for line in examples().lines() {
         let message = parsed(line);
@@ -104,7 +114,7 @@ fn examples_show_each_message_and_each_kind_once() {
 /// What later minor versions may add, a reader of frames must accept. A sender of messages has no such excuse.
 #[test]
 fn only_a_strict_schema_refuses_what_a_later_version_may_send() {
-    let open = Validator::new(&Scope::Outbound, Unknown::Allowed);
+    let open = Validator::new(&MessageSet::Outbound, UnknownParts::Allowed);
     let frame = |kind: &str, payload: Value| json!({"v": "1", "id": "msg_1", "ts": "2026-02-20T10:00:00.000Z", "type": kind, "run_id": "r", "payload": payload});
     let progress = |payload: Value| frame("run.progress", payload);
     for later in [
@@ -178,7 +188,7 @@ fn refuses(refused: impl Fn(&Value) -> bool, mistakes: Vec<(&str, &str, Change)>
 
 #[test]
 fn mistakes_in_messages_are_refused() {
-    let inbound = Validator::new(&Scope::Inbound, Unknown::Allowed);
+    let inbound = Validator::new(&MessageSet::Inbound, UnknownParts::Allowed);
     let servers = |server: Value| Set("/payload/mcp_servers", json!([server]));
     let count = refuses(
         |message| inbound.check(message).is_err(),
@@ -235,7 +245,7 @@ fn mistakes_in_messages_are_refused() {
 
 #[test]
 fn mistakes_in_frames_are_refused() {
-    let open = Validator::new(&Scope::Outbound, Unknown::Allowed);
+    let open = Validator::new(&MessageSet::Outbound, UnknownParts::Allowed);
     refuses(
         |frame| open.check(frame).is_err() && check_frame(frame).is_err(),
         vec![
@@ -277,7 +287,7 @@ fn mistakes_in_frames_are_refused() {
 /// The values that the program accepts for a field are those that the schema accepts.
 #[test]
 fn the_schema_of_run_start_accepts_what_the_program_accepts() {
-    let inbound = Validator::new(&Scope::Inbound, Unknown::Allowed);
+    let inbound = Validator::new(&MessageSet::Inbound, UnknownParts::Allowed);
     let long = "x".repeat(1025);
     let mut values: Vec<Value> = ["", "a", "A", "a_1", "-a", "fail", "warn", "ask", "read-only", "full", "/x", &long]
         .into_iter()
@@ -376,8 +386,8 @@ fn the_command_prints_what_its_words_and_flags_name() {
         assert_eq!((did.code, did.err.as_str()), (Some(0), ""), "{args:?}");
         did.out
     };
-    assert_eq!(printed(&["schema"]), schema(&Scope::All, Unknown::Allowed));
-    assert_eq!(printed(&["schema", "--outbound", "--strict"]), schema(&Scope::Outbound, Unknown::Refused));
+    assert_eq!(printed(&["schema"]), schema(&MessageSet::All, UnknownParts::Allowed));
+    assert_eq!(printed(&["schema", "--outbound", "--strict"]), schema(&MessageSet::Outbound, UnknownParts::Refused));
     assert_eq!(printed(&["types", "ts"]), Language::TypeScript.types());
     assert_eq!(printed(&["types", "python"]), Language::Python.types());
     assert_eq!(printed(&["examples"]), examples());
@@ -394,8 +404,8 @@ fn the_command_prints_what_its_words_and_flags_name() {
         assert!(one["$ref"].as_str().is_some_and(|name| one.pointer(&name[1..]).is_some()), "{one}");
     }
     for (args, meant) in [
-        (&["run.qestion"][..], "Unknown section run.qestion. Did you mean run.question?"),
-        (&["zzzz"], "Unknown section zzzz. Give a heading, a message, a kind, a field or a code"),
+        (&["run.qestion"][..], "UnknownParts section run.qestion. Did you mean run.question?"),
+        (&["zzzz"], "UnknownParts section zzzz. Give a heading, a message, a kind, a field or a code"),
         (&["schema", "x"], "protocol schema takes no arguments."),
         (&["schema", "--type", "run.progres"], "Did you mean run.progress?"),
         (&["schema", "--inbound", "--type", "run.start"], "Give only one of --inbound, --outbound and --type."),

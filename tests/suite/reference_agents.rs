@@ -15,8 +15,7 @@ const UNSUPPORTED: &str = "no: `unsupported_option`";
 const INVALID: &str = "no: `invalid_request`";
 const MISFIT: &str = "no: `result_invalid`";
 /// The answers with which a cell may begin. One that extends another comes first.
-const ANSWERS: [&str; 9] =
-    ["yes, counted", "yes, checked", "yes", "partly", UNSUPPORTED, INVALID, MISFIT, "no", "all by the tool"];
+const ANSWERS: [&str; 9] = ["yes, counted", "yes, checked", "yes", "partly", UNSUPPORTED, INVALID, MISFIT, "no", "all"];
 /// The rows whose facts no driver declares.
 const PROSE: [&str; 5] = [
     "description",
@@ -86,7 +85,7 @@ fn declared(head: &str, Known { driver, settings, forks }: &Known) -> Option<&'s
     };
     let can = driver.capabilities();
     Some(match head {
-        "kinds of question" if can.questions == QuestionKind::ALL => "all by the tool",
+        "kinds of question" if can.questions == QuestionKind::ALL => "all",
         "kinds of question" => "",
         "`model`" => follows(Preference::Model),
         "`effort`" => follows(Preference::Effort),

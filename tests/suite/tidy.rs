@@ -103,6 +103,7 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/agent/ask_user.rs",
         "src/agent/claude/can_use_tool.rs",
         "src/agent/codex/items.rs",
+        "src/agent/demo/mod.rs",
         "src/agent/form.rs",
         "src/agent/reply.rs",
         // An answer is compared with the options.
@@ -112,14 +113,14 @@ fn few_files_open_a_text_with_its_secrets() {
         // It redacts whole messages and keeps escape sequences.
         "src/recording.rs",
         // A further prompt goes to the agent.
-        "src/run/conversation.rs",
+        "src/run/agent_side.rs",
+        // A path is found in the working directory.
+        "src/run/frame_texts.rs",
         // A fingerprint of the text.
         "src/run/messages.rs",
-        // An answer other than an option is a secret.
-        "src/run/orchestrator.rs",
         "src/run/question_markers.rs",
-        // A path is found in the working directory.
-        "src/run/work.rs",
+        // An answer other than an option is a secret.
+        "src/run/secret_answer.rs",
         // Enter gives the default back.
         "src/terminal/answer.rs",
         // The paths and the command of a request are compared with those that a workflow allows.
@@ -143,11 +144,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("redact", &["base64", "clean"]),
     ("clean", &[]),
     ("json", &[]),
+    ("markers", &[]),
+    ("paths", &[]),
     ("suggest", &["redact"]),
     ("protocol", &["base64", "json", "redact", "suggest"]),
-    ("agent", &["clean", "json", "protocol", "suggest"]),
+    ("agent", &["clean", "json", "paths", "protocol", "suggest"]),
     ("recording", &["json", "protocol", "redact"]),
-    ("run", &["agent", "json", "protocol", "redact"]),
+    ("run", &["agent", "json", "markers", "paths", "protocol", "redact"]),
     ("io", &["clean", "protocol"]),
     ("process", &["agent", "io", "protocol", "suggest"]),
     ("acp", &["agent", "base64", "clean", "io", "json", "process", "protocol"]),
@@ -160,13 +163,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "workflow",
         &[
-            "agent", "clean", "config", "engine", "io", "json", "process", "protocol", "redact", "run", "sessions",
-            "suggest",
+            "agent", "clean", "config", "engine", "io", "json", "markers", "paths", "process", "protocol", "redact",
+            "run", "sessions", "suggest",
         ],
     ),
     ("terminal", &["clean", "engine", "io", "protocol", "suggest"]),
     ("help", &["cli"]),
-    ("integrate", &["agent", "json"]),
+    ("integrate", &["agent", "json", "protocol"]),
     ("cli", &["agent", "json", "protocol", "suggest"]),
     ("config", &["agent", "cli", "io", "json", "process", "protocol", "redact", "suggest"]),
     (

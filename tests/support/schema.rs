@@ -3,7 +3,7 @@
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 use spektacular::protocol::messages::FRAMES;
-use spektacular::protocol::publish::{Scope, Unknown, schema};
+use spektacular::protocol::publish::{MessageSet, UnknownParts, schema};
 use std::sync::OnceLock;
 
 /// A compiled schema.
@@ -14,7 +14,7 @@ pub(crate) struct Validator {
 
 impl Validator {
     #[track_caller]
-    pub(crate) fn new(scope: &Scope, unknown: Unknown) -> Validator {
+    pub(crate) fn new(scope: &MessageSet, unknown: UnknownParts) -> Validator {
         const PLACE: &str = "file:///protocol.json";
         let text = schema(scope, unknown);
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
@@ -33,7 +33,7 @@ impl Validator {
 pub(crate) fn check_frame(frame: &Value) -> Result<(), String> {
     static STRICT: OnceLock<Vec<(&str, Validator)>> = OnceLock::new();
     let strict = STRICT.get_or_init(|| {
-        let validator = |kind: &str| Validator::new(&Scope::Type(kind.into()), Unknown::Refused);
+        let validator = |kind: &str| Validator::new(&MessageSet::Type(kind.into()), UnknownParts::Refused);
         FRAMES.iter().map(|frame| (frame.name, validator(frame.name))).collect()
     });
     let (_, validator) = strict.iter().find(|(kind, _)| frame["type"] == *kind).ok_or("a frame of an unknown type")?;

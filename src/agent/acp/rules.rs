@@ -2,9 +2,9 @@
 
 use crate::agent::ask_user;
 use crate::json::to_line;
+use crate::paths::absolute;
 use crate::protocol::request::Settings;
 use std::fmt::Write;
-use std::path::{Component, Path, PathBuf};
 
 /// The agents whose rules are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) struct ToolRules<'a> {
     allowed: Option<&'a [String]>,
     disallowed: &'a [String],
     read_only: bool,
-    /// The further directories, as absolute paths.
+    /// The further directories, as absolute paths without dots, because OpenCode compares these.
     dirs: Vec<String>,
     /// The server and the name of each of our own tools.
     own_tools: Vec<(String, &'static str)>,
@@ -34,7 +34,11 @@ impl<'a> ToolRules<'a> {
             allowed: settings.allowed_tools.as_deref(),
             disallowed: settings.disallowed_tools.as_deref().unwrap_or_default(),
             read_only: settings.permissions.is_read_only(),
-            dirs: settings.add_dirs.iter().map(|dir| plain(&settings.cwd.join(dir))).collect(),
+            dirs: settings
+                .add_dirs
+                .iter()
+                .map(|dir| absolute(&settings.cwd, dir).to_string_lossy().into_owned())
+                .collect(),
             own_tools: own_tools.iter().map(|tool| (ask_user::server_name(settings), *tool)).collect(),
         }
     }
@@ -127,32 +131,9 @@ impl<'a> ToolRules<'a> {
     }
 }
 
-/// A path without `.` and `..`, as OpenCode compares it.
-fn plain(path: &Path) -> String {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
-        }
-    }
-    plain.to_string_lossy().into_owned()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{ToolRules, plain};
-    use std::path::Path;
-
-    #[test]
-    fn a_path_is_compared_without_dots() {
-        for (path, wanted) in [("/a/b/../c", "/a/c"), ("/a/./b/", "/a/b"), ("/../a", "/a")] {
-            assert_eq!(plain(Path::new(path)), wanted);
-        }
-    }
+    use super::ToolRules;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()

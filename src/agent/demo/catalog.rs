@@ -1,7 +1,6 @@
 //! The choice of a scenario: the built-in ones by name, and files.
 
 use super::scenario::Scenario;
-use crate::agent::registry::{Agent, Dialect};
 use crate::suggest::{Name, nearest};
 
 macro_rules! scenarios {
@@ -23,26 +22,26 @@ pub(crate) const PREFIX: &str = "demo:";
 
 /// A scenario as somebody names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice<'a> {
+pub(crate) enum ScenarioChoice<'a> {
     /// The name of a built-in one.
     BuiltIn(&'static str),
     /// The path of a file.
     File(&'a str),
 }
 
-impl<'a> Choice<'a> {
+impl<'a> ScenarioChoice<'a> {
     /// Reads a name, or a path: a text with a slash or the ending `.json`. `None`: an unknown name.
-    pub(crate) fn of(text: &'a str) -> Option<Choice<'a>> {
+    pub(crate) fn of(text: &'a str) -> Option<ScenarioChoice<'a>> {
         match NAMES.iter().find(|name| **name == text) {
-            Some(name) => Some(Choice::BuiltIn(name)),
-            None => (text.contains('/') || text.ends_with(".json")).then(|| Choice::File(text)),
+            Some(name) => Some(ScenarioChoice::BuiltIn(name)),
+            None => (text.contains('/') || text.ends_with(".json")).then_some(ScenarioChoice::File(text)),
         }
     }
 
     /// The name or the path.
     pub(crate) fn word(self) -> &'a str {
         match self {
-            Choice::BuiltIn(word) | Choice::File(word) => word,
+            ScenarioChoice::BuiltIn(word) | ScenarioChoice::File(word) => word,
         }
     }
 }
@@ -63,14 +62,6 @@ pub(crate) fn list() -> Vec<(&'static str, String)> {
     NAMES.iter().zip(FILES).map(|(name, text)| (*name, about(text))).collect()
 }
 
-/// The file of the scenario that this agent plays. `None`: it has no file.
-pub(crate) fn file(agent: &Agent) -> Option<&str> {
-    match Choice::of(agent.name.strip_prefix(PREFIX).filter(|_| agent.dialect == Dialect::Demo)?)? {
-        Choice::File(path) => Some(path),
-        Choice::BuiltIn(_) => None,
-    }
-}
-
 /// The message about an unknown scenario. `from`: where the name comes from, after a space.
 pub(crate) fn unknown(name: &str, from: &str) -> String {
     let shown = Name::new(name).map(|name| format!(" {name}")).unwrap_or_default();
@@ -86,7 +77,7 @@ pub(crate) fn hints(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Choice, FILES, NAMES, hints, text};
+    use super::{FILES, NAMES, ScenarioChoice, hints, text};
     use crate::agent::demo::scenario::Scenario;
 
     #[test]
@@ -100,10 +91,10 @@ mod tests {
 
     #[test]
     fn a_path_is_not_a_name() {
-        assert_eq!(Choice::of("hang"), Some(Choice::BuiltIn("hang")));
-        assert_eq!(Choice::of("./hang"), Some(Choice::File("./hang")));
-        assert_eq!(Choice::of("a.json"), Some(Choice::File("a.json")));
-        assert_eq!(Choice::of("hnag"), None);
+        assert_eq!(ScenarioChoice::of("hang"), Some(ScenarioChoice::BuiltIn("hang")));
+        assert_eq!(ScenarioChoice::of("./hang"), Some(ScenarioChoice::File("./hang")));
+        assert_eq!(ScenarioChoice::of("a.json"), Some(ScenarioChoice::File("a.json")));
+        assert_eq!(ScenarioChoice::of("hnag"), None);
         assert!(hints("hnag").starts_with("Did you mean hang? The scenarios are: greeting, hello,"));
     }
 }

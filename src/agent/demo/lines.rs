@@ -4,11 +4,11 @@ use crate::json::{Object, Raw, to_line};
 
 /// A line of the player: one JSON object.
 #[derive(Debug, Default)]
-pub(super) struct Line(String);
+pub(super) struct PlayerLine(String);
 
-impl Line {
+impl PlayerLine {
     /// Adds a field. `value` is JSON.
-    pub(super) fn with(mut self, name: &str, value: &str) -> Line {
+    pub(super) fn with(mut self, name: &str, value: &str) -> PlayerLine {
         self.0.push(if self.0.is_empty() { '{' } else { ',' });
         self.0.push_str(&quoted(name));
         self.0.push(':');
@@ -17,7 +17,7 @@ impl Line {
     }
 
     /// Names the call whose sub-agent says or does this.
-    pub(super) fn of(self, parent: Option<&str>) -> Line {
+    pub(super) fn of(self, parent: Option<&str>) -> PlayerLine {
         match parent {
             Some(parent) => self.with("parent", &quoted(parent)),
             None => self,
@@ -51,7 +51,7 @@ pub(super) enum FromHost {
 
 impl FromHost {
     pub(super) fn line(&self) -> String {
-        let of = |kind: &str| Line::default().with("type", &quoted(kind));
+        let of = |kind: &str| PlayerLine::default().with("type", &quoted(kind));
         match self {
             FromHost::Prompt(text) => of("prompt").with("text", &quoted(text)),
             FromHost::Steer(text) => of("steer").with("text", &quoted(text)),

@@ -5,13 +5,14 @@
 
 pub(crate) mod catalog;
 mod lines;
+pub(crate) mod play;
 pub(crate) mod player;
+pub(crate) mod read;
 pub(crate) mod scenario;
 mod script;
 mod workflow;
 
 use self::lines::FromHost;
-use self::scenario::failure_code;
 use super::limit::{Keeper, Limit};
 use super::preference::warn_of_ignored;
 use super::text::FinalAnswer;
@@ -202,19 +203,20 @@ fn usage(from: &Object<'_>) -> Usage {
 fn failed(from: &Object<'_>) -> Option<Failure> {
     let status = from.count("http_status").and_then(|status| u16::try_from(status).ok());
     let said = from.string("message");
-    let failure = match failure_code(&from.str("code")?)? {
-        Code::AuthRequired => {
+    let failure = match &*from.str("code")? {
+        "auth_required" => {
             Failure::credentials_refused("the demo agent", "choose a scenario that does not fail", status)
         }
-        Code::ContextExceeded => Failure::context_exceeded(),
-        Code::LimitReached => {
+        "context_exceeded" => Failure::context_exceeded(),
+        "limit_reached" => {
             Failure::new(Code::LimitReached, "The account has no credit left: add credit at the provider.")
         }
-        Code::ModelNotFound => Failure::model_not_found(),
-        Code::ProviderUnavailable => Failure::provider_unavailable(status),
-        Code::RateLimited => Failure::rate_limited(),
-        Code::Refused => Failure::refused(),
-        _ => Failure::reported(AGENT, said.clone()),
+        "model_not_found" => Failure::model_not_found(),
+        "provider_unavailable" => Failure::provider_unavailable(status),
+        "rate_limited" => Failure::rate_limited(),
+        "refused" => Failure::refused(),
+        "agent_error" => Failure::reported(AGENT, said.clone()),
+        _ => return None,
     };
     Some(failure.with_status(status).saying(said))
 }

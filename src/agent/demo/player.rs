@@ -1,11 +1,11 @@
 //! The player: the agent's side of a dialogue. It takes the steps of a scenario or of a workflow, and speaks to the driver
-//! in lines of JSON. Whatever it reads, writes and waits for belongs to its [`Stage`].
+//! in lines of JSON. Whatever it reads, writes and waits for belongs to its [`DemoStage`].
 
-use super::lines::{FromHost, Line, quoted};
+use super::lines::{FromHost, PlayerLine, quoted};
+use super::read::is_placeholder;
 use super::scenario::{
-    Action, Call, Change, Condition, Question, Scenario, Step, ToolEnd, Words, Work, is_placeholder,
+    CallWork, Condition, FileChange, NamedQuestion, PlayedCall, Scenario, ScenarioStep, SpokenText, StepAction, ToolEnd,
 };
-use super::workflow::Part;
 use crate::json::map_strings;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -20,13 +20,13 @@ const FILLED_BYTES: usize = 1 << 20;
 const NO_ANSWER: &str = "(no answer)";
 
 /// The surroundings of the player.
-pub(crate) trait Stage {
+pub(crate) trait DemoStage {
     /// Writes a line to stdout. Returns whether somebody can read it.
     fn print(&mut self, line: &str) -> bool;
     /// Writes a line to stderr.
     fn complain(&mut self, text: &str);
     /// Waits for the next line of the host.
-    fn hear(&mut self, wait: Wait) -> Heard;
+    fn hear(&mut self, wait: Wait) -> HeardLine;
     /// The time since the start.
     fn now(&self) -> Duration;
     /// Writes a file. A `guarded` one must lie below the working directory, whatever links lead there. `None`: it cannot
@@ -49,7 +49,7 @@ pub(crate) enum Wait {
 
 /// The result of a wait.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum HeardLine {
     Line(String),
     Silence,
     /// The end of stdin.
@@ -66,56 +66,20 @@ pub(crate) enum End {
 
 /// The reason why a turn stops early.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum TurnStop {
     Interrupted,
     /// The turn failed; the failure as JSON.
     Failed(String),
     Over(End),
 }
 
-pub(super) type Played<T> = Result<T, Stop>;
+pub(super) type Played<T> = Result<T, TurnStop>;
 
 /// The answer to a question: the text, or all chosen labels. `None`: there is no answer.
 type Answer = Option<Vec<String>>;
 
-/// Plays a scenario. `works`: whether a prompt of a workflow gets the work that it asks for instead. Returns the end of
-/// the process.
-pub(crate) fn play(scenario: &Scenario, works: bool, stage: &mut dyn Stage) -> End {
-    let mut player = Player {
-        stage,
-        answers: BTreeMap::new(),
-        keys: 0,
-        turns: 0,
-        steers: VecDeque::new(),
-        steered: 0,
-        result: None,
-    };
-    let Some(mut prompt) = player.prompt() else { return End::Exit(0) };
-    player.send(Line::default().with("session", "true"));
-    let mut working = false;
-    loop {
-        player.turns += 1;
-        let part = if works { Part::of(&prompt, player.stage) } else { None };
-        // A correction in a workflow may be any prompt.
-        working |= part.is_some();
-        let outcome = match part {
-            Some(part) => part.play(&mut player),
-            None if working => Part::Phase { number: 0, again: false }.play(&mut player),
-            None => player.turn(scenario, prompt),
-        };
-        if let Err(Stop::Over(end)) = outcome {
-            return end;
-        }
-        player.end_turn(outcome);
-        match player.prompt() {
-            Some(next) => prompt = next,
-            None => return End::Exit(0),
-        }
-    }
-}
-
 pub(super) struct Player<'s> {
-    pub(super) stage: &'s mut dyn Stage,
+    pub(super) stage: &'s mut dyn DemoStage,
     /// The answers by name.
     answers: BTreeMap<String, Answer>,
     /// The number of keys so far.
@@ -129,11 +93,15 @@ pub(super) struct Player<'s> {
     result: Option<String>,
 }
 
-impl Player<'_> {
+impl<'s> Player<'s> {
+    pub(super) fn new(stage: &'s mut dyn DemoStage) -> Player<'s> {
+        Player { stage, answers: BTreeMap::new(), keys: 0, turns: 0, steers: VecDeque::new(), steered: 0, result: None }
+    }
+
     /// Waits for the prompt of the next turn. `None`: there is none.
-    fn prompt(&mut self) -> Option<String> {
+    pub(super) fn prompt(&mut self) -> Option<String> {
         loop {
-            let Heard::Line(line) = self.stage.hear(Wait::Forever) else { return None };
+            let HeardLine::Line(line) = self.stage.hear(Wait::Forever) else { return None };
             match FromHost::parse(&line) {
                 Some(FromHost::Prompt(text)) => return Some(text),
                 Some(FromHost::Steer(_)) => {
@@ -147,37 +115,37 @@ impl Player<'_> {
         }
     }
 
-    fn end_turn(&mut self, outcome: Played<()>) {
-        let line = Line::default().with("steers", &self.steered.to_string());
+    pub(super) fn end_turn(&mut self, outcome: Played<()>) {
+        let line = PlayerLine::default().with("steers", &self.steered.to_string());
         let result = self.result.take();
         let line = match outcome {
             Ok(()) => line.with("over", "\"completed\"").with("result", result.as_deref().unwrap_or("null")),
-            Err(Stop::Failed(failure)) => line.with("over", "\"failed\"").with("failure", &failure),
-            Err(Stop::Interrupted | Stop::Over(_)) => line.with("over", "\"interrupted\""),
+            Err(TurnStop::Failed(failure)) => line.with("over", "\"failed\"").with("failure", &failure),
+            Err(TurnStop::Interrupted | TurnStop::Over(_)) => line.with("over", "\"interrupted\""),
         };
         self.steers.clear();
         self.send(line);
     }
 
     /// Writes a line. An unread stdout is the host's end, which the next wait reports.
-    pub(super) fn send(&mut self, line: Line) {
+    pub(super) fn send(&mut self, line: PlayerLine) {
         self.stage.print(&line.done());
     }
 
     /// Waits for a line of the host during a turn. `None`: nothing that concerns the turn.
     fn hear(&mut self, wait: Wait) -> Played<Option<(String, Vec<Answer>)>> {
         match self.stage.hear(wait) {
-            Heard::Silence => Ok(None),
-            Heard::Ended => Err(Stop::Over(End::Exit(0))),
-            Heard::Line(line) => match FromHost::parse(&line) {
+            HeardLine::Silence => Ok(None),
+            HeardLine::Ended => Err(TurnStop::Over(End::Exit(0))),
+            HeardLine::Line(line) => match FromHost::parse(&line) {
                 Some(FromHost::Answers(key, answers)) => Ok(Some((key, answers))),
                 Some(FromHost::Steer(text)) => {
                     self.steered += 1;
                     self.steers.push_back(text);
                     Ok(None)
                 }
-                Some(FromHost::Interrupt) => Err(Stop::Interrupted),
-                Some(FromHost::End) => Err(Stop::Over(End::Exit(0))),
+                Some(FromHost::Interrupt) => Err(TurnStop::Interrupted),
+                Some(FromHost::End) => Err(TurnStop::Over(End::Exit(0))),
                 Some(FromHost::Prompt(_)) | None => Ok(None),
             },
         }
@@ -207,7 +175,9 @@ impl Player<'_> {
         Ok(keys.iter().filter_map(|key| found.remove(key)).collect())
     }
 
-    fn turn(&mut self, scenario: &Scenario, prompt: String) -> Played<()> {
+    /// Plays the next turn of a scenario.
+    pub(super) fn turn(&mut self, scenario: &Scenario, prompt: String) -> Played<()> {
+        self.turns += 1;
         self.answers.insert("prompt".into(), Some(vec![prompt]));
         self.answers.insert("turn".into(), Some(vec![self.turns.to_string()]));
         let count = u64::try_from(scenario.turns.len()).unwrap_or(1);
@@ -238,38 +208,38 @@ impl Player<'_> {
         conditions.iter().all(holds)
     }
 
-    fn step(&mut self, step: &Step) -> Played<()> {
+    fn step(&mut self, step: &ScenarioStep) -> Played<()> {
         match &step.action {
-            Action::Say { words, thought, parent } => self.say(words, |piece, done| {
-                let line = Line::default().with(if *thought { "think" } else { "say" }, piece);
+            StepAction::Say { words, thought, parent } => self.say(words, |piece, done| {
+                let line = PlayerLine::default().with(if *thought { "think" } else { "say" }, piece);
                 line.with("done", truth(done)).of(parent.as_deref())
             })?,
-            Action::Ask(questions) => self.questions(questions)?,
-            Action::Calls(calls) => self.calls(calls)?,
-            Action::End(call, end) => self.end_tool(call, end),
-            Action::Plan(entries) => self.send_filled("plan", entries),
-            Action::Usage(usage) => self.send_filled("usage", usage),
-            Action::Retry(text) => self.send_filled("retry", &quoted(text)),
-            Action::Result(result) => self.result = Some(self.filled(result)),
-            Action::Fail(failure) => return Err(Stop::Failed(self.filled(failure))),
-            Action::Wait(limit) => self.wait(*limit, |_| false)?,
-            Action::AwaitSteer(limit) => {
+            StepAction::Ask(questions) => self.questions(questions)?,
+            StepAction::Calls(calls) => self.calls(calls)?,
+            StepAction::End(call, end) => self.end_tool(call, end),
+            StepAction::Plan(entries) => self.send_filled("plan", entries),
+            StepAction::Usage(usage) => self.send_filled("usage", usage),
+            StepAction::Retry(text) => self.send_filled("retry", &quoted(text)),
+            StepAction::Result(result) => self.result = Some(self.filled(result)),
+            StepAction::Fail(failure) => return Err(TurnStop::Failed(self.filled(failure))),
+            StepAction::Wait(limit) => self.wait(*limit, |_| false)?,
+            StepAction::AwaitSteer(limit) => {
                 self.wait(*limit, |player| !player.steers.is_empty())?;
                 let steer = self.steers.pop_front().map(|text| vec![text]);
                 self.answers.insert("steer".into(), steer);
             }
-            Action::Stderr(text) => {
+            StepAction::Stderr(text) => {
                 let text = self.expanded(text, &mut FILLED_BYTES.clone());
                 self.stage.complain(&text);
             }
-            Action::Exit(code) => return Err(Stop::Over(End::Exit(*code))),
-            Action::Hang => return Err(Stop::Over(End::Hang)),
+            StepAction::Exit(code) => return Err(TurnStop::Over(End::Exit(*code))),
+            StepAction::Hang => return Err(TurnStop::Over(End::Hang)),
         }
         Ok(())
     }
 
     /// Sends a message in pieces.
-    fn say(&mut self, words: &Words, line: impl Fn(&str, bool) -> Line) -> Played<()> {
+    fn say(&mut self, words: &SpokenText, line: impl Fn(&str, bool) -> PlayerLine) -> Played<()> {
         let pieces: Vec<String> = match (words.pieces.as_slice(), words.times) {
             (pieces, 1) => pieces.to_vec(),
             (pieces, times) => {
@@ -288,7 +258,7 @@ impl Player<'_> {
     }
 
     /// Sends a text as often as these numbers say, one piece each.
-    fn say_repeated(&mut self, text: &str, counts: Vec<usize>, line: impl Fn(&str, bool) -> Line) -> Played<()> {
+    fn say_repeated(&mut self, text: &str, counts: Vec<usize>, line: impl Fn(&str, bool) -> PlayerLine) -> Played<()> {
         let last = counts.len();
         for (at, count) in counts.into_iter().enumerate() {
             self.hear(Wait::AtMost(Duration::ZERO))?;
@@ -297,7 +267,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn questions(&mut self, questions: &[Question]) -> Played<()> {
+    fn questions(&mut self, questions: &[NamedQuestion]) -> Played<()> {
         let forms: Vec<String> = questions.iter().map(|question| self.filled(&question.form)).collect();
         let answers = self.ask(&forms)?;
         for (question, answer) in questions.iter().zip(answers) {
@@ -311,14 +281,14 @@ impl Player<'_> {
     /// Asks questions, each as JSON, as one group. Returns an answer for each.
     pub(super) fn ask(&mut self, forms: &[String]) -> Played<Vec<Answer>> {
         let key = self.key();
-        self.send(Line::default().with("ask", &format!("[{}]", forms.join(","))).with("key", &quoted(&key)));
+        self.send(PlayerLine::default().with("ask", &format!("[{}]", forms.join(","))).with("key", &quoted(&key)));
         Ok(self.answers_to(&[key])?.pop().unwrap_or_default())
     }
 
     /// Begins these calls, waits for the permissions that they need, and then acts.
-    fn calls(&mut self, calls: &[Call]) -> Played<()> {
-        let calls: Vec<&Call> = calls.iter().filter(|call| self.holds(&call.conditions)).collect();
-        let begun: Vec<(&Call, String)> = calls.into_iter().map(|call| (call, self.begin(call))).collect();
+    fn calls(&mut self, calls: &[PlayedCall]) -> Played<()> {
+        let calls: Vec<&PlayedCall> = calls.iter().filter(|call| self.holds(&call.conditions)).collect();
+        let begun: Vec<(&PlayedCall, String)> = calls.into_iter().map(|call| (call, self.begin(call))).collect();
         let keys: Vec<String> = begun.iter().filter(|(call, _)| call.asks()).map(|(_, key)| key.clone()).collect();
         let mut answers = self.answers_to(&keys)?.into_iter();
         for (call, key) in begun {
@@ -328,12 +298,12 @@ impl Player<'_> {
                     self.deny(&key);
                     "denied"
                 }
-                Work::Tool(tool) => {
+                CallWork::Tool(tool) => {
                     tool.end.iter().for_each(|end| self.end_tool(&key, end));
                     "allowed"
                 }
-                Work::Change(change) if self.change(&key, change) => "allowed",
-                Work::Change(_) => "failed",
+                CallWork::Change(change) if self.change(&key, change) => "allowed",
+                CallWork::Change(_) => "failed",
             };
             if let Some(name) = &call.name {
                 self.answers.insert(name.clone(), Some(vec![word.to_owned()]));
@@ -343,13 +313,14 @@ impl Player<'_> {
     }
 
     /// Begins a call. Returns its key.
-    fn begin(&mut self, call: &Call) -> String {
+    fn begin(&mut self, call: &PlayedCall) -> String {
         let key = call.name.clone().unwrap_or_else(|| self.key());
         let head = match &call.work {
-            Work::Tool(tool) => self.filled(&tool.head),
-            Work::Change(change) => self.head(change),
+            CallWork::Tool(tool) => self.filled(&tool.head),
+            CallWork::Change(change) => self.head(change),
         };
-        let line = Line::default().with("tool", &head).with("call", &quoted(&key)).with("asks", truth(call.asks()));
+        let line =
+            PlayerLine::default().with("tool", &head).with("call", &quoted(&key)).with("asks", truth(call.asks()));
         self.send(line.of(call.parent.as_deref()));
         key
     }
@@ -361,12 +332,12 @@ impl Player<'_> {
     }
 
     /// The description of a change as a tool call.
-    fn head(&self, change: &Change) -> String {
+    fn head(&self, change: &FileChange) -> String {
         match &change.content {
             Some(content) => write_head(&change.path, &self.text(content)),
             None => {
                 let path = quoted(&change.path);
-                Line::default()
+                PlayerLine::default()
                     .with("name", "\"Delete\"")
                     .with("category", "\"delete\"")
                     .with("subject", &path)
@@ -376,7 +347,7 @@ impl Player<'_> {
         }
     }
 
-    fn change(&mut self, call: &str, change: &Change) -> bool {
+    fn change(&mut self, call: &str, change: &FileChange) -> bool {
         match &change.content {
             Some(content) => {
                 let text = self.text(content);
@@ -397,9 +368,10 @@ impl Player<'_> {
     }
 
     fn changed(&mut self, call: &str, (path, action, content): (&str, &str, Option<&str>), done: bool) -> bool {
-        let line =
-            Line::default().with("end", &quoted(call)).with("state", if done { "\"completed\"" } else { "\"failed\"" });
-        let change = Line::default()
+        let line = PlayerLine::default()
+            .with("end", &quoted(call))
+            .with("state", if done { "\"completed\"" } else { "\"failed\"" });
+        let change = PlayerLine::default()
             .with("path", &quoted(path))
             .with("action", &quoted(action))
             .with("content", &content.map_or("null".into(), quoted));
@@ -411,7 +383,10 @@ impl Player<'_> {
     pub(super) fn write(&mut self, path: &str, text: &str) -> Played<bool> {
         let call = self.key();
         self.send(
-            Line::default().with("tool", &write_head(path, text)).with("call", &quoted(&call)).with("asks", "true"),
+            PlayerLine::default()
+                .with("tool", &write_head(path, text))
+                .with("call", &quoted(&call))
+                .with("asks", "true"),
         );
         if is_allowed(&self.answers_to(std::slice::from_ref(&call))?.pop().unwrap_or_default()) {
             return Ok(self.written(&call, (path, text), false));
@@ -421,12 +396,12 @@ impl Player<'_> {
     }
 
     fn deny(&mut self, call: &str) {
-        self.send(Line::default().with("end", &quoted(call)).with("state", "\"denied\""));
+        self.send(PlayerLine::default().with("end", &quoted(call)).with("state", "\"denied\""));
     }
 
     fn end_tool(&mut self, call: &str, end: &ToolEnd) {
         let state = if end.failed { "\"failed\"" } else { "\"completed\"" };
-        let mut line = Line::default().with("end", &quoted(call)).with("state", state);
+        let mut line = PlayerLine::default().with("end", &quoted(call)).with("state", state);
         if let Some(output) = &end.output {
             line = line.with("output", &quoted(&self.text(output)));
         }
@@ -438,11 +413,11 @@ impl Player<'_> {
 
     fn send_filled(&mut self, name: &str, value: &str) {
         let value = self.filled(value);
-        self.send(Line::default().with(name, &value));
+        self.send(PlayerLine::default().with(name, &value));
     }
 
     /// A text with its repetitions and answers.
-    fn text(&self, words: &Words) -> String {
+    fn text(&self, words: &SpokenText) -> String {
         let whole = self.expanded(&words.pieces.concat(), &mut FILLED_BYTES.clone());
         // Only a text without repetitions has answers in it.
         if words.times == 1 { whole } else { words.pieces.concat().repeat(words.times as usize) }
@@ -477,12 +452,12 @@ impl Player<'_> {
     }
 }
 
-impl Call {
+impl PlayedCall {
     /// Whether it needs a permission.
     fn asks(&self) -> bool {
         match &self.work {
-            Work::Tool(tool) => tool.asks,
-            Work::Change(_) => true,
+            CallWork::Tool(tool) => tool.asks,
+            CallWork::Change(_) => true,
         }
     }
 }
@@ -499,7 +474,7 @@ fn is_allowed(answers: &[Answer]) -> bool {
 /// The description of a file to write as a tool call.
 fn write_head(path: &str, text: &str) -> String {
     let (path, text) = (quoted(path), quoted(text));
-    let input = Line::default().with("file_path", &path).with("content", &text).done();
-    let line = Line::default().with("name", "\"Write\"").with("category", "\"edit\"").with("subject", &path);
+    let input = PlayerLine::default().with("file_path", &path).with("content", &text).done();
+    let line = PlayerLine::default().with("name", "\"Write\"").with("category", "\"edit\"").with("subject", &path);
     line.with("paths", &format!("[{path}]")).with("content", &text).with("input", &input).done()
 }

@@ -1,6 +1,8 @@
 //! A scenario as a person reads it.
 
-use super::scenario::{Action, Call, Condition, Question, Scenario, Step, ToolEnd, Words, Work};
+use super::scenario::{
+    CallWork, Condition, NamedQuestion, PlayedCall, Scenario, ScenarioStep, SpokenText, StepAction, ToolEnd,
+};
 use crate::json::{Object, Raw};
 use std::fmt::Write;
 
@@ -29,7 +31,7 @@ fn indented(text: &str) -> String {
     text.trim_end().replace('\n', "\n    ")
 }
 
-fn modifiers(step: &Step) -> String {
+fn modifiers(step: &ScenarioStep) -> String {
     let times = if step.times == 1 { String::new() } else { format!("{} times: ", step.times) };
     conditions(&step.conditions) + &times
 }
@@ -43,22 +45,22 @@ fn conditions(all: &[Condition]) -> String {
     all.iter().map(one).collect()
 }
 
-fn action(action: &Action) -> String {
+fn action(action: &StepAction) -> String {
     match action {
-        Action::Say { words, thought, parent } => {
+        StepAction::Say { words, thought, parent } => {
             let verb = if *thought { "think" } else { "say" };
             format!("{}{verb}: {}", of(parent.as_deref()), text(words))
         }
-        Action::Ask(questions) => match questions.as_slice() {
+        StepAction::Ask(questions) => match questions.as_slice() {
             [one] => format!("ask {}", question(one)),
             many => many.iter().fold("ask together:".into(), |out, one| out + "\n" + &question(one)),
         },
-        Action::Calls(calls) => match calls.as_slice() {
+        StepAction::Calls(calls) => match calls.as_slice() {
             [one] => call(one),
             many => many.iter().fold("together:".into(), |out, one| out + "\n" + &call(one)),
         },
-        Action::End(name, end) => format!("end {name}{}", ended(end)),
-        Action::Plan(entries) => {
+        StepAction::End(name, end) => format!("end {name}{}", ended(end)),
+        StepAction::Plan(entries) => {
             let entries = Object::parse(&format!("{{\"plan\":{entries}}}")).map(|whole| {
                 let entry = |entry: Object<'_>| {
                     format!(
@@ -71,17 +73,17 @@ fn action(action: &Action) -> String {
             });
             format!("plan:{}", entries.unwrap_or_default())
         }
-        Action::Usage(usage) => format!("usage: {usage}"),
-        Action::Retry(text) => format!("retry: {text}"),
-        Action::Result(result) => format!("result: {}", cut(result)),
-        Action::Fail(failure) => format!("fail: {failure}"),
-        Action::Wait(limit) => format!("wait {} s", limit.as_secs_f64()),
-        Action::AwaitSteer(limit) => {
+        StepAction::Usage(usage) => format!("usage: {usage}"),
+        StepAction::Retry(text) => format!("retry: {text}"),
+        StepAction::Result(result) => format!("result: {}", cut(result)),
+        StepAction::Fail(failure) => format!("fail: {failure}"),
+        StepAction::Wait(limit) => format!("wait {} s", limit.as_secs_f64()),
+        StepAction::AwaitSteer(limit) => {
             format!("wait for a prompt that steers, at most {} s -> {{steer}}", limit.as_secs_f64())
         }
-        Action::Stderr(text) => format!("stderr: {text}"),
-        Action::Exit(code) => format!("exit {code}"),
-        Action::Hang => "hang".into(),
+        StepAction::Stderr(text) => format!("stderr: {text}"),
+        StepAction::Exit(code) => format!("exit {code}"),
+        StepAction::Hang => "hang".into(),
     }
 }
 
@@ -96,12 +98,12 @@ fn cut(text: &str) -> String {
     }
 }
 
-fn text(words: &Words) -> String {
+fn text(words: &SpokenText) -> String {
     let times = if words.times == 1 { String::new() } else { format!(" ({} times)", words.times) };
     cut(&words.pieces.join("|")) + &times
 }
 
-fn question(question: &Question) -> String {
+fn question(question: &NamedQuestion) -> String {
     let Some(form) = Object::parse(&question.form) else { return String::new() };
     let mut out =
         format!("({}) {}", form.str("kind").unwrap_or("text".into()), form.str("question").unwrap_or_default());
@@ -122,11 +124,11 @@ fn question(question: &Question) -> String {
     out
 }
 
-fn call(call: &Call) -> String {
+fn call(call: &PlayedCall) -> String {
     let answer = call.name.as_ref().map(|name| format!(" -> {{{name}}}")).unwrap_or_default();
     let begin = conditions(&call.conditions) + &of(call.parent.as_deref());
     match &call.work {
-        Work::Tool(tool) => {
+        CallWork::Tool(tool) => {
             let head = Object::parse(&tool.head);
             let field = |name: &str| head.as_ref().and_then(|head| head.string(name)).unwrap_or_default();
             let title = crate::agent::title(
@@ -139,7 +141,7 @@ fn call(call: &Call) -> String {
             let end = tool.end.as_ref().map_or_else(|| " (stays open)".to_owned(), ended);
             format!("{begin}{title}{asks}{end}{answer}")
         }
-        Work::Change(change) => match &change.content {
+        CallWork::Change(change) => match &change.content {
             Some(content) => format!("{begin}write {}, if allowed{answer}:\n{}", change.path, text(content)),
             None => format!("{begin}delete {}, if allowed{answer}", change.path),
         },

@@ -1,7 +1,7 @@
 //! The demo agent in a workflow. It speaks like a real agent, but has no model and always writes the same files.
 
-use super::lines::{Line, quoted};
-use super::player::{Played, Player, Stage};
+use super::lines::{PlayerLine, quoted};
+use super::player::{DemoStage, Played, Player};
 use crate::json::to_line;
 use serde_json::json;
 
@@ -11,7 +11,7 @@ const GOODBYE: &str = "spektacular-demo/goodbye.txt";
 
 /// A role that the demo agent plays.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum DemoPart {
     /// Writes a specification to this file.
     Spec(String),
     /// Writes a plan into this folder.
@@ -24,58 +24,58 @@ pub(super) enum Part {
     Phase { number: u64, again: bool },
 }
 
-impl Part {
+impl DemoPart {
     /// The role to play for a prompt. `None`: the prompt does not come from a workflow.
-    pub(super) fn of(prompt: &str, stage: &mut dyn Stage) -> Option<Part> {
+    pub(super) fn of(prompt: &str, stage: &mut dyn DemoStage) -> Option<DemoPart> {
         let line = |prefix: &str| prompt.lines().find_map(|line| line.strip_prefix(prefix)).map(str::to_owned);
         let has = |wanted: &str| prompt.lines().any(|line| line == wanted);
         let again = has("# Verification failed");
         if let Some(phase) = line("# Implement Phase ") {
             let number = phase.split(':').next().and_then(|number| number.parse().ok())?;
-            return Some(Part::Phase { number, again });
+            return Some(DemoPart::Phase { number, again });
         }
         if again {
-            return Some(Part::Phase { number: 2, again });
+            return Some(DemoPart::Phase { number: 2, again });
         }
         if has("# Create a specification") || (prompt.starts_with('/') && line("File: ").is_some()) {
-            return line("File: ").map(Part::Spec);
+            return line("File: ").map(DemoPart::Spec);
         }
         if has("# Specification to Plan") {
             let (_, text) = prompt.split_once("\n# Specification to Plan\n")?;
             let path = prompt.split_once("`Spec: ").and_then(|(_, rest)| rest.split_once('`'));
             let path = path.map(|(path, _)| path.to_owned()).unwrap_or_default();
-            return Some(Part::Plan { folder: line("Folder: ")?, spec: (path, text.to_owned()) });
+            return Some(DemoPart::Plan { folder: line("Folder: ")?, spec: (path, text.to_owned()) });
         }
-        has("# Continue").then(|| line("Draft: ")).flatten().map(|draft| Part::going_on(draft, stage))
+        has("# Continue").then(|| line("Draft: ")).flatten().map(|draft| DemoPart::going_on(draft, stage))
     }
 
     /// The role for continuing a draft.
-    fn going_on(draft: String, stage: &mut dyn Stage) -> Part {
+    fn going_on(draft: String, stage: &mut dyn DemoStage) -> DemoPart {
         if draft.ends_with(".md") {
-            return Part::Spec(draft);
+            return DemoPart::Spec(draft);
         }
         let plan = stage.read(&format!("{draft}/plan.md")).unwrap_or_default();
         let path = plan.lines().find_map(|line| line.strip_prefix("Spec: ")).unwrap_or_default().to_owned();
         let text = stage.read(&path).unwrap_or_default();
-        Part::Plan { folder: draft, spec: (path, text) }
+        DemoPart::Plan { folder: draft, spec: (path, text) }
     }
 
     /// Plays the role in a turn.
     pub(super) fn play(self, player: &mut Player<'_>) -> Played<()> {
         let last = match self {
-            Part::Spec(file) => spec(player, &file)?,
-            Part::Plan { folder, spec } => plan(player, &folder, &spec)?,
-            Part::Phase { number, again } => phase(player, number, again)?,
+            DemoPart::Spec(file) => spec(player, &file)?,
+            DemoPart::Plan { folder, spec } => plan(player, &folder, &spec)?,
+            DemoPart::Phase { number, again } => phase(player, number, again)?,
         };
         say(player, &last);
         let usage = r#"{"input_tokens":140,"cached_input_tokens":20,"output_tokens":40,"cost_usd":0}"#;
-        player.send(Line::default().with("usage", usage));
+        player.send(PlayerLine::default().with("usage", usage));
         Ok(())
     }
 }
 
 fn say(player: &mut Player<'_>, text: &str) {
-    player.send(Line::default().with("say", &quoted(text)).with("done", "true"));
+    player.send(PlayerLine::default().with("say", &quoted(text)).with("done", "true"));
 }
 
 fn spec(player: &mut Player<'_>, file: &str) -> Played<String> {
@@ -149,20 +149,20 @@ fn serves(ids: &[u64]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Part;
-    use crate::agent::demo::player::{Heard, Stage, Wait};
+    use super::DemoPart;
+    use crate::agent::demo::player::{DemoStage, HeardLine, Wait};
     use std::time::Duration;
 
     /// A stage without files.
     struct Silent;
 
-    impl Stage for Silent {
+    impl DemoStage for Silent {
         fn print(&mut self, _: &str) -> bool {
             false
         }
         fn complain(&mut self, _: &str) {}
-        fn hear(&mut self, _: Wait) -> Heard {
-            Heard::Ended
+        fn hear(&mut self, _: Wait) -> HeardLine {
+            HeardLine::Ended
         }
         fn now(&self) -> Duration {
             Duration::ZERO
@@ -186,15 +186,15 @@ mod tests {
         let plan = "The plan has the line `Spec: a.md`.\nFolder: p.draft\n# Specification to Plan\n# T\n";
         for (prompt, role) in [
             ("say hello", None),
-            ("# Create a specification\nFile: a.draft.md\n", Some(Part::Spec("a.draft.md".into()))),
-            ("/spec\n\nDescription: x\nFile: a.draft.md\n", Some(Part::Spec("a.draft.md".into()))),
-            (plan, Some(Part::Plan { folder: "p.draft".into(), spec: ("a.md".into(), "# T\n".into()) })),
-            ("# Implement Phase 2: The farewell\n", Some(Part::Phase { number: 2, again: false })),
-            ("# Implement Phase 1: X\n\n# Verification failed\n", Some(Part::Phase { number: 1, again: true })),
-            ("# Verification failed\nAttempt 2 of 3\n", Some(Part::Phase { number: 2, again: true })),
-            ("# Continue\n\nDraft: b.draft.md\n", Some(Part::Spec("b.draft.md".into()))),
+            ("# Create a specification\nFile: a.draft.md\n", Some(DemoPart::Spec("a.draft.md".into()))),
+            ("/spec\n\nDescription: x\nFile: a.draft.md\n", Some(DemoPart::Spec("a.draft.md".into()))),
+            (plan, Some(DemoPart::Plan { folder: "p.draft".into(), spec: ("a.md".into(), "# T\n".into()) })),
+            ("# Implement Phase 2: The farewell\n", Some(DemoPart::Phase { number: 2, again: false })),
+            ("# Implement Phase 1: X\n\n# Verification failed\n", Some(DemoPart::Phase { number: 1, again: true })),
+            ("# Verification failed\nAttempt 2 of 3\n", Some(DemoPart::Phase { number: 2, again: true })),
+            ("# Continue\n\nDraft: b.draft.md\n", Some(DemoPart::Spec("b.draft.md".into()))),
         ] {
-            assert_eq!(Part::of(prompt, &mut Silent), role, "{prompt}");
+            assert_eq!(DemoPart::of(prompt, &mut Silent), role, "{prompt}");
         }
     }
 }

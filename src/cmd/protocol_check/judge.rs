@@ -267,17 +267,19 @@ impl Seen {
     }
 
     fn ended(&mut self, code: Option<i32>) {
-        let exit = code.map_or("ended by a signal".to_owned(), |code| format!("exited with {code}"));
+        let exit = code.map_or("was ended by a signal".to_owned(), |code| format!("exited with {code}"));
         let Dialogue { mistake, rule, .. } = self.dialogue;
         let ending = match self.over {
             None if self.refused => return,
             None if self.undelivered => {
                 (*mistake, format!("The command closed the stdout of the run before its terminal frame, and {exit}."))
             }
-            None => {
-                let mistake = if *mistake == Mistake::WrongEnd { Mistake::LeftRunning } else { *mistake };
-                (mistake, format!("The command {exit} before the run ended, and left it running."))
+            None if code == Some(0) => {
+                let text = "The command exited with 0 before the run ended, and left it running. Read on until the terminal \
+                            frame.";
+                return self.verdict.add(Mistake::LeftRunning, text);
             }
+            None => (*mistake, format!("The command {exit} before the run ended.")),
             Some(Over::Cancelled) => return,
             Some(Over::Completed) if code != Some(0) => {
                 (*mistake, format!("The command {exit} although the last frame was run.completed."))

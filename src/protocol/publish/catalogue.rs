@@ -26,13 +26,13 @@ pub(super) enum Shape {
     /// One of some words.
     Words(&'static WordSet),
     /// An object.
-    Object(Object),
+    Object(ObjectShape),
     /// One of some types, which the value of `tag` tells apart. `None`: their required fields do.
     Union { tag: Option<&'static str>, members: Vec<String> },
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Object {
+pub(super) struct ObjectShape {
     pub(super) properties: Vec<Property>,
     /// Fields that are only there together.
     pub(super) groups: Vec<Vec<&'static str>>,
@@ -43,7 +43,7 @@ pub(super) struct Object {
 pub(super) struct Property {
     pub(super) name: &'static str,
     pub(super) doc: String,
-    pub(super) value: Value,
+    pub(super) value: ValueShape,
     pub(super) optional: bool,
     /// Whether null counts as absent.
     pub(super) or_null: bool,
@@ -63,8 +63,8 @@ impl Property {
     /// The description with the range and the default.
     pub(super) fn documented(&self) -> String {
         let range = match self.value {
-            Value::Form(Form::Within(range)) => format!(" Must be {}.", range.expected),
-            Value::Form(_) | Value::Constant(_) | Value::Type(_) => String::new(),
+            ValueShape::Form(Form::Within(range)) => format!(" Must be {}.", range.expected),
+            ValueShape::Form(_) | ValueShape::Constant(_) | ValueShape::Type(_) => String::new(),
         };
         let default = self.default.as_ref().map(|json| format!(" Default: {json}.")).unwrap_or_default();
         format!("{}{range}{default}", self.doc)
@@ -73,7 +73,7 @@ impl Property {
 
 /// The type of a value.
 #[derive(Debug)]
-pub(super) enum Value {
+pub(super) enum ValueShape {
     Form(Form),
     /// Exactly this string.
     Constant(&'static str),
@@ -141,7 +141,7 @@ impl Catalogue {
         for property in &mut object.properties {
             property.or_null = false;
             if property.name == "type" {
-                property.value = Value::Constant(message.name);
+                property.value = ValueShape::Constant(message.name);
             }
         }
         object.properties.retain(|property| property.name != "payload");
@@ -149,7 +149,7 @@ impl Catalogue {
         object.properties.push(Property {
             name: "payload",
             doc: "The content.".into(),
-            value: Value::Type(payload),
+            value: ValueShape::Type(payload),
             optional: side == Side::Inbound && all_optional,
             or_null: false,
             default: None,
@@ -184,7 +184,7 @@ impl Catalogue {
     fn kind(&mut self, progress: &'static ObjectForm, kind: &'static KindForm) -> String {
         let mut object = self.object(Side::Outbound, progress, Some(kind));
         for property in object.properties.iter_mut().filter(|property| property.name == "kind") {
-            property.value = Value::Constant(kind.name);
+            property.value = ValueShape::Constant(kind.name);
         }
         let doc = format!("{} From level {}.", kind.doc.trim(), kind.level.word());
         self.add(Side::Outbound, &format!("Progress{}", camel(kind.name)), &doc, Shape::Object(object))
@@ -195,13 +195,13 @@ impl Catalogue {
         self.add(side, type_name(object), "", Shape::Object(shape))
     }
 
-    fn object(&mut self, side: Side, object: &ObjectForm, kind: Option<&'static KindForm>) -> Object {
-        let mut shape = Object::default();
+    fn object(&mut self, side: Side, object: &ObjectForm, kind: Option<&'static KindForm>) -> ObjectShape {
+        let mut shape = ObjectShape::default();
         self.members(side, object, kind, &mut shape);
         shape
     }
 
-    fn members(&mut self, side: Side, object: &ObjectForm, kind: Option<&'static KindForm>, shape: &mut Object) {
+    fn members(&mut self, side: Side, object: &ObjectForm, kind: Option<&'static KindForm>, shape: &mut ObjectShape) {
         for member in object.members {
             match member {
                 Member::Field(field) => shape.properties.push(self.property(side, field)),
@@ -229,7 +229,7 @@ impl Catalogue {
         Property {
             name: field.name,
             doc: format!("{}{full}", field.doc.trim()),
-            value: Value::Form(field.form),
+            value: ValueShape::Form(field.form),
             optional: field.optional,
             or_null: side == Side::Inbound && field.optional,
             default: None,

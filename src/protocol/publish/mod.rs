@@ -9,7 +9,7 @@ mod schema;
 mod typescript;
 
 pub use page::{examples, section, section_names};
-pub use schema::{Scope, Unknown, schema};
+pub use schema::{MessageSet, UnknownParts, schema};
 
 use super::outbound::ProtocolVersion;
 
@@ -32,6 +32,14 @@ impl Language {
     /// The language with this name. `None`: unknown.
     pub fn from_name(name: &str) -> Option<Language> {
         Language::NAMES.iter().position(|known| *known == name).and_then(|at| Language::ALL.get(at)).copied()
+    }
+
+    /// A client to copy into a project, which names the types of [`Language::types`].
+    pub fn client(self) -> &'static str {
+        match self {
+            Language::TypeScript => include_str!("clients/spektacular.ts"),
+            Language::Python => include_str!("clients/spektacular.py"),
+        }
     }
 
     /// One file with a type for each message, frame and object.

@@ -1,7 +1,7 @@
 //! Python types of the messages and frames: TypedDicts.
 
 use super::about;
-use super::catalogue::{Definition, Object, Property, Shape, Value, definitions, type_name};
+use super::catalogue::{Definition, ObjectShape, Property, Shape, ValueShape, definitions, type_name};
 use crate::json::to_line;
 use crate::protocol::form::{Form, HasForm, WordSet};
 use crate::protocol::words::Category;
@@ -43,7 +43,7 @@ fn define(out: &mut String, definition: &Definition) {
             remark(out, "", doc);
             let _ = writeln!(out, "{name} = {}", generic("Union", members));
         }
-        Shape::Object(Object { properties, .. }) => {
+        Shape::Object(ObjectShape { properties, .. }) => {
             let by_call = properties.iter().any(|property| KEYWORDS.contains(&property.name));
             if by_call {
                 remark(out, "", doc);
@@ -94,9 +94,9 @@ fn grown(set: &WordSet, known: String) -> String {
 
 fn type_of(property: &Property) -> String {
     let plain = match &property.value {
-        Value::Form(form) => value(form),
-        Value::Constant(word) => literal(&[word]),
-        Value::Type(name) => name.clone(),
+        ValueShape::Form(form) => value(form),
+        ValueShape::Constant(word) => literal(&[word]),
+        ValueShape::Type(name) => name.clone(),
     };
     let plain = if property.or_null { format!("Union[{plain}, None]") } else { plain };
     if property.optional { format!("NotRequired[{plain}]") } else { plain }

@@ -1,6 +1,8 @@
 //! JSON Schema 2020-12 of the messages and frames.
 
-use super::catalogue::{Definition, Object, Property, Shape, Side, Value, camel, definitions, type_name, union_of};
+use super::catalogue::{
+    Definition, ObjectShape, Property, Shape, Side, ValueShape, camel, definitions, type_name, union_of,
+};
 use super::outline::JsonTree;
 use super::{about, version};
 use crate::protocol::form::{Form, HasForm, Range, TextRule, WordSet};
@@ -8,7 +10,7 @@ use crate::protocol::words::Category;
 
 /// The messages that a schema describes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
+pub enum MessageSet {
     /// All messages and frames.
     #[default]
     All,
@@ -22,7 +24,7 @@ pub enum Scope {
 
 /// The treatment of what this version does not know in a frame. A message of a client may never contain it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unknown {
+pub enum UnknownParts {
     /// Later minor versions may send it.
     #[default]
     Allowed,
@@ -33,15 +35,15 @@ pub enum Unknown {
 type Keyword = (String, JsonTree);
 
 /// The schema of some messages.
-pub fn schema(scope: &Scope, unknown: Unknown) -> String {
+pub fn schema(scope: &MessageSet, unknown: UnknownParts) -> String {
     let root = match scope {
-        Scope::All => {
+        MessageSet::All => {
             let sides = [Side::Inbound, Side::Outbound].map(|side| object([refers(union_of(side))]));
             keyword("anyOf", JsonTree::List(sides.into()))
         }
-        Scope::Inbound => refers(union_of(Side::Inbound)),
-        Scope::Outbound => refers(union_of(Side::Outbound)),
-        Scope::Type(kind) => refers(&camel(kind)),
+        MessageSet::Inbound => refers(union_of(Side::Inbound)),
+        MessageSet::Outbound => refers(union_of(Side::Outbound)),
+        MessageSet::Type(kind) => refers(&camel(kind)),
     };
     let mut whole = vec![
         keyword("$schema", JsonTree::text("https://json-schema.org/draft/2020-12/schema")),
@@ -96,8 +98,8 @@ fn collect(node: &JsonTree, names: &mut Vec<String>) {
     }
 }
 
-fn define(definition: &Definition, all: &[Definition], unknown: Unknown) -> JsonTree {
-    let open = definition.side == Side::Outbound && unknown == Unknown::Allowed;
+fn define(definition: &Definition, all: &[Definition], unknown: UnknownParts) -> JsonTree {
+    let open = definition.side == Side::Outbound && unknown == UnknownParts::Allowed;
     let doc = Some(definition.doc.as_str()).filter(|doc| !doc.is_empty());
     let mut keywords: Vec<Keyword> = doc.map(|doc| keyword("description", JsonTree::text(doc))).into_iter().collect();
     match &definition.shape {
@@ -112,7 +114,7 @@ fn define(definition: &Definition, all: &[Definition], unknown: Unknown) -> Json
     JsonTree::Object(keywords)
 }
 
-fn members_of<'d>(names: &[String], all: &'d [Definition]) -> Vec<&'d Object> {
+fn members_of<'d>(names: &[String], all: &'d [Definition]) -> Vec<&'d ObjectShape> {
     let named = |name: &String| all.iter().find(|definition| definition.name == *name);
     let objects = names.iter().filter_map(named).filter_map(|definition| match &definition.shape {
         Shape::Object(object) => Some(object),
@@ -122,13 +124,13 @@ fn members_of<'d>(names: &[String], all: &'d [Definition]) -> Vec<&'d Object> {
 }
 
 /// The schema of a later member of a union: another tag, and the fields that all members require.
-fn later(tag: &str, members: &[&Object]) -> JsonTree {
+fn later(tag: &str, members: &[&ObjectShape]) -> JsonTree {
     let tags = members.iter().flat_map(|member| &member.properties).filter_map(|property| match property.value {
-        Value::Constant(word) => Some(word),
-        Value::Form(_) | Value::Type(_) => None,
+        ValueShape::Constant(word) => Some(word),
+        ValueShape::Form(_) | ValueShape::Type(_) => None,
     });
     let known = object([keyword("enum", JsonTree::texts(tags))]);
-    let required = |member: &&Object, name: &str| {
+    let required = |member: &&ObjectShape, name: &str| {
         member.properties.iter().any(|property| property.name == name && !property.optional)
     };
     let first = members.first().map(|member| member.properties.as_slice()).unwrap_or_default();
@@ -136,9 +138,9 @@ fn later(tag: &str, members: &[&Object]) -> JsonTree {
         first.iter().filter(|property| members.iter().all(|member| required(member, property.name))).collect();
     let properties = common.iter().map(|property| {
         let node = match &property.value {
-            Value::Constant(_) => object([of_type("string"), keyword("not", known.clone())]),
-            Value::Type(_) => object([of_type("object")]),
-            Value::Form(form) => object(value(form)),
+            ValueShape::Constant(_) => object([of_type("string"), keyword("not", known.clone())]),
+            ValueShape::Type(_) => object([of_type("object")]),
+            ValueShape::Form(form) => object(value(form)),
         };
         keyword(property.name, node)
     });
@@ -161,7 +163,7 @@ fn words(set: &WordSet, open: bool) -> Vec<Keyword> {
     }
 }
 
-fn fields(shape: &Object, open: bool) -> Vec<Keyword> {
+fn fields(shape: &ObjectShape, open: bool) -> Vec<Keyword> {
     let required = shape.properties.iter().filter(|property| !property.optional).map(|property| property.name);
     let mut keywords = vec![
         of_type("object"),
@@ -185,9 +187,9 @@ fn fields(shape: &Object, open: bool) -> Vec<Keyword> {
 
 fn property(property: &Property) -> JsonTree {
     let plain = match &property.value {
-        Value::Form(form) => value(form),
-        Value::Constant(word) => vec![keyword("const", JsonTree::text(word))],
-        Value::Type(name) => vec![refers(name)],
+        ValueShape::Form(form) => value(form),
+        ValueShape::Constant(word) => vec![keyword("const", JsonTree::text(word))],
+        ValueShape::Type(name) => vec![refers(name)],
     };
     let doc = keyword("description", JsonTree::text(&property.doc));
     let default = property.default.as_ref().map(|json| keyword("default", JsonTree::Leaf(json.clone())));

@@ -1,7 +1,7 @@
 //! TypeScript declarations of the messages and frames.
 
 use super::about;
-use super::catalogue::{Definition, Object, Property, Shape, Value, definitions, type_name};
+use super::catalogue::{Definition, ObjectShape, Property, Shape, ValueShape, definitions, type_name};
 use crate::json::to_line;
 use crate::protocol::form::{Form, HasForm, WordSet};
 use crate::protocol::words::Category;
@@ -40,7 +40,7 @@ fn define(out: &mut String, definition: &Definition) {
             alias(out, name, words);
         }
         Shape::Union { members, .. } => alias(out, name, members.clone()),
-        Shape::Object(Object { properties, .. }) => {
+        Shape::Object(ObjectShape { properties, .. }) => {
             let _ = writeln!(out, "export interface {name} {{");
             for property in properties {
                 let Property { name, optional, .. } = property;
@@ -69,9 +69,9 @@ fn alias(out: &mut String, name: &str, members: Vec<String>) {
 
 fn type_of(property: &Property) -> String {
     let plain = match &property.value {
-        Value::Form(form) => value(form),
-        Value::Constant(word) => to_line(word),
-        Value::Type(name) => name.clone(),
+        ValueShape::Form(form) => value(form),
+        ValueShape::Constant(word) => to_line(word),
+        ValueShape::Type(name) => name.clone(),
     };
     if property.or_null { format!("{plain} | null") } else { plain }
 }

@@ -1,9 +1,9 @@
 //! The permissions that `implement` decides itself.
 
 use super::protect::covers;
+use crate::paths::absolute;
 use crate::protocol::question::{Judge, Subject};
 use crate::protocol::words::{Category, Policy};
-use crate::run::absolute;
 use crate::workflow::permit::real;
 use std::path::{Path, PathBuf};
 

@@ -1,15 +1,11 @@
-//! Tool calls and changed files. The agent's ids become ids of the protocol, and paths become relative.
+//! The agent's tool calls: their ids, and the frames about them.
 
+use super::frame_texts::{FrameTexts, path};
 use crate::agent::CallKey;
-use crate::protocol::limits::{ARTIFACTS, REPORTED, TOOL_OUTPUT_BYTES};
-use crate::protocol::outbound::{
-    About, ArtifactRef, CallId, FileEdit, Json, Place, Progress, Text, ToolExit, ToolFacts,
-};
-use crate::protocol::words::{Action, Category, ToolState};
-use crate::redact::Redactor;
-use std::collections::{BTreeMap, HashSet, VecDeque};
-use std::hash::{BuildHasher, RandomState};
-use std::path::{Path, PathBuf};
+use crate::protocol::limits::TOOL_OUTPUT_BYTES;
+use crate::protocol::outbound::{About, CallId, FileEdit, Json, Place, Progress, Text, ToolExit, ToolFacts};
+use crate::protocol::words::{Category, ToolState};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// The tool calls of a run.
@@ -31,7 +27,8 @@ pub(super) struct CallDescription {
     /// The tool, as the agent knows it.
     pub(super) name: String,
     pub(super) title: Option<Text>,
-    pub(super) places: Vec<Place>,
+    /// The files that the call works on, as the agent names them.
+    pub(super) locations: Vec<Place>,
     /// The input, if frames show it. `None`: unchanged.
     pub(super) input: Option<Json>,
     /// The agent's key of the call whose sub-agent made this call.
@@ -122,9 +119,11 @@ impl Tools {
         now: Duration,
         key: CallKey,
         seen: CallDescription,
+        texts: &FrameTexts,
         room: usize,
     ) -> Option<Progress> {
-        let CallDescription { category, name, title, places, input, parent } = seen;
+        let CallDescription { category, name, title, locations, input, parent } = seen;
+        let (title, places) = (title.map(|title| texts.short_title(title)), texts.places(&locations));
         if let Some(call) = self.running.get_mut(&key) {
             (call.category, call.places) = (category, places);
             call.title = title.unwrap_or(std::mem::take(&mut call.title));
@@ -158,18 +157,18 @@ impl Tools {
         now: Duration,
         key: CallKey,
         end: CallResult,
-        (cwd, redactor): (&Path, &Redactor),
+        texts: &FrameTexts,
     ) -> Option<EndedCall> {
         let call = self.running.remove(&key)?;
         self.kept -= call.kept;
         self.began.remove(&call.number);
         self.over.add(key, call.number);
         let CallResult { state, output, mut facts } = end;
-        let (output, truncated) = output.map(|text| cut(text, TOOL_OUTPUT_BYTES, redactor)).unzip();
+        let (output, truncated) = output.map(|text| texts.limited(text, TOOL_OUTPUT_BYTES)).unzip();
         let mut room = TOOL_OUTPUT_BYTES;
         facts.edits.retain_mut(|edit| {
             let is_shown = room > 0;
-            room = room.saturating_sub(fit(edit, room, cwd, redactor));
+            room = room.saturating_sub(fit(edit, room, texts));
             is_shown
         });
         let name = call.name.clone();
@@ -255,151 +254,9 @@ impl Call {
     }
 }
 
-/// A text of at most `room` bytes, and whether it was longer. Redacts the text before it cuts, because half a secret
-/// cannot be found.
-fn cut(text: Text, room: usize, redactor: &Redactor) -> (Text, bool) {
-    let mut text = text.into_redacted(redactor);
-    let is_long = text.len() > room;
-    if is_long {
-        text.truncate(text.floor_char_boundary(room));
-    }
-    (Text::clean(text, redactor), is_long)
-}
-
 /// Cuts an edit to the remaining room. Returns the edit's size.
-fn fit(edit: &mut FileEdit, room: usize, cwd: &Path, redactor: &Redactor) -> usize {
-    edit.path = relative(cwd, path(&edit.path));
-    (edit.lines, edit.is_cut) = cut(std::mem::take(&mut edit.lines), room, redactor);
+fn fit(edit: &mut FileEdit, room: usize, texts: &FrameTexts) -> usize {
+    edit.path = texts.relative(path(&edit.path));
+    (edit.lines, edit.is_cut) = texts.limited(std::mem::take(&mut edit.lines), room);
     size_of::<FileEdit>() + edit.path.size() + edit.lines.size()
-}
-
-/// The places of a call, relative to the working directory.
-pub(super) fn places(cwd: &Path, locations: &[Place]) -> Vec<Place> {
-    locations.iter().map(|at| Place { path: relative(cwd, path(&at.path)), line: at.line }).collect()
-}
-
-/// A path that an agent reported.
-pub(super) fn path(text: &Text) -> &Path {
-    Path::new(text.unredacted())
-}
-
-/// A path as frames show it: relative inside the working directory, otherwise absolute.
-pub(super) fn relative(cwd: &Path, path: &Path) -> Text {
-    let absolute = absolute(cwd, path);
-    match absolute.strip_prefix(cwd) {
-        Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
-        Ok(inside) => inside.to_string_lossy().into(),
-        Err(_) => absolute.to_string_lossy().into(),
-    }
-}
-
-/// An absolute path without `.` and `..`. Does not look at the file system.
-pub(crate) fn absolute(cwd: &Path, path: &Path) -> PathBuf {
-    use std::path::Component;
-    let mut out = PathBuf::new();
-    for component in cwd.join(path).components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                out.pop();
-            }
-            part @ (Component::Prefix(_) | Component::RootDir | Component::Normal(_)) => out.push(part),
-        }
-    }
-    out
-}
-
-/// The maximum size of a path that systems accept, in bytes.
-const PATH_BYTES: usize = 4096;
-
-/// The changed files of a run.
-#[derive(Debug, Default)]
-pub(super) struct Artifacts {
-    /// Hashes of the path and the action of every reported change.
-    seen: HashSet<u64>,
-    hasher: RandomState,
-    /// The first changes, for the terminal frame.
-    list: Vec<ArtifactRef>,
-    count: u64,
-    /// The number of artifacts of earlier runs.
-    before: u64,
-}
-
-impl Artifacts {
-    /// Creates an empty list that continues the numbers of earlier runs.
-    pub(super) fn after(count: u64) -> Artifacts {
-        Artifacts { count, before: count, ..Artifacts::default() }
-    }
-
-    /// The number of artifacts, including those of earlier runs.
-    pub(super) fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// Adds a change and returns its id. `None`: the change was reported before.
-    pub(super) fn add(&mut self, path: &Text, action: Action) -> Option<String> {
-        if self.is_full() || !self.seen.insert(self.hasher.hash_one((path, action))) {
-            return None;
-        }
-        self.count += 1;
-        if self.list.len() < ARTIFACTS && path.size() <= PATH_BYTES {
-            self.list.push(ArtifactRef { path: path.clone(), action });
-        }
-        Some(format!("a_{}", self.count))
-    }
-
-    /// Whether the limit of reported changes is reached.
-    pub(super) fn is_full(&self) -> bool {
-        self.seen.len() >= REPORTED
-    }
-
-    /// Whether a change was reported. A file is not reported as both created and modified.
-    pub(super) fn covers(&self, path: &Text, action: Action) -> bool {
-        let reported = |action| self.seen.contains(&self.hasher.hash_one((path, action)));
-        match action {
-            Action::Deleted => reported(Action::Deleted),
-            Action::Created | Action::Modified => reported(Action::Created) || reported(Action::Modified),
-        }
-    }
-
-    /// Takes the list for the terminal frame, and whether it is cut.
-    pub(super) fn list(&mut self) -> (Vec<ArtifactRef>, bool) {
-        let list = std::mem::take(&mut self.list);
-        let is_cut = self.count - self.before > list.len() as u64;
-        (list, is_cut)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Artifacts, relative};
-    use crate::protocol::limits::REPORTED;
-    use crate::protocol::words::Action;
-    use std::path::Path;
-
-    #[test]
-    fn a_million_changes_are_reported_and_no_more() {
-        let mut artifacts = Artifacts::default();
-        for file in 0..REPORTED {
-            assert!(!artifacts.is_full() && artifacts.add(&file.to_string().into(), Action::Created).is_some());
-        }
-        assert!(artifacts.is_full());
-        assert_eq!(artifacts.add(&"one more".to_owned().into(), Action::Created), None);
-        assert_eq!(artifacts.count(), REPORTED as u64);
-    }
-
-    #[test]
-    fn paths_are_relative_only_inside() {
-        let cwd = Path::new("/w/project");
-        for (path, shown) in [
-            ("/w/project/a.txt", "a.txt"),
-            ("/w/project/./b/../a.txt", "a.txt"),
-            ("b/c", "b/c"),
-            ("/w/project", "."),
-            ("/w/project2/a", "/w/project2/a"),
-            ("../x", "/w/x"),
-        ] {
-            assert_eq!(relative(cwd, Path::new(path)), shown);
-        }
-    }
 }

@@ -1,50 +1,34 @@
-//! The frames of a run, and the short texts in them.
+//! The short texts in frames.
 
-use super::Effect;
-use super::active_run::ActiveRun;
-use crate::protocol::ids::InboundId;
-use crate::protocol::outbound::{About, Body, Progress, Text};
-use crate::protocol::words::{Status, Warning};
+use crate::paths::absolute;
+use crate::protocol::outbound::{Place, Text};
+use crate::redact::Redactor;
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 /// The maximum length of a title, in characters.
 const TITLE_CHARS: usize = 120;
 
-impl ActiveRun {
-    pub(super) fn emit(&mut self, body: Body, reply_to: Option<InboundId>) {
-        self.clocks.frame = self.now;
-        self.out.push(effect(body, reply_to));
-    }
+/// Turns the texts and paths of an agent into those of frames: redacted, short, and relative to the working directory.
+pub(super) struct FrameTexts {
+    pub(super) redactor: Redactor,
+    cwd: PathBuf,
+    /// The working directory with a final slash, which is removed from paths in texts.
+    folder: String,
+}
 
-    pub(super) fn progress(&mut self, progress: Progress, reply_to: Option<InboundId>) {
-        if self.settings.progress >= progress.about.level() {
-            let body = boxed(&mut self.spare, progress);
-            self.emit(body, reply_to);
-        }
-    }
-
-    pub(super) fn tell(&mut self, about: About, text: impl Into<Text>, reply_to: Option<InboundId>) {
-        self.progress(Progress::new(about, text), reply_to);
-    }
-
-    pub(super) fn warn(&mut self, warning: Warning, text: impl Into<Text>, reply_to: Option<InboundId>) {
-        self.tell(About::Warning(warning), text, reply_to);
-    }
-
-    pub(super) fn status(&mut self, status: Status, text: &str, reply_to: Option<InboundId>) {
-        if self.status != Some(status) {
-            self.status = Some(status);
-            self.tell(About::Status(status), text, reply_to);
-        }
+impl FrameTexts {
+    pub(super) fn new(cwd: &Path, redactor: Redactor) -> FrameTexts {
+        FrameTexts { redactor, cwd: cwd.to_owned(), folder: folder(&cwd.to_string_lossy()) }
     }
 
     /// The first non-blank line of a text: redacted, with relative paths, and cut.
     pub(super) fn title(&self, text: &Text) -> String {
-        self.titled(text.clone()).into_redacted(&self.redactor)
+        self.short_title(text.clone()).into_redacted(&self.redactor)
     }
 
-    /// Like [`ActiveRun::title`], as a text. Does not copy a title that stays unchanged.
-    pub(super) fn titled(&self, text: Text) -> Text {
+    /// Like [`FrameTexts::title`], as a text. Does not copy a title that stays unchanged.
+    pub(super) fn short_title(&self, text: Text) -> Text {
         let clean = text.into_redacted(&self.redactor);
         if is_title(&clean) {
             return Text::clean(clean, &self.redactor);
@@ -70,18 +54,37 @@ impl ActiveRun {
     pub(super) fn cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
         fitting(shorten(text, &self.folder))
     }
-}
 
-/// The body with this progress, in the memory of an earlier one if there is any.
-pub(super) fn boxed(spare: &mut Option<Box<Progress>>, progress: Progress) -> Body {
-    let Some(mut memory) = spare.take() else { return Body::Progress(Box::new(progress)) };
-    *memory = progress;
-    Body::Progress(memory)
-}
+    /// A text of at most `room` bytes, and whether it was longer. Redacts the text before it cuts, because half a
+    /// secret cannot be found.
+    pub(super) fn limited(&self, text: Text, room: usize) -> (Text, bool) {
+        let mut text = text.into_redacted(&self.redactor);
+        let is_long = text.len() > room;
+        if is_long {
+            text.truncate(text.floor_char_boundary(room));
+        }
+        (Text::clean(text, &self.redactor), is_long)
+    }
 
-/// The effect that emits a frame.
-pub(super) fn effect(body: Body, reply_to: Option<InboundId>) -> Effect {
-    Effect::Emit { body, reply_to, measure: None }
+    /// A path as frames show it: relative inside the working directory, otherwise absolute.
+    pub(super) fn relative(&self, path: &Path) -> Text {
+        let absolute = self.absolute(path);
+        match absolute.strip_prefix(&self.cwd) {
+            Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
+            Ok(inside) => inside.to_string_lossy().into(),
+            Err(_) => absolute.to_string_lossy().into(),
+        }
+    }
+
+    /// A path that the agent may have given relative to its working directory.
+    pub(super) fn absolute(&self, path: &Path) -> PathBuf {
+        absolute(&self.cwd, path)
+    }
+
+    /// The places of a call as frames show them.
+    pub(super) fn places(&self, locations: &[Place]) -> Vec<Place> {
+        locations.iter().map(|at| Place { path: self.relative(path(&at.path)), line: at.line }).collect()
+    }
 }
 
 /// Whether a text is one short line without a path, as most titles are.
@@ -90,8 +93,13 @@ fn is_title(text: &str) -> bool {
     text.len() <= TITLE_CHARS && text.trim_ascii().len() == text.len() && text.bytes().all(is_inside)
 }
 
+/// A path that an agent reported.
+pub(super) fn path(text: &Text) -> &Path {
+    Path::new(text.unredacted())
+}
+
 /// The part of a path that is left out where the path is inside this working directory.
-pub(super) fn folder(cwd: &str) -> String {
+fn folder(cwd: &str) -> String {
     format!("{}/", cwd.trim_end_matches('/'))
 }
 
@@ -127,7 +135,9 @@ fn fitting(title: Cow<'_, str>) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{TITLE_CHARS, fitting, folder, shorten};
+    use super::{FrameTexts, TITLE_CHARS, fitting, folder, shorten};
+    use crate::redact::Redactor;
+    use std::path::Path;
 
     #[test]
     fn a_cut_title_keeps_no_memory_of_its_rest() {
@@ -147,6 +157,21 @@ mod tests {
             ("ls /a/a/a/a/b", "/a/a", "ls a/a/b"),
         ] {
             assert_eq!(shorten(text, &folder(cwd)), short);
+        }
+    }
+
+    #[test]
+    fn paths_are_relative_only_inside() {
+        let texts = FrameTexts::new(Path::new("/w/project"), Redactor::new());
+        for (path, shown) in [
+            ("/w/project/a.txt", "a.txt"),
+            ("/w/project/./b/../a.txt", "a.txt"),
+            ("b/c", "b/c"),
+            ("/w/project", "."),
+            ("/w/project2/a", "/w/project2/a"),
+            ("../x", "/w/x"),
+        ] {
+            assert_eq!(texts.relative(Path::new(path)), shown);
         }
     }
 }

@@ -1,0 +1,185 @@
+"""A client for spektacular: runs a coding agent, yields its frames and answers its questions.
+
+Copy this file into your project as spektacular.py. It needs Python 3.9 or later and nothing else. For types, write the
+output of `spektacular protocol types python` to spektacular_types.py beside it. This example runs the demo agent; an
+empty line declines a question, and Ctrl-C cancels the run:
+
+    import sys
+    from spektacular import Run
+
+    def answer(question):
+        options = [option["value"] for option in question.get("options", [])]
+        print("?", question["text"], options or "")
+        line = sys.stdin.readline().strip()
+        return {"value": line} if line else {"declined": True}
+
+    with Run({"agent": "demo", "prompt": "Say hello."}, answer) as run:
+        try:
+            for frame in run:
+                if frame["type"] == "run.progress":
+                    print(frame["payload"]["text"])
+        except KeyboardInterrupt:
+            run.cancel("Ctrl-C")
+        last = run.wait()
+    print(last["type"], last["payload"].get("message", ""))
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from queue import Queue
+from typing import TYPE_CHECKING, IO, Any, Callable, Mapping, Optional, Sequence, Union, cast
+
+if TYPE_CHECKING:
+    from spektacular_types import Frame, Question, RunCancelled, RunCompleted, RunFailed, Start
+
+    Last = Union[RunCompleted, RunFailed, RunCancelled]
+    Answer = Callable[[Question], Optional[Mapping[str, Any]]]
+
+__all__ = ["Died", "Run"]
+
+
+class Died(Exception):
+    """spektacular ended without a terminal frame, for example because it was killed."""
+
+
+class Run:
+    """One run. Iterate over it to read the frames up to the terminal one, which `wait` returns.
+
+    `start` is the payload of run.start. `answer` gets the payload of each run.question and returns the payload of the
+    run.input without its question_id: {"value": …}, {"value_from": …} or {"declined": True}. It returns None if the
+    program calls `reply` itself, at any time. It runs in a thread of its own, for one question at a time, while the
+    frames are read on. After a bad answer it is called again: the question then has a higher `attempt` and an `error`.
+    If it raises, the run is cancelled and `wait` raises the exception. Without `answer`, the run is headless.
+
+    Iterate in one thread. The other methods may be called from any.
+    """
+
+    def __init__(
+        self,
+        start: Start,
+        answer: Optional[Answer] = None,
+        run_id: Optional[str] = None,
+        command: Sequence[str] = ("spektacular",),
+        **popen: Any,
+    ) -> None:
+        # If this program dies, the end of stdin cancels the run. Ctrl-C reaches this program alone.
+        command = [*command, "adhoc", "--output", "json", "--on-eof", "cancel"]
+        popen.setdefault("start_new_session", True)
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **popen)
+        self._stdin, self._stdout = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
+        self._asked: Queue[Optional[Question]] = Queue()
+        self._open: set[str] = set()
+        self._lock = threading.Lock()
+        self._error: Optional[BaseException] = None
+        self._last: Optional[Last] = None
+        if answer is not None:
+            threading.Thread(target=self._answer_questions, args=(answer,), daemon=True).start()
+        self._send("run.start", {"interactive": answer is not None, **start}, run_id)
+
+    def __iter__(self) -> Run:
+        return self
+
+    def __next__(self) -> Frame:
+        """The next frame. Raises StopIteration after the terminal one, and Died if that never comes."""
+        if self._last is not None:
+            raise StopIteration
+        line = self._stdout.readline()
+        if not line.endswith(b"\n"):
+            # A last line without LF was not delivered.
+            self._stop()
+            raise Died(f"spektacular ended without a terminal frame, with exit status {self._process.returncode}")
+        frame: Frame = json.loads(line)
+        if frame["type"] == "run.question":
+            with self._lock:
+                self._open.add(frame["payload"]["question_id"])
+            self._asked.put(frame["payload"])
+        elif frame["type"] == "run.progress" and frame["payload"]["kind"] == "question_resolved":
+            with self._lock:
+                self._open.discard(frame["payload"]["question_id"])
+        elif frame["type"] in ("run.completed", "run.failed", "run.cancelled"):
+            self._last = frame
+            self._stop()
+        return frame
+
+    def wait(self) -> Last:
+        """Reads the remaining frames and returns the terminal one."""
+        for _ in self:
+            pass
+        if self._error is not None:
+            raise self._error
+        if self._last is None:
+            raise Died("the run was closed before its terminal frame")
+        return self._last
+
+    def reply(self, question_id: str, reply: Mapping[str, Any]) -> None:
+        """Answers an open question. Does nothing if the question is resolved, for example by its timeout."""
+        with self._lock:
+            is_open = question_id in self._open
+        if is_open:
+            self._send("run.input", {"question_id": question_id, **reply})
+
+    def prompt(self, text: str, when: str = "next") -> None:
+        """Sends a further message of the user: after the turn, or with "now" while the agent works, where it can."""
+        self._send("run.input", {"prompt": text, "when": when})
+
+    def end(self) -> None:
+        """Ends a conversation: the running turn and waiting prompts are finished first."""
+        self._send("run.input", {"end": True})
+
+    def cancel(self, reason: Optional[str] = None) -> None:
+        """Cancels the run. Its terminal frame follows within 4 seconds."""
+        self._send("run.cancel", {"reason": reason} if reason else {})
+
+    def cancel_turn(self) -> None:
+        """Interrupts the running turn of a conversation, which goes on."""
+        self._send("run.cancel", {"scope": "turn"})
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends the run if it still runs."""
+        if self._process.poll() is None:
+            self.cancel()
+            try:
+                # Frames that nobody reads any more would hold up the end.
+                self._process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+        self._stop()
+
+    def _answer_questions(self, answer: Answer) -> None:
+        while (question := self._asked.get()) is not None:
+            try:
+                with self._lock:
+                    is_open = question["question_id"] in self._open
+                reply = answer(question) if is_open else None
+                if reply is not None:
+                    self.reply(question["question_id"], reply)
+            except BaseException as error:
+                self._error = error
+                return self.cancel("the answer callback failed")
+
+    def _send(self, kind: str, payload: Mapping[str, Any], run_id: Optional[str] = None) -> None:
+        envelope = {"run_id": run_id} if run_id else {}
+        line = json.dumps({"v": "1", "type": kind, **envelope, "payload": payload}) + "\n"
+        with self._lock:
+            try:
+                self._stdin.write(line.encode())
+                self._stdin.flush()
+            except (OSError, ValueError):
+                # The run has ended: its terminal frame, or Died, says how.
+                pass
+
+    def _stop(self) -> None:
+        self._asked.put(None)
+        with self._lock:
+            try:
+                self._stdin.close()
+            except OSError:
+                pass
+        self._process.wait()
+        self._stdout.close()

@@ -1,0 +1,164 @@
+//! The agent of a run: its driver, its process and its session.
+
+use super::budget::Budget;
+use super::effects::Effects;
+use super::turns::WaitingPrompt;
+use super::{Effect, Remake};
+use crate::agent::{AgentEvent, Driver, Launch, Line, Turn, limit};
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::SessionId;
+use crate::protocol::image::Image;
+use crate::protocol::limits::AGENT_MESSAGE_BYTES;
+use crate::protocol::outbound::{About, AgentExit, Outcome, Text};
+use crate::protocol::request::Settings;
+use crate::redact::Redactor;
+
+pub(super) struct AgentSide {
+    pub(super) driver: Box<dyn Driver>,
+    pub(super) process: ProcessState,
+    /// The exit of the last process.
+    pub(super) exit: Option<AgentExit>,
+    /// Whether the agent has written anything.
+    pub(super) alive: bool,
+    /// Whether a part of the agent's last line remains.
+    pub(super) more: bool,
+    /// Empty between two lines. RequestBytes to reuse its memory.
+    pub(super) events: Vec<AgentEvent>,
+    /// Makes the driver of a new process for the same session.
+    remake: Option<Remake>,
+    /// Whether the process stays after a completed turn.
+    pub(super) keeps_process: bool,
+    pub(super) session_id: Option<SessionId>,
+    /// The model that the agent reports.
+    pub(super) model: Option<Text>,
+}
+
+impl AgentSide {
+    pub(super) fn new(driver: Box<dyn Driver>, remake: Option<Remake>, keeps_process: bool) -> AgentSide {
+        AgentSide {
+            driver,
+            process: ProcessState::Due,
+            exit: None,
+            alive: false,
+            more: false,
+            events: Vec::new(),
+            remake,
+            keeps_process,
+            session_id: None,
+            model: None,
+        }
+    }
+
+    pub(super) fn read_line(&mut self, line: Line<'_>) -> Turn {
+        self.alive = true;
+        let mut turn = Turn { events: std::mem::take(&mut self.events), ..Turn::default() };
+        self.driver.line(line, &mut turn);
+        turn
+    }
+
+    /// Passes a prompt to the agent as a further turn.
+    pub(super) fn send_prompt(&mut self, prompt: &WaitingPrompt, effects: &mut Effects) -> Turn {
+        effects.attach(prompt.images.iter());
+        let mut turn = Turn::default();
+        self.driver.follow_up(prompt.text.unredacted(), &prompt.images, &mut turn);
+        turn
+    }
+
+    /// Passes a prompt to the agent while it works. Also returns whether it takes one now.
+    pub(super) fn steer(&mut self, prompt: &WaitingPrompt, effects: &mut Effects) -> (Turn, bool) {
+        let mut turn = Turn::default();
+        let is_taken = self.driver.steer(prompt.text.unredacted(), &prompt.images, &mut turn);
+        effects.attach(prompt.images.iter().filter(|_| is_taken));
+        (turn, is_taken)
+    }
+
+    /// Keeps what the agent reports about its session.
+    pub(super) fn open_session(&mut self, id: Option<SessionId>, version: Option<Text>, model: Option<Text>) -> About {
+        self.session_id.clone_from(&id);
+        self.model.clone_from(&model);
+        let capabilities = Some(self.driver.capabilities());
+        About::Session { session_id: id, agent_version: version, model, capabilities }
+    }
+
+    /// Requests a process.
+    pub(super) fn start(&mut self, launch: Box<Launch>, settings: &Settings, effects: &mut Effects) {
+        self.process = ProcessState::Due;
+        effects.push(Effect::Spawn(launch, Box::new(settings.clone())));
+    }
+
+    /// Prepares another process for the same session, after the last one was ended.
+    pub(super) fn relaunch(
+        &mut self,
+        settings: &Settings,
+        prompt: WaitingPrompt,
+        budget: &Budget,
+    ) -> Result<(Turn, Launch), Failure> {
+        let Some(remake) = &self.remake else {
+            return Err(Failure::new(Code::AgentExited, "The agent cannot be started again: begin a new run."));
+        };
+        self.driver = remake();
+        let settings = Settings {
+            prompt: prompt.text.unredacted().to_owned(),
+            session_id: self.session_id.clone(),
+            fork: false,
+            attached: prompt.images,
+            max_cost_usd: budget.money_left(settings),
+            session_cost_usd: budget.usage().cost_usd.map(|cost| settings.session_cost_usd.unwrap_or_default() + cost),
+            ..settings.clone()
+        };
+        let mut turn = Turn::default();
+        let launch = limit::launch(&settings, self.driver.as_mut(), &mut turn)?;
+        Ok((turn, launch))
+    }
+
+    /// The reason why the agent takes no further prompt with these images.
+    pub(super) fn refuses(&self, is_conversation: bool, images: &[Image]) -> Option<&'static str> {
+        match () {
+            () if !is_conversation && !self.driver.takes_turns() => Some("this agent takes no further turn"),
+            () if !images.is_empty() && !self.driver.takes_images() => Some("this agent takes no images"),
+            () => None,
+        }
+    }
+
+    /// Adds the model's name and the agent's message to a failure. Returns whether the message was cut.
+    pub(super) fn explain(&self, failure: &mut Failure, settings: &Settings, redactor: &Redactor) -> bool {
+        let reported = self.model.as_ref().map(|model| model.redacted(redactor));
+        if let Some(model) = settings.model.as_deref().or(reported.as_deref()) {
+            failure.name_model(model);
+        }
+        let Some(said) = failure.agent_message.take() else { return false };
+        let mut words = said.redacted(redactor).trim().to_owned();
+        let cut = words.len() > AGENT_MESSAGE_BYTES;
+        words.truncate(words.floor_char_boundary(AGENT_MESSAGE_BYTES));
+        failure.agent_message = (!words.is_empty()).then(|| words.into());
+        cut
+    }
+
+    /// Whether the agent can go on with its session after a turn with this outcome.
+    pub(super) fn continues_after(&self, outcome: &Outcome, settings: &Settings) -> bool {
+        let Outcome::Failed(failure) = outcome else { return true };
+        if failure.limit.is_some_and(|limit| limit.is_set(settings)) {
+            // A budget is the run's.
+            return false;
+        }
+        let is_open = self.session_id.is_some() || self.driver.has_process_per_turn();
+        let codes =
+            [Code::RateLimited, Code::ProviderUnavailable, Code::LimitReached, Code::Refused, Code::ContextExceeded];
+        let lives = self.process == ProcessState::Running;
+        is_open && (codes.contains(&failure.code) || failure.code == Code::AgentError && lives)
+    }
+}
+
+/// The state of the agent's process. An agent may have one process per turn, and has at most one at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProcessState {
+    /// The process is to be started.
+    Due,
+    Running,
+    /// The process is gone, and the search for changed files is running. Only heartbeats are due.
+    Drained,
+    /// The process is gone. The run is over, or waits for answers that begin another turn.
+    Gone,
+    /// The process rests for a later part of the run, and this part is over.
+    Resting,
+}

@@ -1,0 +1,145 @@
+//! The effects of the current event, among them the frames, and the heartbeat between frames.
+
+use super::Effect;
+use crate::agent::MessageKey;
+use crate::protocol::ids::InboundId;
+use crate::protocol::image::Image;
+use crate::protocol::outbound::{About, Artifact, Body, Entries, Progress, PromptId, Text};
+use crate::protocol::request::{Seconds, Settings};
+use crate::protocol::words::{Level, PromptState, Status, WaitingOn, Warning};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The minimum time between heartbeats.
+const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
+
+/// The effects of the current event, and what decides whether a frame is one of them.
+pub(super) struct Effects {
+    /// The time of the event.
+    pub(super) now: Duration,
+    pub(super) list: Vec<Effect>,
+    /// The memory of the last progress.
+    pub(super) spare: Option<Box<Progress>>,
+    level: Level,
+    /// Whether a recording needs the pieces of messages.
+    pub(super) recorded: bool,
+    /// The status that was last reported.
+    pub(super) status: Option<Status>,
+    /// The time of the last frame.
+    last_frame: Duration,
+    /// The time between heartbeats. `None`: there are none.
+    heartbeat: Option<Duration>,
+}
+
+impl Effects {
+    pub(super) fn new(now: Duration, settings: &Settings) -> Effects {
+        let every = settings.heartbeat_s.duration();
+        Effects {
+            now,
+            list: Vec::new(),
+            spare: None,
+            level: settings.progress,
+            recorded: false,
+            status: None,
+            last_frame: now,
+            heartbeat: (!every.is_zero()).then(|| every.max(HEARTBEAT_MIN)),
+        }
+    }
+
+    pub(super) fn push(&mut self, effect: Effect) {
+        self.list.push(effect);
+    }
+
+    /// Announces the images of the agent's next line.
+    pub(super) fn attach<'i>(&mut self, images: impl Iterator<Item = &'i Image>) {
+        let images: Vec<Image> = images.cloned().collect();
+        if !images.is_empty() {
+            self.push(Effect::Attach(images));
+        }
+    }
+
+    pub(super) fn emit(&mut self, body: Body, reply_to: Option<InboundId>) {
+        self.last_frame = self.now;
+        self.list.push(Effect::Emit { body, reply_to, measure: None });
+    }
+
+    /// Emits a changed file. `measure`: the file whose size completes the frame.
+    pub(super) fn artifact(&mut self, artifact: Artifact, measure: Option<PathBuf>) {
+        self.last_frame = self.now;
+        self.list.push(Effect::Emit { body: Body::Artifact(Box::new(artifact)), reply_to: None, measure });
+    }
+
+    /// Emits a progress, if the level of progress includes it.
+    pub(super) fn progress(&mut self, progress: Progress, reply_to: Option<InboundId>) {
+        if self.level < progress.about.level() {
+            return;
+        }
+        let body = match self.spare.take() {
+            Some(mut memory) => {
+                *memory = progress;
+                memory
+            }
+            None => Box::new(progress),
+        };
+        self.emit(Body::Progress(body), reply_to);
+    }
+
+    pub(super) fn tell(&mut self, about: About, text: impl Into<Text>, reply_to: Option<InboundId>) {
+        self.progress(Progress::new(about, text), reply_to);
+    }
+
+    pub(super) fn warn(&mut self, warning: Warning, text: impl Into<Text>, reply_to: Option<InboundId>) {
+        self.tell(About::Warning(warning), text, reply_to);
+    }
+
+    pub(super) fn status(&mut self, status: Status, text: &str, reply_to: Option<InboundId>) {
+        if self.status != Some(status) {
+            self.status = Some(status);
+            self.tell(About::Status(status), text, reply_to);
+        }
+    }
+
+    /// Passes a piece of a message to the recording, if there is one. Only pieces can split a secret.
+    pub(super) fn record(&mut self, message: MessageKey, piece: &Text, done: bool) {
+        if self.recorded {
+            self.push(Effect::Said { message, piece: piece.clone(), done });
+        }
+    }
+
+    /// Reports the plan of an agent. `is_part`: the run is part of a workflow, which has a plan of its own.
+    pub(super) fn plan(&mut self, entries: Entries, is_part: bool) {
+        if let Some(text) = entries.warning("entry", "entries", "the plan") {
+            self.warn(Warning::AgentOutputUnparsed, text, None);
+        }
+        let entries = entries.into_iter().collect();
+        self.tell(if is_part { About::Todo(entries) } else { About::Plan(entries) }, "The plan changed", None);
+    }
+
+    /// Reports the state of a further prompt.
+    pub(super) fn prompt(&mut self, number: u64, state: PromptState, reply_to: Option<InboundId>) {
+        let text = match state {
+            PromptState::Queued => "The prompt waits",
+            PromptState::Sent => "The prompt was sent",
+            PromptState::Dropped => "The prompt was dropped",
+        };
+        self.tell(About::Prompt { prompt_id: PromptId(number), state }, text, reply_to);
+    }
+
+    /// Emits a heartbeat. `idle`: the time since the agent's last output.
+    pub(super) fn heartbeat(&mut self, idle: Duration, waiting_on: WaitingOn) {
+        let text = match waiting_on {
+            WaitingOn::Input => "Waiting for an answer",
+            WaitingOn::Agent => "Waiting for the agent",
+            WaitingOn::Prompt => "Waiting for a prompt",
+        };
+        let idle_s = Seconds((idle.as_millis() as f64) / 1000.0);
+        self.tell(About::Heartbeat { idle_s, waiting_on }, text, None);
+        // Even if the level suppressed this heartbeat, the next one is due after a whole period.
+        self.last_frame = self.now;
+    }
+
+    /// The time of the next heartbeat.
+    pub(super) fn heartbeat_at(&self) -> Option<Duration> {
+        self.heartbeat.map(|every| self.last_frame + every)
+    }
+}
