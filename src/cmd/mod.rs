@@ -58,7 +58,7 @@ pub fn run(args: Vec<OsString>) -> u8 {
     if runs != Runs::Nothing
         && let Some(assigned) = protocol_check::Assigned::here()
     {
-        return assigned.play(&args);
+        return play(assigned, &args);
     }
     let (workflow, output) = match runs {
         Runs::Nothing => return without_run(&args),
@@ -88,6 +88,15 @@ pub fn run(args: Vec<OsString>) -> u8 {
         Err(_) => Failure::of_our_own(),
     };
     adhoc::refuse(workflow, output, failure, signals)
+}
+
+/// Plays a dialogue in place of the run of a command line; returns the exit code.
+fn play(assigned: protocol_check::Assigned, args: &[OsString]) -> u8 {
+    match cli::parse(COMMANDS, args.iter().cloned()) {
+        Ok(Request::Start(Runnable::Run(run))) => assigned.play(*run),
+        Ok(request) => start(request),
+        Err(wrong) => assigned.refuse(wrong, cli::asked_output(args)),
+    }
 }
 
 /// Runs a command that starts no run.

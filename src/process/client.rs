@@ -16,7 +16,7 @@ use std::time::Duration;
 const SWEEP_LIMIT: Duration = Duration::from_millis(500);
 
 /// A running client. Dropping it kills everything that it started.
-pub(crate) struct Client {
+pub(crate) struct ClientProcess {
     child: Child,
     tree: Tree,
     exited: Receiver<Option<i32>>,
@@ -30,7 +30,7 @@ impl Queries {
         program: &OsStr,
         args: &[OsString],
         env: &[(&str, OsString)],
-    ) -> io::Result<Client> {
+    ) -> io::Result<ClientProcess> {
         let own = tree::nonce();
         let stderr = io::stderr().as_fd().try_clone_to_owned().map_or(Stdio::null(), Stdio::from);
         let mut command = Command::new(program);
@@ -44,18 +44,18 @@ impl Queries {
             let status = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
             let _ = sender.send(status.ok().flatten().and_then(|status| status.exit_status()));
         });
-        Ok(Client { child, tree: Tree::by_marker(own), exited })
+        Ok(ClientProcess { child, tree: Tree::by_marker(own), exited })
     }
 }
 
-impl Client {
+impl ClientProcess {
     /// Waits for the exit code; in it, `None` stands for a signal. `None`: the client did not exit within `limit`.
     pub(crate) fn wait(&self, limit: Duration) -> Option<Option<i32>> {
         self.exited.recv_timeout(limit).ok()
     }
 }
 
-impl Drop for Client {
+impl Drop for ClientProcess {
     fn drop(&mut self) {
         self.tree.sweep(Some(self.child.id()), SWEEP_LIMIT);
         let _ = self.child.kill();

@@ -1,7 +1,7 @@
 //! `protocol check`: right clients pass, and the sentence for each mistake of a wrong one.
 
-use crate::support::Case;
-use serde_json::Value;
+use crate::support::{Case, Session};
+use serde_json::{Value, json};
 
 /// A client in the shell. `$1` is its mistake. `frame`, `ask`, `prompt`, `finish` and `opened` are what it does with a
 /// frame, with the question `$id`, when a prompt is awaited, at the end of the frames, and after run.start.
@@ -205,6 +205,49 @@ fn a_wrong_begin_or_end_is_found() {
     finds("wrong-flags", &["hello"], "60", "wrong_call", "without `--output json`");
     finds("wrong-flag", &["hello"], "60", "wrong_call", "--agnt");
     finds("calls-nothing", &["hello"], "60", "not_called", "did not run spektacular");
+}
+
+/// A run of the stand-in, below a checker that is this test.
+#[track_caller]
+fn played(dialogue: &str, payload: Value) -> Session {
+    let case = Case::new();
+    let log = case.path("log/facts");
+    let mut session = case.env("SPEKTACULAR_CHECK", &format!("{dialogue}:60000:{}", log.display())).spawn();
+    session.start(payload);
+    session
+}
+
+/// The harness checks each frame against the schema.
+#[test]
+fn what_the_stand_in_plays_is_the_protocol() {
+    for dialogue in ["hello", "slow", "huge"] {
+        played(dialogue, json!({"prompt": "Hello", "metadata": {"task": 7}})).finish().completed();
+    }
+    for (dialogue, questions) in [("questions", 7), ("thinking", 1), ("timeout", 2)] {
+        let mut session = played(dialogue, json!({"prompt": "Hello"}));
+        for _ in 0..questions {
+            let question = session.until("run.question");
+            session.send("run.input", json!({"question_id": question.text("question_id"), "declined": true}));
+        }
+        session.finish().completed();
+    }
+    let mut session = played("bad-answer", json!({"prompt": "Hello"}));
+    for attempt in [1, 2] {
+        let question = session.until("run.question");
+        assert_eq!(question.payload()["attempt"], attempt);
+        session.answer(&question, json!(true));
+    }
+    session.finish().completed();
+    let mut session = played("conversation", json!({"prompt": "Hello", "conversation": true}));
+    session.until_status("waiting_for_prompt");
+    session.send("run.input", json!({"prompt": "And now?"}));
+    session.until_status("waiting_for_prompt");
+    session.send("run.input", json!({"end": true}));
+    assert_eq!(session.finish().completed()["turns"], 2);
+    let mut session = played("timeout", json!({"prompt": "Hello"}));
+    session.until("run.question");
+    session.cancel();
+    session.finish().cancelled();
 }
 
 #[test]

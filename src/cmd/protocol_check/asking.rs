@@ -2,13 +2,13 @@
 
 use super::dialogues::Course;
 use super::log::{By, Fact};
-use super::player::{Played, Player, Told};
+use super::player::{Playing, Received, RunPlayer};
 use crate::agent::ask_user;
 use crate::json::{Object, to_line};
 use crate::protocol::ids::QuestionId;
 use crate::protocol::limits::BAD_ANSWERS;
 use crate::protocol::outbound::{About, Body, PermissionEnd, Progress, Question, Text};
-use crate::protocol::question::{Ask, Given, Subject, check};
+use crate::protocol::question::{ALLOW_ONCE, Answer, Ask, DENY, Given, Subject, check};
 use crate::protocol::read::Seconds;
 use crate::protocol::words::{Category, Resolution, Status, Warning};
 use serde_json::value::RawValue;
@@ -54,11 +54,11 @@ pub(super) fn permission() -> Ask {
     Ask::permission(subject, "Allow make test?", None)
 }
 
-impl Player {
+impl RunPlayer {
     /// Asks questions until all are resolved. `limit`: the time for an answer.
-    pub(super) fn ask(&mut self, asks: Vec<Ask>, course: Course, limit: Duration) -> Played<()> {
+    pub(super) fn ask(&mut self, asks: Vec<Ask>, course: Course, limit: Duration) -> Playing<()> {
         if !self.settings.interactive {
-            self.stage.note(Fact::Skipped("the run is headless, so that it asks no questions".into()));
+            self.pipes.note(Fact::Skipped("the run is headless, so that it asks no questions".into()));
             return Ok(());
         }
         let limit = if course == Course::Expires { SHORT } else { limit };
@@ -72,31 +72,31 @@ impl Player {
         for ask in asks {
             self.questions += 1;
             let open = Open { id: format!("q_{}", self.questions).as_str().into(), ask, attempt: 1 };
-            self.stage.note(Fact::Asked(open.id.to_string()));
+            self.pipes.note(Fact::Asked(open.id.to_string()));
             self.emit_question(&group, &open, None, None)?;
             group.open.push(open);
         }
         self.status(Status::WaitingForInput)?;
         let mut flood = if course == Course::Flood { FLOOD_FRAMES } else { 0 };
         while !group.open.is_empty() {
-            if self.stage.ended {
+            if self.pipes.ended {
                 self.resolve_all(&mut group, Resolution::InputClosed)?;
                 break;
             }
             let until = if flood > 0 { Instant::now() } else { group.deadline };
             match self.listen(Some(until)) {
-                Ok(Told::Answer { question, given, id }) => {
+                Ok(Received::Answer { question, given, id }) => {
                     self.answer(&mut group, &question, &given, id.as_deref())?;
                 }
-                Ok(Told::Silence) if flood > 0 => {
+                Ok(Received::Silence) if flood > 0 => {
                     flood -= 1;
                     self.say("x".repeat(FLOOD_BYTES))?;
                 }
-                Ok(Told::Silence) if Instant::now() >= group.deadline => {
+                Ok(Received::Silence) if Instant::now() >= group.deadline => {
                     self.resolve_all(&mut group, Resolution::Timeout)?;
                 }
-                Ok(Told::TurnCancelled) => self.resolve_all(&mut group, Resolution::Withdrawn)?,
-                Ok(Told::Silence | Told::Nothing) => {}
+                Ok(Received::TurnCancelled) => self.resolve_all(&mut group, Resolution::Withdrawn)?,
+                Ok(Received::Silence | Received::Nothing) => {}
                 Err(stop) => {
                     self.resolve_all(&mut group, Resolution::Withdrawn)?;
                     return Err(stop);
@@ -107,13 +107,19 @@ impl Player {
     }
 
     /// Ignores an answer to a question that is not open.
-    pub(super) fn ignore_answer(&mut self, reply_to: Option<&str>) -> Played<()> {
+    pub(super) fn ignore_answer(&mut self, reply_to: Option<&str>) -> Playing<()> {
         let warning =
             Progress::new(About::Warning(Warning::UnknownQuestion), "The answer was ignored: no such question is open");
         self.emit(reply_to, Body::Progress(Box::new(warning)))
     }
 
-    fn emit_question(&mut self, group: &Group, open: &Open, error: Option<Text>, reply_to: Option<&str>) -> Played<()> {
+    fn emit_question(
+        &mut self,
+        group: &Group,
+        open: &Open,
+        error: Option<Text>,
+        reply_to: Option<&str>,
+    ) -> Playing<()> {
         let left = group.deadline.saturating_duration_since(Instant::now());
         let question = Question {
             question_id: open.id.clone(),
@@ -128,48 +134,55 @@ impl Player {
         self.emit(reply_to, Body::Question(Box::new(question)))
     }
 
-    fn answer(&mut self, group: &mut Group, id: &QuestionId, given: &Given, reply_to: Option<&str>) -> Played<()> {
+    fn answer(&mut self, group: &mut Group, id: &QuestionId, given: &Given, reply_to: Option<&str>) -> Playing<()> {
         let Some(at) = group.open.iter().position(|open| open.id == *id) else { return self.ignore_answer(reply_to) };
         let mut open = group.open.remove(at);
         let error = match value(given) {
-            None => return self.resolve(&open, Resolution::Declined, reply_to),
+            None => return self.resolve(&open, Resolution::Declined, None, reply_to),
             Some(_) if group.course == Course::Again && open.attempt == 1 => {
                 "This answer never fits. Try again.".into()
             }
             Some(value) => match value.and_then(|value| check(&open.ask, &value, None)) {
-                Ok(_) => return self.resolve(&open, Resolution::Answered, reply_to),
+                Ok(answer) => return self.resolve(&open, Resolution::Answered, option(&answer), reply_to),
                 Err(why) => why,
             },
         };
         if open.attempt == BAD_ANSWERS {
             let clause = format!("{BAD_ANSWERS} answers to a question did not fit; the last mistake: {error}");
-            self.stage.note(Fact::WrongMessage(clause.trim_end_matches('.').to_owned()));
-            return self.resolve(&open, Resolution::Declined, reply_to);
+            self.pipes.note(Fact::WrongMessage(clause.trim_end_matches('.').to_owned()));
+            return self.resolve(&open, Resolution::Declined, None, reply_to);
         }
         open.attempt += 1;
-        self.stage.note(Fact::Repeated(open.id.to_string()));
+        self.pipes.note(Fact::Repeated(open.id.to_string()));
         self.emit_question(group, &open, Some(error.into()), reply_to)?;
         group.open.push(open);
         Ok(())
     }
 
-    fn resolve_all(&mut self, group: &mut Group, resolution: Resolution) -> Played<()> {
+    fn resolve_all(&mut self, group: &mut Group, resolution: Resolution) -> Playing<()> {
         for open in std::mem::take(&mut group.open) {
-            self.resolve(&open, resolution, None)?;
+            self.resolve(&open, resolution, None, None)?;
         }
-        self.stage.watch_reading();
+        self.pipes.watch_reading();
         Ok(())
     }
 
-    fn resolve(&mut self, open: &Open, resolution: Resolution, reply_to: Option<&str>) -> Played<()> {
+    /// Resolves a question. `value`: the chosen option of a permission.
+    fn resolve(
+        &mut self,
+        open: &Open,
+        resolution: Resolution,
+        value: Option<&'static str>,
+        reply_to: Option<&str>,
+    ) -> Playing<()> {
         let by = match resolution {
             Resolution::Answered | Resolution::Declined => By::Answer,
             Resolution::Timeout => By::Timeout,
             Resolution::InputClosed | Resolution::Headless | Resolution::Policy | Resolution::Withdrawn => By::End,
         };
-        self.stage.note(Fact::Resolved(open.id.to_string(), by));
+        self.pipes.note(Fact::Resolved(open.id.to_string(), by));
         let unanswered = matches!(resolution, Resolution::Timeout | Resolution::InputClosed);
-        let permission = open.ask.subject.clone().map(|subject| PermissionEnd { subject, value: None });
+        let permission = open.ask.subject.clone().map(|subject| PermissionEnd { subject, value });
         let about = About::Resolved {
             question_id: open.id.clone(),
             resolution,
@@ -178,6 +191,14 @@ impl Player {
             what: open.ask.text.clone(),
         };
         self.emit(reply_to, Body::Progress(Box::new(Progress::new(about, "A question is resolved"))))
+    }
+}
+
+/// The option of a permission that an answer chooses.
+fn option(answer: &Answer) -> Option<&'static str> {
+    match answer {
+        Answer::One(text) => [ALLOW_ONCE, DENY].into_iter().find(|option| text == *option),
+        Answer::Bool(_) | Answer::Many(_) | Answer::Text(_) | Answer::Null => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The built-in dialogues.
 
-use super::judge::Mistake;
+use super::mistakes::Mistake;
 
 /// A dialogue between the played program and a client.
 #[derive(Debug)]
@@ -8,7 +8,7 @@ pub(super) struct Dialogue {
     pub(super) name: &'static str,
     /// A line for people.
     pub(super) about: &'static str,
-    pub(super) steps: &'static [Step],
+    pub(super) steps: &'static [DialogueStep],
     pub(super) ending: Ending,
     /// The mistake of a client that leaves early, or whose exit code does not match the run.
     pub(super) mistake: Mistake,
@@ -17,14 +17,14 @@ pub(super) struct Dialogue {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
+pub(super) enum DialogueStep {
     /// A message of the agent.
     Say(&'static str),
     /// A message whose frame comes in pieces, with pauses.
     Slowly(&'static str),
     /// A frame of the greatest length.
     Huge,
-    Unknown(Unknown),
+    Novelty(Novelty),
     /// Questions of one group, as a question marker has them.
     Ask(&'static [&'static str], Course),
     /// A question for a permission.
@@ -33,7 +33,7 @@ pub(super) enum Step {
 
 /// Something that this version does not have, and a later one may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unknown {
+pub(super) enum Novelty {
     Type,
     Kind,
     Field,
@@ -74,7 +74,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     Dialogue {
         name: "hello",
         about: "a message, and the end at once",
-        steps: &[Step::Say("Hello.")],
+        steps: &[DialogueStep::Say("Hello.")],
         ending: Ending::Completed(0),
         mistake: Mistake::WrongEnd,
         rule: READ_ON,
@@ -83,27 +83,27 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
         name: "questions",
         about: "questions of every kind, alone and in a group",
         steps: &[
-            Step::Ask(&[CONFIRM], Course::Plain),
-            Step::Ask(
+            DialogueStep::Ask(&[CONFIRM], Course::Plain),
+            DialogueStep::Ask(
                 &[
                     r#"{"question":"Which colour?","header":"Colour","kind":"select","options":["Red","Green"],"default":"Red"}"#,
                     r#"{"question":"Which toppings?","header":"Toppings","kind":"multi-select","options":["Cheese","Olives"],"default":["Cheese"]}"#,
                 ],
                 Course::Plain,
             ),
-            Step::Ask(
+            DialogueStep::Ask(
                 &[r#"{"question":"Which title?","header":"Title","kind":"text","default":"Untitled"}"#],
                 Course::Plain,
             ),
-            Step::Ask(
+            DialogueStep::Ask(
                 &[r#"{"question":"Which password?","header":"Password","kind":"secret","required":false}"#],
                 Course::Plain,
             ),
-            Step::Ask(
+            DialogueStep::Ask(
                 &[r#"{"question":"Which file?","header":"File","kind":"file_path","default":"README.md"}"#],
                 Course::Plain,
             ),
-            Step::Permission,
+            DialogueStep::Permission,
         ],
         ending: Ending::Completed(0),
         mistake: Mistake::WrongEnd,
@@ -112,7 +112,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     Dialogue {
         name: "bad-answer",
         about: "an answer that does not fit: the question comes again with the same id",
-        steps: &[Step::Ask(&[CONFIRM], Course::Again)],
+        steps: &[DialogueStep::Ask(&[CONFIRM], Course::Again)],
         ending: Ending::Completed(0),
         mistake: Mistake::WrongEnd,
         rule: "A run.question with a greater `attempt` repeats the question: answer it again.",
@@ -120,7 +120,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     Dialogue {
         name: "thinking",
         about: "many frames while a question is open",
-        steps: &[Step::Ask(&[CONFIRM], Course::Flood)],
+        steps: &[DialogueStep::Ask(&[CONFIRM], Course::Flood)],
         ending: Ending::Completed(0),
         mistake: Mistake::WrongEnd,
         rule: "Read on while your user thinks.",
@@ -128,7 +128,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     Dialogue {
         name: "timeout",
         about: "a question that times out, and another one",
-        steps: &[Step::Ask(&[CONFIRM], Course::Expires), Step::Ask(&[CONFIRM], Course::Plain)],
+        steps: &[DialogueStep::Ask(&[CONFIRM], Course::Expires), DialogueStep::Ask(&[CONFIRM], Course::Plain)],
         ending: Ending::Completed(0),
         mistake: Mistake::WrongEnd,
         rule: "question_resolved withdraws the question: go on without an answer.",
@@ -136,7 +136,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     Dialogue {
         name: "unknown-type",
         about: "a frame of an unknown type",
-        steps: &[Step::Unknown(Unknown::Type), Step::Say("I go on.")],
+        steps: &[DialogueStep::Novelty(Novelty::Type), DialogueStep::Say("I go on.")],
         ending: Ending::Completed(0),
         mistake: Mistake::StoppedAtUnknown,
         rule: "Ignore frame types that you do not know.",
@@ -144,7 +144,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     Dialogue {
         name: "unknown-kind",
         about: "progress of an unknown kind",
-        steps: &[Step::Unknown(Unknown::Kind), Step::Say("I go on.")],
+        steps: &[DialogueStep::Novelty(Novelty::Kind), DialogueStep::Say("I go on.")],
         ending: Ending::Completed(0),
         mistake: Mistake::StoppedAtUnknown,
         rule: "Ignore kinds of run.progress that you do not know.",
@@ -152,7 +152,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     Dialogue {
         name: "unknown-field",
         about: "unknown fields in the envelope and the payload",
-        steps: &[Step::Unknown(Unknown::Field), Step::Say("I go on.")],
+        steps: &[DialogueStep::Novelty(Novelty::Field), DialogueStep::Say("I go on.")],
         ending: Ending::Completed(0),
         mistake: Mistake::StoppedAtUnknown,
         rule: "Ignore fields that you do not know.",
@@ -160,7 +160,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     Dialogue {
         name: "slow",
         about: "frames in pieces, cut inside a character",
-        steps: &[Step::Slowly("Grüße, 世界."), Step::Slowly("And again: 世界.")],
+        steps: &[DialogueStep::Slowly("Grüße, 世界."), DialogueStep::Slowly("And again: 世界.")],
         ending: Ending::Completed(0),
         mistake: Mistake::WrongEnd,
         rule: "A frame ends at its line feed, however many reads it takes.",
@@ -168,7 +168,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     Dialogue {
         name: "huge",
         about: "a frame as long as max_frame_bytes allows",
-        steps: &[Step::Huge, Step::Say("I go on.")],
+        steps: &[DialogueStep::Huge, DialogueStep::Say("I go on.")],
         ending: Ending::Completed(0),
         mistake: Mistake::WrongEnd,
         rule: "A frame may be as long as max_frame_bytes, by default 262144 bytes.",
@@ -176,7 +176,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     Dialogue {
         name: "failed",
         about: "run.failed with exit code 0",
-        steps: &[Step::Say("I try.")],
+        steps: &[DialogueStep::Say("I try.")],
         ending: Ending::Failed(0),
         mistake: Mistake::TrustedExitCode,
         rule: EXIT,
@@ -184,7 +184,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     Dialogue {
         name: "completed",
         about: "run.completed with exit code 1",
-        steps: &[Step::Say("I try.")],
+        steps: &[DialogueStep::Say("I try.")],
         ending: Ending::Completed(1),
         mistake: Mistake::TrustedExitCode,
         rule: EXIT,
@@ -192,7 +192,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     Dialogue {
         name: "vanished",
         about: "exit code 0 without a terminal frame",
-        steps: &[Step::Say("I try.")],
+        steps: &[DialogueStep::Say("I try.")],
         ending: Ending::Vanished(0),
         mistake: Mistake::TrustedExitCode,
         rule: EXIT,
@@ -200,7 +200,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     Dialogue {
         name: "killed",
         about: "a signal in the middle of a frame",
-        steps: &[Step::Say("I try.")],
+        steps: &[DialogueStep::Say("I try.")],
         ending: Ending::Killed,
         mistake: Mistake::WrongEnd,
         rule: EXIT,
@@ -208,7 +208,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     Dialogue {
         name: "conversation",
         about: "a conversation, if the client holds one",
-        steps: &[Step::Say("What next?")],
+        steps: &[DialogueStep::Say("What next?")],
         ending: Ending::Conversation,
         mistake: Mistake::WrongEnd,
         rule: "After a turn, send a further prompt or the end.",
@@ -222,6 +222,6 @@ impl Dialogue {
     }
     /// Whether a question times out so soon that the client need not answer it.
     pub(super) fn has_short_question(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Ask(_, Course::Expires)))
+        self.steps.iter().any(|step| matches!(step, DialogueStep::Ask(_, Course::Expires)))
     }
 }

@@ -1,62 +1,14 @@
 //! The judgement: from the facts of a dialogue to the mistakes of the client. Pure.
 
 use super::dialogues::Dialogue;
-use super::log::{By, Entry, Fact, Over};
+use super::log::{By, Fact, LogEntry, RunEnd};
+use super::mistakes::Mistake;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The length of a write, in milliseconds, that proves that the client does not read.
 const BLOCKED_MS: u64 = 1000;
 /// The time, in milliseconds, that a client has to take back an answer after it read that the question is resolved.
 const GRACE_MS: u64 = 100;
-
-/// A mistake of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mistake {
-    NotCalled,
-    WrongCall,
-    NoStart,
-    InvalidMessage,
-    UnknownField,
-    InvalidStart,
-    NotReading,
-    UnknownQuestion,
-    AnsweredTwice,
-    AnsweredResolved,
-    Unanswered,
-    NotAnsweredAgain,
-    ClosedInput,
-    LeftRunning,
-    StoppedAtUnknown,
-    TrustedExitCode,
-    WrongEnd,
-    NeverEnded,
-}
-
-impl Mistake {
-    /// The word in JSON.
-    pub(super) fn code(self) -> &'static str {
-        match self {
-            Mistake::NotCalled => "not_called",
-            Mistake::WrongCall => "wrong_call",
-            Mistake::NoStart => "no_start",
-            Mistake::InvalidMessage => "invalid_message",
-            Mistake::UnknownField => "unknown_field",
-            Mistake::InvalidStart => "invalid_start",
-            Mistake::NotReading => "not_reading",
-            Mistake::UnknownQuestion => "unknown_question",
-            Mistake::AnsweredTwice => "answered_twice",
-            Mistake::AnsweredResolved => "answered_resolved",
-            Mistake::Unanswered => "unanswered",
-            Mistake::NotAnsweredAgain => "not_answered_again",
-            Mistake::ClosedInput => "closed_input",
-            Mistake::LeftRunning => "left_running",
-            Mistake::StoppedAtUnknown => "stopped_at_unknown",
-            Mistake::TrustedExitCode => "trusted_exit_code",
-            Mistake::WrongEnd => "wrong_end",
-            Mistake::NeverEnded => "never_ended",
-        }
-    }
-}
 
 /// A mistake with its description in sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +36,7 @@ impl Verdict {
 }
 
 /// Judges a client by the log of a dialogue. `checker`: the process whose facts concern all runs.
-pub(super) fn judge(dialogue: &'static Dialogue, log: &[Entry], checker: u32) -> Verdict {
+pub(super) fn judge(dialogue: &'static Dialogue, log: &[LogEntry], checker: u32) -> Verdict {
     let runs: BTreeSet<u32> = log.iter().map(|entry| entry.pid).filter(|pid| *pid != checker).collect();
     let mut verdict = Verdict::default();
     if runs.is_empty() {
@@ -129,7 +81,7 @@ struct Seen {
     refused: bool,
     /// The time at which the last write began, unless it is done.
     sending: Option<u64>,
-    over: Option<Over>,
+    over: Option<RunEnd>,
 }
 
 impl Seen {
@@ -147,7 +99,7 @@ impl Seen {
         }
     }
 
-    fn take(&mut self, entry: &Entry) {
+    fn take(&mut self, entry: &LogEntry) {
         match &entry.fact {
             Fact::Called => {}
             Fact::WrongCall(text) => {
@@ -183,7 +135,7 @@ impl Seen {
             Fact::AllRead => self.read(entry.at),
             Fact::Answered(id) => self.answered(id, entry.at),
             Fact::InputEnded => self.input_ended(),
-            Fact::Over(over) => self.over = Some(*over),
+            Fact::RunEnd(over) => self.over = Some(*over),
             Fact::CommandEnded(code) => self.ended(*code),
             Fact::Expired => self.expired(),
         }
@@ -280,17 +232,17 @@ impl Seen {
                 return self.verdict.add(Mistake::LeftRunning, text);
             }
             None => (*mistake, format!("The command {exit} before the run ended.")),
-            Some(Over::Cancelled) => return,
-            Some(Over::Completed) if code != Some(0) => {
+            Some(RunEnd::Cancelled) => return,
+            Some(RunEnd::Completed) if code != Some(0) => {
                 (*mistake, format!("The command {exit} although the last frame was run.completed."))
             }
-            Some(Over::Failed) if code == Some(0) && !self.refused => {
+            Some(RunEnd::Failed) if code == Some(0) && !self.refused => {
                 (*mistake, "The command exited with 0 although the last frame was run.failed.".to_owned())
             }
-            Some(Over::Vanished) if code == Some(0) => {
+            Some(RunEnd::Vanished) if code == Some(0) => {
                 (*mistake, "The command exited with 0 although no terminal frame came.".to_owned())
             }
-            Some(Over::Completed | Over::Failed | Over::Vanished) => return,
+            Some(RunEnd::Completed | RunEnd::Failed | RunEnd::Vanished) => return,
         };
         self.verdict.add(ending.0, format!("{} {rule}", ending.1));
     }
@@ -314,5 +266,89 @@ impl Seen {
             }
         };
         self.verdict.add(Mistake::NeverEnded, text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::dialogues::Dialogue;
+    use super::super::log::{By, Fact, LogEntry, RunEnd};
+    use super::judge;
+
+    const CHECKER: u32 = 1;
+
+    /// The codes of the mistakes in a log. The times are in milliseconds.
+    fn codes(dialogue: &str, facts: Vec<(u64, Fact)>) -> Vec<&'static str> {
+        let entry = |(at, fact): (u64, Fact)| {
+            let pid = if matches!(fact, Fact::CommandEnded(_) | Fact::Expired) { CHECKER } else { 2 };
+            LogEntry { at, pid, fact }
+        };
+        let log: Vec<LogEntry> = facts.into_iter().map(entry).collect();
+        let verdict = judge(Dialogue::named(dialogue).unwrap(), &log, CHECKER);
+        verdict.findings.iter().map(|finding| finding.mistake.code()).collect()
+    }
+
+    fn asked_and_timed_out() -> Vec<(u64, Fact)> {
+        let id = || "q_1".to_owned();
+        vec![(0, Fact::Began), (0, Fact::Asked(id())), (300, Fact::Resolved(id(), By::Timeout))]
+    }
+
+    #[test]
+    fn an_answer_that_crosses_the_resolution_is_no_mistake() {
+        let answer = || Fact::Answered("q_1".into());
+        for (read, answered, wanted) in
+            [(None, 9000, &[][..]), (Some(900), 950, &[]), (Some(900), 1000, &["answered_resolved"])]
+        {
+            let mut facts = asked_and_timed_out();
+            facts.extend(read.map(|at| (at, Fact::AllRead)));
+            facts.push((answered, answer()));
+            assert_eq!(codes("timeout", facts), wanted, "{read:?} {answered}");
+        }
+        let mut facts = asked_and_timed_out();
+        facts[2].1 = Fact::Resolved("q_1".into(), By::Answer);
+        facts.push((301, answer()));
+        assert_eq!(codes("timeout", facts), ["answered_twice"]);
+    }
+
+    #[test]
+    fn only_an_open_question_makes_a_slow_reader_wrong() {
+        let write = |took| vec![(0, Fact::Began), (10, Fact::Sending), (10 + took, Fact::Sent)];
+        assert!(codes("huge", write(5000)).is_empty());
+        for (took, wanted) in [(999, &[][..]), (1000, &["not_reading"])] {
+            let mut facts = write(took);
+            facts.insert(1, (5, Fact::Asked("q_1".into())));
+            assert_eq!(codes("thinking", facts), wanted);
+        }
+    }
+
+    #[test]
+    fn the_exit_code_of_the_command_must_match_the_run() {
+        use RunEnd::{Cancelled, Completed, Failed, Vanished};
+        for (dialogue, over, code, wanted) in [
+            ("hello", Completed, Some(0), &[][..]),
+            ("hello", Completed, Some(3), &["wrong_end"]),
+            ("hello", Completed, None, &["wrong_end"]),
+            ("failed", Failed, Some(0), &["trusted_exit_code"]),
+            ("failed", Failed, Some(1), &[]),
+            ("vanished", Vanished, Some(0), &["trusted_exit_code"]),
+            ("hello", Cancelled, Some(0), &[]),
+            ("hello", Cancelled, Some(130), &[]),
+        ] {
+            let facts = vec![(0, Fact::Began), (1, Fact::RunEnd(over)), (2, Fact::CommandEnded(code))];
+            assert_eq!(codes(dialogue, facts), wanted, "{over:?} {code:?}");
+        }
+        assert_eq!(codes("hello", vec![(0, Fact::Began), (1, Fact::CommandEnded(Some(0)))]), ["left_running"]);
+        assert_eq!(
+            codes("unknown-kind", vec![(0, Fact::Began), (1, Fact::CommandEnded(Some(1)))]),
+            ["stopped_at_unknown"]
+        );
+    }
+
+    #[test]
+    fn a_refused_start_has_no_further_mistakes() {
+        let wrong = Fact::WrongStart("run.start: `prompt` must be a non-empty string.".into());
+        let facts = vec![(0, wrong), (1, Fact::RunEnd(RunEnd::Failed)), (2, Fact::CommandEnded(Some(0)))];
+        assert_eq!(codes("failed", facts), ["invalid_start"]);
+        assert_eq!(codes("hello", vec![(9, Fact::Expired)]), ["not_called", "never_ended"]);
     }
 }

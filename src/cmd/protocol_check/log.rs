@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A fact with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct LogEntry {
     /// The time in milliseconds since 1970.
     pub(super) at: u64,
     /// The process that saw it.
@@ -52,7 +52,7 @@ pub(super) enum Fact {
     /// The client closed the stdin of the played program.
     InputEnded,
     /// The run is over. The last frame and the exit follow.
-    Over(Over),
+    RunEnd(RunEnd),
     /// The command exited. `None`: a signal ended it.
     CommandEnded(Option<i32>),
     /// The command did not exit in time.
@@ -71,7 +71,7 @@ pub(super) enum By {
 
 /// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Over {
+pub(super) enum RunEnd {
     Completed,
     Failed,
     Cancelled,
@@ -92,12 +92,12 @@ impl Log {
     /// Appends a fact. A fact that cannot be written is lost, because the client must not notice.
     pub(super) fn note(&mut self, fact: Fact) {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-        let line = to_line(&Entry { at, pid: std::process::id(), fact }) + "\n";
+        let line = to_line(&LogEntry { at, pid: std::process::id(), fact }) + "\n";
         let _ = self.0.write_all(line.as_bytes());
     }
 }
 
 /// Reads a log.
-pub(super) fn read(text: &str) -> Vec<Entry> {
+pub(super) fn read(text: &str) -> Vec<LogEntry> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }

@@ -8,17 +8,17 @@ mod asking;
 mod dialogues;
 mod judge;
 mod log;
+mod mistakes;
+mod pipes;
 mod play;
 mod player;
-mod stage;
 
 use self::dialogues::{DIALOGUES, Dialogue};
 use self::judge::{Verdict, judge};
 use self::log::{Fact, Log};
 use super::texts::Prompt;
-use super::{COMMANDS, adhoc, complain};
-use crate::cli::command::Runnable;
-use crate::cli::{self, Output, ProtocolCheckArgs, Request};
+use super::{adhoc, complain};
+use crate::cli::{Adhoc, Output, ProtocolCheckArgs, Wrong};
 use crate::config;
 use crate::io::output::{deliver, diagnose};
 use crate::json::to_line;
@@ -61,21 +61,9 @@ impl Assigned {
         Some(Assigned { dialogue, limit, log: parts.next()?.into() })
     }
 
-    /// Plays the dialogue for this command line; returns the exit code.
-    pub(super) fn play(self, args: &[OsString]) -> u8 {
-        let mut log = match Log::open(&self.log) {
-            Ok(log) => log,
-            Err(_) => return complain(&Failure::new(Code::InternalError, "The log of the checker cannot be opened.")),
-        };
-        log.note(Fact::Called);
-        let run = match cli::parse(COMMANDS, args.iter().cloned()) {
-            Ok(Request::Start(Runnable::Run(run))) => *run,
-            Ok(request) => return super::start(request),
-            Err(wrong) => {
-                log.note(Fact::WrongCall(format!("The command line of spektacular is wrong: {wrong}")));
-                return adhoc::refuse(None, cli::asked_output(args), Failure::new(Code::Usage, wrong), None);
-            }
-        };
+    /// Plays the dialogue in place of this run; returns the exit code.
+    pub(super) fn play(self, run: Adhoc) -> u8 {
+        let Some(mut log) = self.called() else { return unlogged() };
         let output = run.output.unwrap_or_else(|| config::load().config.output());
         if let Err(wrong) = play::playable(&run, output) {
             log.note(Fact::WrongCall(wrong.into()));
@@ -84,6 +72,24 @@ impl Assigned {
         let headless = Prompt::named_by(&run).is_some() && !run.read_messages;
         play::play(self.dialogue, self.limit, log, run, headless)
     }
+
+    /// Refuses a command line as a run would; returns the exit code. `output`: the choice on the command line.
+    pub(super) fn refuse(self, wrong: Wrong, output: Option<Output>) -> u8 {
+        let Some(mut log) = self.called() else { return unlogged() };
+        log.note(Fact::WrongCall(format!("The command line of spektacular is wrong: {wrong}")));
+        adhoc::refuse(None, output, Failure::new(Code::Usage, wrong), None)
+    }
+
+    /// The log, with the call.
+    fn called(&self) -> Option<Log> {
+        let mut log = Log::open(&self.log).ok()?;
+        log.note(Fact::Called);
+        Some(log)
+    }
+}
+
+fn unlogged() -> u8 {
+    complain(&Failure::new(Code::InternalError, "The log of the checker cannot be opened."))
 }
 
 /// Runs the command; returns the exit code.

@@ -1,10 +1,10 @@
 //! The played program: a run that follows a dialogue in place of an agent.
 
 use super::asking::{parsed, permission};
-use super::dialogues::{Course, Dialogue, Ending, Step, Unknown};
-use super::log::{Fact, Log, Over};
-use super::player::{Played, Player, Stop, Told, read};
-use super::stage::{Heard, Stage};
+use super::dialogues::{Course, Dialogue, DialogueStep, Ending, Novelty};
+use super::log::{Fact, Log, RunEnd};
+use super::pipes::{Heard, Pipes};
+use super::player::{EarlyEnd, Playing, Received, RunPlayer, read};
 use crate::cli::{Adhoc, AtEof, Output};
 use crate::process::tree::nonce;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
@@ -35,22 +35,24 @@ enum End {
 /// Plays a dialogue; returns the exit code. `limit`: the time for an answer.
 pub(super) fn play(dialogue: &Dialogue, limit: Duration, log: Log, adhoc: Adhoc, headless: bool) -> u8 {
     let began = Instant::now();
-    let mut stage = Stage::new(log, RunId::generated(&nonce()), !headless);
-    let started = match begin(&mut stage, adhoc.options, headless) {
+    let mut pipes = Pipes::new(log, RunId::generated(&nonce()), !headless);
+    let started = match begin(&mut pipes, adhoc.options, headless) {
         Ok(started) => started,
-        Err(outcome) => return refuse(stage, outcome),
+        Err(outcome) => return refuse(pipes, outcome),
     };
     let Start { options, prompt, id } = started;
     let agent = options.agent.clone().unwrap_or_else(|| "demo".into());
     let settings = options.resolve(prompt, agent, std::env::current_dir().unwrap_or_default());
-    stage.max_bytes = settings.max_frame_bytes;
+    pipes.max_bytes = settings.max_frame_bytes;
     let eof_cancels = adhoc.on_eof == AtEof::Cancel;
-    let mut player = Player::new(stage, settings, eof_cancels);
-    player.stage.note(Fact::Began);
+    let mut player = RunPlayer::new(pipes, settings, eof_cancels);
+    player.pipes.note(Fact::Began);
     let end = match run(&mut player, dialogue, limit, id.as_deref()) {
         Ok(end) => end,
-        Err(Stop::Cancelled(reason)) => End::Outcome(Outcome::Cancelled { reason, source: Source::Orchestrator }, 0),
-        Err(Stop::Closed) => return EXIT_UNDELIVERED,
+        Err(EarlyEnd::Cancelled(reason)) => {
+            End::Outcome(Outcome::Cancelled { reason, source: Source::Orchestrator }, 0)
+        }
+        Err(EarlyEnd::Closed) => return EXIT_UNDELIVERED,
     };
     player.end(end, began.elapsed())
 }
@@ -63,15 +65,15 @@ struct Start {
 }
 
 /// Waits for run.start. Error: the outcome of a run without one.
-fn begin(stage: &mut Stage, flags: Options, headless: bool) -> Result<Start, Outcome> {
+fn begin(pipes: &mut Pipes, flags: Options, headless: bool) -> Result<Start, Outcome> {
     if headless {
         let options = Options { interactive: Some(false), ..flags };
         return Ok(Start { options, prompt: "From the command line.".into(), id: None });
     }
     loop {
-        let heard = stage.hear(None);
+        let heard = pipes.hear(None);
         let ended = matches!(heard, Heard::Ended { .. });
-        let Some(Inbound { id, run, message }) = read(stage, heard) else {
+        let Some(Inbound { id, run, message }) = read(pipes, heard) else {
             if ended {
                 let message = "stdin ended before run.start. Send a run.start message.";
                 return Err(Outcome::Failed(Failure::new(Code::NoStart, message)));
@@ -90,66 +92,66 @@ fn begin(stage: &mut Stage, flags: Options, headless: bool) -> Result<Start, Out
             }
             Message::Cancel { reason, .. } => return Err(Outcome::Cancelled { reason, source: Source::Orchestrator }),
             Message::Input(_) | Message::Spoken(_) => {
-                stage.note(Fact::WrongMessage("it is a run.input before run.start".into()));
+                pipes.note(Fact::WrongMessage("it is a run.input before run.start".into()));
                 continue;
             }
             Message::UnknownType => continue,
         };
         match run {
-            Addressee::Run(run) => stage.set_run(run),
+            Addressee::Run(run) => pipes.set_run(run),
             Addressee::Unnamed => {}
             Addressee::Invalid => {
-                return Err(invalid(stage, "run.start: `run_id` must be 1 to 128 letters, digits, `._:-`."));
+                return Err(invalid(pipes, "run.start: `run_id` must be 1 to 128 letters, digits, `._:-`."));
             }
         }
         if let Some(problem) = wrong.as_ref().map(Problem::message) {
-            return Err(invalid(stage, &problem));
+            return Err(invalid(pipes, &problem));
         }
         let mut options = options.over(flags.clone());
         let Some(prompt) = options.prompt.take() else {
-            return Err(invalid(stage, "run.start: `prompt` must be a non-empty string."));
+            return Err(invalid(pipes, "run.start: `prompt` must be a non-empty string."));
         };
         return Ok(Start { options, prompt, id: id.map(|id| id.to_string()) });
     }
 }
 
-fn invalid(stage: &mut Stage, message: &str) -> Outcome {
-    stage.note(Fact::WrongStart(message.to_owned()));
+fn invalid(pipes: &mut Pipes, message: &str) -> Outcome {
+    pipes.note(Fact::WrongStart(message.to_owned()));
     Outcome::Failed(Failure::new(Code::InvalidRequest, message))
 }
 
 /// Ends a run that did not start; returns the exit code.
-fn refuse(mut stage: Stage, outcome: Outcome) -> u8 {
+fn refuse(mut pipes: Pipes, outcome: Outcome) -> u8 {
     let (over, code) = match &outcome {
-        Outcome::Failed(failure) => (Over::Failed, failure.code.exit_code()),
-        Outcome::Cancelled { .. } | Outcome::Completed { .. } => (Over::Cancelled, 0),
+        Outcome::Failed(failure) => (RunEnd::Failed, failure.code.exit_code()),
+        Outcome::Cancelled { .. } | Outcome::Completed { .. } => (RunEnd::Cancelled, 0),
     };
-    stage.note(Fact::Over(over));
-    let bytes = stage.frame(None, Body::Terminal(Box::new(terminal(outcome, Duration::ZERO, Metadata(None), None))));
-    if stage.write(&bytes).is_ok() { code } else { EXIT_UNDELIVERED }
+    pipes.note(Fact::RunEnd(over));
+    let bytes = pipes.frame(None, Body::Terminal(Box::new(terminal(outcome, Duration::ZERO, Metadata(None), None))));
+    if pipes.write(&bytes).is_ok() { code } else { EXIT_UNDELIVERED }
 }
 
-fn run(player: &mut Player, dialogue: &Dialogue, limit: Duration, id: Option<&str>) -> Played<End> {
+fn run(player: &mut RunPlayer, dialogue: &Dialogue, limit: Duration, id: Option<&str>) -> Playing<End> {
     let started = started(player);
     player.emit(id, Body::Started(Box::new(started)))?;
     player.status(Status::Running)?;
     for step in dialogue.steps {
         match step {
-            Step::Say(text) => player.say(*text)?,
-            Step::Slowly(text) => player.say_slowly(text)?,
-            Step::Huge => {
-                let text = "x".repeat(player.stage.max_bytes - ENVELOPE_BYTES);
+            DialogueStep::Say(text) => player.say(*text)?,
+            DialogueStep::Slowly(text) => player.say_slowly(text)?,
+            DialogueStep::Huge => {
+                let text = "x".repeat(player.pipes.max_bytes - ENVELOPE_BYTES);
                 player.say(text)?;
             }
-            Step::Unknown(unknown) => player.say_unknown(*unknown)?,
-            Step::Ask(asks, course) => player.ask(parsed(asks), *course, limit)?,
-            Step::Permission => player.ask(vec![permission()], Course::Plain, limit)?,
+            DialogueStep::Novelty(unknown) => player.say_unknown(*unknown)?,
+            DialogueStep::Ask(asks, course) => player.ask(parsed(asks), *course, limit)?,
+            DialogueStep::Permission => player.ask(vec![permission()], Course::Plain, limit)?,
         }
     }
     if let Ending::Conversation = dialogue.ending
         && !player.settings.conversation
     {
-        player.stage.note(Fact::Skipped("run.start has no `conversation: true`".into()));
+        player.pipes.note(Fact::Skipped("run.start has no `conversation: true`".into()));
     }
     Ok(match dialogue.ending {
         Ending::Failed(exit) => {
@@ -169,10 +171,10 @@ fn run(player: &mut Player, dialogue: &Dialogue, limit: Duration, id: Option<&st
     })
 }
 
-impl Player {
-    fn new(stage: Stage, settings: Settings, eof_cancels: bool) -> Player {
-        Player {
-            stage,
+impl RunPlayer {
+    fn new(pipes: Pipes, settings: Settings, eof_cancels: bool) -> RunPlayer {
+        RunPlayer {
+            pipes,
             settings,
             eof_cancels,
             messages: 0,
@@ -185,13 +187,13 @@ impl Player {
     }
 
     /// Writes a frame in pieces, the first of which ends inside a character.
-    fn say_slowly(&mut self, text: &'static str) -> Played<()> {
+    fn say_slowly(&mut self, text: &'static str) -> Playing<()> {
         let bytes = self.message(text);
         let inside = bytes.iter().position(|byte| !byte.is_ascii()).map_or(bytes.len() / 2, |at| at + 1);
         let (first, rest) = bytes.split_at(inside);
         let (second, last) = rest.split_at(rest.len() - 1);
         for piece in [first, second, last] {
-            self.stage.write(piece)?;
+            self.pipes.write(piece)?;
             // The pause is the test: no event ends it.
             std::thread::sleep(PAUSE);
         }
@@ -199,21 +201,21 @@ impl Player {
     }
 
     /// Writes a frame with something that this version does not have.
-    fn say_unknown(&mut self, unknown: Unknown) -> Played<()> {
+    fn say_unknown(&mut self, unknown: Novelty) -> Playing<()> {
         let frame = self.message("It may rain.");
         let frame = String::from_utf8(frame).unwrap_or_default();
         let frame = match unknown {
-            Unknown::Type => frame.replacen("\"type\":\"run.progress\"", "\"type\":\"run.weather\"", 1),
-            Unknown::Kind => frame.replacen("\"kind\":\"text\"", "\"kind\":\"weather\"", 1),
-            Unknown::Field => {
+            Novelty::Type => frame.replacen("\"type\":\"run.progress\"", "\"type\":\"run.weather\"", 1),
+            Novelty::Kind => frame.replacen("\"kind\":\"text\"", "\"kind\":\"weather\"", 1),
+            Novelty::Field => {
                 frame.replacen("\"payload\":{", "\"weather\":{\"sky\":\"grey\"},\"payload\":{\"weather\":[1,null],", 1)
             }
         };
-        Ok(self.stage.write(frame.as_bytes())?)
+        Ok(self.pipes.write(frame.as_bytes())?)
     }
 
     /// Plays the turns of the prompts that the client sends.
-    fn turns(&mut self) -> Played<()> {
+    fn turns(&mut self) -> Playing<()> {
         // What has arrived is handled first, such as a late answer.
         self.handle(Some(Instant::now()))?;
         loop {
@@ -227,10 +229,10 @@ impl Player {
                     unattended: Unattended::default(),
                 };
                 self.progress(About::Turn(Box::new(turn)), "The turn is completed")?;
-                if self.waiting == 0 && !self.no_more && !self.stage.ended {
+                if self.waiting == 0 && !self.no_more && !self.pipes.ended {
                     self.status(Status::WaitingForPrompt)?;
                 }
-                while self.waiting == 0 && !self.no_more && !self.stage.ended {
+                while self.waiting == 0 && !self.no_more && !self.pipes.ended {
                     self.handle(None)?;
                 }
             }
@@ -245,10 +247,10 @@ impl Player {
     }
 
     /// Handles a message outside questions.
-    fn handle(&mut self, until: Option<Instant>) -> Played<()> {
+    fn handle(&mut self, until: Option<Instant>) -> Playing<()> {
         match self.listen(until)? {
-            Told::Answer { id, .. } => self.ignore_answer(id.as_deref()),
-            Told::Nothing | Told::TurnCancelled | Told::Silence => Ok(()),
+            Received::Answer { id, .. } => self.ignore_answer(id.as_deref()),
+            Received::Nothing | Received::TurnCancelled | Received::Silence => Ok(()),
         }
     }
 
@@ -256,29 +258,29 @@ impl Player {
     fn end(mut self, end: End, took: Duration) -> u8 {
         let (over, outcome, exit) = match end {
             End::Vanished(exit) => {
-                self.over(Over::Vanished);
+                self.over(RunEnd::Vanished);
                 return exit;
             }
-            End::Killed => (Over::Vanished, completed(), None),
+            End::Killed => (RunEnd::Vanished, completed(), None),
             End::Outcome(outcome, exit) => {
                 let over = match outcome {
-                    Outcome::Completed { .. } => Over::Completed,
-                    Outcome::Failed(_) => Over::Failed,
-                    Outcome::Cancelled { .. } => Over::Cancelled,
+                    Outcome::Completed { .. } => RunEnd::Completed,
+                    Outcome::Failed(_) => RunEnd::Failed,
+                    Outcome::Cancelled { .. } => RunEnd::Cancelled,
                 };
                 (over, outcome, Some(exit))
             }
         };
         let turns = self.settings.conversation.then_some(self.turns);
         let metadata = Metadata(self.settings.metadata.clone().map(Json::from));
-        let bytes = self.stage.frame(None, Body::Terminal(Box::new(terminal(outcome, took, metadata, turns))));
+        let bytes = self.pipes.frame(None, Body::Terminal(Box::new(terminal(outcome, took, metadata, turns))));
         self.over(over);
         let Some(exit) = exit else {
-            let _ = self.stage.write(&bytes[..bytes.len() / 2]);
+            let _ = self.pipes.write(&bytes[..bytes.len() / 2]);
             let _ = kill_process(getpid(), Signal::KILL);
             return Code::InternalError.exit_code();
         };
-        if self.stage.write(&bytes).is_ok() { exit } else { EXIT_UNDELIVERED }
+        if self.pipes.write(&bytes).is_ok() { exit } else { EXIT_UNDELIVERED }
     }
 }
 
@@ -309,7 +311,7 @@ fn terminal(outcome: Outcome, took: Duration, metadata: Metadata, turns: Option<
     }
 }
 
-fn started(player: &Player) -> Started {
+fn started(player: &RunPlayer) -> Started {
     let settings = &player.settings;
     let yes = Some(true);
     Started {

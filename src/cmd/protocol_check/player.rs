@@ -1,7 +1,7 @@
 //! The player of the run's side: it reads messages, notes what is wrong with them, and writes frames.
 
-use super::log::{Fact, Over};
-use super::stage::{Closed, Heard, Stage};
+use super::log::{Fact, RunEnd};
+use super::pipes::{Closed, Heard, Pipes};
 use crate::json::Fields;
 use crate::protocol::fields::Settings;
 use crate::protocol::ids::{InboundId, QuestionId};
@@ -15,22 +15,22 @@ use crate::suggest::{nearest, shown};
 use std::time::Instant;
 
 /// The reason why a dialogue stops before its end.
-pub(super) enum Stop {
+pub(super) enum EarlyEnd {
     /// The client cancelled the run.
     Cancelled(Option<Text>),
     Closed,
 }
 
-impl From<Closed> for Stop {
-    fn from(_: Closed) -> Stop {
-        Stop::Closed
+impl From<Closed> for EarlyEnd {
+    fn from(_: Closed) -> EarlyEnd {
+        EarlyEnd::Closed
     }
 }
 
-pub(super) type Played<T> = Result<T, Stop>;
+pub(super) type Playing<T> = Result<T, EarlyEnd>;
 
 /// Something that the client sent, or its silence.
-pub(super) enum Told {
+pub(super) enum Received {
     Answer {
         question: QuestionId,
         given: Given,
@@ -43,8 +43,8 @@ pub(super) enum Told {
     Silence,
 }
 
-pub(super) struct Player {
-    pub(super) stage: Stage,
+pub(super) struct RunPlayer {
+    pub(super) pipes: Pipes,
     pub(super) settings: Settings,
     /// Whether the end of stdin cancels the run.
     pub(super) eof_cancels: bool,
@@ -60,17 +60,17 @@ pub(super) struct Player {
     pub(super) no_more: bool,
 }
 
-impl Player {
-    pub(super) fn emit(&mut self, reply_to: Option<&str>, body: Body) -> Played<()> {
-        let bytes = self.stage.frame(reply_to, body);
-        Ok(self.stage.write(&bytes)?)
+impl RunPlayer {
+    pub(super) fn emit(&mut self, reply_to: Option<&str>, body: Body) -> Playing<()> {
+        let bytes = self.pipes.frame(reply_to, body);
+        Ok(self.pipes.write(&bytes)?)
     }
 
-    pub(super) fn progress(&mut self, about: About, text: impl Into<Text>) -> Played<()> {
+    pub(super) fn progress(&mut self, about: About, text: impl Into<Text>) -> Playing<()> {
         self.emit(None, Body::Progress(Box::new(Progress::new(about, text))))
     }
 
-    pub(super) fn status(&mut self, status: Status) -> Played<()> {
+    pub(super) fn status(&mut self, status: Status) -> Playing<()> {
         self.progress(About::Status(status), status.word())
     }
 
@@ -78,49 +78,49 @@ impl Player {
     pub(super) fn message(&mut self, text: impl Into<Text>) -> Vec<u8> {
         self.messages += 1;
         let about = About::Text { message_id: MessageId::Said(self.messages), done: true, withdrawn: false };
-        self.stage.frame(None, Body::Progress(Box::new(Progress::new(about, text))))
+        self.pipes.frame(None, Body::Progress(Box::new(Progress::new(about, text))))
     }
 
-    pub(super) fn say(&mut self, text: impl Into<Text>) -> Played<()> {
+    pub(super) fn say(&mut self, text: impl Into<Text>) -> Playing<()> {
         let bytes = self.message(text);
-        Ok(self.stage.write(&bytes)?)
+        Ok(self.pipes.write(&bytes)?)
     }
 
-    pub(super) fn warn(&mut self, code: Warning, text: impl Into<Text>, id: Option<&InboundId>) -> Played<()> {
+    pub(super) fn warn(&mut self, code: Warning, text: impl Into<Text>, id: Option<&InboundId>) -> Playing<()> {
         let warning = Progress::new(About::Warning(code), text);
         self.emit(id.map(|id| &**id), Body::Progress(Box::new(warning)))
     }
 
     /// Waits for a message, without a limit if there is no `until`.
-    pub(super) fn listen(&mut self, until: Option<Instant>) -> Played<Told> {
-        let heard = self.stage.hear(until);
+    pub(super) fn listen(&mut self, until: Option<Instant>) -> Playing<Received> {
+        let heard = self.pipes.hear(until);
         if matches!(heard, Heard::Ended { .. }) && self.eof_cancels {
-            self.stage.note(Fact::InputEnded);
-            return Err(Stop::Cancelled(None));
+            self.pipes.note(Fact::InputEnded);
+            return Err(EarlyEnd::Cancelled(None));
         }
-        let Some(Inbound { id, run, message }) = read(&mut self.stage, heard) else {
-            return Ok(if self.stage.ended { Told::Nothing } else { Told::Silence });
+        let Some(Inbound { id, run, message }) = read(&mut self.pipes, heard) else {
+            return Ok(if self.pipes.ended { Received::Nothing } else { Received::Silence });
         };
         let is_ours = match run {
             Addressee::Unnamed => true,
-            Addressee::Run(run) => run == *self.stage.run(),
+            Addressee::Run(run) => run == *self.pipes.run(),
             Addressee::Invalid => false,
         };
         if !is_ours {
             self.wrong("its `run_id` names another run");
             self.warn(Warning::UnknownRun, "A message was ignored: it names another run", id.as_ref())?;
-            return Ok(Told::Nothing);
+            return Ok(Received::Nothing);
         }
         self.told(id, message)
     }
 
-    fn told(&mut self, id: Option<InboundId>, message: Message) -> Played<Told> {
+    fn told(&mut self, id: Option<InboundId>, message: Message) -> Playing<Received> {
         match message {
             Message::Malformed(flaw) => {
                 let text = format!("Ignored a malformed line: {}", flaw.clause());
                 self.warn(Warning::MalformedMessage, text, id.as_ref())?;
             }
-            Message::Unsupported => return Err(Stop::Cancelled(None)),
+            Message::Unsupported => return Err(EarlyEnd::Cancelled(None)),
             Message::UnknownType => {
                 self.warn(Warning::UnknownType, "Ignored a message of an unknown type", id.as_ref())?
             }
@@ -130,8 +130,8 @@ impl Player {
             }
             Message::Input(input) => match (input.question_id, input.given) {
                 (Some(question), Some(given)) => {
-                    self.stage.note(Fact::Answered(question.to_string()));
-                    return Ok(Told::Answer { question, given, id });
+                    self.pipes.note(Fact::Answered(question.to_string()));
+                    return Ok(Received::Answer { question, given, id });
                 }
                 (None, _) => self.invalid("its `question_id` must be a string", id.as_ref())?,
                 (Some(_), None) => {
@@ -152,55 +152,55 @@ impl Player {
             Message::Spoken(Spoken::Mixed) => self.invalid("it has a prompt or an end, and an answer", id.as_ref())?,
             Message::Spoken(Spoken::Wrong(why)) => self.invalid(&why, id.as_ref())?,
             Message::Cancel { scope: CancelScope::Turn, .. } if self.settings.conversation => {
-                return Ok(Told::TurnCancelled);
+                return Ok(Received::TurnCancelled);
             }
-            Message::Cancel { reason, .. } => return Err(Stop::Cancelled(reason)),
+            Message::Cancel { reason, .. } => return Err(EarlyEnd::Cancelled(reason)),
         }
-        Ok(Told::Nothing)
+        Ok(Received::Nothing)
     }
 
     fn wrong(&mut self, clause: &str) {
-        self.stage.note(Fact::WrongMessage(clause.to_owned()));
+        self.pipes.note(Fact::WrongMessage(clause.to_owned()));
     }
 
     /// Ignores a wrong run.input.
-    fn invalid(&mut self, clause: &str, id: Option<&InboundId>) -> Played<()> {
+    fn invalid(&mut self, clause: &str, id: Option<&InboundId>) -> Playing<()> {
         self.wrong(&format!("run.input: {clause}"));
         self.warn(Warning::InvalidAnswer, format!("An answer was ignored: {clause}"), id)
     }
 
     /// Notes the end of the run, before the client can see it.
-    pub(super) fn over(&mut self, over: Over) {
-        self.stage.note(Fact::Over(over));
+    pub(super) fn over(&mut self, over: RunEnd) {
+        self.pipes.note(Fact::RunEnd(over));
     }
 }
 
 /// Reads what was heard, and notes what is wrong with it by itself. `None`: it is no message.
-pub(super) fn read(stage: &mut Stage, heard: Heard) -> Option<Inbound> {
+pub(super) fn read(pipes: &mut Pipes, heard: Heard) -> Option<Inbound> {
     let line = match heard {
         Heard::Line(line) => line,
         Heard::TooLong => {
-            stage.note(Fact::WrongMessage(Flaw::Length.clause()));
+            pipes.note(Fact::WrongMessage(Flaw::Length.clause()));
             return Some(Inbound::bare(Message::Malformed(Flaw::Length)));
         }
         Heard::Ended { cut } => {
             if cut {
-                stage.note(Fact::WrongMessage("the last line has no line feed, so that it does not count".into()));
+                pipes.note(Fact::WrongMessage("the last line has no line feed, so that it does not count".into()));
             }
-            stage.note(Fact::InputEnded);
+            pipes.note(Fact::InputEnded);
             return None;
         }
         Heard::Silence => return None,
     };
     let inbound = parse(&line)?;
     match &inbound.message {
-        Message::Malformed(flaw) => stage.note(Fact::WrongMessage(flaw.clause())),
-        Message::Unsupported => stage.note(Fact::WrongMessage("its `v` must be \"1\"".into())),
+        Message::Malformed(flaw) => pipes.note(Fact::WrongMessage(flaw.clause())),
+        Message::Unsupported => pipes.note(Fact::WrongMessage("its `v` must be \"1\"".into())),
         Message::UnknownType => {
-            stage.note(Fact::WrongMessage("its `type` must be run.start, run.input or run.cancel".into()));
+            pipes.note(Fact::WrongMessage("its `type` must be run.start, run.input or run.cancel".into()));
         }
         Message::Start(_) | Message::Input(_) | Message::Spoken(_) | Message::Cancel { .. } => {
-            unknown_fields(&line).into_iter().for_each(|name| stage.note(Fact::UnknownField(name)));
+            unknown_fields(&line).into_iter().for_each(|name| pipes.note(Fact::UnknownField(name)));
         }
     }
     Some(inbound)

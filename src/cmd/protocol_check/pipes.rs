@@ -40,7 +40,7 @@ pub(super) enum Heard {
     Silence,
 }
 
-pub(super) struct Stage {
+pub(super) struct Pipes {
     log: Log,
     lines: Receiver<Heard>,
     stamper: Stamper,
@@ -53,11 +53,11 @@ pub(super) struct Stage {
     unread: Option<Instant>,
 }
 
-impl Stage {
+impl Pipes {
     /// `reads`: whether to read stdin.
-    pub(super) fn new(log: Log, run_id: RunId, reads: bool) -> Stage {
+    pub(super) fn new(log: Log, run_id: RunId, reads: bool) -> Pipes {
         let lines = if reads { read_lines() } else { never() };
-        Stage { log, lines, stamper: Stamper::default(), run_id, max_bytes: 256 << 10, ended: !reads, unread: None }
+        Pipes { log, lines, stamper: Stamper::default(), run_id, max_bytes: 256 << 10, ended: !reads, unread: None }
     }
 
     pub(super) fn note(&mut self, fact: Fact) {
