@@ -1,6 +1,6 @@
 //! An orchestrator as the peer of a run: JSON Lines on stdin and stdout, and one line on stderr for a failed run.
 
-use crate::engine::{Outbox, Outgoing, Peer, Understood};
+use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer, Understood};
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::protocol::frame::{Stamper, stderr_line};
@@ -31,6 +31,10 @@ impl Peer for JsonLines {
 
     fn dropped(&mut self, frames: u64) {
         self.stamper.dropped(frames);
+    }
+
+    fn screen(&mut self) -> Option<&mut dyn ScreenPeer> {
+        None
     }
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {

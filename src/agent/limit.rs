@@ -1,6 +1,7 @@
 //! The limits of run.start, and the keeper of each with an agent. A limit is kept or refused, never ignored, unless
 //! the caller asked for that with `on_unsupported`.
 
+use super::features::Keepers;
 use super::{Driver, Launch, Turn, result};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::{McpAccess, McpServer, Settings};
@@ -80,15 +81,16 @@ pub enum Keeper {
 }
 
 /// Prepares the agent's start, once all its limits are known to hold.
-pub(crate) fn launch(settings: &Settings, driver: &mut dyn Driver, turn: &mut Turn) -> Result<Launch, Failure> {
-    check(settings, driver, turn)?;
+pub(crate) fn launch(settings: &Settings, driver: &mut dyn Driver, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
+    let features = driver.features(settings);
+    check(settings, &features.keepers, turn)?;
     let mut settings = settings.clone();
     let servers = std::mem::take(&mut settings.mcp_servers);
-    let reaches = |transport| driver.reaches(transport);
+    let reaches = |transport| features.transports.contains(&transport);
     settings.mcp_servers =
         reachable(servers, &settings.agent, settings.on_unsupported == OnUnsupported::Warn, reaches, turn)?;
     if let Some(schema) = &settings.output_schema {
-        settings.prompt = result::prompt(&settings, schema, driver.result_way(&settings), turn);
+        settings.prompt = result::prompt(&settings, schema, driver.features(&settings).result_way, turn);
     }
     driver.launch(&settings, turn)
 }
@@ -128,8 +130,8 @@ pub(crate) fn reachable(
 
 /// Checks that each limit of these settings is kept. Error: the first one that is not. With `on_unsupported` `"warn"`,
 /// adds a warning to `turn` instead.
-fn check(settings: &Settings, driver: &dyn Driver, turn: &mut Turn) -> Result<(), Failure> {
-    let is_kept = |limit: Limit| driver.keeper(limit) != Keeper::Nobody;
+fn check(settings: &Settings, keepers: &Keepers, turn: &mut Turn) -> Result<(), Failure> {
+    let is_kept = |limit: Limit| keepers.of(limit) != Keeper::Nobody;
     for limit in Limit::ALL.iter().filter(|limit| limit.is_set(settings) && !is_kept(**limit)) {
         let field = limit.word();
         match settings.on_unsupported {

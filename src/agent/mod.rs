@@ -16,7 +16,6 @@
 //! | `answer` | `control_response` | result by request id | the chosen option's id | – |
 //! | `follow_up` | a further user line | `turn/start` | `session/prompt` | a new process |
 //! | `AgentEvent::TurnOver` | `result` | `turn/completed` | the prompt's response | – |
-//! | `listens` | yes | yes | yes | no: a stop begins with SIGTERM |
 //! | `interrupt` | `interrupt` | `turn/interrupt` | open permissions `cancelled`, `session/cancel` | – |
 //! | `finish` | `end_session`, end of input | clean up terminals, end of input | end of input | – |
 //! | `exited` | no result: failed | no result: failed | no result: failed | the exit code decides |
@@ -33,6 +32,7 @@ pub(crate) mod demo;
 mod detail;
 mod edits;
 mod error_text;
+pub mod features;
 pub(crate) mod form;
 mod hash;
 mod header_variables;
@@ -51,8 +51,8 @@ pub(crate) mod rpc;
 pub mod text;
 mod title;
 
+pub use self::features::Features;
 pub use self::launch::{FoundBy, Launch, LaunchFile};
-use self::limit::{Keeper, Limit};
 pub use self::mcp::Offered;
 pub use self::preference::Preference;
 pub use self::reply::{NO_USER_PROMPT, Reply};
@@ -63,11 +63,11 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::limits::{self, ARGUMENT_BYTES};
-use crate::protocol::outbound::{AgentExit, Capabilities, Entries, Json, Place, PlanEntry, Text, ToolFacts, Usage};
+use crate::protocol::outbound::{AgentExit, Entries, Json, Place, PlanEntry, Text, ToolFacts, Usage};
 use crate::protocol::question::Asks;
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Settings};
 use crate::protocol::schema::Mismatch;
-use crate::protocol::words::{Action, Category, Level, McpTransport, PlanStatus, StopReason, ToolState, Warning};
+use crate::protocol::words::{Action, Category, Level, PlanStatus, StopReason, ToolState, Warning};
 use crate::suggest::Name;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -277,8 +277,6 @@ pub struct Turn {
     pub send: Vec<String>,
     /// Whether to close its stdin after these lines.
     pub close_input: bool,
-    /// Whether the line has a further part, which [`Driver::more`] returns.
-    pub more: bool,
     /// The process for the further turn, if the agent has one process per turn. See [`Driver::follow_up`].
     pub relaunch: Option<Box<Launch>>,
 }
@@ -370,42 +368,16 @@ pub(crate) fn takes_no_images(agent: &str) -> Failure {
 
 /// Translates between one agent's dialect and the neutral events.
 pub trait Driver: Send {
-    /// The agent's capabilities, as far as they are known before it runs.
-    fn capabilities(&self) -> Capabilities;
+    /// The agent's features in a run with these settings.
+    fn features(&self, settings: &Settings) -> Features;
 
     /// Prepares the agent's start with these settings. Adds a warning to `turn` for each option that has no effect.
-    /// Error: a setting that cannot work, such as a value too long for a command line.
-    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure>;
-
-    /// The keeper of a limit of run.start with this agent.
-    fn keeper(&self, limit: Limit) -> Keeper;
-
-    /// Whether a setting has an effect on the agent in a run with these settings.
-    fn follows(&self, _preference: Preference, _settings: &Settings) -> bool {
-        false
-    }
-
-    /// Whether the agent reaches MCP servers over this transport. Some agents tell only once they run.
-    fn reaches(&self, _transport: McpTransport) -> bool {
-        true
-    }
-
-    /// Whether the agent takes the images of a prompt. Some agents tell only once they run.
-    fn takes_images(&self) -> bool {
-        false
-    }
-
-    /// Whether the driver needs a process. Without one, the launch is only checked, and the run begins with the events
-    /// that `launch` adds to its turn: a question, or the end of the turn.
-    fn has_process(&self) -> bool {
-        true
-    }
+    /// `None`: no process is needed, and the run begins with the events in `turn`. Error: a setting that cannot work, such
+    /// as a value too long for a command line.
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure>;
 
     /// Handles one line of the agent's stdout.
     fn line(&mut self, line: Line<'_>, turn: &mut Turn);
-
-    /// Handles the next part of a long line.
-    fn more(&mut self, _turn: &mut Turn) {}
 
     /// Answers the request `key`: one reply per question, in their order.
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn);
@@ -420,11 +392,6 @@ pub trait Driver: Send {
     /// is over.
     fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn);
 
-    /// Whether each turn has a process of its own.
-    fn has_process_per_turn(&self) -> bool {
-        false
-    }
-
     /// Passes a prompt to the agent while it works on a turn, like [`Driver::follow_up`]. Returns whether the agent takes
     /// it now.
     fn steer(&mut self, _prompt: &str, _images: &[Image], _turn: &mut Turn) -> bool {
@@ -436,31 +403,11 @@ pub trait Driver: Send {
         false
     }
 
-    /// Whether the agent reacts to an interrupt or the end of its stdin. If not, a stop begins with SIGTERM.
-    fn listens(&self) -> bool {
-        true
-    }
-
     /// Asks the agent to stop its turn.
     fn interrupt(&mut self, turn: &mut Turn);
 
     /// Tells the agent to exit, after the final result.
     fn finish(&mut self, turn: &mut Turn);
-
-    /// Whether the agent exits when it is told to. If not, the run stops its process at once.
-    fn leaves(&self) -> bool {
-        true
-    }
-
-    /// The agent's name for the tool `ask_user`, if the tool needs a server process: [`Settings::ask_server`].
-    fn asks_by(&self, _settings: &Settings) -> Option<&'static str> {
-        None
-    }
-
-    /// The way in which the agent gives a result that fits [`Settings::output_schema`].
-    fn result_way(&self, _settings: &Settings) -> ResultWay {
-        ResultWay::Text
-    }
 
     /// Handles the end of the agent's process, after its last line.
     fn drained(&mut self, _exit: AgentExit, _turn: &mut Turn) {}
@@ -472,10 +419,5 @@ pub trait Driver: Send {
     /// The approximate size of what the driver keeps of messages and tools that the agent has not ended, in bytes.
     fn held_bytes(&self) -> usize {
         0
-    }
-
-    /// Whether the agent's stderr may be shown. Some agents write prompts and keys to it.
-    fn stderr_is_fit(&self) -> bool {
-        true
     }
 }

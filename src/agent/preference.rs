@@ -48,8 +48,9 @@ impl Preference {
 
 /// Warns of each setting that is set and has no effect on the driver's agent.
 pub(super) fn warn_of_ignored(settings: &Settings, driver: &dyn Driver, turn: &mut Turn) {
+    let followed = driver.features(settings).preferences;
     for preference in Preference::ALL {
-        if preference.is_set(settings) && !driver.follows(preference, settings) {
+        if preference.is_set(settings) && !followed.contains(&preference) {
             turn.warn(format!("`{}` has no effect on this agent", preference.field()));
         }
     }

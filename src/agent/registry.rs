@@ -1,11 +1,11 @@
 //! The agents, by name. To add a built-in agent, add an entry to [`BUILT_IN`]. To add a dialect, add a module beside
-//! this one, a line to [`Dialect`], and an arm to each of [`Agent::driver`] and [`Agent::native`].
+//! this one with a [`Driver`], a line to [`Dialect`], and an arm to each `match` of [`Agent`].
 
 use super::acp::{self, profile};
 use super::demo;
 use super::demo::catalog::{self, ScenarioChoice};
 use super::native::{self, Native};
-use super::{Base, Driver, Program, Turn, claude, codex, lines};
+use super::{Base, Driver, Features, Program, Turn, claude, codex, lines};
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::{McpAccess, McpServer, Options, Settings};
 use crate::protocol::words::one_of;
@@ -210,10 +210,10 @@ impl Agent {
         // The capabilities depend only on whether there is a server.
         let access = McpAccess::Stdio { command: String::new(), args: Vec::new(), env: [].into() };
         let server = |_| McpServer { name: String::new(), access };
-        settings.ask_server = driver.asks_by(&settings).map(server);
+        settings.ask_server = driver.features(&settings).ask_tool.map(server);
         // The capabilities are the same if the driver refuses the settings.
         let _ = driver.launch(&settings, &mut Turn::default());
-        driver.capabilities()
+        driver.features(&settings).capabilities
     }
 
     /// The facts about this agent outside its dialect: those of the dialect, or those of the program if the dialect has
@@ -233,6 +233,19 @@ impl Agent {
         match ScenarioChoice::of(name)? {
             ScenarioChoice::File(path) => Some(path),
             ScenarioChoice::BuiltIn(_) => None,
+        }
+    }
+
+    /// The features of the agent before it runs.
+    pub fn features(&self, settings: &Settings) -> Features {
+        self.driver().features(settings)
+    }
+
+    /// Whether the agent's command line takes the model as it is, so that only a trusted configuration may set it.
+    pub fn takes_model_as_it_is(&self) -> bool {
+        match self.dialect {
+            Dialect::Lines => true,
+            Dialect::Acp | Dialect::Claude | Dialect::Codex | Dialect::Demo => false,
         }
     }
 

@@ -15,6 +15,7 @@ use crate::protocol::failure::Failure;
 use crate::protocol::read::Permissions;
 use crate::protocol::request::Options;
 use crate::protocol::words::{McpTransport, OnUnsupported};
+use std::path::PathBuf;
 
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: &AcpArgs) -> u8 {
@@ -42,8 +43,9 @@ fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent) -> Facts {
     let start = Options { agent: Some(agent.name.clone()), ..typed.options.clone() };
     let (options, _) = layers.under(start);
     let able = capabilities(agent, layers);
-    let driver = agent.driver();
-    let takes_servers = driver.keeper(Limit::McpServers) != Keeper::Nobody;
+    let settings = options.clone().resolve(String::new(), agent.name.clone(), PathBuf::new());
+    let features = agent.features(&settings);
+    let takes_servers = features.keepers.of(Limit::McpServers) != Keeper::Nobody;
     let permissions = match options.permissions.unwrap_or_default() {
         Permissions::ByCategory { .. } => "custom".to_owned(),
         word @ (Permissions::ReadOnly | Permissions::All(_)) => word.to_string(),
@@ -52,10 +54,10 @@ fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent) -> Facts {
     Facts {
         agent: agent.name.clone(),
         display_name: agent.display_name.clone(),
-        images: driver.takes_images(),
+        images: features.images,
         servers: takes_servers || options.on_unsupported == Some(OnUnsupported::Warn),
-        http: takes_servers && driver.reaches(McpTransport::Http),
-        sse: takes_servers && driver.reaches(McpTransport::Sse),
+        http: takes_servers && features.transports.contains(&McpTransport::Http),
+        sse: takes_servers && features.transports.contains(&McpTransport::Sse),
         conversation: able.conversation != Some(false),
         resume: able.resume != Some(false),
         login: matches!(agent.base.program, Program::Command(_)),

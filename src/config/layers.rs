@@ -1,7 +1,7 @@
 //! The configured agents, and the defaults that lie over and under a run.start.
 
 use super::origins::Origins;
-use crate::agent::registry::{Agent, Agents, DEFAULT, Dialect};
+use crate::agent::registry::{Agent, Agents, DEFAULT};
 use crate::protocol::request::Options;
 use std::borrow::Cow;
 
@@ -37,8 +37,8 @@ impl Layers {
         let options = start.over(self.above.clone());
         let agent = self.agents.find(options.agent.as_deref().unwrap_or(self.default_agent()));
         let own = agent.as_deref().map(Agent::defaults).unwrap_or_default();
-        let guest =
-            self.guest_model.clone().filter(|_| agent.as_deref().is_none_or(|agent| agent.dialect != Dialect::Lines));
+        let is_unfit = agent.as_deref().is_some_and(Agent::takes_model_as_it_is);
+        let guest = self.guest_model.clone().filter(|_| !is_unfit);
         let guest = Options { model: guest, ..Options::default() };
         (options.over(own).over(guest).over(self.below.clone()), agent)
     }
@@ -46,7 +46,7 @@ impl Layers {
     /// The warning that the untrusted model has no effect on the agent of a run with these options.
     pub fn guest_warning(&self, options: &Options, agent: Option<&Agent>) -> Option<String> {
         let by_default = options.model.as_ref().is_none_or(|model| self.below.model.as_ref() == Some(model));
-        let ignored = self.guest_model.is_some() && by_default && agent?.dialect == Dialect::Lines;
+        let ignored = self.guest_model.is_some() && by_default && agent?.takes_model_as_it_is();
         let text = "`model` of the project's configuration has no effect on this agent, because the file is not \
                     trusted. Read it, then run `spektacular config trust`";
         ignored.then(|| text.to_owned())

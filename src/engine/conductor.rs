@@ -9,12 +9,11 @@ pub(super) use parts::RunSummary;
 
 use super::answers::Script;
 use super::ask_connections::AskOutcome;
-use super::check_only_driver::CheckOnlyDriver;
 use super::host::{Host, ProcessGone};
 use super::images;
 use super::job::{Carried, Job, Prepared};
 use super::outbox::Outbox;
-use super::peer::{Peer, Understood};
+use super::peer::{Peer, ScreenChange, Understood};
 use super::prepare;
 use super::recordings::Recordings;
 use super::stderr;
@@ -96,13 +95,13 @@ struct FrameOut {
 impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     /// Creates a run that waits for its run.start. `random`: makes ids unique across processes. `ids`: the counters
     /// after earlier runs. The caller handles the job's `begin`.
-    pub fn new(job: Job, peer: P, machine: M, random: &str, ids: Ids) -> Conductor<P, M> {
+    pub fn new(job: Job, mut peer: P, machine: M, random: &str, ids: Ids) -> Conductor<P, M> {
         let Job { layers, warnings, answers, on_eof, record, project, debug_log, mirror_stderr, signal_source, .. } =
             job;
         let Job { opens, first, carried, .. } = job;
         let (recordings, opened) = Recordings::open(record, project.as_deref(), debug_log);
         let fresh = || Carried {
-            redactor: prepare::redactor(&machine, peer.is_screen()),
+            redactor: prepare::redactor(&machine, peer.screen().is_some()),
             granted: AlwaysAllowed::default(),
             answers,
         };
@@ -181,7 +180,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
 
     /// Handles Ctrl-C at a terminal, or a signal that cannot be told from it.
     pub(super) fn interrupted(&mut self, signal: i32) {
-        match self.peer.interrupted() {
+        match self.peer.screen().and_then(|screen| screen.interrupted()) {
             Some(understood) => self.understood(understood),
             None => self.signalled(signal),
         }
@@ -275,7 +274,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             prepare::settings(options, wrong, agent, (&self.layers.agents, &origins), &self.machine)
         };
         let admitted = checked.and_then(|mut ready| {
-            ready.settings.tool_facts = self.peer.is_screen() || ready.settings.progress == Level::Full;
+            ready.settings.tool_facts = self.peer.screen().is_some() || ready.settings.progress == Level::Full;
             let workflow = workflow.as_deref();
             self.peer.admit(&mut ready.settings, &ready.agent, workflow, &said, &mut unknown, &redactor)?;
             Ok(ready)
@@ -288,9 +287,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
                 let agent = ready.settings.conversation.then(|| ready.agent.clone());
                 let mut start = ready.start(redactor, short_secrets, &mut self.machine);
                 start.remake = agent.map(|agent| Box::new(move || agent.driver()) as Remake);
-                if self.opens {
-                    start.driver = Box::new(CheckOnlyDriver(start.driver));
-                }
+                start.checks_only = self.opens;
                 Ok(Box::new(start))
             }
             Err(failure) => Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) })),
@@ -356,8 +353,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     fn said_on_stderr(&mut self, lines: Vec<String>) {
         for line in lines {
             if self.agent.mirror_stderr {
-                let chunk = self.peer.note(&line);
-                self.frame_out.outbox.push(chunk);
+                self.note(&line);
             }
             self.record(|| Moment::Stderr(line));
         }
@@ -395,29 +391,24 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     /// Handles a deadline.
     pub fn tick(&mut self) {
         self.step(Event::Tick);
-        if self.frame_out.outbox.is_empty() && self.peer.wake_at().is_some_and(|at| at <= Instant::now()) {
-            self.repaint();
+        if self.repaint_at().is_some_and(|at| at <= Instant::now()) {
+            self.screen_changed(ScreenChange::Due);
         }
     }
 
-    /// Shows changes that are due without an event, and repaints after a resize of the terminal.
-    pub(super) fn repaint(&mut self) {
-        self.frame_out.outbox.push(self.peer.refresh());
+    /// Handles a change of the terminal.
+    pub(super) fn screen_changed(&mut self, change: ScreenChange) {
+        if let Some(screen) = self.peer.screen() {
+            self.frame_out.outbox.push(screen.changed(change));
+        }
     }
 
-    /// Handles Enter at a terminal without an open question.
-    pub(super) fn pressed(&mut self) {
-        self.frame_out.outbox.push(self.peer.enter_pressed());
-    }
-
-    /// Handles the return of this process to the foreground.
-    pub(super) fn fetched(&mut self) {
-        self.frame_out.outbox.push(self.peer.foregrounded());
-    }
-
-    /// Handles the continuation of this process after a stop.
-    pub(super) fn continued(&mut self) {
-        self.frame_out.outbox.push(self.peer.resumed());
+    /// Writes a diagnostic line to stderr.
+    fn note(&mut self, line: &str) {
+        self.frame_out.outbox.push(match self.peer.screen() {
+            Some(screen) => screen.note(line),
+            None => Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() },
+        });
     }
 
     /// Drops all waiting frames except the terminal one, because nobody reads them and the run must end.
@@ -428,7 +419,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
 
     /// Handles the loss of stdout: no frame can be delivered any more.
     pub fn output_lost(&mut self) {
-        let err = self.peer.clear_last_line();
+        let err = self.leave();
         self.frame_out.outbox.close(Chunk { err, ..Chunk::default() });
         self.step(Event::OutputLost);
     }
@@ -497,12 +488,12 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
 
     /// The time at which the peer next shows something without an event. `None`: never, or other bytes wait, behind
     /// which it would only queue.
-    pub(super) fn repaint_at(&self) -> Option<Instant> {
-        self.peer.wake_at().filter(|_| self.frame_out.outbox.is_empty())
+    pub(super) fn repaint_at(&mut self) -> Option<Instant> {
+        self.peer.screen().filter(|_| self.frame_out.outbox.is_empty())?.wake_at()
     }
 
     /// The bytes to write to stderr before this process stops.
     pub(super) fn leave(&mut self) -> Vec<u8> {
-        self.peer.clear_last_line()
+        self.peer.screen().map(|screen| screen.clear_last_line()).unwrap_or_default()
     }
 }

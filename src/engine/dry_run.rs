@@ -65,6 +65,7 @@ pub(crate) fn plan_with(
     let settings = start.settings.clone();
     let mut turn = Turn::default();
     let launch = limit::launch(&settings, start.driver.as_mut(), &mut turn)?;
+    let launch = launch.ok_or_else(Failure::of_our_own)?;
     let theirs = environment(&launch, &settings, &nonce());
     let path = resolve(&launch.program, &theirs, &settings.cwd);
     let program = match &launch.program {

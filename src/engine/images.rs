@@ -21,7 +21,7 @@ pub(super) fn check(
     if settings.images.is_empty() {
         return Ok(Vec::new());
     }
-    if !agent.driver().takes_images() {
+    if !agent.features(settings).images {
         return Err(takes_no_images(&agent.name));
     }
     attach(&settings.images, &settings.cwd, &origins.subject("images"), machine)

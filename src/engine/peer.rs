@@ -50,19 +50,8 @@ pub struct Understood {
     pub messages: Vec<Inbound>,
 }
 
-/// Both directions of a conversation: turns raw input into messages, and bodies into bytes. Only a terminal overrides
-/// the methods with a default. A peer that wraps another one passes them on to it.
+/// Both directions of a conversation: turns raw input into messages, and bodies into bytes.
 pub trait Peer {
-    /// The peer that this one wraps.
-    fn inner(&self) -> Option<&dyn Peer> {
-        None
-    }
-
-    /// The peer that this one wraps, mutably.
-    fn inner_mut(&mut self) -> Option<&mut dyn Peer> {
-        None
-    }
-
     /// Interprets a line of input. `at`: the time when it was read.
     fn read_line(&mut self, line: &RawLine, at: Instant) -> Understood;
 
@@ -88,63 +77,43 @@ pub trait Peer {
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox);
 
     /// Handles the loss of the last frames, whose sequence numbers are free again because nobody saw them.
-    fn dropped(&mut self, frames: u64) {
-        if let Some(inner) = self.inner_mut() {
-            inner.dropped(frames);
-        }
-    }
+    fn dropped(&mut self, frames: u64);
 
-    /// Whether the bytes go to a person's screen, so that the agent's escape sequences must be removed.
-    fn is_screen(&self) -> bool {
-        self.inner().is_some_and(Peer::is_screen)
-    }
+    /// The screen on which a person sees the run. `None`: a program reads it.
+    fn screen(&mut self) -> Option<&mut dyn ScreenPeer>;
+}
 
-    /// The bytes of a diagnostic line for stderr. `line` has no LF.
-    fn note(&mut self, line: &str) -> Chunk {
-        match self.inner_mut() {
-            Some(inner) => inner.note(line),
-            None => Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() },
-        }
-    }
+/// A person's screen. The agent's escape sequences must be removed from everything that it shows.
+pub trait ScreenPeer {
+    /// The bytes of a diagnostic line. `line` has no LF.
+    fn note(&mut self, line: &str) -> Chunk;
 
-    /// The bytes of a diagnostic line that only a verbose peer shows.
-    fn debug(&mut self, line: &str) -> Chunk {
-        self.inner_mut().map(|inner| inner.debug(line)).unwrap_or_default()
-    }
+    /// The bytes of a diagnostic line that only a verbose screen shows.
+    fn debug(&mut self, line: &str) -> Chunk;
 
     /// Handles Ctrl-C. `None`: it ends the run, as any other request to end does.
-    fn interrupted(&mut self) -> Option<Understood> {
-        self.inner_mut().and_then(Peer::interrupted)
-    }
+    fn interrupted(&mut self) -> Option<Understood>;
 
-    /// Handles Enter without an open question, which has moved the cursor.
-    fn enter_pressed(&mut self) -> Chunk {
-        self.inner_mut().map(Peer::enter_pressed).unwrap_or_default()
-    }
+    /// The time at which the screen next changes without an event.
+    fn wake_at(&self) -> Option<Instant>;
 
-    /// The time at which the peer next shows something without an event.
-    fn wake_at(&self) -> Option<Instant> {
-        self.inner().and_then(Peer::wake_at)
-    }
-
-    /// The bytes to show at the time of [`Peer::wake_at`], or after a resize of the terminal.
-    fn refresh(&mut self) -> Chunk {
-        self.inner_mut().map(Peer::refresh).unwrap_or_default()
-    }
+    /// The bytes to show after a change of the terminal.
+    fn changed(&mut self, change: ScreenChange) -> Chunk;
 
     /// The bytes for stderr that clear the status line and the prompt, because this process is suspended or shows
     /// nothing more.
-    fn clear_last_line(&mut self) -> Vec<u8> {
-        self.inner_mut().map(Peer::clear_last_line).unwrap_or_default()
-    }
+    fn clear_last_line(&mut self) -> Vec<u8>;
+}
 
-    /// Shows the status line and the prompt again after this process was suspended.
-    fn resumed(&mut self) -> Chunk {
-        self.inner_mut().map(Peer::resumed).unwrap_or_default()
-    }
-
-    /// Handles the return of the process to the foreground, and shows the questions that waited for it.
-    fn foregrounded(&mut self) -> Chunk {
-        self.inner_mut().map(Peer::foregrounded).unwrap_or_default()
-    }
+/// A change of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScreenChange {
+    /// The time of [`ScreenPeer::wake_at`] came, or the terminal was resized.
+    Due,
+    /// Enter was pressed without an open question, which has moved the cursor.
+    Enter,
+    /// This process was suspended, and goes on.
+    Resumed,
+    /// This process came back to the foreground, so that the questions that waited for it can be shown.
+    Foreground,
 }

@@ -43,8 +43,8 @@ pub(super) fn start(
     short_secrets: usize,
     machine: &mut impl Host,
 ) -> Start {
-    let ask = driver.asks_by(&settings);
-    let by_tool = driver.result_way(&settings) == ResultWay::Tool;
+    let features = driver.features(&settings);
+    let (ask, by_tool) = (features.ask_tool, features.result_way == ResultWay::Tool);
     let result = settings.output_schema.clone().filter(|_| by_tool);
     settings.nonce = machine.nonce();
     let name = ask_user::server_name(&settings);

@@ -8,7 +8,7 @@ use super::conductor::{Conductor, RunSummary};
 use super::host::ProcessGone;
 use super::job::{Begin, Prepared, start_of};
 use super::local_host::{LocalHost, Looked};
-use super::peer::Peer;
+use super::peer::{Peer, ScreenChange};
 use super::resting::RestingPlace;
 use super::{Engine, no_thread};
 use crate::agent::Line;
@@ -367,10 +367,10 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 self.controls_in_row += 1;
                 self.conductor.read_line(&line, at);
             }
-            Wake::Input(Arrival::Pressed) => self.conductor.pressed(),
+            Wake::Input(Arrival::Pressed) => self.conductor.screen_changed(ScreenChange::Enter),
             Wake::Input(Arrival::Foreground) => {
                 self.engine.switch_modes();
-                self.conductor.fetched();
+                self.conductor.screen_changed(ScreenChange::Foreground);
             }
             Wake::Input(Arrival::Closed) => {
                 self.take_earlier_signal();
@@ -492,10 +492,10 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    fn wake_at(&self) -> Option<Instant> {
+    fn wake_at(&mut self) -> Option<Instant> {
+        let repaint = self.conductor.repaint_at();
         let host = self.conductor.host();
         let run = self.conductor.run().next_deadline().map(|deadline| host.at(deadline));
-        let repaint = self.conductor.repaint_at();
         let limit = if self.unread.waited < UNREAD_DROP { UNREAD_DROP } else { UNREAD_LIMIT };
         let unread = self.unread_left(limit).map(|left| Instant::now() + left);
         let times = [run, host.progress_at(), unread, repaint, host.tires_at()];

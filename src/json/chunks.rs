@@ -2,8 +2,6 @@
 
 use super::scan::unescape;
 
-/// The number of bytes above which a JSON string literal is decoded in chunks.
-pub const LONG: usize = 256 << 10;
 /// The size of a chunk, in bytes of the literal.
 const CHUNK: usize = 64 << 10;
 
@@ -20,14 +18,14 @@ impl<'a> Chunks<'a> {
         Chunks { rest: inner.unwrap_or_default() }
     }
 
-    /// Resumes with the part of a literal that was left.
-    pub fn resume(remaining: &'a str) -> Chunks<'a> {
-        Chunks { rest: remaining }
-    }
-
     /// Appends everything that is left to `beginning`.
     pub fn after(mut self, beginning: String) -> String {
-        let mut text = if beginning.is_empty() { self.next().unwrap_or_default() } else { beginning };
+        if beginning.is_empty() && self.left() <= CHUNK {
+            return self.next().unwrap_or_default();
+        }
+        let mut text = beginning;
+        // Reserved at once: growth by doubling takes up to three times the size of the text.
+        text.reserve_exact(self.left());
         self.for_each(|chunk| text.push_str(&chunk));
         text
     }

@@ -13,7 +13,7 @@ mod object;
 mod scan;
 mod span;
 
-pub use self::chunks::{Chunks, LONG};
+pub use self::chunks::Chunks;
 pub use self::escape::put_string;
 use self::escape::{plain_len, put_safe};
 pub use self::fields::{Fields, number, string};
@@ -115,7 +115,9 @@ pub fn encoded_bytes(text: &str) -> usize {
 pub fn fitting(text: &str, bytes: usize) -> usize {
     let (mut left, mut at) = (bytes, 0);
     loop {
-        let plain = plain_len(&text[at..]);
+        // No more of the text is read than can fit, or the parts of a long text would take quadratic time.
+        let window = text.ceil_char_boundary((at + left).saturating_add(1));
+        let plain = plain_len(&text[at..window]);
         if plain > left {
             return text.floor_char_boundary(at + left);
         }

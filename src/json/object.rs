@@ -32,11 +32,6 @@ impl<'a> Raw<'a> {
         serde_json::from_str(self.get()).unwrap_or(RawValue::NULL)
     }
 
-    /// The position after the value in the line that contains it, in bytes.
-    pub(crate) fn end(self) -> usize {
-        self.place.to as usize
-    }
-
     fn first(self) -> Option<u8> {
         self.line.as_bytes().get(self.place.from as usize).copied()
     }

@@ -16,16 +16,19 @@ use crate::agent::{Driver, Turn, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, RunId};
 use crate::protocol::outbound::{
-    AgentExit, AgentName, Body, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
+    AgentExit, AgentName, Body, Capabilities, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
 };
 use crate::protocol::request::Settings;
-use crate::protocol::words::{Status, WaitingOn, Warning};
+use crate::protocol::words::{Status, StopReason, WaitingOn, Warning};
 use std::time::Duration;
 
 pub(super) const UNKNOWN_TYPE: &str =
     "Ignored a message of an unknown type: the types are run.start, run.input and run.cancel";
 const NO_ASK_SOCKET: &str =
     "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
+
+/// The text of the result of a run that only checks, which is never shown.
+const CHECKED: &str = "The settings work.";
 
 /// The state of a run with an agent.
 pub(super) struct ActiveRun {
@@ -56,12 +59,11 @@ impl ActiveRun {
         start: Start,
     ) -> Result<Box<ActiveRun>, Box<Refusal>> {
         let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, .. } = start;
-        let Start { granted, remake, process, keeps_process, .. } = start;
+        let Start { granted, remake, process, keeps_process, checks_only, .. } = start;
         let mut turn = Turn::default();
         let launch = match process {
             FirstProcess::New => converses(&settings, driver.as_ref())
-                .and_then(|()| limit::launch(&settings, driver.as_mut(), &mut turn))
-                .map(Some),
+                .and_then(|()| limit::launch(&settings, driver.as_mut(), &mut turn)),
             FirstProcess::Resting(_) | FirstProcess::Leaving(_) => Ok(None),
         };
         let launch = match launch {
@@ -71,10 +73,12 @@ impl ActiveRun {
                 return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
             }
         };
+        let launch = launch.filter(|_| !checks_only);
         let start_timeout = launch.as_ref().and_then(|launch| launch.start_timeout);
         settings.start_timeout_s = settings.start_timeout_s.or(start_timeout);
-        let started = started(display_name, &settings, driver.as_ref());
-        let budget = Budget::new(&settings, driver.as_ref());
+        let features = driver.features(&settings);
+        let budget = Budget::new(&settings, &features.keepers);
+        let started = started(display_name, &settings, features.capabilities);
         let mut live = Box::new(ActiveRun {
             effects: Effects::new(now, &settings),
             texts: FrameTexts::new(&settings.cwd, redactor),
@@ -98,20 +102,28 @@ impl ActiveRun {
         if asking_failed {
             live.effects.warn(Warning::UnsupportedOption, NO_ASK_SOCKET, None);
         }
-        match launch {
-            Some(launch) if live.agent.driver.has_process() => {
-                live.apply(turn);
-                live.effects.status(Status::Starting, "Starting the agent", None);
-                live.agent.start(Box::new(launch), &live.settings, &mut live.effects);
-            }
-            Some(_) => {
-                live.agent.process = ProcessState::Gone;
-                live.deadlines.begin_run(now, &live.settings);
-                live.apply(turn);
-            }
-            None => live.begin_at_rest(process),
+        if let Some(launch) = launch {
+            live.apply(turn);
+            live.effects.status(Status::Starting, "Starting the agent", None);
+            live.agent.start(Box::new(launch), &live.settings, &mut live.effects);
+        } else if let FirstProcess::New = process {
+            live.begin_without_process(turn, checks_only);
+        } else {
+            live.begin_at_rest(process);
         }
         Ok(live)
+    }
+
+    /// Begins a run whose driver needs no process.
+    fn begin_without_process(&mut self, turn: Turn, checks_only: bool) {
+        self.agent.process = ProcessState::Gone;
+        self.deadlines.begin_run(self.effects.now, &self.settings);
+        self.apply(turn);
+        if checks_only {
+            let (text, message_id) = (CHECKED.into(), None);
+            let (text_cut, structured_output, stop_reason) = (false, None, StopReason::EndTurn);
+            self.decide(Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason });
+        }
     }
 
     pub(super) fn ids(&self) -> Ids {
@@ -162,7 +174,7 @@ impl ActiveRun {
                 self.handle_turn_end(over);
             }
             Event::Line(line) => self.read_line(line),
-            Event::More => self.more(),
+            Event::More => self.handle_waiting_event(),
             Event::ToolAsk { call, asks } => {
                 self.deadlines.active = now;
                 self.ask_questions(Asker::Tool(call), asks.into_iter().collect());
@@ -246,7 +258,7 @@ impl ActiveRun {
 
 /// Refuses a conversation with an agent that cannot hold one.
 fn converses(settings: &Settings, driver: &dyn Driver) -> Result<(), Failure> {
-    if settings.conversation && driver.capabilities().conversation == Some(false) {
+    if settings.conversation && driver.features(settings).capabilities.conversation == Some(false) {
         let message = "run.start: `conversation` must be false: this agent can neither stay nor resume its session.";
         return Err(Failure::new(Code::InvalidRequest, message));
     }
@@ -254,7 +266,7 @@ fn converses(settings: &Settings, driver: &dyn Driver) -> Result<(), Failure> {
 }
 
 /// The body of run.started.
-fn started(display_name: String, settings: &Settings, driver: &dyn Driver) -> Started {
+fn started(display_name: String, settings: &Settings, capabilities: Capabilities) -> Started {
     Started {
         agent: AgentName { name: settings.agent.clone(), display_name: display_name.into(), version: None },
         config: ShownSettings {
@@ -263,7 +275,7 @@ fn started(display_name: String, settings: &Settings, driver: &dyn Driver) -> St
             agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),
         },
         protocol: ProtocolVersion::OURS,
-        capabilities: driver.capabilities(),
+        capabilities,
         metadata: Metadata(settings.metadata.clone().map(Json::from)),
         workflow: None,
         truncated: false,

@@ -9,7 +9,7 @@ use super::messages::{Marks, Messages, Piece, Rules};
 use super::open_questions::Asker;
 use super::tool_calls::{CallDescription, CallResult, EndedCall};
 use crate::agent::limit::Limit;
-use crate::agent::{AgentEvent, CallKey, Driver, Line, Turn};
+use crate::agent::{AgentEvent, CallKey, Driver, Features, Line, Turn};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::KEPT_BYTES;
 use crate::protocol::outbound::{About, AgentExit, Entries, Outcome, PlanEntry, Progress, Text};
@@ -29,10 +29,17 @@ impl ActiveRun {
         self.apply(turn);
     }
 
-    /// Takes the next part of a long line.
-    pub(super) fn more(&mut self) {
-        self.agent.more = false;
-        self.drive(|driver, turn| driver.more(turn));
+    /// Handles the next of the events that wait.
+    pub(super) fn handle_waiting_event(&mut self) {
+        if let Some(event) = self.agent.waiting.next() {
+            self.handle_agent_event(event);
+            self.check_memory();
+        }
+    }
+
+    /// The agent's features, as far as its driver knows them now.
+    pub(super) fn features(&self) -> Features {
+        self.agent.driver.features(&self.settings)
     }
 
     /// Calls the driver, and handles the outcome.
@@ -44,8 +51,7 @@ impl ActiveRun {
 
     /// Handles the outcome of a driver's call.
     pub(super) fn apply(&mut self, turn: Turn) {
-        let Turn { mut events, send, close_input, more, relaunch } = turn;
-        self.agent.more |= more;
+        let Turn { mut events, send, close_input, relaunch } = turn;
         if let Some(launch) = relaunch {
             self.agent.start(launch, &self.settings, &mut self.effects);
         }
@@ -54,7 +60,9 @@ impl ActiveRun {
             self.effects.push(Effect::CloseAgentInput);
         }
         for event in events.drain(..) {
-            self.handle_agent_event(event);
+            if let Some(event) = self.agent.waiting.pass(event) {
+                self.handle_agent_event(event);
+            }
         }
         self.agent.events = events;
         self.check_memory();
@@ -68,7 +76,7 @@ impl ActiveRun {
         self.turns.current.declined &= sign == LifeSign::None;
         match event {
             AgentEvent::Session { id, version, model } => {
-                let about = self.agent.open_session(id, version, model);
+                let about = self.agent.open_session(id, version, model, &self.settings);
                 self.effects.tell(about, "The agent's session is open", None);
             }
             AgentEvent::Text { message, piece, done, reasoning, parent } => {
@@ -214,6 +222,9 @@ impl ActiveRun {
     pub(super) fn end_output(&mut self, exit: AgentExit) {
         if matches!(self.agent.process, ProcessState::Drained | ProcessState::Gone) {
             return;
+        }
+        while !self.agent.waiting.is_empty() {
+            self.handle_waiting_event();
         }
         self.agent.process = ProcessState::Drained;
         self.drive(|driver, turn| driver.drained(exit, turn));

@@ -3,6 +3,7 @@
 use super::budget::Budget;
 use super::effects::Effects;
 use super::turns::WaitingPrompt;
+use super::waiting_events::WaitingEvents;
 use super::{Effect, Remake};
 use crate::agent::{AgentEvent, Driver, Launch, Line, Turn, limit};
 use crate::protocol::failure::{Code, Failure};
@@ -20,8 +21,8 @@ pub(super) struct AgentSide {
     pub(super) exit: Option<AgentExit>,
     /// Whether the agent has written anything.
     pub(super) alive: bool,
-    /// Whether a part of the agent's last line remains.
-    pub(super) more: bool,
+    /// The events of the agent's last line that wait.
+    pub(super) waiting: WaitingEvents,
     /// Empty between two lines. RequestBytes to reuse its memory.
     pub(super) events: Vec<AgentEvent>,
     /// Makes the driver of a new process for the same session.
@@ -40,7 +41,7 @@ impl AgentSide {
             process: ProcessState::Due,
             exit: None,
             alive: false,
-            more: false,
+            waiting: WaitingEvents::default(),
             events: Vec::new(),
             remake,
             keeps_process,
@@ -73,10 +74,16 @@ impl AgentSide {
     }
 
     /// Keeps what the agent reports about its session.
-    pub(super) fn open_session(&mut self, id: Option<SessionId>, version: Option<Text>, model: Option<Text>) -> About {
+    pub(super) fn open_session(
+        &mut self,
+        id: Option<SessionId>,
+        version: Option<Text>,
+        model: Option<Text>,
+        settings: &Settings,
+    ) -> About {
         self.session_id.clone_from(&id);
         self.model.clone_from(&model);
-        let capabilities = Some(self.driver.capabilities());
+        let capabilities = Some(self.driver.features(settings).capabilities);
         About::Session { session_id: id, agent_version: version, model, capabilities }
     }
 
@@ -92,7 +99,7 @@ impl AgentSide {
         settings: &Settings,
         prompt: WaitingPrompt,
         budget: &Budget,
-    ) -> Result<(Turn, Launch), Failure> {
+    ) -> Result<(Turn, Option<Launch>), Failure> {
         let Some(remake) = &self.remake else {
             return Err(Failure::new(Code::AgentExited, "The agent cannot be started again: begin a new run."));
         };
@@ -112,10 +119,10 @@ impl AgentSide {
     }
 
     /// The reason why the agent takes no further prompt with these images.
-    pub(super) fn refuses(&self, is_conversation: bool, images: &[Image]) -> Option<&'static str> {
+    pub(super) fn refuses(&self, settings: &Settings, images: &[Image]) -> Option<&'static str> {
         match () {
-            () if !is_conversation && !self.driver.takes_turns() => Some("this agent takes no further turn"),
-            () if !images.is_empty() && !self.driver.takes_images() => Some("this agent takes no images"),
+            () if !settings.conversation && !self.driver.takes_turns() => Some("this agent takes no further turn"),
+            () if !images.is_empty() && !self.driver.features(settings).images => Some("this agent takes no images"),
             () => None,
         }
     }
@@ -141,7 +148,7 @@ impl AgentSide {
             // A budget is the run's.
             return false;
         }
-        let is_open = self.session_id.is_some() || self.driver.has_process_per_turn();
+        let is_open = self.session_id.is_some() || self.driver.features(settings).process_per_turn;
         let codes =
             [Code::RateLimited, Code::ProviderUnavailable, Code::LimitReached, Code::Refused, Code::ContextExceeded];
         let lives = self.process == ProcessState::Running;

@@ -1,6 +1,6 @@
 //! The usage that the agent reports, and the limits that the run keeps by what the agent reports.
 
-use crate::agent::Driver;
+use crate::agent::features::Keepers;
 use crate::agent::limit::{Keeper, Limit};
 use crate::protocol::outbound::Usage;
 use crate::protocol::request::Settings;
@@ -46,10 +46,10 @@ pub(super) enum ToolMoment {
 }
 
 impl Budget {
-    pub(super) fn new(settings: &Settings, driver: &dyn Driver) -> Budget {
-        let ours = |limit: Limit| driver.keeper(limit) == Keeper::Run;
+    pub(super) fn new(settings: &Settings, keepers: &Keepers) -> Budget {
+        let ours = |limit: Limit| keepers.of(limit) == Keeper::Run;
         let list = |names: &Option<Vec<String>>, limit: Limit| {
-            let keeper = driver.keeper(limit);
+            let keeper = keepers.of(limit);
             names.clone().filter(|_| keeper != Keeper::Nobody).map(|names| ToolList { names, keeper })
         };
         Budget {

@@ -1,5 +1,6 @@
 //! The events that a run takes, and the effects that it requests.
 
+use super::waiting_events::WaitingEvents;
 use super::{AlwaysAllowed, Answered};
 use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
 use crate::protocol::failure::Failure;
@@ -33,6 +34,8 @@ pub struct Start {
     pub granted: AlwaysAllowed,
     /// Makes the driver of a new process for the same session. `None`: the run has one process only.
     pub remake: Option<Remake>,
+    /// Whether the run is over once the settings are known to work, because it only begins a run of several parts.
+    pub checks_only: bool,
     /// The agent's process at the beginning.
     pub process: FirstProcess,
     /// Whether the process stays after a completed turn, for a further turn in a later part of the run.
@@ -51,6 +54,7 @@ impl Start {
             asking_failed: false,
             granted: AlwaysAllowed::default(),
             remake: None,
+            checks_only: false,
             process: FirstProcess::New,
             keeps_process: false,
         }
@@ -65,8 +69,8 @@ pub struct RestingSession {
     pub(super) model: Option<Text>,
     /// The usage of its process so far, by the driver's count.
     pub(super) usage: Usage,
-    /// Whether a part of the agent's last line remains.
-    pub(super) more: bool,
+    /// The events of the agent's last line that wait.
+    pub(super) waiting: WaitingEvents,
 }
 
 /// The agent's process at the beginning of a run.
@@ -156,7 +160,7 @@ pub enum Event<'a> {
     ToolAskWithdrawn { call: u64 },
     /// The model submitted its result with our tool: the result, or the reasons why it does not fit.
     Submitted(Result<Json, Vec<Mismatch>>),
-    /// Stdout has room for the next part of a long line.
+    /// Stdout has room for the next event of the last line.
     More,
     /// The agent's process tree is gone and its output has been read. The search for changed files may still run.
     Drained(AgentExit),

@@ -395,6 +395,12 @@ mod tests {
         assert_eq!(lengths_in("0123456789", 10, 16_384, 100), [100]);
     }
 
+    /// In quadratic time this would take minutes.
+    #[test]
+    fn a_long_message_in_one_piece_takes_linear_time() {
+        assert_eq!(lengths(&"x".repeat(64 << 20), 1, 16 << 10).len(), 4229);
+    }
+
     #[test]
     fn pieces_fit_and_join() {
         let text = "aé\u{1b}\"\n".repeat(500);

@@ -27,6 +27,7 @@ mod stop_ladder;
 mod tool_calls;
 mod turn_end;
 mod turns;
+mod waiting_events;
 
 pub use always_allowed::AlwaysAllowed;
 pub use event::{
@@ -156,9 +157,9 @@ impl Run {
         }
     }
 
-    /// Whether a part of the agent's last line remains. It must be passed as [`Event::More`] before any other line.
+    /// Whether events of the agent's last line wait. [`Event::More`] must come until none does, before any other line.
     pub fn has_more(&self) -> bool {
-        matches!(&self.phase, Phase::ActiveRun(live) if live.agent.more)
+        matches!(&self.phase, Phase::ActiveRun(live) if !live.agent.waiting.is_empty())
     }
 
     /// The time at which the orchestrator, a signal or a limit requested the end. From then on, the run does not wait

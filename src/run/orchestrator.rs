@@ -68,7 +68,7 @@ impl ActiveRun {
 
     fn prompt_refusal(&self, images: &[Image]) -> Option<&'static str> {
         let ends = self.ladder.is_decided().then_some(RUN_IS_ENDING).or_else(|| self.turns.refuses());
-        ends.or_else(|| self.agent.refuses(self.settings.conversation, images))
+        ends.or_else(|| self.agent.refuses(&self.settings, images))
     }
 
     fn take_prompt(&mut self, reply_to: Option<InboundId>, prompt: FurtherPrompt, images: Vec<Image>) {

@@ -26,7 +26,7 @@ impl ActiveRun {
         if let Some(limit) = self.budget.used_up(&self.settings) {
             return self.keep_limit(Some(limit));
         }
-        let is_ended = self.agent.process == ProcessState::Gone && !self.agent.driver.has_process_per_turn();
+        let is_ended = self.agent.process == ProcessState::Gone && !self.features().process_per_turn;
         if !is_ended && self.agent.driver.takes_turns() {
             let turn = self.agent.send_prompt(&prompt, &mut self.effects);
             return self.apply(turn);
@@ -41,7 +41,9 @@ impl ActiveRun {
             Ok((turn, launch)) => {
                 self.budget.begin_process();
                 self.apply(turn);
-                self.agent.start(Box::new(launch), &self.settings, &mut self.effects);
+                if let Some(launch) = launch {
+                    self.agent.start(Box::new(launch), &self.settings, &mut self.effects);
+                }
             }
             Err(failure) => self.decide(Outcome::Failed(failure)),
         }
@@ -78,7 +80,7 @@ impl ActiveRun {
                 None
             }
             NextStep::Correct(violations) => {
-                let prompt = correction(&violations, self.agent.driver.result_way(&self.settings));
+                let prompt = correction(&violations, self.features().result_way);
                 (!self.continue_turn(&prompt)).then(|| TurnOver::Failed(Failure::result_invalid(violations)))
             }
             NextStep::End(over) => Some(over),
@@ -196,7 +198,7 @@ impl ActiveRun {
         let is_general = matches!(&over, TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. }));
         let is_declined = is_general && self.turns.current.declined && gone.exit.signal.is_none();
         let mut outcome = if is_declined { Outcome::Failed(could_not_go_on()) } else { self.outcome(over) };
-        let shown = !self.agent.alive && !gone.stderr_tail.is_empty() && self.agent.driver.stderr_is_fit();
+        let shown = !self.agent.alive && !gone.stderr_tail.is_empty() && self.features().stderr_is_fit;
         if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
             failure.stderr_tail = Some(gone.stderr_tail);
         }
@@ -207,7 +209,8 @@ impl ActiveRun {
 
     /// Decides the outcome, unless it is already decided.
     pub(super) fn decide(&mut self, outcome: Outcome) {
-        self.ladder.decide(self.effects.now, outcome, self.agent.driver.leaves());
+        let leaves = self.features().leaves;
+        self.ladder.decide(self.effects.now, outcome, leaves);
     }
 
     pub(super) fn finish_agent(&mut self) {
@@ -221,13 +224,14 @@ impl ActiveRun {
         }
         self.effects.push(Effect::Hurry);
         let is_cancelled = matches!(outcome, Outcome::Cancelled { .. });
-        self.ladder.stop(self.effects.now, outcome, self.agent.driver.leaves());
+        let leaves = self.features().leaves;
+        self.ladder.stop(self.effects.now, outcome, leaves);
         self.withdraw_questions(None);
         if is_cancelled {
             self.effects.status(Status::Cancelling, "Cancelling", reply_to);
         }
         self.drive(|driver, turn| driver.interrupt(turn));
-        if !self.agent.driver.listens() {
+        if !self.features().listens {
             self.advance();
             self.advance();
         }

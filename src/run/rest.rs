@@ -10,8 +10,7 @@ use crate::protocol::words::{Status, StopReason};
 impl ActiveRun {
     /// Lets the agent rest after its result if the run keeps its process. Otherwise, tells the agent to exit.
     pub(super) fn release_agent(&mut self) {
-        let driver = &self.agent.driver;
-        let can_stay = driver.takes_turns() && !driver.has_process_per_turn();
+        let can_stay = self.agent.driver.takes_turns() && !self.features().process_per_turn;
         // The search for changed files has a limit of its own.
         if self.agent.keeps_process && can_stay && self.ladder.rest() {
             self.effects.push(Effect::Rest);
@@ -41,7 +40,7 @@ impl ActiveRun {
             session_id: self.agent.session_id.clone(),
             model: self.agent.model.clone(),
             usage: self.budget.counted(),
-            more: self.agent.more,
+            waiting: self.agent.waiting.clone(),
         })
     }
 
@@ -52,11 +51,11 @@ impl ActiveRun {
             FirstProcess::Resting(session) => (session, false),
             FirstProcess::Leaving(session) => (session, true),
         };
-        let RestingSession { session_id, model, usage, more } = session;
+        let RestingSession { session_id, model, usage, waiting } = session;
         (self.agent.session_id, self.agent.model) = (session_id, model);
         self.budget.continue_process(usage);
         // It has shown signs of life.
-        (self.agent.more, self.agent.alive) = (more, true);
+        (self.agent.waiting, self.agent.alive) = (waiting, true);
         self.agent.process = ProcessState::Running;
         self.deadlines.begin_run(self.effects.now, &self.settings);
         if leaves {

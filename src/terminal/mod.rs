@@ -28,7 +28,7 @@ pub use alert::Features;
 pub use screen::{Detail, Look};
 
 use crate::clean::{escaped, one_line};
-use crate::engine::{InAdvance, Outbox, Outgoing, Peer, Understood};
+use crate::engine::{InAdvance, Outbox, Outgoing, Peer, ScreenChange, ScreenPeer, Understood};
 use crate::io::foreground::is_in_front;
 use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
@@ -356,28 +356,38 @@ fn text(text: &Option<Text>) -> Option<&str> {
     text.as_ref().map(|text| text.shown())
 }
 
-impl Peer for TerminalFront {
-    fn is_screen(&self) -> bool {
-        true
+impl TerminalFront {
+    fn enter_pressed(&mut self) -> Chunk {
+        let wiped = self.screen.entered();
+        let mut chunk = self.place(Shown::default(), Instant::now());
+        chunk.before.splice(0..0, wiped.into_bytes());
+        chunk
     }
 
-    fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
+    fn refresh(&mut self) -> Chunk {
         let now = Instant::now();
-        let mut shown = self.render(outgoing.body, outgoing.in_advance.as_ref(), now);
-        if let (Some(chat), Body::Progress(progress)) = (&mut self.chat, &**outgoing.body) {
-            shown.lines.push_str(&chat.heard(outgoing.reply_to, progress));
+        let countdown = self.asking.countdown(now).unwrap_or_default();
+        let mut word = self.late_word(now);
+        if !std::mem::replace(&mut self.woke, true) && self.chat.is_some() {
+            self.asking.prompt(now);
+            word.lines = self.chat.as_ref().map(Chat::help).unwrap_or_default();
         }
-        out.push(self.place(shown, now));
+        let chunk = self.place(word, now);
+        Chunk { err: [countdown.into_bytes(), chunk.err].concat(), ..chunk }
     }
 
-    fn note(&mut self, line: &str) -> Chunk {
-        self.place(Shown::lines(format!("{line}\n")), Instant::now())
+    fn resumed(&mut self) -> Chunk {
+        let now = Instant::now();
+        // Another program may have changed the terminal's modes meanwhile.
+        self.asking.leave();
+        self.chat.iter_mut().for_each(Chat::drop_unfinished_key);
+        self.alert.met();
+        let shown = self.asking.prompt(now);
+        self.place(shown, now)
     }
+}
 
-    fn debug(&mut self, line: &str) -> Chunk {
-        if self.look.detail == Detail::Verbose { self.note(line) } else { Chunk::default() }
-    }
-
+impl Peer for TerminalFront {
     fn read_line(&mut self, line: &RawLine, read: Instant) -> Understood {
         let RawLine::Keys(keys) = line else { return Understood::default() };
         let now = Instant::now();
@@ -395,59 +405,62 @@ impl Peer for TerminalFront {
         Understood { chunk, messages: meant.into_iter().collect() }
     }
 
+    fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
+        let now = Instant::now();
+        let mut shown = self.render(outgoing.body, outgoing.in_advance.as_ref(), now);
+        if let (Some(chat), Body::Progress(progress)) = (&mut self.chat, &**outgoing.body) {
+            shown.lines.push_str(&chat.heard(outgoing.reply_to, progress));
+        }
+        out.push(self.place(shown, now));
+    }
+
+    /// Nobody sees the numbers of frames here.
+    fn dropped(&mut self, _frames: u64) {}
+
+    fn screen(&mut self) -> Option<&mut dyn ScreenPeer> {
+        Some(self)
+    }
+}
+
+impl ScreenPeer for TerminalFront {
+    fn note(&mut self, line: &str) -> Chunk {
+        self.place(Shown::lines(format!("{line}\n")), Instant::now())
+    }
+
+    fn debug(&mut self, line: &str) -> Chunk {
+        if self.look.detail == Detail::Verbose { self.note(line) } else { Chunk::default() }
+    }
+
     fn interrupted(&mut self) -> Option<Understood> {
         let now = Instant::now();
         let step = self.chat.as_mut()?.interrupted(now)?;
         Some(self.stepped(step, now))
     }
 
-    fn enter_pressed(&mut self) -> Chunk {
-        let wiped = self.screen.entered();
-        let mut chunk = self.place(Shown::default(), Instant::now());
-        chunk.before.splice(0..0, wiped.into_bytes());
-        chunk
-    }
-
     fn wake_at(&self) -> Option<Instant> {
         self.wake_at
     }
 
-    fn refresh(&mut self) -> Chunk {
-        let now = Instant::now();
-        let countdown = self.asking.countdown(now).unwrap_or_default();
-        let mut word = self.late_word(now);
-        if !std::mem::replace(&mut self.woke, true) && self.chat.is_some() {
-            self.asking.prompt(now);
-            word.lines = self.chat.as_ref().map(Chat::help).unwrap_or_default();
+    fn changed(&mut self, change: ScreenChange) -> Chunk {
+        match change {
+            ScreenChange::Due => self.refresh(),
+            ScreenChange::Enter => self.enter_pressed(),
+            ScreenChange::Resumed => self.resumed(),
+            ScreenChange::Foreground if self.asking.is_away() => self.resumed(),
+            ScreenChange::Foreground => Chunk::default(),
         }
-        let chunk = self.place(word, now);
-        Chunk { err: [countdown.into_bytes(), chunk.err].concat(), ..chunk }
     }
 
     fn clear_last_line(&mut self) -> Vec<u8> {
         self.asking.leave();
         (self.screen.clear(self.width()) + &self.alert.end()).into_bytes()
     }
-
-    fn resumed(&mut self) -> Chunk {
-        let now = Instant::now();
-        // Another program may have changed the terminal's modes meanwhile.
-        self.asking.leave();
-        self.chat.iter_mut().for_each(Chat::drop_unfinished_key);
-        self.alert.met();
-        let shown = self.asking.prompt(now);
-        self.place(shown, now)
-    }
-
-    fn foregrounded(&mut self) -> Chunk {
-        if self.asking.is_away() { self.resumed() } else { Chunk::default() }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Chunk, Look, PAUSE, RawLine, Shown, TerminalFront};
-    use crate::engine::{Outbox, Outgoing, Peer};
+    use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer};
     use crate::protocol::ids::RunId;
     use crate::protocol::outbound::{About, Body, MessageId, Progress};
     use crate::protocol::redacted::Redacted;

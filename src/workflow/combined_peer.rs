@@ -2,7 +2,7 @@
 //! part. It also collects the facts about the parts that a workflow needs.
 
 use crate::agent::registry::Agent;
-use crate::engine::{Outbox, Outgoing, Peer, Understood};
+use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer, Understood};
 use crate::io::inbox::RawLine;
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::RunId;
@@ -293,14 +293,6 @@ fn mark(body: &mut Body, id: String) {
 }
 
 impl Peer for CombinedPeer<'_> {
-    fn inner(&self) -> Option<&dyn Peer> {
-        Some(self.peer)
-    }
-
-    fn inner_mut(&mut self) -> Option<&mut dyn Peer> {
-        Some(self.peer)
-    }
-
     fn admit(
         &mut self,
         settings: &mut Settings,
@@ -357,5 +349,13 @@ impl Peer for CombinedPeer<'_> {
 
     fn read_line(&mut self, line: &RawLine, at: Instant) -> Understood {
         self.peer.read_line(line, at)
+    }
+
+    fn dropped(&mut self, frames: u64) {
+        self.peer.dropped(frames);
+    }
+
+    fn screen(&mut self) -> Option<&mut dyn ScreenPeer> {
+        self.peer.screen()
     }
 }

@@ -7,7 +7,6 @@ use super::prompts::SessionPrompt;
 use super::stop::Stop;
 use super::workflow_run::WorkflowRun;
 use crate::agent::Driver;
-use crate::agent::registry::Dialect;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::question::Judge;
@@ -77,7 +76,7 @@ impl Conversation {
         }
         self.leave(outer)?;
         let driver = self.driver.take().filter(|driver| driver.takes_turns());
-        if let (Dialect::Lines, Some(driver)) = (outer.agent().dialect, driver) {
+        if let (true, Some(driver)) = (outer.features().process_per_turn, driver) {
             return self.turn(outer, prompt, terms, How::Driver(driver));
         }
         let resumable = outer.resumable().cloned();

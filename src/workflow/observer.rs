@@ -3,9 +3,8 @@
 //! driver for a further turn.
 
 use super::blocked::{BlockedCutter, cut};
-use crate::agent::limit::{Keeper, Limit};
 use crate::agent::{
-    AgentEvent, AskKey, CallKey, Driver, Launch, Line, MessageKey, Preference, Reply, Turn, TurnOver, text::FinalAnswer,
+    AgentEvent, AskKey, CallKey, Driver, Features, Launch, Line, MessageKey, Reply, Turn, TurnOver, text::FinalAnswer,
 };
 use crate::protocol::failure::Failure;
 use crate::protocol::image::Image;
@@ -175,20 +174,12 @@ impl Drop for Observer {
 
 /// Without an inner driver, which happens only during the drop, every method does nothing.
 impl Driver for Observer {
-    fn capabilities(&self) -> Capabilities {
-        let none = || Capabilities {
-            questions: Vec::new(),
-            resume: None,
-            deltas: None,
-            structured_output: None,
-            usage: None,
-            conversation: None,
-            steer: None,
-        };
-        self.inner.as_ref().map_or_else(none, |inner| inner.capabilities())
+    fn features(&self, settings: &Settings) -> Features {
+        let none = || Features::of_step(Capabilities::only_asking(Vec::new()));
+        self.inner.as_ref().map_or_else(none, |inner| inner.features(settings))
     }
 
-    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
         let gone = || {
             Failure::new(crate::protocol::failure::Code::InternalError, "The session cannot continue: start it again.")
         };
@@ -197,7 +188,7 @@ impl Driver for Observer {
             return inner.launch(settings, turn);
         }
         self.observe(turn, |inner, turn| inner.follow_up(&settings.prompt, &[], turn));
-        turn.relaunch.take().map(|launch| *launch).ok_or_else(gone)
+        turn.relaunch.take().map(|launch| Some(*launch)).ok_or_else(gone)
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
@@ -205,20 +196,8 @@ impl Driver for Observer {
         self.observe(turn, |inner, turn| inner.line(line, turn));
     }
 
-    fn more(&mut self, turn: &mut Turn) {
-        self.observe(turn, |inner, turn| inner.more(turn));
-    }
-
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
         self.observe(turn, |inner, turn| inner.answer(key, replies, turn));
-    }
-
-    fn keeper(&self, limit: Limit) -> Keeper {
-        self.inner.as_ref().map_or(Keeper::Agent, |inner| inner.keeper(limit))
-    }
-
-    fn follows(&self, preference: Preference, settings: &Settings) -> bool {
-        self.inner.as_ref().is_some_and(|inner| inner.follows(preference, settings))
     }
 
     fn takes_turns(&self) -> bool {
@@ -227,10 +206,6 @@ impl Driver for Observer {
 
     fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) {
         self.observe(turn, |inner, turn| inner.follow_up(prompt, images, turn));
-    }
-
-    fn has_process_per_turn(&self) -> bool {
-        self.inner.as_ref().is_some_and(|inner| inner.has_process_per_turn())
     }
 
     fn steer(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) -> bool {
@@ -245,10 +220,6 @@ impl Driver for Observer {
         stays
     }
 
-    fn listens(&self) -> bool {
-        self.inner.as_ref().is_some_and(|inner| inner.listens())
-    }
-
     fn interrupt(&mut self, turn: &mut Turn) {
         self.observe(turn, |inner, turn| inner.interrupt(turn));
     }
@@ -259,14 +230,6 @@ impl Driver for Observer {
 
     fn held_bytes(&self) -> usize {
         self.inner.as_ref().map_or(0, |inner| inner.held_bytes())
-    }
-
-    fn leaves(&self) -> bool {
-        self.inner.as_ref().is_some_and(|inner| inner.leaves())
-    }
-
-    fn asks_by(&self, settings: &Settings) -> Option<&'static str> {
-        self.inner.as_ref().and_then(|inner| inner.asks_by(settings))
     }
 
     fn drained(&mut self, exit: AgentExit, turn: &mut Turn) {
@@ -286,10 +249,6 @@ impl Driver for Observer {
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {
         let over = self.inner.as_mut().map_or(TurnOver::Interrupted, |inner| inner.exited(exit, alive, stderr));
         self.end(over)
-    }
-
-    fn stderr_is_fit(&self) -> bool {
-        self.inner.as_ref().is_some_and(|inner| inner.stderr_is_fit())
     }
 }
 
@@ -394,7 +353,7 @@ mod tests {
         let driver = over.recv().unwrap().driver;
         assert!(driver.takes_turns());
         let mut next = Observer::going_on(driver, BlockedMarker::Cut, bounded(1).0);
-        let launch = next.launch(&settings("two"), &mut Turn::default()).unwrap();
+        let launch = next.launch(&settings("two"), &mut Turn::default()).unwrap().unwrap();
         assert_eq!(launch.args, ["--continue", "two"]);
     }
 }

@@ -1,7 +1,6 @@
 //! A part of the run without a process: one question of spektacular's own, or the wait for work in a thread.
 
-use crate::agent::limit::{Keeper, Limit};
-use crate::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
+use crate::agent::{AgentEvent, AskKey, Driver, Features, Launch, Line, Reply, Turn, TurnOver};
 use crate::protocol::failure::Failure;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
@@ -22,25 +21,16 @@ pub(crate) enum OwnStep {
 }
 
 impl Driver for OwnStep {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::only_asking(vec![QuestionKind::Confirm, QuestionKind::Select])
+    fn features(&self, _settings: &Settings) -> Features {
+        Features::of_step(Capabilities::only_asking(vec![QuestionKind::Confirm, QuestionKind::Select]))
     }
 
-    /// Nothing here calls a model or a tool.
-    fn keeper(&self, _limit: Limit) -> Keeper {
-        Keeper::Agent
-    }
-
-    fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+    fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
         if let OwnStep::Asks(ask, _) = self {
             let asks: Asks = std::iter::once((**ask).clone()).collect();
             turn.events.push(AgentEvent::Ask { key: AskKey("question".into()), asks, call: None });
         }
-        Ok(Launch { close_input: true, ..Launch::new(Program::Myself, "quiet") })
-    }
-
-    fn has_process(&self) -> bool {
-        false
+        Ok(None)
     }
 
     fn line(&mut self, _line: Line<'_>, _turn: &mut Turn) {}

@@ -56,7 +56,7 @@ pub(crate) type Wrap = Box<dyn FnOnce(Box<dyn Driver>) -> Box<dyn Driver>>;
 
 /// A step without the agent.
 pub(crate) struct Step {
-    /// The step's driver. See [`Driver::has_process`].
+    /// The step's driver.
     pub driver: Box<dyn Driver>,
     /// The time limit. The limit of the whole run applies too.
     pub limit: Option<Duration>,

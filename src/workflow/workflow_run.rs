@@ -8,7 +8,7 @@ use super::prompts::SessionPrompt;
 use super::spent::Spent;
 use super::stop::Stop;
 use crate::agent::registry::Agent;
-use crate::agent::{Driver, Reply};
+use crate::agent::{Driver, Features, Reply};
 use crate::engine::{Begin, Carried, Engine, Job, Next, NextProcess, Over, Peer, Report, RestingAgent};
 use crate::process::background_task::BackgroundTask;
 use crate::process::session_files::cost_before;
@@ -153,6 +153,10 @@ impl<'p> WorkflowRun<'p> {
         &self.agent
     }
 
+    pub(crate) fn features(&self) -> Features {
+        self.agent.features(&self.settings)
+    }
+
     /// The agent's last session, if it can be resumed.
     pub(crate) fn resumable(&self) -> Option<&SessionId> {
         self.session_id().filter(|_| self.can_resume())
@@ -160,7 +164,7 @@ impl<'p> WorkflowRun<'p> {
 
     /// Whether the agent can resume a session. True if unknown.
     pub(crate) fn can_resume(&self) -> bool {
-        self.agent.driver().capabilities().resume != Some(false)
+        self.features().capabilities.resume != Some(false)
     }
 
     /// The agent's last session, even one that failed.

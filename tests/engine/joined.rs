@@ -1,6 +1,6 @@
 //! A peer that joins several runs into one: one run.started, one terminal frame, ids without a gap, usage summed.
 
-use spektacular::engine::{Outbox, Outgoing, Peer, Understood};
+use spektacular::engine::{Outbox, Outgoing, Peer, ScreenPeer, Understood};
 use spektacular::io::inbox::RawLine;
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::ids::RunId;
@@ -28,6 +28,14 @@ impl Joined {
 impl Peer for Joined {
     fn read_line(&mut self, line: &RawLine, at: Instant) -> Understood {
         self.peer.read_line(line, at)
+    }
+
+    fn dropped(&mut self, frames: u64) {
+        self.peer.dropped(frames);
+    }
+
+    fn screen(&mut self) -> Option<&mut dyn ScreenPeer> {
+        self.peer.screen()
     }
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {

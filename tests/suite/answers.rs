@@ -3,8 +3,7 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use spektacular::agent::limit::{Keeper, Limit};
-use spektacular::agent::{AgentEvent, AskKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
+use spektacular::agent::{AgentEvent, AskKey, Driver, Features, Launch, Line, Program, Reply, Turn, TurnOver};
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::frame::Stamper;
 use spektacular::protocol::ids::RunId;
@@ -149,16 +148,12 @@ struct Asker {
 }
 
 impl Driver for Asker {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::only_asking(Vec::new())
+    fn features(&self, _: &Settings) -> Features {
+        Features::of_step(Capabilities::only_asking(Vec::new()))
     }
 
-    fn keeper(&self, _: Limit) -> Keeper {
-        Keeper::Run
-    }
-
-    fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Launch, Failure> {
-        Ok(Launch::new(Program::Command("asker".into()), "asker"))
+    fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Option<Launch>, Failure> {
+        Ok(Some(Launch::new(Program::Command("asker".into()), "asker")))
     }
 
     fn line(&mut self, _: Line<'_>, turn: &mut Turn) {

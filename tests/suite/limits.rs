@@ -19,13 +19,14 @@ fn long_winded() -> Script {
 }
 
 #[test]
-fn a_line_of_ten_megabytes_is_passed_on_in_less_than_16_mebibytes() {
+fn a_line_of_ten_megabytes_is_passed_on_in_less_than_32_mebibytes() {
     let script = long_winded().out(&text("msg_2", "after it")).sh("listen");
     let mut session = Case::with(script).spawn();
     session.start(json!({}));
     session.until_text("after it");
     let (peak, program) = (procs::peak_kib(session.pid()), procs::program_kib(session.pid()));
-    assert!(peak - program < 16 << 10, "{peak} KiB, {program} of them the program itself");
+    // The line, and the text in it.
+    assert!(peak - program < 32 << 10, "{peak} KiB, {program} of them the program itself");
     session.cancel();
     let outcome = session.finish();
     outcome.cancelled();

@@ -451,7 +451,11 @@ fn the_capabilities_in_the_examples_are_those_of_the_drivers() {
         let mut driver = agents.find(name).unwrap().driver();
         let settings = Options::default().resolve("go".into(), name.into(), "/home/me".into());
         driver.launch(&settings, &mut Turn::default()).unwrap();
-        assert_eq!(frame["payload"]["capabilities"], serde_json::to_value(driver.capabilities()).unwrap(), "{line}");
+        assert_eq!(
+            frame["payload"]["capabilities"],
+            serde_json::to_value(driver.features(&settings).capabilities).unwrap(),
+            "{line}"
+        );
         compared += 1;
     }
     assert!(compared >= 2, "no run.started of an agent");

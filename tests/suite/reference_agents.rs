@@ -36,7 +36,7 @@ struct Known {
 fn settings(name: &str, driver: &dyn Driver, payload: &str) -> Settings {
     let raw: Box<serde_json::value::RawValue> = serde_json::from_str(payload).unwrap();
     let mut settings = Options::parse(Some(&raw)).options.resolve("go".into(), name.into(), "/home/me".into());
-    settings.ask_server = driver.asks_by(&settings).map(|tool| McpServer {
+    settings.ask_server = driver.features(&settings).ask_tool.map(|tool| McpServer {
         name: tool.into(),
         access: McpAccess::Stdio { command: "c".into(), args: Vec::new(), env: BTreeMap::new() },
     });
@@ -77,13 +77,14 @@ fn answer(known: Option<bool>, otherwise: &'static str) -> &'static str {
 
 /// The answer that begins the cell of this row. `None`: no such row.
 fn declared(head: &str, Known { driver, settings, forks }: &Known) -> Option<&'static str> {
-    let follows = |preference| answer(Some(driver.follows(preference, settings)), UNSUPPORTED);
-    let kept = |limit, by_the_run| match driver.keeper(limit) {
+    let features = driver.features(settings);
+    let follows = |preference| answer(Some(features.preferences.contains(&preference)), UNSUPPORTED);
+    let kept = |limit, by_the_run| match features.keepers.of(limit) {
         Keeper::Agent => "yes",
         Keeper::Run => by_the_run,
         Keeper::Nobody => INVALID,
     };
-    let can = driver.capabilities();
+    let can = &features.capabilities;
     Some(match head {
         "kinds of question" if can.questions == QuestionKind::ALL => "all",
         "kinds of question" => "",
@@ -94,7 +95,7 @@ fn declared(head: &str, Known { driver, settings, forks }: &Known) -> Option<&'s
         "`add_dirs`" => follows(Preference::AddDirs),
         "`session_id`" => answer(can.resume, INVALID),
         "`fork`" => answer(Some(*forks), INVALID),
-        "`images`" => answer(Some(driver.takes_images()), INVALID),
+        "`images`" => answer(Some(features.images), INVALID),
         "`mcp_servers`" => kept(Limit::McpServers, "yes, checked"),
         "`allowed_tools`" => kept(Limit::AllowedTools, "yes, checked"),
         "`disallowed_tools`" => kept(Limit::DisallowedTools, "yes, checked"),
@@ -155,9 +156,14 @@ fn each_cell_of_the_table_of_agents_begins_with_what_the_driver_declares() {
 fn the_table_of_agents_names_the_transports_that_an_agent_lacks() {
     let (text, columns) = table();
     for (at, name) in columns.iter().enumerate() {
-        let (cell, driver) = (row(text, "`mcp_servers`")[at + 1], known(name).driver);
-        assert!(driver.reaches(McpTransport::Http), "{name}");
-        assert_eq!(cell.contains("not the transport `sse`"), !driver.reaches(McpTransport::Sse), "{name}: {cell}");
+        let (cell, Known { driver, settings, .. }) = (row(text, "`mcp_servers`")[at + 1], known(name));
+        let transports = driver.features(&settings).transports;
+        assert!(transports.contains(&McpTransport::Http), "{name}");
+        assert_eq!(
+            cell.contains("not the transport `sse`"),
+            !transports.contains(&McpTransport::Sse),
+            "{name}: {cell}"
+        );
     }
 }
 
@@ -174,7 +180,12 @@ fn each_setting_that_an_agent_does_not_follow_gets_a_warning() {
             turn.events.iter().any(|event| matches!(event, AgentEvent::Warning(_, warning) if warning.contains(&text)))
         };
         for preference in Preference::ALL {
-            assert_eq!(warns(preference), !driver.follows(preference, &settings), "{name}: {}", preference.field());
+            assert_eq!(
+                warns(preference),
+                !driver.features(&settings).preferences.contains(&preference),
+                "{name}: {}",
+                preference.field()
+            );
         }
     }
 }

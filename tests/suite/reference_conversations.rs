@@ -4,6 +4,7 @@
 use crate::reference_page::{PAGE, hold, section};
 use spektacular::agent::Base;
 use spektacular::agent::registry::{Agent, Agents, Dialect};
+use spektacular::protocol::request::Options;
 
 /// The table of conversations has the row of each agent, as its driver declares it.
 #[test]
@@ -29,9 +30,8 @@ fn the_table_of_conversations_is_that_of_the_drivers() {
         None => unknown,
     };
     let wanted = agents.iter().map(|(name, agent)| {
-        let driver = agent.driver();
-        let can = driver.capabilities();
-        let one_each = driver.has_process_per_turn();
+        let features = agent.features(&Options::default().resolve("go".into(), (*name).into(), "/".into()));
+        let (can, one_each) = (features.capabilities, features.process_per_turn);
         let conversation = word(can.conversation, "?");
         let conversation = if one_each && conversation == "yes" { "yes: a process per turn" } else { conversation };
         let (steer, keeps) = (word(can.steer, "known once it runs"), word(Some(!one_each), ""));

@@ -453,7 +453,7 @@ const STREAM: &[Requirement] = &[
         "A line of any length costs bounded memory.",
         &[
             ("tests/suite/faults.rs", "an_endless_line_of_the_agents_is_skipped_in_bounded_memory"),
-            ("tests/suite/limits.rs", "a_line_of_ten_megabytes_is_passed_on_in_less_than_16_mebibytes"),
+            ("tests/suite/limits.rs", "a_line_of_ten_megabytes_is_passed_on_in_less_than_32_mebibytes"),
         ],
     ),
 ];

@@ -27,6 +27,7 @@ use self::rules::{RuleFormat, ToolRules};
 use self::session::{Phase, SessionSetup};
 use self::steps::Steps;
 use self::updates::Said;
+use super::features::Keepers;
 use super::limit::{Keeper, Limit};
 use super::native::SessionStore;
 use super::preference::{Preference, warn_of_ignored};
@@ -34,8 +35,8 @@ use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, FoundBy, Launch, LaunchFile, Line, MessageKey, Reply, ResultWay, Turn,
-    TurnOver, Wants, ask_user, result,
+    AgentEvent, AskKey, Base, CallKey, Driver, Features, FoundBy, Launch, LaunchFile, Line, MessageKey, Reply,
+    ResultWay, Turn, TurnOver, Wants, ask_user, result,
 };
 use crate::json::{Index, Object};
 use crate::protocol::failure::Failure;
@@ -43,7 +44,7 @@ use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::OutputSchema;
-use crate::protocol::words::{QuestionKind, ToolState};
+use crate::protocol::words::{McpTransport, QuestionKind, ToolState};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -237,26 +238,7 @@ const PERMISSION: &str = "session/request_permission";
 /// The maximum number of denied calls that the message to the model names.
 const DENIALS_TOLD: usize = 20;
 
-impl Driver for Acp {
-    fn held_bytes(&self) -> usize {
-        self.calls.bytes() + self.early.bytes()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            questions: match self.own_tools.contains(&self.profile.ask_tool) {
-                true => QuestionKind::ALL.to_vec(),
-                false => vec![QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
-            },
-            resume: self.resumes,
-            deltas: Some(true),
-            structured_output: Some(true),
-            usage: self.profile.counts_turns.then_some(true),
-            conversation: Some(true),
-            steer: Some(false),
-        }
-    }
-
+impl Acp {
     fn keeper(&self, limit: Limit) -> Keeper {
         match limit {
             Limit::MaxToolCalls => Keeper::Run,
@@ -269,12 +251,8 @@ impl Driver for Acp {
         }
     }
 
-    fn takes_images(&self) -> bool {
-        self.takes_images != Some(false)
-    }
-
     /// ACP has no means for an effort, nor for further directories.
-    fn follows(&self, preference: Preference, _settings: &Settings) -> bool {
+    fn follows(&self, preference: Preference) -> bool {
         match preference {
             Preference::Model | Preference::SystemPrompt | Preference::Mode => true,
             Preference::AddDirs => self.profile.dir_flag.is_some() || self.profile.rules == Some(RuleFormat::OpenCode),
@@ -282,14 +260,60 @@ impl Driver for Acp {
         }
     }
 
-    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+    fn ask_tool(&self, settings: &Settings) -> Option<&'static str> {
+        ask_user::is_wanted(settings).then_some(self.profile.ask_tool)
+    }
+
+    /// A call of our tool must be known as such, so that it needs no permission.
+    fn result_way(&self, settings: &Settings) -> ResultWay {
+        let takes_object = settings.output_schema.as_ref().is_some_and(OutputSchema::takes_object);
+        let is_known = self.profile.own_call.is_some() && !ask_user::is_taken(&settings.mcp_servers);
+        if takes_object && is_known { ResultWay::Tool } else { ResultWay::Text }
+    }
+}
+
+impl Driver for Acp {
+    fn held_bytes(&self) -> usize {
+        self.calls.bytes() + self.early.bytes()
+    }
+
+    fn features(&self, settings: &Settings) -> Features {
+        let capabilities = Capabilities {
+            questions: match self.own_tools.contains(&self.profile.ask_tool) {
+                true => QuestionKind::ALL.to_vec(),
+                false => vec![QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
+            },
+            resume: self.resumes,
+            deltas: Some(true),
+            structured_output: Some(true),
+            usage: self.profile.counts_turns.then_some(true),
+            conversation: Some(true),
+            steer: Some(false),
+        };
+        Features {
+            capabilities,
+            keepers: Keepers::by(|limit| self.keeper(limit)),
+            preferences: Preference::ALL.into_iter().filter(|preference| self.follows(*preference)).collect(),
+            transports: McpTransport::ALL,
+            images: self.takes_images != Some(false),
+            ask_tool: self.ask_tool(settings),
+            result_way: self.result_way(settings),
+            reports_tools: true,
+            process_per_turn: false,
+            listens: true,
+            leaves: self.profile.leaves_servers || self.start.server_names.is_empty(),
+            stderr_is_fit: false,
+        }
+    }
+
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
         warn_of_ignored(settings, self, turn);
         let args = self.arguments(settings)?;
         self.start = SessionSetup::new(settings, self.profile);
         self.cwd.clone_from(&settings.cwd);
         self.wants = Wants::new(settings);
         if settings.ask_server.is_some() {
-            self.own_tools.extend(self.asks_by(settings));
+            self.own_tools.extend(self.ask_tool(settings));
             self.own_tools.extend((self.result_way(settings) == ResultWay::Tool).then_some(result::TOOL));
         }
         self.ask_server = ask_user::server_name(settings);
@@ -320,7 +344,7 @@ impl Driver for Acp {
         };
         let launch = Launch { send: first.send, images, session, ..self.base.launch("acp", args, env) };
         let start_timeout = self.steps.start_timeout().or(launch.start_timeout);
-        Ok(Launch { files, start_timeout, ..launch })
+        Ok(Some(Launch { files, start_timeout, ..launch }))
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
@@ -374,26 +398,7 @@ impl Driver for Acp {
         turn.close_input = true;
     }
 
-    fn leaves(&self) -> bool {
-        self.profile.leaves_servers || self.start.server_names.is_empty()
-    }
-
-    fn asks_by(&self, settings: &Settings) -> Option<&'static str> {
-        ask_user::is_wanted(settings).then_some(self.profile.ask_tool)
-    }
-
-    /// A call of our tool must be known as such, so that it needs no permission.
-    fn result_way(&self, settings: &Settings) -> ResultWay {
-        let takes_object = settings.output_schema.as_ref().is_some_and(OutputSchema::takes_object);
-        let is_known = self.profile.own_call.is_some() && !ask_user::is_taken(&settings.mcp_servers);
-        if takes_object && is_known { ResultWay::Tool } else { ResultWay::Text }
-    }
-
     fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {
         TurnOver::Failed(errors::exited(self.profile, exit, !self.session.is_empty(), alive))
-    }
-
-    fn stderr_is_fit(&self) -> bool {
-        false
     }
 }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 fn started(profile: &'static Profile, options: Options) -> Acp {
     let mut driver = Acp::new(Base::command("agent"), profile);
     let settings = options.resolve("Go on".into(), "agent".into(), "/p".into());
-    let launch = driver.launch(&settings, &mut Turn::default()).unwrap();
+    let launch = driver.launch(&settings, &mut Turn::default()).unwrap().unwrap();
     assert_eq!(launch.send.len(), 1);
     driver
 }

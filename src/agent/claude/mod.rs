@@ -33,10 +33,11 @@ use self::model_calls::ModelCalls;
 use self::speech::Blocks;
 use self::steer::Steering;
 use self::tools::Calls;
+use super::features::Keepers;
 use super::limit::{Keeper, Limit};
 use super::mcp;
 use super::preference::Preference;
-use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, Reply, ResultWay, Turn, TurnOver, Wants};
+use super::{AgentEvent, AskKey, Base, Driver, Features, Launch, Line, Reply, ResultWay, Turn, TurnOver, Wants};
 use super::{ask_user, no_such_mode};
 use crate::json::{Index, Object, Raw, is_blank};
 use crate::protocol::failure::Failure;
@@ -45,7 +46,7 @@ use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::Mismatch;
-use crate::protocol::words::QuestionKind;
+use crate::protocol::words::{McpTransport, QuestionKind};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -182,8 +183,8 @@ impl Driver for Claude {
         self.speech.held_bytes()
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
+    fn features(&self, settings: &Settings) -> Features {
+        let capabilities = Capabilities {
             questions: match self.offers_asking {
                 true => QuestionKind::ALL.to_vec(),
                 false => vec![QuestionKind::Select, QuestionKind::Text],
@@ -194,30 +195,29 @@ impl Driver for Claude {
             usage: Some(true),
             conversation: Some(true),
             steer: self.steering.is_possible(),
-        }
-    }
-
-    fn keeper(&self, limit: Limit) -> Keeper {
-        match limit {
+        };
+        let keeper = |limit| match limit {
             // Its own flag limits the calls of each turn, not those of the run.
             Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
             Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => Keeper::Agent,
+        };
+        Features {
+            capabilities,
+            keepers: Keepers::by(keeper),
+            preferences: Preference::ALL.to_vec(),
+            transports: McpTransport::ALL,
+            images: true,
+            ask_tool: None,
+            result_way: if launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text },
+            reports_tools: true,
+            process_per_turn: false,
+            listens: true,
+            leaves: true,
+            stderr_is_fit: true,
         }
     }
 
-    fn result_way(&self, settings: &Settings) -> ResultWay {
-        if launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text }
-    }
-
-    fn takes_images(&self) -> bool {
-        true
-    }
-
-    fn follows(&self, _preference: Preference, _settings: &Settings) -> bool {
-        true
-    }
-
-    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
         self.mode.clone_from(&settings.mode);
         ask_user::warn_if_taken(settings, turn);
         self.offers_asking = ask_user::is_wanted(settings);
@@ -233,7 +233,7 @@ impl Driver for Claude {
         // Only the events of a stream report the tokens before the end of the turn.
         self.streamed = settings.max_tokens.map(|_| Usage::default());
         let args = launch::arguments(settings, self.wants.full || self.streamed.is_some(), server)?;
-        Ok(Launch {
+        Ok(Some(Launch {
             env_remove: vec!["CLAUDECODE".into()],
             send: vec![control::user_line(
                 &launch::guarded(&settings.prompt, settings.raw_prompt),
@@ -242,7 +242,7 @@ impl Driver for Claude {
             )],
             images: settings.attached.clone(),
             ..self.base.launch("claude", args, launch::environment(settings))
-        })
+        }))
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
@@ -256,11 +256,6 @@ impl Driver for Claude {
             None => turn.unparsed(),
         }
         self.index = index;
-        self.speech.keep_line(text);
-    }
-
-    fn more(&mut self, turn: &mut Turn) {
-        self.speech.more(turn);
     }
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {

@@ -4,10 +4,8 @@
 use crate::agent::recent::OpenMap;
 use crate::agent::text::Fingerprint;
 use crate::agent::{AgentEvent, CallKey, MessageKey, Turn};
-use crate::json::{Chunks, LONG, Object, Raw};
+use crate::json::{Chunks, Object, Raw};
 use crate::protocol::text::Text;
-use std::borrow::Cow;
-use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
@@ -17,8 +15,6 @@ pub(super) struct Blocks {
     main: Speaker,
     /// The sub-agents that stream, each by the call that started it.
     subagents: OpenMap<Speaker, CallKey>,
-    /// Blocks too long for one event.
-    long: VecDeque<LongBlock>,
 }
 
 /// The model or a sub-agent, and the block that it streams.
@@ -39,17 +35,6 @@ struct StreamedBlock {
     key: MessageKey,
     thinking: bool,
     sent: Fingerprint,
-}
-
-/// A block that is reported in parts. The rest is the JSON string in `line` from `at` to `end`.
-#[derive(Debug)]
-struct LongBlock {
-    key: MessageKey,
-    parent: Option<CallKey>,
-    thinking: bool,
-    line: String,
-    at: usize,
-    end: usize,
 }
 
 fn speech(message: MessageKey, parent: Option<CallKey>, reasoning: bool, piece: String, done: bool) -> AgentEvent {
@@ -115,7 +100,7 @@ impl Blocks {
         turn: &mut Turn,
     ) {
         let is_streamed = self.speaker(parent).is_some_and(|one| one.stream.is_some());
-        if let Some(text) = whole.plain_str().filter(|text| !is_streamed && (1..=LONG).contains(&text.len())) {
+        if let Some(text) = whole.plain_str().filter(|text| !is_streamed && !text.is_empty()) {
             let key = MessageKey::next(&mut self.blocks);
             return turn.events.push(speech(key, parent, thinking, text.to_owned(), true));
         }
@@ -141,38 +126,7 @@ impl Blocks {
                 (MessageKey::next(&mut self.blocks), String::new())
             }
         };
-        if chunks.left() > LONG && self.long.is_empty() {
-            turn.events.push(speech(key, parent, thinking, rest, false));
-            // The closing quote is not a part of the block.
-            let end = whole.end() - 1;
-            let at = end - chunks.left();
-            self.long.push_back(LongBlock { key, parent, thinking, line: String::new(), at, end });
-            turn.more = true;
-            return;
-        }
         turn.events.push(speech(key, parent, thinking, chunks.after(rest), true));
-    }
-
-    /// Takes a line that nothing borrows any more. Keeps the line itself if a long block is in it, because a copy would
-    /// double the memory.
-    pub(super) fn keep_line(&mut self, line: Cow<'_, str>) {
-        if let Some(block) = self.long.back_mut().filter(|block| block.line.is_empty()) {
-            block.line = line.into_owned();
-        }
-    }
-
-    /// Passes on the next part of a long block.
-    pub(super) fn more(&mut self, turn: &mut Turn) {
-        let Some(mut block) = self.long.pop_front() else { return };
-        let mut chunks = Chunks::resume(block.line.get(block.at..block.end).unwrap_or_default());
-        let piece = chunks.next().unwrap_or_default();
-        block.at = block.end - chunks.left();
-        let done = block.at == block.end;
-        turn.events.push(speech(block.key, block.parent, block.thinking, piece, done));
-        if !done {
-            self.long.push_front(block);
-        }
-        turn.more = !self.long.is_empty();
     }
 
     pub(super) fn stream_event(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
@@ -237,7 +191,7 @@ impl Blocks {
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.main.is_silent() && self.subagents.len() == 0 && self.long.is_empty()
+        self.main.is_silent() && self.subagents.len() == 0
     }
 }
 

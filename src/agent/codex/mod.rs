@@ -19,6 +19,7 @@ pub(crate) use self::native::NATIVE;
 use self::ask::CodexRequest;
 use self::items::{Items, Spot};
 use self::launch::START;
+use super::features::Keepers;
 use super::hash::hash;
 use super::header_variables;
 use super::limit::{Keeper, Limit};
@@ -26,7 +27,9 @@ use super::preference::{Preference, warn_of_ignored};
 use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
-use super::{AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, Reply, ResultWay, Turn, TurnOver, Wants};
+use super::{
+    AgentEvent, AskKey, Base, CallKey, Driver, Features, Launch, Line, Reply, ResultWay, Turn, TurnOver, Wants,
+};
 use crate::json::{Index, Object, Raw};
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
@@ -408,13 +411,24 @@ impl Codex {
     }
 }
 
+fn keeper(limit: Limit) -> Keeper {
+    match limit {
+        // Codex has no limits of its own, and reports no cost.
+        Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens | Limit::AllowedTools | Limit::DisallowedTools => {
+            Keeper::Run
+        }
+        Limit::MaxCostUsd => Keeper::Nobody,
+        Limit::McpServers => Keeper::Agent,
+    }
+}
+
 impl Driver for Codex {
     fn held_bytes(&self) -> usize {
         self.items.held_bytes()
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
+    fn features(&self, settings: &Settings) -> Features {
+        let capabilities = Capabilities {
             questions: QuestionKind::ALL.to_vec(),
             resume: Some(true),
             deltas: Some(true),
@@ -422,44 +436,31 @@ impl Driver for Codex {
             usage: Some(true),
             conversation: Some(true),
             steer: Some(true),
+        };
+        Features {
+            capabilities,
+            keepers: Keepers::by(keeper),
+            preferences: Preference::ALL.to_vec(),
+            transports: &[McpTransport::Http],
+            images: true,
+            ask_tool: None,
+            result_way: if launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text },
+            reports_tools: true,
+            process_per_turn: false,
+            listens: true,
+            leaves: true,
+            stderr_is_fit: false,
         }
     }
 
-    fn keeper(&self, limit: Limit) -> Keeper {
-        match limit {
-            // Codex has no limits of its own, and reports no cost.
-            Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens | Limit::AllowedTools | Limit::DisallowedTools => {
-                Keeper::Run
-            }
-            Limit::MaxCostUsd => Keeper::Nobody,
-            Limit::McpServers => Keeper::Agent,
-        }
-    }
-
-    fn result_way(&self, settings: &Settings) -> ResultWay {
-        if launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text }
-    }
-
-    fn reaches(&self, transport: McpTransport) -> bool {
-        transport == McpTransport::Http
-    }
-
-    fn takes_images(&self) -> bool {
-        true
-    }
-
-    fn follows(&self, _preference: Preference, _settings: &Settings) -> bool {
-        true
-    }
-
-    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
         warn_of_ignored(settings, self, turn);
         self.items.wants = Wants::new(settings);
         let args = launch::arguments(settings)?;
         let env = header_variables::environment(&settings.mcp_servers);
         self.settings = Some(Box::new(settings.clone()));
         let first = self.request("initialize", &launch::initialize(settings.progress));
-        Ok(Launch { send: vec![first], ..self.base.launch("codex", args, env) })
+        Ok(Some(Launch { send: vec![first], ..self.base.launch("codex", args, env) }))
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
@@ -538,10 +539,6 @@ impl Driver for Codex {
             self.clean_terminals(turn);
         }
         turn.close_input = true;
-    }
-
-    fn stderr_is_fit(&self) -> bool {
-        false
     }
 
     fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {

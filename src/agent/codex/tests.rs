@@ -187,7 +187,8 @@ fn the_last_error_message_explains_an_exit_without_a_result() {
 #[test]
 fn stderr_is_not_shown() {
     let mut codex = Codex::new(Base::command("codex"));
-    assert!(!codex.stderr_is_fit());
+    let settings = Options::default().resolve("x".into(), "codex".into(), "/w".into());
+    assert!(!codex.features(&settings).stderr_is_fit);
     let exit = AgentExit { code: Some(1), signal: None };
     let TurnOver::Failed(failure) = codex.exited(exit, false, &"sk-piece-of-a-key".into()) else {
         panic!("no failure")

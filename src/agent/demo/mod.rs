@@ -13,10 +13,13 @@ mod script;
 mod workflow;
 
 use self::lines::FromHost;
+use super::features::Keepers;
 use super::limit::{Keeper, Limit};
 use super::preference::warn_of_ignored;
 use super::text::FinalAnswer;
-use super::{AgentEvent, AskKey, Base, CallKey, Driver, Launch, Line, MessageKey, Reply, ResultWay, Turn, TurnOver};
+use super::{
+    AgentEvent, AskKey, Base, CallKey, Driver, Features, Launch, Line, MessageKey, Reply, ResultWay, Turn, TurnOver,
+};
 use super::{Wants, ask_user, edits, plan_entry};
 use crate::json::{Index, Object, Raw};
 use crate::protocol::failure::{Code, Failure};
@@ -26,7 +29,7 @@ use crate::protocol::outbound::{AgentExit, Capabilities, FileEdit, Json, Text, T
 use crate::protocol::question::{Answer, Ask, Asks, Place, Subject, one};
 use crate::protocol::request::Settings;
 use crate::protocol::scope::Scope;
-use crate::protocol::words::{Action, Category, QuestionKind, StopReason, ToolState};
+use crate::protocol::words::{Action, Category, McpTransport, QuestionKind, StopReason, ToolState};
 
 /// The name for people, in failures.
 const AGENT: &str = "The demo agent";
@@ -234,8 +237,8 @@ fn answer(reply: &Reply) -> Option<Vec<String>> {
 }
 
 impl Driver for Demo {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
+    fn features(&self, _settings: &Settings) -> Features {
+        let capabilities = Capabilities {
             questions: QuestionKind::ALL.to_vec(),
             resume: Some(false),
             deltas: Some(true),
@@ -243,10 +246,32 @@ impl Driver for Demo {
             usage: Some(true),
             conversation: Some(true),
             steer: Some(true),
+        };
+        let keeper = |limit| match limit {
+            Limit::MaxToolCalls
+            | Limit::MaxTokens
+            | Limit::MaxCostUsd
+            | Limit::AllowedTools
+            | Limit::DisallowedTools => Keeper::Run,
+            Limit::MaxTurns | Limit::McpServers => Keeper::Nobody,
+        };
+        Features {
+            capabilities,
+            keepers: Keepers::by(keeper),
+            preferences: Vec::new(),
+            transports: McpTransport::ALL,
+            images: false,
+            ask_tool: None,
+            result_way: ResultWay::Own,
+            reports_tools: true,
+            process_per_turn: false,
+            listens: true,
+            leaves: true,
+            stderr_is_fit: true,
         }
     }
 
-    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
         if settings.session_id.is_some() {
             let message = "run.start: `session_id` cannot be given: this agent has no sessions to resume.";
             return Err(Failure::new(Code::InvalidRequest, message));
@@ -254,22 +279,7 @@ impl Driver for Demo {
         warn_of_ignored(settings, self, turn);
         self.wants = Wants::new(settings);
         let prompt = FromHost::Prompt(settings.prompt.clone());
-        Ok(Launch { send: vec![prompt.line()], ..self.base.launch("demo", Vec::new(), Vec::new()) })
-    }
-
-    fn keeper(&self, limit: Limit) -> Keeper {
-        match limit {
-            Limit::MaxToolCalls
-            | Limit::MaxTokens
-            | Limit::MaxCostUsd
-            | Limit::AllowedTools
-            | Limit::DisallowedTools => Keeper::Run,
-            Limit::MaxTurns | Limit::McpServers => Keeper::Nobody,
-        }
-    }
-
-    fn result_way(&self, _settings: &Settings) -> ResultWay {
-        ResultWay::Own
+        Ok(Some(Launch { send: vec![prompt.line()], ..self.base.launch("demo", Vec::new(), Vec::new()) }))
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {

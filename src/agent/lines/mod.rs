@@ -12,10 +12,13 @@ mod command;
 mod tests;
 
 use self::command::{MODEL, PROMPT, SESSION, Values};
-use super::limit::{Keeper, Limit};
+use super::features::Keepers;
+use super::limit::Keeper;
 use super::preference::{Preference, warn_of_ignored};
 use super::text::FinalAnswer;
-use super::{AgentEvent, AskKey, Base, Driver, Launch, Line, MessageKey, Reply, Turn, TurnOver, Wants};
+use super::{
+    AgentEvent, AskKey, Base, Driver, Features, Launch, Line, MessageKey, Reply, ResultWay, Turn, TurnOver, Wants,
+};
 use crate::clean::Cleaner;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
@@ -24,10 +27,11 @@ use crate::protocol::limits::{ARGUMENT_BYTES, FRAME_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::pattern::{COMPILED_BYTES, PATTERN_BYTES, Pattern};
 use crate::protocol::request::Settings;
-use crate::protocol::words::QuestionKind;
+use crate::protocol::words::{McpTransport, QuestionKind};
+use std::borrow::Cow;
 
-/// The maximum part of a line handled at once, in bytes. Session ids are searched within one part.
-const CHUNK: usize = 64 << 10;
+/// The maximum beginning of a line in which session ids are searched, in bytes.
+const SEARCHED: usize = 64 << 10;
 /// The maximum size of held-back blank text, in bytes.
 const BLANK: usize = 64 << 10;
 
@@ -59,9 +63,6 @@ pub(crate) struct LinesDriver {
     matched: Vec<usize>,
     running: bool,
     cleaner: Cleaner,
-    /// The current line and the position in it.
-    line: String,
-    at: usize,
 }
 
 impl LinesDriver {
@@ -89,13 +90,16 @@ impl LinesDriver {
             matched: Vec::new(),
             running: false,
             cleaner: Cleaner::default(),
-            line: String::new(),
-            at: 0,
         }
     }
 
     fn resumes(&self) -> bool {
         command::names(&self.resume_args, SESSION)
+    }
+
+    /// Whether the command line of the first turn has the model.
+    fn takes_model(&self, settings: &Settings) -> bool {
+        command::names(if settings.session_id.is_some() { &self.resume_args } else { &self.args }, MODEL)
     }
 
     /// The launch of the next turn. `template`: its arguments. Error: an argument that does not fit a command line.
@@ -162,8 +166,10 @@ impl LinesDriver {
                 return;
             }
         }
-        let mut piece = std::mem::take(&mut self.blank);
-        piece.push_str(words);
+        let mut piece = Cow::Borrowed(words);
+        if !self.blank.is_empty() {
+            piece = Cow::Owned(std::mem::take(&mut self.blank) + words);
+        }
         self.blank.push_str(if words.is_empty() { "" } else { &text[words.len()..] });
         let piece = if begins { piece.trim_start() } else { &piece };
         if piece.is_empty() {
@@ -201,9 +207,9 @@ fn compiled(patterns: &[String]) -> Result<Vec<Pattern>, Failure> {
 }
 
 impl Driver for LinesDriver {
-    fn capabilities(&self) -> Capabilities {
+    fn features(&self, settings: &Settings) -> Features {
         let asks = !self.resume_args.is_empty();
-        Capabilities {
+        let capabilities = Capabilities {
             questions: if asks { vec![QuestionKind::Select, QuestionKind::Text] } else { Vec::new() },
             resume: Some(self.resumes()),
             deltas: Some(true),
@@ -211,26 +217,27 @@ impl Driver for LinesDriver {
             usage: Some(false),
             conversation: Some(asks && (!self.resumes() || !self.session_patterns.is_empty())),
             steer: Some(false),
+        };
+        let model = self.takes_model(settings).then_some(Preference::Model);
+        Features {
+            capabilities,
+            // A command reports neither its tools nor its usage.
+            keepers: Keepers::by(|_| Keeper::Nobody),
+            preferences: model.into_iter().chain([Preference::SystemPrompt]).collect(),
+            transports: McpTransport::ALL,
+            images: false,
+            ask_tool: None,
+            result_way: ResultWay::Text,
+            reports_tools: false,
+            process_per_turn: true,
+            listens: false,
+            leaves: true,
+            // The format of its stderr is unknown.
+            stderr_is_fit: false,
         }
     }
 
-    /// A command reports neither its tools nor its usage.
-    fn keeper(&self, _limit: Limit) -> Keeper {
-        Keeper::Nobody
-    }
-
-    fn follows(&self, preference: Preference, settings: &Settings) -> bool {
-        match preference {
-            Preference::SystemPrompt => true,
-            Preference::Model => {
-                let template = if settings.session_id.is_some() { &self.resume_args } else { &self.args };
-                command::names(template, MODEL)
-            }
-            Preference::Effort | Preference::Mode | Preference::AddDirs => false,
-        }
-    }
-
-    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
         self.patterns = compiled(&self.session_patterns)?;
         if settings.fork {
             let message = "run.start: `fork` cannot be given: this agent cannot begin a session from another one. Leave out `fork` to resume the session itself.";
@@ -249,7 +256,7 @@ impl Driver for LinesDriver {
                 return Err(Failure::new(Code::InvalidRequest, message));
             }
         };
-        let takes_model = self.follows(Preference::Model, settings);
+        let takes_model = self.takes_model(settings);
         warn_of_ignored(settings, self, turn);
         self.model = settings.model.clone().filter(|_| takes_model || command::names(&self.resume_args, MODEL));
         self.cwd = settings.cwd.to_string_lossy().into_owned();
@@ -260,33 +267,23 @@ impl Driver for LinesDriver {
             turn.events.push(self.session());
         }
         // A command has no separate system prompt.
-        match settings.system_prompt.as_ref().filter(|text| !text.is_empty()) {
+        let launch = match settings.system_prompt.as_ref().filter(|text| !text.is_empty()) {
             Some(system) => self.turn(&template, &format!("{system}\n\n{}", settings.prompt)),
             None => self.turn(&template, &settings.prompt),
-        }
+        };
+        launch.map(Some)
     }
 
     fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
         let Line::Text(text) = line else { return turn.unparsed() };
-        self.line = text.into_owned();
         self.sought += u64::from(self.seeks);
         // Keeps the final state of the line as a terminal shows it: progress bars overwrite themselves.
-        self.line.truncate(self.line.trim_end_matches('\r').len());
-        self.at = self.line.rfind('\r').map_or(0, |cr| cr + 1);
-        self.more(turn);
-    }
-
-    fn more(&mut self, turn: &mut Turn) {
-        let end = self.line.ceil_char_boundary((self.at + CHUNK).min(self.line.len()));
-        let mut text = self.cleaner.push(&self.line[self.at..end]).into_owned();
-        self.at = end;
-        turn.more = end < self.line.len();
-        self.seek(&text, turn);
-        if !turn.more {
-            self.line = String::new();
-            text.push_str(&self.cleaner.push("\n"));
-        }
-        self.say(&text, turn);
+        let line = text.trim_end_matches('\r');
+        let line = self.cleaner.push(&line[line.rfind('\r').map_or(0, |cr| cr + 1)..]);
+        self.seek(&line[..line.floor_char_boundary(SEARCHED)], turn);
+        self.say(&line, turn);
+        let end = self.cleaner.push("\n");
+        self.say(&end, turn);
     }
 
     /// Commands ask no questions.
@@ -309,14 +306,6 @@ impl Driver for LinesDriver {
                 turn.fail(failure);
             }
         }
-    }
-
-    fn has_process_per_turn(&self) -> bool {
-        true
-    }
-
-    fn listens(&self) -> bool {
-        false
     }
 
     /// Commands have no interrupt.
@@ -356,10 +345,5 @@ impl Driver for LinesDriver {
             ),
         };
         TurnOver::Failed(Failure::new(code, message))
-    }
-
-    /// The format of its stderr is unknown.
-    fn stderr_is_fit(&self) -> bool {
-        false
     }
 }

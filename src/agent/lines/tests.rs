@@ -29,7 +29,7 @@ fn launched(
     options: Options,
 ) -> (LinesDriver, Launch, Vec<String>) {
     let (mut lines, mut turn) = (driver(args, patterns, resume_args), Turn::default());
-    let launch = lines.launch(&settings(options), &mut turn).unwrap();
+    let launch = lines.launch(&settings(options), &mut turn).unwrap().unwrap();
     let warned = turn.events.into_iter().map(|event| match event {
         AgentEvent::Warning(_, text) => text.unredacted().to_owned(),
         AgentEvent::Session { id, .. } => format!("session {}", id.as_deref().unwrap_or_default()),
@@ -42,22 +42,14 @@ fn launched(
 fn heard(lines: &mut LinesDriver, all: &[&str]) -> (String, Vec<String>) {
     let (mut text, mut sessions) = (String::new(), Vec::new());
     for line in all {
-        let mut more = true;
-        let mut first = Some(Line::Text((*line).into()));
-        while more {
-            let mut turn = Turn::default();
-            match first.take() {
-                Some(line) => lines.line(line, &mut turn),
-                None => lines.more(&mut turn),
-            }
-            more = turn.more;
-            for event in turn.events {
-                match event {
-                    AgentEvent::Text { piece, done: false, parent: None, .. } => text.push_str(piece.unredacted()),
-                    AgentEvent::Session { id, .. } => sessions.push(id.unwrap().to_string()),
-                    AgentEvent::Note(_) => {}
-                    other => panic!("{other:?}"),
-                }
+        let mut turn = Turn::default();
+        lines.line(Line::Text((*line).into()), &mut turn);
+        for event in turn.events {
+            match event {
+                AgentEvent::Text { piece, done: false, parent: None, .. } => text.push_str(piece.unredacted()),
+                AgentEvent::Session { id, .. } => sessions.push(id.unwrap().to_string()),
+                AgentEvent::Note(_) => {}
+                other => panic!("{other:?}"),
             }
         }
     }
@@ -94,7 +86,7 @@ fn placeholders_inside_values_are_not_replaced() {
     let mut lines = driver(&["{prompt}", "{model}"], &[], &[]);
     let options = Options { model: Some("{cwd}".into()), agent_args: Some(strings(&["{cwd}"])), ..Options::default() };
     let settings = Settings { prompt: "{model} {session}".into(), ..settings(options) };
-    let launch = lines.launch(&settings, &mut Turn::default()).unwrap();
+    let launch = lines.launch(&settings, &mut Turn::default()).unwrap().unwrap();
     assert_eq!(launch.args, ["{model} {session}", "{cwd}", "{cwd}"]);
 }
 
@@ -115,7 +107,7 @@ fn values_that_do_not_fit_a_command_line_are_refused() {
         let settings = Settings { prompt: prompt.clone(), ..settings(Options::default()) };
         let failure = driver(&["{prompt}"], &[], &[]).launch(&settings, &mut Turn::default()).unwrap_err();
         assert_eq!(failure.code, Code::InvalidRequest);
-        let launch = driver(&[], &[], &[]).launch(&settings, &mut Turn::default()).unwrap();
+        let launch = driver(&[], &[], &[]).launch(&settings, &mut Turn::default()).unwrap().unwrap();
         assert_eq!(launch.send.concat(), prompt);
         let mut lines = launched(&[], &[], &["{prompt}"], Options::default()).0;
         let mut turn = Turn::default();

@@ -37,15 +37,15 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             Effect::Rest => self.agent.cannot_rest = !self.machine.rest(),
             Effect::Stop(method) => self.machine.stop(method),
             Effect::Note(text) => {
-                let chunk = self.peer.debug(&format!("spektacular: {text}"));
-                self.frame_out.outbox.push(chunk);
+                if let Some(screen) = self.peer.screen() {
+                    self.frame_out.outbox.push(screen.debug(&format!("spektacular: {text}")));
+                }
                 self.record(|| Moment::Note(text));
             }
             Effect::Diagnose(text) => {
                 // A folder's name may contain escape sequences.
                 let clean = self.run.redactor().redact(&one_line(&text)).into_owned();
-                let chunk = self.peer.note(&format!("spektacular: {clean}"));
-                self.frame_out.outbox.push(chunk);
+                self.note(&format!("spektacular: {clean}"));
             }
         }
     }
@@ -112,7 +112,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             }
             Body::Started(_) | Body::Progress(_) | Body::Artifact(_) => {}
         }
-        if self.peer.is_screen() {
+        if self.peer.screen().is_some() {
             body.redact_session(self.run.redactor());
         }
         if let Some(InAdvance::Value(value)) = &mut in_advance {

@@ -1,6 +1,7 @@
 //! The signals of this process, as the loop handles them.
 
 use super::RunLoop;
+use crate::engine::peer::ScreenChange;
 use crate::io::output::write_now;
 use crate::io::signals::{Signal, die_of};
 use crate::io::tty::LineModes;
@@ -45,11 +46,11 @@ impl RunLoop<'_, '_> {
             }
             Signal::Continued => {
                 self.engine.switch_modes();
-                self.conductor.continued();
+                self.conductor.screen_changed(ScreenChange::Resumed);
             }
             Signal::Resized => {
                 self.engine.switch_modes();
-                self.conductor.repaint();
+                self.conductor.screen_changed(ScreenChange::Due);
             }
         }
     }

@@ -1,8 +1,7 @@
 //! A command of the plan as the driver of a part of the run. Its process is treated like an agent's process, from the
 //! marker to the ladder that stops it. Its stdout and stderr are joined in order, and their end is kept, redacted.
 
-use crate::agent::limit::{Keeper, Limit};
-use crate::agent::{AgentEvent, AskKey, CallKey, Driver, Launch, Line, Program, Reply, Turn, TurnOver};
+use crate::agent::{AgentEvent, AskKey, CallKey, Driver, Features, Launch, Line, Program, Reply, Turn, TurnOver};
 use crate::clean::Cleaner;
 use crate::protocol::failure::Failure;
 use crate::protocol::image::Image;
@@ -15,8 +14,6 @@ use crossbeam_channel::Sender;
 
 /// Joins stdout and stderr and becomes `/bin/sh -c COMMAND`. The command is an argument, so it needs no quotes.
 const JOINED: &str = "exec 2>&1; exec /bin/sh -c \"$1\"";
-/// The maximum bytes of a line to handle at once.
-const CHUNK: usize = 64 << 10;
 const KEY: &str = "command";
 
 /// Runs a command.
@@ -30,9 +27,6 @@ pub(crate) struct VerifyStep {
     redactor: Redactor,
     stream: Stream,
     cleaner: Cleaner,
-    /// The current line and the position in it.
-    line: String,
-    at: usize,
     /// The end of the output, redacted.
     tail: String,
     /// Receives the output when the command has ended.
@@ -54,8 +48,6 @@ impl VerifyStep {
             redactor,
             stream: Stream::default(),
             cleaner: Cleaner::default(),
-            line: String::new(),
-            at: 0,
             tail: String::new(),
             output,
         }
@@ -93,16 +85,12 @@ impl VerifyStep {
 }
 
 impl Driver for VerifyStep {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::only_asking(Vec::new())
+    fn features(&self, _settings: &Settings) -> Features {
+        let features = Features::of_step(Capabilities::only_asking(Vec::new()));
+        Features { listens: false, stderr_is_fit: false, ..features }
     }
 
-    /// Nothing here calls a model or a tool.
-    fn keeper(&self, _limit: Limit) -> Keeper {
-        Keeper::Agent
-    }
-
-    fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Launch, Failure> {
+    fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
         if let Some(title) = self.title.clone() {
             turn.events.push(AgentEvent::Tool {
                 call: CallKey::of(KEY),
@@ -114,36 +102,23 @@ impl Driver for VerifyStep {
                 parent: None,
             });
         }
-        Ok(Launch {
+        Ok(Some(Launch {
             args: std::mem::take(&mut self.args),
             env: std::mem::take(&mut self.env),
             close_input: true,
             ..Launch::new(Program::Command("/bin/sh".into()), "command")
-        })
+        }))
     }
 
-    fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
+    fn line(&mut self, line: Line<'_>, _turn: &mut Turn) {
         match line {
             Line::Text(text) => {
-                self.line = text.into_owned();
                 // Keeps the final state of the line on a terminal, because progress bars overwrite themselves.
-                self.line.truncate(self.line.trim_end_matches('\r').len());
-                self.at = self.line.rfind('\r').map_or(0, |cr| cr + 1);
-                self.more(turn);
+                let line = text.trim_end_matches('\r');
+                self.say(&line[line.rfind('\r').map_or(0, |cr| cr + 1)..]);
+                self.say("\n");
             }
             Line::TooLong => self.say("(a line of many MiB was left out)\n"),
-        }
-    }
-
-    fn more(&mut self, turn: &mut Turn) {
-        let end = self.line.ceil_char_boundary((self.at + CHUNK).min(self.line.len()));
-        let chunk = self.line[self.at..end].to_owned();
-        self.say(&chunk);
-        self.at = end;
-        turn.more = end < self.line.len();
-        if !turn.more {
-            self.line = String::new();
-            self.say("\n");
         }
     }
 
@@ -155,10 +130,6 @@ impl Driver for VerifyStep {
     }
 
     fn follow_up(&mut self, _prompt: &str, _images: &[Image], _turn: &mut Turn) {}
-
-    fn listens(&self) -> bool {
-        false
-    }
 
     fn interrupt(&mut self, _turn: &mut Turn) {}
 
@@ -181,10 +152,6 @@ impl Driver for VerifyStep {
     /// Every exit counts as completed, because the exit status is the result of the step.
     fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &Text) -> TurnOver {
         TurnOver::completed("The command is over.".to_owned())
-    }
-
-    fn stderr_is_fit(&self) -> bool {
-        false
     }
 }
 
@@ -215,9 +182,6 @@ mod tests {
         for line in lines {
             let mut turn = Turn::default();
             command.line(Line::Text(line.into()), &mut turn);
-            while std::mem::take(&mut turn.more) {
-                command.more(&mut turn);
-            }
         }
         let mut turn = Turn::default();
         command.drained(exit, &mut turn);
@@ -235,7 +199,7 @@ mod tests {
         let text = "echo \"$(date)\"; exit '3' # x";
         let env = vec![("NAME".to_owned(), "value".to_owned())];
         let mut command = VerifyStep::new(text, env.clone(), Redactor::new(), sender);
-        let launch = command.launch(&settings(), &mut Turn::default()).unwrap();
+        let launch = command.launch(&settings(), &mut Turn::default()).unwrap().unwrap();
         assert_eq!(launch.program, Program::Command("/bin/sh".into()));
         assert_eq!(launch.args, ["-c", JOINED, "sh", text]);
         assert!(launch.close_input && !JOINED.contains(text));

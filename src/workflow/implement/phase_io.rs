@@ -13,7 +13,6 @@ use super::question::{checked, manual};
 use super::ready::READ_LIMIT;
 use super::ready::ReadyPlan;
 use super::report::{self, Account};
-use crate::agent::registry::Dialect;
 use crate::clean::last_bytes;
 use crate::engine::no_thread;
 use crate::process::background_task::BackgroundTask;
@@ -233,7 +232,7 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
     fn acted(&mut self, said: &AgentTurn, before: Option<Arc<Baseline>>) -> Result<bool, Stop> {
         let reported = self.outer.seen().files.iter().any(|file| !is_own(file.path.shown()));
         let changed = self.changed_since(before)?;
-        let sees_tools = self.outer.agent().dialect != Dialect::Lines;
+        let sees_tools = self.outer.features().reports_tools;
         Ok(said.acted || reported || changed.unwrap_or(!sees_tools))
     }
 

@@ -2,9 +2,10 @@
 
 use super::acts::{Asked, Lives};
 use crossbeam_channel::Receiver;
-use spektacular::agent::limit::{Keeper, Limit};
+use spektacular::agent::features::Keepers;
+use spektacular::agent::limit::Keeper;
 use spektacular::agent::{
-    AgentEvent as Event, AskKey, CallKey, Driver, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver,
+    AgentEvent as Event, AskKey, CallKey, Driver, Features, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver,
     text::FinalAnswer,
 };
 use spektacular::protocol::failure::{Code, Failure};
@@ -94,16 +95,19 @@ pub(crate) fn ask(asked: Asked) -> Ask {
 }
 
 impl Driver for Puppet {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { conversation: Some(true), ..Capabilities::only_asking(Vec::new()) }
+    fn features(&self, _: &Settings) -> Features {
+        let capabilities = Capabilities { conversation: Some(true), ..Capabilities::only_asking(Vec::new()) };
+        Features {
+            keepers: Keepers::by(|_| Keeper::Run),
+            listens: self.lives.listens,
+            leaves: self.lives.leaves,
+            process_per_turn: self.lives.per_turn,
+            ..Features::of_step(capabilities)
+        }
     }
 
-    fn keeper(&self, _: Limit) -> Keeper {
-        Keeper::Run
-    }
-
-    fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Launch, Failure> {
-        Ok(launch())
+    fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Option<Launch>, Failure> {
+        Ok(Some(launch()))
     }
 
     fn line(&mut self, _: Line<'_>, turn: &mut Turn) {
@@ -149,10 +153,6 @@ impl Driver for Puppet {
         }
     }
 
-    fn has_process_per_turn(&self) -> bool {
-        self.lives.per_turn
-    }
-
     fn steer(&mut self, _: &str, _: &[Image], turn: &mut Turn) -> bool {
         turn.send.extend(self.lives.steers.then(|| "steer".into()));
         self.lives.steers
@@ -161,14 +161,6 @@ impl Driver for Puppet {
     fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
         turn.send.extend(self.lives.stays.then(|| "interrupt turn".into()));
         self.lives.stays
-    }
-
-    fn listens(&self) -> bool {
-        self.lives.listens
-    }
-
-    fn leaves(&self) -> bool {
-        self.lives.leaves
     }
 
     fn interrupt(&mut self, turn: &mut Turn) {

@@ -1,0 +1,69 @@
+//! The features of an agent: what it can do, and how its process behaves.
+
+use super::limit::{Keeper, Limit};
+use super::{Preference, ResultWay};
+use crate::protocol::outbound::Capabilities;
+use crate::protocol::words::McpTransport;
+
+/// The features of an agent in a run, as far as its driver knows them now: some agents tell only once they run.
+#[derive(Clone, Debug)]
+pub struct Features {
+    /// The capabilities that frames show.
+    pub capabilities: Capabilities,
+    pub keepers: Keepers,
+    /// The settings that have an effect on the agent.
+    pub preferences: Vec<Preference>,
+    /// The transports over which the agent reaches MCP servers.
+    pub transports: &'static [McpTransport],
+    /// Whether the agent takes the images of a prompt.
+    pub images: bool,
+    /// The agent's name for the tool `ask_user`, if the tool needs a server process: `Settings::ask_server`.
+    pub ask_tool: Option<&'static str>,
+    /// The way in which the agent gives a result that fits `Settings::output_schema`.
+    pub result_way: ResultWay,
+    /// Whether the agent reports the tools that it calls.
+    pub reports_tools: bool,
+    /// Whether each turn has a process of its own.
+    pub process_per_turn: bool,
+    /// Whether the agent reacts to an interrupt or the end of its stdin. If not, a stop begins with SIGTERM.
+    pub listens: bool,
+    /// Whether the agent exits when it is told to. If not, the run stops its process at once.
+    pub leaves: bool,
+    /// Whether the agent's stderr may be shown. Some agents write prompts and keys to it.
+    pub stderr_is_fit: bool,
+}
+
+impl Features {
+    /// The features of a step without an agent, which calls no model and no tool: no limit needs a keeper.
+    pub fn of_step(capabilities: Capabilities) -> Features {
+        Features {
+            capabilities,
+            keepers: Keepers::by(|_| Keeper::Agent),
+            preferences: Vec::new(),
+            transports: McpTransport::ALL,
+            images: false,
+            ask_tool: None,
+            result_way: ResultWay::Text,
+            reports_tools: true,
+            process_per_turn: false,
+            listens: true,
+            leaves: true,
+            stderr_is_fit: true,
+        }
+    }
+}
+
+/// The keeper of each limit of run.start with one agent.
+#[derive(Clone, Debug)]
+pub struct Keepers(Vec<(Limit, Keeper)>);
+
+impl Keepers {
+    /// Asks `keeper` for each limit.
+    pub fn by(keeper: impl Fn(Limit) -> Keeper) -> Keepers {
+        Keepers(Limit::ALL.iter().map(|limit| (*limit, keeper(*limit))).collect())
+    }
+
+    pub fn of(&self, limit: Limit) -> Keeper {
+        self.0.iter().find(|(known, _)| *known == limit).map_or(Keeper::Nobody, |(_, keeper)| *keeper)
+    }
+}
