@@ -92,10 +92,9 @@ fn report(client: &str, dialogues: &[&str], timeout: &str) -> Value {
     dialogues.iter().for_each(|name| args.extend(["--dialogue", name]));
     let path = case.path("work/client").to_string_lossy().into_owned();
     args.extend(["--", &path, client]);
-    let output = case.cli(&args);
-    let report: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("{client}: {}", String::from_utf8_lossy(&output.stderr)));
-    assert_eq!(output.status.code(), Some(i32::from(report["passed"] == false)), "{report}");
+    let did = case.run(&args);
+    let report = did.json(i32::from(did.code != Some(0)));
+    assert_eq!(report["passed"], did.code == Some(0), "{report}");
     assert_eq!(case.survivors(), Vec::<String>::new(), "{client}");
     report
 }
@@ -255,9 +254,8 @@ fn a_person_gets_sentences() {
     let case = Case::new().script("work/client", CLIENT);
     let path = case.path("work/client").to_string_lossy().into_owned();
     let check = |client: &str| {
-        let output =
-            case.cli(&["protocol", "check", "--dialogue", "failed", "--dialogue", "hello", "--", &path, client]);
-        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+        let did = case.run(&["protocol", "check", "--dialogue", "failed", "--dialogue", "hello", "--", &path, client]);
+        (did.code, did.out)
     };
     let (code, text) = check("right");
     assert_eq!((code, text.lines().last()), (Some(0), Some("The client made no mistakes.")), "{text}");
@@ -281,11 +279,6 @@ fn a_command_line_that_cannot_be_used_is_refused() {
         (&["--timeout", "0", "--", "true"], "--timeout must be a number of seconds above 0."),
     ] {
         let all: Vec<&str> = ["protocol", "check"].iter().chain(args).copied().collect();
-        let output = case.cli(&all);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(
-            output.status.code() == Some(2) && output.stdout.is_empty() && said.contains(wanted),
-            "{args:?}: {said}"
-        );
+        assert!(case.run(&all).refused(2).contains(wanted), "{args:?}");
     }
 }

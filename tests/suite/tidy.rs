@@ -189,6 +189,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "process",
             "protocol",
             "recording",
+            "redact",
             "run",
             "sessions",
             "suggest",

@@ -197,7 +197,7 @@ impl RunPlayer {
 /// The option of a permission that an answer chooses.
 fn option(answer: &Answer) -> Option<&'static str> {
     match answer {
-        Answer::One(text) => [ALLOW_ONCE, DENY].into_iter().find(|option| text == *option),
+        Answer::One(text) => [ALLOW_ONCE, DENY].into_iter().find(|option| *text == *option),
         Answer::Bool(_) | Answer::Many(_) | Answer::Text(_) | Answer::Null => None,
     }
 }

@@ -223,13 +223,13 @@ impl Seen {
         let Dialogue { mistake, rule, .. } = self.dialogue;
         let ending = match self.over {
             None if self.refused => return,
-            None if self.undelivered => {
-                (*mistake, format!("The command closed the stdout of the run before its terminal frame, and {exit}."))
-            }
             None if code == Some(0) => {
                 let text = "The command exited with 0 before the run ended, and left it running. Read on until the terminal \
                             frame.";
                 return self.verdict.add(Mistake::LeftRunning, text);
+            }
+            None if self.undelivered => {
+                (*mistake, format!("The command closed the stdout of the run before its terminal frame, and {exit}."))
             }
             None => (*mistake, format!("The command {exit} before the run ended.")),
             Some(RunEnd::Cancelled) => return,
