@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn only_an_open_question_makes_a_slow_reader_wrong() {
-        let write = |took| vec![(0, Fact::Began), (10, Fact::Sending), (10 + took, Fact::Sent)];
+        let write = |took: u64| vec![(0, Fact::Began), (10, Fact::Sending), (10 + took, Fact::Sent)];
         assert!(codes("huge", write(5000)).is_empty());
         for (took, wanted) in [(999, &[][..]), (1000, &["not_reading"])] {
             let mut facts = write(took);

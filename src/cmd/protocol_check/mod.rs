@@ -156,11 +156,9 @@ fn hold(
     let env = [(CHECK, assigned), (PROGRAM, folder.join("spektacular").into()), ("PATH", on_path)];
     let (program, args) = typed.command.split_first().ok_or_else(|| Failure::new(Code::Usage, "Missing COMMAND."))?;
     let client = queries.start_client(program, args, &env).map_err(|error| {
-        let why = match error.kind() {
-            ErrorKind::NotFound => "it was not found",
-            ErrorKind::PermissionDenied => "it is not executable",
-            _ => "the system refused",
-        };
+        let kinds = [(ErrorKind::NotFound, "it was not found"), (ErrorKind::PermissionDenied, "it is not executable")];
+        let known = kinds.iter().find(|(kind, _)| *kind == error.kind());
+        let why = known.map_or("the system refused it", |(_, why)| why);
         Failure::new(Code::Usage, format!("COMMAND cannot be started: {why}."))
     })?;
     log.note(match client.wait(limit) {
