@@ -326,7 +326,8 @@ pub(crate) const PROTOCOL_CHECK: CommandText = CommandText {
     more: "\
 COMMAND starts your client. It runs once per dialogue, and finds a stand-in for spektacular first on its PATH and in the variable SPEKTACULAR.
 The client starts one run of `spektacular adhoc --output json`, and exits with 0 if the run completes and with another code if not.
-The stand-in starts no agent. The report says in sentences what the client did wrong. Its output goes to stderr.
+The stand-in starts no agent. The report says in sentences what the client did wrong. What COMMAND prints goes to stderr.
+`spektacular protocol checking a client` explains the dialogues.
 Exit codes: 0: no mistakes; 1: mistakes; 2: COMMAND cannot be started, or the command line is wrong.",
     examples: &[
         ("spektacular protocol check -- python3 client.py", "check a client"),

@@ -2,6 +2,7 @@
 
 use crate::support::{Case, Session};
 use serde_json::{Value, json};
+use spektacular::protocol::publish::REFERENCE;
 
 /// A client in the shell. `$1` is its mistake. `frame`, `ask`, `prompt`, `finish` and `opened` are what it does with a
 /// frame, with the question `$id`, when a prompt is awaited, at the end of the frames, and after run.start.
@@ -130,6 +131,8 @@ fn right_clients_pass() {
 /// Finds exactly one kind of mistake in each dialogue, with this in its sentence.
 #[track_caller]
 fn finds(client: &str, dialogues: &[&str], timeout: &str, code: &str, sentence: &str) {
+    let (_, section) = REFERENCE.split_once("\n## Checking a client\n").unwrap();
+    assert!(section.contains(&format!("`{code}`")), "the reference lacks {code}");
     for dialogue in dialogues {
         let found = mistakes(&report(client, &[dialogue], timeout));
         let fits = |(c, text): &(String, String)| c == code && text.contains(sentence);

@@ -20,7 +20,7 @@ use super::texts::Prompt;
 use super::{adhoc, complain};
 use crate::cli::{Adhoc, Output, ProtocolCheckArgs, Wrong};
 use crate::config;
-use crate::io::output::{deliver, diagnose};
+use crate::io::output::{deliver, print};
 use crate::json::to_line;
 use crate::process::own_executable;
 use crate::process::query::Queries;
@@ -94,7 +94,12 @@ fn unlogged() -> u8 {
 
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: ProtocolCheckArgs) -> u8 {
-    let verdicts = match check(&typed) {
+    // A person sees each dialogue as soon as it is over.
+    let show = |dialogue: &Dialogue, verdict: &Verdict| match typed.output {
+        Output::Cli => print(&lines(dialogue, verdict)),
+        Output::Json => true,
+    };
+    let verdicts = match check(&typed, show) {
         Ok(verdicts) => verdicts,
         Err(failure) => return complain(&failure),
     };
@@ -111,8 +116,8 @@ pub(super) fn run(typed: ProtocolCheckArgs) -> u8 {
 
 type Verdicts = Vec<(&'static Dialogue, Verdict)>;
 
-/// Plays the dialogues one after the other.
-fn check(typed: &ProtocolCheckArgs) -> Result<Verdicts, Failure> {
+/// Plays the dialogues one after the other, until `show` cannot show one.
+fn check(typed: &ProtocolCheckArgs, show: impl Fn(&Dialogue, &Verdict) -> bool) -> Result<Verdicts, Failure> {
     if let Some(name) = typed.dialogues.iter().find(|name| Dialogue::named(name).is_none()) {
         let names = DIALOGUES.iter().map(|dialogue| dialogue.name);
         let unknown = Unknown { what: "dialogue", dashes: "", typed: Typed::Value(name), place: "" };
@@ -130,11 +135,16 @@ fn check(typed: &ProtocolCheckArgs) -> Result<Verdicts, Failure> {
     let queries = Queries::begin();
     let chosen =
         |dialogue: &&Dialogue| typed.dialogues.is_empty() || typed.dialogues.iter().any(|name| name == dialogue.name);
-    DIALOGUES
-        .iter()
-        .filter(chosen)
-        .map(|dialogue| Ok((dialogue, hold(dialogue, typed, folder.path(), &queries)?)))
-        .collect()
+    let mut verdicts = Verdicts::new();
+    for dialogue in DIALOGUES.iter().filter(chosen) {
+        let verdict = hold(dialogue, typed, folder.path(), &queries)?;
+        let is_shown = show(dialogue, &verdict);
+        verdicts.push((dialogue, verdict));
+        if !is_shown {
+            break;
+        }
+    }
+    Ok(verdicts)
 }
 
 /// Plays one dialogue.
@@ -167,11 +177,7 @@ fn hold(
     });
     drop(client);
     let text = fs::read_to_string(&path).unwrap_or_default();
-    let verdict = judge(dialogue, &log::read(&text), std::process::id());
-    if typed.output == Output::Cli {
-        diagnose(&format!("{}: {}", dialogue.name, word(&verdict)));
-    }
-    Ok(verdict)
+    Ok(judge(dialogue, &log::read(&text), std::process::id()))
 }
 
 fn word(verdict: &Verdict) -> &'static str {
@@ -182,22 +188,23 @@ fn word(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// The report for a person.
-fn summary(verdicts: &Verdicts) -> String {
-    let mut out = String::new();
-    for (dialogue, verdict) in verdicts {
-        out += &format!("{:7}  {:13}  {}\n", word(verdict), dialogue.name, dialogue.about);
-        let skipped = verdict.skipped.iter().map(|why| format!("Not played: {why}."));
-        for line in verdict.findings.iter().map(|finding| finding.text.clone()).chain(skipped) {
-            out += &format!("         {line}\n");
-        }
+/// The lines about a dialogue for a person.
+fn lines(dialogue: &Dialogue, verdict: &Verdict) -> String {
+    let mut out = format!("{:7}  {:13}  {}\n", word(verdict), dialogue.name, dialogue.about);
+    let skipped = verdict.skipped.iter().map(|why| format!("Not played: {why}."));
+    for line in verdict.findings.iter().map(|finding| finding.text.clone()).chain(skipped) {
+        out += &format!("         {line}\n");
     }
+    out
+}
+
+/// The last line for a person.
+fn summary(verdicts: &Verdicts) -> String {
     let wrong = verdicts.iter().filter(|(_, verdict)| !verdict.findings.is_empty()).count();
-    let last = match wrong {
-        0 => "The client made no mistakes.".to_owned(),
-        wrong => format!("The client made mistakes in {wrong} of {} dialogues.", verdicts.len()),
-    };
-    out + &last + "\n"
+    match wrong {
+        0 => "The client made no mistakes.\n".to_owned(),
+        wrong => format!("The client made mistakes in {wrong} of {} dialogues.\n", verdicts.len()),
+    }
 }
 
 /// The report for a program.
@@ -218,4 +225,18 @@ fn report(verdicts: &Verdicts, passed: bool) -> String {
     };
     let dialogues: Vec<Value> = verdicts.iter().map(one).collect();
     to_line(&json!({"passed": passed, "dialogues": dialogues})) + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::dialogues::DIALOGUES;
+    use crate::protocol::publish::REFERENCE;
+
+    #[test]
+    fn the_reference_has_every_dialogue() {
+        let (_, section) = REFERENCE.split_once("\n## Checking a client\n").unwrap();
+        for dialogue in DIALOGUES {
+            assert!(section.contains(&format!("`{}`", dialogue.name)), "{}", dialogue.name);
+        }
+    }
 }

@@ -217,7 +217,7 @@ impl RunPlayer {
     /// Plays the turns of the prompts that the client sends.
     fn turns(&mut self) -> Playing<()> {
         // What has arrived is handled first, such as a late answer.
-        self.handle(Some(Instant::now()))?;
+        while self.handle(Some(Instant::now()))? {}
         loop {
             self.turns += 1;
             if self.settings.conversation {
@@ -246,11 +246,12 @@ impl RunPlayer {
         }
     }
 
-    /// Handles a message outside questions.
-    fn handle(&mut self, until: Option<Instant>) -> Playing<()> {
+    /// Handles a message outside questions. `false`: none came in time.
+    fn handle(&mut self, until: Option<Instant>) -> Playing<bool> {
         match self.listen(until)? {
-            Received::Answer { id, .. } => self.ignore_answer(id.as_deref()),
-            Received::Nothing | Received::TurnCancelled | Received::Silence => Ok(()),
+            Received::Answer { id, .. } => self.ignore_answer(id.as_deref()).map(|()| true),
+            Received::Nothing | Received::TurnCancelled => Ok(true),
+            Received::Silence => Ok(false),
         }
     }
 

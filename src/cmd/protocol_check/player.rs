@@ -98,8 +98,9 @@ impl RunPlayer {
             self.pipes.note(Fact::InputEnded);
             return Err(EarlyEnd::Cancelled(None));
         }
+        let silent = matches!(heard, Heard::Silence);
         let Some(Inbound { id, run, message }) = read(&mut self.pipes, heard) else {
-            return Ok(if self.pipes.ended { Received::Nothing } else { Received::Silence });
+            return Ok(if silent { Received::Silence } else { Received::Nothing });
         };
         let is_ours = match run {
             Addressee::Unnamed => true,
