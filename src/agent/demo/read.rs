@@ -455,7 +455,7 @@ mod tests {
     #[test]
     fn a_mistake_is_named_with_its_line_and_key() {
         for (step, wanted) in [
-            ("", "a.json, line 4: Invalid JSON"),
+            (",", "a.json, line 4: Invalid JSON"),
             (r#"{"sya": "x"}"#, "line 4: Unknown key sya of a step. Did you mean say?"),
             ("{\"say\":\n1}", "line 5: `say`"),
             (r#"{"say":"a","think":"b"}"#, "has say and think"),
