@@ -143,7 +143,7 @@ fn finds(client: &str, dialogues: &[&str], timeout: &str, code: &str, sentence: 
 #[test]
 fn a_client_that_does_not_read_while_it_waits_is_found() {
     finds("thinks-alone", &["thinking"], "60", "not_reading", "read nothing for");
-    finds("stops-reading", &["thinking"], "3", "not_reading", "stopped reading the frames");
+    finds("stops-reading", &["thinking"], "8", "not_reading", "stopped reading the frames");
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn wrong_answers_are_found() {
     finds("answers-twice", &["questions"], "60", "answered_twice", "answered a question twice");
     finds("answers-late", &["timeout"], "60", "answered_resolved", "after it had read that the question is resolved");
     finds("answers-anything", &["bad-answer"], "60", "unknown_question", "a question that was never asked");
-    finds("answers-once", &["bad-answer"], "4", "not_answered_again", "repeats the question: answer it again");
-    finds("never-answers", &["thinking"], "4", "unanswered", "did not answer a question");
+    finds("answers-once", &["bad-answer"], "12", "not_answered_again", "repeats the question: answer it again");
+    finds("never-answers", &["bad-answer"], "12", "unanswered", "did not answer a question");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_client_that_stops_at_something_new_is_found() {
 fn wrong_messages_are_found() {
     finds("misspelt", &["hello"], "60", "unknown_field", "run.start.time_out_s (did you mean timeout_s?)");
     finds("invalid", &["hello"], "60", "invalid_start", "`timeout_s` must be a number of seconds above 0");
-    let found = mistakes(&report("malformed", &["bad-answer"], "4"));
+    let found = mistakes(&report("malformed", &["bad-answer"], "12"));
     let codes: Vec<&str> = found.iter().map(|(code, _)| code.as_str()).collect();
     assert_eq!(codes, ["invalid_message", "unanswered"], "{found:?}");
     assert!(found[0].1.contains("not a JSON object"), "{found:?}");
@@ -202,7 +202,7 @@ fn wrong_messages_are_found() {
 fn a_wrong_begin_or_end_is_found() {
     finds("closes-stdin", &["questions"], "60", "closed_input", "Keep stdin open until the terminal frame");
     finds("never-starts", &["hello"], "60", "no_start", "closed the stdin of the run before it sent a run.start");
-    finds("endless", &["hello"], "3", "never_ended", "did not end after its run ended");
+    finds("endless", &["hello"], "8", "never_ended", "did not end after its run ended");
     finds("leaves", &["timeout"], "60", "left_running", "before the run ended, and left it running");
     finds("wrong-flags", &["hello"], "60", "wrong_call", "without `--output json`");
     finds("wrong-flag", &["hello"], "60", "wrong_call", "--agnt");
