@@ -21,7 +21,7 @@ pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsArgs};
 pub use config::{ConfigAction, ConfigArgs};
 pub use demo::{DemoAction, DemoArgs};
 pub use integrate::IntegrateArgs;
-pub use protocol::SchemaArgs;
+pub use protocol::{ProtocolCheckArgs, SchemaArgs};
 pub use workflow::{CheckArgs, OutputArgs};
 
 use crate::protocol::request::{Seconds, is_environment_name};

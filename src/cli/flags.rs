@@ -6,7 +6,7 @@ use super::agents::{AgentsArgs, Export, Open, SessionsArgs, filled};
 use super::config::ConfigArgs;
 use super::demo::DemoArgs;
 use super::integrate::IntegrateArgs;
-use super::protocol::SchemaArgs;
+use super::protocol::{ProtocolCheckArgs, SchemaArgs};
 use super::row::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
 use super::workflow::{CheckArgs, OutputArgs};
 use super::{Output, Replay, one_of, seconds, text, variable};
@@ -410,10 +410,37 @@ pub(crate) const REPLAY: &[Row<Replay>] =
     &[own_switch("strict", "fail if the host deviates from the recording", |to: &mut Replay| to.strict = true)
         .begins("Playing")];
 
+pub(crate) const PROTOCOL_CHECK: &[Row<ProtocolCheckArgs>] = &[
+    own("dialogue", "NAME", FlagForm::Item, "play only this dialogue", |to: &mut ProtocolCheckArgs, flag, value| {
+        to.dialogues.push(text(flag, value)?);
+        Ok(())
+    })
+    .begins("The check"),
+    own(
+        "timeout",
+        "SECONDS",
+        FlagForm::Text,
+        "limit for a run of COMMAND",
+        |to: &mut ProtocolCheckArgs, flag, value| {
+            to.timeout = Some(seconds(flag, &value)?);
+            Ok(())
+        },
+    )
+    .default("20")
+    .more("A question waits for half of it."),
+    output(|to, flag, value| {
+        to.output = Output::read(flag, &value)?;
+        Ok(())
+    }),
+    json(|to| to.output = Output::Json),
+];
+
 #[cfg(test)]
 mod tests {
     use super::super::row::{GivenFlag, Row, store};
-    use super::{ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, INTEGRATE, OPEN, OUTPUT, REPLAY, SCHEMA};
+    use super::{
+        ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, INTEGRATE, OPEN, OUTPUT, PROTOCOL_CHECK, REPLAY, SCHEMA,
+    };
     use std::fmt::Debug;
 
     /// Each flag with a value other than the default changes the result.
@@ -441,6 +468,7 @@ mod tests {
         every_flag_is_stored(CHECK);
         every_flag_is_stored(OUTPUT);
         every_flag_is_stored(SCHEMA);
+        every_flag_is_stored(PROTOCOL_CHECK);
         every_flag_is_stored(DEMO);
         every_flag_is_stored(INTEGRATE);
         every_flag_is_stored(ACP);

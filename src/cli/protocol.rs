@@ -1,8 +1,9 @@
 //! The command lines of `protocol` and of the commands below it.
 
 use super::row::{GivenFlag, Row, store};
-use super::{Wrong, no_words};
+use super::{Output, Wrong, no_words};
 use crate::protocol::publish::{Language, MessageSet, UnknownParts, section, section_names};
+use crate::protocol::request::Seconds;
 use crate::suggest::{Typed, Unknown, either, hint};
 use std::ffi::OsString;
 
@@ -13,6 +14,31 @@ pub struct SchemaArgs {
     pub scopes: Vec<MessageSet>,
     /// Refused if `--strict` is given.
     pub unknown: UnknownParts,
+}
+
+/// The arguments of `protocol check`.
+#[derive(Debug, Default)]
+pub struct ProtocolCheckArgs {
+    /// The command that starts the client. Not empty.
+    pub command: Vec<OsString>,
+    /// The values of `--dialogue`. Empty: all dialogues.
+    pub dialogues: Vec<String>,
+    /// The value of `--timeout`.
+    pub timeout: Option<Seconds>,
+    /// The value of `--output`.
+    pub output: Output,
+}
+
+/// Reads the flags and words of `protocol check`.
+pub(crate) fn check(
+    rows: &'static [Row<ProtocolCheckArgs>],
+    given: Vec<GivenFlag>,
+    words: Vec<OsString>,
+) -> Result<ProtocolCheckArgs, Wrong> {
+    if words.is_empty() {
+        return Err("Missing COMMAND: give the command that starts your client, after --.".into());
+    }
+    Ok(ProtocolCheckArgs { command: words, ..store(rows, given)? })
 }
 
 /// Reads the flags of `protocol schema`.

@@ -18,6 +18,7 @@ mod manual;
 mod open;
 mod prompts;
 mod protocol;
+mod protocol_check;
 mod replay;
 mod sessions;
 mod status;
@@ -53,7 +54,13 @@ pub fn run(args: Vec<OsString>) -> u8 {
     {
         return complete::run(rest);
     }
-    let (workflow, output) = match cli::named(COMMANDS, &args).map_or(Runs::Nothing, |command| command.runs) {
+    let runs = cli::named(COMMANDS, &args).map_or(Runs::Nothing, |command| command.runs);
+    if runs != Runs::Nothing
+        && let Some(assigned) = protocol_check::Assigned::here()
+    {
+        return play(assigned, &args);
+    }
+    let (workflow, output) = match runs {
         Runs::Nothing => return without_run(&args),
         Runs::Adhoc => (None, cli::asked_output(&args)),
         Runs::Chat => (None, Some(Output::Cli)),
@@ -81,6 +88,15 @@ pub fn run(args: Vec<OsString>) -> u8 {
         Err(_) => Failure::of_our_own(),
     };
     adhoc::refuse(workflow, output, failure, signals)
+}
+
+/// Plays a dialogue in place of the run of a command line; returns the exit code.
+fn play(assigned: protocol_check::Assigned, args: &[OsString]) -> u8 {
+    match cli::parse(COMMANDS, args.iter().cloned()) {
+        Ok(Request::Start(Runnable::Run(run))) => assigned.play(*run),
+        Ok(request) => start(request),
+        Err(wrong) => assigned.refuse(wrong, cli::asked_output(args)),
+    }
 }
 
 /// Runs a command that starts no run.

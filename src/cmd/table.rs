@@ -2,7 +2,7 @@
 
 use super::{
     acp, agents, ask_server, config, demo, export, format_check, init, integrate, manual, open, prompts, protocol,
-    replay, sessions, status,
+    protocol_check, replay, sessions, status,
 };
 use crate::cli::action::{Offers, actions};
 use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
@@ -11,7 +11,8 @@ use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Runs, Wor
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
 use crate::cli::demo::ACTIONS as DEMO_ACTIONS;
 use crate::cli::flags::{
-    ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, FOREIGN, INTEGRATE, OPEN, OUTPUT, REPLAY, SCHEMA, SESSIONS,
+    ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, FOREIGN, INTEGRATE, OPEN, OUTPUT, PROTOCOL_CHECK, REPLAY, SCHEMA,
+    SESSIONS,
 };
 use crate::cli::row::flags;
 use crate::cli::{self, no_words};
@@ -221,6 +222,13 @@ static PROTOCOL: &[Command] = &[
         ..row("protocol version", &texts::PROTOCOL_VERSION, |given, words| {
             let read = cli::workflow::output(("protocol version", OUTPUT), given, &words)?;
             Ok(Runnable::new(read, |typed| protocol::version(&typed)))
+        })
+    },
+    Command {
+        words: Words::Free("-- COMMAND...", Offers::Files),
+        flags: &flags::<_, { PROTOCOL_CHECK.len() }>(PROTOCOL_CHECK),
+        ..row("protocol check", &texts::PROTOCOL_CHECK, |given, words| {
+            Ok(Runnable::new(cli::protocol::check(PROTOCOL_CHECK, given, words)?, protocol_check::run))
         })
     },
 ];

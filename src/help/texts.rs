@@ -321,6 +321,22 @@ pub(crate) const PROTOCOL_VERSION: CommandText = CommandText {
     page: "",
 };
 
+pub(crate) const PROTOCOL_CHECK: CommandText = CommandText {
+    about: "check a client of the protocol against played dialogues",
+    more: "\
+COMMAND starts your client. It runs once per dialogue, and finds a stand-in for spektacular first on its PATH and in the variable SPEKTACULAR.
+The client starts one run of `spektacular adhoc --output json`, and exits with 0 if the run completes and with another code if not.
+The stand-in starts no agent. The report says in sentences what the client did wrong. What COMMAND prints goes to stderr.
+`spektacular protocol checking a client` explains the dialogues.
+Exit codes: 0: no mistakes; 1: mistakes; 2: COMMAND cannot be started, or the command line is wrong.",
+    examples: &[
+        ("spektacular protocol check -- python3 client.py", "check a client"),
+        ("spektacular protocol check --dialogue timeout -- node client.js", "play one dialogue"),
+        ("spektacular protocol check --output json -- ./client", "for a program"),
+    ],
+    page: "",
+};
+
 pub(crate) const ASK_SERVER: CommandText = CommandText {
     about: "MCP server that asks the user of a run; agents start it",
     more: "The server speaks MCP on stdin and stdout. A run gives it to agents whose models have no other way to ask.",

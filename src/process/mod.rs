@@ -9,6 +9,7 @@ pub(crate) mod background_task;
 pub(crate) mod batch;
 pub mod cgroup;
 pub(crate) mod child;
+pub(crate) mod client;
 mod format;
 pub mod git;
 pub(crate) mod guard;

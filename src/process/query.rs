@@ -230,6 +230,11 @@ impl Queries {
         Queries { nonce, tree, guard }
     }
 
+    /// The mark of all processes of these queries.
+    pub(super) fn nonce(&self) -> &str {
+        &self.nonce
+    }
+
     /// Queries an agent, in a session of its own, and waits for its answer. When this returns, no process with this
     /// query's marker is left. Error: [`NoAnswer`] states the reason.
     pub(crate) fn ask(&self, asked: &Asked<'_>) -> Result<QueryOutput, NoAnswer> {

@@ -12,5 +12,9 @@ pub(crate) const GUARD_FOLDER: &str = "SPEKTACULAR_GUARD_FOLDER";
 /// Names the folder of the run's control group, which the guard ends and removes after a kill.
 pub(crate) const GUARD_CGROUP: &str = "SPEKTACULAR_GUARD_CGROUP";
 
+/// Makes a run play a dialogue of `protocol check`. Holds the path of the dialogue's log, after the name of the dialogue
+/// and the time limit of a question in milliseconds, each with a colon.
+pub(crate) const CHECK: &str = "SPEKTACULAR_CHECK";
+
 /// All these variables. A process below a run inherits some of them.
-pub(crate) const INTERNAL: [&str; 5] = [RUN, ASK, GUARD, GUARD_FOLDER, GUARD_CGROUP];
+pub(crate) const INTERNAL: [&str; 6] = [RUN, ASK, GUARD, GUARD_FOLDER, GUARD_CGROUP, CHECK];

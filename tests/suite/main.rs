@@ -65,6 +65,7 @@ mod permissions;
 mod piped;
 mod pressure;
 mod processes;
+mod protocol_check;
 mod published;
 mod questions;
 mod readme;

@@ -191,6 +191,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "process",
             "protocol",
             "recording",
+            "redact",
             "run",
             "sessions",
             "suggest",
@@ -336,6 +337,7 @@ fn processes_start_in_few_places_and_output_has_two_doors() {
             "Command::new",
             &[
                 "src/process/child.rs",
+                "src/process/client.rs",
                 "src/process/guard.rs",
                 "src/process/git/query.rs",
                 "src/process/handover.rs",

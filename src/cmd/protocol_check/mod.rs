@@ -1,0 +1,242 @@
+//! `protocol check`: runs a client against dialogues that this program plays, and reports the client's mistakes.
+//!
+//! The checker starts the client once per dialogue. The client calls this program, which finds [`CHECK`] in its
+//! environment, plays the dialogue in place of a run, and appends what it sees to the [`log`]. The [`judge`] turns the log
+//! into mistakes.
+
+mod asking;
+mod dialogues;
+mod judge;
+mod log;
+mod mistakes;
+mod pipes;
+mod play;
+mod player;
+
+use self::dialogues::{DIALOGUES, Dialogue};
+use self::judge::{Verdict, judge};
+use self::log::{Fact, Log};
+use super::texts::Prompt;
+use super::{adhoc, complain};
+use crate::cli::{Adhoc, Output, ProtocolCheckArgs, Wrong};
+use crate::config;
+use crate::io::output::{deliver, print};
+use crate::json::to_line;
+use crate::process::own_executable;
+use crate::process::query::Queries;
+use crate::process::scratch::Scratch;
+use crate::process::variables::CHECK;
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::read::Seconds;
+use crate::suggest::{Typed, Unknown};
+use serde_json::{Value, json};
+use std::env::{join_paths, split_paths, var_os};
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The variable with the path of the played program.
+const PROGRAM: &str = "SPEKTACULAR";
+/// The default time limit of the command, for each dialogue.
+const TIMEOUT: Seconds = Seconds(20.0);
+
+/// A dialogue to play in place of a run.
+pub(super) struct Assigned {
+    dialogue: &'static Dialogue,
+    /// The time for an answer.
+    limit: Duration,
+    log: PathBuf,
+}
+
+impl Assigned {
+    /// The dialogue that this process has to play. `None`: it is not below a checker.
+    pub(super) fn here() -> Option<Assigned> {
+        let value = var_os(CHECK)?.into_string().ok()?;
+        let mut parts = value.splitn(3, ':');
+        let dialogue = Dialogue::named(parts.next()?)?;
+        let limit = Duration::from_millis(parts.next()?.parse().ok()?);
+        Some(Assigned { dialogue, limit, log: parts.next()?.into() })
+    }
+
+    /// Plays the dialogue in place of this run; returns the exit code.
+    pub(super) fn play(self, run: Adhoc) -> u8 {
+        let Some(mut log) = self.called() else { return unlogged() };
+        let output = run.output.unwrap_or_else(|| config::load().config.output());
+        if let Err(wrong) = play::playable(&run, output) {
+            log.note(Fact::WrongCall(wrong.into()));
+            return adhoc::refuse(run.workflow, Some(output), Failure::new(Code::Usage, wrong), None);
+        }
+        let headless = Prompt::named_by(&run).is_some() && !run.read_messages;
+        play::play(self.dialogue, self.limit, log, run, headless)
+    }
+
+    /// Refuses a command line as a run would; returns the exit code. `output`: the choice on the command line.
+    pub(super) fn refuse(self, wrong: Wrong, output: Option<Output>) -> u8 {
+        let Some(mut log) = self.called() else { return unlogged() };
+        log.note(Fact::WrongCall(format!("The command line of spektacular is wrong: {wrong}")));
+        adhoc::refuse(None, output, Failure::new(Code::Usage, wrong), None)
+    }
+
+    /// The log, with the call.
+    fn called(&self) -> Option<Log> {
+        let mut log = Log::open(&self.log).ok()?;
+        log.note(Fact::Called);
+        Some(log)
+    }
+}
+
+fn unlogged() -> u8 {
+    complain(&Failure::new(Code::InternalError, "The log of the checker cannot be opened."))
+}
+
+/// Runs the command; returns the exit code.
+pub(super) fn run(typed: ProtocolCheckArgs) -> u8 {
+    // A person sees each dialogue as soon as it is over.
+    let show = |dialogue: &Dialogue, verdict: &Verdict| match typed.output {
+        Output::Cli => print(&lines(dialogue, verdict)),
+        Output::Json => true,
+    };
+    let verdicts = match check(&typed, show) {
+        Ok(verdicts) => verdicts,
+        Err(failure) => return complain(&failure),
+    };
+    let passed = verdicts.iter().all(|(_, verdict)| verdict.findings.is_empty());
+    let text = match typed.output {
+        Output::Json => report(&verdicts, passed),
+        Output::Cli => summary(&verdicts),
+    };
+    match deliver(&text) {
+        0 => u8::from(!passed),
+        undelivered => undelivered,
+    }
+}
+
+type Verdicts = Vec<(&'static Dialogue, Verdict)>;
+
+/// Plays the dialogues one after the other, until `show` cannot show one.
+fn check(typed: &ProtocolCheckArgs, show: impl Fn(&Dialogue, &Verdict) -> bool) -> Result<Verdicts, Failure> {
+    if let Some(name) = typed.dialogues.iter().find(|name| Dialogue::named(name).is_none()) {
+        let names = DIALOGUES.iter().map(|dialogue| dialogue.name);
+        let unknown = Unknown { what: "dialogue", dashes: "", typed: Typed::Value(name), place: "" };
+        let known: Vec<&str> = names.clone().collect();
+        let message = unknown.message(names, &format!("The dialogues are {}.", known.join(", ")));
+        return Err(Failure::new(Code::Usage, message));
+    }
+    let folder = Scratch::new().ok_or_else(|| {
+        let message = "Cannot create a directory for temporary files: free some space, or set TMPDIR.";
+        Failure::new(Code::ResourceExhausted, message)
+    })?;
+    let link = folder.path().join("spektacular");
+    let program = own_executable::file().ok_or_else(own_executable::not_found)?;
+    symlink(program, &link).map_err(|_| own_executable::not_found())?;
+    let queries = Queries::begin();
+    let chosen =
+        |dialogue: &&Dialogue| typed.dialogues.is_empty() || typed.dialogues.iter().any(|name| name == dialogue.name);
+    let mut verdicts = Verdicts::new();
+    for dialogue in DIALOGUES.iter().filter(chosen) {
+        let verdict = hold(dialogue, typed, folder.path(), &queries)?;
+        let is_shown = show(dialogue, &verdict);
+        verdicts.push((dialogue, verdict));
+        if !is_shown {
+            break;
+        }
+    }
+    Ok(verdicts)
+}
+
+/// Plays one dialogue.
+fn hold(
+    dialogue: &'static Dialogue,
+    typed: &ProtocolCheckArgs,
+    folder: &Path,
+    queries: &Queries,
+) -> Result<Verdict, Failure> {
+    let limit = typed.timeout.unwrap_or(TIMEOUT).duration();
+    let path = folder.join(format!("{}.jsonl", dialogue.name));
+    let unwritten =
+        |_| Failure::new(Code::ResourceExhausted, "Cannot write a file for temporary data: free some space.");
+    let mut log = Log::open(&path).map_err(unwritten)?;
+    let mut assigned = OsString::from(format!("{}:{}:", dialogue.name, limit.as_millis() / 2));
+    assigned.push(&path);
+    let old = var_os("PATH").unwrap_or_default();
+    let on_path = join_paths([folder.to_owned()].into_iter().chain(split_paths(&old))).unwrap_or(old);
+    let env = [(CHECK, assigned), (PROGRAM, folder.join("spektacular").into()), ("PATH", on_path)];
+    let (program, args) = typed.command.split_first().ok_or_else(|| Failure::new(Code::Usage, "Missing COMMAND."))?;
+    let client = queries.start_client(program, args, &env).map_err(|error| {
+        let kinds = [(ErrorKind::NotFound, "it was not found"), (ErrorKind::PermissionDenied, "it is not executable")];
+        let known = kinds.iter().find(|(kind, _)| *kind == error.kind());
+        let why = known.map_or("the system refused it", |(_, why)| why);
+        Failure::new(Code::Usage, format!("COMMAND cannot be started: {why}."))
+    })?;
+    log.note(match client.wait(limit) {
+        Some(code) => Fact::CommandEnded(code),
+        None => Fact::Expired,
+    });
+    drop(client);
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    Ok(judge(dialogue, &log::read(&text), std::process::id()))
+}
+
+fn word(verdict: &Verdict) -> &'static str {
+    match (verdict.findings.is_empty(), &verdict.skipped) {
+        (false, _) => "wrong",
+        (true, Some(_)) => "skipped",
+        (true, None) => "passed",
+    }
+}
+
+/// The lines about a dialogue for a person.
+fn lines(dialogue: &Dialogue, verdict: &Verdict) -> String {
+    let mut out = format!("{:7}  {:13}  {}\n", word(verdict), dialogue.name, dialogue.about);
+    let skipped = verdict.skipped.iter().map(|why| format!("Not played: {why}."));
+    for line in verdict.findings.iter().map(|finding| finding.text.clone()).chain(skipped) {
+        out += &format!("         {line}\n");
+    }
+    out
+}
+
+/// The last line for a person.
+fn summary(verdicts: &Verdicts) -> String {
+    let wrong = verdicts.iter().filter(|(_, verdict)| !verdict.findings.is_empty()).count();
+    match wrong {
+        0 => "The client made no mistakes.\n".to_owned(),
+        wrong => format!("The client made mistakes in {wrong} of {} dialogues.\n", verdicts.len()),
+    }
+}
+
+/// The report for a program.
+fn report(verdicts: &Verdicts, passed: bool) -> String {
+    let one = |(dialogue, verdict): &(&Dialogue, Verdict)| {
+        let mistakes: Vec<Value> = verdict
+            .findings
+            .iter()
+            .map(|finding| json!({"code": finding.mistake.code(), "text": finding.text}))
+            .collect();
+        json!({
+            "name": dialogue.name,
+            "about": dialogue.about,
+            "passed": mistakes.is_empty(),
+            "skipped": verdict.skipped,
+            "mistakes": mistakes,
+        })
+    };
+    let dialogues: Vec<Value> = verdicts.iter().map(one).collect();
+    to_line(&json!({"passed": passed, "dialogues": dialogues})) + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::dialogues::DIALOGUES;
+    use crate::protocol::publish::REFERENCE;
+
+    #[test]
+    fn the_reference_has_every_dialogue() {
+        let (_, section) = REFERENCE.split_once("\n## Checking a client\n").unwrap();
+        for dialogue in DIALOGUES {
+            assert!(section.contains(&format!("`{}`", dialogue.name)), "{}", dialogue.name);
+        }
+    }
+}
