@@ -64,10 +64,8 @@ fn scenario(name: &str) -> Result<(String, Scenario), Failure> {
         ScenarioChoice::BuiltIn(name) => catalog::text(name).to_owned(),
         ScenarioChoice::File(path) => read_text(Path::new(path), FILE_BYTES as u64).map_err(|error| {
             let is_long = error.kind() == ErrorKind::FileTooLarge;
-            usage(format!(
-                "{path}: {}.",
-                if is_long { "the file is longer than 1 MiB: shorten it" } else { unread(error.kind()) }
-            ))
+            let why = if is_long { "the file is longer than 1 MiB: shorten it" } else { unread(error.kind()) };
+            usage(format!("{path}: {why}."))
         })?,
     };
     let scenario = Scenario::parse(&text).map_err(|flaw| usage(flaw.message(name)))?;

@@ -950,9 +950,9 @@ class ProgressTurn(TypedDict):
     # The failure of a turn that failed.
     failure: Union[TurnFailure, None]
     # As in run.completed.
-    denied: Tally
+    denied: UnansweredItems
     # As in run.completed.
-    unanswered: Tally
+    unanswered: UnansweredItems
     # For work of a sub-agent: the tool call that started the sub-agent.
     parent_call_id: NotRequired[str]
     # Whether something was cut.
@@ -1221,9 +1221,9 @@ class Completed(TypedDict):
     # The reason why the model stopped.
     stop_reason: StopReason
     # The permissions that were denied because nobody answered.
-    denied: Tally
+    denied: UnansweredItems
     # The other questions that nobody answered.
-    unanswered: Tally
+    unanswered: UnansweredItems
     # The agent's session.
     session_id: Union[str, None]
     # The files that the run created, modified and deleted.

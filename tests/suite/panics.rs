@@ -69,6 +69,9 @@ const POINTS: &[(&str, Reached)] = &[
 /// The points at which stdout is lost if it is a file. A pipe needs the writer only while it is full.
 const WRITER: &[&str] = &["stdout", "stdout chunk"];
 
+/// The points of `protocol check`, which has no run of its own.
+const CHECKER: &[&str] = &["client"];
+
 fn has_points(test: &str) -> bool {
     if !cfg!(debug_assertions) {
         not_checked(test, "only a debug build has points at which it can be made to panic");
@@ -192,6 +195,21 @@ fn a_panic_of_another_command_is_reported() {
     assert!(stderr.starts_with("spektacular: internal_error: "), "{stderr}");
 }
 
+#[test]
+fn a_panic_of_the_checker_is_not_blamed_on_the_client() {
+    if !has_points("a_panic_of_the_checker_is_not_blamed_on_the_client") {
+        return;
+    }
+    for point in CHECKER {
+        let case = Case::new().env(PANIC_AT, point);
+        let words = ["protocol", "check", "--dialogue", "hello", "--timeout", "1", "--", "true"];
+        let said = case.other("work", &words).stdin(Stdio::null()).output().unwrap();
+        let stderr = String::from_utf8(said.stderr).unwrap();
+        assert_eq!(said.status.code(), Some(70), "{stderr}");
+        assert!(stderr.contains("spektacular: internal_error: "), "{stderr}");
+    }
+}
+
 /// The signal handlers are installed before the command line and the configuration are read, even if the command line
 /// is refused.
 #[test]
@@ -241,6 +259,6 @@ fn every_thread_and_every_point_has_a_row() {
             named.extend(names.map(str::to_owned));
         }
     }
-    let rows = POINTS.iter().map(|(point, _)| *point).chain(WRITER.iter().copied()).chain(PANICS);
+    let rows = POINTS.iter().map(|(point, _)| *point).chain([WRITER, CHECKER].concat()).chain(PANICS);
     assert_eq!(named, rows.map(str::to_owned).collect());
 }

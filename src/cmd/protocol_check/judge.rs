@@ -213,8 +213,8 @@ impl Seen {
     }
 
     fn closed_input(&mut self) {
-        let text = "The client closed the stdin of the run although it may ask questions, which nobody can answer any \
-                    more. Keep stdin open until the terminal frame, or send `interactive: false` in run.start.";
+        let text = "The client closed the stdin of the run although it may ask questions, which nobody can then \
+                    answer. Keep stdin open until the terminal frame, or send `interactive: false` in run.start.";
         self.verdict.add(Mistake::ClosedInput, text);
     }
 

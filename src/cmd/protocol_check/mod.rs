@@ -21,6 +21,7 @@ use super::{adhoc, complain};
 use crate::cli::{Adhoc, Output, ProtocolCheckArgs, Wrong};
 use crate::config;
 use crate::io::output::{deliver, print};
+use crate::io::panic_channel;
 use crate::json::to_line;
 use crate::process::own_executable;
 use crate::process::query::Queries;
@@ -89,11 +90,15 @@ impl Assigned {
 }
 
 fn unlogged() -> u8 {
-    complain(&Failure::new(Code::InternalError, "The log of the checker cannot be opened."))
+    complain(&Failure::new(
+        Code::InternalError,
+        "The checker's log cannot be opened: start the client with spektacular protocol check.",
+    ))
 }
 
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: ProtocolCheckArgs) -> u8 {
+    let panics = panic_channel::listen();
     // A person sees each dialogue as soon as it is over.
     let show = |dialogue: &Dialogue, verdict: &Verdict| match typed.output {
         Output::Cli => print(&lines(dialogue, verdict)),
@@ -103,6 +108,11 @@ pub(super) fn run(typed: ProtocolCheckArgs) -> u8 {
         Ok(verdicts) => verdicts,
         Err(failure) => return complain(&failure),
     };
+    if panics.try_recv().is_ok() {
+        // The client must not be blamed for a fault of ours.
+        let message = "spektacular has a bug and cannot judge the client: report what it wrote above.";
+        return complain(&Failure::new(Code::InternalError, message));
+    }
     let passed = verdicts.iter().all(|(_, verdict)| verdict.findings.is_empty());
     let text = match typed.output {
         Output::Json => report(&verdicts, passed),
@@ -122,7 +132,7 @@ fn check(typed: &ProtocolCheckArgs, show: impl Fn(&Dialogue, &Verdict) -> bool) 
         let names = DIALOGUES.iter().map(|dialogue| dialogue.name);
         let unknown = Unknown { what: "dialogue", dashes: "", typed: Typed::Value(name), place: "" };
         let known: Vec<&str> = names.clone().collect();
-        let message = unknown.message(names, &format!("The dialogues are {}.", known.join(", ")));
+        let message = unknown.message(names, &format!("The dialogues are: {}.", known.join(", ")));
         return Err(Failure::new(Code::Usage, message));
     }
     let folder = Scratch::new().ok_or_else(|| {
@@ -164,7 +174,9 @@ fn hold(
     let old = var_os("PATH").unwrap_or_default();
     let on_path = join_paths([folder.to_owned()].into_iter().chain(split_paths(&old))).unwrap_or(old);
     let env = [(CHECK, assigned), (PROGRAM, folder.join("spektacular").into()), ("PATH", on_path)];
-    let (program, args) = typed.command.split_first().ok_or_else(|| Failure::new(Code::Usage, "Missing COMMAND."))?;
+    let (program, args) = typed.command.split_first().ok_or_else(|| {
+        Failure::new(Code::Usage, "Missing COMMAND: give the command that starts your client, after --.")
+    })?;
     let client = queries.start_client(program, args, &env).map_err(|error| {
         let kinds = [(ErrorKind::NotFound, "it was not found"), (ErrorKind::PermissionDenied, "it is not executable")];
         let known = kinds.iter().find(|(kind, _)| *kind == error.kind());
