@@ -179,3 +179,16 @@ with Run({"agent": "nobody", "prompt": "go"}, run_id="mine.1") as run:
     let wanted = ["died", "callback", "left", "run.completed", "killed", "invalid_request mine.1"];
     assert_eq!(out.lines().collect::<Vec<_>>(), wanted, "{err}");
 }
+
+#[test]
+fn the_client_passes_every_dialogue_of_the_check() {
+    if lacks_python("the client in Python under protocol check") {
+        return;
+    }
+    let (case, command) = project(include_str!("../../testdata/protocol/checked_client.py"));
+    drop(command);
+    let script = case.path("app/script.py");
+    let did = case.run(&["protocol", "check", "--timeout", "60", "--", "python3", script.to_str().unwrap()]);
+    assert_eq!(did.code, Some(0), "{}{}", did.out, did.err);
+    assert!(did.out.ends_with("The client made no mistakes.\n") && !did.out.contains("skipped"), "{}", did.out);
+}
