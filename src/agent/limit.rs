@@ -69,7 +69,7 @@ impl Limit {
     }
 }
 
-/// The keeper of a limit with one agent.
+/// Who enforces a limit with one agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeper {
     /// The agent, by means of its own.

@@ -10,13 +10,13 @@ use std::path::Path;
 
 /// An agent that rests. Dropping it kills the agent's processes.
 pub struct RestingAgent {
-    /// The host of its process, and the lines that it wrote and nobody handled. `None`: the next part has taken them.
+    /// The host of its process, and its unhandled lines. `None`: the next part has taken them.
     place: Option<RestingPlace>,
     recordings: Recordings,
     session: Option<RestingSession>,
 }
 
-/// The process of an agent, and the lines that it wrote and nobody handled.
+/// The host of an agent's process, and the agent's unhandled lines.
 pub(super) type RestingPlace = (LocalHost, Lines);
 
 impl RestingAgent {

@@ -75,7 +75,8 @@ struct InternalFault;
 /// Files that a thread reads. The loop does not read stdin before they arrive.
 type AwaitedStart = Option<Receiver<Result<Box<Prepared>, Failure>>>;
 
-/// The time that the loop itself has waited for the writer in vain. While it works, it offers the writer nothing.
+/// The time that the loop has waited while the writer made no progress. The time in which the loop handles events does
+/// not count.
 #[derive(Default)]
 struct UnreadOutput {
     waited: Duration,

@@ -30,7 +30,7 @@ impl<T: Send + 'static> BackgroundTask<T> {
             let _ = result_in.send(work(&until));
             drop(over_in);
         };
-        // If the thread cannot be started, both senders are dropped, which ends the errand without a result.
+        // If the thread cannot be started, both senders are dropped, so the task ends without a result.
         let _ = spawn_thread(name, work);
         BackgroundTask { result, over, wanted: Some(wanted) }
     }

@@ -298,8 +298,8 @@ impl Tree {
         reap(&self.orphans(&children, leader))
     }
 
-    /// Kills the tree's control group, then sends SIGKILL until the tree is empty or `limit` has passed, and reaps adopted orphans one by one. If a later
-    /// round finds new processes, it stops the whole tree before killing it, so that nothing can fork between the
+    /// Kills the tree's control group. Then sends SIGKILL in rounds until the tree is empty or `limit` has passed, and
+    /// reaps adopted orphans in each round. If a later round finds new processes, it stops the whole tree before killing it, so that nothing can fork between the
     /// look and the kill. Only the time limits the number of rounds.
     ///
     /// `leader` is the agent's pid as long as the caller has not reaped it. The sweep never reaps it, and as a zombie

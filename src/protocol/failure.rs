@@ -111,7 +111,7 @@ codes! {
     ResourceExhausted, "resource_exhausted", 70, false;
 }
 
-/// The message of a failure for want of a current directory.
+/// The message when the current directory no longer exists.
 pub(crate) const NO_DIRECTORY: &str = "The current directory no longer exists. Change to another one.";
 
 /// The exit code if the last frame cannot be delivered: stdout is closed, or nobody reads it after a stop.

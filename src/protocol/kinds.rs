@@ -1,4 +1,7 @@
 //! The kinds of run.progress, one row each: word, level, and fields.
+//!
+//! For a new kind, the compiler asks for its place in the terminal and in workflows. It does not ask for one in
+//! `acp::session`, which reads frames as JSON and drops the kinds that it does not know, as an orchestrator must.
 
 use super::declare::{member, put_field, visit_field};
 use super::form::{Member, ObjectForm};

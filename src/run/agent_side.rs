@@ -23,7 +23,7 @@ pub(super) struct AgentSide {
     pub(super) alive: bool,
     /// The events of the agent's last line that wait.
     pub(super) waiting: WaitingEvents,
-    /// Empty between two lines. RequestBytes to reuse its memory.
+    /// Empty between two lines. Kept for its memory.
     pub(super) events: Vec<AgentEvent>,
     /// Makes the driver of a new process for the same session.
     remake: Option<Remake>,

@@ -133,8 +133,8 @@ impl Budget {
         self.usage
     }
 
-    /// The list that excludes a tool. An agent that keeps the list itself may call an excluded tool in vain, so only
-    /// the tool's work counts there.
+    /// The list that excludes a tool. An agent that enforces the list itself may try an excluded tool and be
+    /// refused, so only the tool's work counts there.
     pub(super) fn excludes(&self, tool: &str, moment: ToolMoment) -> Option<Limit> {
         let counts = |list: &&ToolList| list.keeper == Keeper::Run || moment == ToolMoment::Done;
         let allowed = self.allowed.as_ref().filter(counts);

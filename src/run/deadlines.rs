@@ -31,7 +31,7 @@ impl Deadlines {
         self.start = settings.start_timeout_s.map(|limit| now + limit.duration());
     }
 
-    /// Notes output of the agent, or that nobody reads it.
+    /// Restarts the idle timeout: the agent wrote, or its output waits because nobody reads stdout.
     pub(super) fn note_output(&mut self, now: Duration) {
         self.active = now;
         self.start = None;

@@ -134,7 +134,7 @@ pub enum Event<'a> {
     UnknownType(Origin),
     /// stdin ended.
     InputEnded,
-    /// The run ended elsewhere: emit this terminal body.
+    /// All parts of a workflow have ended: emit this terminal body of the whole run.
     Over(Origin, Box<Terminal>),
     /// The run cannot continue, because of a bad flag, a broken configuration, or an agent that does not read its
     /// input.

@@ -1,4 +1,8 @@
 //! The decided end of a run, and the steps that stop its agent.
+//!
+//! A stop begins in `outcome::stop`: the driver's interrupt. Each step that is due leads to `outcome::advance`, which
+//! closes the agent's stdin, and then requests SIGTERM and SIGKILL for the whole tree. A second signal goes to the kill
+//! at once. The host carries these out, and `outcome::end_process` ends the run when the tree is gone.
 
 use super::Late;
 use crate::protocol::failure::Failure;

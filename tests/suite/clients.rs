@@ -166,9 +166,22 @@ try:
     with Run({"agent": "demo:hang", "prompt": "go"}) as run:
         for frame in run:
             if frame["type"] == "run.progress" and frame["payload"]["kind"] == "text":
-                os.kill(run._process.pid, signal.SIGKILL)
+                os.kill(run.process.pid, signal.SIGKILL)
 except Died:
     print("killed")
+with Run({"agent": "demo:hang", "prompt": "go"}) as run:
+    next(run)
+for _ in range(2):
+    try:
+        run.wait()
+    except Died as error:
+        print(error)
+for start in ({"agent": "demo", "prompt": object()}, {"agent": "demo", "prompt": "go"}):
+    try:
+        with Run(start, lambda question: {"valeu": "Short"}) as run:
+            run.wait()
+    except (TypeError, ValueError) as error:
+        print(type(error).__name__)
 with Run({"agent": "nobody", "prompt": "go"}, run_id="mine.1") as run:
     last = run.wait()
     print(last["payload"]["code"], last["run_id"])
@@ -176,7 +189,9 @@ with Run({"agent": "nobody", "prompt": "go"}, run_id="mine.1") as run:
     let (_case, mut command) = project(script);
     let done = command.stdin(Stdio::null()).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    let wanted = ["died", "callback", "left", "run.completed", "killed", "invalid_request mine.1"];
+    let closed = "the run was closed before its terminal frame";
+    let wanted = ["died", "callback", "left", "run.completed", "killed", closed, closed, "TypeError", "ValueError"];
+    let wanted = [&wanted[..], &["invalid_request mine.1"]].concat();
     assert_eq!(out.lines().collect::<Vec<_>>(), wanted, "{err}");
 }
 

@@ -1,7 +1,7 @@
 //! The demo agent: this program itself, which plays a scenario. It needs no model, no key and no network.
 //!
 //! The driver is here. The process that it drives runs the [`player`] with the actions of a [`scenario`], or does the
-//! [`workflow`]'s work.
+//! [`workflow`]'s work. `Agents::find` chooses the scenario; the process is `spektacular demo play`, in `cmd::demo`.
 
 pub(crate) mod catalog;
 mod lines;
@@ -113,7 +113,7 @@ impl Demo {
         turn.events.push(AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent });
     }
 
-    /// The begin of a call, and the request for its permission.
+    /// The beginning of a call, and the request for its permission.
     fn tool(&mut self, line: &Object<'_>, tool: &Object<'_>, turn: &mut Turn) -> Option<()> {
         let key = line.string("call")?;
         let category = Category::from_word(&tool.str("category")?)?;

@@ -30,7 +30,7 @@ import json
 import subprocess
 import threading
 from queue import Queue
-from typing import TYPE_CHECKING, IO, Any, Callable, Mapping, Optional, Sequence, Union, cast
+from typing import TYPE_CHECKING, IO, Any, Callable, Literal, Mapping, Optional, Sequence, Union, cast
 
 if TYPE_CHECKING:
     from spektacular_types import Frame, Question, RunCancelled, RunCompleted, RunFailed, Start
@@ -54,7 +54,7 @@ class Run:
     frames are read on. After a bad answer it is called again: the question then has a higher `attempt` and an `error`.
     If it raises, the run is cancelled and `wait` raises the exception. Without `answer`, the run is headless.
 
-    Iterate in one thread. The other methods may be called from any.
+    Iterate in one thread. The other methods may be called from any. `process` is the process of spektacular.
     """
 
     def __init__(
@@ -65,19 +65,22 @@ class Run:
         command: Sequence[str] = ("spektacular",),
         **popen: Any,
     ) -> None:
+        # A value that is no JSON raises here, before there is a process.
+        first = _line("run.start", {"interactive": answer is not None, **start}, run_id)
         # If this program dies, the end of stdin cancels the run. Ctrl-C reaches this program alone.
         command = [*command, "adhoc", "--output", "json", "--on-eof", "cancel"]
         popen.setdefault("start_new_session", True)
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **popen)
-        self._stdin, self._stdout = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **popen)
+        self._stdin, self._stdout = cast(IO[bytes], self.process.stdin), cast(IO[bytes], self.process.stdout)
         self._asked: Queue[Optional[Question]] = Queue()
         self._open: set[str] = set()
         self._lock = threading.Lock()
         self._error: Optional[BaseException] = None
         self._last: Optional[Last] = None
+        self._died: Optional[str] = None
         if answer is not None:
             threading.Thread(target=self._answer_questions, args=(answer,), daemon=True).start()
-        self._send("run.start", {"interactive": answer is not None, **start}, run_id)
+        self._write(first)
 
     def __iter__(self) -> Run:
         return self
@@ -86,11 +89,14 @@ class Run:
         """The next frame. Raises StopIteration after the terminal one, and Died if that never comes."""
         if self._last is not None:
             raise StopIteration
+        if self._died is not None:
+            raise Died(self._died)
         line = self._stdout.readline()
         if not line.endswith(b"\n"):
             # A last line without LF was not delivered.
             self._stop()
-            raise Died(f"spektacular ended without a terminal frame, with exit status {self._process.returncode}")
+            self._died = f"spektacular ended without a terminal frame, with exit status {self.process.returncode}"
+            raise Died(self._died)
         frame: Frame = json.loads(line)
         if frame["type"] == "run.question":
             with self._lock:
@@ -110,18 +116,18 @@ class Run:
             pass
         if self._error is not None:
             raise self._error
-        if self._last is None:
-            raise Died("the run was closed before its terminal frame")
-        return self._last
+        return cast("Last", self._last)
 
     def reply(self, question_id: str, reply: Mapping[str, Any]) -> None:
         """Answers an open question. Does nothing if the question is resolved, for example by its timeout."""
+        if sum(key in reply for key in ("value", "value_from", "declined")) != 1:
+            raise ValueError("a reply has exactly one of value, value_from and declined")
         with self._lock:
             is_open = question_id in self._open
         if is_open:
             self._send("run.input", {"question_id": question_id, **reply})
 
-    def prompt(self, text: str, when: str = "next") -> None:
+    def prompt(self, text: str, when: Literal["next", "now"] = "next") -> None:
         """Sends a further message of the user: after the turn, or with "now" while the agent works, where it can."""
         self._send("run.input", {"prompt": text, "when": when})
 
@@ -134,7 +140,7 @@ class Run:
         self._send("run.cancel", {"reason": reason} if reason else {})
 
     def cancel_turn(self) -> None:
-        """Interrupts the running turn of a conversation, which goes on."""
+        """Interrupts the running turn of a conversation, which goes on. Cancels a run that is no conversation."""
         self._send("run.cancel", {"scope": "turn"})
 
     def __enter__(self) -> Run:
@@ -142,14 +148,16 @@ class Run:
 
     def __exit__(self, *_: object) -> None:
         """Ends the run if it still runs."""
-        if self._process.poll() is None:
+        if self.process.poll() is None:
             self.cancel()
             try:
                 # Frames that nobody reads any more would hold up the end.
-                self._process.communicate(timeout=10)
+                self.process.communicate(timeout=10)
             except subprocess.TimeoutExpired:
-                self._process.kill()
+                self.process.kill()
         self._stop()
+        if self._last is None and self._died is None:
+            self._died = "the run was closed before its terminal frame"
 
     def _answer_questions(self, answer: Answer) -> None:
         while (question := self._asked.get()) is not None:
@@ -163,9 +171,10 @@ class Run:
                 self._error = error
                 return self.cancel("the answer callback failed")
 
-    def _send(self, kind: str, payload: Mapping[str, Any], run_id: Optional[str] = None) -> None:
-        envelope = {"run_id": run_id} if run_id else {}
-        line = json.dumps({"v": "1", "type": kind, **envelope, "payload": payload}) + "\n"
+    def _send(self, kind: str, payload: Mapping[str, Any]) -> None:
+        self._write(_line(kind, payload))
+
+    def _write(self, line: str) -> None:
         with self._lock:
             try:
                 self._stdin.write(line.encode())
@@ -181,5 +190,10 @@ class Run:
                 self._stdin.close()
             except OSError:
                 pass
-        self._process.wait()
+        self.process.wait()
         self._stdout.close()
+
+
+def _line(kind: str, payload: Mapping[str, Any], run_id: Optional[str] = None) -> str:
+    envelope = {"run_id": run_id} if run_id else {}
+    return json.dumps({"v": "1", "type": kind, **envelope, "payload": payload}) + "\n"

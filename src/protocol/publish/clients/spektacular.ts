@@ -59,6 +59,9 @@ export class Run implements AsyncIterable<Frame> {
   #error: unknown;
 
   constructor(start: Start, answer?: Answer, { runId, command = ["spektacular"], ...spawnOptions }: Options = {}) {
+    // A value that is no JSON throws here, before there is a process.
+    const payload = { interactive: answer !== undefined, ...start };
+    const first = line({ v: "1", type: "run.start", ...(runId && { run_id: runId }), payload });
     // If this program dies, the end of stdin cancels the run. Ctrl-C reaches this program alone.
     const args = [...command.slice(1), "adhoc", "--output", "json", "--on-eof", "cancel"];
     const spawned = spawn(command[0], args, { detached: true, ...spawnOptions, stdio: ["pipe", "pipe", "inherit"] });
@@ -71,7 +74,7 @@ export class Run implements AsyncIterable<Frame> {
     // A write may fail because the run has ended: its terminal frame, or Died, says how.
     this.#child.stdin.on("error", () => {});
     this.#frames = this.#read();
-    this.#send({ v: "1", type: "run.start", ...(runId && { run_id: runId }), payload: { interactive: answer !== undefined, ...start } });
+    this.#child.stdin.write(first);
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Frame> {
@@ -107,7 +110,7 @@ export class Run implements AsyncIterable<Frame> {
     this.#send({ v: "1", type: "run.cancel", payload: reason ? { reason } : {} });
   }
 
-  /** Interrupts the running turn of a conversation, which goes on. */
+  /** Interrupts the running turn of a conversation, which goes on. Cancels a run that is no conversation. */
   cancelTurn(): void {
     this.#send({ v: "1", type: "run.cancel", payload: { scope: "turn" } });
   }
@@ -172,6 +175,10 @@ export class Run implements AsyncIterable<Frame> {
   }
 
   #send(message: Message): void {
-    if (this.#child.stdin.writable) this.#child.stdin.write(`${JSON.stringify(message)}\n`);
+    if (this.#child.stdin.writable) this.#child.stdin.write(line(message));
   }
+}
+
+function line(message: Message): string {
+  return `${JSON.stringify(message)}\n`;
 }
