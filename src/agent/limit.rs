@@ -69,7 +69,7 @@ impl Limit {
     }
 }
 
-/// Who enforces a limit with one agent.
+/// The side that enforces a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeper {
     /// The agent, by means of its own.
