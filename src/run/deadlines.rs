@@ -10,7 +10,7 @@ pub(super) struct Deadlines {
     begun: Duration,
     /// The deadline of the run. Set when the agent starts.
     pub(super) run: Option<Duration>,
-    /// The deadline of the agent's first output. `None`: the output came, or there is no limit.
+    /// The deadline of the agent's first output. `None` after that output, or without a limit.
     pub(super) start: Option<Duration>,
     /// The time of the agent's last output, or of the last answer to it.
     pub(super) active: Duration,

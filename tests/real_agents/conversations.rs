@@ -108,7 +108,7 @@ fn calls_of_the_model_count_over_all_turns(agent: Agent) {
     let run = client.finish();
     let failed = run.outcome.failed("limit_reached");
     assert_eq!((&failed["detail"]["limit"], &failed["turns"]), (&json!("max_turns"), &json!(2)));
-    // What runs when the limit is passed may be the last that goes beyond it.
+    // A call that is running when the limit is passed may exceed it.
     assert!(run.stub().conversation().len() <= 4, "{}", run.stub().conversation().len());
 }
 

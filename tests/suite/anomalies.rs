@@ -156,7 +156,7 @@ impl Anomaly {
 }
 
 impl Trial<'_> {
-    /// Whether a conversation is silent between two turns, which is no fault.
+    /// Whether a conversation is idle between two turns, as it may be.
     fn is_silence_between_turns(&self, player: &Player<'_>) -> bool {
         let mut frames = player.world.frames.iter().rev();
         let status = frames.find_map(|frame| frame.value["payload"]["status"].as_str());

@@ -387,6 +387,19 @@ fn turns_holds_a_conversation_and_goes_on_after_a_failed_turn() {
 }
 
 #[test]
+fn the_tools_of_a_further_turn_have_calls_of_their_own() {
+    let mut session = begin("greeting", json!({"permissions": "allow", "conversation": true, "interactive": false}));
+    session.until_status("waiting_for_prompt");
+    session.send("run.input", json!({"prompt": "Again"}));
+    session.until_status("waiting_for_prompt");
+    session.close_stdin();
+    let outcome = session.finish();
+    let calls: Vec<(&str, &str)> =
+        outcome.progress("tool").into_iter().map(|tool| (tool.text("call_id"), tool.text("state"))).collect();
+    assert_eq!(calls, [("c_1", "started"), ("c_1", "completed"), ("c_2", "started"), ("c_2", "completed")]);
+}
+
+#[test]
 fn steer_follows_a_prompt_in_its_turn_and_can_be_interrupted() {
     let mut session = begin("steer", json!({"conversation": true}));
     assert_eq!(session.until("run.started")["payload"]["capabilities"]["steer"], true);

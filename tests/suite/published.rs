@@ -111,7 +111,8 @@ fn examples_show_each_message_and_each_kind_once() {
     }
 }
 
-/// What later minor versions may add, a reader of frames must accept. A sender of messages has no such excuse.
+/// A reader of frames must accept the additions of later minor versions. A message must not have a field that this
+/// version lacks.
 #[test]
 fn only_a_strict_schema_refuses_what_a_later_version_may_send() {
     let open = Validator::new(&MessageSet::Outbound, UnknownParts::Allowed);
@@ -325,7 +326,7 @@ fn the_schema_of_run_start_accepts_what_the_program_accepts() {
         let raw = serde_json::value::to_raw_value(value).unwrap();
         for field in FIELDS {
             let accepts = Options::default().set(field.name, &raw).is_ok();
-            // What a JSON Schema is, no pattern says.
+            // A pattern cannot describe a JSON Schema.
             if field.name != "output_schema" || accepts {
                 let mut payload = json!({"prompt": "p"});
                 payload[field.name] = value.clone();

@@ -75,7 +75,7 @@ pub(super) enum TurnStop {
 
 pub(super) type Played<T> = Result<T, TurnStop>;
 
-/// The answer to a question: the text, or all chosen labels. `None`: there is no answer.
+/// The answer to a question: the text, or all chosen labels. `None`: unanswered.
 type Answer = Option<Vec<String>>;
 
 pub(super) struct Player<'s> {
@@ -210,13 +210,16 @@ impl<'s> Player<'s> {
 
     fn step(&mut self, step: &ScenarioStep) -> Played<()> {
         match &step.action {
-            StepAction::Say { words, thought, parent } => self.say(words, |piece, done| {
-                let line = PlayerLine::default().with(if *thought { "think" } else { "say" }, piece);
-                line.with("done", truth(done)).of(parent.as_deref())
-            })?,
+            StepAction::Say { words, thought, parent } => {
+                let parent = parent.as_ref().map(|name| self.named_key(name));
+                self.say(words, |piece, done| {
+                    let line = PlayerLine::default().with(if *thought { "think" } else { "say" }, piece);
+                    line.with("done", truth(done)).of(parent.as_deref())
+                })?;
+            }
             StepAction::Ask(questions) => self.questions(questions)?,
             StepAction::Calls(calls) => self.calls(calls)?,
-            StepAction::End(call, end) => self.end_tool(call, end),
+            StepAction::End(call, end) => self.end_tool(&self.named_key(call), end),
             StepAction::Plan(entries) => self.send_filled("plan", entries),
             StepAction::Usage(usage) => self.send_filled("usage", usage),
             StepAction::Retry(text) => self.send_filled("retry", &quoted(text)),
@@ -314,18 +317,24 @@ impl<'s> Player<'s> {
 
     /// Begins a call. Returns its key.
     fn begin(&mut self, call: &PlayedCall) -> String {
-        let key = call.name.clone().unwrap_or_else(|| self.key());
+        let key = call.name.as_ref().map(|name| self.named_key(name)).unwrap_or_else(|| self.key());
         let head = match &call.work {
             CallWork::Tool(tool) => self.filled(&tool.head),
             CallWork::Change(change) => self.head(change),
         };
         let line =
             PlayerLine::default().with("tool", &head).with("call", &quoted(&key)).with("asks", truth(call.asks()));
-        self.send(line.of(call.parent.as_deref()));
+        let parent = call.parent.as_ref().map(|name| self.named_key(name));
+        self.send(line.of(parent.as_deref()));
         key
     }
 
-    /// The key of a call or of a request. No name of a call has a blank.
+    /// The key of a call with a name, which each turn may use again.
+    fn named_key(&self, name: &str) -> String {
+        format!("{name} in turn {}", self.turns)
+    }
+
+    /// The key of a call without a name, or of a request. No name of a call has a blank.
     fn key(&mut self) -> String {
         self.keys += 1;
         format!("number {}", self.keys)

@@ -216,7 +216,7 @@ impl RunPlayer {
 
     /// Plays the turns of the prompts that the client sends.
     fn turns(&mut self) -> Playing<()> {
-        // What has arrived is handled first, such as a late answer.
+        // Messages that are already here come first, such as a late answer.
         while self.handle(Some(Instant::now()))? {}
         loop {
             self.turns += 1;

@@ -176,7 +176,7 @@ impl RunPlayer {
     }
 }
 
-/// Reads what was heard, and notes what is wrong with it by itself. `None`: it is no message.
+/// Parses a line of the client, and notes its mistakes. `None`: the line is not a message.
 pub(super) fn read(pipes: &mut Pipes, heard: Heard) -> Option<Inbound> {
     let line = match heard {
         Heard::Line(line) => line,

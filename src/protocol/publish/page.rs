@@ -45,7 +45,8 @@ fn parts() -> Vec<Part<'static>> {
 }
 
 impl Part<'_> {
-    /// Whether the title is this name, or lists it. Case and dashes make no difference. The title of the page is no name.
+    /// Whether the title is this name, or lists it. Ignores case and dashes, and
+    /// the title of the page.
     fn is_titled(&self, name: &str) -> bool {
         let plain = |text: &str| text.to_lowercase().replace('-', " ");
         let name = plain(name);
