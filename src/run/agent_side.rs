@@ -114,7 +114,10 @@ impl AgentSide {
             ..settings.clone()
         };
         let mut turn = Turn::default();
-        let launch = limit::launch(&settings, self.driver.as_mut(), &mut turn)?;
+        let launch = limit::launch(&settings, self.driver.as_mut(), &mut turn);
+        // The orchestrator asked for no session.
+        let launch =
+            launch.map_err(|failure| if failure.code == Code::InvalidRequest { lost_session() } else { failure })?;
         Ok((turn, launch))
     }
 
@@ -154,6 +157,12 @@ impl AgentSide {
         let lives = self.process == ProcessState::Running;
         is_open && (codes.contains(&failure.code) || failure.code == Code::AgentError && lives)
     }
+}
+
+/// The failure of an agent that is gone with its session, when a further prompt needs it.
+fn lost_session() -> Failure {
+    let message = "The agent did not stop its turn, was ended, and cannot resume its session: begin a new run.";
+    Failure::new(Code::AgentExited, message)
 }
 
 /// The state of the agent's process. An agent may have one process per turn, and has at most one at a time.

@@ -400,6 +400,17 @@ fn the_tools_of_a_further_turn_have_calls_of_their_own() {
 }
 
 #[test]
+fn after_a_turn_of_hang_that_had_to_be_killed_a_prompt_fails_with_the_reason() {
+    // By then, the agent surely hangs.
+    let mut session = begin("hang", json!({"conversation": true, "turn_timeout_s": 1}));
+    session.until_status("waiting_for_prompt");
+    session.send("run.input", json!({"prompt": "Again"}));
+    let outcome = session.finish();
+    let failed = outcome.failed("agent_exited");
+    assert!(failed["message"].as_str().unwrap().contains("cannot resume its session"), "{failed}");
+}
+
+#[test]
 fn steer_follows_a_prompt_in_its_turn_and_can_be_interrupted() {
     let mut session = begin("steer", json!({"conversation": true}));
     assert_eq!(session.until("run.started")["payload"]["capabilities"]["steer"], true);
