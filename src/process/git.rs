@@ -18,6 +18,7 @@ use super::child::DEFAULT_PATH;
 use super::query::Until;
 use crate::protocol::words::Action;
 use crossbeam_channel::{Receiver, never};
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
@@ -26,9 +27,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// The maximum lag of a file system's clock behind ours.
-const CLOCK_SLACK: Duration = Duration::from_millis(20);
 
 /// The files that the agent changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,7 +91,7 @@ impl Baseline {
     /// without git. Error: git failed, or was too slow.
     pub fn now(cwd: &Path, until: &Until) -> BaselineResult {
         let (path, config) = surroundings();
-        Baseline::take_baseline(cwd, SystemTime::now(), until, path, config)
+        Baseline::take_baseline(cwd, next_tick(), until, path, config)
     }
 
     /// The root of the work tree.
@@ -129,7 +127,7 @@ impl Baseline {
 
     /// Like [`Baseline::begin`], with the PATH on which to find git and the folder that holds the user's ignore file.
     pub fn begin_with(cwd: &Path, limit: Duration, path: OsString, config: Option<OsString>) -> Pending {
-        let begun = SystemTime::now();
+        let begun = next_tick();
         let cwd = cwd.to_path_buf();
         let job = BackgroundTask::start("git-baseline", limit, move |until| {
             Told(Found::Baseline(Baseline::take_baseline(&cwd, begun, until, path, config)))
@@ -220,7 +218,7 @@ impl Baseline {
 
     /// Decides by the inode's change time, which no program can set.
     fn was_touched(&self, now: &Metadata) -> bool {
-        since(now, self.begun - CLOCK_SLACK)
+        since(now, self.begun)
     }
 }
 
@@ -301,7 +299,7 @@ impl State {
         if !since(metadata, begun) {
             return Some(state);
         }
-        if !tracked && metadata.created().is_ok_and(|born| born >= begun - CLOCK_SLACK) {
+        if !tracked && metadata.created().is_ok_and(|born| born >= begun) {
             return None;
         }
         // The earlier state is unknown, but differs from the present one.
@@ -313,6 +311,19 @@ impl State {
     }
 }
 
+/// Waits until the coarse clock by which the kernel stamps files passes the present time, which takes a tick: 4 to 10 ms.
+/// Returns its time: each earlier change of a file has an earlier time, and no later change has.
+fn next_tick() -> SystemTime {
+    let now = SystemTime::now();
+    let coarse = || UNIX_EPOCH + Duration::try_from(clock_gettime(ClockId::RealtimeCoarse)).unwrap_or_default();
+    // A clock that is set back does not prolong the wait.
+    let mut ticks = (0..100).map(|_| {
+        std::thread::sleep(Duration::from_micros(200));
+        coarse()
+    });
+    ticks.find(|time| *time > now).unwrap_or(now)
+}
+
 /// Whether a file's inode changed at or after `then`.
 fn since(metadata: &Metadata, then: SystemTime) -> bool {
     let then = then.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -322,7 +333,7 @@ fn since(metadata: &Metadata, then: SystemTime) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Baseline, State, Until, since};
+    use super::{Baseline, State, Until, next_tick};
     use crate::protocol::words::Action;
     use std::fs;
     use std::os::unix::fs::MetadataExt;
@@ -331,23 +342,24 @@ mod tests {
     use std::time::{Duration, Instant, UNIX_EPOCH};
 
     #[test]
-    fn a_file_created_right_after_the_start_by_a_coarse_clock_is_new() {
+    fn a_change_right_before_the_start_is_older_and_one_right_after_it_is_not() {
         let folder = crate::process::scratch::Scratch::new().unwrap();
-        let file = folder.path().join("new");
-        fs::write(&file, "1").unwrap();
-        let born = file.metadata().unwrap().created().unwrap();
-        let begun = born + Duration::from_millis(4);
-        while !since(&file.metadata().unwrap(), begun) {
-            fs::write(&file, "2").unwrap();
+        let look = |name: &str| {
+            let file = folder.path().join(name);
+            fs::write(&file, "1").unwrap();
+            file.metadata().unwrap()
+        };
+        for number in 0..100 {
+            let before = look(&format!("before-{number}"));
+            let begun = next_tick();
+            assert!(State::before(&before, begun, false).is_some(), "{begun:?} {before:?}");
+            let after = look(&format!("after-{number}"));
+            assert_eq!(State::before(&after, begun, false), None, "{begun:?} {after:?}");
         }
-        let metadata = file.metadata().unwrap();
-        assert_eq!(State::before(&metadata, begun, false), None);
-        assert!(State::before(&metadata, begun, true).is_some());
-        assert!(State::before(&metadata, begun + Duration::from_secs(1), false).is_some());
     }
 
     #[test]
-    fn a_file_changed_right_after_the_start_by_a_coarse_clock_is_modified_although_head_moved_back() {
+    fn a_file_changed_after_the_start_is_modified_although_head_moved_back() {
         let folder = crate::process::scratch::Scratch::new().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let git = |args: &[&str]| {
@@ -369,10 +381,10 @@ mod tests {
         fs::write(&file, "3").unwrap();
         let metadata = file.metadata().unwrap();
         let changed = Duration::new(metadata.ctime().try_into().unwrap(), metadata.ctime_nsec().try_into().unwrap());
-        baseline.begun = UNIX_EPOCH + changed + Duration::from_millis(4);
+        baseline.begun = UNIX_EPOCH + changed;
         assert_eq!(baseline.compare(&until), Ok(vec![(file, Action::Modified)]));
-        // The change is older than the lag of any clock, so only HEAD moved.
-        baseline.begun += Duration::from_secs(1);
+        // The change is older, so only HEAD moved.
+        baseline.begun += Duration::from_millis(1);
         assert_eq!(baseline.compare(&until), Ok(Vec::new()));
     }
 }

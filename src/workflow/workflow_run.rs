@@ -257,7 +257,8 @@ impl<'p> WorkflowRun<'p> {
         };
         let terminal = self.part(PartKind::Session, job, Part { settings, driver, process, keeps_process })?;
         self.last.session_id.clone_from(&terminal.session_id);
-        self.last.cost_usd = terminal.usage.cost_usd.map(|cost| before + cost);
+        // A process that ends before its turn reports no cost: that of the session's earlier turns is still known.
+        self.last.cost_usd = terminal.usage.cost_usd.map(|cost| before + cost).or(known);
         self.last.exit = terminal.agent_exit;
         self.last.completion |= terminal.completion_detected;
         match terminal.outcome {

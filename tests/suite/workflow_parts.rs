@@ -100,6 +100,10 @@ fn the_limit_of_cost_is_for_all_sessions_together() {
     let outcome = run(claude(&one("false"), works()), start(0.5));
     assert_eq!(outcome.failed("limit_reached")["usage"]["cost_usd"], 0.5);
     assert_eq!(outcome.log().prompts().len(), 2);
+    // A process that ends at its second prompt leaves the cost of its first turn known.
+    let ends = || Script::new().sh("echo $$ >>work.txt").result("Done").sh("recv; leave");
+    let outcome = run(claude(&one("false"), ends()), start(0.5));
+    assert_eq!(outcome.failed("limit_reached")["usage"]["cost_usd"], 0.5);
     let outcome = run(claude(&text, works()), start(0.375));
     assert_eq!(outcome.completed()["usage"]["cost_usd"], 0.5);
     let argv = outcome.log().argv();
