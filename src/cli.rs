@@ -16,7 +16,7 @@ pub mod typed_fields;
 pub(crate) mod workflow;
 
 pub use acp::AcpArgs;
-pub use adhoc::{Adhoc, AtEof, Color, DiffSize, Output};
+pub use adhoc::{Adhoc, AtEof, Color, DiffSize, Output, WorktreeName};
 pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsArgs};
 pub use config::{ConfigAction, ConfigArgs};
 pub use demo::{DemoAction, DemoArgs};
@@ -28,7 +28,7 @@ use crate::protocol::request::{Seconds, is_environment_name};
 use crate::suggest::{Name, Typed, Unknown, either, hint};
 use command::{Command, Runnable};
 use lexopt::Arg;
-use row::{Flag, GivenFlag, Row, store};
+use row::{Flag, FlagForm, GivenFlag, Row, store};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
@@ -221,9 +221,12 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
             }
         };
         let flag = &command.flags[at];
-        let value = match flag.takes_value() {
-            false => OsString::new(),
-            true => parser.value().map_err(|_| format!("{typed} needs a value: {typed} {}.", flag.metavar))?,
+        let value = match flag.value {
+            FlagForm::Switch(_) => OsString::new(),
+            FlagForm::Attached => parser.optional_value().unwrap_or_default(),
+            FlagForm::Text | FlagForm::Json | FlagForm::Words | FlagForm::Item | FlagForm::Pair => {
+                parser.value().map_err(|_| format!("{typed} needs a value: {typed} {}.", flag.metavar))?
+            }
         };
         given.push(GivenFlag { at, value });
     }

@@ -10,8 +10,10 @@ use super::limits;
 use super::prompt::{self, Spoken};
 use super::request::{Options, Payload, Problem};
 use super::text::Text;
+use super::unknown::UnknownNames;
 use super::workflow::OPTIONS;
 use crate::json::{Fields, deeper_than, string};
+use crate::suggest::nearest;
 
 /// The kinds of inbound lines.
 #[derive(Debug)]
@@ -21,7 +23,7 @@ pub enum Message {
     /// A message whose `v` is not `"1"`.
     Unsupported,
     /// A type that this version does not know.
-    UnknownType,
+    UnknownType(String),
     /// run.start.
     Start(Box<Payload>),
     /// run.input.
@@ -198,7 +200,10 @@ fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Re
     let known = match kind.as_str() {
         "run.start" => match Options::parse(payload) {
             Payload { wrong: Some(Problem::Repeated), .. } => return Err(Flaw::Repeated),
-            payload => Message::Start(Box::new(payload)),
+            mut payload => {
+                add_misspelt(fields, &mut payload.unknown);
+                Message::Start(Box::new(payload))
+            }
         },
         "run.input" => match Spoken::parse(payload).map_err(|_| Flaw::Repeated)? {
             Some(spoken) => Message::Spoken(spoken),
@@ -213,8 +218,20 @@ fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Re
             let scope = if text("scope").as_deref() == Some("turn") { CancelScope::Turn } else { CancelScope::Run };
             Message::Cancel { reason: text("reason").map(Text::from), scope }
         }
-        _ => Message::UnknownType,
+        _ => Message::UnknownType(kind),
     };
     let supported = fields.get("v").and_then(string).is_some_and(|v| v == "1");
     Ok(if supported { known } else { Message::Unsupported })
+}
+
+/// Adds the unknown fields of an envelope that look like one which is missing. Other unknown fields of an envelope are
+/// the sender's own.
+fn add_misspelt(envelope: &Fields<'_>, unknown: &mut UnknownNames) {
+    // Every other short name would resemble `v`, `id` and `ts`.
+    let missing = || ENVELOPE_IN.keys().filter(|key| key.len() > 2 && envelope.get(key).is_none());
+    for (name, _) in envelope.iter().filter(|(name, _)| !ENVELOPE_IN.keys().any(|key| key == *name)) {
+        if let Some(meant) = nearest(name, missing()) {
+            unknown.add(name, || Some(meant.to_owned()));
+        }
+    }
 }

@@ -2,8 +2,11 @@
 
 use super::form::{Form, Member, ObjectForm};
 use super::ids::QuestionId;
+use super::prompt::{END, PROMPT};
 use super::text::Text;
+use super::unknown::UnknownNames;
 use crate::json::{Fields, string};
+use crate::suggest::nearest;
 use serde_json::value::RawValue;
 
 /// The payload of a run.input, with its shape checked.
@@ -16,6 +19,8 @@ pub struct Input {
     pub given: Option<Given>,
     /// Free text for the agent, to go with a denial.
     pub message: Option<Text>,
+    /// The fields that run.input does not have.
+    pub unknown: UnknownNames,
 }
 
 /// The content of a run.input.
@@ -77,7 +82,7 @@ pub(super) fn answer_keys() -> impl Iterator<Item = &'static str> {
 impl Input {
     /// Reads the payload of a run.input. `None`: a known key is repeated, so the message is malformed.
     pub fn parse(payload: Option<&RawValue>) -> Option<Input> {
-        let mut input = Input { question_id: None, given: None, message: None };
+        let mut input = Input { question_id: None, given: None, message: None, unknown: UnknownNames::default() };
         let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else {
             return Some(input);
         };
@@ -86,6 +91,7 @@ impl Input {
         }
         input.question_id = fields.get("question_id").and_then(string).map(QuestionId::from);
         input.message = fields.get("message").and_then(string).map(Text::from);
+        input.unknown = unknown(&fields);
         let value = fields.get("value").map(|raw| Some(Given::Value(raw.to_owned())));
         let declined = fields.get("declined").map(|raw| (raw.get() == "true").then_some(Given::Declined));
         let from = match fields.get("value_from") {
@@ -112,4 +118,19 @@ fn value_from(raw: &RawValue) -> Option<Option<Given>> {
         (None, Some(path)) => string(path).map(Given::FromFile),
         _ => None,
     })
+}
+
+/// The fields that no run.input has, also those of `value_from`.
+fn unknown(fields: &Fields<'_>) -> UnknownNames {
+    let mut unknown = UnknownNames::default();
+    let known = || answer_keys().chain(PROMPT.keys()).chain(END.keys());
+    for (name, _) in fields.iter().filter(|(name, _)| !known().any(|key| key == *name)) {
+        unknown.add(name, || nearest(name, known()).map(str::to_owned));
+    }
+    let sources = || ENV.keys().chain(FILE.keys());
+    let from = fields.get("value_from").and_then(|raw| Fields::parse(raw.get()));
+    for (name, _) in from.iter().flat_map(Fields::iter).filter(|(name, _)| !sources().any(|key| key == *name)) {
+        unknown.add(&format!("value_from.{name}"), || nearest(name, sources()).map(str::to_owned));
+    }
+    unknown
 }

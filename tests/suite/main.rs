@@ -57,6 +57,7 @@ mod limits;
 mod lines;
 mod mcp_servers;
 mod messages;
+mod misspelt;
 mod named_files;
 mod oneshot;
 mod open;
@@ -104,6 +105,7 @@ mod workflow_protected;
 mod workflow_served;
 mod workflow_spec;
 mod workflow_status;
+mod worktree;
 
 /// The size of a test: `short`, or `long` where `TEST_LONG=1` asks for the long form of each test.
 fn by_length<T>(short: T, long: T) -> T {
