@@ -1,6 +1,7 @@
 //! `--worktree`: a run in a fresh git worktree of its own. It is made before the run starts, and removed after the run if
 //! it holds no work.
 
+use crate::clean::one_line;
 use crate::cli::WorktreeName;
 use crate::engine::Prepared;
 use crate::io::output::{diagnose, explain};
@@ -22,7 +23,7 @@ const WORKTREES: &str = "worktrees";
 const CHECKOUT_LIMIT: Duration = Duration::from_secs(600);
 /// The time limit for the look at a worktree after its run.
 const LOOK_LIMIT: Duration = Duration::from_secs(5);
-/// How long a cancelled run waits for its checkout.
+/// The time that a cancelled run waits for its checkout.
 const ABANDONED_LIMIT: Duration = Duration::from_secs(2);
 /// The number of characters of a commit that are shown.
 const SHORT_COMMIT: usize = 12;
@@ -115,7 +116,7 @@ fn make(name: String, cwd: &Path, until: &Until) -> Result<Made, Failure> {
     let inside = cwd.strip_prefix(repository.root()).map(Path::to_owned).unwrap_or_default();
     let worktree = repository
         .add(&path, branch, until)
-        .map_err(|message| usage(format!("git cannot make the worktree {name}: {message}")))?;
+        .map_err(|message| usage(format!("git cannot make the worktree {name}: {}", one_line(&message))))?;
     let below = path.join(inside);
     let cwd = if below.is_dir() { below } else { path };
     let commit: String = worktree.repository().head().chars().take(SHORT_COMMIT).collect();

@@ -13,7 +13,9 @@ use super::text::Text;
 use super::unknown::UnknownNames;
 use super::workflow::OPTIONS;
 use crate::json::{Fields, deeper_than, string};
-use crate::suggest::nearest;
+use crate::redact::Redactor;
+use crate::suggest::{either, nearest, shown};
+use serde_json::value::RawValue;
 
 /// The kinds of inbound lines.
 #[derive(Debug)]
@@ -207,7 +209,10 @@ fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Re
         },
         "run.input" => match Spoken::parse(payload).map_err(|_| Flaw::Repeated)? {
             Some(spoken) => Message::Spoken(spoken),
-            None => Message::Input(Input::parse(payload).ok_or(Flaw::Repeated)?),
+            None => {
+                let input = Input::parse(payload).ok_or(Flaw::Repeated)?;
+                Message::Input(Input { unknown: unknown_in(payload), ..input })
+            }
         },
         "run.cancel" => {
             let fields = payload.and_then(|raw| Fields::parse(raw.get()));
@@ -234,4 +239,30 @@ fn add_misspelt(envelope: &Fields<'_>, unknown: &mut UnknownNames) {
             unknown.add(name, || Some(meant.to_owned()));
         }
     }
+}
+
+/// The fields that no run.input has, also those of `value_from`.
+fn unknown_in(payload: Option<&RawValue>) -> UnknownNames {
+    let mut unknown = UnknownNames::default();
+    let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else { return unknown };
+    let known = || input::answer_keys().chain(prompt::PROMPT.keys()).chain(prompt::END.keys());
+    for (name, _) in fields.iter().filter(|(name, _)| !known().any(|key| key == *name)) {
+        unknown.add(name, || nearest(name, known()).map(str::to_owned));
+    }
+    let from = fields.get("value_from").and_then(|raw| Fields::parse(raw.get()));
+    let is_source = |name: &str| input::source_keys().any(|key| key == name);
+    for (name, _) in from.iter().flat_map(Fields::iter).filter(|(name, _)| !is_source(name)) {
+        unknown.add(&format!("value_from.{name}"), || nearest(name, input::source_keys()).map(str::to_owned));
+    }
+    unknown
+}
+
+/// The text of the warning about a message of an unknown type.
+pub(crate) fn unknown_type(kind: &str, redactor: &Redactor) -> String {
+    let types = || MESSAGES.iter().map(|message| message.name);
+    let remark = match nearest(kind, types()) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => format!("the types are {}", either(&types().collect::<Vec<_>>())),
+    };
+    format!("Ignored a message of the unknown type {} ({remark})", shown(kind, redactor))
 }

@@ -2,11 +2,9 @@
 
 use super::form::{Form, Member, ObjectForm};
 use super::ids::QuestionId;
-use super::prompt::{END, PROMPT};
 use super::text::Text;
 use super::unknown::UnknownNames;
 use crate::json::{Fields, string};
-use crate::suggest::nearest;
 use serde_json::value::RawValue;
 
 /// The payload of a run.input, with its shape checked.
@@ -19,7 +17,7 @@ pub struct Input {
     pub given: Option<Given>,
     /// Free text for the agent, to go with a denial.
     pub message: Option<Text>,
-    /// The fields that run.input does not have.
+    /// The fields that run.input does not have. Empty for an answer that is no message.
     pub unknown: UnknownNames,
 }
 
@@ -91,7 +89,6 @@ impl Input {
         }
         input.question_id = fields.get("question_id").and_then(string).map(QuestionId::from);
         input.message = fields.get("message").and_then(string).map(Text::from);
-        input.unknown = unknown(&fields);
         let value = fields.get("value").map(|raw| Some(Given::Value(raw.to_owned())));
         let declined = fields.get("declined").map(|raw| (raw.get() == "true").then_some(Given::Declined));
         let from = match fields.get("value_from") {
@@ -120,17 +117,7 @@ fn value_from(raw: &RawValue) -> Option<Option<Given>> {
     })
 }
 
-/// The fields that no run.input has, also those of `value_from`.
-fn unknown(fields: &Fields<'_>) -> UnknownNames {
-    let mut unknown = UnknownNames::default();
-    let known = || answer_keys().chain(PROMPT.keys()).chain(END.keys());
-    for (name, _) in fields.iter().filter(|(name, _)| !known().any(|key| key == *name)) {
-        unknown.add(name, || nearest(name, known()).map(str::to_owned));
-    }
-    let sources = || ENV.keys().chain(FILE.keys());
-    let from = fields.get("value_from").and_then(|raw| Fields::parse(raw.get()));
-    for (name, _) in from.iter().flat_map(Fields::iter).filter(|(name, _)| !sources().any(|key| key == *name)) {
-        unknown.add(&format!("value_from.{name}"), || nearest(name, sources()).map(str::to_owned));
-    }
-    unknown
+/// The keys of `value_from`.
+pub(super) fn source_keys() -> impl Iterator<Item = &'static str> {
+    ENV.keys().chain(FILE.keys())
 }

@@ -1,9 +1,7 @@
-//! Unknown fields of messages, unknown types and unknown environment variables. They are ignored, and a warning names
-//! them.
+//! Unknown fields of messages and unknown environment variables. They are ignored, and a warning names them.
 
-use super::messages::MESSAGES;
 use crate::redact::Redactor;
-use crate::suggest::{either, nearest, shown};
+use crate::suggest::shown;
 
 /// The maximum number of names in one warning, which then fits into the smallest frame.
 const NAMED: usize = 50;
@@ -74,16 +72,6 @@ impl UnknownNames {
         let more = if self.more == 0 { String::new() } else { format!(", and {} more", self.more) };
         Some(format!("Ignored {count}{of}: {names}{more}"))
     }
-}
-
-/// The text of the warning about a message of an unknown type.
-pub(crate) fn unknown_type(kind: &str, redactor: &Redactor) -> String {
-    let types = || MESSAGES.iter().map(|message| message.name);
-    let remark = match nearest(kind, types()) {
-        Some(meant) => format!("did you mean {meant}?"),
-        None => format!("the types are {}", either(&types().collect::<Vec<_>>())),
-    };
-    format!("Ignored a message of the unknown type {} ({remark})", shown(kind, redactor))
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 
 use super::query::{Git, Incomplete};
 use super::surroundings;
-use crate::clean::one_line;
 use crate::process::query::Until;
 use crate::protocol::workflow::HOME;
 use std::ffi::OsStr;
@@ -78,7 +77,7 @@ impl Repository {
         Ok(code == Some(0))
     }
 
-    /// Checks out HEAD at `path`, on the new branch. Error: git's message.
+    /// Checks out HEAD at `path`, on the new branch. Error: git's message, which may hold control characters.
     pub(crate) fn add(self, path: &Path, branch: String, until: &Until) -> Result<Worktree, String> {
         let late = |_: Incomplete| "it took too long, or could not be started".to_owned();
         let mut command = self.git.unfiltered(until).map_err(late)?;
@@ -88,7 +87,7 @@ impl Repository {
             (_, output) => {
                 let text = String::from_utf8_lossy(&output);
                 let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it failed");
-                Err(one_line(last).chars().take(MESSAGE_CHARS).collect())
+                Err(last.chars().take(MESSAGE_CHARS).collect())
             }
         }
     }
