@@ -241,6 +241,8 @@ fn implement_works_on_the_plan_of_the_worktree() {
     assert!(read(&case.work().join(PLAN)).contains("- [ ] T1.1") && !case.work().join("made").exists());
     // A plan that is not committed is not there.
     let case = project(&plan(&[phase(1, &["true"], "")]), "echo said").git();
+    git(&case, &["rm", "-q", "--cached", PLAN]);
+    git(&case, &["commit", "-q", "-m", "without the plan"]);
     let did = case.run(&["implement", "--worktree", "--allow-verify", "greeting"]);
     assert_eq!(did.code, Some(2), "{did:?}");
     assert!(
