@@ -14,7 +14,7 @@ function fail(code, message) {
 function program() {
   const name = `@spektacular/${process.platform}-${process.arch}`;
   if (!(name in optionalDependencies)) {
-    fail(127, `npm has no program for ${process.platform} on ${process.arch}. Build it from its source, with cargo.`);
+    fail(127, `no program for ${process.platform}-${process.arch}. npm has ${Object.keys(optionalDependencies).join(", ")}.`);
   }
   try {
     return require.resolve(`${name}/bin/spektacular`);

@@ -141,3 +141,18 @@ fn the_actions_of_a_release_are_pinned_by_commit() {
         assert!(is_commit && version.starts_with(|digit: char| digit.is_ascii_digit()), "{action}");
     }
 }
+
+#[test]
+fn the_readme_installs_the_archive_of_this_version() {
+    let readme = project_file("README.md");
+    let archive = format!("spektacular-{VERSION}-x86_64-unknown-linux-musl");
+    let install = [
+        format!("    sha256sum -c {archive}.tar.gz.sha256\n"),
+        format!("    tar -xzf {archive}.tar.gz\n"),
+        format!("    sudo install {archive}/spektacular /usr/local/bin/\n"),
+    ];
+    assert!(readme.contains(&install.concat()), "{install:?}");
+    for file in [".release/Dockerfile", ".release/pack"] {
+        assert!(readme.contains(file) && !project_file(file).is_empty());
+    }
+}
