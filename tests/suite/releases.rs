@@ -30,6 +30,7 @@ struct Workflow {
 }
 
 impl Workflow {
+    #[track_caller]
     fn new() -> Workflow {
         let case = Case::new().script("bin/gh", "cp \"../release/${7:?}\" .");
         assert_eq!(case.run(&["integrate", "github", "--out", "out"]).code, Some(0));
@@ -47,6 +48,7 @@ impl Workflow {
     }
 
     /// The archive of the release, and its checksum.
+    #[track_caller]
     fn pack(&self) -> String {
         let name = format!("spektacular-{VERSION}-x86_64-unknown-linux-musl");
         let script = format!(
@@ -56,6 +58,7 @@ impl Workflow {
         String::from_utf8(done.stdout).unwrap().split(' ').next().unwrap().to_owned()
     }
 
+    #[track_caller]
     fn run(&self, step_name: &str, folder: &str, env: &[(&str, &str)]) -> (bool, String) {
         let script: Vec<&str> = step(&self.text, step_name).collect();
         assert!(script.len() > 2, "{script:?}");
@@ -66,6 +69,7 @@ impl Workflow {
     }
 
     /// The variables of the whole workflow, with this checksum.
+    #[track_caller]
     fn variables<'a>(&'a self, checksum: &'a str) -> Vec<(&'a str, &'a str)> {
         let (_, block) = self.text.split_once("\nenv:\n").unwrap();
         let lines = block.lines().map_while(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with('#'));
@@ -93,7 +97,7 @@ fn the_workflow_for_github_installs_a_release_by_its_checksum_and_runs_a_task() 
     let frames = fs::read_to_string(workflow.case.path("runner/frames.jsonl")).unwrap();
     let last = frames.lines().last().unwrap();
     assert!(last.contains("\"type\":\"run.completed\"") && last.contains("\"task\":\"hello\""), "{last}");
-    for limit in ["--timeout ", "--max-turns ", "--max-cost-usd ", "timeout-minutes: "] {
+    for limit in ["--timeout ", "--max-tool-calls ", "--max-cost-usd ", "timeout-minutes: "] {
         assert!(workflow.text.contains(limit), "no {limit}");
     }
 }
@@ -132,7 +136,8 @@ fn every_target_of_a_release_is_built_and_packed() {
 #[test]
 fn the_actions_of_a_release_are_pinned_by_commit() {
     let release = project_file(".github/workflows/release.yml");
-    let uses: Vec<&str> = release.lines().filter_map(|line| line.split_once("uses: ")).map(|(_, action)| action).collect();
+    let uses: Vec<&str> =
+        release.lines().filter_map(|line| line.split_once("uses: ")).map(|(_, action)| action).collect();
     assert!(uses.len() > 6, "{uses:?}");
     for action in uses {
         let (_, pin) = action.split_once('@').unwrap();
