@@ -76,6 +76,7 @@ mod reference_agents;
 mod reference_conversations;
 mod reference_page;
 mod reference_workflow;
+mod releases;
 mod request;
 mod requirements;
 mod results;
