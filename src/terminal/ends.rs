@@ -59,7 +59,8 @@ impl TerminalFront {
         shown.lines.extend(self.chat.iter_mut().map(Chat::end));
         shown.lines.extend(end.workflow.iter().flat_map(|workflow| &workflow.violations).map(failure_text::breach));
         match &end.outcome {
-            // The line of a workflow is the last one, whatever its agent said.
+            // The line of a workflow is the last one, and the agent may have said it.
+            Outcome::Completed { text, .. } if end.workflow.is_some() && self.speech.ends_with(text.shown()) => {}
             Outcome::Completed { text, .. } if end.workflow.is_some() => {
                 shown.text = self.speech.text(MessageId::Result(0), text.shown(), true, false);
             }
@@ -91,8 +92,9 @@ impl TerminalFront {
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
         }
         if let Some(id) = end.session_id.as_ref().filter(|_| !quiet && !self.implements) {
-            let resumes = !self.forgets && end.workflow.is_none() && !failure_text::recurs(&end.outcome);
-            let how = if resumes { ": resume with --continue" } else { "" };
+            let resumes = end.workflow.is_none() && !failure_text::recurs(&end.outcome);
+            let flag = self.resumed_by.as_ref().filter(|_| resumes);
+            let how = flag.map(|flag| format!(": resume with {flag}")).unwrap_or_default();
             let line = format!("session {}{how}", one_line(id));
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));
         }

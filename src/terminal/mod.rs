@@ -84,8 +84,8 @@ pub struct TerminalFront {
     denied: BTreeMap<&'static str, u64>,
     /// The reason for an unanswered question, if nobody can answer.
     absent: &'static str,
-    /// Whether the agent cannot go on with a session.
-    forgets: bool,
+    /// The flag that resumes the session. `None`: the session cannot be resumed, or is not stored.
+    resumed_by: Option<String>,
     /// Whether the run carries out a plan.
     implements: bool,
     /// Whether stdout gets a structured result, and nothing else.
@@ -109,6 +109,11 @@ impl TerminalFront {
             asking: Asking::new(look, keyboard, home),
             ..TerminalFront::default()
         }
+    }
+
+    /// Names the flag that resumes the session. Without it, the end shows only the id.
+    pub fn resumed_by(&mut self, flag: Option<String>) {
+        self.resumed_by = flag;
     }
 
     /// Places output on the terminal, with the waiting prompt or the status line below it.
@@ -245,7 +250,7 @@ impl TerminalFront {
     fn started(&mut self, started: &Started, now: Instant) -> Shown {
         let name = one_line(started.agent.display_name.shown());
         let line = self.header(&name, started);
-        self.forgets = started.capabilities.resume == Some(false);
+        self.resumed_by.take_if(|_| started.capabilities.resume == Some(false));
         self.implements = started.workflow.as_ref().is_some_and(|it| it.name == WorkflowKind::Implement);
         self.wants_result = started.config.settings.output_schema.is_some();
         self.work.begin(name, now);
