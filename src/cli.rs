@@ -204,7 +204,8 @@ pub fn asked_output(args: &[OsString]) -> Option<Output> {
 fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<Request, Wrong> {
     let (mut given, mut values): (Vec<GivenFlag>, Vec<OsString>) = (Vec::new(), Vec::new());
     let listed = format!("`spektacular help {}` lists the flags.", command.name);
-    if let Some(wrong) = parser.try_raw_args().and_then(|args| foreign::setting(command, args.as_slice())) {
+    let continues = command.flags.iter().any(|flag| flag.short == Some('c') && !flag.takes_value());
+    if continues && let Some(wrong) = parser.try_raw_args().and_then(|args| foreign::setting(args.as_slice())) {
         return Err(wrong);
     }
     loop {

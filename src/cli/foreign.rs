@@ -1,7 +1,6 @@
 //! Similar programs: their flags and commands, each with the sentence that names ours. People type what they know from
 //! Claude Code, Codex, Gemini CLI, OpenCode and acpx.
 
-use super::command::Command;
 use crate::agent::registry::Agents;
 use crate::suggest::Name;
 use std::ffi::OsString;
@@ -122,10 +121,8 @@ pub(super) fn command(name: &str) -> Option<String> {
     Agents::built_in().find(name).map(|_| format!("It is an agent: spektacular adhoc --agent {name} \"TASK\"."))
 }
 
-/// The refusal of Codex's `-c KEY=VALUE` where `-c` means `--continue` and KEY=VALUE would be the prompt. `args`: the
-/// arguments of the command.
-pub(super) fn setting(command: &Command, args: &[OsString]) -> Option<String> {
-    command.flags.iter().find(|flag| flag.short == Some('c') && !flag.takes_value())?;
+/// The refusal of Codex's `-c KEY=VALUE`, for a command whose `-c` means `--continue`: KEY=VALUE would be the prompt.
+pub(super) fn setting(args: &[OsString]) -> Option<String> {
     let args: Vec<&str> = args.iter().map_while(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
     let attached = args.iter().filter_map(|arg| arg.strip_prefix("-c")).map(|rest| rest.trim_start_matches('='));
     let next = args.windows(2).filter(|pair| pair[0] == "-c").map(|pair| pair[1]);

@@ -1,4 +1,4 @@
-//! `sessions`: the last sessions in a directory, newest first; what is stored of one; the removal of one.
+//! `sessions`: lists the last sessions in a directory, newest first, shows one, and removes one.
 
 use super::{complain, configured};
 use crate::cli::{Output, SessionsAction, SessionsArgs};
@@ -81,7 +81,7 @@ fn line((agent, stored): &Found<'_>, now: u64) -> String {
     format!("{id}  {agent}  {}  {name}{words}", age(now.saturating_sub(*at), *at)).trim_end().to_owned() + "\n"
 }
 
-/// What is stored of a session, one fact per line, and the command that continues it.
+/// The facts that are stored of a session, one per line, and the command that continues it.
 fn shown((agent, stored): &Found<'_>, cwd: &Path, now: u64) -> String {
     let Stored { id, at, words, name, cost_usd } = stored;
     let format = format_description!("[year]-[month]-[day] [hour]:[minute] UTC");

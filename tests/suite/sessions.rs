@@ -92,7 +92,7 @@ fn an_unknown_name_gets_a_similar_one() {
         (&["adhoc", "--name", "a b", "x"], 2, "--name must be 1 to 64 letters, digits"),
         (&["adhoc", "--name", "-a", "x"], 2, "--name must be 1 to 64 letters, digits"),
         (&["adhoc", "--name", "a", "--no-session", "x"], 2, "Give --name or --no-session, not both."),
-        (&["adhoc", "--name", "--json", "x"], 2, "The next word is the flag --json."),
+        (&["adhoc", "--name", "--yes", "x"], 2, "The next word is the flag --yes."),
     ] {
         let did = case.run(args);
         let said = did.refused(code);
