@@ -75,8 +75,8 @@ pub enum Sign {
 pub enum LoggedIn {
     /// The agent has credentials. Only the provider knows whether they are still valid.
     Yes,
-    /// The agent has no credentials.
-    No,
+    /// The agent has no credentials. A clause says how to get some.
+    No(&'static str),
     /// The agent may have credentials in a place that we do not read.
     Unknown,
 }
@@ -86,7 +86,7 @@ impl LoggedIn {
     pub fn word(self) -> &'static str {
         match self {
             LoggedIn::Yes => "yes",
-            LoggedIn::No => "no",
+            LoggedIn::No(_) => "no",
             LoggedIn::Unknown => "unknown",
         }
     }
@@ -321,11 +321,11 @@ mod tests {
     fn a_variable_or_a_file_shows_a_login() {
         let home = |name: &str| (name == "HOME").then(|| "/h".into());
         let nothing = |_: PathBuf, _: &str| false;
-        assert_eq!(claude::NATIVE.login.look(&|_| None, &nothing).0, LoggedIn::No);
+        assert_eq!(claude::NATIVE.login.look(&|_| None, &nothing).0.word(), "no");
         let key = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "x".into());
         assert_eq!(claude::NATIVE.login.look(&key, &nothing).0, LoggedIn::Yes);
         let empty = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "".into());
-        assert_eq!(claude::NATIVE.login.look(&empty, &nothing).0, LoggedIn::No);
+        assert_eq!(claude::NATIVE.login.look(&empty, &nothing).0.word(), "no");
         let file = |path: PathBuf, text: &str| path.ends_with(".codex/auth.json") && text == "\"tokens\"";
         assert_eq!(codex::NATIVE.login.look(&home, &file).0, LoggedIn::Yes);
         let provider = |path: PathBuf, text: &str| path.ends_with(".codex/config.toml") && text == "model_provider";

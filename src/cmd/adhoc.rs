@@ -280,6 +280,18 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
 }
 
+/// Whether to use colours. `live`: whether the output is a terminal that shows them.
+pub(super) fn has_colours(wanted: Color, live: bool) -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let forced = set("FORCE_COLOR").map(|value| value != "0" && value != "false");
+    match wanted {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto if set("NO_COLOR").is_some() => false,
+        Color::Auto => forced.unwrap_or(live),
+    }
+}
+
 /// The settings for showing the run to a person, such as colours and width. `alert`: whether the configuration wants
 /// questions announced.
 fn look(adhoc: &Adhoc, alert: bool) -> Look {
@@ -291,13 +303,7 @@ fn look(adhoc: &Adhoc, alert: bool) -> Look {
         (false, true) => Detail::Verbose,
         (false, false) => Detail::Normal,
     };
-    let forced = set("FORCE_COLOR").map(|value| value != "0" && value != "false");
-    let escapes = match adhoc.color {
-        Color::Always => true,
-        Color::Never => false,
-        Color::Auto if set("NO_COLOR").is_some() => false,
-        Color::Auto => forced.unwrap_or(live),
-    };
+    let escapes = has_colours(adhoc.color, live);
     let page = live && escapes && !adhoc.plain && std::io::stdout().is_terminal();
     let diff_lines = match adhoc.diff {
         DiffSize::None => 0,

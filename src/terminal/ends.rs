@@ -59,8 +59,7 @@ impl TerminalFront {
         shown.lines.extend(self.chat.iter_mut().map(Chat::end));
         shown.lines.extend(end.workflow.iter().flat_map(|workflow| &workflow.violations).map(failure_text::breach));
         match &end.outcome {
-            // The line of a workflow is the last one, and the agent may have said it.
-            Outcome::Completed { text, .. } if end.workflow.is_some() && self.speech.ends_with(text.shown()) => {}
+            // The line of a workflow is the last one, whatever its agent said.
             Outcome::Completed { text, .. } if end.workflow.is_some() => {
                 shown.text = self.speech.text(MessageId::Result(0), text.shown(), true, false);
             }

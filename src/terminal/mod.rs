@@ -9,6 +9,7 @@ mod alert;
 mod answer;
 mod ask;
 mod chat;
+mod claims;
 mod converse;
 mod editor;
 mod ends;
@@ -25,6 +26,7 @@ mod width;
 mod work;
 
 pub use alert::TerminalFeatures;
+pub(crate) use screen::Ink;
 pub use screen::{Detail, Look};
 
 use crate::clean::{escaped, one_line};
@@ -34,15 +36,18 @@ use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns};
 use crate::protocol::failure::Failure;
-use crate::protocol::outbound::{About, Body, CallId, PermissionEnd, PlanEntry, Progress, Started, Text};
+use crate::protocol::outbound::{
+    About, Body, CallId, PermissionEnd, PlanEntry, Progress, Started, Text, WorkflowStarted,
+};
 use crate::protocol::question::DENY;
 use crate::protocol::words::{Category, Resolution, Status, ToolState, Warning, WorkflowKind};
 use alert::Alert;
 use ask::{Asking, Reaction};
 use chat::Chat;
+use claims::Claims;
 use markdown::Page;
 use phases::PhaseLine;
-use screen::{Below, Ink, Screen, Shown};
+use screen::{Below, Screen, Shown};
 use speech::Speech;
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
@@ -251,6 +256,8 @@ impl TerminalFront {
         let name = one_line(started.agent.display_name.shown());
         let line = self.header(&name, started);
         self.resumed_by.take_if(|_| started.capabilities.resume == Some(false));
+        let writes = |workflow: &WorkflowStarted| workflow.name != WorkflowKind::Implement;
+        self.speech.claims = started.workflow.as_deref().is_some_and(writes).then(Claims::default);
         self.implements = started.workflow.as_ref().is_some_and(|it| it.name == WorkflowKind::Implement);
         self.wants_result = started.config.settings.output_schema.is_some();
         self.work.begin(name, now);

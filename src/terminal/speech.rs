@@ -1,5 +1,6 @@
 //! The agent's text in complete words, and its reasoning in complete lines.
 
+use super::claims::Claims;
 use super::width::is_ideograph;
 use crate::clean::Cleaner;
 use crate::protocol::ids::MessageId;
@@ -7,10 +8,6 @@ use std::collections::HashMap;
 
 /// A longer word, in bytes, shows before it is complete.
 const LONGEST_WORD: usize = 256;
-/// A longer line, in bytes, is not remembered.
-const LONGEST_LINE: usize = 8 << 10;
-/// Stands in a remembered line for what was too long. No text of an agent contains it.
-const TOO_LONG: &str = "\0";
 
 /// The unfinished messages.
 #[derive(Debug, Default)]
@@ -22,10 +19,8 @@ pub(super) struct Speech {
     last: Option<MessageId>,
     /// Whether the agent has said anything.
     pub(super) said: bool,
-    /// The last line on stdout that is not empty, as far as it is written.
-    line: String,
-    /// Whether that line is complete.
-    ended: bool,
+    /// The lines that a workflow says itself. `None`: every line is shown.
+    pub(super) claims: Option<Claims>,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +49,15 @@ impl Speech {
     pub(super) fn text(&mut self, id: MessageId, piece: &str, done: bool, lines: bool) -> String {
         self.last = Some(id);
         let out = self.push_piece(id, piece, done, if lines { |c| c == '\n' } else { ends_word });
+        let out = self.unclaimed(id, out, done);
         self.out(id, out, done)
+    }
+
+    fn unclaimed(&mut self, id: MessageId, text: String, done: bool) -> String {
+        match &mut self.claims {
+            Some(claims) => claims.cut(id, &text, done),
+            None => text,
+        }
     }
 
     /// Whether a part of the message is held back.
@@ -68,6 +71,7 @@ impl Speech {
             return String::new();
         };
         let held = std::mem::take(&mut message.held);
+        let held = self.unclaimed(id, held, false);
         self.out(id, held, false)
     }
 
@@ -85,26 +89,7 @@ impl Speech {
             self.said = true;
             self.open = (last != '\n').then_some(id);
         }
-        self.remember(&out);
         out
-    }
-
-    fn remember(&mut self, out: &str) {
-        let written = out.trim_end_matches('\n');
-        match written.rsplit_once('\n') {
-            Some((_, line)) => line.clone_into(&mut self.line),
-            None if self.ended && !written.is_empty() => written.clone_into(&mut self.line),
-            None => self.line.push_str(written),
-        }
-        if self.line.len() > LONGEST_LINE {
-            TOO_LONG.clone_into(&mut self.line);
-        }
-        self.ended = if written.is_empty() { self.ended || !out.is_empty() } else { written.len() < out.len() };
-    }
-
-    /// Whether this line is the last one on stdout already.
-    pub(super) fn ends_with(&self, line: &str) -> bool {
-        self.ended && self.line == line
     }
 
     /// Takes a piece of reasoning; returns its whole lines.
@@ -147,25 +132,6 @@ mod tests {
         assert_eq!(said(3, "", true), "\n");
         assert_eq!(said(4, "line\n", true), "line\n");
         assert_eq!(said(5, &"x".repeat(300), false), "x".repeat(300));
-    }
-
-    #[test]
-    fn the_last_line_is_known() {
-        for pieces in [&["One\nthe last\n"][..], &["One\nthe ", "last\n\n"], &["the last", "\n", "\n"], &["\nthe last"]]
-        {
-            let mut speech = Speech::default();
-            pieces.iter().for_each(|piece| drop(speech.text(Said(1), piece, false, false)));
-            speech.text(Said(1), "", true, false);
-            assert!(speech.ends_with("the last") && !speech.ends_with("last"), "{pieces:?}: {speech:?}");
-        }
-        let mut speech = Speech::default();
-        speech.text(Said(1), &"x".repeat(9000), false, false);
-        speech.text(Said(1), "the last", true, false);
-        assert!(!speech.ends_with("the last"), "{speech:?}");
-        speech.text(Said(2), "the last", true, false);
-        assert!(speech.ends_with("the last"));
-        speech.text(Said(3), "more", true, false);
-        assert!(!speech.ends_with("the last"));
     }
 
     #[test]
