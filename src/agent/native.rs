@@ -22,6 +22,8 @@ pub struct Native {
     pub sessions: Option<SessionStore>,
     /// The start of its own interface. `None`: it has no known one.
     pub interface: Option<Interface>,
+    /// Its built-in modes, which shells complete. It may have more.
+    pub modes: &'static [&'static str],
 }
 
 /// A query of a program's version.
@@ -194,6 +196,7 @@ pub(crate) static NONE: Native = Native {
     login: Login { signs: &[], otherwise: (LoggedIn::Unknown, "only the agent itself knows") },
     sessions: None,
     interface: None,
+    modes: &[],
 };
 
 impl Interface {

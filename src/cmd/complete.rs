@@ -48,6 +48,12 @@ impl LiveNames for Live {
                 let layers = layers();
                 newest(&layers, None).into_iter().flat_map(|(agent, stored)| session(agent, &stored)).collect()
             }
+            Offers::Modes => {
+                let layers = layers();
+                let agent = layers.agents.find(if key.is_empty() { layers.default_agent() } else { key });
+                let modes = agent.map(|agent| agent.native().modes).unwrap_or_default();
+                modes.iter().map(|mode| bare((*mode).to_owned())).collect()
+            }
             Offers::Specs => documents(|project| project.specs().unwrap_or_default()),
             Offers::Plans => documents(|project| project.plans().unwrap_or_default()),
             Offers::Sections => {

@@ -12,6 +12,11 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 impl TerminalFront {
+    /// Names the flag that resumes the session. Without it, the end shows only the id.
+    pub fn resumed_by(&mut self, flag: Option<String>) {
+        self.resumed_by = flag;
+    }
+
     /// The end of a turn of a conversation.
     pub(super) fn turn(&mut self, turn: &TurnReport, now: Instant) -> Shown {
         let mut shown = Shown::default();
@@ -52,6 +57,7 @@ impl TerminalFront {
     pub(super) fn terminal(&mut self, end: &Terminal) -> Shown {
         let quiet = self.look.detail == Detail::Quiet;
         let mut shown = Shown::default();
+        self.speech.claims = None;
         for title in self.work.end().into_iter().filter(|_| self.look.live && !quiet) {
             let _ = writeln!(shown.lines, "* {title}: cancelled");
         }

@@ -21,6 +21,7 @@ mod plan;
 mod prompt;
 mod screen;
 mod speech;
+mod table;
 mod tools;
 mod width;
 mod work;
@@ -116,13 +117,12 @@ impl TerminalFront {
         }
     }
 
-    /// Names the flag that resumes the session. Without it, the end shows only the id.
-    pub fn resumed_by(&mut self, flag: Option<String>) {
-        self.resumed_by = flag;
-    }
-
     /// Places output on the terminal, with the waiting prompt or the status line below it.
     fn place(&mut self, mut shown: Shown, now: Instant) -> Chunk {
+        let width = self.width();
+        if !shown.lines.is_empty() || !shown.prompt.is_empty() {
+            shown.text.push_str(&self.page.rows(width));
+        }
         let speaks = self.look.shared && !shown.text.is_empty();
         if speaks {
             self.spoke = Some(now);
@@ -131,7 +131,6 @@ impl TerminalFront {
             shown.prompt = self.asking.mark(now).prompt;
         }
         self.set_alarm(now);
-        let width = self.width();
         let mut below = Below::Nothing;
         if let Some(chat) = self.chat.as_ref().filter(|chat| chat.is_open()) {
             if !self.asking.is_open() && !self.asking.is_away() && is_in_front() {
@@ -291,7 +290,7 @@ impl TerminalFront {
             About::Text { .. } | About::Reasoning { .. } if nested => Shown::default(),
             About::Text { message_id, withdrawn: true, .. } => {
                 let text = self.speech.withdrawn(*message_id);
-                self.page.end();
+                drop(self.page.end(self.width()));
                 Shown { text, ..Shown::lines("  (The agent withdrew its last message.)\n") }
             }
             About::Text { message_id, done, .. } if self.wants_result => {
@@ -353,14 +352,8 @@ impl TerminalFront {
 
     /// The agent's text, laid out where this terminal shows it.
     fn laid_out(&mut self, text: String, done: bool) -> String {
-        if !self.look.page {
-            return text;
-        }
-        let out = self.page.push(&text, self.width());
-        if done {
-            self.page.end();
-        }
-        out
+        let width = self.width();
+        if self.look.page { self.page.lay_out(&text, done, width) } else { text }
     }
 }
 

@@ -40,6 +40,7 @@ pub(crate) static NATIVE: Native = Native {
         loadable: None,
         cost: Some(cost_in),
     })),
+    modes: &["plan"],
     interface: Some(Interface {
         args,
         has_modes: true,

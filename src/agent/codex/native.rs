@@ -3,6 +3,7 @@
 //! provider names it.
 
 use super::errors::LOGIN;
+use super::launch::MODES;
 use crate::agent::native::{
     Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, Version, flag,
 };
@@ -39,6 +40,7 @@ pub(crate) static NATIVE: Native = Native {
         loadable: None,
         cost: None,
     })),
+    modes: &MODES,
     interface: Some(Interface { args, has_modes: false, asking_env: &[], not_for_people: &[], env_remove: &[] }),
 };
 
