@@ -6,8 +6,8 @@ use super::form::{Form, HasForm, Member, MessageForm, ObjectForm, TextRule, VERS
 use super::frame_value::{FrameObject, FrameValue, Known, ObjectWriter, put_object, put_word, values};
 use super::ids::{MessageId, QuestionId, RunId};
 use super::outbound::{
-    About, Artifact, Body, FileEdit, Metadata, Outcome, Progress, Question, Started, Terminal, ToolExit, TurnReport,
-    UnansweredItems, Usage,
+    Artifact, Body, FileEdit, Metadata, Outcome, Progress, ProgressKind, Question, Started, Terminal, ToolExit,
+    TurnReport, UnansweredItems, Usage,
 };
 use super::parts::IsRedacted;
 use super::question::{Answer, Choice, Kind, Subject, Validation};
@@ -413,7 +413,7 @@ const PROGRESS: ObjectForm = ObjectForm {
         Member::field(
             "kind",
             "The kind of the progress.",
-            Form::Word(&WordSet { name: "", words: About::NAMES, grows: true }),
+            Form::Word(&WordSet { name: "", words: ProgressKind::NAMES, grows: true }),
             false,
         ),
         Member::All(&Progress::OBJECT),

@@ -281,7 +281,9 @@ impl OpenQuestions {
                     let denied = member.resolve(denied(), Resolution::Policy, false);
                     resolved.push(Resolved { too_long: true, ..denied });
                 }
-                None if !settings.interactive => resolved.extend(member.fall_back(NoAnswerCause::Headless, settings)),
+                None if !settings.interactive => {
+                    resolved.extend(member.resolve_unanswered(NoAnswerCause::Headless, settings))
+                }
                 None => {}
             }
         }
@@ -291,7 +293,7 @@ impl OpenQuestions {
 
     /// Resolves open questions that nobody answers: those whose deadline has passed, or all. Also returns whether the
     /// run fails.
-    pub(super) fn nobody(
+    pub(super) fn resolve_without_answer(
         &mut self,
         now: Duration,
         absence: NoAnswerCause,
@@ -471,14 +473,14 @@ impl OpenQuestion {
     }
 
     fn give_up(&mut self, absence: NoAnswerCause, settings: &Settings) -> (Resolved, bool) {
-        match self.fall_back(absence, settings) {
+        match self.resolve_unanswered(absence, settings) {
             Some(resolved) => (resolved, false),
             None => (self.resolve(Reply::Declined(None), absence.resolution(), false), true),
         }
     }
 
     /// Resolves the question by the protocol's rules for unanswered questions. `None`: the run fails.
-    fn fall_back(&mut self, absence: NoAnswerCause, settings: &Settings) -> Option<Resolved> {
+    fn resolve_unanswered(&mut self, absence: NoAnswerCause, settings: &Settings) -> Option<Resolved> {
         let (reply, used_default) = match (&self.ask.default, self.ask.required, absence) {
             // Nobody denied it, so the agent is not told that the user did.
             (_, _, NoAnswerCause::Headless | NoAnswerCause::InputClosed) if self.ask.purpose == Purpose::Permission => {

@@ -38,7 +38,7 @@ use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns};
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::{
-    About, Body, CallId, PermissionEnd, PlanEntry, Progress, Started, Text, WorkflowStarted,
+    Body, CallId, PermissionEnd, PlanEntry, Progress, ProgressKind, Started, Text, WorkflowStarted,
 };
 use crate::protocol::question::DENY;
 use crate::protocol::words::{Category, Resolution, Status, ToolState, Warning, WorkflowKind};
@@ -191,7 +191,7 @@ impl TerminalFront {
             }
             Body::Terminal(end) => self.terminal(end),
             Body::Progress(progress) => {
-                if let About::Resolved { question_id, resolution, permission, what, .. } = &progress.about {
+                if let ProgressKind::Resolved { question_id, resolution, permission, what, .. } = &progress.about {
                     let choice = permission.as_ref().map(|permission| permission.value);
                     let left = self.left(*resolution, choice, what);
                     let next = self.asking.resolved(question_id, *resolution, now);
@@ -267,14 +267,14 @@ impl TerminalFront {
 
     /// Takes note of progress that is not shown.
     fn unseen(&mut self, progress: &Progress, now: Instant) -> Shown {
-        if let About::Status(status) = progress.about {
+        if let ProgressKind::Status(status) = progress.about {
             self.work.status(status, now);
             if self.chat.as_mut().is_some_and(|chat| chat.status(status)) {
                 self.work.begin_again(now);
                 self.speech.said = false;
             }
         }
-        if let About::Turn(turn) = &progress.about
+        if let ProgressKind::Turn(turn) = &progress.about
             && self.chat.is_some()
         {
             return self.turn(turn, now);
@@ -287,34 +287,34 @@ impl TerminalFront {
         let line = one_line(progress.text.shown());
         match &progress.about {
             // A sub-agent's text is internal: the agent itself reports the outcome.
-            About::Text { .. } | About::Reasoning { .. } if nested => Shown::default(),
-            About::Text { message_id, withdrawn: true, .. } => {
+            ProgressKind::Text { .. } | ProgressKind::Reasoning { .. } if nested => Shown::default(),
+            ProgressKind::Text { message_id, withdrawn: true, .. } => {
                 let text = self.speech.withdrawn(*message_id);
                 drop(self.page.end(self.width()));
                 Shown { text, ..Shown::lines("  (The agent withdrew its last message.)\n") }
             }
-            About::Text { message_id, done, .. } if self.wants_result => {
+            ProgressKind::Text { message_id, done, .. } if self.wants_result => {
                 Shown::lines(self.speech.thought(*message_id, progress.text.shown(), *done))
             }
-            About::Text { message_id, done, .. } => {
+            ProgressKind::Text { message_id, done, .. } => {
                 let text = self.speech.text(*message_id, progress.text.shown(), *done, self.is_typed_at());
                 self.word_at = self.speech.holds(*message_id).then(|| now + WORD);
                 Shown { text: self.laid_out(text, *done), ..Shown::default() }
             }
-            About::Reasoning { message_id, done, withdrawn: false } if self.look.detail == Detail::Verbose => {
+            ProgressKind::Reasoning { message_id, done, withdrawn: false } if self.look.detail == Detail::Verbose => {
                 let text = self.speech.thought(*message_id, progress.text.shown(), *done);
                 Shown::lines(text.lines().map(|line| self.verbose(|| format!("  | {line}"))).collect::<String>())
             }
-            About::Tool { call_id, state, output, phase: Some(_), .. } => {
+            ProgressKind::Tool { call_id, state, output, phase: Some(_), .. } => {
                 let took = self.work.tool(*call_id, &line, &[], *state, now);
                 Shown::lines(self.command(&line, *state, took, output.as_ref()))
             }
-            About::Phase { phase: _, title, number, of, attempt, state } => {
+            ProgressKind::Phase { phase: _, title, number, of, attempt, state } => {
                 let (title, text) = (title.shown(), line.as_str());
                 let (number, of, attempt, state) = (*number, *of, *attempt, *state);
                 Shown::lines(self.phase(&PhaseLine { title, number, of, attempt, state, text }))
             }
-            About::Tool { call_id: call, category, state, output, exit_code, diff, locations, .. } => {
+            ProgressKind::Tool { call_id: call, category, state, output, exit_code, diff, locations, .. } => {
                 let is_known = *state != ToolState::Started && self.approved.remove(&line);
                 let changes = matches!(category, Category::Edit | Category::Delete | Category::Move);
                 let files = if changes { &**locations } else { &[] };
@@ -325,19 +325,19 @@ impl TerminalFront {
                 Shown::lines(self.tool(&tool))
             }
             // The phases have lines of their own.
-            About::Plan(_) if self.implements => Shown::default(),
-            About::Plan(entries) | About::Todo(entries) => Shown::lines(self.plan(entries)),
-            About::Usage(usage) => {
+            ProgressKind::Plan(_) if self.implements => Shown::default(),
+            ProgressKind::Plan(entries) | ProgressKind::Todo(entries) => Shown::lines(self.plan(entries)),
+            ProgressKind::Usage(usage) => {
                 self.work.cost(usage.cost_usd);
                 Shown::default()
             }
-            About::Warning(Warning::EmptyResult) => Shown::default(),
-            About::Warning(_) => {
+            ProgressKind::Warning(Warning::EmptyResult) => Shown::default(),
+            ProgressKind::Warning(_) => {
                 let text = format!("spektacular: warning: {}", failure_text::sentence(&line));
                 Shown::lines(self.look.paint(Ink::Yellow, &text) + "\n")
             }
-            About::Status(_) | About::Turn(_) => self.unseen(progress, now),
-            About::Session { session_id, agent_version, model, .. } => {
+            ProgressKind::Status(_) | ProgressKind::Turn(_) => self.unseen(progress, now),
+            ProgressKind::Session { session_id, agent_version, model, .. } => {
                 // The session's own line stands at the end.
                 let session = session_id.as_deref().filter(|_| self.look.detail == Detail::Verbose);
                 let known = [("session", session), ("version", text(agent_version)), ("model", text(model))];
@@ -345,8 +345,10 @@ impl TerminalFront {
                 let known: Vec<String> = known.collect();
                 Shown::lines(if known.is_empty() { String::new() } else { self.logged(&known.join(", ")) })
             }
-            About::Heartbeat { idle_s, waiting_on } => Shown::lines(self.sign_of_life(*idle_s, *waiting_on)),
-            About::Reasoning { .. } | About::Resolved { .. } | About::Prompt { .. } => Shown::default(),
+            ProgressKind::Heartbeat { idle_s, waiting_on } => Shown::lines(self.sign_of_life(*idle_s, *waiting_on)),
+            ProgressKind::Reasoning { .. } | ProgressKind::Resolved { .. } | ProgressKind::Prompt { .. } => {
+                Shown::default()
+            }
         }
     }
 
@@ -467,13 +469,13 @@ mod tests {
     use super::{Chunk, Look, PAUSE, RawLine, Shown, TerminalFront};
     use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer};
     use crate::protocol::ids::RunId;
-    use crate::protocol::outbound::{About, Body, MessageId, Progress};
+    use crate::protocol::outbound::{Body, MessageId, Progress, ProgressKind};
     use crate::protocol::redacted::Redacted;
     use crate::redact::Redactor;
     use std::time::{Duration, Instant, SystemTime};
 
     fn show(front: &mut TerminalFront, piece: &str) -> Chunk {
-        let about = About::Text { message_id: MessageId::Said(1), done: false, withdrawn: false };
+        let about = ProgressKind::Text { message_id: MessageId::Said(1), done: false, withdrawn: false };
         let progress = Progress::new(about, piece);
         let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
         let mut out = Outbox::default();
