@@ -52,10 +52,10 @@ impl Claims {
                 line = Line::empty();
             }
         }
-        match line {
-            Line::Held(held) if done && !is_claim(&held) => out.push_str(&held),
-            Line::Held(_) | Line::Shown if done => {}
-            line => drop(self.lines.insert(id, line)),
+        if !done {
+            self.lines.insert(id, line);
+        } else if matches!(&line, Line::Held(held) if !is_claim(held)) {
+            out.push_str(&line.release());
         }
         out
     }
