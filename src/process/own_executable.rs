@@ -5,22 +5,19 @@
 
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::AGENT_LINE_BYTES;
+use crate::system::{OWN_FILE, hide_memory};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf, absolute};
 
-/// The link to the file that this process runs. It works even if the file was replaced or removed, but only in a child
-/// of ours: in any other process, it names that process's own file.
-const LINK: &str = "/proc/self/exe";
-
 /// The path for starting this program again as our child. `None`: the file was not found.
 ///
 /// The file's own name takes precedence, because the link may name an emulator or a debugging tool that runs this
 /// program.
 pub(crate) fn program() -> Option<PathBuf> {
-    let link = || fs::read_link(LINK).is_ok().then(|| LINK.into());
+    let link = || OWN_FILE.filter(|link| fs::read_link(link).is_ok()).map(PathBuf::from);
     env::current_exe().ok().filter(|path| is_program(path)).or_else(link).or_else(called)
 }
 
@@ -36,10 +33,8 @@ pub fn keep_private() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let core = getrlimit(Resource::Core);
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), ..core });
-    #[cfg(target_os = "linux")]
     if env::var_os(super::tree::MARKER).is_none() {
-        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        hide_memory();
     }
 }
 
