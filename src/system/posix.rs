@@ -3,7 +3,7 @@
 //! A process is found only by its group, because POSIX has no call that lists processes or names the parent of another
 //! process. So a process that leaves the agent's group is not found.
 
-use super::{Id, ProcessInfo, from_pid, to_pid};
+use super::process::{Id, ProcessInfo, from_pid, to_pid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime};
 
 /// One line about what this form promises less than Linux, for a person.
 pub(crate) const SHORTFALL: Option<&str> = Some(
-    "On this system, a process that leaves the agent's process group outlives the run: see \"What each system promises\" in `spektacular protocol reference`.",
+    "On this system, a process that leaves the agent's process group outlives the run: `spektacular protocol systems` lists the differences to Linux.",
 );
 
 /// The search path for programs if the environment has no PATH, with the folders of Homebrew.
@@ -76,6 +76,11 @@ pub(crate) fn lost_sight() -> Option<&'static str> {
 pub(crate) fn read_process(pid: u32) -> Option<ProcessInfo> {
     let group = getpgid(Some(to_pid(pid)?)).ok()?;
     Some(ProcessInfo { id: (pid, 0), parent: 0, group: from_pid(group), zombie: false })
+}
+
+/// The start time of a process: always 0. `None` if it does not exist.
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
+    read_process(pid).map(|process| process.id.1)
 }
 
 /// Returns false: nothing shows the environment of another process.

@@ -8,7 +8,7 @@ pub use self::cgroup::ControlGroup;
 pub(crate) use self::format::is_executable;
 pub(crate) use self::processes::{
     adopted, become_subreaper, carries, descendants, group_keeps_number, group_lives, keeps_descendants, lost_sight,
-    newest_pid, processes, read_process, send,
+    newest_pid, processes, read_process, send, start_time,
 };
 
 use rustix::fs::{OFlags, fcntl_setfl};

@@ -10,7 +10,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, child_subreaper, getpid, kill_process, pidfd_open, pidfd_send_signal, set_child_subreaper,
 };
 
-use crate::system::{Id, ProcessInfo, start_time, to_pid};
+use crate::system::process::{Id, ProcessInfo, to_pid};
 
 /// The maximum size of an environment that is read, in bytes. The kernel allows 6 MiB for arguments and environment
 /// together.
@@ -95,6 +95,12 @@ pub(crate) fn lost_sight() -> Option<&'static str> {
 fn proc_is_ours() -> bool {
     let me = std::process::id().to_string();
     fs::read_link("/proc/self").is_ok_and(|target| target == Path::new(&me))
+}
+
+/// The start time of a process, even of a zombie, in clock ticks since boot (field 22 of `/proc/PID/stat`). `None` if it
+/// does not exist.
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
+    read_process(pid).map(|process| process.id.1)
 }
 
 /// A process, even a zombie. `None` if it does not exist.
