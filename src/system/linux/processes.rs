@@ -171,9 +171,9 @@ pub(crate) fn group_keeps_number((leader, start): Id) -> bool {
     start_time(leader) == Some(start)
 }
 
-/// Whether a group has a living process that [`processes`] does not show: never, for they show all.
-pub(crate) fn group_lives(_group: Option<Pid>) -> bool {
-    false
+/// The processes of a group that [`processes`] does not show: none.
+pub(crate) fn members(_group: Option<Pid>) -> Vec<ProcessInfo> {
+    Vec::new()
 }
 
 #[cfg(test)]
