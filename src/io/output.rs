@@ -6,7 +6,7 @@ use super::lines::wait;
 use super::spawn_thread;
 use crate::clean::one_line;
 use crate::protocol::failure::EXIT_UNDELIVERED;
-use crate::system::{parent_holds, reopen_stdout};
+use crate::system::{PIPE_BUF, parent_holds, reopen_stdout};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, stat};
@@ -230,9 +230,9 @@ pub(crate) fn write_here(chunk: &Chunk) -> bool {
 fn watch_stdout(closed: Sender<Written>) {
     let _ = spawn_thread("stdout-watch", move || {
         let stdout = io::stdout();
-        // With no events requested, poll reports only errors and hang-ups. macOS also reports a device that it cannot
-        // watch, such as /dev/null.
-        if wait(&stdout.as_fd(), PollFlags::empty()).is_ok() && reader_has_left() {
+        // A poll without a wish for input or room reports only errors and hang-ups. macOS reports a hang-up only to those
+        // who ask for it, and also a device that it cannot watch, such as /dev/null.
+        if wait(&stdout.as_fd(), PollFlags::HUP).is_ok() && reader_has_left() {
             let _ = closed.send(Written::Closed);
         }
     });
@@ -249,7 +249,7 @@ pub(crate) fn streams_are_apart() -> bool {
 /// Whether the far end of stdout is closed.
 pub(crate) fn reader_has_left() -> bool {
     let stdout = io::stdout();
-    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+    let mut fds = [PollFd::new(&stdout, PollFlags::HUP)];
     let ready = poll(&mut fds, Some(&Timespec::default()));
     ready.is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
@@ -268,8 +268,6 @@ pub fn stdout_is_closed() -> bool {
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// The maximum wait for a stderr that nobody reads, before each part of a write.
 const STDERR_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// The number of bytes that a writable pipe accepts at once (POSIX PIPE_BUF on Linux).
-const PIPE_BUF: usize = 4096;
 
 /// The number of bytes that a pipe holds on Linux.
 const PIPE_BYTES: usize = 64 << 10;

@@ -25,11 +25,15 @@ use std::time::{Duration, SystemTime};
 
 /// One line about what this form promises less than Linux, for a person.
 pub(crate) const SHORTFALL: Option<&str> = Some(
-    "On this system, a process that leaves the agent's process group outlives the run: `spektacular protocol systems` lists the differences to Linux.",
+    "On this system, a process that leaves the agent's session, such as a daemon, outlives the run: `spektacular protocol systems` lists the differences to Linux.",
 );
 
 /// The search path for programs if the environment has no PATH, with the folders of Homebrew.
 pub(crate) const DEFAULT_PATH: &str = "/opt/homebrew/bin:/usr/local/bin:/usr/bin:/bin";
+
+/// The number of bytes that a writable pipe accepts at once, at least: the least that POSIX permits, and the value of
+/// macOS.
+pub(crate) const PIPE_BUF: usize = 512;
 
 /// A link to the file that this process runs: none.
 pub(crate) const OWN_FILE: Option<&str> = None;

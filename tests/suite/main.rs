@@ -81,6 +81,7 @@ mod results;
 mod secrets;
 mod simulated;
 mod stress;
+mod systems;
 mod tab;
 mod terminal;
 mod tidy;

@@ -37,6 +37,9 @@ pub(crate) const SHORTFALL: Option<&str> = None;
 /// The search path for programs if the environment has no PATH.
 pub(crate) const DEFAULT_PATH: &str = "/usr/bin:/bin";
 
+/// The number of bytes that a writable pipe accepts at once.
+pub(crate) const PIPE_BUF: usize = 4096;
+
 /// The link to the file that this process runs. It works even if the file was replaced or removed, but only in a child
 /// of ours: in any other process, it names that process's own file.
 pub(crate) const OWN_FILE: Option<&str> = Some("/proc/self/exe");
