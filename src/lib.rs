@@ -33,6 +33,7 @@
 //! | `integrate` | files for other programs that use this one, and their configuration |
 //! | [`recording`] | the format of recorded dialogues |
 //! | `sessions` | the last sessions of each agent, for `--continue` |
+//! | `system` | what systems do differently, behind one interface: a form for Linux and one for the others |
 //! | `suggest` | typed names as messages show them, and did-you-mean |
 //! | `base64` | the encoding of images, and of secrets to find |
 //! | [`json`] | the reader and the writer of JSON |
@@ -93,5 +94,6 @@ pub mod redact;
 pub mod run;
 mod sessions;
 mod suggest;
+mod system;
 pub mod terminal;
 pub mod workflow;
