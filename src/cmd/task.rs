@@ -31,7 +31,7 @@ use std::path::PathBuf;
 pub(super) struct TaskRunner {
     workflow: Option<WorkflowKind>,
     fields: WorkflowOptions,
-    /// Whether the prompt comes from the command line.
+    /// Whether the prompt comes from the command line, with paths relative to our own directory.
     typed: bool,
     /// The file for a report about the run.
     report: Option<PathBuf>,
@@ -40,6 +40,8 @@ pub(super) struct TaskRunner {
 impl TaskRunner {
     /// The carrier for a command line.
     pub(super) fn new(adhoc: &mut Adhoc, typed: bool) -> TaskRunner {
+        // In a worktree, the arguments name its files.
+        let typed = typed && adhoc.worktree.is_none();
         let fields = std::mem::take(&mut adhoc.fields);
         TaskRunner { workflow: adhoc.workflow, fields, typed, report: adhoc.report.take() }
     }

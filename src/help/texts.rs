@@ -193,13 +193,17 @@ pub(crate) const AGENTS: CommandText = CommandText {
 };
 
 pub(crate) const SESSIONS: CommandText = CommandText {
-    about: "list the last sessions in this directory",
+    about: "list, show and remove the last sessions in this directory",
     more: "\
-Each line shows the session's id, its agent, its age, and the first words of its last prompt, redacted.
-The list contains the sessions that adhoc stored for --continue, newest first, at most 20 of each agent.",
+Each line shows the session's id, its agent, its age, its name, and the first words of its last prompt, redacted.
+The list contains the sessions that adhoc stored for --continue, newest first, at most 20 of each agent.
+SESSION is an id or a name. A session with a name stays in the list longer than the others.",
     examples: &[
         ("spektacular sessions", "list them"),
-        ("spektacular adhoc --resume ID \"now write a test for it\"", "continue one of them"),
+        ("spektacular adhoc --name parser \"fix the parser\"", "begin one with a name"),
+        ("spektacular adhoc --resume parser \"now write a test for it\"", "continue one of them"),
+        ("spektacular sessions show parser", "show its id, its directory and its cost"),
+        ("spektacular sessions rm parser", "remove it from the list"),
     ],
     page: "",
 };

@@ -3,22 +3,23 @@
 //!
 //! The repository may be hostile, so no program that it configures may run. git gets an environment of its own, and the
 //! command line overrides dangerous settings, because it takes precedence over every file. Only filters may have any
-//! name: we query the names first and make each filter empty. git writes nothing, not even the index.
+//! name: we query the names first and make each filter empty. git writes nothing, not even the index; only [`worktree`]
+//! writes.
 //!
 //! This module ends its processes by their handle and group. Like the agent's processes, they descend from us. So while
 //! [`Pending::is_busy`], nothing may be killed or reaped only because it descends from us.
 
 mod query;
+pub(crate) mod worktree;
 
 pub use self::query::Incomplete;
 
 use self::query::{Blob, Content, FileState, Git, Status, in_time};
 use super::background_task::BackgroundTask;
-use super::child::DEFAULT_PATH;
 use super::query::Until;
 use crate::protocol::words::Action;
+use crate::system::{DEFAULT_PATH, file_tick};
 use crossbeam_channel::{Receiver, never};
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
@@ -57,12 +58,12 @@ pub struct Baseline {
 #[derive(Debug)]
 pub struct Pending {
     baseline: Result<Option<Arc<Baseline>>, Incomplete>,
-    job: Option<BackgroundTask<Told>>,
+    job: Option<BackgroundTask<GitResult>>,
 }
 
 /// The result of such a thread.
 #[derive(Debug)]
-pub struct Told(Found);
+pub struct GitResult(Found);
 
 #[derive(Debug)]
 enum Found {
@@ -91,7 +92,7 @@ impl Baseline {
     /// without git. Error: git failed, or was too slow.
     pub fn now(cwd: &Path, until: &Until) -> BaselineResult {
         let (path, config) = surroundings();
-        Baseline::take_baseline(cwd, next_tick(), until, path, config)
+        Baseline::take_baseline(cwd, file_tick(), until, path, config)
     }
 
     /// The root of the work tree.
@@ -127,10 +128,10 @@ impl Baseline {
 
     /// Like [`Baseline::begin`], with the PATH on which to find git and the folder that holds the user's ignore file.
     pub fn begin_with(cwd: &Path, limit: Duration, path: OsString, config: Option<OsString>) -> Pending {
-        let begun = next_tick();
+        let begun = file_tick();
         let cwd = cwd.to_path_buf();
         let job = BackgroundTask::start("git-baseline", limit, move |until| {
-            Told(Found::Baseline(Baseline::take_baseline(&cwd, begun, until, path, config)))
+            GitResult(Found::Baseline(Baseline::take_baseline(&cwd, begun, until, path, config)))
         });
         Pending { baseline: Err(Incomplete::Late), job: Some(job) }
     }
@@ -243,13 +244,13 @@ impl Pending {
 
     /// A channel that is ready once the thread has an answer. A receive error: there will be no answer. Both belong
     /// into [`Pending::hear`].
-    pub fn told(&self) -> Receiver<Told> {
+    pub fn told(&self) -> Receiver<GitResult> {
         self.job.as_ref().map_or_else(never, BackgroundTask::result)
     }
 
     /// Handles the answer of the thread. `None`: there will be no answer. Returns the changes if the job was the
     /// comparison.
-    pub fn finish_job(&mut self, told: Option<Told>) -> Option<Changes> {
+    pub fn finish_job(&mut self, told: Option<GitResult>) -> Option<Changes> {
         self.job = None;
         match told?.0 {
             Found::Baseline(taken) => {
@@ -280,7 +281,7 @@ impl Pending {
                 let baseline = Arc::clone(baseline);
                 let work = move |until: &Until| {
                     let compared = baseline.compare(until);
-                    Told(Found::Changes(compared.map_or_else(Changes::Incomplete, Changes::Files)))
+                    GitResult(Found::Changes(compared.map_or_else(Changes::Incomplete, Changes::Files)))
                 };
                 self.job = Some(BackgroundTask::start("git-compare", limit, work));
                 None
@@ -311,19 +312,6 @@ impl State {
     }
 }
 
-/// Waits until the coarse clock by which the kernel stamps files passes the present time, which takes a tick: 4 to 10 ms.
-/// Returns its time: each earlier change of a file has an earlier time, and no later change has.
-fn next_tick() -> SystemTime {
-    let now = SystemTime::now();
-    let coarse = || UNIX_EPOCH + Duration::try_from(clock_gettime(ClockId::RealtimeCoarse)).unwrap_or_default();
-    // A clock that is set back does not prolong the wait.
-    let mut ticks = (0..100).map(|_| {
-        std::thread::sleep(Duration::from_micros(200));
-        coarse()
-    });
-    ticks.find(|time| *time > now).unwrap_or(now)
-}
-
 /// Whether a file's inode changed at or after `then`.
 fn since(metadata: &Metadata, then: SystemTime) -> bool {
     let then = then.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -333,7 +321,7 @@ fn since(metadata: &Metadata, then: SystemTime) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Baseline, State, Until, next_tick};
+    use super::{Baseline, State, Until, file_tick};
     use crate::protocol::words::Action;
     use std::fs;
     use std::os::unix::fs::MetadataExt;
@@ -351,7 +339,7 @@ mod tests {
         };
         for number in 0..100 {
             let before = look(&format!("before-{number}"));
-            let begun = next_tick();
+            let begun = file_tick();
             assert!(State::before(&before, begun, false).is_some(), "{begun:?} {before:?}");
             let after = look(&format!("after-{number}"));
             assert_eq!(State::before(&after, begun, false), None, "{begun:?} {after:?}");
