@@ -258,7 +258,7 @@ fn phases(run: &RunView) -> String {
         let commit: String = str_of(phase, "commit").chars().take(10).collect();
         let state = str_of(phase, "state");
         let class = match state {
-            "completed" | "done" | "verified" => "good",
+            "done" | "passed" => "good",
             "failed" => "bad",
             _ => "",
         };

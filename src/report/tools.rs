@@ -93,7 +93,8 @@ impl RunView {
             Some(entry) => entry.facts.push(fact),
             None => {
                 let said = str_of(payload, "text");
-                let title = said.strip_suffix(&format!(": {resolution}")).unwrap_or(said);
+                let ending = value.map_or(format!(": {resolution}"), |value| format!(": {value} ({resolution})"));
+                let title = said.strip_suffix(&ending).unwrap_or(said);
                 let entry = self.entry("question", "question", title, payload);
                 self.add(None, Entry { facts: vec![fact], ..entry }, room);
             }

@@ -1,9 +1,9 @@
 //! Tests of `report` and `--report`: a run as one page of HTML.
 
+use crate::support::Case;
 use crate::support::procs::peak_kib;
-use crate::support::{Case, Did};
 use serde_json::{Value, json};
-use spektacular::protocol::outbound::About;
+use spektacular::protocol::outbound::ProgressKind;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ fn frame(second: u64, kind: &str, payload: &Value) -> String {
     json!({"v": "1", "id": "msg_1", "ts": ts, "type": kind, "run_id": "r", "payload": payload}).to_string() + "\n"
 }
 
-/// The report of a file with this content.
-fn reported(content: &str) -> Did {
-    Case::new().file("work/run.jsonl", content).run(&["report", "run.jsonl"])
+/// A folder with a file of this content.
+fn with_frames(content: &str) -> Case {
+    Case::new().file("work/run.jsonl", content)
 }
 
 #[track_caller]
 fn page(content: &str) -> String {
-    let did = reported(content);
+    let did = with_frames(content).run(&["report", "run.jsonl"]);
     assert_eq!((did.code, did.err.as_str()), (Some(0), ""), "{}", did.out);
     did.out
 }
@@ -156,7 +156,7 @@ fn the_frames_of_every_recorded_case_are_on_its_page() {
 
 #[test]
 fn every_kind_of_progress_has_a_form_and_an_unknown_one_is_shown_as_it_is() {
-    for kind in About::NAMES {
+    for kind in ProgressKind::NAMES {
         let page = page(&frame(0, "run.progress", &json!({"kind": kind, "text": "something"})));
         assert!(!page.contains("<li class=\"unknown"), "{kind}: {page}");
     }
@@ -194,13 +194,13 @@ fn a_broken_line_is_noted_with_its_number() {
 
 #[test]
 fn a_file_without_a_frame_is_refused_by_its_name() {
-    let refused = reported("no\nframe\n");
+    let refused = with_frames("no\nframe\n").run(&["report", "run.jsonl"]);
     let why = refused.refused(2);
     assert!(
         why.contains("run.jsonl has no frame") && why.contains("Line 1 of run.jsonl is not a JSON object"),
         "{why}"
     );
-    assert!(reported("").refused(2).contains("the file is empty"));
+    assert!(with_frames("").run(&["report", "run.jsonl"]).refused(2).contains("the file is empty"));
     let case = Case::new();
     assert!(case.run(&["report", "missing.jsonl"]).refused(2).contains("missing.jsonl: no such file."));
     assert!(case.run(&["report", "."]).refused(2).contains("this is a directory, not a file"));
