@@ -285,8 +285,10 @@ fn environment(variables: impl Iterator<Item = (OsString, OsString)>) -> Read {
         let ours = name.strip_prefix(PREFIX).filter(|_| !INTERNAL.contains(&&*name) && !value.is_empty());
         let Some(rest) = ours else { continue };
         let Some(key) = known.iter().position(|known| known == rest).map(|at| &KEYS[at]) else {
-            let known = known.iter().map(String::as_str);
-            unknown.add(&name, || nearest(rest, known).map(|near| format!("{PREFIX}{near}")));
+            // A variable that resembles none of ours belongs to another program.
+            if let Some(near) = nearest(rest, known.iter().map(String::as_str)) {
+                unknown.add(&name, || Some(format!("{PREFIX}{near}")));
+            }
             continue;
         };
         let text = value.into_string().map_err(|_| "must be UTF-8".to_owned());

@@ -319,7 +319,11 @@ impl Agents {
             return catalog::unknown(scenario, from);
         }
         let unknown = Unknown { what: "agent", dashes: "", typed: Typed::Value(name), place: from };
-        unknown.message(self.all_names(), &format!("The agents are: {}.", self.names()))
+        let otherwise = match name {
+            "plan" | "build" => "If it is a mode of the agent, use `mode`.".to_owned(),
+            _ => format!("The agents are: {}.", self.names()),
+        };
+        unknown.message(self.all_names(), &otherwise)
     }
 
     /// All names without the aliases, for a message.

@@ -1,10 +1,11 @@
 //! The command line of `adhoc`, whose flags become fields of run.start.
 
 use super::row::{Flag, FlagForm, GivenFlag, HasFields, Row, store};
-use super::{Wrong, one_of, text, variable};
+use super::{Wrong, foreign, one_of, text, variable};
 use crate::cli::typed_fields;
 use crate::json::string;
 use crate::protocol::fields::Field;
+use crate::protocol::ids::SessionName;
 use crate::protocol::request::{Options, Seconds};
 use crate::protocol::words::WorkflowKind;
 use crate::protocol::workflow::WorkflowOptions;
@@ -131,6 +132,10 @@ pub struct Adhoc {
     pub system_prompt_file: Option<PathBuf>,
     /// Whether `--continue` is given.
     pub go_on: bool,
+    /// The value of `--name`.
+    pub session_name: Option<SessionName>,
+    /// Whether `--no-session` is given.
+    pub no_session: bool,
     /// The key and the value of every `--answer`.
     pub answers: Vec<(String, String)>,
     /// The value of `--answers`.
@@ -141,6 +146,8 @@ pub struct Adhoc {
     pub on_eof: AtEof,
     /// The value of `--record`.
     pub record: Option<PathBuf>,
+    /// The value of `--report`.
+    pub report: Option<PathBuf>,
     /// Whether `--mirror-stderr` is given.
     pub mirror_stderr: bool,
     /// Whether `--dry-run` is given.
@@ -211,7 +218,12 @@ pub(crate) fn read(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>, words: Ve
         + usize::from(adhoc.prompt.is_some())
         + usize::from(adhoc.prompt_file.is_some());
     if ways > 1 {
-        return Err("Give the prompt once: as words, with --prompt, or with --prompt-file.".into());
+        let how = "Give the prompt once: as words, with --prompt, or with --prompt-file. The agent reads other files itself: \
+                   name them in the prompt.";
+        return Err(how.into());
+    }
+    if let Some(wrong) = foreign::resumed(&adhoc.words) {
+        return Err(wrong.into());
     }
     agrees(&adhoc)?;
     Ok(adhoc)
@@ -239,6 +251,11 @@ fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
             adhoc.go_on && adhoc.output == Some(Output::Json) && !prompt,
             "--continue needs a prompt on the command line: a run.start names its own session_id.",
         ),
+        (
+            adhoc.session_name.is_some() && adhoc.output == Some(Output::Json) && !prompt,
+            "--name needs a prompt on the command line: an orchestrator keeps the session_id of its runs itself.",
+        ),
+        (adhoc.session_name.is_some() && adhoc.no_session, "Give --name or --no-session, not both."),
         (
             answers && options.interactive == Some(false),
             "Give answers or --headless, not both: a headless run asks nothing.",
@@ -281,7 +298,11 @@ pub(super) fn option(options: &mut Options, flag: &Flag, name: &str, value: OsSt
     let value = match flag.value {
         FlagForm::Switch(meaning) => raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default())?,
         FlagForm::Json | FlagForm::Words => {
-            typed_fields::value(name, &text(flag, value)?).map_err(|why| format!("--{} {why}.", flag.long))?
+            let typed = text(flag, value)?;
+            let file = typed_fields::file(name, "@FILE").filter(|_| !typed.trim_start().starts_with(['{', '[']));
+            let file = file.map(|_| format!(" For a file with the JSON, use --{} @FILE.", flag.long));
+            typed_fields::value(name, &typed)
+                .map_err(|why| format!("--{} {why}.{}", flag.long, file.unwrap_or_default()))?
         }
         FlagForm::Text | FlagForm::Item | FlagForm::Pair | FlagForm::Attached => raw(&text(flag, value)?)?,
     };

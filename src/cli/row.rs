@@ -98,6 +98,7 @@ impl Flag {
     /// The completions for the flag's value.
     pub fn offers(&self) -> Offers {
         match self.metavar {
+            _ if self.field.is_some_and(|field| field.name == "mode") => Offers::Modes,
             "FILE" => Offers::Files,
             "DIR" => Offers::Folders,
             "AGENT" => Offers::Agents,

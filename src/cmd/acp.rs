@@ -81,6 +81,6 @@ fn why_missing(agent: &Agent) -> Option<String> {
 
 fn how_to_log_in(agent: &Agent) -> Option<String> {
     let (state, why) = login(agent);
-    (state == LoggedIn::No)
+    matches!(state, LoggedIn::No(_))
         .then(|| format!("{why}. Run `spektacular open --agent {}` in a terminal and log in there.", agent.name))
 }

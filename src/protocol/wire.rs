@@ -174,6 +174,8 @@ views! {
         stderr_tail: &'a Option<Text> as known,
         /// The reasons why a result does not fit `output_schema`.
         violations: Option<&'a Mismatches> as known,
+        /// The commands of a plan to which nobody can consent.
+        commands: Option<&'a Text> as known,
         phase: Option<&'a PhaseFailure> as flat,
     }
 
@@ -317,6 +319,7 @@ fn detail(failure: &Failure) -> Detail<'_> {
         limit,
         reason,
         target: _,
+        commands,
         phase,
         violations,
     } = failure;
@@ -328,6 +331,7 @@ fn detail(failure: &Failure) -> Detail<'_> {
         agent_message,
         stderr_tail,
         violations: violations.as_deref(),
+        commands: commands.as_deref(),
         phase: phase.as_deref(),
     })
 }

@@ -9,6 +9,7 @@ mod alert;
 mod answer;
 mod ask;
 mod chat;
+mod claims;
 mod converse;
 mod editor;
 mod ends;
@@ -20,11 +21,13 @@ mod plan;
 mod prompt;
 mod screen;
 mod speech;
+mod table;
 mod tools;
 mod width;
 mod work;
 
 pub use alert::TerminalFeatures;
+pub(crate) use screen::Ink;
 pub use screen::{Detail, Look};
 
 use crate::clean::{escaped, one_line};
@@ -34,15 +37,18 @@ use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns};
 use crate::protocol::failure::Failure;
-use crate::protocol::outbound::{Body, CallId, PermissionEnd, PlanEntry, Progress, ProgressKind, Started, Text};
+use crate::protocol::outbound::{
+    Body, CallId, PermissionEnd, PlanEntry, Progress, ProgressKind, Started, Text, WorkflowStarted,
+};
 use crate::protocol::question::DENY;
 use crate::protocol::words::{Category, Resolution, Status, ToolState, Warning, WorkflowKind};
 use alert::Alert;
 use ask::{Asking, Reaction};
 use chat::Chat;
+use claims::Claims;
 use markdown::Page;
 use phases::PhaseLine;
-use screen::{Below, Ink, Screen, Shown};
+use screen::{Below, Screen, Shown};
 use speech::Speech;
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
@@ -84,8 +90,8 @@ pub struct TerminalFront {
     denied: BTreeMap<&'static str, u64>,
     /// The reason for an unanswered question, if nobody can answer.
     absent: &'static str,
-    /// Whether the agent cannot go on with a session.
-    forgets: bool,
+    /// The flag that resumes the session. `None`: the session cannot be resumed, or is not stored.
+    resumed_by: Option<String>,
     /// Whether the run carries out a plan.
     implements: bool,
     /// Whether stdout gets a structured result, and nothing else.
@@ -113,6 +119,10 @@ impl TerminalFront {
 
     /// Places output on the terminal, with the waiting prompt or the status line below it.
     fn place(&mut self, mut shown: Shown, now: Instant) -> Chunk {
+        let width = self.width();
+        if !shown.lines.is_empty() || !shown.prompt.is_empty() {
+            shown.text.push_str(&self.page.rows(width));
+        }
         let speaks = self.look.shared && !shown.text.is_empty();
         if speaks {
             self.spoke = Some(now);
@@ -121,7 +131,6 @@ impl TerminalFront {
             shown.prompt = self.asking.mark(now).prompt;
         }
         self.set_alarm(now);
-        let width = self.width();
         let mut below = Below::Nothing;
         if let Some(chat) = self.chat.as_ref().filter(|chat| chat.is_open()) {
             if !self.asking.is_open() && !self.asking.is_away() && is_in_front() {
@@ -245,7 +254,9 @@ impl TerminalFront {
     fn started(&mut self, started: &Started, now: Instant) -> Shown {
         let name = one_line(started.agent.display_name.shown());
         let line = self.header(&name, started);
-        self.forgets = started.capabilities.resume == Some(false);
+        self.resumed_by.take_if(|_| started.capabilities.resume == Some(false));
+        let writes = |workflow: &WorkflowStarted| workflow.name != WorkflowKind::Implement;
+        self.speech.claims = started.workflow.as_deref().is_some_and(writes).then(Claims::default);
         self.implements = started.workflow.as_ref().is_some_and(|it| it.name == WorkflowKind::Implement);
         self.wants_result = started.config.settings.output_schema.is_some();
         self.work.begin(name, now);
@@ -279,7 +290,7 @@ impl TerminalFront {
             ProgressKind::Text { .. } | ProgressKind::Reasoning { .. } if nested => Shown::default(),
             ProgressKind::Text { message_id, withdrawn: true, .. } => {
                 let text = self.speech.withdrawn(*message_id);
-                self.page.end();
+                drop(self.page.end(self.width()));
                 Shown { text, ..Shown::lines("  (The agent withdrew its last message.)\n") }
             }
             ProgressKind::Text { message_id, done, .. } if self.wants_result => {
@@ -343,14 +354,8 @@ impl TerminalFront {
 
     /// The agent's text, laid out where this terminal shows it.
     fn laid_out(&mut self, text: String, done: bool) -> String {
-        if !self.look.page {
-            return text;
-        }
-        let out = self.page.push(&text, self.width());
-        if done {
-            self.page.end();
-        }
-        out
+        let width = self.width();
+        if self.look.page { self.page.lay_out(&text, done, width) } else { text }
     }
 }
 

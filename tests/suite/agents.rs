@@ -69,6 +69,8 @@ fn available_agents_come_first_and_the_others_share_one_line() {
         heads.map(|line| line.split(' ').next().unwrap().to_owned()).collect()
     };
     assert_eq!(names(first), ["demo", "opencode"]);
+    let missing = "Missing:\n  claude     `claude --version` failed with exit code 1\n\ndemo (Demo)\n";
+    assert!(first.starts_with(missing), "{first}");
     assert!(rest.contains(", claude, claude-acp, code-assistant, "), "{rest}");
     assert!(rest.ends_with(".\n`spektacular agents check --all` shows why.\n"), "{rest}");
     assert_eq!(rest.lines().count(), 2);

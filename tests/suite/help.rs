@@ -285,7 +285,7 @@ fn furnished() -> Case {
 #[test]
 fn completions_are_those_of_the_moment() {
     let case = furnished();
-    let rows: [(&str, &[&str], &[&str]); 22] = [
+    let rows: [(&str, &[&str], &[&str]); 25] = [
         ("ad", &[], &["adhoc"]),
         ("--permi", &["run"], &["--permissions"]),
         ("", &["adhoc", "--output"], &["cli", "json"]),
@@ -308,6 +308,9 @@ fn completions_are_those_of_the_moment() {
         ("fail", &["config", "get"], &["fail_on_denied"]),
         ("m", &["config", "--output", "json", "set", "agent"], &["mine"]),
         ("mi", &["agents", "check", "--all"], &["mine"]),
+        ("", &["adhoc", "--mode"], &["plan"]),
+        ("", &["adhoc", "-a", "codex", "--mode"], &["default", "plan"]),
+        ("b", &["run", "--agent=opencode", "--mode", "="], &["build"]),
     ];
     let before = case.listing();
     for (word, words, wanted) in rows {

@@ -242,6 +242,7 @@ fn failed(most: bool) -> Outcome {
         agent_message: most.then(|| "a".into()),
         stderr_tail: most.then(|| "s".into()),
         target: None,
+        commands: most.then(|| Box::new("c".into())),
         reason: most.then_some(RefusalReason::Exists),
         phase: most.then(|| Box::new(phase_failure())),
         violations: most.then(|| Box::new(Mismatches(vec![Mismatch::of_whole("v")]))),
