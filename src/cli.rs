@@ -17,7 +17,7 @@ pub mod typed_fields;
 pub(crate) mod workflow;
 
 pub use acp::AcpArgs;
-pub use adhoc::{Adhoc, AtEof, Color, DiffSize, Output};
+pub use adhoc::{Adhoc, AtEof, Color, DiffSize, Output, WorktreeName};
 pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsAction, SessionsArgs};
 pub use config::{ConfigAction, ConfigArgs};
 pub use demo::{DemoAction, DemoArgs};
@@ -29,7 +29,7 @@ use crate::protocol::request::{Seconds, is_environment_name};
 use crate::suggest::{Name, Typed, Unknown, either, hint};
 use command::{Command, Runnable};
 use lexopt::Arg;
-use row::{Flag, GivenFlag, Row, store};
+use row::{Flag, FlagForm, GivenFlag, Row, store};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
@@ -228,9 +228,12 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
             }
         };
         let flag = &command.flags[at];
-        let value = match flag.takes_value() {
-            false => OsString::new(),
-            true => value_of(&mut parser, command, flag, &typed)?,
+        let value = match flag.value {
+            FlagForm::Switch(_) => OsString::new(),
+            FlagForm::Attached => parser.optional_value().unwrap_or_default(),
+            FlagForm::Text | FlagForm::Json | FlagForm::Words | FlagForm::Item | FlagForm::Pair => {
+                value_of(&mut parser, command, flag, &typed)?
+            }
         };
         given.push(GivenFlag { at, value });
     }

@@ -134,19 +134,17 @@ impl SessionFile {
     /// The folder with the agents' files, as an existing directory and the path below it. `None`: the environment does
     /// not name a home directory.
     fn place(&self) -> Option<(PathBuf, Vec<OsString>)> {
-        if self.has_folder() {
-            return Some((self.cwd.clone(), [HOME, LOCAL, SESSIONS].map(OsString::from).to_vec()));
-        }
-        let names = self.cwd.components().filter_map(|part| match part {
-            Component::Normal(name) => Some(name.to_owned()),
-            Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
-        });
-        Some((state_folder()?, ["spektacular", SESSIONS].map(OsString::from).into_iter().chain(names).collect()))
+        place(&self.cwd, SESSIONS)
+    }
+
+    /// The file for the same agent in another directory.
+    pub(crate) fn moved_to(self, cwd: PathBuf) -> SessionFile {
+        SessionFile { cwd, ..self }
     }
 
     /// Whether the directory contains a file or folder named `.spektacular`.
     pub(crate) fn has_folder(&self) -> bool {
-        self.cwd.join(HOME).symlink_metadata().is_ok()
+        has_folder(&self.cwd)
     }
 
     /// Stores a session atomically, ahead of the earlier ones. Does nothing without a project and a home directory.
@@ -176,16 +174,7 @@ impl SessionFile {
     /// Replaces the sessions by what `changed` makes of them.
     fn change(&self, changed: impl FnOnce(Vec<Stored>) -> Vec<Stored>) -> io::Result<()> {
         let Some((root, parts)) = self.place() else { return Ok(()) };
-        // Other users must not read the words of a prompt.
-        let existing = |made: io::Result<()>| made.or_else(|error| if root.is_dir() { Ok(()) } else { Err(error) });
-        existing(DirBuilder::new().recursive(true).mode(0o700).create(&root))?;
-        let mut folder = OpenFolder::open(&root)?;
-        for part in &parts {
-            folder = folder.enter(part)?;
-            if part == LOCAL {
-                folder.ignore()?;
-            }
-        }
+        let folder = enter(&root, &parts)?;
         // Runs that end at the same time must not drop each other's sessions.
         if folder.lock(LOCK_LIMIT).is_none() {
             return Err(ErrorKind::TimedOut.into());
@@ -194,6 +183,46 @@ impl SessionFile {
         let new = OsString::from(format!("{}.{}.new", self.name, std::process::id()));
         folder.replace_unsynced(self.name.as_ref(), &new, 0o600, lines.as_bytes())
     }
+}
+
+/// The folder for one kind of data about a directory: in its `.spektacular`, or in the user's state folder. `None`: the
+/// environment does not name a home directory.
+fn place(directory: &Path, data: &str) -> Option<(PathBuf, Vec<OsString>)> {
+    if has_folder(directory) {
+        return Some((directory.to_owned(), [HOME, LOCAL, data].map(OsString::from).to_vec()));
+    }
+    let names = directory.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+    });
+    Some((state_folder()?, ["spektacular", data].map(OsString::from).into_iter().chain(names).collect()))
+}
+
+fn has_folder(directory: &Path) -> bool {
+    directory.join(HOME).symlink_metadata().is_ok()
+}
+
+/// Creates the folder of [`place`]. No link below its root is followed.
+fn enter(root: &Path, parts: &[OsString]) -> io::Result<OpenFolder> {
+    // Other users must not read the words of a prompt.
+    let existing = |made: io::Result<()>| made.or_else(|error| if root.is_dir() { Ok(()) } else { Err(error) });
+    existing(DirBuilder::new().recursive(true).mode(0o700).create(root))?;
+    let mut folder = OpenFolder::open(root)?;
+    for part in parts {
+        folder = folder.enter(part)?;
+        if part == LOCAL {
+            folder.ignore()?;
+        }
+    }
+    Ok(folder)
+}
+
+/// Creates the folder for one kind of data about a directory. Error: the system's, or the environment names no home
+/// directory.
+pub(crate) fn data_folder(directory: &Path, data: &str) -> io::Result<PathBuf> {
+    let (root, parts) = place(directory, data).ok_or(ErrorKind::NotFound)?;
+    enter(&root, &parts)?;
+    root.canonicalize().map(|root| parts.iter().fold(root, |path, part| path.join(part)))
 }
 
 /// Whether an agent's name can be part of a file name. It may come from a configuration.

@@ -1,7 +1,7 @@
 //! The flags of every command, each with the function that stores its value.
 
 use super::acp::AcpArgs;
-use super::adhoc::{Adhoc, AtEof, Color, DiffSize, answer};
+use super::adhoc::{Adhoc, AtEof, Color, DiffSize, WorktreeName, answer};
 use super::agents::{AgentsArgs, Export, Open, SessionsArgs, filled};
 use super::config::ConfigArgs;
 use super::demo::DemoArgs;
@@ -44,6 +44,13 @@ const IMAGE_HELP: &str = "\
 A relative FILE is relative to --cwd. At most 20 images, of 5 MiB each and 20 MiB in total.
 Most agents take images, but not every model of theirs does: see spektacular help agents.";
 
+const WORKTREE_HELP: &str = "\
+The worktree is a checkout of HEAD, without uncommitted changes, on the branch spektacular/NAME.
+Without =NAME, the run invents a name. The next word is part of the prompt.
+It is in .spektacular/local/worktrees/NAME, which git ignores, or without a .spektacular in the user's state folder.
+At the end, stderr has the commands to look at it, merge it, continue in it and remove it.
+A worktree without changes is removed. --dry-run makes none. A cwd in run.start goes before it.";
+
 const CONTINUE_HELP: &str = "\
 A run with a prompt on the command line stores its session in .spektacular/local, which git ignores.
 Without a .spektacular, it uses the user's state folder; with --output json, it then stores nothing.";
@@ -74,6 +81,11 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     .short('f'),
     field("images", "FILE", "an image that belongs to the task: PNG, JPEG, GIF or WebP").more(IMAGE_HELP),
     field("cwd", "DIR", "the agent's working directory").short('C'),
+    own("worktree", "NAME", FlagForm::Attached, "run in a new git worktree", |to: &mut Adhoc, flag, value| {
+        to.worktree = Some(WorktreeName::read(flag, value)?);
+        Ok(())
+    })
+    .more(WORKTREE_HELP),
     field("add_dirs", "DIR", "another directory that the agent may use"),
     field("session_id", "ID", "resume this session of the agent, by its id or name").also_named(&["resume"]),
     switch("fork", "true", "begin a new session from the resumed one, which stays as it is"),

@@ -3,13 +3,14 @@
 use super::complain;
 use super::task::TaskRunner;
 use super::texts::{self, Prompt};
+use super::worktree::{self, WorktreeEnd, WorktreeRequest};
 use crate::agent::registry::Agents;
 use crate::cli::typed_fields;
-use crate::cli::{Adhoc, AtEof, Color, DiffSize, Output};
+use crate::cli::{Adhoc, AtEof, Color, DiffSize, Output, WorktreeName};
 use crate::config::Layers;
 use crate::config::origins::FieldOrigin;
 use crate::config::{self, Config, Loaded};
-use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED};
+use crate::engine::{Awaited, Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED};
 use crate::io::failpoint::point;
 use crate::io::inbox::Source;
 use crate::io::output::{diagnose, stdout_is_closed};
@@ -163,6 +164,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     }
     let (prompt, files, dry_run) = (Prompt::named_by(&adhoc), Named::take_from(&mut adhoc), adhoc.dry_run);
     let stored = Kept::take_from(&mut adhoc);
+    let wanted = adhoc.worktree.clone();
     let read_messages = adhoc.read_messages || prompt.is_none();
     let carrier = TaskRunner::new(&mut adhoc, prompt.is_some());
     let mut job = job(adhoc, loaded);
@@ -172,7 +174,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         let nobody = !read_messages && !answered;
         Options { interactive: nobody.then_some(false), ..Options::default() }
     };
-    let at_once = prompt.is_none() && !files.any();
+    let at_once = prompt.is_none() && !files.any() && wanted.is_none();
     let make = move |prompt: Option<Prompt>| files.prepare(prompt, options);
     if dry_run {
         let prepared = make(Some(prompt.unwrap_or_else(Prompt::stand_in)));
@@ -182,13 +184,17 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let (tell, first_lines) = channel();
     let last = carrier.last(&job).filter(|last| one_shot && stored.wanted(last.has_folder()));
     let source = if read_messages { Source::Stdin } else { Source::Nothing };
+    let (request, end) = fresh_worktree(wanted, &job);
     if at_once {
         // Only the answers on the command line count.
         job.answers = make(None).map(|prepared| prepared.answers).unwrap_or_default();
     } else {
-        job.begin = Begin::Awaited(Box::new(move || make(prompt).inspect(|prepared| tell_first_line(prepared, &tell))));
+        job.begin = Begin::Awaited(in_worktree(request, move || {
+            make(prompt).inspect(|prepared| tell_first_line(prepared, &tell))
+        }));
     }
     let ended = carrier.carry(reading(engine, source), job, &mut peer);
+    let last = close(end, last);
     stored.keep(last, &ended, first_lines.try_recv().ok());
     ended.code
 }
@@ -238,6 +244,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let files = Named::take_from(&mut adhoc);
     let stored = Kept::take_from(&mut adhoc);
     peer.resumed_by(stored.flag());
+    let worktree = adhoc.worktree.clone();
     let mut job = job(adhoc, loaded);
     let (defaults, _) = job.layers.under(Options::default());
     let wanted = defaults.interactive.unwrap_or(true);
@@ -265,9 +272,12 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     }
     // The engine handles signals while a slow writer fills the pipe.
     let (tell, first_lines) = channel();
-    job.begin = Begin::Awaited(Box::new(move || make().inspect(|prepared| tell_first_line(prepared, &tell))));
+    let (request, end) = fresh_worktree(worktree, &job);
+    job.begin =
+        Begin::Awaited(in_worktree(request, move || make().inspect(|prepared| tell_first_line(prepared, &tell))));
     let last = carrier.last(&job).filter(|_| stored.wanted(true));
     let ended = carrier.carry(reading(engine, source), job, &mut peer);
+    let last = close(end, last);
     let first_line = peer.take_first_line().or_else(|| first_lines.try_recv().ok());
     if !stored.keep(last, &ended, first_line) {
         diagnose("spektacular: warning: the session could not be stored for --continue");
@@ -289,6 +299,36 @@ pub(super) fn has_colours(wanted: Color, live: bool) -> bool {
         Color::Never => false,
         Color::Auto if set("NO_COLOR").is_some() => false,
         Color::Auto => forced.unwrap_or(live),
+    }
+}
+
+/// The request for the worktree that the command line asks for, and its counterpart for the end of the run.
+fn fresh_worktree(name: Option<WorktreeName>, job: &Job) -> (Option<WorktreeRequest>, Option<WorktreeEnd>) {
+    let Some(name) = name else { return (None, None) };
+    let (options, _) = job.layers.under(Options::default());
+    let (request, end) = worktree::request(name, options.cwd.as_deref());
+    (Some(request), Some(end))
+}
+
+/// Work that prepares a run, and its worktree.
+fn in_worktree(
+    request: Option<WorktreeRequest>,
+    make: impl FnOnce() -> Result<Box<Prepared>, Failure> + Send + 'static,
+) -> Awaited {
+    Box::new(move || {
+        let prepared = make()?;
+        match request {
+            Some(request) => request.prepare(prepared),
+            None => Ok(prepared),
+        }
+    })
+}
+
+/// Closes the run's worktree. Returns the file for the run's session.
+fn close(end: Option<WorktreeEnd>, last: Option<SessionFile>) -> Option<SessionFile> {
+    match end {
+        Some(end) => end.close(last),
+        None => last,
     }
 }
 

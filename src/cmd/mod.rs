@@ -25,6 +25,7 @@ mod status;
 mod table;
 mod task;
 mod texts;
+mod worktree;
 
 pub use table::COMMANDS;
 

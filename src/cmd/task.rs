@@ -29,13 +29,15 @@ use serde_json::{Value, json};
 pub(super) struct TaskRunner {
     workflow: Option<WorkflowKind>,
     fields: WorkflowOptions,
-    /// Whether the prompt comes from the command line.
+    /// Whether the prompt comes from the command line, with paths relative to our own directory.
     typed: bool,
 }
 
 impl TaskRunner {
     /// The carrier for a command line.
     pub(super) fn new(adhoc: &mut Adhoc, typed: bool) -> TaskRunner {
+        // In a worktree, the arguments name its files.
+        let typed = typed && adhoc.worktree.is_none();
         TaskRunner { workflow: adhoc.workflow, fields: std::mem::take(&mut adhoc.fields), typed }
     }
 

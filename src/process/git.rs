@@ -3,12 +3,14 @@
 //!
 //! The repository may be hostile, so no program that it configures may run. git gets an environment of its own, and the
 //! command line overrides dangerous settings, because it takes precedence over every file. Only filters may have any
-//! name: we query the names first and make each filter empty. git writes nothing, not even the index.
+//! name: we query the names first and make each filter empty. git writes nothing, not even the index; only [`worktree`]
+//! writes.
 //!
 //! This module ends its processes by their handle and group. Like the agent's processes, they descend from us. So while
 //! [`Pending::is_busy`], nothing may be killed or reaped only because it descends from us.
 
 mod query;
+pub(crate) mod worktree;
 
 pub use self::query::Incomplete;
 

@@ -22,8 +22,6 @@ use crate::protocol::request::Settings;
 use crate::protocol::words::{Status, StopReason, WaitingOn, Warning};
 use std::time::Duration;
 
-pub(super) const UNKNOWN_TYPE: &str =
-    "Ignored a message of an unknown type: the types are run.start, run.input and run.cancel";
 const NO_ASK_SOCKET: &str =
     "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
 
@@ -154,7 +152,7 @@ impl ActiveRun {
                 self.effects.warn(Warning::MalformedMessage, text, origin.id);
             }
             Event::Unsupported(origin) => self.refuse_version(origin.id),
-            Event::UnknownType(origin) => self.effects.warn(Warning::UnknownType, UNKNOWN_TYPE, origin.id),
+            Event::UnknownType(origin, text) => self.effects.warn(Warning::UnknownType, text, origin.id),
             Event::InputEnded => self.end_input(),
             // This event comes only before the run begins.
             Event::Over(..) => {}

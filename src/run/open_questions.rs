@@ -134,8 +134,8 @@ pub enum Answered {
     Value(Box<RawValue>, Option<PathFact>),
     /// A value that was read from the source in `value_from`.
     Kept(Box<RawValue>, Option<PathFact>),
-    /// The source in `value_from` could not be read.
-    Unreadable,
+    /// The source in `value_from` could not be read. The text says why.
+    Unreadable(BadAnswer),
     /// A secret that is too long to redact.
     TooLong,
     /// The user declined.
@@ -327,7 +327,7 @@ impl OpenQuestions {
         let Some(member) = group.open_mut().find(|member| member.id == *id) else { return AnswerEffect::Unknown };
         let checked = match answered {
             Answered::Declined => Ok(None),
-            Answered::Unreadable => Err("Cannot read the value that value_from names.".into()),
+            Answered::Unreadable(why) => Err(why.clone()),
             Answered::TooLong => Err(format!("A secret may have at most {SECRET_BYTES} bytes.")),
             Answered::Value(value, path) | Answered::Kept(value, path) => {
                 // A value that became secret only now was shown before, so it is accepted too.

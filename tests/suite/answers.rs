@@ -225,8 +225,12 @@ impl Case {
     }
 
     fn answer(&mut self, number: usize, answered: Answered) {
-        let input =
-            ReadInput { question_id: Some(format!("q_t_{number}").into()), answered: Some(answered), message: None };
+        let input = ReadInput {
+            question_id: Some(format!("q_t_{number}").into()),
+            answered: Some(answered),
+            message: None,
+            unknown: Default::default(),
+        };
         self.step(1, Event::Input(Origin::default(), input));
     }
 

@@ -247,7 +247,7 @@ fn each_declared_payload_is_a_message() {
                     matches!(spoken, Spoken::Prompt(_) | Spoken::End)
                 }
                 Message::Cancel { reason, .. } => reason.is_some(),
-                Message::Malformed(_) | Message::Unsupported | Message::UnknownType => false,
+                Message::Malformed(_) | Message::Unsupported | Message::UnknownType(_) => false,
             };
             assert!(is_whole, "{line}: {read:?}");
         }

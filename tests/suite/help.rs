@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use spektacular::cli::row::HELP;
+use spektacular::cli::row::{FlagForm, HELP};
 use spektacular::cli::{self, Request};
 use spektacular::cmd::{COMMANDS, command};
 use spektacular::help::complete::{ARGUMENT, Shell};
@@ -51,7 +51,11 @@ fn every_command_has_a_short_and_a_long_help_with_all_its_flags() {
             for flag in command.all_flags() {
                 let mut lines = text.lines().map(str::trim_start);
                 let letter = flag.short.map(|letter| format!("-{letter}, ")).unwrap_or_default();
-                let usage = format!("{letter}--{} {}", flag.long, flag.metavar);
+                let value = match flag.value {
+                    FlagForm::Attached => format!("[={}]", flag.metavar),
+                    _ => format!(" {}", flag.metavar),
+                };
+                let usage = format!("{letter}--{}{value}", flag.long);
                 assert!(lines.any(|line| line.starts_with(usage.trim_end())), "{}: no {usage}", command.name);
             }
         }

@@ -58,6 +58,7 @@ mod limits;
 mod lines;
 mod mcp_servers;
 mod messages;
+mod misspelt;
 mod named_files;
 mod oneshot;
 mod open;
@@ -76,6 +77,7 @@ mod reference_agents;
 mod reference_conversations;
 mod reference_page;
 mod reference_workflow;
+mod releases;
 mod request;
 mod requirements;
 mod results;
@@ -106,6 +108,7 @@ mod workflow_protected;
 mod workflow_served;
 mod workflow_spec;
 mod workflow_status;
+mod worktree;
 
 /// The size of a test: `short`, or `long` where `TEST_LONG=1` asks for the long form of each test.
 fn by_length<T>(short: T, long: T) -> T {

@@ -347,6 +347,13 @@ fn a_section_is_found_by_its_heading_or_by_a_name_in_it() {
         ("changes", "## Changes"),
         ("Questions and answers", "## Questions and answers"),
         ("when-nobody-answers", "### When nobody answers"),
+        // A heading wins over a field or kind of nearly its name.
+        ("questions", "## Questions and answers"),
+        ("conversation", "## Conversations"),
+        ("permission", "## Permissions"),
+        ("artifact", "## Artifacts"),
+        ("secret", "## Secrets"),
+        ("values", "### Values"),
         ("run.question", "### run.question"),
         ("run.failed", "### run.completed, run.failed, run.cancelled"),
         ("max_frame_bytes", "### run.start"),
@@ -365,6 +372,8 @@ fn a_section_is_found_by_its_heading_or_by_a_name_in_it() {
         "{}",
         section("timeout_s").unwrap()
     );
+    let near = section("conversation").unwrap();
+    assert!(near.contains("\n### At a terminal\n") && near.contains("\nSee also: run.start"), "{near}");
     assert_eq!(section("rate_limit"), None);
     for name in section_names() {
         assert!(

@@ -532,7 +532,9 @@ fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
         let kind = string(fields.get("type").unwrap()).unwrap();
         assert!(keys.iter().all(|key| names(home(&kind), key)), "{kind} has no such field: {line}");
         let way = match inbound::parse(line.as_bytes()).unwrap().message {
-            Message::Malformed(_) | Message::Unsupported | Message::UnknownType => panic!("not a good message: {line}"),
+            Message::Malformed(_) | Message::Unsupported | Message::UnknownType(_) => {
+                panic!("not a good message: {line}")
+            }
             Message::Start(start) => {
                 let Payload { options, wrong, .. } = *start;
                 assert!(wrong.is_none() && options.prompt.is_some(), "{line}");
@@ -544,7 +546,7 @@ fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
             Message::Spoken(Spoken::Prompt(_)) => "prompt",
             Message::Spoken(Spoken::End) => "end",
             Message::Spoken(Spoken::Mixed | Spoken::Wrong(_)) => panic!("not a good message: {line}"),
-            Message::Input(Input { question_id, given, message }) => {
+            Message::Input(Input { question_id, given, message, unknown: _ }) => {
                 assert!(question_id.is_some(), "{line}");
                 seen.extend(message.map(|_| "message"));
                 match given.unwrap_or_else(|| panic!("no answer: {line}")) {

@@ -95,7 +95,7 @@ fn begin(pipes: &mut Pipes, flags: Options, headless: bool) -> Result<Start, Out
                 pipes.note(Fact::WrongMessage("it is a run.input before run.start".into()));
                 continue;
             }
-            Message::UnknownType => continue,
+            Message::UnknownType(_) => continue,
         };
         match run {
             Addressee::Run(run) => pipes.set_run(run),

@@ -122,7 +122,7 @@ impl RunPlayer {
                 self.warn(Warning::MalformedMessage, text, id.as_ref())?;
             }
             Message::Unsupported => return Err(EarlyEnd::Cancelled(None)),
-            Message::UnknownType => {
+            Message::UnknownType(_) => {
                 self.warn(Warning::UnknownType, "Ignored a message of an unknown type", id.as_ref())?
             }
             Message::Start(_) => {
@@ -197,7 +197,7 @@ pub(super) fn read(pipes: &mut Pipes, heard: Heard) -> Option<Inbound> {
     match &inbound.message {
         Message::Malformed(flaw) => pipes.note(Fact::WrongMessage(flaw.clause())),
         Message::Unsupported => pipes.note(Fact::WrongMessage("its `v` must be \"1\"".into())),
-        Message::UnknownType => {
+        Message::UnknownType(_) => {
             pipes.note(Fact::WrongMessage("its `type` must be run.start, run.input or run.cancel".into()));
         }
         Message::Start(_) | Message::Input(_) | Message::Spoken(_) | Message::Cancel { .. } => {

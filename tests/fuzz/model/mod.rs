@@ -98,7 +98,10 @@ impl Pair {
         };
         let value = RawValue::from_string(value.into()).expect("JSON");
         let answered = if answer == Answer::Declined { Answered::Declined } else { Answered::Value(value, None) };
-        Event::Input(Origin::default(), ReadInput { question_id, answered: Some(answered), message: None })
+        Event::Input(
+            Origin::default(),
+            ReadInput { question_id, answered: Some(answered), message: None, unknown: Default::default() },
+        )
     }
 
     fn event(&mut self, act: &Act) -> Event<'static> {
@@ -128,7 +131,7 @@ impl Pair {
             Act::OutputLost => Event::OutputLost,
             Act::Unsupported => Event::Unsupported(origin),
             Act::Malformed => Event::Malformed(origin, Flaw::Form),
-            Act::UnknownType => Event::UnknownType(origin),
+            Act::UnknownType => Event::UnknownType(origin, "Ignored a message".into()),
             Act::NotRead => Event::NotRead,
             Act::Refused => Event::Refused(Failure::new(Code::ResourceExhausted, "It is full.")),
             Act::Drained => Event::Drained(AgentExit { code: Some(0), signal: None }),
