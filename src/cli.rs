@@ -68,6 +68,17 @@ pub struct Replay {
     pub args: Vec<OsString>,
 }
 
+/// The arguments of `report`.
+#[derive(Debug, Default)]
+pub struct ReportArgs {
+    /// The files with frames or recordings. `-` is stdin.
+    pub files: Vec<PathBuf>,
+    /// The value of `--out`. `None`: stdout.
+    pub out: Option<PathBuf>,
+    /// Whether `--force` is given.
+    pub force: bool,
+}
+
 /// The commands of the program.
 type Commands = &'static [Command];
 
@@ -305,6 +316,20 @@ fn one_of<T: Copy>(flag: &Flag, value: &OsStr, all: &[(&str, T)]) -> Result<T, W
         let hint = hint(&value.to_string_lossy(), names.iter().copied());
         format!("--{} must be {}.{hint}", flag.long, either(&names))
     })
+}
+
+/// Reads the flags and words of `report`.
+pub fn report(
+    rows: &'static [Row<ReportArgs>],
+    given: Vec<GivenFlag>,
+    words: Vec<OsString>,
+) -> Result<ReportArgs, Wrong> {
+    let mut report = store(rows, given)?;
+    if words.is_empty() {
+        return Err("Missing FILE: report needs the frames of a run or a recording. `-` is stdin.".into());
+    }
+    report.files = words.into_iter().map(PathBuf::from).collect();
+    Ok(report)
 }
 
 /// Reads the flags and words of `replay`.

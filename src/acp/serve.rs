@@ -12,9 +12,10 @@ use crate::io::output::{Chunk, Order, StdoutWriter, Written, diagnose, stdout_is
 use crate::io::panic_channel;
 use crate::io::signals::{self, Signal, SignalChannels};
 use crate::io::spawn_thread;
-use crate::process::own_run::{self, Killer, OwnRun};
+use crate::process::own_run::{self, OwnRun};
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED};
 use crate::protocol::limits::INBOUND_LINE_BYTES;
+use crate::system::Killer;
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select_biased, unbounded};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind};

@@ -30,7 +30,7 @@ pub(crate) mod claude;
 pub(crate) mod codex;
 pub(crate) mod demo;
 mod detail;
-mod edits;
+pub(crate) mod edits;
 mod error_text;
 pub mod features;
 pub(crate) mod form;

@@ -146,6 +146,8 @@ pub struct Adhoc {
     pub on_eof: AtEof,
     /// The value of `--record`.
     pub record: Option<PathBuf>,
+    /// The value of `--report`.
+    pub report: Option<PathBuf>,
     /// Whether `--mirror-stderr` is given.
     pub mirror_stderr: bool,
     /// Whether `--dry-run` is given.

@@ -9,7 +9,7 @@ use super::integrate::IntegrateArgs;
 use super::protocol::{ProtocolCheckArgs, SchemaArgs};
 use super::row::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
 use super::workflow::{CheckArgs, OutputArgs};
-use super::{Output, Replay, one_of, seconds, text, variable};
+use super::{Output, Replay, ReportArgs, one_of, seconds, text, variable};
 use crate::agent::registry::DEFAULT;
 use crate::protocol::ids::SessionName;
 use crate::protocol::messages::TYPES;
@@ -222,6 +222,11 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         to.record = Some(value.into());
         Ok(())
     }),
+    own("report", "FILE", FlagForm::Text, "write a page of HTML about the run when it ends", |to: &mut Adhoc, _, value| {
+        to.report = Some(value.into());
+        Ok(())
+    })
+    .more("With --progress full, the page has diffs and outputs. An existing file is replaced."),
     own_switch("mirror-stderr", "copy the agent's stderr to this program's, redacted", |to| to.mirror_stderr = true),
     own_switch("dry-run", "show what would be started, and start nothing", |to| to.dry_run = true),
 ];
@@ -404,6 +409,16 @@ pub(crate) const REPLAY: &[Row<Replay>] =
     &[own_switch("strict", "fail if the host deviates from the recording", |to: &mut Replay| to.strict = true)
         .begins("Playing")];
 
+pub(crate) const REPORT: &[Row<ReportArgs>] = &[
+    own("out", "FILE", FlagForm::Text, "write to a file, completely or not at all", |to: &mut ReportArgs, _, value| {
+        to.out = Some(value.into());
+        Ok(())
+    })
+    .short('o')
+    .begins("The page"),
+    own_switch("force", "let --out replace an existing file", |to| to.force = true),
+];
+
 pub(crate) const PROTOCOL_CHECK: &[Row<ProtocolCheckArgs>] = &[
     own("dialogue", "NAME", FlagForm::Item, "play only this dialogue", |to: &mut ProtocolCheckArgs, flag, value| {
         to.dialogues.push(text(flag, value)?);
@@ -433,7 +448,8 @@ pub(crate) const PROTOCOL_CHECK: &[Row<ProtocolCheckArgs>] = &[
 mod tests {
     use super::super::row::{GivenFlag, Row, store};
     use super::{
-        ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, INTEGRATE, OPEN, OUTPUT, PROTOCOL_CHECK, REPLAY, SCHEMA,
+        ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, INTEGRATE, OPEN, OUTPUT, PROTOCOL_CHECK, REPLAY, REPORT,
+        SCHEMA,
     };
     use std::fmt::Debug;
 
@@ -459,6 +475,7 @@ mod tests {
         every_flag_is_stored(OPEN);
         every_flag_is_stored(CONFIG);
         every_flag_is_stored(REPLAY);
+        every_flag_is_stored(REPORT);
         every_flag_is_stored(CHECK);
         every_flag_is_stored(OUTPUT);
         every_flag_is_stored(SCHEMA);

@@ -163,8 +163,8 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message), engine);
     }
     let (prompt, files, dry_run) = (Prompt::named_by(&adhoc), Named::take_from(&mut adhoc), adhoc.dry_run);
-    let stored = Kept::take_from(&mut adhoc);
     let wanted = adhoc.worktree.clone();
+    let stored = Kept::take_from(&mut adhoc);
     let read_messages = adhoc.read_messages || prompt.is_none();
     let carrier = TaskRunner::new(&mut adhoc, prompt.is_some());
     let mut job = job(adhoc, loaded);
@@ -242,9 +242,9 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     }
     let mut peer = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
     let files = Named::take_from(&mut adhoc);
+    let worktree = adhoc.worktree.clone();
     let stored = Kept::take_from(&mut adhoc);
     peer.resumed_by(stored.flag());
-    let worktree = adhoc.worktree.clone();
     let mut job = job(adhoc, loaded);
     let (defaults, _) = job.layers.under(Options::default());
     let wanted = defaults.interactive.unwrap_or(true);
@@ -290,18 +290,6 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
 }
 
-/// Whether to use colours. `live`: whether the output is a terminal that shows them.
-pub(super) fn has_colours(wanted: Color, live: bool) -> bool {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let forced = set("FORCE_COLOR").map(|value| value != "0" && value != "false");
-    match wanted {
-        Color::Always => true,
-        Color::Never => false,
-        Color::Auto if set("NO_COLOR").is_some() => false,
-        Color::Auto => forced.unwrap_or(live),
-    }
-}
-
 /// The request for the worktree that the command line asks for, and its counterpart for the end of the run.
 fn fresh_worktree(name: Option<WorktreeName>, job: &Job) -> (Option<WorktreeRequest>, Option<WorktreeEnd>) {
     let Some(name) = name else { return (None, None) };
@@ -329,6 +317,18 @@ fn close(end: Option<WorktreeEnd>, last: Option<SessionFile>) -> Option<SessionF
     match end {
         Some(end) => end.close(last),
         None => last,
+    }
+}
+
+/// Whether to use colours. `live`: whether the output is a terminal that shows them.
+pub(super) fn has_colours(wanted: Color, live: bool) -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let forced = set("FORCE_COLOR").map(|value| value != "0" && value != "false");
+    match wanted {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto if set("NO_COLOR").is_some() => false,
+        Color::Auto => forced.unwrap_or(live),
     }
 }
 

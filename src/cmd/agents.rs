@@ -14,6 +14,7 @@ use crate::io::output::print;
 use crate::json::to_line;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::request::Options;
+use crate::system::SHORTFALL;
 use crate::terminal::{Ink, Look};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -58,6 +59,9 @@ fn check(agents: &[&Agent], layers: &Layers, typed: &AgentsArgs) -> (String, boo
     if !rest.is_empty() {
         let names = rest.iter().map(|(agent, _)| agent.name.as_str()).collect::<Vec<_>>().join(", ");
         parts.push(format!("Not available: {names}.\n`spektacular agents check --all` shows why.\n"));
+    }
+    if !one_by_one {
+        parts.extend(SHORTFALL.map(|line| format!("{line}\n")));
     }
     (parts.join("\n"), available)
 }

@@ -1,10 +1,11 @@
 //! `ask-server`: an agent starts this command so that its model can ask the user of the run. The command moves bytes
 //! between the agent and the run's socket; only the run interprets the lines.
 
-use crate::engine::{ASK_ADDRESS, is_same_user};
+use crate::engine::ASK_ADDRESS;
 use crate::io::output::{stdout, write_whole};
 use crate::io::spawn_thread;
 use crate::protocol::failure::{Code, Failure};
+use crate::system::is_same_user;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::AsFd;

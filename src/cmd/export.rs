@@ -148,7 +148,7 @@ fn printed(agent: &Agent, args: Vec<String>, unknown_says: &[&str]) -> Result<Ve
 }
 
 /// Writes a file completely or not at all, readable by its owner alone.
-fn write(file: &Path, data: &[u8], force: bool) -> Result<(), Failure> {
+pub(super) fn write(file: &Path, data: &[u8], force: bool) -> Result<(), Failure> {
     let usage = |message: &str| Failure::new(Code::Usage, message);
     // The target of a link is replaced, not the link.
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());

@@ -20,6 +20,8 @@ mod prompts;
 mod protocol;
 mod protocol_check;
 mod replay;
+mod report;
+mod reported;
 mod sessions;
 mod status;
 mod table;

@@ -2,7 +2,7 @@
 
 use super::{
     acp, agents, ask_server, config, demo, export, format_check, init, integrate, manual, open, prompts, protocol,
-    protocol_check, replay, sessions, status,
+    protocol_check, replay, report, sessions, status,
 };
 use crate::cli::action::{Offers, actions};
 use crate::cli::agents::{ACTIONS as AGENTS_ACTIONS, SESSIONS_ACTIONS};
@@ -11,7 +11,8 @@ use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Runs, Wor
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
 use crate::cli::demo::ACTIONS as DEMO_ACTIONS;
 use crate::cli::flags::{
-    ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, INTEGRATE, OPEN, OUTPUT, PROTOCOL_CHECK, REPLAY, SCHEMA, SESSIONS,
+    ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, INTEGRATE, OPEN, OUTPUT, PROTOCOL_CHECK, REPLAY, REPORT, SCHEMA,
+    SESSIONS,
 };
 use crate::cli::row::flags;
 use crate::cli::{self, foreign, no_words};
@@ -160,6 +161,13 @@ pub static COMMANDS: &[Command] = &[
         flags: &flags::<_, { REPLAY.len() }>(REPLAY),
         ..row("replay", &texts::REPLAY, |given, words| {
             Ok(Runnable::new(cli::replay(REPLAY, given, words)?, |typed| replay::run(&typed)))
+        })
+    },
+    Command {
+        words: Words::Free("FILE...", Offers::Files),
+        flags: &flags::<_, { REPORT.len() }>(REPORT),
+        ..row("report", &texts::REPORT, |given, words| {
+            Ok(Runnable::new(cli::report(REPORT, given, words)?, |typed| report::run(&typed)))
         })
     },
     Command {

@@ -3,6 +3,7 @@
 use crate::io::files::OpenFolder;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::workflow::HOME;
+use rustix::fs::RawMode;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -141,7 +142,7 @@ fn parse(bytes: &[u8]) -> Result<String, String> {
 /// away. `mode`: the mode of a new file.
 pub(super) fn change(
     path: &Path,
-    mode: u32,
+    mode: RawMode,
     change: impl FnOnce(Option<&str>) -> Result<String, Failure>,
 ) -> Result<(), Failure> {
     let denied = |_| unusable(path, " cannot be written: free some space, or check the permissions of its folder");

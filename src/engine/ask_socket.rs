@@ -15,6 +15,7 @@ use crate::process::tree;
 pub(crate) use crate::process::variables::ASK as ADDRESS;
 use crate::protocol::limits::TOOL_LINE_BYTES;
 use crate::protocol::request::{McpAccess, McpServer};
+use crate::system::is_same_user;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
@@ -94,21 +95,6 @@ impl Drop for AskSocket {
         // Wakes the listening thread, which then ends.
         let _ = UnixStream::connect(self.folder.join(SOCKET));
         remove_socket(&self.folder);
-    }
-}
-
-/// Whether the other end of a socket belongs to the same user as this process.
-pub(crate) fn is_same_user(stream: &UnixStream) -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        let peer = rustix::net::sockopt::socket_peercred(stream);
-        peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid())
-    }
-    // Other systems lack this check, and only the folder's mode keeps other users out.
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = stream;
-        true
     }
 }
 

@@ -9,7 +9,6 @@ use crate::agent::{Launch, Offered, Reply};
 use crate::io::files::open_regular;
 use crate::io::signals::stop_ourselves;
 use crate::process::batch::Lines;
-use crate::process::cgroup::ControlGroup;
 use crate::process::child::{AgentProcess, ProcessEvent};
 use crate::process::git::{Changes, GitResult, Incomplete};
 use crate::process::guard::Guard;
@@ -22,6 +21,7 @@ use crate::protocol::question::PathFact;
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::Action;
 use crate::run::{Method, Unseen};
+use crate::system::{ControlGroup, lost_sight};
 use crossbeam_channel::{Receiver, never};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -36,9 +36,8 @@ const VALUE_BYTES: u64 = 1 << 20;
 /// The number of random digits in the name of the ask-server. Agents limit the length of such names.
 const NAME_DIGITS: usize = 12;
 
-/// Warnings about processes that may outlive the run.
+/// The warning about a missing guard.
 const NO_GUARD: &str = "The guard is not running: if spektacular is killed, the agent and its tools keep running";
-const NO_PROC: &str = "/proc is not available: processes that leave the agent's process group may outlive the run";
 
 /// The host of one run.
 pub(crate) struct LocalHost {
@@ -459,11 +458,7 @@ impl Host for LocalHost {
             // The run continues without a guard, which is needed only if this process is killed.
             let folder = self.asking.as_ref().map(AskSocket::folder);
             self.guard = Guard::start(&self.nonce, self.cgroup.as_ref(), folder).ok();
-            match (tree::sees_processes(), &self.guard) {
-                (false, _) => self.troubles.push(NO_PROC),
-                (true, None) => self.troubles.push(NO_GUARD),
-                (true, Some(_)) => {}
-            }
+            self.troubles.extend(lost_sight().or(self.guard.is_none().then_some(NO_GUARD)));
         }
         if let Some(guard) = &self.guard {
             tree.spare(guard.pid());

@@ -36,7 +36,7 @@ mod stderr;
 
 pub use answers::Script;
 pub use ask_connections::{AskConnections, AskEvent, AskOutcome};
-pub(crate) use ask_socket::{ADDRESS as ASK_ADDRESS, is_same_user};
+pub(crate) use ask_socket::ADDRESS as ASK_ADDRESS;
 pub use conductor::Conductor;
 pub use debug_log::DebugLog;
 pub use host::{Host, ProcessGone};

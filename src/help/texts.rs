@@ -374,6 +374,23 @@ If the recording has several processes, replay plays the first one that was star
     page: "",
 };
 
+pub(crate) const REPORT: CommandText = CommandText {
+    about: "make a page of HTML of a run or a recording",
+    more: "\
+FILE holds the frames of a run, as adhoc, spec, plan and implement write them with --output json, or a recording of --record.
+Several files make one page. `-` is stdin. Without --out, the page goes to stdout.
+The page needs no network and no script. It shows the end, the plan, the files, the time, the tokens, the questions, and
+each step of the agent. Frames of --progress full have diffs and outputs. A run.start among the frames adds the prompt.
+A line longer than 16 MiB is skipped, and a text is cut at 64 KiB. The page holds at most 16 MiB of text and 20,000 events,
+and tells what it leaves out.",
+    examples: &[
+        ("spektacular adhoc --output json --progress full --prompt \"fix it\" > run.jsonl", "keep the frames of a run"),
+        ("spektacular report run.jsonl -o run.html", "make the page"),
+        ("spektacular adhoc --report run.html \"fix it\"", "make it at the end of the run"),
+    ],
+    page: "",
+};
+
 pub(crate) const COMPLETIONS: CommandText = CommandText {
     about: "print a completion script for a shell",
     more: "At each Tab, the script asks the program, which offers commands, flags and their values, and the agents, sessions,

@@ -2,15 +2,16 @@
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, mkdirat, openat, renameat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RawMode, Stat, fchmod, flock, mkdirat, openat, renameat,
+    statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -106,13 +107,13 @@ impl OpenFolder {
     }
 
     /// Opens a file in this directory without following a link and without blocking.
-    pub(crate) fn file(&self, name: &OsStr, flags: OFlags, mode: u32) -> io::Result<File> {
+    pub(crate) fn file(&self, name: &OsStr, flags: OFlags, mode: RawMode) -> io::Result<File> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(File::from(openat(&self.0, name, flags, Mode::from_raw_mode(mode))?))
     }
 
     /// Creates a file for writing. Fails if the name is taken, even by a link.
-    pub(crate) fn create_new(&self, name: &OsStr, mode: u32) -> io::Result<File> {
+    pub(crate) fn create_new(&self, name: &OsStr, mode: RawMode) -> io::Result<File> {
         self.file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode)
     }
 
@@ -126,12 +127,18 @@ impl OpenFolder {
 
     /// Writes a file in this directory completely or not at all: `temporary`, or a name made from it if a folder has that
     /// one, is written first and then renamed. A link of this name is replaced, not followed. `mode`: the mode of a new file; an existing one keeps its permissions.
-    pub(crate) fn replace(&self, name: &OsStr, temporary: &OsStr, mode: u32, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn replace(&self, name: &OsStr, temporary: &OsStr, mode: RawMode, bytes: &[u8]) -> io::Result<()> {
         self.swap(name, temporary, mode, |file| file.write_all(bytes).and_then(|()| file.sync_all()))
     }
 
     /// Like [`OpenFolder::replace`], without waiting for the disk: a crash of the machine may lose the file.
-    pub(crate) fn replace_unsynced(&self, name: &OsStr, temporary: &OsStr, mode: u32, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn replace_unsynced(
+        &self,
+        name: &OsStr,
+        temporary: &OsStr,
+        mode: RawMode,
+        bytes: &[u8],
+    ) -> io::Result<()> {
         self.swap(name, temporary, mode, |file| file.write_all(bytes))
     }
 
@@ -139,7 +146,7 @@ impl OpenFolder {
         &self,
         name: &OsStr,
         temporary: &OsStr,
-        mode: u32,
+        mode: RawMode,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
         let remove = |temporary: &OsStr| {
@@ -153,7 +160,7 @@ impl OpenFolder {
         let kept = self.stat(name).filter(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
         let (mut file, temporary) = first_free(temporary, create)?;
         let written = kept
-            .map_or(Ok(()), |kept| file.set_permissions(Permissions::from_mode(kept.st_mode & 0o777)))
+            .map_or(Ok(()), |kept| Ok(fchmod(&file, Mode::from_raw_mode(kept.st_mode & 0o777))?))
             .and_then(|()| write(&mut file))
             .and_then(|()| self.rename(&temporary, self, name));
         if written.is_err() {

@@ -1,11 +1,12 @@
 //! Lines of a pipe, with a limit applied while reading, so that a line of any length takes no more memory than the
 //! limit.
 
+use crate::system::read_now;
 use memchr::memchr;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use rustix::io::Errno;
 use std::borrow::Cow;
-use std::io::{self, ErrorKind, IoSliceMut, Read};
+use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -59,10 +60,7 @@ impl<R: Read + AsFd> LineReader<R> {
     /// Reads once into the empty buffer, if there is something to read within this time. Waits no longer, even if
     /// somebody else reads the same source. An error or the end of the source shows in the next read.
     pub(crate) fn fill_within(&mut self, time: Duration) {
-        let mut read = || {
-            let part = IoSliceMut::new(&mut self.buffer);
-            preadv2(&self.source, &mut [part], u64::MAX, ReadWriteFlags::NOWAIT)
-        };
+        let mut read = || read_now(&self.source, &mut self.buffer);
         let mut count = read();
         if count == Err(Errno::AGAIN) {
             let time = Timespec::try_from(time).ok();

@@ -6,16 +6,14 @@ use super::lines::wait;
 use super::spawn_thread;
 use crate::clean::one_line;
 use crate::protocol::failure::EXIT_UNDELIVERED;
+use crate::system::{PIPE_BUF, parent_holds, reopen_stdout};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, stat};
 use rustix::net::{SendFlags, send};
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -158,23 +156,19 @@ enum Direct {
 
 impl Direct {
     fn open() -> Direct {
-        const STDOUT: &str = "/proc/self/fd/1";
-        let Ok(kind) = std::fs::metadata(STDOUT).map(|meta| meta.file_type()) else { return Direct::No };
-        if kind.is_socket() {
+        let Ok(stat) = fstat(io::stdout()) else { return Direct::No };
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if kind == FileType::Socket {
             return Direct::Socket;
         }
-        let mut options = File::options();
-        options.write(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
-        match kind.is_fifo().then(|| options.open(STDOUT)) {
-            Some(Ok(pipe)) => Direct::Pipe(pipe),
-            Some(Err(_)) | None => Direct::No,
-        }
+        let pipe = (kind == FileType::Fifo).then(reopen_stdout).flatten();
+        pipe.map_or(Direct::No, Direct::Pipe)
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Direct::Pipe(pipe) => Ok(rustix::io::write(pipe, bytes)?),
-            Direct::Socket => Ok(send(io::stdout(), bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?),
+            Direct::Socket => Ok(send(io::stdout(), bytes, SendFlags::DONTWAIT)?),
             Direct::No => Err(ErrorKind::WouldBlock.into()),
         }
     }
@@ -236,8 +230,9 @@ pub(crate) fn write_here(chunk: &Chunk) -> bool {
 fn watch_stdout(closed: Sender<Written>) {
     let _ = spawn_thread("stdout-watch", move || {
         let stdout = io::stdout();
-        // With no events requested, poll reports only errors and hang-ups.
-        if wait(&stdout.as_fd(), PollFlags::empty()).is_ok() {
+        // A poll without a wish for input or room reports only errors and hang-ups. macOS reports a hang-up only to those
+        // who ask for it, and also a device that it cannot watch, such as /dev/null.
+        if wait(&stdout.as_fd(), PollFlags::HUP).is_ok() && reader_has_left() {
             let _ = closed.send(Written::Closed);
         }
     });
@@ -254,7 +249,9 @@ pub(crate) fn streams_are_apart() -> bool {
 /// Whether the far end of stdout is closed.
 pub(crate) fn reader_has_left() -> bool {
     let stdout = io::stdout();
-    poll(&mut [PollFd::new(&stdout, PollFlags::empty())], Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    let mut fds = [PollFd::new(&stdout, PollFlags::HUP)];
+    let ready = poll(&mut fds, Some(&Timespec::default()));
+    ready.is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
 /// Whether stdout was closed when the process started. In that case std opens /dev/null for reading and writing in
@@ -263,42 +260,14 @@ pub(crate) fn reader_has_left() -> bool {
 pub fn stdout_is_closed() -> bool {
     let stdout = io::stdout();
     let Ok(flags) = fcntl_getfl(&stdout) else { return true };
-    let null = || std::fs::metadata("/dev/null").map(|null| null.rdev());
-    let is_null = || fstat(&stdout).is_ok_and(|stat| null().is_ok_and(|null| stat.st_rdev == null));
+    let is_null = || fstat(&stdout).is_ok_and(|out| stat("/dev/null").is_ok_and(|null| out.st_rdev == null.st_rdev));
     flags & OFlags::RWMODE == OFlags::RDWR && is_null() && !parent_holds(&stdout, flags)
-}
-
-/// Whether a descriptor of the parent's is the same open file as this one: whether a flag of the open file shows there
-/// too.
-fn parent_holds(file: &io::Stdout, flags: OFlags) -> bool {
-    let before = flags_of_parent();
-    let _ = fcntl_setfl(file, flags ^ OFlags::APPEND);
-    let after = flags_of_parent();
-    let _ = fcntl_setfl(file, flags);
-    // The parent may open and close other files meanwhile.
-    let changed =
-        |(name, flags): (&OsString, &u32)| after.get(name).map(|now| now ^ flags) == Some(OFlags::APPEND.bits());
-    before.iter().any(changed)
-}
-
-/// The flags of each descriptor of the parent process, as the system reports them.
-fn flags_of_parent() -> BTreeMap<OsString, u32> {
-    let parent = rustix::process::getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
-    let entries = std::fs::read_dir(format!("/proc/{parent}/fdinfo")).into_iter().flatten().flatten();
-    let flags = entries.filter_map(|entry| {
-        let info = std::fs::read_to_string(entry.path()).ok()?;
-        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
-        Some((entry.file_name(), u32::from_str_radix(flags.trim(), 8).ok()?))
-    });
-    flags.collect()
 }
 
 /// The pause between checks whether a terminal accepts output from the background.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// The maximum wait for a stderr that nobody reads, before each part of a write.
 const STDERR_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// The number of bytes that a writable pipe accepts at once (POSIX PIPE_BUF on Linux).
-const PIPE_BUF: usize = 4096;
 
 /// The number of bytes that a pipe holds on Linux.
 const PIPE_BYTES: usize = 64 << 10;

@@ -2,15 +2,14 @@
 
 use super::failpoint::point;
 use super::spawn_thread;
+use crate::system::{FATAL_SIGNALS, ignored_signals};
 use crossbeam_channel::{Receiver, Sender, bounded};
-use rustix::process::Signal as Named;
 use signal_hook::consts::{
-    SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGKILL, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU,
-    SIGUSR1, SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
+    SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1,
+    SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
 };
 use signal_hook::iterator::Signals;
-use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -33,18 +32,11 @@ pub(crate) enum Signal {
 /// The signals that end a process by default, apart from requests to end, from faults of the process itself, and from
 /// those that nothing can handle. Real-time signals are left out: thirty handlers would cost every run time, and nobody
 /// sends them to a program that does not ask for them.
-const FATAL: [i32; 10] = [
-    SIGQUIT,
-    SIGUSR1,
-    SIGUSR2,
-    SIGALRM,
-    SIGVTALRM,
-    SIGPROF,
-    SIGXCPU,
-    SIGIO,
-    Named::POWER.as_raw(),
-    Named::STKFLT.as_raw(),
-];
+const FATAL: [i32; 7] = [SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU];
+
+fn is_fatal(signal: i32) -> bool {
+    FATAL.contains(&signal) || FATAL_SIGNALS.contains(&signal)
+}
 
 /// The signals of this process.
 #[derive(Debug)]
@@ -78,8 +70,8 @@ pub(crate) fn listen() -> io::Result<SignalChannels> {
     signal_hook::flag::register(SIGCONT, Arc::clone(&continued))?;
     let on_terminal = io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
     // Without a terminal there is nothing to give back, so the default action will do.
-    let fatal: &[i32] = if on_terminal { &FATAL } else { &[] };
-    let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].iter().chain(fatal).copied().filter(is_free);
+    let fatal = FATAL.into_iter().chain(FATAL_SIGNALS).filter(|_| on_terminal);
+    let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().chain(fatal).filter(is_free);
     let registered = Signals::new(wanted.chain([SIGCHLD, SIGCONT]).chain(on_terminal.then_some(SIGWINCH)))?;
     // After the registration above, which keeps a signal from being lost.
     let asked_to_end = Arc::new(AtomicBool::new(false));
@@ -112,7 +104,7 @@ impl SignalChannels {
         let Some(Unread { mut registered, .. }) = self.unread else { return };
         let _ = spawn_thread("signals", move || {
             for signal in registered.forever() {
-                if FATAL.contains(&signal) {
+                if is_fatal(signal) {
                     die_of(signal);
                 }
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
@@ -134,7 +126,7 @@ impl Unread {
                 SIGTSTP => Signal::Suspend,
                 SIGCONT => Signal::Continued,
                 SIGWINCH => Signal::Resized,
-                fatal if FATAL.contains(&fatal) => Signal::Fatal(fatal),
+                fatal if is_fatal(fatal) => Signal::Fatal(fatal),
                 stop => Signal::Stop(stop),
             };
             if self.signals.send(signal).is_err() {
@@ -165,17 +157,6 @@ pub(crate) fn outlive_file_limits() -> io::Result<()> {
 /// Keeps SIGHUP from ending this process.
 pub(crate) fn outlive_hangups() -> io::Result<()> {
     signal_hook::flag::register(SIGHUP, Arc::default()).map(|_| ())
-}
-
-/// A bit mask of the signals that were ignored before this process registered any (bit N-1 for signal N); nohup and
-/// `&` set them.
-pub(crate) fn ignored_signals() -> u64 {
-    // One read is enough, because the line is near the beginning.
-    let mut status = [0; 4096];
-    let count = File::open("/proc/self/status").and_then(|mut file| file.read(&mut status)).unwrap_or(0);
-    let status = String::from_utf8_lossy(&status[..count]);
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 fn is_free(ignored: u64, signal: i32) -> bool {

@@ -6,6 +6,7 @@
 
 use super::foreground::in_front;
 use super::keys::{Gate, Keys};
+use crate::system::controlling_terminal;
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
@@ -90,7 +91,7 @@ pub(super) fn stdin() -> Option<File> {
 }
 
 fn controlling() -> Option<File> {
-    let terminal = File::options().read(true).write(true).open("/dev/tty").ok()?;
+    let terminal = File::options().read(true).write(true).open(controlling_terminal()).ok()?;
     ioctl_fionbio(&terminal, true).ok()?;
     Some(terminal)
 }

@@ -21,7 +21,9 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::request::Settings;
 use crate::suggest::Name;
+use crate::system::DEFAULT_PATH;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, PipeReader, PipeWriter};
@@ -272,9 +274,6 @@ pub(crate) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> 
     all
 }
 
-/// The search path for programs if the environment has no PATH.
-pub(super) const DEFAULT_PATH: &str = "/usr/bin:/bin";
-
 /// The program as an absolute path, found on the PATH that the agent will have. A relative path is relative to `cwd`.
 /// Relative and empty entries of PATH are skipped, because they could run a program from an untrusted folder.
 pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Option<PathBuf> {
@@ -337,14 +336,9 @@ pub(crate) fn spawn(
 }
 
 fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
-    const ENOEXEC: i32 = 8;
-    const EAGAIN: i32 = 11;
-    const ENOMEM: i32 = 12;
-    const EMFILE: i32 = 24;
-    const ENFILE: i32 = 23;
     let failed = |what: &str| Failure::new(Code::AgentStartFailed, what);
     let exhausted = |what: &str| Failure::new(Code::ResourceExhausted, what).retryable();
-    match (error.kind(), error.raw_os_error()) {
+    match (error.kind(), Errno::from_io_error(error)) {
         _ if !cwd.is_dir() => {
             Failure::new(Code::InvalidRequest, "run.start: `cwd` must be the path of an existing directory.")
         }
@@ -363,11 +357,11 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
         (ErrorKind::InvalidInput, _) => {
             Failure::new(Code::InvalidRequest, "run.start: `agent_args` or `env` contains a NUL byte: remove it.")
         }
-        (_, Some(ENOEXEC)) => failed("The agent's program cannot run on this machine: reinstall it."),
-        (_, Some(EAGAIN | ENOMEM)) => {
+        (_, Some(Errno::NOEXEC)) => failed("The agent's program cannot run on this machine: reinstall it."),
+        (_, Some(Errno::AGAIN | Errno::NOMEM)) => {
             exhausted("Cannot start a process: the machine has reached its limit of processes or memory.")
         }
-        (_, Some(EMFILE | ENFILE)) => exhausted("Cannot open a file: raise the limit of open files."),
+        (_, Some(Errno::MFILE | Errno::NFILE)) => exhausted("Cannot open a file: raise the limit of open files."),
         _ => failed("Cannot start the agent's program: check its installation."),
     }
 }

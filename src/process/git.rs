@@ -16,11 +16,10 @@ pub use self::query::Incomplete;
 
 use self::query::{Blob, Content, FileState, Git, Status, in_time};
 use super::background_task::BackgroundTask;
-use super::child::DEFAULT_PATH;
 use super::query::Until;
 use crate::protocol::words::Action;
+use crate::system::{DEFAULT_PATH, file_tick};
 use crossbeam_channel::{Receiver, never};
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
@@ -93,7 +92,7 @@ impl Baseline {
     /// without git. Error: git failed, or was too slow.
     pub fn now(cwd: &Path, until: &Until) -> BaselineResult {
         let (path, config) = surroundings();
-        Baseline::take_baseline(cwd, next_tick(), until, path, config)
+        Baseline::take_baseline(cwd, file_tick(), until, path, config)
     }
 
     /// The root of the work tree.
@@ -129,7 +128,7 @@ impl Baseline {
 
     /// Like [`Baseline::begin`], with the PATH on which to find git and the folder that holds the user's ignore file.
     pub fn begin_with(cwd: &Path, limit: Duration, path: OsString, config: Option<OsString>) -> Pending {
-        let begun = next_tick();
+        let begun = file_tick();
         let cwd = cwd.to_path_buf();
         let job = BackgroundTask::start("git-baseline", limit, move |until| {
             GitResult(Found::Baseline(Baseline::take_baseline(&cwd, begun, until, path, config)))
@@ -313,19 +312,6 @@ impl State {
     }
 }
 
-/// Waits until the coarse clock by which the kernel stamps files passes the present time, which takes a tick: 4 to 10 ms.
-/// Returns its time: each earlier change of a file has an earlier time, and no later change has.
-fn next_tick() -> SystemTime {
-    let now = SystemTime::now();
-    let coarse = || UNIX_EPOCH + Duration::try_from(clock_gettime(ClockId::RealtimeCoarse)).unwrap_or_default();
-    // A clock that is set back does not prolong the wait.
-    let mut ticks = (0..100).map(|_| {
-        std::thread::sleep(Duration::from_micros(200));
-        coarse()
-    });
-    ticks.find(|time| *time > now).unwrap_or(now)
-}
-
 /// Whether a file's inode changed at or after `then`.
 fn since(metadata: &Metadata, then: SystemTime) -> bool {
     let then = then.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -335,7 +321,7 @@ fn since(metadata: &Metadata, then: SystemTime) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Baseline, State, Until, next_tick};
+    use super::{Baseline, State, Until, file_tick};
     use crate::protocol::words::Action;
     use std::fs;
     use std::os::unix::fs::MetadataExt;
@@ -353,7 +339,7 @@ mod tests {
         };
         for number in 0..100 {
             let before = look(&format!("before-{number}"));
-            let begun = next_tick();
+            let begun = file_tick();
             assert!(State::before(&before, begun, false).is_some(), "{begun:?} {before:?}");
             let after = look(&format!("after-{number}"));
             assert_eq!(State::before(&after, begun, false), None, "{begun:?} {after:?}");

@@ -17,13 +17,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, kill_process};
 
-use super::cgroup::ControlGroup;
-use super::info::{Id, proc_is_ours, start_time};
 use super::own_executable;
 use super::scratch;
 use super::tree::{Signal, Tree};
 use crate::io::signals::outlive_hangups;
 use crate::process::variables::{GUARD, GUARD_CGROUP, GUARD_FOLDER};
+use crate::system::{ControlGroup, Id, lost_sight, start_time};
 
 /// The hidden first argument that makes this program run as the guard.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
@@ -48,8 +47,8 @@ impl Guard {
     /// the guard removes if the host is killed. Call it before the agent is spawned. Error: a text for a diagnostic.
     /// The run can continue without a guard.
     pub(crate) fn start(nonce: &str, cgroup: Option<&ControlGroup>, folder: Option<&Path>) -> Result<Guard, String> {
-        if !proc_is_ours() {
-            return Err("no guard: /proc is not mounted, or it shows another PID namespace".into());
+        if let Some(reason) = lost_sight() {
+            return Err(format!("no guard: {reason}"));
         }
         let program = own_executable::program().ok_or("no guard: cannot find this program's own file")?;
         spawn(&program, nonce, cgroup, folder).map_err(|error| format!("no guard: {error}"))
@@ -177,7 +176,7 @@ fn parse_leader(line: &[u8]) -> Option<Id> {
 }
 
 fn end_tree(nonce: String, leader: Option<Id>) -> i32 {
-    let cgroup = env::var_os(GUARD_CGROUP).map(|folder| ControlGroup::at(folder.into()));
+    let cgroup = env::var_os(GUARD_CGROUP).and_then(|folder| ControlGroup::at(folder.into()));
     let tree = Tree::of_the_dead(nonce, leader).within(cgroup);
     let leader = leader.map(|(pid, _)| pid);
     // Kept across the looks, so that a process that loses its parent or its marker stays in the tree.

@@ -9,11 +9,11 @@
 //! Processes that the agent leaves running are left alone, because the person may have started them on purpose.
 
 use super::child::{environment_over, not_found, resolve, spawn};
-use super::info::to_pid;
 use crate::agent::{Base, Program};
 use crate::io::output::print;
-use crate::io::signals::{ignored_signals, stop_ourselves};
+use crate::io::signals::stop_ourselves;
 use crate::protocol::failure::{Code, Failure};
+use crate::system::{ignored_signals, to_pid};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};

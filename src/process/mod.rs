@@ -3,18 +3,17 @@
 //!
 //! `std::process::Command` is used in this folder and nowhere else.
 
+pub use crate::system::ControlGroup;
+
 use std::ffi::OsString;
 
 pub(crate) mod background_task;
 pub(crate) mod batch;
-pub mod cgroup;
 pub(crate) mod child;
 pub(crate) mod client;
-mod format;
 pub mod git;
 pub(crate) mod guard;
 pub(crate) mod handover;
-mod info;
 mod new_session;
 pub mod own_executable;
 pub(crate) mod own_run;

@@ -5,9 +5,8 @@
 //! and then becomes the agent. Its stderr is a socket at first. Through that socket, it receives its real stderr and
 //! reports why the agent cannot be started. If the socket closes without a report, the agent is running.
 
-use super::cgroup::ControlGroup;
-use super::format;
 use super::own_executable;
+use crate::system::{ControlGroup, is_executable};
 use rustix::cmsg_space;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::net::{
@@ -79,12 +78,12 @@ fn become_program(status: &UnixStream, args: impl IntoIterator<Item = OsString>)
     let (Some(cgroup), Some(program), Ok(())) = (args.next(), args.next(), ready) else {
         return ErrorKind::InvalidInput.into();
     };
-    if !cgroup.is_empty() {
-        ControlGroup::at(cgroup.into()).join();
+    if let Some(cgroup) = ControlGroup::at(cgroup.into()) {
+        cgroup.join();
     }
     // This fails only for the leader of a group, and a new child is not one.
     let _ = rustix::process::setsid();
-    if !format::is_executable(Path::new(&program)) {
+    if !is_executable(Path::new(&program)) {
         return io::Error::from_raw_os_error(rustix::io::Errno::NOEXEC.raw_os_error());
     }
     Command::new(program).args(args).exec()
@@ -95,14 +94,14 @@ fn send(socket: &UnixStream, descriptor: &PipeWriter) -> io::Result<()> {
     let mut control = SendAncillaryBuffer::new(&mut space);
     let descriptors = [descriptor.as_fd()];
     control.push(SendAncillaryMessage::ScmRights(&descriptors));
-    sendmsg(socket, &[IoSlice::new(b"2")], &mut control, SendFlags::NOSIGNAL)?;
+    sendmsg(socket, &[IoSlice::new(b"2")], &mut control, SendFlags::empty())?;
     Ok(())
 }
 
 fn receive(socket: &UnixStream) -> io::Result<OwnedFd> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    recvmsg(socket, &mut [IoSliceMut::new(&mut [0])], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    recvmsg(socket, &mut [IoSliceMut::new(&mut [0])], &mut control, RecvFlags::empty())?;
     let descriptors = control.drain().find_map(|message| {
         let RecvAncillaryMessage::ScmRights(mut descriptors) = message else { return None };
         descriptors.next()

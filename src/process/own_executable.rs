@@ -1,45 +1,45 @@
 //! Finds this program's own file, because the demo agent, the guard and the ask-server are this program, started again.
 //!
-//! `/proc` is the best source. In a bare container image, `/proc` may be missing, so `argv[0]` is the second source, as
-//! a path or as a name on PATH. The program never changes its working directory, so a relative path stays valid.
+//! The system is the best source. In a bare container image, it may not know, so `argv[0]` is the second source, as a
+//! path or as a name on PATH. The program never changes its working directory, so a relative path stays valid.
 
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::AGENT_LINE_BYTES;
+use crate::system::{OWN_FILE, hide_memory};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf, absolute};
 
-/// The link to the file that this process runs. It works even if the file was replaced or removed, but only in a child
-/// of ours: in any other process, it names that process's own file.
-const LINK: &str = "/proc/self/exe";
-
 /// The path for starting this program again as our child. `None`: the file was not found.
 ///
 /// The file's own name takes precedence, because the link may name an emulator or a debugging tool that runs this
 /// program.
 pub(crate) fn program() -> Option<PathBuf> {
-    let link = || fs::read_link(LINK).is_ok().then(|| LINK.into());
-    env::current_exe().ok().filter(|path| is_program(path)).or_else(link).or_else(called)
+    let link = || OWN_FILE.filter(|link| fs::read_link(link).is_ok()).map(PathBuf::from);
+    own_path().or_else(link).or_else(called)
 }
 
 /// The file itself, for a process that is not our child, or for display to a person. `None`: the file was not found.
 pub(crate) fn file() -> Option<PathBuf> {
-    env::current_exe().ok().filter(|path| is_program(path)).or_else(called)
+    own_path().or_else(called)
+}
+
+/// The file's own name. Some systems report it as it was called, which may be relative.
+fn own_path() -> Option<PathBuf> {
+    absolute(env::current_exe().ok()?).ok().filter(|path| is_program(path))
 }
 
 /// Protects the secrets in this process's memory and environment from other processes of the user, such as the agent's
-/// tools: they may not read its `/proc` entries, and it writes no core dump. A run inside a run stays readable, because
-/// the outer run finds it by its environment.
+/// tools: they may not read it, where the system can forbid that, and it writes no core dump. A run inside a run stays
+/// readable, because the outer run finds it by its environment.
 pub fn keep_private() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let core = getrlimit(Resource::Core);
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), ..core });
-    #[cfg(target_os = "linux")]
     if env::var_os(super::tree::MARKER).is_none() {
-        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        hide_memory();
     }
 }
 

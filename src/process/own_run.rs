@@ -1,9 +1,8 @@
 //! This program as a child of itself: a run whose orchestrator is this process.
 
 use super::own_executable;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use crate::system::Killer;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -22,26 +21,13 @@ pub(crate) struct OwnRun {
     pub(crate) killer: Killer,
 }
 
-/// The means to kill a process that another thread may already have waited for. Empty on a kernel without them.
-#[derive(Debug)]
-pub(crate) struct Killer(Option<OwnedFd>);
-
-impl Killer {
-    /// Kills the process, if it has not ended.
-    pub(crate) fn kill(&self) {
-        if let Some(process) = &self.0 {
-            let _ = pidfd_send_signal(process, Signal::KILL);
-        }
-    }
-}
-
 /// Starts a run with this working directory. Error: the system's.
 pub(crate) fn start(cwd: &Path) -> io::Result<OwnRun> {
     let program = own_executable::program().ok_or(io::ErrorKind::NotFound)?;
     let mut command = Command::new(program);
     command.args(ARGUMENTS).current_dir(cwd).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn()?;
-    let killer = Killer(pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok());
+    let killer = Killer::of(&child);
     match (child.stdin.take(), child.stdout.take()) {
         (Some(stdin), Some(stdout)) => Ok(OwnRun { stdin, stdout, child, killer }),
         _ => Err(io::ErrorKind::BrokenPipe.into()),

@@ -3,7 +3,6 @@
 
 use super::child::{environment_over, resolve};
 use super::guard::Guard;
-use super::info::to_pid;
 use super::new_session;
 use super::own_executable;
 use super::tree::{self, Inherited, MARKER, Signal, Tree, marker_value, wait_without_reaping};
@@ -274,7 +273,7 @@ impl Drop for Queries {
 /// Kills the program's group if it did not exit in time. Only for a program whose children stay in its group.
 pub(super) fn kill_late(pid: u32, in_time: bool) {
     if !in_time {
-        super::info::signal_group(to_pid(pid), Signal::KILL);
+        crate::system::signal_group(crate::system::to_pid(pid), Signal::KILL);
     }
 }
 

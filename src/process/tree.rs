@@ -6,10 +6,9 @@
 //! may not read. [`become_subreaper`] makes descent work for daemons too. If the run has a control group, that group
 //! holds all of them.
 //!
-//! All facts come from `/proc/PID/stat` and `/proc/PID/environ`. As long as we adopt the orphans of the tree, only our
-//! own descendants are read, by the kernel's lists of children, so that the cost of an end does not depend on the
-//! machine's other processes. Without a `/proc` of our own PID namespace, and on
-//! systems other than Linux, only the agent's process group is signalled.
+//! As long as we adopt the orphans of the tree, only our own descendants are read, by the kernel's lists of children, so
+//! that the cost of an end does not depend on the machine's other processes. Where the system does not show the
+//! processes, only the agent's process group is signalled.
 
 mod fork_chains;
 
@@ -20,12 +19,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions};
-use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::cgroup::ControlGroup;
-use super::info::{
-    Id, ProcessInfo, adopted, carries, descendants, from_pid, processes, read_process, send, signal_group, start_time,
-    to_pid,
+use crate::system::{
+    ControlGroup, Id, ProcessInfo, adopted, carries, descendants, from_pid, group_keeps_number, keeps_descendants,
+    members, processes, random, read_process, send, signal_group, to_pid,
 };
 
 pub use crate::process::variables::RUN as MARKER;
@@ -36,7 +33,7 @@ const MARKER_NONCES_MAX: usize = 32;
 /// The maximum size of one inherited nonce, in bytes. A longer one is not ours and is dropped.
 const NONCE_BYTES_MAX: usize = 64;
 /// The number of consecutive looks that must find nothing before the tree counts as gone. One is not enough: reading
-/// `/proc` takes time, and a process in the middle of exec shows an empty environment.
+/// the processes takes time, and a process in the middle of exec shows an empty environment.
 const CLEAN_LOOKS: u32 = 2;
 /// The first and the longest pause between two checks for the killed processes.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
@@ -49,30 +46,14 @@ const CHASE_LIMIT: Duration = Duration::from_millis(200);
 /// Makes this process the parent of every orphan among its descendants, so that a daemon stays our descendant. Best
 /// effort: returns false if the system does not support it.
 pub fn become_subreaper() -> bool {
-    #[cfg(target_os = "linux")]
-    return rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok();
-    #[cfg(not(target_os = "linux"))]
-    return false;
-}
-
-/// Whether the orphans among our descendants become our children, so that a process of a run cannot leave them.
-fn keeps_descendants() -> bool {
-    #[cfg(target_os = "linux")]
-    return std::process::id() == 1 || rustix::process::child_subreaper().is_ok_and(|subreaper| subreaper.is_some());
-    #[cfg(not(target_os = "linux"))]
-    return false;
-}
-
-/// Whether processes beyond the agent's process group can be found.
-pub fn sees_processes() -> bool {
-    super::info::proc_is_ours()
+    crate::system::become_subreaper()
 }
 
 /// Returns 32 random hex digits: the kernel's random bytes, or, if there are none, std's hash keys mixed with pid and
 /// time.
 pub fn nonce() -> String {
     let mut bytes = [0; 16];
-    if getrandom(&mut bytes, GetRandomFlags::empty()) == Ok(bytes.len()) {
+    if random(&mut bytes) {
         return format!("{:032x}", u128::from_ne_bytes(bytes));
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -148,7 +129,7 @@ pub struct Tree {
     spared: HashSet<Id>,
     /// An agent that is not our child (the guard's case), identified by its start time.
     foreign_leader: Option<Id>,
-    /// Whether all processes of the tree are our descendants, so that looks need not read all of `/proc`.
+    /// Whether all processes of the tree are our descendants, so that looks need not read all processes.
     below_us: bool,
     /// Whether this tree reaps children of ours that exited.
     reaps: bool,
@@ -318,7 +299,7 @@ impl Tree {
             let Look { mut living, orphans } = self.look(leader, known);
             let reaped = reap(&orphans);
             if living.is_empty() {
-                // The group may contain a process that `/proc` does not show.
+                // The group may contain a process that the system does not show.
                 signal_group(self.group(leader), Signal::KILL);
                 clean = clean_looks(clean, met || reaped > 0);
                 if clean == CLEAN_LOOKS {
@@ -375,11 +356,14 @@ impl Tree {
     }
 
     fn look_by(&self, descent: bool, leader: Option<u32>, known: &mut HashSet<Id>) -> Look {
-        let table = self.table();
+        let group = self.group(leader);
+        let members = members(group);
+        let group = group.map(from_pid);
+        let mut table = self.table();
+        let mut inside: HashSet<u32> = members.iter().map(|process| process.id.0).collect();
+        table.extend(members);
         let children = by_parent(&table);
-        let group = self.group(leader).map(from_pid);
         let grouped: HashSet<u32> = self.cgroup.iter().flat_map(ControlGroup::members).collect();
-        let mut inside = HashSet::new();
         if descent {
             self.descend(self.me, &children, &mut inside);
         }
@@ -418,7 +402,7 @@ impl Tree {
 
     fn is_marked(&self, process: &ProcessInfo) -> bool {
         let is_old = process.id.1 < self.since && !self.before.contains(&process.id);
-        !is_old && carries(process.id.0, &self.nonce)
+        !is_old && carries(process.id.0, MARKER, &self.nonce)
     }
 
     fn may_signal(&self, process: &ProcessInfo) -> bool {
@@ -448,7 +432,7 @@ impl Tree {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         let is_child = || rustix::process::waitid(WaitId::Pid(leader), options).is_ok();
         let is_pinned = match self.foreign_leader {
-            Some((pid, start)) => pid == from_pid(leader) && start_time(pid) == Some(start),
+            Some(id) => id.0 == from_pid(leader) && group_keeps_number(id),
             None => is_child(),
         };
         is_pinned.then_some(leader)

@@ -3,18 +3,11 @@
 use super::project::{LOCAL, Project};
 use crate::protocol::failure::Failure;
 use crate::protocol::words::RefusalReason;
+use crate::system::{Reservation, reserve};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use std::fs::{File, OpenOptions};
 use std::io;
-#[cfg(target_os = "linux")]
-use std::io::ErrorKind;
-#[cfg(target_os = "linux")]
-use std::os::linux::net::SocketAddrExt;
-#[cfg(target_os = "linux")]
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::fs::OpenOptionsExt;
-#[cfg(target_os = "linux")]
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A lock, held until it is dropped or the process ends. Nothing that removes files ends it sooner.
@@ -47,7 +40,7 @@ impl Lock {
             Failure::refused_for(RefusalReason::Outside, format!("{} must be a regular file.", path.display()))
         })?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| locked(name))?;
-        let reserved = reserve(project.folder(), name).map_err(|_| locked(name))?;
+        let reserved = reserve_in(project.folder(), name).map_err(|_| locked(name))?;
         Ok(Lock { _file: file, _name: reserved })
     }
 }
@@ -57,27 +50,11 @@ fn locked(what: &str) -> Failure {
     Failure::refused_for(RefusalReason::Locked, message)
 }
 
-/// A name that the system gives to one process at a time. An agent or git may remove the file of a lock, after which
-/// another process would lock a new file.
-#[cfg(target_os = "linux")]
-type Reservation = UnixDatagram;
-#[cfg(not(target_os = "linux"))]
-type Reservation = ();
-
-/// Reserves a name of this project. `None`: the system has no such names. Error: another process has reserved it.
-#[cfg(target_os = "linux")]
-fn reserve(folder: &Path, name: &str) -> io::Result<Option<Reservation>> {
+/// Reserves a name of this project, because an agent or git may remove the file of a lock, after which another process
+/// would lock a new file. `None`: the system has no such names. Error: another process has reserved it.
+fn reserve_in(folder: &Path, name: &str) -> io::Result<Option<Reservation>> {
     let Ok(metadata) = folder.metadata() else { return Ok(None) };
-    let address = format!("spektacular-{}-{}-{name}", metadata.dev(), metadata.ino());
-    match SocketAddr::from_abstract_name(address).and_then(|address| UnixDatagram::bind_addr(&address)) {
-        Err(error) if error.kind() == ErrorKind::AddrInUse => Err(error),
-        bound => Ok(bound.ok()),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn reserve(_folder: &Path, _name: &str) -> io::Result<Option<Reservation>> {
-    Ok(None)
+    reserve(&format!("spektacular-{}-{}-{name}", metadata.dev(), metadata.ino()))
 }
 
 /// Creates the folder for this machine's data, which git ignores. Error: the folder cannot be created, or is a link.

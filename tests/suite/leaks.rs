@@ -11,16 +11,23 @@ use support::agent::{Script, text};
 use support::{Case, Outcome, Session, in_time, io, limit, procs, run, run_to_exit};
 
 /// Ways to start a process that survives a kill of the group. Each writes its pid into `$D/child`.
-const ESCAPES: [(&str, &str); 5] = [
+const ESCAPES: [(&str, &str); 6] = [
     (
         "a session of its own",
         r#"setsid sh -c 'trap "" TERM INT HUP; echo $$ >"$1/child"; while :; do sleep 1; done' x "$D" &"#,
     ),
     ("a double fork", r#"(setsid sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" &)"#),
     ("nohup", r#"(nohup sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" >/dev/null 2>&1 &)"#),
+    ("a group of its own", r#"(timeout 300 sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" &)"#),
     ("no environment", r#"(env -i setsid sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" &)"#),
     ("closed pipes", r#"(setsid sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" </dev/null >/dev/null 2>&1 &)"#),
 ];
+
+/// The ways whose processes the program finds on this system: without what Linux alone has, it does not find those that
+/// leave the agent's session.
+fn escapes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ESCAPES.into_iter().filter(|(_, escape)| cfg!(feature = "linux") || !escape.contains("setsid"))
+}
 
 const WAIT_CHILD: &str = r#"while ! [ -s "$D/child" ]; do sleep 0.01; done"#;
 
@@ -38,7 +45,7 @@ fn assert_gone(outcome: &Outcome, name: &str) {
 
 #[test]
 fn no_process_of_a_tool_survives_a_cancel() {
-    for (name, escape) in ESCAPES {
+    for (name, escape) in escapes() {
         let script = Script::new().sh(escape).sh(WAIT_CHILD).say("msg_1", "started").sh("listen");
         let mut session = Case::with(script).spawn();
         session.start(json!({}));
@@ -52,7 +59,7 @@ fn no_process_of_a_tool_survives_a_cancel() {
 
 #[test]
 fn processes_that_outlive_a_polite_agent_are_stopped_with_a_warning() {
-    for (name, escape) in ESCAPES {
+    for (name, escape) in escapes() {
         let script = Script::new().sh(escape).sh(WAIT_CHILD).say("msg_1", "ok").done("ok");
         let outcome = run_to_exit(|| Case::with(script.clone()), &json!({}), 0);
         assert_eq!(outcome.completed()["text"], "ok", "{name}");
@@ -112,7 +119,7 @@ fn every_line_before_the_agents_death_is_delivered() {
 #[test]
 fn when_the_program_is_killed_the_whole_tree_ends_within_a_second() {
     // After the program exits, an orphan without our environment cannot be distinguished from other processes.
-    for (name, escape) in ESCAPES.into_iter().filter(|(name, _)| *name != "no environment") {
+    for (name, escape) in escapes().filter(|(name, _)| *name != "no environment") {
         let script = Script::bare()
             .sh("trap '' TERM INT HUP\nleave() { while :; do sleep 1; done; }")
             .sh("prompt")

@@ -85,6 +85,7 @@ mod secrets;
 mod sessions;
 mod simulated;
 mod stress;
+mod systems;
 mod tab;
 mod terminal;
 mod tidy;

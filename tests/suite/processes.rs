@@ -6,7 +6,7 @@ use crate::support::machine::{limit, not_checked};
 use crate::support::{Case, Session, in_time, io, procs, read, run, run_with_git};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use spektacular::process::cgroup::ControlGroup;
+use spektacular::process::ControlGroup;
 use spektacular::process::tree::nonce;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -149,16 +149,30 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("markers", &[]),
     ("paths", &[]),
     ("suggest", &["redact"]),
+    ("system", &[]),
     ("protocol", &["base64", "json", "redact", "suggest"]),
     ("agent", &["clean", "json", "paths", "protocol", "suggest"]),
     ("recording", &["json", "protocol", "redact"]),
     ("run", &["agent", "json", "markers", "paths", "protocol", "redact"]),
-    ("io", &["clean", "protocol"]),
-    ("process", &["agent", "io", "protocol", "suggest"]),
-    ("acp", &["agent", "base64", "clean", "io", "json", "process", "protocol"]),
+    ("io", &["clean", "protocol", "system"]),
+    ("process", &["agent", "io", "protocol", "suggest", "system"]),
+    ("acp", &["agent", "base64", "clean", "io", "json", "process", "protocol", "system"]),
     (
         "engine",
-        &["agent", "clean", "config", "io", "json", "process", "protocol", "recording", "redact", "run", "suggest"],
+        &[
+            "agent",
+            "clean",
+            "config",
+            "io",
+            "json",
+            "process",
+            "protocol",
+            "recording",
+            "redact",
+            "run",
+            "suggest",
+            "system",
+        ],
     ),
     ("json_lines", &["engine", "io", "protocol"]),
     ("sessions", &["clean", "config", "io", "protocol", "suggest"]),
@@ -166,7 +180,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "workflow",
         &[
             "agent", "clean", "config", "engine", "io", "json", "markers", "paths", "process", "protocol", "redact",
-            "run", "sessions", "suggest",
+            "run", "sessions", "suggest", "system",
         ],
     ),
     ("terminal", &["clean", "engine", "io", "protocol", "suggest"]),
@@ -195,6 +209,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "run",
             "sessions",
             "suggest",
+            "system",
             "terminal",
             "workflow",
         ],
@@ -328,6 +343,52 @@ fn no_package_of_the_program_needs_a_c_library() {
         config.contains("static = [\"build\", \"--profile\", \"dist\", \"--target\", \"x86_64-unknown-linux-musl\"]")
     );
     assert!(ci.contains("cargo \"$build\"") && ci.contains("check_static \"$binary\""), "the release is not checked");
+}
+
+/// Interfaces of one system stand in `system`, and one place chooses between its forms: everything else compiles on
+/// every system.
+#[test]
+fn only_the_system_module_names_interfaces_of_one_system() {
+    let linux = [
+        "\"/proc",
+        "/sys/fs/",
+        "os::linux",
+        "pidfd",
+        "preadv2",
+        "getrandom",
+        "subreaper(Some",
+        "DumpableBehavior",
+        "RealtimeCoarse",
+        "CMSG_CLOEXEC",
+        "NOSIGNAL",
+        "socket_peercred",
+        "Signal::POWER",
+        "SIGPWR",
+        "pipe_with",
+        "accept_with",
+        "OFlags::PATH",
+        "memfd",
+        "close_range",
+        "eventfd",
+        "epoll",
+        "O_TMPFILE",
+    ];
+    let (mut seen, mut choices) = (BTreeSet::new(), Vec::new());
+    for (path, text) in rust_files("src") {
+        let code =
+            code(&text).lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+        let found: Vec<&str> = linux.into_iter().filter(|word| code.contains(word)).collect();
+        if path.starts_with("src/system/linux") {
+            seen.extend(found);
+        } else {
+            assert!(found.is_empty(), "{} uses {found:?}, which not every system has", path.display());
+        }
+        if code.contains("target_os") || code.contains("feature = \"linux\"") {
+            choices.push(path);
+        }
+    }
+    assert!(seen.len() > 8, "the rule looks for other names than the code uses: {seen:?}");
+    assert_eq!(choices, [Path::new("src/system/mod.rs")], "the form is chosen in one place");
 }
 
 #[test]

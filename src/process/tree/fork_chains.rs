@@ -1,8 +1,8 @@
 //! The chase: ends processes that fork and exit at once. Such a process is gone before a look at all processes reaches
 //! it, so the chase looks only at the newest ones, as fast as possible.
 
-use super::{Tree, reap};
-use crate::process::info::{Id, adopted, carries, newest_pid, read_process, to_pid};
+use super::{MARKER, Tree, reap};
+use crate::system::{Id, adopted, carries, newest_pid, read_process, to_pid};
 use rustix::process::{Signal, kill_process};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -50,7 +50,7 @@ impl Tree {
         if reap(&[pid]) == 1 {
             return true;
         }
-        let ours = self.by_descent || carries(pid, &self.nonce);
+        let ours = self.by_descent || carries(pid, MARKER, &self.nonce);
         let sent = ours && kill_process(target, Signal::KILL).is_ok();
         // Read after the kill, which must be fast. The zombie stays until it is reaped here.
         sent && read_process(pid).is_some_and(|process| killed.insert(process.id))
@@ -65,7 +65,7 @@ impl Tree {
             let Some(new) = newest_pid() else { break };
             for pid in (old + 1..=new).rev().take(NEW_PIDS_MAX) {
                 // A pid that was just assigned is not assigned again before the kill.
-                if carries(pid, &self.nonce) {
+                if carries(pid, MARKER, &self.nonce) {
                     (active, met) = (Instant::now(), true);
                     let sent = to_pid(pid).is_some_and(|target| kill_process(target, Signal::KILL).is_ok());
                     killed.extend(read_process(pid).filter(|_| sent).map(|process| process.id));

@@ -9,7 +9,7 @@ use std::path::Path;
 const HEADER: usize = 64;
 
 /// Whether the kernel itself can run the file. Says yes if the file cannot be read: the kernel then decides.
-pub(super) fn is_executable(program: &Path) -> bool {
+pub(crate) fn is_executable(program: &Path) -> bool {
     let Ok(mut file) = File::open(program) else { return true };
     let mut header = Vec::new();
     match file.by_ref().take(HEADER as u64).read_to_end(&mut header) {
@@ -18,9 +18,6 @@ pub(super) fn is_executable(program: &Path) -> bool {
     }
     if header.starts_with(b"#!") {
         return true;
-    }
-    if !cfg!(target_os = "linux") {
-        return header.len() > 1 && !header[..2].iter().all(|byte| matches!(byte, b'\t'..=b'~'));
     }
     let size = file.metadata().map_or(u64::MAX, |meta| meta.len());
     Elf::read(&header).is_some_and(|elf| elf.runs_here(size)) || (header.len() > 1 && runs_other_formats())

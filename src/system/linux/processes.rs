@@ -5,28 +5,31 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use rustix::process::{Pid, Signal};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, child_subreaper, getpid, kill_process, pidfd_open, pidfd_send_signal, set_child_subreaper,
+};
 
-use crate::process::variables::RUN as MARKER;
+use crate::system::process::{Id, ProcessInfo, to_pid};
 
 /// The maximum size of an environment that is read, in bytes. The kernel allows 6 MiB for arguments and environment
 /// together.
 const ENVIRON_BYTES_MAX: u64 = 8 << 20;
 
-/// Identifies a process even if its pid is reused: the pid, and the start time in clock ticks since boot.
-pub(crate) type Id = (u32, u64);
-
 /// More than the size of any `/proc/PID/stat`, in bytes: about 50 numbers and a short name.
 const STAT_BYTES_MAX: usize = 2048;
 
-/// The fields of `/proc/PID/stat` that we use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ProcessInfo {
-    pub(crate) id: Id,
-    pub(crate) parent: u32,
-    pub(crate) group: u32,
-    /// The process exited, but is not reaped.
-    pub(crate) zombie: bool,
+/// The diagnostic where `/proc` is missing.
+const NO_PROC: &str = "/proc is not available: processes that leave the agent's process group may outlive the run";
+
+/// Makes this process the parent of every orphan among its descendants. Returns false if the kernel does not support it.
+pub(crate) fn become_subreaper() -> bool {
+    set_child_subreaper(Some(getpid())).is_ok()
+}
+
+/// Whether the orphans among our descendants become our children.
+pub(crate) fn keeps_descendants() -> bool {
+    std::process::id() == 1 || child_subreaper().is_ok_and(|subreaper| subreaper.is_some())
 }
 
 /// All processes. Empty if `/proc` is missing or shows a PID namespace other than ours: `kill` would take its numbers
@@ -83,18 +86,24 @@ pub(crate) fn newest_pid() -> Option<u32> {
     fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
+/// The reason why this process cannot see other processes, although the system usually lets it. `None`: it sees them.
+pub(crate) fn lost_sight() -> Option<&'static str> {
+    (!proc_is_ours()).then_some(NO_PROC)
+}
+
 /// Whether `/proc` can be read and numbers processes as `kill` does.
-pub(crate) fn proc_is_ours() -> bool {
+fn proc_is_ours() -> bool {
     let me = std::process::id().to_string();
     fs::read_link("/proc/self").is_ok_and(|target| target == Path::new(&me))
 }
 
-/// The start time of a process, even of a zombie, in clock ticks since boot (field 22 of `/proc/PID/stat`). `None` if
-/// it does not exist.
+/// The start time of a process, even of a zombie, in clock ticks since boot (field 22 of `/proc/PID/stat`). `None` if it
+/// does not exist.
 pub(crate) fn start_time(pid: u32) -> Option<u64> {
     read_process(pid).map(|process| process.id.1)
 }
 
+/// A process, even a zombie. `None` if it does not exist.
 pub(crate) fn read_process(pid: u32) -> Option<ProcessInfo> {
     // One read, because a run reads this file for every process. `fs::read` would need five reads, and ask for the
     // size.
@@ -120,35 +129,23 @@ fn parse_stat(pid: u32, stat: &[u8]) -> Option<ProcessInfo> {
     })
 }
 
-/// Whether the environment with which the process was started has the nonce in its marker. False if the environment
-/// cannot be read.
-pub(crate) fn carries(pid: u32, nonce: &str) -> bool {
+/// Whether the environment with which the process was started has the nonce in the variable `marker`. False if the
+/// environment cannot be read.
+pub(crate) fn carries(pid: u32, marker: &str, nonce: &str) -> bool {
     let mut environ = Vec::new();
     let Ok(file) = File::open(format!("/proc/{pid}/environ")) else {
         return false;
     };
     // The bytes read before an error still count.
     let _ = file.take(ENVIRON_BYTES_MAX).read_to_end(&mut environ);
-    marked(&environ, nonce)
+    marked(&environ, marker, nonce)
 }
 
-fn marked(environ: &[u8], nonce: &str) -> bool {
+fn marked(environ: &[u8], marker: &str, nonce: &str) -> bool {
     let mut values =
-        environ.split(|&byte| byte == 0).filter_map(|entry| entry.strip_prefix(MARKER.as_bytes())?.strip_prefix(b"="));
+        environ.split(|&byte| byte == 0).filter_map(|entry| entry.strip_prefix(marker.as_bytes())?.strip_prefix(b"="));
     let holds = |value: &[u8]| value.split(|&byte| byte == b':').any(|part| part == nonce.as_bytes());
     !nonce.is_empty() && values.any(holds)
-}
-
-pub(crate) fn to_pid(pid: u32) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(pid).ok()?)
-}
-
-pub(crate) fn from_pid(pid: Pid) -> u32 {
-    pid.as_raw_nonzero().get().unsigned_abs()
-}
-
-pub(crate) fn signal_group(group: Option<Pid>, signal: Signal) -> bool {
-    group.is_some_and(|group| rustix::process::kill_process_group(group, signal).is_ok())
 }
 
 /// Signals exactly this process: a pidfd pins it while its start time is compared. Without a pidfd (old kernel,
@@ -158,21 +155,25 @@ pub(crate) fn send((pid, start): Id, signal: Signal) -> bool {
     let Some(target) = to_pid(pid).filter(|target| !target.is_init()) else {
         return false;
     };
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::io::Errno;
-        use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
-        let held = pidfd_open(target, PidfdFlags::empty());
-        if start_time(pid) != Some(start) {
-            return false;
-        }
-        match held.and_then(|held| pidfd_send_signal(held, signal)) {
-            Ok(()) => return true,
-            Err(Errno::SRCH) => return false,
-            Err(_) => {}
-        }
+    let held = pidfd_open(target, PidfdFlags::empty());
+    if start_time(pid) != Some(start) {
+        return false;
     }
-    start_time(pid) == Some(start) && rustix::process::kill_process(target, signal).is_ok()
+    match held.and_then(|held| pidfd_send_signal(held, signal)) {
+        Ok(()) => true,
+        Err(Errno::SRCH) => false,
+        Err(_) => start_time(pid) == Some(start) && kill_process(target, signal).is_ok(),
+    }
+}
+
+/// Whether the number of this process's group still means that group: its leader is alive, or not reaped.
+pub(crate) fn group_keeps_number((leader, start): Id) -> bool {
+    start_time(leader) == Some(start)
+}
+
+/// The processes of a group that [`processes`] does not show: none.
+pub(crate) fn members(_group: Option<Pid>) -> Vec<ProcessInfo> {
+    Vec::new()
 }
 
 #[cfg(test)]
@@ -192,6 +193,7 @@ mod tests {
     #[test]
     fn a_marker_is_matched_by_whole_nonces() {
         let environ = b"A=1\0SPEKTACULAR_RUN=outer:inner\0B=x";
+        let marked = |environ: &[u8], nonce| marked(environ, "SPEKTACULAR_RUN", nonce);
         assert!(marked(environ, "outer") && marked(environ, "inner"));
         assert!(!marked(environ, "inne") && !marked(environ, "outer:inner"));
         assert!(!marked(b"SPEKTACULAR_RUN=\0", "") && !marked(b"SPEKTACULAR_RUNS=a\0", "a"));

@@ -36,9 +36,9 @@ impl ControlGroup {
         None
     }
 
-    /// The group with this folder, for the guard.
-    pub(super) fn at(folder: PathBuf) -> ControlGroup {
-        ControlGroup(folder)
+    /// The group with this folder, for a process that did not create it. `None` if the path is empty.
+    pub(crate) fn at(folder: PathBuf) -> Option<ControlGroup> {
+        (!folder.as_os_str().is_empty()).then_some(ControlGroup(folder))
     }
 
     pub fn folder(&self) -> &Path {
@@ -46,12 +46,12 @@ impl ControlGroup {
     }
 
     /// Moves the calling process into the group. Without the right to do so, the process stays in its group.
-    pub(super) fn join(&self) {
+    pub(crate) fn join(&self) {
         let _ = fs::write(self.0.join("cgroup.procs"), "0");
     }
 
     /// The pids of the living processes in the group.
-    pub(super) fn members(&self) -> Vec<u32> {
+    pub(crate) fn members(&self) -> Vec<u32> {
         let list = fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default();
         // The kernel lists a process of another PID namespace as 0.
         list.lines().filter_map(|pid| pid.parse().ok()).filter(|pid| *pid > 0).collect()
@@ -59,7 +59,7 @@ impl ControlGroup {
 
     /// Kills every process in the group and in the groups below it, and waits for at most `limit` until they are gone.
     /// Returns a lower bound of their number.
-    pub(super) fn kill(&self, limit: Duration) -> usize {
+    pub(crate) fn kill(&self, limit: Duration) -> usize {
         if !self.is_populated() {
             return 0;
         }

@@ -1,0 +1,28 @@
+//! What systems do differently, behind one interface: the processes that exist, signals to exactly one of them, reads and
+//! writes that never wait, random bytes, and some names and constants.
+//!
+//! Two forms have the same items. `linux` uses what Linux alone has, such as `/proc`, subreapers, pidfds and control
+//! groups. `posix` serves all other systems: there, a process is known by its number and its process group alone. No
+//! other module names an interface of one system. The feature `linux`, on by default, chooses the first form on Linux.
+//! Without the feature, the second form runs there too, so that tests reach it. The reference lists the differences
+//! that a user can notice under "Systems".
+
+mod process;
+
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod linux;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+use linux as form;
+#[cfg(not(all(target_os = "linux", feature = "linux")))]
+mod posix;
+#[cfg(not(all(target_os = "linux", feature = "linux")))]
+use posix as form;
+
+pub use form::ControlGroup;
+pub(crate) use form::{
+    DEFAULT_PATH, FATAL_SIGNALS, Killer, OWN_FILE, PIPE_BUF, Reservation, SHORTFALL, adopted, become_subreaper,
+    carries, controlling_terminal, descendants, file_tick, group_keeps_number, hide_memory, ignored_signals,
+    is_executable, is_same_user, keeps_descendants, lost_sight, members, newest_pid, parent_holds, processes, random,
+    read_now, read_process, reopen_stdout, reserve, send, start_time,
+};
+pub(crate) use process::{Id, ProcessInfo, from_pid, signal_group, to_pid};

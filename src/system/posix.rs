@@ -1,0 +1,252 @@
+//! The form for systems other than Linux, with what POSIX and macOS have in common.
+//!
+//! POSIX has no call that lists processes, shows their environment or names the parent of another process. It does tell
+//! the session of each number that a process may have. So the processes of an agent, which leads a session of its own,
+//! are those in that session and in the agent's group. A process that starts a session of its own is not found.
+
+use super::process::{Id, ProcessInfo, from_pid, to_pid};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpgid, getsid, kill_process, test_kill_process_group, waitid,
+};
+use rustix::termios::{tcgetpgrp, ttyname};
+use std::convert::Infallible;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, SystemTime};
+
+/// One line about what this form promises less than Linux, for a person.
+pub(crate) const SHORTFALL: Option<&str> = Some(
+    "On this system, a process that leaves the agent's session, such as a daemon, outlives the run: `spektacular protocol systems` lists the differences to Linux.",
+);
+
+/// The search path for programs if the environment has no PATH, with the folders of Homebrew.
+pub(crate) const DEFAULT_PATH: &str = "/opt/homebrew/bin:/usr/local/bin:/usr/bin:/bin";
+
+/// The number of bytes that a writable pipe accepts at once, at least: the least that POSIX permits, and the value of
+/// macOS.
+pub(crate) const PIPE_BUF: usize = 512;
+
+/// A link to the file that this process runs: none.
+pub(crate) const OWN_FILE: Option<&str> = None;
+
+/// The signals that end a process by default on this system and not on every other: none that anybody sends.
+pub(crate) const FATAL_SIGNALS: [i32; 0] = [];
+
+/// The longest time by which the time of a changed file lags behind the clock. macOS stamps files with the clock itself,
+/// other systems once in a tick.
+const STAMP_LAG: Duration = Duration::from_millis(10);
+
+/// The largest number of a process on macOS and the BSDs.
+const PID_MAX: u32 = 99_999;
+
+/// Returns false: the orphans of the agent's tree pass to the first process.
+pub(crate) fn become_subreaper() -> bool {
+    false
+}
+
+pub(crate) fn keeps_descendants() -> bool {
+    false
+}
+
+/// The processes that this process can see besides its own children: none.
+pub(crate) fn processes() -> Vec<ProcessInfo> {
+    Vec::new()
+}
+
+/// `None`: nothing lists descendants.
+pub(crate) fn descendants() -> Option<Vec<ProcessInfo>> {
+    None
+}
+
+/// `None`: nothing lists children.
+pub(crate) fn adopted() -> Option<Vec<u32>> {
+    None
+}
+
+/// `None`: nothing tells the pid that was assigned last.
+pub(crate) fn newest_pid() -> Option<u32> {
+    None
+}
+
+/// `None`: this process sees as much as this form permits.
+pub(crate) fn lost_sight() -> Option<&'static str> {
+    None
+}
+
+/// A process; its start time is the number of its session. `None` if it does not exist.
+pub(crate) fn read_process(pid: u32) -> Option<ProcessInfo> {
+    let number = to_pid(pid)?;
+    let session = getsid(Some(number)).ok()?;
+    let group = getpgid(Some(number)).ok()?;
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    // Some systems show zombies. Those of other parents do not last.
+    let zombie = matches!(waitid(WaitId::Pid(number), options), Ok(Some(_)));
+    Some(ProcessInfo { id: (pid, u64::from(from_pid(session))), parent: 0, group: from_pid(group), zombie })
+}
+
+/// The session of a process, in place of its start time. `None` if it does not exist.
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
+    read_process(pid).map(|process| process.id.1)
+}
+
+/// The processes in this group, and in the session with the same number.
+pub(crate) fn members(group: Option<Pid>) -> Vec<ProcessInfo> {
+    let Some(leader) = group.map(from_pid) else { return Vec::new() };
+    // Only Linux has larger numbers. There, the leader's descendants have those after it.
+    let numbers = if leader <= PID_MAX { 2..=PID_MAX } else { leader..=leader.saturating_add(PID_MAX) };
+    let found = numbers.filter_map(read_process);
+    found.filter(|process| process.group == leader || process.id.1 == u64::from(leader)).collect()
+}
+
+/// Returns false: nothing shows the environment of another process.
+pub(crate) fn carries(_pid: u32, _marker: &str, _nonce: &str) -> bool {
+    false
+}
+
+/// Signals this process, if its number still belongs to the same session. The number may have passed to another process
+/// of that session, but systems assign numbers in turn. Returns whether the signal was sent.
+pub(crate) fn send((pid, session): Id, signal: Signal) -> bool {
+    let target = to_pid(pid).filter(|target| !target.is_init() && start_time(pid) == Some(session));
+    target.is_some_and(|target| kill_process(target, signal).is_ok())
+}
+
+/// Whether the number of this process's group still means that group. No process gets the number of a group that has a
+/// member. Systems assign the numbers in turn, so an unused one stays unused for far longer than the guard needs.
+pub(crate) fn group_keeps_number((leader, _): Id) -> bool {
+    to_pid(leader).is_some_and(|group| test_kill_process_group(group).is_ok())
+}
+
+/// Whether the system can run a program file. A file without a format of its own begins with text, and `exec` would pass
+/// it to a shell. Says yes if the file cannot be read: the system then decides.
+pub(crate) fn is_executable(program: &Path) -> bool {
+    let mut start = Vec::new();
+    match File::open(program).and_then(|file| file.take(2).read_to_end(&mut start)) {
+        Ok(_) => start == b"#!" || (start.len() > 1 && !start.iter().all(|byte| matches!(byte, b'\t'..=b'~'))),
+        Err(_) => true,
+    }
+}
+
+/// Fills the bytes with random ones. Returns false if the system has none.
+pub(crate) fn random(bytes: &mut [u8]) -> bool {
+    File::open("/dev/urandom").and_then(|mut file| file.read_exact(bytes)).is_ok()
+}
+
+/// Reads what there is. Waits only if another process reads the same source at the same moment. Error: the system's;
+/// `AGAIN` if there is nothing.
+pub(crate) fn read_now(source: impl AsFd, buffer: &mut [u8]) -> rustix::io::Result<usize> {
+    match poll(&mut [PollFd::new(&source, PollFlags::IN)], Some(&Timespec::default()))? {
+        0 => Err(Errno::AGAIN),
+        _ => rustix::io::read(source, buffer),
+    }
+}
+
+/// `None`: an open pipe cannot be opened anew.
+pub(crate) fn reopen_stdout() -> Option<File> {
+    None
+}
+
+/// Returns true: nothing shows the open files of the parent, and a file that it opened on purpose must not be refused.
+pub(crate) fn parent_holds(_file: impl AsFd, _flags: OFlags) -> bool {
+    true
+}
+
+/// Returns 0: without unsafe code, nothing tells which signals are ignored.
+pub(crate) fn ignored_signals() -> u64 {
+    0
+}
+
+/// Does nothing: the system decides who may read the memory of a process.
+pub(crate) fn hide_memory() {}
+
+/// The means to kill a process that another thread may already have waited for.
+#[derive(Debug)]
+pub(crate) struct Killer(Pid);
+
+impl Killer {
+    /// The means to kill this child, which nobody has waited for yet.
+    pub(crate) fn of(child: &Child) -> Killer {
+        Killer(Pid::from_child(child))
+    }
+
+    /// Kills the process, if it is still our child: its number is not reused before somebody has waited for it.
+    pub(crate) fn kill(&self) {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        if waitid(WaitId::Pid(self.0), options).is_ok() {
+            let _ = kill_process(self.0, Signal::KILL);
+        }
+    }
+}
+
+/// A control group, which this form never has.
+#[derive(Clone, Debug)]
+pub enum ControlGroup {}
+
+impl ControlGroup {
+    /// Creates none.
+    pub fn create(_nonce: &str) -> Option<ControlGroup> {
+        None
+    }
+
+    /// `None`: there are none.
+    pub(crate) fn at(_folder: PathBuf) -> Option<ControlGroup> {
+        None
+    }
+
+    pub fn folder(&self) -> &Path {
+        match *self {}
+    }
+
+    pub(crate) fn join(&self) {
+        match *self {}
+    }
+
+    pub(crate) fn members(&self) -> Vec<u32> {
+        match *self {}
+    }
+
+    pub(crate) fn kill(&self, _limit: Duration) -> usize {
+        match *self {}
+    }
+
+    pub fn remove(&self) {
+        match *self {}
+    }
+}
+
+/// Returns a time that no earlier change of a file exceeds and every later change reaches.
+pub(crate) fn file_tick() -> SystemTime {
+    let now = SystemTime::now();
+    std::thread::sleep(STAMP_LAG);
+    now
+}
+
+/// Returns true: only the mode of the socket's folder keeps other users out.
+pub(crate) fn is_same_user(_stream: &UnixStream) -> bool {
+    true
+}
+
+/// A name that the system gives to one process at a time: it has none.
+pub(crate) type Reservation = Infallible;
+
+/// `None`: the system has no such names.
+pub(crate) fn reserve(_name: &str) -> io::Result<Option<Reservation>> {
+    Ok(None)
+}
+
+/// The path of this process's controlling terminal: its own name, because macOS cannot poll `/dev/tty`.
+pub(crate) fn controlling_terminal() -> PathBuf {
+    let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+    let streams = [stdin.as_fd(), stderr.as_fd(), stdout.as_fd()];
+    let controlling = streams.into_iter().filter(|stream| tcgetpgrp(stream).is_ok());
+    let mut names = controlling.filter_map(|stream| ttyname(stream, Vec::new()).ok());
+    names.next().map_or_else(|| "/dev/tty".into(), |name| OsStr::from_bytes(name.to_bytes()).into())
+}
