@@ -54,7 +54,7 @@ impl Dialogue {
             }
         };
         let head = format!("<span class=mark>{who}</span><span class=line><span class=title>{title}</span></span>");
-        let entry = super::page::row(Some(at), &format!("d-{class}"), &head, &body, false);
+        let entry = super::rows::row(Some(at), &format!("d-{class}"), &head, &body, false);
         if room.take(entry.len()) {
             self.entries.push(entry);
         }

@@ -206,6 +206,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "protocol",
             "recording",
             "redact",
+            "report",
             "run",
             "sessions",
             "suggest",
