@@ -153,6 +153,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("protocol", &["base64", "json", "redact", "suggest"]),
     ("agent", &["clean", "json", "paths", "protocol", "suggest"]),
     ("recording", &["json", "protocol", "redact"]),
+    ("report", &["agent", "clean"]),
     ("run", &["agent", "json", "markers", "paths", "protocol", "redact"]),
     ("io", &["clean", "protocol", "system"]),
     ("process", &["agent", "io", "protocol", "suggest", "system"]),
