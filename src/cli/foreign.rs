@@ -90,6 +90,7 @@ pub(crate) const FLAGS: &[(&str, &str)] = &[
     ("trust", "Leave it out: adhoc needs no trusted folder."),
     ("variant", "Use --effort."),
     ("version", "Use spektacular --version."),
+    ("w", "Use --worktree."),
     ("yolo", "Use --yes to allow every request."),
 ];
 

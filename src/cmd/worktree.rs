@@ -5,26 +5,26 @@ use crate::clean::one_line;
 use crate::cli::WorktreeName;
 use crate::engine::Prepared;
 use crate::io::output::{diagnose, explain};
-use crate::process::background_task::BackgroundTask;
 use crate::process::git::worktree::{NoRepository, Repository, Work, Worktree};
 use crate::process::query::Until;
 use crate::process::tree::nonce;
 use crate::protocol::failure::{Code, Failure};
 use crate::sessions::{SessionFile, data_folder};
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
 /// The folder of the worktrees in the local folder of a project, and in the user's state folder.
 const WORKTREES: &str = "worktrees";
-/// The time limit for the checkout, which may be of a large repository.
-const CHECKOUT_LIMIT: Duration = Duration::from_secs(600);
+/// The time limit for the checkout, which may be of a large repository. A cancel ends it sooner.
+const CHECKOUT_LIMIT: Duration = Duration::from_secs(24 * 3600);
 /// The time limit for the look at a worktree after its run.
 const LOOK_LIMIT: Duration = Duration::from_secs(5);
-/// The time that a cancelled run waits for its checkout.
-const ABANDONED_LIMIT: Duration = Duration::from_secs(2);
+/// The time that a cancelled run waits for its checkout, and then for the end of git.
+const ABANDONED_LIMIT: Duration = Duration::from_secs(1);
 /// The number of characters of a commit that are shown.
 const SHORT_COMMIT: usize = 12;
 
@@ -33,10 +33,16 @@ pub(super) struct WorktreeRequest {
     name: String,
     cwd: PathBuf,
     made: Sender<Made>,
+    until: Until,
 }
 
 /// The end of a run that wanted a worktree.
-pub(super) struct WorktreeEnd(Receiver<Made>);
+pub(super) struct WorktreeEnd {
+    name: String,
+    made: Receiver<Made>,
+    /// Dropping it ends git.
+    wanted: crossbeam_channel::Sender<Infallible>,
+}
 
 /// A worktree that was made.
 struct Made {
@@ -49,11 +55,13 @@ struct Made {
 /// The request for a worktree, and its counterpart for the end of the run. `cwd`: the run's directory outside it.
 pub(super) fn request(name: WorktreeName, cwd: Option<&str>) -> (WorktreeRequest, WorktreeEnd) {
     let (made, receiver) = channel();
+    let (until, wanted) = Until::wanted(Instant::now() + CHECKOUT_LIMIT);
     let name = match name {
         WorktreeName::Given(name) => name,
         WorktreeName::Generated => generated(SystemTime::now()),
     };
-    (WorktreeRequest { name, cwd: cwd.unwrap_or(".").into(), made }, WorktreeEnd(receiver))
+    let end = WorktreeEnd { name: name.clone(), made: receiver, wanted };
+    (WorktreeRequest { name, cwd: cwd.unwrap_or(".").into(), made, until }, end)
 }
 
 /// A name by the time, in UTC, and by chance.
@@ -70,10 +78,7 @@ fn usage(message: String) -> Failure {
 impl WorktreeRequest {
     /// Makes the worktree, and has the run take place in it. Blocks until git is done.
     pub(super) fn prepare(self, mut prepared: Box<Prepared>) -> Result<Box<Prepared>, Failure> {
-        let (name, cwd) = (self.name, self.cwd);
-        let make = BackgroundTask::start("worktree", CHECKOUT_LIMIT, move |until| make(name, &cwd, until));
-        let late = || usage("git is too slow to make the worktree: run without --worktree.".to_owned());
-        let made = make.wait_for_result(CHECKOUT_LIMIT).unwrap_or_else(|| Err(late()))?;
+        let made = make(self.name, &self.cwd, &self.until)?;
         prepared.above.cwd = made.cwd.to_str().map(str::to_owned);
         // Nobody receives it if the run was cancelled long ago.
         let _ = self.made.send(made);
@@ -128,7 +133,18 @@ impl WorktreeEnd {
     /// Removes the worktree if it holds no work; otherwise tells how to go on with it. `last`: the file for the run's
     /// session. Returns the file in the worktree. `None`: the session has no directory to continue in.
     pub(super) fn close(self, last: Option<SessionFile>) -> Option<SessionFile> {
-        let Made { worktree, name, cwd } = self.0.recv_timeout(ABANDONED_LIMIT).ok()?;
+        let made = match self.made.recv_timeout(ABANDONED_LIMIT) {
+            Err(RecvTimeoutError::Timeout) => {
+                drop(self.wanted);
+                let name = self.name;
+                diagnose(&format!(
+                    "spektacular: the worktree {name} is not complete: git worktree list shows its path"
+                ));
+                self.made.recv_timeout(ABANDONED_LIMIT)
+            }
+            made => made,
+        };
+        let Made { worktree, name, cwd } = made.ok()?;
         let until = Until::deadline(Instant::now() + LOOK_LIMIT);
         let work = worktree.work(&until);
         if work == Ok(Work { has_commits: false, has_files: false }) && worktree.remove(&until) {

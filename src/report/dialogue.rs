@@ -63,7 +63,7 @@ impl Dialogue {
                 ("process", "process", title, String::new())
             }
         };
-        let head = format!("<span class=mark>{who}</span><span class=title>{title}</span>");
+        let head = format!("<span class=mark>{who}</span><span class=line><span class=title>{title}</span></span>");
         let entry = super::page::row(Some(at), &format!("d-{class}"), &head, &body, false);
         if room.take(entry.len()) {
             self.entries.push(entry);

@@ -258,7 +258,7 @@ fn phases(run: &RunView) -> String {
         let commit: String = str_of(phase, "commit").chars().take(10).collect();
         let state = str_of(phase, "state");
         let class = match state {
-            "completed" | "done" | "verified" => "good",
+            "done" | "passed" => "good",
             "failed" => "bad",
             _ => "",
         };
@@ -325,18 +325,21 @@ fn files(run: &RunView) -> String {
 
 fn entry(entry: &Entry) -> String {
     let Entry { at, class, mark, title, facts, body, said, nested } = entry;
-    let mut head = format!("<span class=mark>{mark}</span>");
     let facts: String = facts.iter().map(|fact| format!("<span class=fact>{fact}</span>")).collect();
-    if class == "text" {
-        let html = format!("<div class=said>{}</div>{facts}", said.html());
-        return row_of(Some(*at), class, &(head + &html), *nested);
+    let head = |title: &str| {
+        format!("<span class=mark>{mark}</span><span class=line><span class=title>{title}</span>{facts}</span>")
+    };
+    match class.as_str() {
+        "text" => {
+            let html = format!("<span class=mark>{mark}</span><div class=said>{}</div>{facts}", said.html());
+            row_of(Some(*at), class, &html, *nested)
+        }
+        "reasoning" => {
+            let body = format!("<div class=said>{}</div>", said.html());
+            row(Some(*at), class, &head(&said.first_line()), &body, *nested)
+        }
+        _ => row(Some(*at), class, &head(title), body, *nested),
     }
-    let _ = write!(head, "<span class=title>{title}</span>{facts}");
-    if class == "reasoning" {
-        let thought = format!("<span class=mark>{mark}</span><span class=title>{}</span>{facts}", said.first_line());
-        return row(Some(*at), class, &thought, &format!("<div class=said>{}</div>", said.html()), *nested);
-    }
-    row(Some(*at), class, &head, body, *nested)
 }
 
 /// A row of a timeline: a line, which can be opened if it has a body.

@@ -112,7 +112,12 @@ impl RunView {
     fn progress(&mut self, payload: &Value, room: &mut Room) {
         let said = str_of(payload, "text");
         match str_of(payload, "kind") {
-            "status" => self.row("status", "status", said, payload, room),
+            "status" => match str_of(payload, "status") {
+                // The entries around it show the same.
+                "waiting_for_input" => {}
+                "running" if self.entries.len() > 1 => {}
+                _ => self.row("status", "status", said, payload, room),
+            },
             "session" => self.session = payload.clone(),
             "warning" => {
                 self.warnings += 1;

@@ -92,7 +92,10 @@ impl RunView {
         match self.open.get(&call).and_then(|at| self.entries.get_mut(*at)) {
             Some(entry) => entry.facts.push(fact),
             None => {
-                let entry = self.entry("question", "question", str_of(payload, "text"), payload);
+                let said = str_of(payload, "text");
+                let ending = value.map_or(format!(": {resolution}"), |value| format!(": {value} ({resolution})"));
+                let title = said.strip_suffix(&ending).unwrap_or(said);
+                let entry = self.entry("question", "question", title, payload);
                 self.add(None, Entry { facts: vec![fact], ..entry }, room);
             }
         }

@@ -50,6 +50,7 @@ const CLAUDE: &[(&str, Effect)] = &[
     ("spektacular adhoc --mcp-servers servers.json -p 'Fix it'", Says("use --mcp-servers @FILE.")),
     ("spektacular adhoc --settings a.json -p 'Fix it'", Says("pass it on: --agent-arg=--FLAG")),
     ("spektacular adhoc --no-session-persistence -p 'Fix it'", Says("Use --no-session.")),
+    ("spektacular adhoc -w -p 'Fix it'", Says("Use --worktree.")),
     ("spektacular mcp list", Says("Use adhoc --mcp-servers, or config set mcp_servers.")),
     ("spektacular doctor", Says("Use agents check.")),
 ];

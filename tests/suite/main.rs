@@ -78,6 +78,7 @@ mod reference_conversations;
 mod reference_page;
 mod reference_workflow;
 mod releases;
+mod report;
 mod request;
 mod requirements;
 mod results;

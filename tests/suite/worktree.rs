@@ -3,6 +3,7 @@
 use crate::support::agent::Script;
 use crate::support::{Case, list, read};
 use crate::workflow_implement::{PLAN, phase, plan, project};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -211,6 +212,23 @@ fn nothing_that_the_repository_configures_runs() {
     assert_eq!(did.code, Some(0), "{did:?}");
     assert!(!ran.exists(), "a program of the repository ran");
     assert_eq!(read(&worktree(&case, "fix").join("old.txt")), "old\n");
+}
+
+/// git sleeps here for longer than a stopped run may take.
+#[test]
+fn a_signal_ends_the_run_while_git_works() {
+    let case = repository("");
+    let adding = case.path("adding");
+    let slow = format!("case \"$*\" in *'worktree add'*) echo $$ >{}; sleep 600 ;; esac", adding.display());
+    let case = case.program("git", &format!("#!/bin/sh\n{slow}\nexec /usr/bin/git \"$@\"\n"));
+    let session = case.args(&["--worktree=fix"]).spawn();
+    session.wait_until("git", || fs::read_to_string(&adding).is_ok_and(|text| text.ends_with('\n')));
+    session.signal(Signal::TERM);
+    let outcome = session.finish_unchecked();
+    outcome.cancelled();
+    assert!(outcome.stderr.contains("the worktree fix is not complete"), "{}", outcome.stderr);
+    let git = read(&adding);
+    assert!(!PathBuf::from("/proc").join(git.trim()).exists(), "git runs on");
 }
 
 /// A message decides for itself where its run takes place.
