@@ -25,7 +25,7 @@ impl<T> Default for Thinned<T> {
 impl<T> Thinned<T> {
     pub(super) fn push(&mut self, element: T) {
         self.seen += 1;
-        if self.seen % self.every != 0 {
+        if !self.seen.is_multiple_of(self.every) {
             return;
         }
         if self.kept.len() == POINTS {

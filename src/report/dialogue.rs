@@ -46,17 +46,7 @@ impl Dialogue {
                 Ok(_) | Err(_) => (key, who, line(text), String::new()),
             },
             None => {
-                let title = match value {
-                    _ if value["host_eof"] == true => "The agent's stdin was closed".to_owned(),
-                    _ if !value["exit"].is_null() => {
-                        format!("The process exited with code {}", line(&value["exit"].to_string()))
-                    }
-                    _ if !value["signal"].is_null() => {
-                        format!("Signal {} ended the process", line(&value["signal"].to_string()))
-                    }
-                    _ if value["spawn"].is_array() => format!("Started {}", line(&readable(&value["spawn"]))),
-                    other => line(&other.to_string()),
-                };
+                let title = event(value);
                 if !value["exit"].is_null() || !value["signal"].is_null() {
                     self.end = Some(title.clone());
                 }
@@ -64,7 +54,7 @@ impl Dialogue {
             }
         };
         let head = format!("<span class=mark>{who}</span><span class=line><span class=title>{title}</span></span>");
-        let entry = super::page::row(Some(at), &format!("d-{class}"), &head, &body, false);
+        let entry = super::rows::row(Some(at), &format!("d-{class}"), &head, &body, false);
         if room.take(entry.len()) {
             self.entries.push(entry);
         }
@@ -72,6 +62,21 @@ impl Dialogue {
 
     pub(super) fn duration(&self) -> String {
         span(self.last_ms)
+    }
+}
+
+/// An event of the agent's process.
+fn event(value: &Value) -> String {
+    if value["host_eof"] == true {
+        "The agent's stdin was closed".to_owned()
+    } else if !value["exit"].is_null() {
+        format!("The process exited with code {}", line(&value["exit"].to_string()))
+    } else if !value["signal"].is_null() {
+        format!("Signal {} ended the process", line(&value["signal"].to_string()))
+    } else if value["spawn"].is_array() {
+        format!("Started {}", line(&readable(&value["spawn"])))
+    } else {
+        line(&value.to_string())
     }
 }
 

