@@ -23,10 +23,10 @@ const ESCAPES: [(&str, &str); 6] = [
     ("closed pipes", r#"(setsid sh -c 'echo $$ >"$1/child"; exec sleep 300' x "$D" </dev/null >/dev/null 2>&1 &)"#),
 ];
 
-/// The ways whose processes the program finds on this system: without what Linux alone has, it does not find those that
-/// leave the agent's session.
+/// The ways whose processes the program finds on this system: without what Linux alone has, it finds only those in the
+/// agent's process group.
 fn escapes() -> impl Iterator<Item = (&'static str, &'static str)> {
-    ESCAPES.into_iter().filter(|(_, escape)| cfg!(feature = "linux") || !escape.contains("setsid"))
+    ESCAPES.into_iter().filter(|(name, _)| cfg!(feature = "linux") || *name == "nohup")
 }
 
 const WAIT_CHILD: &str = r#"while ! [ -s "$D/child" ]; do sleep 0.01; done"#;
