@@ -9,6 +9,7 @@ pub mod command;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod flags;
+pub(crate) mod foreign;
 pub(crate) mod integrate;
 pub(crate) mod protocol;
 pub mod row;
@@ -16,8 +17,8 @@ pub mod typed_fields;
 pub(crate) mod workflow;
 
 pub use acp::AcpArgs;
-pub use adhoc::{Adhoc, AtEof, Color, DiffSize, Output};
-pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsArgs};
+pub use adhoc::{Adhoc, AtEof, Color, DiffSize, Output, WorktreeName};
+pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsAction, SessionsArgs};
 pub use config::{ConfigAction, ConfigArgs};
 pub use demo::{DemoAction, DemoArgs};
 pub use integrate::IntegrateArgs;
@@ -28,7 +29,7 @@ use crate::protocol::request::{Seconds, is_environment_name};
 use crate::suggest::{Name, Typed, Unknown, either, hint};
 use command::{Command, Runnable};
 use lexopt::Arg;
-use row::{Flag, GivenFlag, Row, store};
+use row::{Flag, FlagForm, GivenFlag, Row, store};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
@@ -65,6 +66,17 @@ pub struct Replay {
     pub strict: bool,
     /// The arguments with which the played agent was started.
     pub args: Vec<OsString>,
+}
+
+/// The arguments of `report`.
+#[derive(Debug, Default)]
+pub struct ReportArgs {
+    /// The files with frames or recordings. `-` is stdin.
+    pub files: Vec<PathBuf>,
+    /// The value of `--out`. `None`: stdout.
+    pub out: Option<PathBuf>,
+    /// Whether `--force` is given.
+    pub force: bool,
 }
 
 /// The commands of the program.
@@ -120,9 +132,20 @@ fn too_early(commands: Commands, name: &str, dashes: &str) -> Wrong {
     match owner {
         Some(owner) => format!("{dashes}{name} must follow a command: spektacular {} {dashes}{name}.", owner.name),
         None => {
-            unknown("flag", dashes, Typed::Name(name), &["help", "version"], "`spektacular help` lists the commands.")
+            let hint = commands.iter().find_map(|command| hint_of(command, name, dashes));
+            let (known, otherwise): (&[&str], _) = match hint {
+                Some(ours) => (&[], format!("{ours} Flags follow a command: spektacular adhoc.")),
+                None => (&["help", "version"], "`spektacular help` lists the commands.".to_owned()),
+            };
+            unknown("flag", dashes, Typed::Name(name), known, &otherwise)
         }
     }
+}
+
+/// The sentence about a flag of a similar program. `dashes`: `-` for a flag of one letter.
+fn hint_of(command: &Command, name: &str, dashes: &str) -> Option<&'static str> {
+    let is_it = |foreign: &str| foreign == name && (name.len() == 1) == (dashes == "-");
+    command.foreign.iter().find(|(foreign, _)| is_it(foreign)).map(|(_, ours)| *ours)
 }
 
 fn unknown(what: &str, dashes: &str, typed: Typed<'_>, known: &[&str], otherwise: &str) -> Wrong {
@@ -146,22 +169,13 @@ pub fn named(commands: Commands, args: &[OsString]) -> Option<&'static Command> 
     args.get(1).and_then(|word| command.under(word)).or(Some(command))
 }
 
-/// Commands of similar programs, each with the sentence that names ours.
-const FOREIGN: &[(&str, &str)] = &[
-    ("chat", "Use open for the agent's own interface."),
-    ("doctor", "Use agents check."),
-    ("login", "Log in with the agent's own program. agents check shows who is logged in."),
-    ("resume", "Use adhoc --continue, or adhoc --resume ID."),
-    ("version", "Use --version."),
-];
-
 fn find(commands: Commands, name: &OsStr) -> Result<&'static Command, Wrong> {
     let name = name.to_string_lossy();
     if let Some(command) = commands.iter().find(|command| command.is_named(&name)) {
         return Ok(command);
     }
-    if let Some((_, ours)) = FOREIGN.iter().find(|(foreign, _)| *foreign == name) {
-        return Err(unknown("command", "", Typed::Value(&name), &[], ours));
+    if let Some(ours) = foreign::command(&name) {
+        return Err(unknown("command", "", Typed::Value(&name), &[], &ours));
     }
     let otherwise = match name.contains(' ') {
         true => "To run a task: spektacular adhoc \"TASK\".",
@@ -201,6 +215,10 @@ pub fn asked_output(args: &[OsString]) -> Option<Output> {
 fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<Request, Wrong> {
     let (mut given, mut values): (Vec<GivenFlag>, Vec<OsString>) = (Vec::new(), Vec::new());
     let listed = format!("`spektacular help {}` lists the flags.", command.name);
+    let continues = command.flags.iter().any(|flag| flag.short == Some('c') && !flag.takes_value());
+    if continues && let Some(wrong) = parser.try_raw_args().and_then(|args| foreign::setting(args.as_slice())) {
+        return Err(wrong);
+    }
     loop {
         let next = parser.next().map_err(|error| unparsed(&error, &format!(" {}", command.name)))?;
         let (at, typed) = match next {
@@ -221,9 +239,12 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
             }
         };
         let flag = &command.flags[at];
-        let value = match flag.takes_value() {
-            false => OsString::new(),
-            true => parser.value().map_err(|_| format!("{typed} needs a value: {typed} {}.", flag.metavar))?,
+        let value = match flag.value {
+            FlagForm::Switch(_) => OsString::new(),
+            FlagForm::Attached => parser.optional_value().unwrap_or_default(),
+            FlagForm::Text | FlagForm::Json | FlagForm::Words | FlagForm::Item | FlagForm::Pair => {
+                value_of(&mut parser, command, flag, &typed)?
+            }
         };
         given.push(GivenFlag { at, value });
     }
@@ -231,8 +252,8 @@ fn of_command(command: &'static Command, mut parser: lexopt::Parser) -> Result<R
 }
 
 fn unknown_flag(command: &Command, name: &str, listed: &str) -> Wrong {
-    match command.foreign.iter().find(|(foreign, _)| *foreign == name && name.len() > 1) {
-        Some((_, ours)) => unknown("flag", "--", Typed::Name(name), &[], ours),
+    match hint_of(command, name, "--") {
+        Some(ours) => unknown("flag", "--", Typed::Name(name), &[], ours),
         None => {
             let known: Vec<&str> = command.all_flags().map(|flag| flag.long).collect();
             unknown("flag", "--", Typed::Name(name), &known, listed)
@@ -242,8 +263,26 @@ fn unknown_flag(command: &Command, name: &str, listed: &str) -> Wrong {
 
 fn unknown_letter(command: &Command, letter: char, listed: &str) -> Wrong {
     let letter = letter.to_string();
-    let ours = command.foreign.iter().find(|(foreign, _)| *foreign == letter).map_or(listed, |(_, ours)| ours);
-    unknown("flag", "-", Typed::Name(&letter), &[], ours)
+    unknown("flag", "-", Typed::Name(&letter), &[], hint_of(command, &letter, "-").unwrap_or(listed))
+}
+
+/// The value of a flag. `typed`: the flag as it was typed. Error: the value is missing, or the next word is a flag: to
+/// other programs, the same flag may be a switch.
+fn value_of(parser: &mut lexopt::Parser, command: &Command, flag: &Flag, typed: &str) -> Result<OsString, Wrong> {
+    if let Some(attached) = parser.optional_value() {
+        return Ok(attached);
+    }
+    let value = parser.value().map_err(|_| format!("{typed} needs a value: {typed} {}.", flag.metavar))?;
+    let other = value.to_str().and_then(|word| word.strip_prefix("--")).and_then(|word| word.split('=').next());
+    let is_flag =
+        |name: &&str| command.all_flags().any(|flag| flag.is_named(name)) || hint_of(command, name, "--").is_some();
+    match other.filter(is_flag).filter(|_| flag.metavar != "ARG") {
+        Some(name) => Err(format!(
+            "{typed} needs a value: {typed} {}. The next word is the flag --{name}. If it is the value, use --{}=--{name}.",
+            flag.metavar, flag.long
+        )),
+        None => Ok(value),
+    }
 }
 
 fn text(flag: &Flag, value: OsString) -> Result<String, Wrong> {
@@ -277,6 +316,20 @@ fn one_of<T: Copy>(flag: &Flag, value: &OsStr, all: &[(&str, T)]) -> Result<T, W
         let hint = hint(&value.to_string_lossy(), names.iter().copied());
         format!("--{} must be {}.{hint}", flag.long, either(&names))
     })
+}
+
+/// Reads the flags and words of `report`.
+pub fn report(
+    rows: &'static [Row<ReportArgs>],
+    given: Vec<GivenFlag>,
+    words: Vec<OsString>,
+) -> Result<ReportArgs, Wrong> {
+    let mut report = store(rows, given)?;
+    if words.is_empty() {
+        return Err("Missing FILE: report needs the frames of a run or a recording. `-` is stdin.".into());
+    }
+    report.files = words.into_iter().map(PathBuf::from).collect();
+    Ok(report)
 }
 
 /// Reads the flags and words of `replay`.

@@ -2,7 +2,7 @@
 //! run.start override all of them. Each value records its origin.
 //!
 //! A project's file comes with the project, perhaps from a stranger. Its keys that could run a program, allow an action
-//! or disclose data ([`Care`]) count only once the user trusts the current text of the file.
+//! or disclose data ([`ProjectFileRule`]) count only once the user trusts the current text of the file.
 
 pub mod agents;
 mod edit;
@@ -12,7 +12,7 @@ mod layers;
 pub(crate) mod origins;
 mod trust;
 
-pub use crate::protocol::fields::Care;
+pub use crate::protocol::fields::ProjectFileRule;
 pub use files::{Places, flaw, is_work_tree};
 pub use keys::{KEYS, Key, known, of_one_run, typed};
 pub use layers::Layers;
@@ -234,7 +234,7 @@ fn read(text: &str, origin: ValueOrigin, trusted: bool) -> Read {
                 continue;
             }
         };
-        if !trusted && slot.care() != Care::Free {
+        if !trusted && slot.project_rule() != ProjectFileRule::Free {
             untrusted.insert(slot.outermost().to_owned());
             continue;
         }
@@ -245,7 +245,7 @@ fn read(text: &str, origin: ValueOrigin, trusted: bool) -> Read {
                     read.ignored(format!("{name} is set twice in {file}. The value in line {line} counts."));
                 }
             }
-            Err(why) if slot.care() == Care::Guards => {
+            Err(why) if slot.project_rule() == ProjectFileRule::Guards => {
                 let place = at(&file, line);
                 read.fail(format!(
                     "{name} in {place}, {why}. This error is not ignored, because the key protects you."
@@ -285,8 +285,10 @@ fn environment(variables: impl Iterator<Item = (OsString, OsString)>) -> Read {
         let ours = name.strip_prefix(PREFIX).filter(|_| !INTERNAL.contains(&&*name) && !value.is_empty());
         let Some(rest) = ours else { continue };
         let Some(key) = known.iter().position(|known| known == rest).map(|at| &KEYS[at]) else {
-            let known = known.iter().map(String::as_str);
-            unknown.add(&name, || nearest(rest, known).map(|near| format!("{PREFIX}{near}")));
+            // A variable that resembles none of ours belongs to another program.
+            if let Some(near) = nearest(rest, known.iter().map(String::as_str)) {
+                unknown.add(&name, || Some(format!("{PREFIX}{near}")));
+            }
             continue;
         };
         let text = value.into_string().map_err(|_| "must be UTF-8".to_owned());
@@ -502,6 +504,6 @@ impl Places {
 fn needs_trust(text: &str) -> Vec<String> {
     let all = all(text);
     let slots = all.iter().filter_map(|(name, _)| slot(name, "").ok());
-    let slots = slots.filter(|slot| slot.care() != Care::Free || slot.name() == "model");
+    let slots = slots.filter(|slot| slot.project_rule() != ProjectFileRule::Free || slot.name() == "model");
     slots.map(|slot| slot.outermost().to_owned()).collect::<BTreeSet<_>>().into_iter().collect()
 }

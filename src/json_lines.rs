@@ -54,7 +54,7 @@ mod tests {
     use super::JsonLines;
     use crate::engine::{Outbox, Outgoing, Peer};
     use crate::protocol::ids::RunId;
-    use crate::protocol::outbound::{About, Body, Progress};
+    use crate::protocol::outbound::{Body, Progress, ProgressKind};
     use crate::protocol::redacted::Redacted;
     use crate::protocol::words::Status;
     use crate::redact::Redactor;
@@ -64,7 +64,7 @@ mod tests {
     fn frames_share_a_chunk_and_dropped_ones_leave_no_gap() {
         let (mut peer, mut out) = (JsonLines::default(), Outbox::default());
         let show = |peer: &mut JsonLines, out: &mut Outbox| {
-            let about = About::Status(Status::Running);
+            let about = ProgressKind::Status(Status::Running);
             let progress = Progress::new(about, "It runs");
             let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
             peer.show(

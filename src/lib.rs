@@ -18,7 +18,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`cli`], [`help`] | argv → a command; help, completions and the manual page from the same rows |
-//! | [`cmd`] | the commands, one row each in `cmd::COMMANDS`: `adhoc`, `chat`, `acp`, `init`, `spec`, `plan`, `implement`, `status`, `prompts`, `agents`, `ask-server`, `config`, `sessions`, `export`, `open`, `integrate`, `protocol`, `demo`, `replay`, `completions`, `man`; `cmd::protocol_check` judges clients |
+//! | [`cmd`] | the commands, one row each in `cmd::COMMANDS`: `adhoc`, `chat`, `acp`, `init`, `spec`, `plan`, `implement`, `status`, `prompts`, `agents`, `ask-server`, `config`, `sessions`, `export`, `open`, `integrate`, `protocol`, `demo`, `replay`, `report`, `completions`, `man`; `cmd::protocol_check` judges clients |
 //! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
 //! | [`engine`] | run after run in one process: the loop, the conductor of a run, the peers' trait, preparation, dry run |
 //! | `acp` | sessions for a client of the Agent Client Protocol; each has a run in a child of this program |
@@ -32,6 +32,7 @@
 //! | [`redact`] | the search for secrets, also across the pieces of a message |
 //! | `integrate` | files for other programs that use this one, and their configuration |
 //! | [`recording`] | the format of recorded dialogues |
+//! | `report` | a run or a recording as one page of HTML |
 //! | `sessions` | the last sessions of each agent, for `--continue` |
 //! | `system` | what systems do differently, behind one interface: a form for Linux and one for the others |
 //! | `suggest` | typed names as messages show them, and did-you-mean |
@@ -91,6 +92,7 @@ pub mod process;
 pub mod protocol;
 pub mod recording;
 pub mod redact;
+mod report;
 pub mod run;
 mod sessions;
 mod suggest;

@@ -5,11 +5,12 @@
 use crate::clean::one_line;
 use crate::config::Layers;
 use crate::io::files::{OpenFolder, state_folder};
-use crate::protocol::ids::SessionId;
+use crate::protocol::ids::{SessionId, SessionName};
 use crate::protocol::limits;
 use crate::protocol::request::Options;
 use crate::protocol::words::WorkflowKind;
 use crate::protocol::workflow::HOME;
+use crate::suggest::{Name, Typed, Unknown, nearest};
 use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::{DirBuilder, Metadata};
@@ -27,13 +28,13 @@ const KEPT: usize = 20;
 /// The maximum length of a session's first words, in characters.
 const WORDS: usize = 60;
 /// The maximum size of a file, in bytes.
-const FILE_BYTES: u64 = (KEPT * (limits::SESSION_ID_BYTES + 4 * WORDS + 32)) as u64;
+const FILE_BYTES: u64 = (KEPT * (limits::SESSION_ID_BYTES + 4 * WORDS + 128)) as u64;
 
 /// The maximum wait for other runs that store their sessions: a run that has ended must not stay.
 const LOCK_LIMIT: Duration = Duration::from_secs(1);
 
 /// A session of an agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stored {
     /// The agent's id of the session.
     pub(crate) id: SessionId,
@@ -41,6 +42,10 @@ pub(crate) struct Stored {
     pub(crate) at: u64,
     /// The first words of that run's prompt, redacted. May be empty.
     pub(crate) words: String,
+    /// The name that its user gave it.
+    pub(crate) name: Option<SessionName>,
+    /// The cost of its stored runs, in US dollars. `None`: that of one of them is unknown.
+    pub(crate) cost_usd: Option<f64>,
 }
 
 impl Stored {
@@ -48,20 +53,38 @@ impl Stored {
     pub(crate) fn now(id: &SessionId, words: &str) -> Stored {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
         let words = one_line(words).replace('\t', " ").trim().chars().take(WORDS).collect();
-        Stored { id: id.clone(), at, words }
+        Stored { id: id.clone(), at, words, name: None, cost_usd: None }
     }
 
-    /// Parses a line of a file: the id, the time and the words, separated by tabs. `None`: the line is invalid.
+    /// Parses a line of a file: the id, the time, the words, the name and the cost, separated by tabs. Earlier versions
+    /// wrote fewer of them. `None`: the line is invalid.
     fn read(line: &str) -> Option<Stored> {
-        let mut parts = line.splitn(3, '\t');
+        let mut parts = line.splitn(5, '\t');
         let id = SessionId::stored(parts.next()?)?;
         let at = parts.next().and_then(|at| at.parse().ok()).unwrap_or_default();
         let words = one_line(parts.next().unwrap_or_default()).chars().take(WORDS).collect();
-        Some(Stored { id, at, words })
+        let name = parts.next().and_then(SessionName::new);
+        let cost = parts.next().and_then(|cost| cost.parse().ok());
+        Some(Stored { id, at, words, name, cost_usd: cost.filter(|cost: &f64| cost.is_finite() && *cost >= 0.0) })
     }
 
     fn line(&self) -> String {
-        format!("{}\t{}\t{}\n", &*self.id, self.at, self.words)
+        let name = self.name.as_deref().unwrap_or_default();
+        let cost = self.cost_usd.map(|cost| cost.to_string()).unwrap_or_default();
+        let line = format!("{}\t{}\t{}\t{name}\t{cost}", &*self.id, self.at, self.words);
+        line.trim_end_matches('\t').to_owned() + "\n"
+    }
+
+    /// The session after a further run: it keeps its name, and the costs add up.
+    fn after(self, earlier: Option<&Stored>) -> Stored {
+        let Some(earlier) = earlier else { return self };
+        let cost_usd = self.cost_usd.zip(earlier.cost_usd).map(|(cost, earlier)| cost + earlier);
+        Stored { name: self.name.clone().or_else(|| earlier.name.clone()), cost_usd, ..self }
+    }
+
+    /// Whether this is the session that a person names by its id or its name.
+    pub(crate) fn is_named(&self, typed: &str) -> bool {
+        &*self.id == typed || self.name.as_deref() == Some(typed)
     }
 }
 
@@ -111,45 +134,95 @@ impl SessionFile {
     /// The folder with the agents' files, as an existing directory and the path below it. `None`: the environment does
     /// not name a home directory.
     fn place(&self) -> Option<(PathBuf, Vec<OsString>)> {
-        if self.has_folder() {
-            return Some((self.cwd.clone(), [HOME, LOCAL, SESSIONS].map(OsString::from).to_vec()));
-        }
-        let names = self.cwd.components().filter_map(|part| match part {
-            Component::Normal(name) => Some(name.to_owned()),
-            Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
-        });
-        Some((state_folder()?, ["spektacular", SESSIONS].map(OsString::from).into_iter().chain(names).collect()))
+        place(&self.cwd, SESSIONS)
+    }
+
+    /// The file for the same agent in another directory.
+    pub(crate) fn moved_to(self, cwd: PathBuf) -> SessionFile {
+        SessionFile { cwd, ..self }
     }
 
     /// Whether the directory contains a file or folder named `.spektacular`.
     pub(crate) fn has_folder(&self) -> bool {
-        self.cwd.join(HOME).symlink_metadata().is_ok()
+        has_folder(&self.cwd)
     }
 
     /// Stores a session atomically, ahead of the earlier ones. Does nothing without a project and a home directory.
     /// Error: the file cannot be written. Symbolic links are not followed, because the directory may come from a
     /// stranger.
     pub(crate) fn keep(&self, stored: &Stored) -> io::Result<()> {
-        let Some((root, parts)) = self.place() else { return Ok(()) };
-        // Other users must not read the words of a prompt.
-        let existing = |made: io::Result<()>| made.or_else(|error| if root.is_dir() { Ok(()) } else { Err(error) });
-        existing(DirBuilder::new().recursive(true).mode(0o700).create(&root))?;
-        let mut folder = OpenFolder::open(&root)?;
-        for part in &parts {
-            folder = folder.enter(part)?;
-            if part == LOCAL {
-                folder.ignore()?;
+        self.change(|mut all| {
+            let earlier = all.iter().position(|other| other.id == stored.id).map(|at| all.remove(at));
+            all.insert(0, stored.clone().after(earlier.as_ref()));
+            while all.len() > KEPT {
+                // A session with a name stays longer than the others.
+                let unnamed = all.iter().rposition(|one| one.name.is_none()).filter(|at| *at > 0);
+                all.remove(unnamed.unwrap_or(all.len() - 1));
             }
-        }
+            all
+        })
+    }
+
+    /// Removes a session. The agent keeps its own files. Error: see [`SessionFile::keep`].
+    pub(crate) fn forget(&self, id: &SessionId) -> io::Result<()> {
+        self.change(|mut all| {
+            all.retain(|one| one.id != *id);
+            all
+        })
+    }
+
+    /// Replaces the sessions by what `changed` makes of them.
+    fn change(&self, changed: impl FnOnce(Vec<Stored>) -> Vec<Stored>) -> io::Result<()> {
+        let Some((root, parts)) = self.place() else { return Ok(()) };
+        let folder = enter(&root, &parts)?;
         // Runs that end at the same time must not drop each other's sessions.
         if folder.lock(LOCK_LIMIT).is_none() {
             return Err(ErrorKind::TimedOut.into());
         }
-        let earlier = self.all().into_iter().filter(|other| other.id != stored.id);
-        let lines: String = std::iter::once(stored.clone()).chain(earlier).take(KEPT).map(|one| one.line()).collect();
+        let lines: String = changed(self.all()).iter().map(Stored::line).collect();
         let new = OsString::from(format!("{}.{}.new", self.name, std::process::id()));
         folder.replace_unsynced(self.name.as_ref(), &new, 0o600, lines.as_bytes())
     }
+}
+
+/// The folder for one kind of data about a directory: in its `.spektacular`, or in the user's state folder. `None`: the
+/// environment does not name a home directory.
+fn place(directory: &Path, data: &str) -> Option<(PathBuf, Vec<OsString>)> {
+    if has_folder(directory) {
+        return Some((directory.to_owned(), [HOME, LOCAL, data].map(OsString::from).to_vec()));
+    }
+    let names = directory.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+    });
+    Some((state_folder()?, ["spektacular", data].map(OsString::from).into_iter().chain(names).collect()))
+}
+
+fn has_folder(directory: &Path) -> bool {
+    directory.join(HOME).symlink_metadata().is_ok()
+}
+
+/// Creates the folder of [`place`]. No link below its root is followed.
+fn enter(root: &Path, parts: &[OsString]) -> io::Result<OpenFolder> {
+    // Other users must not read the words of a prompt.
+    let existing = |made: io::Result<()>| made.or_else(|error| if root.is_dir() { Ok(()) } else { Err(error) });
+    existing(DirBuilder::new().recursive(true).mode(0o700).create(root))?;
+    let mut folder = OpenFolder::open(root)?;
+    for part in parts {
+        folder = folder.enter(part)?;
+        if part == LOCAL {
+            folder.ignore()?;
+        }
+    }
+    Ok(folder)
+}
+
+/// Creates the folder for one kind of data about a directory. Error: the system's, or the environment names no home
+/// directory.
+pub(crate) fn data_folder(directory: &Path, data: &str) -> io::Result<PathBuf> {
+    let (root, parts) = place(directory, data).ok_or(ErrorKind::NotFound)?;
+    enter(&root, &parts)?;
+    root.canonicalize().map(|root| parts.iter().fold(root, |path, part| path.join(part)))
 }
 
 /// Whether an agent's name can be part of a file name. It may come from a configuration.
@@ -170,6 +243,16 @@ pub(crate) fn newest<'a>(layers: &'a Layers, cwd: Option<&Path>) -> Vec<(&'a str
     found
 }
 
+/// The one of these sessions that a person names by its id or its name. Error: none is, in words that name a similar one.
+pub(crate) fn find<'a, 'b>(found: &'b [(&'a str, Stored)], typed: &str) -> Result<&'b (&'a str, Stored), String> {
+    let by_id = found.iter().find(|(_, stored)| &*stored.id == typed);
+    by_id.or_else(|| found.iter().find(|(_, stored)| stored.is_named(typed))).ok_or_else(|| {
+        let known = found.iter().flat_map(|(_, stored)| stored.name.as_deref().into_iter().chain([&*stored.id]));
+        let unknown = Unknown { what: "session", dashes: "", typed: Typed::Value(typed), place: "" };
+        unknown.message(known, "`spektacular sessions` lists them.")
+    })
+}
+
 /// The id of the session that `--continue` resumes. Error: the agent of these options has none in this directory, in
 /// words that name the agent which has one.
 pub(crate) fn continued(layers: &Layers, options: Options) -> Result<SessionId, String> {
@@ -186,10 +269,55 @@ pub(crate) fn continued(layers: &Layers, options: Options) -> Result<SessionId, 
     Err(format!("--continue: {agent} has no earlier session in this directory. {remedy}"))
 }
 
+/// The id of the session that `--session` names by its id or its name. An unknown text is taken for an id that the agent
+/// knows. Error: the text is the name of another agent's session, or almost a name.
+pub(crate) fn resumed(layers: &Layers, options: Options, typed: &SessionId) -> Result<SessionId, String> {
+    let Some(file) = SessionFile::of_run(layers, options) else { return Ok(typed.clone()) };
+    let own = file.all();
+    let by_id = own.iter().find(|stored| stored.id == *typed);
+    if let Some(stored) = by_id.or_else(|| own.iter().find(|stored| stored.is_named(typed))) {
+        return Ok(stored.id.clone());
+    }
+    let all = newest(layers, Some(&file.cwd));
+    if let Some((agent, stored)) = all.iter().find(|(_, stored)| stored.is_named(typed)) {
+        let shown = stored.name.as_deref().unwrap_or(&stored.id);
+        return Err(format!("--session: {shown} is a session of {agent}: add --agent {agent}."));
+    }
+    // Gemini CLI's word for the last one.
+    if &**typed == "latest" {
+        return Err("No session is named latest. To resume the last one, use --continue.".to_owned());
+    }
+    let names = own.iter().filter_map(|stored| stored.name.as_deref());
+    match (nearest(typed, names), Name::new(typed)) {
+        (Some(name), Some(typed)) => Err(format!("Unknown session {typed}. Did you mean {name}?")),
+        (Some(name), None) => Err(format!("Unknown session. Did you mean {name}?")),
+        (None, _) => Ok(typed.clone()),
+    }
+}
+
+/// Fails if another session in the directory of these options has this name. `resumed`: the session that may have it.
+pub(crate) fn is_free(
+    layers: &Layers,
+    options: Options,
+    name: &SessionName,
+    resumed: Option<&SessionId>,
+) -> Result<(), String> {
+    let all = SessionFile::of_run(layers, options).map(|file| newest(layers, Some(&file.cwd))).unwrap_or_default();
+    let taken = |stored: &Stored| stored.name.as_ref() == Some(name) && Some(&stored.id) != resumed;
+    match all.iter().find(|(_, stored)| taken(stored)) {
+        Some((agent, _)) => Err(format!(
+            "--name: a session of {agent} is already named {name}. To continue it: --resume {name}. To free the name: \
+             spektacular sessions rm {name}.",
+            name = &**name
+        )),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{SessionFile, Stored};
-    use crate::protocol::ids::SessionId;
+    use crate::protocol::ids::{SessionId, SessionName};
     use crate::protocol::words::WorkflowKind;
     use std::path::Path;
 
@@ -205,14 +333,35 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_an_id_a_time_and_words() {
+    fn a_line_is_an_id_a_time_words_a_name_and_a_cost() {
         let stored = Stored::now(&SessionId::stored("a-1").unwrap(), " fix\tthe \u{1b}[31mtest\nand more");
+        assert_eq!(stored.line().matches('\t').count(), 2, "as an earlier version wrote it");
+        let named = Stored { name: SessionName::new("back.end"), cost_usd: Some(0.25), ..stored.clone() };
+        let unnamed = Stored { cost_usd: Some(2.0), ..stored.clone() };
+        let priceless = Stored { name: SessionName::new("b"), ..stored.clone() };
+        for one in [named, unnamed, priceless] {
+            assert_eq!(Stored::read(one.line().trim_end_matches('\n')), Some(one));
+        }
+        let spoilt = Stored::read("a\t1\tx\t--yes\t-1").unwrap();
+        assert_eq!((spoilt.name, spoilt.cost_usd), (None, None));
         assert_eq!(Stored::read(stored.line().trim_end_matches('\n')), Some(stored.clone()));
         assert!(stored.words.starts_with("fix the test"), "{stored:?}");
-        let old = Stored { id: SessionId::stored("a").unwrap(), at: 0, words: String::new() };
+        let id = SessionId::stored("a").unwrap();
+        let old = Stored { id, at: 0, words: String::new(), name: None, cost_usd: None };
         assert_eq!(Stored::read("a"), Some(old), "a file of an earlier version");
         for line in ["", "\t1\tx", "--yes\t1\tx", "../x", "a b", &"x".repeat(2000)] {
             assert_eq!(Stored::read(line), None, "{line:?}");
         }
+    }
+
+    #[test]
+    fn a_further_run_keeps_the_name_and_adds_its_cost() {
+        let id = SessionId::stored("a").unwrap();
+        let run = |name: &str, cost_usd| Stored { name: SessionName::new(name), cost_usd, ..Stored::now(&id, "x") };
+        let second = run("", Some(0.5)).after(Some(&run("one", Some(0.25))));
+        assert_eq!((second.name.as_deref(), second.cost_usd), (Some("one"), Some(0.75)));
+        let renamed = run("two", None).after(Some(&run("one", Some(0.25))));
+        assert_eq!((renamed.name.as_deref(), renamed.cost_usd), (Some("two"), None));
+        assert_eq!(run("", Some(1.0)).after(None).cost_usd, Some(1.0));
     }
 }

@@ -1,8 +1,8 @@
 //! The content of a prompt: text, images, resources and links become a text and files of images.
 
 use super::Facts;
-use super::desk::World;
 use super::refusal::RequestError;
+use super::shared::ServerHost;
 use crate::json::{Elements, Object, Raw};
 use crate::protocol::limits::IMAGES;
 
@@ -19,10 +19,10 @@ impl PromptContent {
     pub(super) fn read(
         blocks: Elements<'_>,
         facts: &Facts,
-        world: &mut dyn World,
+        host: &mut dyn ServerHost,
     ) -> Result<PromptContent, RequestError> {
         let mut content = PromptContent::default();
-        let read = blocks.enumerate().try_for_each(|(at, block)| content.block(at, block, facts, world));
+        let read = blocks.enumerate().try_for_each(|(at, block)| content.block(at, block, facts, host));
         let empty = content.text.trim().is_empty();
         let read = match read {
             Ok(()) if empty && content.images.is_empty() => {
@@ -31,7 +31,7 @@ impl PromptContent {
             read => read,
         };
         if let Err(refusal) = read {
-            content.images.iter().for_each(|path| world.remove(path));
+            content.images.iter().for_each(|path| host.remove(path));
             return Err(refusal);
         }
         if empty {
@@ -40,7 +40,13 @@ impl PromptContent {
         Ok(content)
     }
 
-    fn block(&mut self, at: usize, block: Raw<'_>, facts: &Facts, world: &mut dyn World) -> Result<(), RequestError> {
+    fn block(
+        &mut self,
+        at: usize,
+        block: Raw<'_>,
+        facts: &Facts,
+        host: &mut dyn ServerHost,
+    ) -> Result<(), RequestError> {
         let wrong = |expected: &str| RequestError::parameter(&format!("prompt[{at}]"), expected);
         let block = block.object().ok_or_else(|| wrong("a content block"))?;
         let kind = block.string("type").unwrap_or_default();
@@ -56,12 +62,12 @@ impl PromptContent {
                     let is_image = resource.str("mimeType").is_some_and(|kind| kind.starts_with("image/"));
                     let data = resource.str("blob").filter(|_| is_image);
                     let data = data.ok_or_else(|| wrong("a resource with `text`, or an image"))?;
-                    self.image(at, &data, facts, world)?;
+                    self.image(at, &data, facts, host)?;
                 }
             }
             "image" => {
                 let data = block.str("data").ok_or_else(|| wrong("an image with `data` in base64"))?;
-                self.image(at, &data, facts, world)?;
+                self.image(at, &data, facts, host)?;
             }
             "audio" => return Err(wrong("no audio: this agent takes none")),
             _ => return Err(wrong("of type text, image, resource or resource_link")),
@@ -81,7 +87,7 @@ impl PromptContent {
         Some(())
     }
 
-    fn image(&mut self, at: usize, data: &str, facts: &Facts, world: &mut dyn World) -> Result<(), RequestError> {
+    fn image(&mut self, at: usize, data: &str, facts: &Facts, host: &mut dyn ServerHost) -> Result<(), RequestError> {
         let wrong = |expected: &str| RequestError::parameter(&format!("prompt[{at}]"), expected);
         if !facts.images {
             return Err(wrong("no image: this agent takes none"));
@@ -89,7 +95,7 @@ impl PromptContent {
         if self.images.len() == IMAGES {
             return Err(RequestError::parameter("prompt", &format!("a list with at most {IMAGES} images")));
         }
-        self.images.push(world.image(data).ok_or_else(|| wrong("an image with `data` in base64"))?);
+        self.images.push(host.image(data).ok_or_else(|| wrong("an image with `data` in base64"))?);
         Ok(())
     }
 }

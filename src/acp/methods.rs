@@ -1,10 +1,10 @@
 //! The client's requests and notifications.
 
 use super::content::PromptContent;
-use super::desk::Client;
-use super::door::Door;
 use super::refusal::{INVALID_REQUEST, RequestError};
+use super::server::AcpServer;
 use super::session::{ClientPrompt, ClientSession, Place};
+use super::shared::Client;
 use super::store::StoredSession;
 use super::{PARAMETERS_BYTES, PROMPTS_WAITING, PROTOCOL_VERSION, SESSIONS};
 use crate::json::{Elements, Object, Raw, to_line};
@@ -25,12 +25,12 @@ fn required<T>(value: Option<T>, field: &str, expected: &str) -> Result<T, Reque
     value.ok_or_else(|| RequestError::parameter(field, expected))
 }
 
-impl Door {
+impl AcpServer {
     /// Answers a request, at once or later. Error: the request is refused.
     pub(super) fn request(&mut self, id: &str, method: &str, params: Option<&Object<'_>>) -> Answer {
         let empty = Object::parse("{}");
         let params = params.or(empty.as_ref()).ok_or_else(RequestError::unknown_method)?;
-        if !self.desk.client.initialized && method != "initialize" {
+        if !self.shared.client.initialized && method != "initialize" {
             return Err(RequestError::new(INVALID_REQUEST, "Send initialize first."));
         }
         let result = match method {
@@ -46,7 +46,7 @@ impl Door {
             _ => return Err(RequestError::unknown_method()),
         };
         // An update may precede its response, but a session must be known before.
-        self.desk.result(id, &result);
+        self.shared.result(id, &result);
         Ok(())
     }
 
@@ -55,12 +55,12 @@ impl Door {
         match method {
             "session/cancel" => {
                 let session = params.str("sessionId").and_then(|id| self.sessions.get_mut(&*id));
-                session.into_iter().for_each(|session| session.cancel(&mut self.desk));
+                session.into_iter().for_each(|session| session.cancel(&mut self.shared));
             }
             "$/cancel_request" => {
                 let Some(id) = params.raw("requestId") else { return };
-                let desk = &mut self.desk;
-                self.sessions.values_mut().any(|session| session.cancel_prompt(id.get(), desk));
+                let shared = &mut self.shared;
+                self.sessions.values_mut().any(|session| session.cancel_prompt(id.get(), shared));
             }
             _ => {}
         }
@@ -74,13 +74,13 @@ impl Door {
             outer.is_some_and(|outer| outer.object(path[1]).is_some())
         };
         let name = params.object("clientInfo").and_then(|info| info.string("name")).unwrap_or_default().to_lowercase();
-        self.desk.client = Client {
+        self.shared.client = Client {
             initialized: true,
             forms: has(["elicitation", "form"]),
             notices: has(["session", "notices"]),
             narrow: NARROW.iter().any(|known| name.contains(known)),
         };
-        let facts = &self.desk.facts;
+        let facts = &self.shared.facts;
         let mut sessions = json!({"list": {}, "close": {}, "additionalDirectories": {}});
         if facts.resume {
             sessions["resume"] = json!({});
@@ -102,10 +102,10 @@ impl Door {
     }
 
     fn authenticate(&mut self, params: &Object<'_>) -> Result<Value, RequestError> {
-        let facts = &self.desk.facts;
+        let facts = &self.shared.facts;
         let known = params.is("methodId", LOGIN) && facts.login;
         required(known.then_some(()), "methodId", "one of the authMethods of initialize")?;
-        match self.desk.world.login() {
+        match self.shared.host.login() {
             Some(how) => Err(RequestError::login(&facts.display_name, &how)),
             None => Ok(json!({})),
         }
@@ -114,10 +114,10 @@ impl Door {
     fn create(&mut self, params: &Object<'_>) -> Result<Value, RequestError> {
         let place = self.place(params, true)?;
         self.has_room()?;
-        if let Some(why) = self.desk.world.missing() {
+        if let Some(why) = self.shared.host.missing() {
             return Err(RequestError::internal("agent_not_found", &why));
         }
-        let id = format!("sess_{}", self.desk.world.id());
+        let id = format!("sess_{}", self.shared.host.id());
         let session = ClientSession::new(id.clone(), place);
         let mut result = self.described(&session);
         result["sessionId"] = json!(id);
@@ -131,9 +131,9 @@ impl Door {
         if let Some(session) = self.sessions.get(&id) {
             return Ok(self.described(session));
         }
-        let found = self.desk.world.stored().into_iter().find(|stored| stored.id == id);
-        let stored = found.filter(|_| self.desk.facts.resume).ok_or_else(RequestError::unknown_session)?;
-        if stored.agent != self.desk.facts.agent {
+        let found = self.shared.host.stored().into_iter().find(|stored| stored.id == id);
+        let stored = found.filter(|_| self.shared.facts.resume).ok_or_else(RequestError::unknown_session)?;
+        if stored.agent != self.shared.facts.agent {
             return Err(RequestError::other_agent(&stored.agent));
         }
         self.has_room()?;
@@ -153,14 +153,14 @@ impl Door {
 
     /// The modes and options of a session.
     fn described(&self, session: &ClientSession) -> Value {
-        let facts = &self.desk.facts;
+        let facts = &self.shared.facts;
         json!({"modes": session.chosen.modes(facts), "configOptions": session.chosen.options(facts)})
     }
 
     /// The parameters that session/new and session/resume share.
     fn place(&self, params: &Object<'_>, servers_required: bool) -> Result<Place, RequestError> {
         let folder = |path: String| {
-            let fits = Path::new(&path).is_absolute() && self.desk.world.is_folder(&path);
+            let fits = Path::new(&path).is_absolute() && self.shared.host.is_folder(&path);
             fits.then_some(path)
         };
         let size: usize = ["cwd", "additionalDirectories", "mcpServers"]
@@ -182,7 +182,7 @@ impl Door {
             return Err(RequestError::parameter("mcpServers", "a list"));
         }
         let servers = self.servers(list)?;
-        if !servers.is_empty() && !self.desk.facts.servers {
+        if !servers.is_empty() && !self.shared.facts.servers {
             let expected = "empty, because this agent takes none. `--set on_unsupported=warn` runs it without them";
             return Err(RequestError::parameter("mcpServers", expected));
         }
@@ -196,7 +196,7 @@ impl Door {
             let wrong = |expected: &str| RequestError::parameter(&format!("mcpServers[{at}]"), expected);
             let server = raw.object().ok_or_else(|| wrong("an object"))?;
             let name = server.string("name").ok_or_else(|| wrong("a server with `name`"))?;
-            let facts = &self.desk.facts;
+            let facts = &self.shared.facts;
             let transport = match server.string("type").as_deref() {
                 Some("http") if facts.http => "http",
                 Some("sse") if facts.sse => "sse",
@@ -224,8 +224,8 @@ impl Door {
                 required(raw.str().and_then(|at| at.parse().ok()), "cursor", "a nextCursor of an earlier list")?
             }
         };
-        let agent = &self.desk.facts.agent;
-        let mut found = self.desk.world.stored();
+        let agent = &self.shared.facts.agent;
+        let mut found = self.shared.host.stored();
         let open = self.sessions.values().map(|session| session.listed(agent));
         let open: Vec<StoredSession> = open.filter(|open| found.iter().all(|stored| stored.id != open.id)).collect();
         found.extend(open);
@@ -252,7 +252,7 @@ impl Door {
     fn close_session(&mut self, params: &Object<'_>) -> Result<Value, RequestError> {
         let id = required(params.string("sessionId"), "sessionId", "a string")?;
         let mut session = self.sessions.remove(&id).ok_or_else(RequestError::unknown_session)?;
-        session.close(&mut self.desk);
+        session.close(&mut self.shared);
         Ok(json!({}))
     }
 
@@ -263,7 +263,7 @@ impl Door {
 
     fn set_mode(&mut self, params: &Object<'_>) -> Result<Value, RequestError> {
         let mode = required(params.string("modeId"), "modeId", "a string")?;
-        let facts = self.desk.facts.clone();
+        let facts = self.shared.facts.clone();
         let session = self.session(params)?;
         let mut chosen = session.chosen.clone();
         chosen.set_mode(&mode, &facts)?;
@@ -276,7 +276,7 @@ impl Door {
     fn set_option(&mut self, params: &Object<'_>) -> Result<Value, RequestError> {
         let option = required(params.string("configId"), "configId", "a string")?;
         let value = required(params.string("value"), "value", "a string")?;
-        let facts = self.desk.facts.clone();
+        let facts = self.shared.facts.clone();
         let session = self.session(params)?;
         let mut chosen = session.chosen.clone();
         chosen.set(&option, &value, &facts)?;
@@ -292,21 +292,22 @@ impl Door {
 
     fn tell_session(&mut self, params: &Object<'_>, update: &Value) {
         let id = params.string("sessionId").unwrap_or_default();
-        self.desk.update(&id, update);
+        self.shared.update(&id, update);
     }
 
     fn prompt(&mut self, id: &str, params: &Object<'_>) -> Answer {
         let waiting = self.session(params)?.prompts_waiting();
         let blocks = required(params.list("prompt"), "prompt", "a list of content blocks")?;
         let size = params.raw("prompt").map_or(0, |raw| raw.get().len());
-        if waiting >= PROMPTS_WAITING || !self.desk.has_room(size) {
+        if waiting >= PROMPTS_WAITING || !self.shared.has_room(size) {
             let message = "Too many prompts wait: send the next one when a turn is over.";
             return Err(RequestError::internal("prompt_refused", message));
         }
-        let PromptContent { text, images } = PromptContent::read(blocks, &self.desk.facts, self.desk.world.as_mut())?;
+        let PromptContent { text, images } =
+            PromptContent::read(blocks, &self.shared.facts, self.shared.host.as_mut())?;
         let session_id = params.string("sessionId").unwrap_or_default();
         if let Some(session) = self.sessions.get_mut(&session_id) {
-            session.prompt(ClientPrompt { id: id.to_owned(), text, images, size }, &mut self.desk);
+            session.prompt(ClientPrompt { id: id.to_owned(), text, images, size }, &mut self.shared);
         }
         Ok(())
     }

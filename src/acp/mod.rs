@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! client's lines ─┐                ┌── pure ──┐   ┌─ lines for the client
-//! frames of runs ─┼─► serve: loop ─►│ Door     │──►┤  lines for a run
+//! frames of runs ─┼─► serve: loop ─►│ AcpServer│──►┤  lines for a run
 //! ends of runs ───┘                └──────────┘   └─ start a run, end a run
 //! ```
 //!
@@ -11,26 +11,26 @@
 //! holds its conversation. So a crash or a stall of one session touches no other, and nothing here knows an agent. The
 //! child cancels its run at the end of its stdin, so that no way in which this process can end leaves an agent behind.
 //!
-//! [`Door`] holds the sessions and has no clock, thread or channel; a [`World`] answers its questions about the disk.
+//! [`AcpServer`] holds the sessions and has no clock, thread or channel; a [`ServerHost`] answers its questions about the disk.
 
 mod content;
-mod desk;
-mod door;
-mod local_world;
+mod local_host;
 mod methods;
 mod questions;
 mod refusal;
 mod runs;
 pub(crate) mod serve;
+mod server;
 mod session;
 mod settings;
+mod shared;
 mod store;
 #[cfg(test)]
 mod tests;
 mod updates;
 
-pub(crate) use door::Door;
-pub(crate) use local_world::{LocalWorld, Lookups};
+pub(crate) use local_host::{LocalServerHost, Lookups};
+pub(crate) use server::AcpServer;
 
 use serde_json::Value;
 

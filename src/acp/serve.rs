@@ -1,11 +1,11 @@
-//! The edge: stdin, stdout, the children and the signals around a [`Door`].
+//! The edge: stdin, stdout, the children and the signals around an [`AcpServer`].
 //!
 //! One loop holds all state. A thread reads stdin, one writes stdout, and each child has a reader and a writer. A client
 //! that does not read stops the children, whose runs then stop their agents; only the client's own messages are still
 //! read, so that a cancel is served. A child that does not read stops nobody else.
 
-use super::desk::{ChildKey, DoorEffect};
-use super::door::Door;
+use super::server::AcpServer;
+use super::shared::{ChildKey, ServerEffect};
 use crate::io::failpoint::point;
 use crate::io::lines::{Framed, LineReader};
 use crate::io::output::{Chunk, Order, StdoutWriter, Written, diagnose, stdout_is_closed, write_whole};
@@ -53,7 +53,7 @@ struct Running {
 }
 
 struct Serve {
-    door: Door,
+    server: AcpServer,
     children: BTreeMap<ChildKey, Running>,
     heard: Receiver<Heard>,
     tell: Sender<Heard>,
@@ -68,7 +68,7 @@ struct Serve {
 }
 
 /// Serves the client of stdin and stdout until it is gone. Returns the exit code.
-pub(crate) fn serve(door: Door) -> u8 {
+pub(crate) fn serve(server: AcpServer) -> u8 {
     if stdout_is_closed() {
         return EXIT_UNDELIVERED;
     }
@@ -83,7 +83,7 @@ pub(crate) fn serve(door: Door) -> u8 {
     let (tell, heard) = bounded(FRAMES_WAITING);
     let (outbox, children) = (VecDeque::new(), BTreeMap::new());
     let mut serve =
-        Serve { door, children, heard, tell, outbox, outbox_bytes: 0, closing: false, lost: false, panicked: false };
+        Serve { server, children, heard, tell, outbox, outbox_bytes: 0, closing: false, lost: false, panicked: false };
     // The children end with this process: their stdin closes, and they cancel themselves.
     let ended = catch_unwind(AssertUnwindSafe(|| serve.run(lines, panics, signals.as_ref())));
     match ended {
@@ -144,7 +144,7 @@ impl Serve {
                 }
                 recv(client) -> line => match line {
                     Ok(line) => {
-                        let effects = self.door.client(line.as_deref());
+                        let effects = self.server.client(line.as_deref());
                         self.carry_out(effects);
                     }
                     Err(_) => {
@@ -170,10 +170,10 @@ impl Serve {
 
     fn handle_child(&mut self, heard: Result<Heard, crossbeam_channel::RecvError>) {
         let effects = match heard {
-            Ok(Heard::Line(key, line)) => self.door.child(key, &line),
+            Ok(Heard::Line(key, line)) => self.server.child(key, &line),
             Ok(Heard::Ended(key)) => {
                 self.children.remove(&key);
-                self.door.ended(key)
+                self.server.ended(key)
             }
             Err(_) => return,
         };
@@ -198,7 +198,7 @@ impl Serve {
     fn close(&mut self, close_by: &mut Option<Instant>) {
         if !std::mem::replace(&mut self.closing, true) {
             *close_by = Some(Instant::now() + CLOSING_LIMIT);
-            let effects = self.door.close();
+            let effects = self.server.close();
             self.carry_out(effects);
         }
     }
@@ -211,32 +211,32 @@ impl Serve {
         }
     }
 
-    fn carry_out(&mut self, effects: Vec<DoorEffect>) {
+    fn carry_out(&mut self, effects: Vec<ServerEffect>) {
         let mut effects = VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
             match effect {
-                DoorEffect::Say(line) => {
+                ServerEffect::Say(line) => {
                     self.outbox_bytes += line.len();
                     self.outbox.push_back(line);
                 }
-                DoorEffect::Start(key, cwd) => match self.start(key, &cwd) {
+                ServerEffect::Start(key, cwd) => match self.start(key, &cwd) {
                     Ok(child) => _ = self.children.insert(key, child),
                     Err(error) => {
                         diagnose(&format!("spektacular: a run cannot be started: {}", error.kind()));
-                        effects.extend(self.door.ended(key));
+                        effects.extend(self.server.ended(key));
                     }
                 },
-                DoorEffect::Tell(key, line) => {
+                ServerEffect::Tell(key, line) => {
                     let lines = self.children.get(&key).and_then(|child| child.lines.as_ref());
                     lines.into_iter().for_each(|lines| _ = lines.send(line.clone()));
                 }
-                DoorEffect::End(key) => {
+                ServerEffect::End(key) => {
                     if let Some(child) = self.children.get_mut(&key) {
                         child.lines = None;
                         child.due = Some(Instant::now() + ENDING_LIMIT);
                     }
                 }
-                DoorEffect::Diagnose(text) => diagnose(&format!("spektacular: warning: {text}")),
+                ServerEffect::Diagnose(text) => diagnose(&format!("spektacular: warning: {text}")),
             }
         }
     }

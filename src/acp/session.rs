@@ -2,11 +2,11 @@
 
 mod asking;
 
-use super::desk::{ChildKey, Desk, DoorEffect};
 use super::questions::Question;
 use super::refusal::RequestError;
 use super::runs::{self, RunOutcome, message};
 use super::settings::Chosen;
+use super::shared::{ChildKey, ServerEffect, SharedState};
 use super::store::{StoredSession, title};
 use super::{CHILDREN, updates};
 use crate::json::Object;
@@ -145,82 +145,82 @@ impl ClientSession {
     }
 
     /// Takes a prompt, which is sent once the turn before it is over.
-    pub(super) fn prompt(&mut self, prompt: ClientPrompt, desk: &mut Desk) {
+    pub(super) fn prompt(&mut self, prompt: ClientPrompt, shared: &mut SharedState) {
         if self.title.is_none() {
             let title = title(&prompt.text);
-            desk.update(&self.id, &json!({"sessionUpdate": "session_info_update", "title": title}));
+            shared.update(&self.id, &json!({"sessionUpdate": "session_info_update", "title": title}));
             self.title = Some(title);
         }
-        desk.waiting += prompt.size;
+        shared.waiting += prompt.size;
         self.waiting.push_back(prompt);
-        self.advance(desk);
+        self.advance(shared);
     }
 
     /// Sends the next prompt if the agent is ready for it.
-    fn advance(&mut self, desk: &mut Desk) {
+    fn advance(&mut self, shared: &mut SharedState) {
         if self.active.is_some() || self.waiting.is_empty() {
             return;
         }
         if self.in_turn {
             // The prompt is the answer to the question, if there is one. If not, it waits for the end of the turn.
             if self.shown == Shown::Text
-                && let Some(prompt) = self.take_prompt(desk)
+                && let Some(prompt) = self.take_prompt(shared)
                 && let Some(question) = self.questions.front()
             {
                 let answer = question.payload_of_text(&prompt.text);
                 self.shown = Shown::Nothing;
                 self.active = Some(prompt.id);
-                prompt.images.iter().for_each(|path| desk.world.remove(path));
-                self.tell("run.input", &answer, desk);
+                prompt.images.iter().for_each(|path| shared.host.remove(path));
+                self.tell("run.input", &answer, shared);
             }
             return;
         }
         match self.child {
-            Child::Live { key, ready: true } if self.changed => self.leave(key, desk),
-            Child::Live { ready: true, .. } => self.begin_turn(false, desk),
-            Child::None => self.begin_turn(true, desk),
+            Child::Live { key, ready: true } if self.changed => self.leave(key, shared),
+            Child::Live { ready: true, .. } => self.begin_turn(false, shared),
+            Child::None => self.begin_turn(true, shared),
             Child::Live { ready: false, .. } | Child::Leaving(_) => {}
         }
     }
 
-    fn take_prompt(&mut self, desk: &mut Desk) -> Option<ClientPrompt> {
+    fn take_prompt(&mut self, shared: &mut SharedState) -> Option<ClientPrompt> {
         let prompt = self.waiting.pop_front()?;
-        desk.waiting -= prompt.size;
+        shared.waiting -= prompt.size;
         Some(prompt)
     }
 
     /// Sends the next prompt as a turn, to a new child if there is none.
-    fn begin_turn(&mut self, starts: bool, desk: &mut Desk) {
-        let Some(ClientPrompt { id, text, images, .. }) = self.take_prompt(desk) else { return };
+    fn begin_turn(&mut self, starts: bool, shared: &mut SharedState) {
+        let Some(ClientPrompt { id, text, images, .. }) = self.take_prompt(shared) else { return };
         if starts {
-            if let Err(refusal) = self.may_start(desk) {
-                desk.refuse(&id, &refusal);
-                images.iter().for_each(|path| desk.world.remove(path));
-                return self.advance(desk);
+            if let Err(refusal) = self.may_start(shared) {
+                shared.refuse(&id, &refusal);
+                images.iter().for_each(|path| shared.host.remove(path));
+                return self.advance(shared);
             }
-            let key = desk.start(&self.id, &self.place.cwd);
+            let key = shared.start(&self.id, &self.place.cwd);
             self.child = Child::Live { key, ready: false };
             self.runs += 1;
             self.changed = false;
-            let payload = runs::prompt(self.start_fields(desk), &text, &images);
-            self.tell("run.start", &payload, desk);
+            let payload = runs::prompt(self.start_fields(shared), &text, &images);
+            self.tell("run.start", &payload, shared);
         } else {
             if let Child::Live { ready, .. } = &mut self.child {
                 *ready = false;
             }
-            self.tell("run.input", &runs::prompt(json!({}), &text, &images), desk);
+            self.tell("run.input", &runs::prompt(json!({}), &text, &images), shared);
         }
         (self.active, self.images, self.in_turn, self.cancelled) = (Some(id), images, true, false);
         self.spoken.clear();
     }
 
-    fn may_start(&self, desk: &Desk) -> Result<(), RequestError> {
-        let name = &desk.facts.display_name;
-        if self.begun && (self.agent_session.is_none() || !desk.facts.resume) {
+    fn may_start(&self, shared: &SharedState) -> Result<(), RequestError> {
+        let name = &shared.facts.display_name;
+        if self.begun && (self.agent_session.is_none() || !shared.facts.resume) {
             let message = format!("{name} cannot resume a session: create a new one with session/new.");
             return Err(RequestError::internal("session_not_found", &message));
         }
-        if desk.children.len() >= CHILDREN {
+        if shared.children.len() >= CHILDREN {
             let message = "Too many runs are ending: try again in a few seconds.";
             return Err(RequestError::internal("resource_exhausted", message));
         }
@@ -228,8 +228,8 @@ impl ClientSession {
     }
 
     /// The fields of run.start except the prompt.
-    fn start_fields(&self, desk: &Desk) -> Value {
-        let facts = &desk.facts;
+    fn start_fields(&self, shared: &SharedState) -> Value {
+        let facts = &shared.facts;
         let mut fields = json!({});
         for (name, value) in &facts.fields {
             fields[*name] = value.clone();
@@ -259,16 +259,16 @@ impl ClientSession {
         fields
     }
 
-    fn tell(&self, kind: &str, payload: &Value, desk: &mut Desk) {
+    fn tell(&self, kind: &str, payload: &Value, shared: &mut SharedState) {
         if let Child::Live { key, .. } = self.child {
-            desk.put(DoorEffect::Tell(key, message(kind, payload)));
+            shared.put(ServerEffect::Tell(key, message(kind, payload)));
         }
     }
 
-    fn leave(&mut self, key: ChildKey, desk: &mut Desk) {
+    fn leave(&mut self, key: ChildKey, shared: &mut SharedState) {
         self.child = Child::Leaving(key);
-        desk.put(DoorEffect::Tell(key, message("run.input", &json!({"end": true}))));
-        desk.put(DoorEffect::End(key));
+        shared.put(ServerEffect::Tell(key, message("run.input", &json!({"end": true}))));
+        shared.put(ServerEffect::End(key));
     }
 
     /// Takes changed settings, which the next turn has.
@@ -278,10 +278,10 @@ impl ClientSession {
     }
 
     /// Cancels the turn and all prompts that wait.
-    pub(super) fn cancel(&mut self, desk: &mut Desk) {
-        while let Some(prompt) = self.take_prompt(desk) {
-            prompt.images.iter().for_each(|path| desk.world.remove(path));
-            desk.result(&prompt.id, &RunOutcome::result("cancelled", &Value::Null));
+    pub(super) fn cancel(&mut self, shared: &mut SharedState) {
+        while let Some(prompt) = self.take_prompt(shared) {
+            prompt.images.iter().for_each(|path| shared.host.remove(path));
+            shared.result(&prompt.id, &RunOutcome::result("cancelled", &Value::Null));
         }
         if !self.in_turn || self.cancelled {
             return;
@@ -292,38 +292,38 @@ impl ClientSession {
         }
         // The client answers these by itself.
         for request in std::mem::take(&mut self.permissions).into_values() {
-            desk.asked.remove(&request);
+            shared.asked.remove(&request);
         }
-        self.tell("run.cancel", &json!({"scope": "turn"}), desk);
+        self.tell("run.cancel", &json!({"scope": "turn"}), shared);
     }
 
     /// Cancels the prompt with this request's id, verbatim. Returns whether it is one of this session.
-    pub(super) fn cancel_prompt(&mut self, id: &str, desk: &mut Desk) -> bool {
+    pub(super) fn cancel_prompt(&mut self, id: &str, shared: &mut SharedState) -> bool {
         if self.active.as_deref() == Some(id) {
-            self.cancel(desk);
+            self.cancel(shared);
             return true;
         }
         let Some(at) = self.waiting.iter().position(|prompt| prompt.id == id) else { return false };
         if let Some(prompt) = self.waiting.remove(at) {
-            desk.waiting -= prompt.size;
-            prompt.images.iter().for_each(|path| desk.world.remove(path));
-            desk.refuse(id, &RequestError::cancelled());
+            shared.waiting -= prompt.size;
+            prompt.images.iter().for_each(|path| shared.host.remove(path));
+            shared.refuse(id, &RequestError::cancelled());
         }
         true
     }
 
     /// Ends the session: cancels what runs, and ends the child.
-    pub(super) fn close(&mut self, desk: &mut Desk) {
-        self.cancel(desk);
-        self.end_turn(RunOutcome::cancelled(), desk);
+    pub(super) fn close(&mut self, shared: &mut SharedState) {
+        self.cancel(shared);
+        self.end_turn(RunOutcome::cancelled(), shared);
         if let Child::Live { key, .. } = self.child {
             self.child = Child::Leaving(key);
-            desk.put(DoorEffect::End(key));
+            shared.put(ServerEffect::End(key));
         }
     }
 
     /// Handles the end of the child's process.
-    pub(super) fn child_ended(&mut self, key: ChildKey, desk: &mut Desk) {
+    pub(super) fn child_ended(&mut self, key: ChildKey, shared: &mut SharedState) {
         if !matches!(self.child, Child::Live { key: ours, .. } | Child::Leaving(ours) if ours == key) {
             return;
         }
@@ -332,41 +332,41 @@ impl ClientSession {
             "internal_error",
             "The run of this session ended unexpectedly: send the prompt again.",
         );
-        self.end_turn(RunOutcome::Failed(refusal), desk);
-        self.advance(desk);
+        self.end_turn(RunOutcome::Failed(refusal), shared);
+        self.advance(shared);
     }
 
     /// Ends the turn, if there is one, and answers its prompt.
-    fn end_turn(&mut self, outcome: RunOutcome, desk: &mut Desk) {
+    fn end_turn(&mut self, outcome: RunOutcome, shared: &mut SharedState) {
         if !std::mem::take(&mut self.in_turn) {
             return;
         }
-        self.images.drain(..).for_each(|path| desk.world.remove(&path));
+        self.images.drain(..).for_each(|path| shared.host.remove(&path));
         self.questions.clear();
-        self.withdraw_shown(desk);
+        self.withdraw_shown(shared);
         for request in std::mem::take(&mut self.permissions).into_values() {
-            desk.withdraw(request);
+            shared.withdraw(request);
         }
-        self.end_calls(desk);
+        self.end_calls(shared);
         let cancelled = std::mem::take(&mut self.cancelled);
         let Some(id) = self.active.take() else {
             if let RunOutcome::Failed(refusal) = outcome {
-                self.say(&format!("\n\n{}\n", refusal.message()), "failure", desk);
+                self.say(&format!("\n\n{}\n", refusal.message()), "failure", shared);
             }
             return;
         };
         match outcome {
-            RunOutcome::Failed(_) if cancelled => desk.result(&id, &RunOutcome::result("cancelled", &Value::Null)),
-            RunOutcome::Failed(refusal) => desk.refuse(&id, &refusal),
-            RunOutcome::Stopped(reason, about) => desk.result(&id, &RunOutcome::result(reason, &about)),
+            RunOutcome::Failed(_) if cancelled => shared.result(&id, &RunOutcome::result("cancelled", &Value::Null)),
+            RunOutcome::Failed(refusal) => shared.refuse(&id, &refusal),
+            RunOutcome::Stopped(reason, about) => shared.result(&id, &RunOutcome::result(reason, &about)),
         }
     }
 
     /// Reports calls that have not ended as failed: no further update of them will come.
-    fn end_calls(&mut self, desk: &mut Desk) {
+    fn end_calls(&mut self, shared: &mut SharedState) {
         for call in std::mem::take(&mut self.calls) {
             let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": call, "status": "failed"});
-            desk.update(&self.id, &update);
+            shared.update(&self.id, &update);
         }
     }
 
@@ -375,103 +375,103 @@ impl ClientSession {
         format!("{}:{id}", self.runs)
     }
 
-    fn say(&self, text: &str, message: &str, desk: &mut Desk) {
+    fn say(&self, text: &str, message: &str, shared: &mut SharedState) {
         let chunk = updates::chunk("agent_message_chunk", text, &self.unique(message));
-        chunk.iter().for_each(|chunk| desk.update(&self.id, chunk));
+        chunk.iter().for_each(|chunk| shared.update(&self.id, chunk));
     }
 
     /// Handles a frame of the child.
-    pub(super) fn frame(&mut self, key: ChildKey, frame: &Object<'_>, desk: &mut Desk) {
+    pub(super) fn frame(&mut self, key: ChildKey, frame: &Object<'_>, shared: &mut SharedState) {
         if !matches!(self.child, Child::Live { key: ours, .. } | Child::Leaving(ours) if ours == key) {
             return;
         }
         let (kind, payload) = (frame.string("type").unwrap_or_default(), frame.object("payload"));
         let Some(payload) = payload else { return };
         match kind.as_str() {
-            "run.progress" => self.progress(&payload, desk),
-            "run.question" => self.question(&payload, desk),
+            "run.progress" => self.progress(&payload, shared),
+            "run.question" => self.question(&payload, shared),
             "run.completed" | "run.failed" | "run.cancelled" => {
-                self.learn_session(&payload, desk);
+                self.learn_session(&payload, shared);
                 self.child = Child::Leaving(key);
-                desk.put(DoorEffect::End(key));
+                shared.put(ServerEffect::End(key));
                 self.begun |= kind == "run.completed";
-                self.say_answer(payload.string("text").filter(|_| kind == "run.completed"), desk);
-                self.end_turn(RunOutcome::of_run(&kind, &payload), desk);
+                self.say_answer(payload.string("text").filter(|_| kind == "run.completed"), shared);
+                self.end_turn(RunOutcome::of_run(&kind, &payload), shared);
             }
             _ => {}
         }
     }
 
-    fn progress(&mut self, frame: &Object<'_>, desk: &mut Desk) {
+    fn progress(&mut self, frame: &Object<'_>, shared: &mut SharedState) {
         let text = || frame.string("text").unwrap_or_default();
         match frame.string("kind").unwrap_or_default().as_str() {
-            "text" => self.piece("agent_message_chunk", frame, desk),
-            "reasoning" => self.piece("agent_thought_chunk", frame, desk),
-            "tool" => self.tool(frame, desk),
-            "plan" => desk.update(&self.id, &updates::plan(frame)),
-            "usage" => updates::usage(frame).iter().for_each(|update| desk.update(&self.id, update)),
-            "session" => self.learn_session(frame, desk),
+            "text" => self.piece("agent_message_chunk", frame, shared),
+            "reasoning" => self.piece("agent_thought_chunk", frame, shared),
+            "tool" => self.tool(frame, shared),
+            "plan" => shared.update(&self.id, &updates::plan(frame)),
+            "usage" => updates::usage(frame).iter().for_each(|update| shared.update(&self.id, update)),
+            "session" => self.learn_session(frame, shared),
             "turn" => {
                 self.begun |= frame.is("outcome", "completed");
-                self.say_answer(frame.string("final_text"), desk);
-                self.end_turn(RunOutcome::of_turn(frame), desk);
-                self.store(desk);
+                self.say_answer(frame.string("final_text"), shared);
+                self.end_turn(RunOutcome::of_turn(frame), shared);
+                self.store(shared);
             }
             "status" if frame.is("status", "waiting_for_prompt") => {
                 if let Child::Live { ready, .. } = &mut self.child {
                     *ready = true;
                 }
-                self.advance(desk);
+                self.advance(shared);
             }
             "warning" => match frame.string("code").as_deref() {
                 Some("prompt_refused") if self.in_turn => {
-                    self.end_turn(RunOutcome::Failed(RequestError::internal("prompt_refused", &text())), desk);
+                    self.end_turn(RunOutcome::Failed(RequestError::internal("prompt_refused", &text())), shared);
                 }
-                _ if desk.client.notices => desk.update(&self.id, &updates::notice(&text())),
-                _ => desk.put(DoorEffect::Diagnose(text())),
+                _ if shared.client.notices => shared.update(&self.id, &updates::notice(&text())),
+                _ => shared.put(ServerEffect::Diagnose(text())),
             },
-            "question_resolved" => self.resolved(&frame.string("question_id").unwrap_or_default(), desk),
+            "question_resolved" => self.resolved(&frame.string("question_id").unwrap_or_default(), shared),
             _ => {}
         }
     }
 
     /// Says the final answer of an agent that gives it in its result alone.
-    fn say_answer(&mut self, answer: Option<String>, desk: &mut Desk) {
+    fn say_answer(&mut self, answer: Option<String>, shared: &mut SharedState) {
         let answer = answer.filter(|_| self.active.is_some() && self.spoken.len() < SPOKEN_BYTES).unwrap_or_default();
         if !self.spoken.contains(&without_blanks(&answer)) {
-            self.say(&answer, "answer", desk);
+            self.say(&answer, "answer", shared);
         }
     }
 
-    fn piece(&mut self, kind: &str, frame: &Object<'_>, desk: &mut Desk) {
+    fn piece(&mut self, kind: &str, frame: &Object<'_>, shared: &mut SharedState) {
         let message = self.unique(&frame.string("message_id").unwrap_or_default());
         let text = frame.string("text").unwrap_or_default();
         if kind == "agent_message_chunk" && self.spoken.len() < SPOKEN_BYTES {
             self.spoken.push_str(&without_blanks(&text));
         }
         let chunk = updates::chunk(kind, &text, &message);
-        chunk.iter().for_each(|chunk| desk.update(&self.id, chunk));
+        chunk.iter().for_each(|chunk| shared.update(&self.id, chunk));
     }
 
-    fn tool(&mut self, frame: &Object<'_>, desk: &mut Desk) {
+    fn tool(&mut self, frame: &Object<'_>, shared: &mut SharedState) {
         let call = self.unique(&frame.string("call_id").unwrap_or_default());
         let is_new =
             if frame.is("state", "started") { self.calls.insert(call.clone()) } else { !self.calls.remove(&call) };
-        desk.update(&self.id, &updates::tool(frame, &call, &self.place.cwd, is_new));
+        shared.update(&self.id, &updates::tool(frame, &call, &self.place.cwd, is_new));
     }
 
-    fn learn_session(&mut self, frame: &Object<'_>, desk: &mut Desk) {
+    fn learn_session(&mut self, frame: &Object<'_>, shared: &mut SharedState) {
         let known = frame.string("session_id").filter(|id| self.agent_session.as_ref() != Some(id));
         if known.is_some() {
             self.agent_session = known;
-            self.store(desk);
+            self.store(shared);
         }
     }
 
-    fn store(&self, desk: &mut Desk) {
-        if self.agent_session.is_some() && desk.facts.resume {
-            let stored = self.listed(&desk.facts.agent);
-            desk.world.store(&stored);
+    fn store(&self, shared: &mut SharedState) {
+        if self.agent_session.is_some() && shared.facts.resume {
+            let stored = self.listed(&shared.facts.agent);
+            shared.host.store(&stored);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Random orders of everything that a client, runs and their ends can do, against the rules that hold in each of them.
 
-use super::desk::{ChildKey, DoorEffect, World};
+use super::shared::{ChildKey, ServerEffect, ServerHost};
 use super::store::StoredSession;
-use super::{Door, Facts};
+use super::{AcpServer, Facts};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -16,7 +16,7 @@ struct Machine {
     stored: Rc<RefCell<BTreeMap<String, StoredSession>>>,
 }
 
-impl World for Machine {
+impl ServerHost for Machine {
     fn id(&mut self) -> String {
         self.ids += 1;
         self.ids.to_string()
@@ -144,7 +144,7 @@ impl Run {
 }
 
 struct Game {
-    door: Door,
+    server: AcpServer,
     machine: Machine,
     runs: BTreeMap<ChildKey, Run>,
     conversation: bool,
@@ -158,7 +158,7 @@ struct Game {
     closed: BTreeSet<String>,
     /// The sessions by the requests that resume them.
     resuming: BTreeMap<u64, String>,
-    /// The requests of the door that are not answered.
+    /// The requests of the server that are not answered.
     asked: Vec<(u64, String)>,
 }
 
@@ -166,13 +166,13 @@ impl Game {
     fn new(seed: u64) -> Game {
         let (conversation, forms) = (!seed.is_multiple_of(5), seed.is_multiple_of(2));
         let machine = Machine::default();
-        let door = Door::new(facts(conversation), Box::new(machine.clone()));
+        let server = AcpServer::new(facts(conversation), Box::new(machine.clone()));
         let (runs, answers, sessions, asked) = Default::default();
         let (closing, resuming, closed) = Default::default();
         // A seed of 0 would stay 0.
         let random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         let mut game = Game {
-            door,
+            server,
             machine,
             runs,
             conversation,
@@ -199,7 +199,7 @@ impl Game {
     }
 
     fn send(&mut self, message: &Value) {
-        let effects = self.door.client(Some(message.to_string().as_bytes()));
+        let effects = self.server.client(Some(message.to_string().as_bytes()));
         self.carry_out(effects);
     }
 
@@ -216,28 +216,28 @@ impl Game {
         self.requests
     }
 
-    fn carry_out(&mut self, effects: Vec<DoorEffect>) {
+    fn carry_out(&mut self, effects: Vec<ServerEffect>) {
         for effect in effects {
             match effect {
-                DoorEffect::Say(line) => self.hear(&serde_json::from_str(&line).unwrap()),
-                DoorEffect::Start(key, _) => _ = self.runs.insert(key, Run::default()),
+                ServerEffect::Say(line) => self.hear(&serde_json::from_str(&line).unwrap()),
+                ServerEffect::Start(key, _) => _ = self.runs.insert(key, Run::default()),
                 // A run that crashed takes no message.
-                DoorEffect::Tell(key, line) => {
+                ServerEffect::Tell(key, line) => {
                     let conversation = self.conversation;
                     self.runs.get_mut(&key).into_iter().for_each(|run| run.take(&line, conversation));
                 }
-                DoorEffect::End(key) => {
+                ServerEffect::End(key) => {
                     if let Some(run) = self.runs.get_mut(&key) {
                         run.closed = true;
                         run.end("run.cancelled");
                     }
                 }
-                DoorEffect::Diagnose(_) => {}
+                ServerEffect::Diagnose(_) => {}
             }
         }
     }
 
-    /// Hears a message of the door.
+    /// Hears a message of the server.
     fn hear(&mut self, message: &Value) {
         let Some(method) = message["method"].as_str() else {
             let id = message["id"].as_u64().unwrap();
@@ -344,12 +344,12 @@ impl Game {
         }
         match run.frames.pop_front() {
             Some(frame) => {
-                let effects = self.door.child(key, &frame.to_string());
+                let effects = self.server.child(key, &frame.to_string());
                 self.carry_out(effects);
             }
             None if run.over => {
                 self.runs.remove(&key);
-                let effects = self.door.ended(key);
+                let effects = self.server.ended(key);
                 self.carry_out(effects);
             }
             None => {}
@@ -383,7 +383,7 @@ fn play(seed: u64) {
         game.some_run_acts(false);
     }
     assert_eq!(game.unanswered(), [0; 0], "seed {seed}: a request is never answered");
-    let effects = game.door.close();
+    let effects = game.server.close();
     game.carry_out(effects);
     assert!(game.runs.values().all(|run| run.closed || run.over), "seed {seed}: a run goes on");
     while !game.runs.is_empty() {
@@ -391,8 +391,8 @@ fn play(seed: u64) {
     }
     let twice: Vec<_> = game.answers.iter().filter(|(_, count)| **count != 1).collect();
     assert!(twice.is_empty(), "seed {seed}: {twice:?}");
-    let desk = &game.door.desk;
-    assert_eq!((desk.waiting, desk.asked.len(), desk.children.len()), (0, 0, 0), "seed {seed}");
+    let shared = &game.server.shared;
+    assert_eq!((shared.waiting, shared.asked.len(), shared.children.len()), (0, 0, 0), "seed {seed}");
     assert_eq!(*game.machine.images.borrow(), BTreeSet::new(), "seed {seed}: an image stays");
 }
 
@@ -409,5 +409,5 @@ fn a_waiting_image_counts_as_much_as_its_data() {
     for _ in 0..2 {
         game.request("session/prompt", &json!({"sessionId": game.sessions[0], "prompt": blocks}));
     }
-    assert!(game.door.desk.waiting > 4000, "{}", game.door.desk.waiting);
+    assert!(game.server.shared.waiting > 4000, "{}", game.server.shared.waiting);
 }

@@ -3,7 +3,7 @@
 
 mod rules;
 
-use super::Turn;
+use super::DriverOutput;
 use super::reply::{DECLINED, NO_USER, Reply};
 use crate::json::{Object, Raw};
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
@@ -113,11 +113,11 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
 }
 
 /// Warns if another server's name keeps the tool from being offered.
-pub(super) fn warn_if_taken(settings: &Settings, turn: &mut Turn) {
+pub(super) fn warn_if_taken(settings: &Settings, out: &mut DriverOutput) {
     if settings.interactive && is_taken(&settings.mcp_servers) {
         let text =
             "The tool ask_user is not available: a server in `mcp_servers` has a name that begins with spektacular";
-        turn.warn(text);
+        out.warn(text);
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn header(old: (u64, u64), new: (u64, u64)) -> String {
 }
 
 /// The changes between two texts. Hunks have no line numbers, because the texts may be parts of a file.
-pub(super) fn between(old: &str, new: &str) -> String {
+pub(crate) fn between(old: &str, new: &str) -> String {
     match (old.is_empty(), new.is_empty()) {
         (true, _) => return signed('+', new),
         (_, true) => return signed('-', old),

@@ -1,7 +1,7 @@
 //! The limits of run.start, and the keeper of each with an agent. A limit is kept or refused, never ignored, unless
 //! the caller asked for that with `on_unsupported`.
 
-use super::{Driver, Launch, Turn, result};
+use super::{Driver, DriverOutput, Launch, result};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 pub use crate::protocol::words::Limit;
@@ -95,18 +95,22 @@ impl Keepers {
 }
 
 /// Prepares the agent's start, once all its limits are known to hold.
-pub(crate) fn launch(settings: &Settings, driver: &mut dyn Driver, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
+pub(crate) fn launch(
+    settings: &Settings,
+    driver: &mut dyn Driver,
+    out: &mut DriverOutput,
+) -> Result<Option<Launch>, Failure> {
     let features = driver.features(settings);
-    check(settings, &features.keepers, turn)?;
+    check(settings, &features.keepers, out)?;
     let mut settings = settings.clone();
     let servers = std::mem::take(&mut settings.mcp_servers);
     let reaches = |transport| features.transports.contains(&transport);
     settings.mcp_servers =
-        reachable(servers, &settings.agent, settings.on_unsupported == OnUnsupported::Warn, reaches, turn)?;
+        reachable(servers, &settings.agent, settings.on_unsupported == OnUnsupported::Warn, reaches, out)?;
     if let Some(schema) = &settings.output_schema {
-        settings.prompt = result::prompt(&settings, schema, driver.features(&settings).result_way, turn);
+        settings.prompt = result::prompt(&settings, schema, driver.features(&settings).result_way, out);
     }
-    driver.launch(&settings, turn)
+    driver.launch(&settings, out)
 }
 
 /// The MCP servers that the agent can reach. Error: it cannot reach one. `drops`: leaves that server out instead, and adds
@@ -116,7 +120,7 @@ pub(crate) fn reachable(
     agent: &str,
     drops: bool,
     reaches: impl Fn(McpTransport) -> bool,
-    turn: &mut Turn,
+    out: &mut DriverOutput,
 ) -> Result<Vec<McpServer>, Failure> {
     let lacks = |server: &McpServer| match &server.access {
         McpAccess::Remote { transport, .. } => Some(*transport).filter(|transport| !reaches(*transport)),
@@ -126,7 +130,7 @@ pub(crate) fn reachable(
     for server in servers {
         match lacks(&server).map(McpTransport::word) {
             None => reached.push(server),
-            Some(transport) if drops => turn.warn(format!(
+            Some(transport) if drops => out.warn(format!(
                 "A server in `{field}` is left out: this agent does not support the transport {transport}"
             )),
             Some(transport) => {
@@ -144,12 +148,12 @@ pub(crate) fn reachable(
 
 /// Checks that each limit of these settings is kept. Error: the first one that is not. With `on_unsupported` `"warn"`,
 /// adds a warning to `turn` instead.
-fn check(settings: &Settings, keepers: &Keepers, turn: &mut Turn) -> Result<(), Failure> {
+fn check(settings: &Settings, keepers: &Keepers, out: &mut DriverOutput) -> Result<(), Failure> {
     let is_kept = |limit: Limit| keepers.of(limit) != Keeper::Nobody;
     for limit in Limit::ALL.iter().filter(|limit| limit.is_set(settings) && !is_kept(**limit)) {
         let field = limit.word();
         match settings.on_unsupported {
-            OnUnsupported::Warn => turn.warn(format!("`{field}` has no effect on this agent")),
+            OnUnsupported::Warn => out.warn(format!("`{field}` has no effect on this agent")),
             OnUnsupported::Fail => {
                 let similar = limit.similar().iter().find(|limit| is_kept(**limit));
                 let instead = similar.map_or(limit.otherwise().into(), |limit| format!("`{}`", limit.word()));

@@ -30,7 +30,7 @@ pub(crate) mod claude;
 pub(crate) mod codex;
 pub(crate) mod demo;
 mod detail;
-mod edits;
+pub(crate) mod edits;
 mod error_text;
 pub mod features;
 pub(crate) mod form;
@@ -270,7 +270,7 @@ impl TurnOver {
 
 /// The outcome of one call of a driver.
 #[derive(Debug, Default)]
-pub struct Turn {
+pub struct DriverOutput {
     /// The events, in order.
     pub events: Vec<AgentEvent>,
     /// Lines for the agent, each without its LF.
@@ -281,7 +281,7 @@ pub struct Turn {
     pub relaunch: Option<Box<Launch>>,
 }
 
-impl Turn {
+impl DriverOutput {
     /// Adds the warning that a setting has no effect.
     fn warn(&mut self, text: impl Into<Text>) {
         self.events.push(AgentEvent::Warning(Warning::UnsupportedOption, text.into()));
@@ -374,13 +374,13 @@ pub trait Driver: Send {
     /// Prepares the agent's start with these settings. Adds a warning to `turn` for each option that has no effect.
     /// `None`: no process is needed, and the run begins with the events in `turn`. Error: a setting that cannot work, such
     /// as a value too long for a command line.
-    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure>;
+    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure>;
 
     /// Handles one line of the agent's stdout.
-    fn line(&mut self, line: Line<'_>, turn: &mut Turn);
+    fn line(&mut self, line: Line<'_>, out: &mut DriverOutput);
 
     /// Answers the request `key`: one reply per question, in their order.
-    fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn);
+    fn answer(&mut self, key: &AskKey, replies: &[Reply], out: &mut DriverOutput);
 
     /// Whether the agent takes further turns. Does not change during a turn.
     fn takes_turns(&self) -> bool {
@@ -390,27 +390,27 @@ pub trait Driver: Send {
     /// Starts a further turn in the same session. The line with the prompt contains the labels of its images. If the
     /// process ended with the last turn, `turn.relaunch` is the next process; without one, or if the turn failed, the run
     /// is over.
-    fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn);
+    fn follow_up(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput);
 
     /// Passes a prompt to the agent while it works on a turn, like [`Driver::follow_up`]. Returns whether the agent takes
     /// it now.
-    fn steer(&mut self, _prompt: &str, _images: &[Image], _turn: &mut Turn) -> bool {
+    fn steer(&mut self, _prompt: &str, _images: &[Image], _turn: &mut DriverOutput) -> bool {
         false
     }
 
     /// Asks the agent to stop its turn and to stay for the next one. Returns whether it can.
-    fn interrupt_turn(&mut self, _turn: &mut Turn) -> bool {
+    fn interrupt_turn(&mut self, _turn: &mut DriverOutput) -> bool {
         false
     }
 
     /// Asks the agent to stop its turn.
-    fn interrupt(&mut self, turn: &mut Turn);
+    fn interrupt(&mut self, out: &mut DriverOutput);
 
     /// Tells the agent to exit, after the final result.
-    fn finish(&mut self, turn: &mut Turn);
+    fn finish(&mut self, out: &mut DriverOutput);
 
     /// Handles the end of the agent's process, after its last line.
-    fn drained(&mut self, _exit: AgentExit, _turn: &mut Turn) {}
+    fn drained(&mut self, _exit: AgentExit, _turn: &mut DriverOutput) {}
 
     /// The outcome of a process that ended without a result. `alive`: whether it wrote anything. `stderr`: the end of
     /// its stderr.

@@ -22,6 +22,8 @@ pub struct Native {
     pub sessions: Option<SessionStore>,
     /// The start of its own interface. `None`: it has no known one.
     pub interface: Option<Interface>,
+    /// Its built-in modes, which shells complete. It may have more.
+    pub modes: &'static [&'static str],
 }
 
 /// A query of a program's version.
@@ -75,8 +77,8 @@ pub enum Sign {
 pub enum LoggedIn {
     /// The agent has credentials. Only the provider knows whether they are still valid.
     Yes,
-    /// The agent has no credentials.
-    No,
+    /// The agent has no credentials. A clause says how to get some.
+    No(&'static str),
     /// The agent may have credentials in a place that we do not read.
     Unknown,
 }
@@ -86,7 +88,7 @@ impl LoggedIn {
     pub fn word(self) -> &'static str {
         match self {
             LoggedIn::Yes => "yes",
-            LoggedIn::No => "no",
+            LoggedIn::No(_) => "no",
             LoggedIn::Unknown => "unknown",
         }
     }
@@ -194,6 +196,7 @@ pub(crate) static NONE: Native = Native {
     login: Login { signs: &[], otherwise: (LoggedIn::Unknown, "only the agent itself knows") },
     sessions: None,
     interface: None,
+    modes: &[],
 };
 
 impl Interface {
@@ -321,11 +324,11 @@ mod tests {
     fn a_variable_or_a_file_shows_a_login() {
         let home = |name: &str| (name == "HOME").then(|| "/h".into());
         let nothing = |_: PathBuf, _: &str| false;
-        assert_eq!(claude::NATIVE.login.look(&|_| None, &nothing).0, LoggedIn::No);
+        assert_eq!(claude::NATIVE.login.look(&|_| None, &nothing).0.word(), "no");
         let key = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "x".into());
         assert_eq!(claude::NATIVE.login.look(&key, &nothing).0, LoggedIn::Yes);
         let empty = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "".into());
-        assert_eq!(claude::NATIVE.login.look(&empty, &nothing).0, LoggedIn::No);
+        assert_eq!(claude::NATIVE.login.look(&empty, &nothing).0.word(), "no");
         let file = |path: PathBuf, text: &str| path.ends_with(".codex/auth.json") && text == "\"tokens\"";
         assert_eq!(codex::NATIVE.login.look(&home, &file).0, LoggedIn::Yes);
         let provider = |path: PathBuf, text: &str| path.ends_with(".codex/config.toml") && text == "model_provider";

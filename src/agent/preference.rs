@@ -1,6 +1,6 @@
 //! The settings that some agents ignore. A run warns of those that have no effect.
 
-use super::{Driver, Turn};
+use super::{Driver, DriverOutput};
 use crate::protocol::request::Settings;
 
 /// A setting that some agents ignore.
@@ -47,11 +47,11 @@ impl Preference {
 }
 
 /// Warns of each setting that is set and has no effect on the driver's agent.
-pub(super) fn warn_of_ignored(settings: &Settings, driver: &dyn Driver, turn: &mut Turn) {
+pub(super) fn warn_of_ignored(settings: &Settings, driver: &dyn Driver, out: &mut DriverOutput) {
     let followed = driver.features(settings).preferences;
     for preference in Preference::ALL {
         if preference.is_set(settings) && !followed.contains(&preference) {
-            turn.warn(format!("`{}` has no effect on this agent", preference.field()));
+            out.warn(format!("`{}` has no effect on this agent", preference.field()));
         }
     }
 }

@@ -5,7 +5,7 @@ use super::acp::{self, profile};
 use super::demo;
 use super::demo::catalog::{self, ScenarioChoice};
 use super::native::{self, Native};
-use super::{Base, Driver, Features, Program, Turn, claude, codex, lines};
+use super::{Base, Driver, DriverOutput, Features, Program, claude, codex, lines};
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::{McpAccess, McpServer, Options, Settings};
 use crate::protocol::words::one_of;
@@ -212,7 +212,7 @@ impl Agent {
         let server = |_| McpServer { name: String::new(), access };
         settings.ask_server = driver.features(&settings).ask_tool.map(server);
         // The capabilities are the same if the driver refuses the settings.
-        let _ = driver.launch(&settings, &mut Turn::default());
+        let _ = driver.launch(&settings, &mut DriverOutput::default());
         driver.features(&settings).capabilities
     }
 
@@ -319,7 +319,11 @@ impl Agents {
             return catalog::unknown(scenario, from);
         }
         let unknown = Unknown { what: "agent", dashes: "", typed: Typed::Value(name), place: from };
-        unknown.message(self.all_names(), &format!("The agents are: {}.", self.names()))
+        let otherwise = match name {
+            "plan" | "build" => "If it is a mode of the agent, use `mode`.".to_owned(),
+            _ => format!("The agents are: {}.", self.names()),
+        };
+        unknown.message(self.all_names(), &otherwise)
     }
 
     /// All names without the aliases, for a message.

@@ -1,6 +1,6 @@
 //! The structured result of a run: the ways in which agents give it, and the texts for the model.
 
-use super::Turn;
+use super::DriverOutput;
 use crate::protocol::request::Settings;
 use crate::protocol::schema::{Mismatch, OutputSchema};
 use std::fmt::Write;
@@ -11,7 +11,7 @@ pub(crate) const TOOL: &str = "submit_result";
 /// The description of the tool for the model.
 pub(crate) const DESCRIPTION: &str = "\
 Submits the result of the whole task; the input of this tool is the result. Call it once, when the task is done, and \
-then end your turn. If the result is refused, correct it and call the tool again.";
+then end your out. If the result is refused, correct it and call the tool again.";
 
 /// The reply to a result that fits.
 pub(crate) const ACCEPTED: &str = "The result is accepted. End your turn now.";
@@ -28,9 +28,9 @@ pub enum ResultWay {
 }
 
 /// The prompt with the instructions for the result, and a warning for the rules that nobody checks.
-pub(super) fn prompt(settings: &Settings, schema: &OutputSchema, way: ResultWay, turn: &mut Turn) -> String {
+pub(super) fn prompt(settings: &Settings, schema: &OutputSchema, way: ResultWay, out: &mut DriverOutput) -> String {
     if !schema.unchecked().is_empty() {
-        turn.warn(format!("`output_schema` is checked without these keywords: {}", schema.unchecked().join(", ")));
+        out.warn(format!("`output_schema` is checked without these keywords: {}", schema.unchecked().join(", ")));
     }
     let prompt = &settings.prompt;
     let text = "a message that is nothing but one JSON text, without a code fence, that fits this JSON Schema";

@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0, one message per line. A message's fields determine its kind, because not every agent sends `jsonrpc`.
 //! Responses repeat the agent's request ids verbatim; our own ids are numbers.
 
-use super::{Line, Turn, error_text};
+use super::{DriverOutput, Line, error_text};
 use crate::json::to_line;
 use crate::json::{Index, Object, Raw, is_blank};
 use serde::Serialize;
@@ -48,14 +48,19 @@ pub(crate) fn read<'a>(object: &Object<'a>) -> Option<Incoming<'a>> {
 }
 
 /// Reads a line of the agent, and passes its message to `handle`. Warns of a line that is not a message.
-pub(crate) fn line(index: &mut Index, line: Line<'_>, turn: &mut Turn, handle: impl FnOnce(Incoming<'_>, &mut Turn)) {
-    let Line::Text(mut text) = line else { return turn.unparsed() };
+pub(crate) fn line(
+    index: &mut Index,
+    line: Line<'_>,
+    out: &mut DriverOutput,
+    handle: impl FnOnce(Incoming<'_>, &mut DriverOutput),
+) {
+    let Line::Text(mut text) = line else { return out.unparsed() };
     if is_blank(&text) {
         return;
     }
     match index.read(&mut text).as_ref().and_then(read) {
-        Some(message) => handle(message, turn),
-        None => turn.unparsed(),
+        Some(message) => handle(message, out),
+        None => out.unparsed(),
     }
 }
 

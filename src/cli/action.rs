@@ -15,8 +15,10 @@ pub enum Offers {
     Folders,
     /// The names of agents.
     Agents,
-    /// The ids of the last sessions in the directory.
+    /// The names and ids of the last sessions in the directory.
     Sessions,
+    /// The modes of the agent that the command line names, or of the default agent.
+    Modes,
     /// The names of the project's specifications, or file names.
     Specs,
     /// The names of the project's plans, or file names.

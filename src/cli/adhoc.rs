@@ -1,10 +1,11 @@
 //! The command line of `adhoc`, whose flags become fields of run.start.
 
 use super::row::{Flag, FlagForm, GivenFlag, HasFields, Row, store};
-use super::{Wrong, one_of, text, variable};
+use super::{Wrong, foreign, one_of, text, variable};
 use crate::cli::typed_fields;
 use crate::json::string;
 use crate::protocol::fields::Field;
+use crate::protocol::ids::SessionName;
 use crate::protocol::request::{Options, Seconds};
 use crate::protocol::words::WorkflowKind;
 use crate::protocol::workflow::WorkflowOptions;
@@ -78,6 +79,42 @@ choices! {
     }
 }
 
+/// The name of a worktree to make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorktreeName {
+    /// The run invents a name.
+    Generated,
+    /// A name that is part of a path and of a branch.
+    Given(String),
+}
+
+impl WorktreeName {
+    /// Wraps a name. `None`: it cannot be part of a path and of a branch.
+    pub(crate) fn given(name: &str) -> Option<WorktreeName> {
+        let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+        let is_letter = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
+        let (first, last) = (name.as_bytes().first(), name.as_bytes().last());
+        let fits = name.len() <= 64 && name.bytes().all(is_plain) && is_letter(first) && is_letter(last);
+        // git allows neither in the name of a branch.
+        let is_reserved = name.contains("..") || name.split('.').any(|part| part == "lock");
+        (fits && !is_reserved).then(|| WorktreeName::Given(name.to_owned()))
+    }
+
+    /// Reads the value of `--worktree`. Empty: none was given.
+    pub(super) fn read(flag: &Flag, value: OsString) -> Result<WorktreeName, Wrong> {
+        let name = text(flag, value)?;
+        if name.is_empty() {
+            return Ok(WorktreeName::Generated);
+        }
+        WorktreeName::given(&name).ok_or_else(|| {
+            format!(
+                "--{}: a name has 1 to 64 letters, digits and .-_, and begins and ends with a letter or digit.",
+                flag.long
+            )
+        })
+    }
+}
+
 /// The arguments of `adhoc` or of a workflow.
 #[derive(Debug, Default)]
 pub struct Adhoc {
@@ -95,6 +132,10 @@ pub struct Adhoc {
     pub system_prompt_file: Option<PathBuf>,
     /// Whether `--continue` is given.
     pub go_on: bool,
+    /// The value of `--name`.
+    pub session_name: Option<SessionName>,
+    /// Whether `--no-session` is given.
+    pub no_session: bool,
     /// The key and the value of every `--answer`.
     pub answers: Vec<(String, String)>,
     /// The value of `--answers`.
@@ -105,6 +146,8 @@ pub struct Adhoc {
     pub on_eof: AtEof,
     /// The value of `--record`.
     pub record: Option<PathBuf>,
+    /// The value of `--report`.
+    pub report: Option<PathBuf>,
     /// Whether `--mirror-stderr` is given.
     pub mirror_stderr: bool,
     /// Whether `--dry-run` is given.
@@ -121,6 +164,8 @@ pub struct Adhoc {
     pub no_alert: bool,
     /// The value of `--diff`.
     pub diff: DiffSize,
+    /// The value of `--worktree`.
+    pub worktree: Option<WorktreeName>,
     /// Fields of run.start that flags set.
     pub options: Options,
     /// The flags that set these fields, by field.
@@ -173,7 +218,12 @@ pub(crate) fn read(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>, words: Ve
         + usize::from(adhoc.prompt.is_some())
         + usize::from(adhoc.prompt_file.is_some());
     if ways > 1 {
-        return Err("Give the prompt once: as words, with --prompt, or with --prompt-file.".into());
+        let how = "Give the prompt once: as words, with --prompt, or with --prompt-file. The agent reads other files itself: \
+                   name them in the prompt.";
+        return Err(how.into());
+    }
+    if let Some(wrong) = foreign::resumed(&adhoc.words) {
+        return Err(wrong.into());
     }
     agrees(&adhoc)?;
     Ok(adhoc)
@@ -193,9 +243,19 @@ fn agrees(adhoc: &Adhoc) -> Result<(), Wrong> {
         ),
         (adhoc.go_on && options.session_id.is_some(), "Give --continue or --session, not both."),
         (
+            adhoc.go_on && adhoc.worktree.is_some(),
+            "Give --continue or --worktree, not both: a fresh worktree has no earlier session. To continue in an older \
+             one, give its path with --cwd.",
+        ),
+        (
             adhoc.go_on && adhoc.output == Some(Output::Json) && !prompt,
             "--continue needs a prompt on the command line: a run.start names its own session_id.",
         ),
+        (
+            adhoc.session_name.is_some() && adhoc.output == Some(Output::Json) && !prompt,
+            "--name needs a prompt on the command line: an orchestrator keeps the session_id of its runs itself.",
+        ),
+        (adhoc.session_name.is_some() && adhoc.no_session, "Give --name or --no-session, not both."),
         (
             answers && options.interactive == Some(false),
             "Give answers or --headless, not both: a headless run asks nothing.",
@@ -221,7 +281,7 @@ impl HasFields for Adhoc {
             FlagForm::Pair => {
                 self.pairs.entry(name).or_insert((flag, BTreeMap::new())).1.extend([variable(flag, value)?]);
             }
-            FlagForm::Switch(_) | FlagForm::Json | FlagForm::Words | FlagForm::Text => {
+            FlagForm::Switch(_) | FlagForm::Json | FlagForm::Words | FlagForm::Text | FlagForm::Attached => {
                 if let Some(file) = value.to_str().and_then(|text| typed_fields::file(name, text)) {
                     self.files.insert(name, file.to_owned());
                 } else {
@@ -238,9 +298,13 @@ pub(super) fn option(options: &mut Options, flag: &Flag, name: &str, value: OsSt
     let value = match flag.value {
         FlagForm::Switch(meaning) => raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default())?,
         FlagForm::Json | FlagForm::Words => {
-            typed_fields::value(name, &text(flag, value)?).map_err(|why| format!("--{} {why}.", flag.long))?
+            let typed = text(flag, value)?;
+            let file = typed_fields::file(name, "@FILE").filter(|_| !typed.trim_start().starts_with(['{', '[']));
+            let file = file.map(|_| format!(" For a file with the JSON, use --{} @FILE.", flag.long));
+            typed_fields::value(name, &typed)
+                .map_err(|why| format!("--{} {why}.{}", flag.long, file.unwrap_or_default()))?
         }
-        FlagForm::Text | FlagForm::Item | FlagForm::Pair => raw(&text(flag, value)?)?,
+        FlagForm::Text | FlagForm::Item | FlagForm::Pair | FlagForm::Attached => raw(&text(flag, value)?)?,
     };
     set(options, flag, name, &value)
 }
@@ -265,7 +329,7 @@ pub(super) fn workflow_field(to: &mut Adhoc, name: &str, flag: &Flag, value: OsS
             list.push(text(flag, value)?);
             raw(&list)?
         }
-        FlagForm::Text | FlagForm::Words | FlagForm::Pair => raw(&text(flag, value)?)?,
+        FlagForm::Text | FlagForm::Words | FlagForm::Pair | FlagForm::Attached => raw(&text(flag, value)?)?,
     };
     to.fields.set(name, &json).map_err(|expected| format!("--{} must be {expected}.", flag.long))
 }

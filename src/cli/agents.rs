@@ -1,9 +1,9 @@
-//! The command lines of `agents`, `export` and `open`.
+//! The command lines of `agents`, `sessions`, `export` and `open`.
 
-use super::action::{ActionRow, Offers, Word, act, bare, maybe};
+use super::action::{ActionRow, Offers, Word, act, bare, maybe, one};
 use super::adhoc::option;
 use super::row::{Flag, GivenFlag, HasFields, Row, store};
-use super::{Output, Wrong, no_words, text};
+use super::{Output, Wrong, text};
 use crate::protocol::fields::Field;
 use crate::protocol::request::Options;
 use std::collections::BTreeMap;
@@ -23,11 +23,32 @@ pub struct AgentsArgs {
 /// The arguments of `sessions`.
 #[derive(Debug, Default)]
 pub struct SessionsArgs {
+    pub what: SessionsAction,
     /// The value of `--cwd`.
     pub cwd: Option<PathBuf>,
     /// The value of `--output`.
     pub output: Output,
 }
+
+/// The actions of `sessions`. A session is named by its id or its name.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub enum SessionsAction {
+    /// The action `list`, also without an action.
+    #[default]
+    List,
+    /// The action `show`.
+    Show(String),
+    /// The action `rm`.
+    Remove(String),
+}
+
+const SESSION: &[Word; 1] = &[Word { name: "SESSION", offers: Offers::Sessions }];
+
+pub(crate) const SESSIONS_ACTIONS: &[ActionRow<SessionsAction>] = &[
+    bare("list", "list the sessions, also without an action", || SessionsAction::List),
+    one("show", "show what is stored of a session", SESSION, SessionsAction::Show),
+    one("rm", "remove a session from the list; the agent keeps its own files", SESSION, SessionsAction::Remove),
+];
 
 /// Reads the command line of `sessions`.
 pub(crate) fn sessions(
@@ -35,8 +56,11 @@ pub(crate) fn sessions(
     given: Vec<GivenFlag>,
     words: Vec<OsString>,
 ) -> Result<SessionsArgs, Wrong> {
-    no_words("sessions", &words)?;
-    store(rows, given)
+    let mut sessions = store(rows, given)?;
+    if !words.is_empty() {
+        sessions.what = act("sessions", SESSIONS_ACTIONS, words)?;
+    }
+    Ok(sessions)
 }
 
 /// The actions of `agents`.
@@ -54,7 +78,7 @@ pub enum AgentsAction {
 pub struct Export {
     /// The value of `--agent`.
     pub agent: Option<String>,
-    /// The session's id. `None`: the last session in this directory.
+    /// The session's id or name. `None`: the last session in this directory.
     pub session: Option<String>,
     /// The value of `--out`.
     pub out: Option<PathBuf>,
@@ -114,7 +138,7 @@ pub(crate) fn export(
     let mut values = values.into_iter();
     let session = values.next().map(OsString::into_string).transpose();
     if values.next().is_some() {
-        return Err("Too many words: export takes the id of one SESSION.".into());
+        return Err("Too many words: export takes one SESSION.".into());
     }
     export.session = session.map_err(|_| "SESSION must be UTF-8.")?;
     Ok(export)

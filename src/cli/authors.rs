@@ -6,13 +6,15 @@ use super::flags::ADHOC;
 use super::row::{FlagForm, Row, own, own_switch};
 
 /// The flags of `adhoc` that no workflow has.
-const LEFT_OUT: [&str; 9] = [
+const LEFT_OUT: [&str; 11] = [
     "session",
     "fork",
     "image",
     "raw-prompt",
     "output-schema",
     "continue",
+    "name",
+    "no-session",
     "conversation",
     "turn-timeout",
     "prompt-timeout",

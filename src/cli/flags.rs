@@ -1,7 +1,7 @@
 //! The flags of every command, each with the function that stores its value.
 
 use super::acp::AcpArgs;
-use super::adhoc::{Adhoc, AtEof, Color, DiffSize, answer};
+use super::adhoc::{Adhoc, AtEof, Color, DiffSize, WorktreeName, answer};
 use super::agents::{AgentsArgs, Export, Open, SessionsArgs, filled};
 use super::config::ConfigArgs;
 use super::demo::DemoArgs;
@@ -9,8 +9,9 @@ use super::integrate::IntegrateArgs;
 use super::protocol::{ProtocolCheckArgs, SchemaArgs};
 use super::row::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
 use super::workflow::{CheckArgs, OutputArgs};
-use super::{Output, Replay, one_of, seconds, text, variable};
+use super::{Output, Replay, ReportArgs, one_of, seconds, text, variable};
 use crate::agent::registry::DEFAULT;
+use crate::protocol::ids::SessionName;
 use crate::protocol::messages::TYPES;
 use crate::protocol::publish::{MessageSet, UnknownParts};
 
@@ -43,9 +44,22 @@ const IMAGE_HELP: &str = "\
 A relative FILE is relative to --cwd. At most 20 images, of 5 MiB each and 20 MiB in total.
 Most agents take images, but not every model of theirs does: see spektacular help agents.";
 
+const WORKTREE_HELP: &str = "\
+The worktree is a checkout of HEAD, without uncommitted changes, on the branch spektacular/NAME.
+Without =NAME, the run invents a name. The next word is part of the prompt.
+It is in .spektacular/local/worktrees/NAME, which git ignores, or without a .spektacular in the user's state folder.
+At the end, stderr has the commands to look at it, merge it, continue in it and remove it.
+A worktree without changes is removed. --dry-run makes none. A cwd in run.start goes before it.";
+
 const CONTINUE_HELP: &str = "\
 A run with a prompt on the command line stores its session in .spektacular/local, which git ignores.
 Without a .spektacular, it uses the user's state folder; with --output json, it then stores nothing.";
+
+const NAME_HELP: &str = "\
+The name belongs to this directory. A session that has one already gets the new one.
+With --output json, a session with a name is stored as without --output json.";
+
+const NAME_FORM: &str = "must be 1 to 64 letters, digits, -, _ and ., and begin with a letter or a digit.";
 
 pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     own("prompt", "TEXT", FlagForm::Text, "the task", |to: &mut Adhoc, flag, value| {
@@ -67,12 +81,27 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     .short('f'),
     field("images", "FILE", "an image that belongs to the task: PNG, JPEG, GIF or WebP").more(IMAGE_HELP),
     field("cwd", "DIR", "the agent's working directory").short('C'),
+    own("worktree", "NAME", FlagForm::Attached, "run in a new git worktree", |to: &mut Adhoc, flag, value| {
+        to.worktree = Some(WorktreeName::read(flag, value)?);
+        Ok(())
+    })
+    .more(WORKTREE_HELP),
     field("add_dirs", "DIR", "another directory that the agent may use"),
-    field("session_id", "ID", "resume this session of the agent").also_named(&["resume"]),
+    field("session_id", "ID", "resume this session of the agent, by its id or name").also_named(&["resume"]),
     switch("fork", "true", "begin a new session from the resumed one, which stays as it is"),
     own_switch("continue", "resume the agent's last session in this directory", |to: &mut Adhoc| to.go_on = true)
         .short('c')
         .more(CONTINUE_HELP),
+    own("name", "NAME", FlagForm::Text, "name the session, for --session", |to: &mut Adhoc, flag, value| {
+        let name = SessionName::new(&text(flag, value)?);
+        to.session_name = Some(name.ok_or_else(|| format!("--{} {NAME_FORM}", flag.long))?);
+        Ok(())
+    })
+    .more(NAME_HELP),
+    own_switch("no-session", "do not store the session for --continue and sessions", |to: &mut Adhoc| {
+        to.no_session = true
+    })
+    .more("The agent may still keep the session in its own files."),
     switch("conversation", "true", "keep the agent for further prompts")
         .more("With --output cli, you type them at a terminal: see spektacular help chat. With --output json, run.input with\n`prompt` is a further turn, and the end of stdin, or `end`, ends the conversation."),
     field("agent", "AGENT", "the agent to run").short('a').begins("The agent"),
@@ -193,43 +222,13 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         to.record = Some(value.into());
         Ok(())
     }),
+    own("report", "FILE", FlagForm::Text, "write a page of HTML about the run when it ends", |to: &mut Adhoc, _, value| {
+        to.report = Some(value.into());
+        Ok(())
+    })
+    .more("With --progress full, the page has diffs and outputs. An existing file is replaced."),
     own_switch("mirror-stderr", "copy the agent's stderr to this program's, redacted", |to| to.mirror_stderr = true),
     own_switch("dry-run", "show what would be started, and start nothing", |to| to.dry_run = true),
-];
-
-/// Flags of similar programs, each with the sentence that names ours.
-pub(crate) const FOREIGN: &[(&str, &str)] = &[
-    ("append-system-prompt", "Use --system-prompt."),
-    ("approval-mode", "Use --permissions."),
-    ("ask-for-approval", "Use --permissions."),
-    ("cd", "Use --cwd."),
-    ("config", "Use --agent-arg for the agent's own settings, or spektacular config for lasting defaults."),
-    ("dangerously-bypass-approvals-and-sandbox", "Use --yes to allow every request."),
-    ("dangerously-skip-permissions", "Use --yes to allow every request."),
-    ("debug", "Use --verbose, or --record to record the dialogue with the agent."),
-    ("file", "Use --prompt-file for a file with the prompt, or --image for an image."),
-    ("format", "Use --output cli or --output json."),
-    ("full-auto", "Use --permissions."),
-    ("i", "Use --image for an image."),
-    ("include-directories", "Use --add-dir."),
-    ("input-format", "Use --input jsonl."),
-    ("last", "Use --continue."),
-    ("list-sessions", "Use spektacular sessions."),
-    ("mcp-config", "Use --mcp-servers."),
-    ("no-color", "Use --color never."),
-    ("o", "Use --output cli or --output json."),
-    ("output-format", "Use --output cli or --output json."),
-    ("output-last-message", "Leave it out: stdout has the agent's text, and with --quiet only the final one."),
-    ("permission-mode", "Use --permissions, or --mode for one of the agent's own modes."),
-    ("print", "Leave it out: adhoc prints the answer and exits."),
-    ("prompt-interactive", "Use spektacular open for the agent's own interface."),
-    ("r", "Use --resume."),
-    ("sandbox", "Use --permissions, or --agent-arg for the agent's own sandbox."),
-    ("session-id", "Use --session."),
-    ("skip-git-repo-check", "Leave it out: adhoc also works outside a git repository."),
-    ("variant", "Use --effort."),
-    ("version", "Use spektacular --version."),
-    ("yolo", "Use --yes to allow every request."),
 ];
 
 const fn output<T>(set: SetOwn<T>) -> Row<T> {
@@ -263,7 +262,7 @@ pub(crate) const SESSIONS: &[Row<SessionsArgs>] = &[
         Ok(())
     })
     .short('C')
-    .begins("The list"),
+    .begins("The sessions"),
     output(|to, flag, value| {
         to.output = Output::read(flag, &value)?;
         Ok(())
@@ -297,7 +296,7 @@ pub(crate) const OPEN: &[Row<Open>] = &[
     .begins("The agent"),
     field("model", "NAME", "the model, by the agent's name for it").short('m'),
     field("mode", "NAME", "the agent's own mode, such as plan"),
-    own("session", "ID", FlagForm::Text, "resume this session of the agent", |to: &mut Open, flag, value| {
+    own("session", "ID", FlagForm::Text, "resume this session, by its id or name", |to: &mut Open, flag, value| {
         to.session = Some(filled(flag, value)?);
         Ok(())
     })
@@ -410,6 +409,16 @@ pub(crate) const REPLAY: &[Row<Replay>] =
     &[own_switch("strict", "fail if the host deviates from the recording", |to: &mut Replay| to.strict = true)
         .begins("Playing")];
 
+pub(crate) const REPORT: &[Row<ReportArgs>] = &[
+    own("out", "FILE", FlagForm::Text, "write to a file, completely or not at all", |to: &mut ReportArgs, _, value| {
+        to.out = Some(value.into());
+        Ok(())
+    })
+    .short('o')
+    .begins("The page"),
+    own_switch("force", "let --out replace an existing file", |to| to.force = true),
+];
+
 pub(crate) const PROTOCOL_CHECK: &[Row<ProtocolCheckArgs>] = &[
     own("dialogue", "NAME", FlagForm::Item, "play only this dialogue", |to: &mut ProtocolCheckArgs, flag, value| {
         to.dialogues.push(text(flag, value)?);
@@ -439,7 +448,8 @@ pub(crate) const PROTOCOL_CHECK: &[Row<ProtocolCheckArgs>] = &[
 mod tests {
     use super::super::row::{GivenFlag, Row, store};
     use super::{
-        ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, INTEGRATE, OPEN, OUTPUT, PROTOCOL_CHECK, REPLAY, SCHEMA,
+        ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, INTEGRATE, OPEN, OUTPUT, PROTOCOL_CHECK, REPLAY, REPORT,
+        SCHEMA,
     };
     use std::fmt::Debug;
 
@@ -465,6 +475,7 @@ mod tests {
         every_flag_is_stored(OPEN);
         every_flag_is_stored(CONFIG);
         every_flag_is_stored(REPLAY);
+        every_flag_is_stored(REPORT);
         every_flag_is_stored(CHECK);
         every_flag_is_stored(OUTPUT);
         every_flag_is_stored(SCHEMA);

@@ -24,6 +24,8 @@ pub enum FlagForm {
     Item,
     /// `NAME=VALUE`, one entry of an object; the flag may be repeated.
     Pair,
+    /// A string after `=`, or none: the next word is not its value.
+    Attached,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,9 +68,10 @@ impl Flag {
         self.long == name || self.other_names.contains(&name)
     }
 
+    /// Whether the next word on a command line is the flag's value.
     pub fn takes_value(&self) -> bool {
         match self.value {
-            FlagForm::Switch(_) => false,
+            FlagForm::Switch(_) | FlagForm::Attached => false,
             FlagForm::Text | FlagForm::Json | FlagForm::Words | FlagForm::Item | FlagForm::Pair => true,
         }
     }
@@ -77,7 +80,7 @@ impl Flag {
     pub fn repeats(&self) -> bool {
         match self.value {
             FlagForm::Item | FlagForm::Pair => true,
-            FlagForm::Switch(_) | FlagForm::Text | FlagForm::Json | FlagForm::Words => false,
+            FlagForm::Switch(_) | FlagForm::Text | FlagForm::Json | FlagForm::Words | FlagForm::Attached => false,
         }
     }
 
@@ -95,6 +98,7 @@ impl Flag {
     /// The completions for the flag's value.
     pub fn offers(&self) -> Offers {
         match self.metavar {
+            _ if self.field.is_some_and(|field| field.name == "mode") => Offers::Modes,
             "FILE" => Offers::Files,
             "DIR" => Offers::Folders,
             "AGENT" => Offers::Agents,

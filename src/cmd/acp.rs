@@ -2,7 +2,7 @@
 
 use super::agent_check::{capabilities, login};
 use super::{complain, configured, named};
-use crate::acp::{Door, Facts, LocalWorld, Lookups, serve};
+use crate::acp::{AcpServer, Facts, LocalServerHost, Lookups, serve};
 use crate::agent::Program;
 use crate::agent::limit::{Keeper, Limit};
 use crate::agent::native::LoggedIn;
@@ -19,13 +19,13 @@ use std::path::PathBuf;
 
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: &AcpArgs) -> u8 {
-    match door(typed) {
-        Ok(door) => serve::serve(door),
+    match server(typed) {
+        Ok(server) => serve::serve(server),
         Err(failure) => complain(&failure),
     }
 }
 
-fn door(typed: &AcpArgs) -> Result<Door, Failure> {
+fn server(typed: &AcpArgs) -> Result<AcpServer, Failure> {
     let layers = configured()?;
     let agent = named(&layers, typed.agent.as_deref(), " --agent")?.into_owned();
     let facts = facts(typed, &layers, &agent);
@@ -36,7 +36,7 @@ fn door(typed: &AcpArgs) -> Result<Door, Failure> {
         login: Box::new(move || how_to_log_in(&logged_in)),
         redact: Box::new(move |text| redactor.redact(text).into_owned()),
     };
-    Ok(Door::new(facts, Box::new(LocalWorld::new(known))))
+    Ok(AcpServer::new(facts, Box::new(LocalServerHost::new(known))))
 }
 
 fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent) -> Facts {
@@ -81,6 +81,6 @@ fn why_missing(agent: &Agent) -> Option<String> {
 
 fn how_to_log_in(agent: &Agent) -> Option<String> {
     let (state, why) = login(agent);
-    (state == LoggedIn::No)
+    matches!(state, LoggedIn::No(_))
         .then(|| format!("{why}. Run `spektacular open --agent {}` in a terminal and log in there.", agent.name))
 }

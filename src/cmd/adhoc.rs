@@ -3,13 +3,14 @@
 use super::complain;
 use super::task::TaskRunner;
 use super::texts::{self, Prompt};
+use super::worktree::{self, WorktreeEnd, WorktreeRequest};
 use crate::agent::registry::Agents;
 use crate::cli::typed_fields;
-use crate::cli::{Adhoc, AtEof, Color, DiffSize, Output};
+use crate::cli::{Adhoc, AtEof, Color, DiffSize, Output, WorktreeName};
 use crate::config::Layers;
 use crate::config::origins::FieldOrigin;
 use crate::config::{self, Config, Loaded};
-use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED};
+use crate::engine::{Awaited, Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED};
 use crate::io::failpoint::point;
 use crate::io::inbox::Source;
 use crate::io::output::{diagnose, stdout_is_closed};
@@ -18,11 +19,12 @@ use crate::io::stdin::{self, StdinKind};
 use crate::io::tty::Keyboard;
 use crate::json_lines::JsonLines;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::protocol::ids::SessionName;
 use crate::protocol::limits;
 use crate::protocol::request::{Options, Seconds};
 use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKind};
 use crate::run::OnEof;
-use crate::sessions::{SessionFile, Stored, continued};
+use crate::sessions::{SessionFile, Stored, continued, is_free, resumed};
 use crate::terminal::{Detail, Look, TerminalFeatures, TerminalFront};
 use crate::workflow::workflow_run::Ended;
 use std::io::IsTerminal;
@@ -157,10 +159,12 @@ fn job(adhoc: Adhoc, loaded: Loaded) -> Job {
 }
 
 fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
-    if let Err(message) = continue_last_session(&mut adhoc, &loaded.config) {
+    if let Err(message) = find_session(&mut adhoc, &loaded.config) {
         return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message), engine);
     }
     let (prompt, files, dry_run) = (Prompt::named_by(&adhoc), Named::take_from(&mut adhoc), adhoc.dry_run);
+    let wanted = adhoc.worktree.clone();
+    let stored = Kept::take_from(&mut adhoc);
     let read_messages = adhoc.read_messages || prompt.is_none();
     let carrier = TaskRunner::new(&mut adhoc, prompt.is_some());
     let mut job = job(adhoc, loaded);
@@ -170,7 +174,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         let nobody = !read_messages && !answered;
         Options { interactive: nobody.then_some(false), ..Options::default() }
     };
-    let at_once = prompt.is_none() && !files.any();
+    let at_once = prompt.is_none() && !files.any() && wanted.is_none();
     let make = move |prompt: Option<Prompt>| files.prepare(prompt, options);
     if dry_run {
         let prepared = make(Some(prompt.unwrap_or_else(Prompt::stand_in)));
@@ -178,16 +182,20 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     }
     let one_shot = prompt.is_some();
     let (tell, first_lines) = channel();
-    let last = carrier.last(&job).filter(|last| one_shot && last.has_folder());
+    let last = carrier.last(&job).filter(|last| one_shot && stored.wanted(last.has_folder()));
     let source = if read_messages { Source::Stdin } else { Source::Nothing };
+    let (request, end) = fresh_worktree(wanted, &job);
     if at_once {
         // Only the answers on the command line count.
         job.answers = make(None).map(|prepared| prepared.answers).unwrap_or_default();
     } else {
-        job.begin = Begin::Awaited(Box::new(move || make(prompt).inspect(|prepared| tell_first_line(prepared, &tell))));
+        job.begin = Begin::Awaited(in_worktree(request, move || {
+            make(prompt).inspect(|prepared| tell_first_line(prepared, &tell))
+        }));
     }
     let ended = carrier.carry(reading(engine, source), job, &mut peer);
-    keep(last, &ended, first_lines.try_recv().ok());
+    let last = close(end, last);
+    stored.keep(last, &ended, first_lines.try_recv().ok());
     ended.code
 }
 
@@ -217,7 +225,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let converses = adhoc.options.conversation == Some(true);
     let is_typed = converses && !dry_run && Prompt::named_by(&adhoc).is_none() && stdin::kind() == StdinKind::Terminal;
     let prompt = if is_typed { Ok(None) } else { carrier.prompt(&adhoc).map(Some) };
-    let prompt = match continue_last_session(&mut adhoc, &loaded.config).and(prompt) {
+    let prompt = match find_session(&mut adhoc, &loaded.config).and(prompt) {
         Ok(prompt) => prompt,
         Err(message) => return complain(&Failure::new(Code::Usage, message)),
     };
@@ -234,6 +242,9 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     }
     let mut peer = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
     let files = Named::take_from(&mut adhoc);
+    let worktree = adhoc.worktree.clone();
+    let stored = Kept::take_from(&mut adhoc);
+    peer.resumed_by(stored.flag());
     let mut job = job(adhoc, loaded);
     let (defaults, _) = job.layers.under(Options::default());
     let wanted = defaults.interactive.unwrap_or(true);
@@ -261,11 +272,14 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     }
     // The engine handles signals while a slow writer fills the pipe.
     let (tell, first_lines) = channel();
-    job.begin = Begin::Awaited(Box::new(move || make().inspect(|prepared| tell_first_line(prepared, &tell))));
-    let last = carrier.last(&job);
+    let (request, end) = fresh_worktree(worktree, &job);
+    job.begin =
+        Begin::Awaited(in_worktree(request, move || make().inspect(|prepared| tell_first_line(prepared, &tell))));
+    let last = carrier.last(&job).filter(|_| stored.wanted(true));
     let ended = carrier.carry(reading(engine, source), job, &mut peer);
+    let last = close(end, last);
     let first_line = peer.take_first_line().or_else(|| first_lines.try_recv().ok());
-    if !keep(last, &ended, first_line) {
+    if !stored.keep(last, &ended, first_line) {
         diagnose("spektacular: warning: the session could not be stored for --continue");
     }
     // A run that never worked had no questions to match.
@@ -274,6 +288,48 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let Ended { code, signal, .. } = ended;
     // Shells expect this exit code after a signal.
     signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
+}
+
+/// The request for the worktree that the command line asks for, and its counterpart for the end of the run.
+fn fresh_worktree(name: Option<WorktreeName>, job: &Job) -> (Option<WorktreeRequest>, Option<WorktreeEnd>) {
+    let Some(name) = name else { return (None, None) };
+    let (options, _) = job.layers.under(Options::default());
+    let (request, end) = worktree::request(name, options.cwd.as_deref());
+    (Some(request), Some(end))
+}
+
+/// Work that prepares a run, and its worktree.
+fn in_worktree(
+    request: Option<WorktreeRequest>,
+    make: impl FnOnce() -> Result<Box<Prepared>, Failure> + Send + 'static,
+) -> Awaited {
+    Box::new(move || {
+        let prepared = make()?;
+        match request {
+            Some(request) => request.prepare(prepared),
+            None => Ok(prepared),
+        }
+    })
+}
+
+/// Closes the run's worktree. Returns the file for the run's session.
+fn close(end: Option<WorktreeEnd>, last: Option<SessionFile>) -> Option<SessionFile> {
+    match end {
+        Some(end) => end.close(last),
+        None => last,
+    }
+}
+
+/// Whether to use colours. `live`: whether the output is a terminal that shows them.
+pub(super) fn has_colours(wanted: Color, live: bool) -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let forced = set("FORCE_COLOR").map(|value| value != "0" && value != "false");
+    match wanted {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto if set("NO_COLOR").is_some() => false,
+        Color::Auto => forced.unwrap_or(live),
+    }
 }
 
 /// The settings for showing the run to a person, such as colours and width. `alert`: whether the configuration wants
@@ -287,13 +343,7 @@ fn look(adhoc: &Adhoc, alert: bool) -> Look {
         (false, true) => Detail::Verbose,
         (false, false) => Detail::Normal,
     };
-    let forced = set("FORCE_COLOR").map(|value| value != "0" && value != "false");
-    let escapes = match adhoc.color {
-        Color::Always => true,
-        Color::Never => false,
-        Color::Auto if set("NO_COLOR").is_some() => false,
-        Color::Auto => forced.unwrap_or(live),
-    };
+    let escapes = has_colours(adhoc.color, live);
     let page = live && escapes && !adhoc.plain && std::io::stdout().is_terminal();
     let diff_lines = match adhoc.diff {
         DiffSize::None => 0,
@@ -337,12 +387,18 @@ fn keyboard(reads_stdin: bool) -> Option<Keyboard> {
     Keyboard::at_stdin().or_else(|| Keyboard::controlling().filter(|_| reads_stdin))
 }
 
-/// Sets the session that `--continue` resumes. Fails if this directory has no earlier session.
-fn continue_last_session(adhoc: &mut Adhoc, config: &Config) -> Result<(), String> {
+/// Sets the session that `--continue` or the name in `--session` stands for. Fails if this directory has no such session,
+/// or if `--name` is taken.
+fn find_session(adhoc: &mut Adhoc, config: &Config) -> Result<(), String> {
+    let layers = || config.layers().0;
     if adhoc.go_on {
-        adhoc.options.session_id = Some(continued(&config.layers().0, adhoc.options.clone())?);
+        adhoc.options.session_id = Some(continued(&layers(), adhoc.options.clone())?);
+    } else if let Some(typed) = &adhoc.options.session_id {
+        adhoc.options.session_id = Some(resumed(&layers(), adhoc.options.clone(), typed)?);
     }
-    Ok(())
+    let Some(name) = &adhoc.session_name else { return Ok(()) };
+    let stays = adhoc.options.session_id.as_ref().filter(|_| adhoc.options.fork != Some(true));
+    is_free(&layers(), adhoc.options.clone(), name, stays)
 }
 
 /// The files that flags name, except the prompt's, and the answers on the command line.
@@ -416,11 +472,51 @@ fn tell_first_line(prepared: &Prepared, tell: &Sender<String>) {
     }
 }
 
-/// Stores the session of a run for `--continue` and `sessions`. Returns whether storing succeeded.
-/// `first_line`: that of the prompt.
-fn keep(last: Option<SessionFile>, ended: &Ended, first_line: Option<String>) -> bool {
-    // A workflow stores its sessions itself.
-    let Some(report) = &ended.report else { return true };
-    let words = report.redacted(&first_line.unwrap_or_default());
-    last.zip(report.session_id()).is_none_or(|(last, id)| last.keep(&Stored::now(id, &words)).is_ok())
+/// Whether and under which name the session of a run is stored for `--continue` and `sessions`.
+enum Kept {
+    Not,
+    Unnamed,
+    Named(SessionName),
+}
+
+impl Kept {
+    fn take_from(adhoc: &mut Adhoc) -> Kept {
+        match adhoc.session_name.take() {
+            _ if adhoc.no_session => Kept::Not,
+            Some(name) => Kept::Named(name),
+            None => Kept::Unnamed,
+        }
+    }
+
+    /// Whether to store the session. `otherwise`: the choice for a session without a name.
+    fn wanted(&self, otherwise: bool) -> bool {
+        match self {
+            Kept::Not => false,
+            Kept::Unnamed => otherwise,
+            Kept::Named(_) => true,
+        }
+    }
+
+    /// The flag that resumes the session.
+    fn flag(&self) -> Option<String> {
+        match self {
+            Kept::Not => None,
+            Kept::Unnamed => Some("--continue".to_owned()),
+            Kept::Named(name) => Some(format!("--resume {}", &**name)),
+        }
+    }
+
+    /// Stores the session. Returns whether storing succeeded. `first_line`: that of the prompt.
+    fn keep(self, last: Option<SessionFile>, ended: &Ended, first_line: Option<String>) -> bool {
+        // A workflow stores its sessions itself.
+        let Some(report) = &ended.report else { return true };
+        let words = report.redacted(&first_line.unwrap_or_default());
+        let name = match self {
+            Kept::Not | Kept::Unnamed => None,
+            Kept::Named(name) => Some(name),
+        };
+        let cost_usd = report.terminal.as_ref().and_then(|end| end.usage.cost_usd);
+        last.zip(report.session_id())
+            .is_none_or(|(last, id)| last.keep(&Stored { name, cost_usd, ..Stored::now(id, &words) }).is_ok())
+    }
 }

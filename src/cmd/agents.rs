@@ -1,11 +1,13 @@
 //! `agents list` and `agents check`: the agents that a run can name, and whether they are available on this machine.
 
+use super::adhoc::has_colours;
 use super::agent_check::{Check, checks};
 use super::{complain, configured, named};
 use crate::agent::Program;
+use crate::agent::native::LoggedIn;
 use crate::agent::registry::Agent;
 use crate::clean::one_line;
-use crate::cli::{AgentsAction, AgentsArgs, Output};
+use crate::cli::{AgentsAction, AgentsArgs, Color, Output};
 use crate::config::Layers;
 use crate::engine::redactor_here;
 use crate::io::output::print;
@@ -13,7 +15,9 @@ use crate::json::to_line;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::request::Options;
 use crate::system::SHORTFALL;
+use crate::terminal::{Ink, Look};
 use serde_json::{Value, json};
+use std::io::IsTerminal;
 
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: &AgentsArgs) -> u8 {
@@ -49,7 +53,9 @@ fn check(agents: &[&Agent], layers: &Layers, typed: &AgentsArgs) -> (String, boo
     if typed.output == Output::Json {
         return (whole(found.iter().map(|(agent, check)| checked(agent, check)).collect()), available);
     }
-    let mut parts: Vec<String> = shown.iter().map(|(agent, check)| for_people(agent, check)).collect();
+    let look = look();
+    let mut parts: Vec<String> = missing(&found, layers, &look).into_iter().collect();
+    parts.extend(shown.iter().map(|(agent, check)| for_people(agent, check, &look)));
     if !rest.is_empty() {
         let names = rest.iter().map(|(agent, _)| agent.name.as_str()).collect::<Vec<_>>().join(", ");
         parts.push(format!("Not available: {names}.\n`spektacular agents check --all` shows why.\n"));
@@ -121,7 +127,27 @@ fn checked(agent: &Agent, check: &Check) -> Value {
     entry
 }
 
-fn for_people(agent: &Agent, check: &Check) -> String {
+fn look() -> Look {
+    let live = std::io::stdout().is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb");
+    Look { escapes: has_colours(Color::Auto, live), ..Look::default() }
+}
+
+/// The part about what a run lacks, with the remedies: the default agent, and logins. `None`: nothing is missing.
+fn missing(found: &[(&Agent, Check)], layers: &Layers, look: &Look) -> Option<String> {
+    let line = |(agent, check): &(&Agent, Check)| match (problem(agent, check), check.logged_in.0) {
+        (Some(problem), _) if agent.name == layers.default_agent() && found.len() > 1 => {
+            let install = agent.base.install.as_ref().filter(|_| check.path.is_none());
+            Some(format!("{problem}{}", install.map(|install| format!(": {install}")).unwrap_or_default()))
+        }
+        (None, LoggedIn::No(remedy)) => Some(format!("not logged in: {remedy}")),
+        (Some(_), _) | (None, LoggedIn::Yes | LoggedIn::Unknown) => None,
+    };
+    let line = |found: &(&Agent, Check)| Some(format!("  {:<10} {}\n", found.0.name, one_line(&line(found)?)));
+    let lines: String = found.iter().filter_map(line).collect();
+    (!lines.is_empty()).then(|| look.paint(Ink::Yellow, &format!("Missing:\n{}", lines.trim_end())) + "\n")
+}
+
+fn for_people(agent: &Agent, check: &Check, look: &Look) -> String {
     let mut lines: Vec<(&str, String)> = Vec::new();
     match problem(agent, check) {
         Some(problem) => {
@@ -142,6 +168,11 @@ fn for_people(agent: &Agent, check: &Check) -> String {
             lines.push(("commands", std::iter::once("adhoc").chain(can).collect::<Vec<_>>().join(", ")));
         }
     }
-    let lines: String = lines.iter().map(|(label, text)| format!("  {label:<10} {}\n", one_line(text))).collect();
+    let line = |(label, text): &(&str, String)| {
+        let text = one_line(text);
+        let text = if *label == "problem" { look.paint(Ink::Red, &text) } else { text.to_string() };
+        format!("  {label:<10} {text}\n")
+    };
+    let lines: String = lines.iter().map(line).collect();
     format!("{} ({})\n{lines}", agent.name, one_line(&agent.display_name))
 }

@@ -11,7 +11,7 @@ use crate::config::{self, KEYS};
 use crate::help::complete::{Candidate, LiveNames, lines};
 use crate::io::output::deliver;
 use crate::protocol::publish::section_names;
-use crate::sessions::newest;
+use crate::sessions::{Stored, newest};
 use crate::workflow::documents::Document;
 use crate::workflow::name::Slug;
 use crate::workflow::project::Project;
@@ -45,15 +45,14 @@ impl LiveNames for Live {
         match offers {
             Offers::Agents => self.agents().into_iter().map(bare).collect(),
             Offers::Sessions => {
-                let about = |agent: &str, words: &str| format!("{agent}: {}", one_line(words));
                 let layers = layers();
-                let found = newest(&layers, None).into_iter();
-                found
-                    .map(|(agent, stored)| Candidate {
-                        word: stored.id.to_string(),
-                        about: about(agent, &stored.words),
-                    })
-                    .collect()
+                newest(&layers, None).into_iter().flat_map(|(agent, stored)| session(agent, &stored)).collect()
+            }
+            Offers::Modes => {
+                let layers = layers();
+                let agent = layers.agents.find(if key.is_empty() { layers.default_agent() } else { key });
+                let modes = agent.map(|agent| agent.native().modes).unwrap_or_default();
+                modes.iter().map(|mode| bare((*mode).to_owned())).collect()
             }
             Offers::Specs => documents(|project| project.specs().unwrap_or_default()),
             Offers::Plans => documents(|project| project.plans().unwrap_or_default()),
@@ -76,6 +75,13 @@ impl LiveNames for Live {
             | Offers::WordsOrFiles(_) => Vec::new(),
         }
     }
+}
+
+/// The name of a session, if it has one, and its id.
+fn session(agent: &str, stored: &Stored) -> impl Iterator<Item = Candidate> + use<> {
+    let about = format!("{agent}: {}", one_line(&stored.words));
+    let words = [stored.name.as_deref().map(str::to_owned), Some(stored.id.to_string())];
+    words.into_iter().flatten().map(move |word| Candidate { word, about: about.clone() })
 }
 
 fn bare(word: String) -> Candidate {

@@ -11,7 +11,7 @@ use crate::process::query::{Asked, NoAnswer, Queries, find, variable};
 use crate::process::session_files::find as find_session;
 use crate::process::tree::nonce;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
-use crate::sessions::newest as last_sessions;
+use crate::sessions::{Stored, newest as last_sessions};
 use serde_json::json;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -27,10 +27,14 @@ const SESSION_BYTES: u64 = 1 << 30;
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: &Export) -> u8 {
     let layers = configured();
-    let last = layers.as_ref().ok().filter(|_| typed.session.is_none()).and_then(|layers| {
-        last_sessions(layers, None)
-            .into_iter()
-            .find(|(agent, _)| typed.agent.as_deref().is_none_or(|name| name == *agent))
+    // The last session, or the one with this name.
+    let last = layers.as_ref().ok().and_then(|layers| {
+        let is_meant = |stored: &Stored| match typed.session.as_deref() {
+            Some(session) => stored.name.as_deref() == Some(session),
+            None => true,
+        };
+        let of_agent = |agent: &str| typed.agent.as_deref().is_none_or(|name| name == agent);
+        last_sessions(layers, None).into_iter().find(|(agent, stored)| of_agent(agent) && is_meant(stored))
     });
     let name = match (&typed.agent, &last, &layers) {
         (Some(name), ..) => name.as_str(),
@@ -38,7 +42,7 @@ pub(super) fn run(typed: &Export) -> u8 {
         (None, None, Ok(layers)) => layers.default_agent(),
         (None, None, Err(_)) => "",
     };
-    let session = typed.session.as_deref().or_else(|| last.as_ref().map(|(_, stored)| &*stored.id));
+    let session = last.as_ref().map(|(_, stored)| &*stored.id).or(typed.session.as_deref());
     let data = layers.as_ref().map_err(Failure::clone).and_then(|layers| {
         let wanted = typed.agent.as_deref().or(last.as_ref().map(|(agent, _)| *agent));
         let agent = named(layers, wanted, " (from --agent)")?;
@@ -144,7 +148,7 @@ fn printed(agent: &Agent, args: Vec<String>, unknown_says: &[&str]) -> Result<Ve
 }
 
 /// Writes a file completely or not at all, readable by its owner alone.
-fn write(file: &Path, data: &[u8], force: bool) -> Result<(), Failure> {
+pub(super) fn write(file: &Path, data: &[u8], force: bool) -> Result<(), Failure> {
     let usage = |message: &str| Failure::new(Code::Usage, message);
     // The target of a link is replaced, not the link.
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());

@@ -20,11 +20,14 @@ mod prompts;
 mod protocol;
 mod protocol_check;
 mod replay;
+mod report;
+mod reported;
 mod sessions;
 mod status;
 mod table;
 mod task;
 mod texts;
+mod worktree;
 
 pub use table::COMMANDS;
 

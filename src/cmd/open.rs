@@ -9,7 +9,7 @@ use crate::process::handover::{Handover, hand_over, has_terminal};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::request::{Options, Permissions};
-use crate::sessions::continued;
+use crate::sessions::{continued, resumed};
 use std::path::{Path, PathBuf};
 
 /// Runs the command; returns the exit code of the agent, or of the failure that prevented its start.
@@ -32,7 +32,7 @@ fn open(typed: &Open) -> Result<u8, Failure> {
         return Err(Failure::new(Code::Usage, message));
     }
     let cwd = directory(typed)?;
-    let resumed = if typed.go_on { Some(last(&layers, &agent, &cwd)?.to_string()) } else { typed.session.clone() };
+    let resumed = session_of(typed, &layers, &agent, &cwd)?;
     let session = InterfaceOptions {
         prompt: typed.prompt.as_deref(),
         model: options.model.as_deref(),
@@ -60,11 +60,16 @@ fn open(typed: &Open) -> Result<u8, Failure> {
     hand_over(&Handover { base: &agent.base, args: &args, env: &env, env_remove: interface.env_remove, cwd: &cwd })
 }
 
-/// The id of the agent's last session in the directory.
-fn last(layers: &Layers, agent: &Agent, cwd: &Path) -> Result<SessionId, Failure> {
+/// The id of the session to open: the agent's last one in the directory, or the one that `--session` names.
+fn session_of(typed: &Open, layers: &Layers, agent: &Agent, cwd: &Path) -> Result<Option<String>, Failure> {
     let cwd = Some(cwd.to_string_lossy().into_owned());
     let place = Options { agent: Some(agent.name.clone()), cwd, ..Options::default() };
-    continued(layers, place).map_err(|message| Failure::new(Code::Usage, message))
+    let found = match typed.session.clone().and_then(SessionId::new) {
+        Some(session) => resumed(layers, place, &session).map(Some),
+        None if typed.go_on => continued(layers, place).map(Some),
+        None => return Ok(typed.session.clone()),
+    };
+    found.map(|id| id.map(|id| id.to_string())).map_err(|message| Failure::new(Code::Usage, message))
 }
 
 /// A policy that does not allow everything means that the agent asks, because a person at the terminal can answer.

@@ -1,13 +1,21 @@
-//! `sessions`: the last sessions in a directory, newest first.
+//! `sessions`: lists the last sessions in a directory, newest first, shows one, and removes one.
 
 use super::{complain, configured};
-use crate::cli::{Output, SessionsArgs};
+use crate::cli::{Output, SessionsAction, SessionsArgs};
+use crate::config::Layers;
 use crate::io::output::print;
 use crate::json::to_line;
-use crate::protocol::failure::{EXIT_UNDELIVERED, Failure};
-use crate::sessions::{Stored, newest};
+use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::protocol::request::Options;
+use crate::sessions::{SessionFile, Stored, find, newest};
 use serde_json::{Value, json};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+/// A session with the name of its agent.
+type Found<'a> = (&'a str, Stored);
 
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: &SessionsArgs) -> u8 {
@@ -20,32 +28,87 @@ pub(super) fn run(typed: &SessionsArgs) -> u8 {
 
 fn text(typed: &SessionsArgs) -> Result<String, Failure> {
     let layers = configured()?;
-    let found = newest(&layers, typed.cwd.as_deref());
+    let cwd = typed.cwd.as_deref().unwrap_or(Path::new("."));
+    let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
+    let found = newest(&layers, Some(&cwd));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
-    Ok(match typed.output {
-        Output::Json => to_line(&json!({"sessions": found.iter().map(entry).collect::<Vec<_>>()})) + "\n",
-        Output::Cli => found.iter().map(|(agent, stored)| line(agent, stored, now)).collect(),
+    let one = |name: &str| find(&found, name).map_err(|message| Failure::new(Code::SessionNotFound, message));
+    Ok(match (&typed.what, typed.output) {
+        (SessionsAction::List, Output::Json) => {
+            whole(&json!({"sessions": found.iter().map(|found| entry(found, &cwd)).collect::<Vec<_>>()}))
+        }
+        (SessionsAction::List, Output::Cli) => found.iter().map(|found| line(found, now)).collect(),
+        (SessionsAction::Show(name), Output::Json) => whole(&json!({"session": entry(one(name)?, &cwd)})),
+        (SessionsAction::Show(name), Output::Cli) => shown(one(name)?, &cwd, now),
+        (SessionsAction::Remove(name), output) => {
+            let found = one(name)?;
+            remove(&layers, &cwd, found)?;
+            match output {
+                Output::Json => whole(&json!({"removed": entry(found, &cwd)})),
+                Output::Cli => format!("removed {} of {}; the agent keeps its own files\n", &*found.1.id, found.0),
+            }
+        }
     })
 }
 
-fn entry((agent, stored): &(&str, Stored)) -> Value {
-    let Stored { id, at, words } = stored;
-    json!({"agent": agent, "session_id": id, "at": (*at > 0).then_some(at), "prompt": words})
+fn whole(value: &Value) -> String {
+    to_line(value) + "\n"
 }
 
-fn line(agent: &str, stored: &Stored, now: u64) -> String {
-    let (Stored { at, words, .. }, id) = (stored, &*stored.id);
-    format!("{id}  {agent}  {}  {words}", age(now.saturating_sub(*at), *at)).trim_end().to_owned() + "\n"
+fn remove(layers: &Layers, cwd: &Path, (agent, stored): &Found<'_>) -> Result<(), Failure> {
+    let cwd = Some(cwd.to_string_lossy().into_owned());
+    let options = Options { agent: Some((*agent).to_owned()), cwd, ..Options::default() };
+    let removed = SessionFile::of_run(layers, options).map_or(Ok(()), |file| file.forget(&stored.id));
+    removed.map_err(|error| Failure::new(Code::Usage, format!("The file of the sessions cannot be written: {error}.")))
+}
+
+fn entry((agent, stored): &Found<'_>, cwd: &Path) -> Value {
+    let Stored { id, at, words, name, cost_usd } = stored;
+    json!({
+        "agent": agent,
+        "session_id": id,
+        "name": name,
+        "at": (*at > 0).then_some(at),
+        "cwd": cwd.to_string_lossy(),
+        "prompt": words,
+        "cost_usd": cost_usd,
+    })
+}
+
+fn line((agent, stored): &Found<'_>, now: u64) -> String {
+    let (Stored { at, words, name, .. }, id) = (stored, &*stored.id);
+    let name = name.as_deref().map(|name| format!("{name}  ")).unwrap_or_default();
+    format!("{id}  {agent}  {}  {name}{words}", age(now.saturating_sub(*at), *at)).trim_end().to_owned() + "\n"
+}
+
+/// The facts that are stored of a session, one per line, and the command that continues it.
+fn shown((agent, stored): &Found<'_>, cwd: &Path, now: u64) -> String {
+    let Stored { id, at, words, name, cost_usd } = stored;
+    let format = format_description!("[year]-[month]-[day] [hour]:[minute] UTC");
+    let ended = OffsetDateTime::from(UNIX_EPOCH + Duration::from_secs(*at)).format(format).unwrap_or_default();
+    let ended = (*at > 0).then(|| format!("{ended}, {}", age(now.saturating_sub(*at), *at)));
+    let resume = format!("spektacular adhoc --agent {agent} --resume {} \"TASK\"", name.as_deref().unwrap_or(id));
+    let facts = [
+        ("session", Some(id.to_string())),
+        ("name", name.as_ref().map(|name| name.to_string())),
+        ("agent", Some((*agent).to_owned())),
+        ("directory", Some(cwd.display().to_string())),
+        ("last run", ended),
+        ("prompt", Some(words.clone()).filter(|words| !words.is_empty())),
+        ("cost", cost_usd.map(|cost| format!("${cost:.4}"))),
+        ("continue", Some(resume)),
+    ];
+    facts.into_iter().filter_map(|(label, fact)| Some(format!("{label:<10} {}\n", fact?))).collect()
 }
 
 /// The time since `at`, in the largest fitting unit.
 fn age(seconds: u64, at: u64) -> String {
     match seconds {
         _ if at == 0 => "-".into(),
-        0..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m", seconds / 60),
-        3600..86_400 => format!("{}h", seconds / 3600),
-        _ => format!("{}d", seconds / 86_400),
+        0..60 => format!("{seconds}s ago"),
+        60..3600 => format!("{}m ago", seconds / 60),
+        3600..86_400 => format!("{}h ago", seconds / 3600),
+        _ => format!("{}d ago", seconds / 86_400),
     }
 }
 
@@ -55,7 +118,7 @@ mod tests {
 
     #[test]
     fn an_age_has_one_unit() {
-        let ages = [(5, "5s"), (65, "1m"), (7300, "2h"), (200_000, "2d")];
+        let ages = [(5, "5s ago"), (65, "1m ago"), (7300, "2h ago"), (200_000, "2d ago")];
         assert_eq!(ages.map(|(seconds, _)| age(seconds, 1)), ages.map(|(_, shown)| shown));
         assert_eq!(age(5, 0), "-");
     }

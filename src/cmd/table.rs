@@ -2,20 +2,20 @@
 
 use super::{
     acp, agents, ask_server, config, demo, export, format_check, init, integrate, manual, open, prompts, protocol,
-    protocol_check, replay, sessions, status,
+    protocol_check, replay, report, sessions, status,
 };
 use crate::cli::action::{Offers, actions};
-use crate::cli::agents::ACTIONS as AGENTS_ACTIONS;
+use crate::cli::agents::{ACTIONS as AGENTS_ACTIONS, SESSIONS_ACTIONS};
 use crate::cli::authors::{CHAT, IMPLEMENT, PLAN, SPEC};
 use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Runs, Words};
 use crate::cli::config::ACTIONS as CONFIG_ACTIONS;
 use crate::cli::demo::ACTIONS as DEMO_ACTIONS;
 use crate::cli::flags::{
-    ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, FOREIGN, INTEGRATE, OPEN, OUTPUT, PROTOCOL_CHECK, REPLAY, SCHEMA,
+    ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, INTEGRATE, OPEN, OUTPUT, PROTOCOL_CHECK, REPLAY, REPORT, SCHEMA,
     SESSIONS,
 };
 use crate::cli::row::flags;
-use crate::cli::{self, no_words};
+use crate::cli::{self, foreign, no_words};
 use crate::help::complete::Shell;
 use crate::help::texts;
 use crate::integrate::{NAMES, WITHOUT_FILES};
@@ -29,7 +29,7 @@ pub static COMMANDS: &[Command] = &[
         other_names: &["run", "exec"],
         words: Words::Free("[PROMPT... | -]", Offers::Nothing),
         flags: &flags::<_, { ADHOC.len() }>(ADHOC),
-        foreign: FOREIGN,
+        foreign: foreign::FLAGS,
         runs: Runs::Adhoc,
         ..row("adhoc", &texts::ADHOC, |given, words| {
             Ok(Runnable::Run(Box::new(cli::adhoc::read(ADHOC, given, words)?)))
@@ -38,7 +38,7 @@ pub static COMMANDS: &[Command] = &[
     Command {
         words: Words::Free("[PROMPT... | -]", Offers::Nothing),
         flags: &flags::<_, { CHAT.len() }>(CHAT),
-        foreign: FOREIGN,
+        foreign: foreign::FLAGS,
         runs: Runs::Chat,
         ..row("chat", &texts::CHAT, |given, words| {
             Ok(Runnable::Run(Box::new(cli::adhoc::read_chat(CHAT, given, words)?)))
@@ -54,7 +54,7 @@ pub static COMMANDS: &[Command] = &[
         words: Words::Free("[DESCRIPTION... | -]", Offers::Nothing),
         below: SPEC_CHECK,
         flags: &flags::<_, { SPEC.len() }>(SPEC),
-        foreign: FOREIGN,
+        foreign: foreign::FLAGS,
         runs: Runs::Workflow(WorkflowKind::Spec),
         ..row("spec", &texts::SPEC, |given, words| {
             Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow((WorkflowKind::Spec, SPEC), given, words)?)))
@@ -64,7 +64,7 @@ pub static COMMANDS: &[Command] = &[
         words: Words::Free("SPEC", Offers::Specs),
         below: PLAN_CHECK,
         flags: &flags::<_, { PLAN.len() }>(PLAN),
-        foreign: FOREIGN,
+        foreign: foreign::FLAGS,
         runs: Runs::Workflow(WorkflowKind::Plan),
         ..row("plan", &texts::PLAN, |given, words| {
             Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow((WorkflowKind::Plan, PLAN), given, words)?)))
@@ -73,7 +73,7 @@ pub static COMMANDS: &[Command] = &[
     Command {
         words: Words::Free("PLAN", Offers::Plans),
         flags: &flags::<_, { IMPLEMENT.len() }>(IMPLEMENT),
-        foreign: FOREIGN,
+        foreign: foreign::FLAGS,
         runs: Runs::Workflow(WorkflowKind::Implement),
         ..row("implement", &texts::IMPLEMENT, |given, words| {
             Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow((WorkflowKind::Implement, IMPLEMENT), given, words)?)))
@@ -104,7 +104,9 @@ pub static COMMANDS: &[Command] = &[
         })
     },
     Command {
+        words: Words::Actions(&actions::<_, { SESSIONS_ACTIONS.len() }>(SESSIONS_ACTIONS)),
         flags: &flags::<_, { SESSIONS.len() }>(SESSIONS),
+        foreign: foreign::SESSIONS_FLAGS,
         ..row("sessions", &texts::SESSIONS, |given, words| {
             Ok(Runnable::new(cli::agents::sessions(SESSIONS, given, words)?, |typed| sessions::run(&typed)))
         })
@@ -159,6 +161,13 @@ pub static COMMANDS: &[Command] = &[
         flags: &flags::<_, { REPLAY.len() }>(REPLAY),
         ..row("replay", &texts::REPLAY, |given, words| {
             Ok(Runnable::new(cli::replay(REPLAY, given, words)?, |typed| replay::run(&typed)))
+        })
+    },
+    Command {
+        words: Words::Free("FILE...", Offers::Files),
+        flags: &flags::<_, { REPORT.len() }>(REPORT),
+        ..row("report", &texts::REPORT, |given, words| {
+            Ok(Runnable::new(cli::report(REPORT, given, words)?, |typed| report::run(&typed)))
         })
     },
     Command {

@@ -2,12 +2,13 @@
 
 use super::dry_run as dry;
 use super::format_check;
+use super::reported::{ReportFile, Reported};
 use super::texts::Prompt;
 use crate::cli::{Adhoc, Output};
 use crate::config::Places;
 use crate::engine::dry_run::{self, Plan};
-use crate::engine::{Engine, Job, Peer};
-use crate::io::output::print;
+use crate::engine::{Begin, Engine, Job, Peer};
+use crate::io::output::{diagnose, print};
 use crate::io::stdin;
 use crate::json::{map_strings, to_line};
 use crate::protocol::failure::{EXIT_UNDELIVERED, Failure};
@@ -24,19 +25,25 @@ use crate::workflow::slip::command_word;
 use crate::workflow::workflow_run::{Ended, WorkflowRun};
 use crate::workflow::{plan_run, spec_run};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 /// The way in which a command runs: plainly, or as a workflow.
 pub(super) struct TaskRunner {
     workflow: Option<WorkflowKind>,
     fields: WorkflowOptions,
-    /// Whether the prompt comes from the command line.
+    /// Whether the prompt comes from the command line, with paths relative to our own directory.
     typed: bool,
+    /// The file for a report about the run.
+    report: Option<PathBuf>,
 }
 
 impl TaskRunner {
     /// The carrier for a command line.
     pub(super) fn new(adhoc: &mut Adhoc, typed: bool) -> TaskRunner {
-        TaskRunner { workflow: adhoc.workflow, fields: std::mem::take(&mut adhoc.fields), typed }
+        // In a worktree, the arguments name its files.
+        let typed = typed && adhoc.worktree.is_none();
+        let fields = std::mem::take(&mut adhoc.fields);
+        TaskRunner { workflow: adhoc.workflow, fields, typed, report: adhoc.report.take() }
     }
 
     /// Whether the description is the name of a command, which is a slip to correct before anything else.
@@ -75,7 +82,21 @@ impl TaskRunner {
         Surroundings { typed_in, places: Places::of_process(), dry }
     }
 
-    pub(super) fn carry(self, mut engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
+    /// Carries the run to its end, and writes its report.
+    pub(super) fn carry(mut self, engine: Engine, mut job: Job, peer: &mut dyn Peer) -> Ended {
+        let Some(path) = self.report.take() else { return self.carry_plainly(engine, job, peer) };
+        let file = ReportFile::open(&path, job.project.as_deref());
+        let file = file.map_err(|failure| job.begin = Begin::Refused(failure)).ok();
+        let mut reported = Reported::new(peer);
+        let ended = self.carry_plainly(engine, job, &mut reported);
+        let report = reported.into_report();
+        if file.is_some_and(|file| file.write(&report).is_err()) {
+            diagnose("spektacular: warning: the report is incomplete: the file could not be written");
+        }
+        ended
+    }
+
+    fn carry_plainly(self, mut engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
         match self.workflow {
             Some(kind) => self.carry_workflow(kind, engine, job, peer),
             None => engine.run(job, peer).into(),

@@ -5,7 +5,7 @@ use crate::agent::registry::DEFAULT;
 use crate::cli::Output;
 use crate::cli::typed_fields;
 use crate::json::{Fields, string};
-use crate::protocol::fields::{Care, FIELDS, Fallback, Field, Options};
+use crate::protocol::fields::{FIELDS, Fallback, Field, Options, ProjectFileRule};
 use crate::protocol::form::Form;
 use crate::protocol::read::{boolean, path};
 use crate::protocol::words::Policy;
@@ -18,7 +18,7 @@ pub struct Key {
     /// The name, with a dot between an object and its key.
     pub name: &'static str,
     /// The condition for a project's file to set the key.
-    pub care: Care,
+    pub project_rule: ProjectFileRule,
     kind: Kind,
 }
 
@@ -34,11 +34,11 @@ enum Kind {
 /// The prefix of every variable.
 pub(super) const PREFIX: &str = "SPEKTACULAR_";
 
-const OUTPUT: Key = Key { name: "output", care: Care::Free, kind: Kind::Output };
-const ALERT: Key = Key { name: "alert", care: Care::Free, kind: Kind::Switch(true) };
+const OUTPUT: Key = Key { name: "output", project_rule: ProjectFileRule::Free, kind: Kind::Output };
+const ALERT: Key = Key { name: "alert", project_rule: ProjectFileRule::Free, kind: Kind::Switch(true) };
 const DEBUG: [Key; 2] = [
-    Key { name: "debug.enabled", care: Care::Trusted, kind: Kind::Switch(false) },
-    Key { name: "debug.log_dir", care: Care::Trusted, kind: Kind::Path },
+    Key { name: "debug.enabled", project_rule: ProjectFileRule::Trusted, kind: Kind::Switch(false) },
+    Key { name: "debug.log_dir", project_rule: ProjectFileRule::Trusted, kind: Kind::Path },
 ];
 
 /// The fields of run.start that are not keys, because they belong to one run.
@@ -62,8 +62,8 @@ pub static KEYS: &[Key] = &{
     let (mut next, mut at) = (2, 0);
     while at < FIELDS.len() {
         let field = &FIELDS[at];
-        if let Some(care) = field.key {
-            keys[next] = Key { name: field.name, care, kind: Kind::Field(field) };
+        if let Some(project_rule) = field.key {
+            keys[next] = Key { name: field.name, project_rule, kind: Kind::Field(field) };
             next += 1;
         }
         at += 1;
@@ -144,10 +144,10 @@ pub(super) enum Slot<'a> {
 }
 
 impl Slot<'_> {
-    pub(super) fn care(&self) -> Care {
+    pub(super) fn project_rule(&self) -> ProjectFileRule {
         match self {
-            Slot::Key(key) => key.care,
-            Slot::Agent(..) => Care::Trusted,
+            Slot::Key(key) => key.project_rule,
+            Slot::Agent(..) => ProjectFileRule::Trusted,
         }
     }
 

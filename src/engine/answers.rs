@@ -113,7 +113,7 @@ impl Script {
         let input = match planned {
             Planned::Typed(text) => {
                 let given = typed(&question.ask, &text).map(Given::Value);
-                Some(Input { question_id: None, given, message: None })
+                Some(Input { question_id: None, given, message: None, unknown: Default::default() })
             }
             Planned::Payload(raw) => Input::parse(Some(&raw)),
         };

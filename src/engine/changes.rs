@@ -4,7 +4,7 @@
 //! compares. The limits count from the agent's end. A stopped run does not wait.
 
 use super::host::ProcessGone;
-use crate::process::git::{Baseline, Changes, Incomplete, Pending, Told};
+use crate::process::git::{Baseline, Changes, GitResult, Incomplete, Pending};
 use crate::protocol::words::Action;
 use crate::run::Unseen;
 use crossbeam_channel::{Receiver, never};
@@ -58,7 +58,7 @@ impl Watch {
     }
 
     /// The channel of git's answer.
-    pub(super) fn told(&self) -> Receiver<Told> {
+    pub(super) fn told(&self) -> Receiver<GitResult> {
         self.git.as_ref().map_or_else(never, Pending::told)
     }
 
@@ -88,7 +88,7 @@ impl Watch {
     }
 
     /// Handles git's answer or its failure. Returns the changes, if the answer contains them.
-    pub(super) fn finish_job(&mut self, told: Option<Told>) -> Option<Changes> {
+    pub(super) fn finish_job(&mut self, told: Option<GitResult>) -> Option<Changes> {
         self.git.as_mut().and_then(|git| git.finish_job(told))
     }
 

@@ -25,7 +25,7 @@ use crate::io::output::Chunk;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::RunId;
 use crate::protocol::image::Image;
-use crate::protocol::inbound::{Addressee, CancelScope, Inbound, Message};
+use crate::protocol::inbound::{Addressee, CancelScope, Inbound, Message, unknown_type};
 use crate::protocol::limits;
 use crate::protocol::outbound::{Body, Json, Terminal};
 use crate::protocol::prompt::Spoken;
@@ -216,7 +216,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
         let event = match inbound.message {
             Message::Malformed(flaw) => Event::Malformed(origin, flaw),
             Message::Unsupported => Event::Unsupported(origin),
-            Message::UnknownType => Event::UnknownType(origin),
+            Message::UnknownType(kind) => Event::UnknownType(origin, unknown_type(&kind, self.run.redactor())),
             Message::Cancel { reason, scope: CancelScope::Turn } => Event::CancelTurn(origin, reason),
             Message::Cancel { reason, scope: CancelScope::Run } => {
                 Event::Cancel(origin, reason, CancelSource::Orchestrator)
@@ -232,7 +232,8 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
                 let cwd = input.question_id.as_ref().and_then(|id| self.run.path_question(id));
                 let answered: Option<Answered> =
                     input.given.map(|given| prepare::answer(given, cwd.as_deref(), &self.machine));
-                Event::Input(origin, ReadInput { question_id: input.question_id, answered, message: input.message })
+                let (question_id, message, unknown) = (input.question_id, input.message, input.unknown);
+                Event::Input(origin, ReadInput { question_id, answered, message, unknown })
             }
         };
         self.step(event);
@@ -302,7 +303,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     /// such messages are only counted.
     fn is_noise(&self, message: &Message) -> bool {
         match message {
-            Message::Malformed(_) | Message::UnknownType => true,
+            Message::Malformed(_) | Message::UnknownType(_) => true,
             Message::Input(input) => !input.question_id.as_ref().is_some_and(|id| self.run.is_open(id)),
             Message::Start(_) => !self.run.is_waiting(),
             Message::Spoken(spoken) => matches!(spoken, Spoken::Mixed | Spoken::Wrong(_)),

@@ -2,7 +2,7 @@
 
 use super::local_host::LocalHost;
 use super::prepare;
-use crate::agent::{AgentEvent, Program, Turn, limit};
+use crate::agent::{AgentEvent, DriverOutput, Program, limit};
 use crate::config::Layers;
 use crate::process::child::{environment, resolve};
 use crate::process::tree::nonce;
@@ -63,8 +63,8 @@ pub(crate) fn plan_with(
     change(&mut ready.settings)?;
     let mut start = ready.start(Redactor::new(), 0, &mut host);
     let settings = start.settings.clone();
-    let mut turn = Turn::default();
-    let launch = limit::launch(&settings, start.driver.as_mut(), &mut turn)?;
+    let mut out = DriverOutput::default();
+    let launch = limit::launch(&settings, start.driver.as_mut(), &mut out)?;
     let launch = launch.ok_or_else(Failure::of_our_own)?;
     let theirs = environment(&launch, &settings, &nonce());
     let path = resolve(&launch.program, &theirs, &settings.cwd);
@@ -90,7 +90,7 @@ pub(crate) fn plan_with(
             .iter()
             .map(|(_, text)| text.clone())
             .chain(untrusted)
-            .chain(turn.events.into_iter().filter_map(warning).map(|text| text.into_redacted(&redactor)))
+            .chain(out.events.into_iter().filter_map(warning).map(|text| text.into_redacted(&redactor)))
             .collect(),
     })
 }

@@ -49,7 +49,7 @@ pub struct Job {
     pub first: Vec<Body>,
     /// A channel that is disconnected once the work is done for which a run without a process waits. `None`: the run
     /// waits for no work.
-    pub errand: Option<Receiver<Infallible>>,
+    pub task: Option<Receiver<Infallible>>,
     /// The state from the previous part. `None`: this is the first part.
     pub carried: Option<Carried>,
 }
@@ -70,7 +70,7 @@ impl Job {
             signal_source: CancelSource::Signal,
             opens: false,
             first: Vec::new(),
-            errand: None,
+            task: None,
             carried: None,
         }
     }

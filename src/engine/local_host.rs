@@ -10,7 +10,7 @@ use crate::io::files::open_regular;
 use crate::io::signals::stop_ourselves;
 use crate::process::batch::Lines;
 use crate::process::child::{AgentProcess, ProcessEvent};
-use crate::process::git::{Changes, Incomplete, Told};
+use crate::process::git::{Changes, GitResult, Incomplete};
 use crate::process::guard::Guard;
 use crate::process::readers::AgentOutput;
 use crate::process::session_files::cost_before;
@@ -238,7 +238,7 @@ impl LocalHost {
     }
 
     /// The channel of git's answer.
-    pub(super) fn git(&self) -> Receiver<Told> {
+    pub(super) fn git(&self) -> Receiver<GitResult> {
         self.watch.told()
     }
 
@@ -248,7 +248,7 @@ impl LocalHost {
     }
 
     /// Handles git's answer, or its failure.
-    pub(super) fn git_told(&mut self, told: Option<Told>, stopped: bool) -> Option<Looked> {
+    pub(super) fn git_told(&mut self, told: Option<GitResult>, stopped: bool) -> Option<Looked> {
         let changes = self.watch.finish_job(told);
         match self.watch.waited() {
             None => {}

@@ -129,7 +129,7 @@ impl Engine {
         let place = begin.take_place();
         let (host, lines) = place.unwrap_or_else(|| (LocalHost::beside(&self.inherited), Lines::default()));
         let is_screen = peer.screen().is_some();
-        let errand = job.errand.take();
+        let task = job.task.take();
         let mut conductor = Conductor::new(job, peer, host, &self.random, self.ids);
         conductor.outbox().set_apart(streams_are_apart());
         let begin = match (own_executable::low_limit(), &self.signals) {
@@ -137,7 +137,7 @@ impl Engine {
             (None, Some(_)) => begin,
             (None, None) => Begin::Refused(no_thread()),
         };
-        let (place, mut ending) = RunLoop::new(self, conductor, lines, errand).carry(begin);
+        let (place, mut ending) = RunLoop::new(self, conductor, lines, task).carry(begin);
         let resting = match ending.rested.take() {
             Some((recordings, session)) => Some(RestingAgent::new(place, recordings, session)),
             None => {

@@ -68,7 +68,7 @@ pub trait Peer {
         _redactor: &Redactor,
     ) -> Result<(), Failure> {
         if workflow.is_some() {
-            unknown.add("workflow", || None);
+            unknown.add_unused("workflow", "spec, plan and implement");
         }
         Ok(())
     }

@@ -169,14 +169,17 @@ pub(crate) fn answer(given: Given, cwd: Option<&Path>, machine: &impl Host) -> A
         let path = cwd?.join(crate::json::string(value)?);
         Some(machine.look(&path))
     };
-    let text = match given {
+    let (text, unread) = match given {
         Given::Declined => return Answered::Declined,
         Given::Value(value) => {
             let path = look(&value);
             return Answered::Value(value, path);
         }
-        Given::FromEnv(name) => machine.variables().into_iter().find(|(own, _)| *own == name).map(|(_, value)| value),
-        Given::FromFile(path) => machine.read(Path::new(&path)),
+        Given::FromEnv(name) => {
+            let found = machine.variables().into_iter().find(|(own, _)| *own == name);
+            (found.map(|(_, value)| value), UNSET_VARIABLE)
+        }
+        Given::FromFile(path) => (machine.read(Path::new(&path)), UNREAD_FILE),
     };
     let value = text.and_then(|text| {
         let text = text.strip_suffix('\n').map(|t| t.strip_suffix('\r').unwrap_or(t)).unwrap_or(&text);
@@ -186,5 +189,12 @@ pub(crate) fn answer(given: Given, cwd: Option<&Path>, machine: &impl Host) -> A
         let path = look(&value);
         Answered::Kept(value, path)
     };
-    value.map_or(Answered::Unreadable, kept)
+    value.map_or(Answered::Unreadable(unread.into()), kept)
 }
+
+/// The mistake of an answer whose file cannot be read.
+const UNREAD_FILE: &str = "Cannot read the file that value_from.file names: it must hold UTF-8 text of at most 1 MiB, \
+                           and a relative path starts at spektacular's own directory.";
+
+/// The mistake of an answer whose variable is not there.
+const UNSET_VARIABLE: &str = "The variable that value_from.env names is not set in spektacular's own environment.";

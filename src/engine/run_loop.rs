@@ -18,7 +18,7 @@ use crate::io::output::{Order, Written};
 use crate::io::signals::Signal;
 use crate::process::batch::Lines;
 use crate::process::child::ProcessEvent;
-use crate::process::git::Told;
+use crate::process::git::GitResult;
 use crate::process::readers::AgentOutput;
 use crate::protocol::failure::Failure;
 use crate::protocol::words::Warning;
@@ -59,7 +59,7 @@ enum Wake {
     /// An event of the ask-server.
     Ask(AskEvent),
     /// git's list of changed files, or its failure.
-    Git(Option<Told>),
+    Git(Option<GitResult>),
     /// The outbox has room again, so the loop continues with lines already read or with a long line.
     Ready,
     /// The work that the run waits for is over.
@@ -102,7 +102,7 @@ pub(super) struct RunLoop<'e, 'p> {
     conductor: Conductor<&'p mut dyn Peer, LocalHost>,
     awaited: AwaitedStart,
     /// Disconnected once the work that the run waits for is over.
-    errand: Receiver<Infallible>,
+    task: Receiver<Infallible>,
     /// Whether the run knows that the input has ended.
     input_ended: bool,
     controls_in_row: u32,
@@ -126,14 +126,14 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         engine: &'e mut Engine,
         conductor: Conductor<&'p mut dyn Peer, LocalHost>,
         lines: Lines,
-        errand: Option<Receiver<Infallible>>,
+        task: Option<Receiver<Infallible>>,
     ) -> Self {
         let lost = engine.output.lost;
         let mut run_loop = RunLoop {
             engine,
             conductor,
             awaited: None,
-            errand: errand.unwrap_or_else(never),
+            task: task.unwrap_or_else(never),
             input_ended: false,
             controls_in_row: 0,
             flushing: false,
@@ -284,7 +284,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             recv(children) -> ended => ended.map_or(Wake::InternalFault, |()| Wake::Children),
             recv(asks) -> event => event.map_or(Wake::InternalFault, Wake::Ask),
             recv(git) -> told => Wake::Git(told.ok()),
-            recv(self.errand) -> _ => Wake::TaskOver,
+            recv(self.task) -> _ => Wake::TaskOver,
             recv(ready) -> _ => Wake::Ready,
             recv(data) -> output => output.map_or(Wake::InternalFault, Wake::Agent),
         };
@@ -387,7 +387,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 self.looked(looked);
             }
             Wake::TaskOver => {
-                self.errand = never();
+                self.task = never();
                 self.conductor.step(Event::TaskOver);
             }
             Wake::Ready if self.conductor.run().has_more() => {

@@ -58,7 +58,8 @@ impl Candidate {
 
 /// The names that only the configuration and the files of a moment can tell.
 pub trait LiveNames {
-    /// The candidates for a kind of names. `key`: the word before, for the values of a key.
+    /// The candidates for a kind of names. `key`: the word before, for the values of a key; the agent on the command
+    /// line, for its modes.
     fn names(&self, offers: Offers, key: &str) -> Vec<Candidate>;
 }
 
@@ -115,7 +116,7 @@ fn offered(commands: &[Command], names: &dyn LiveNames, word: (&str, Option<&str
         }
     }
     if let Some(flag) = awaits_value.or(word.1.and_then(|flag| valued(command, flag))) {
-        return live(commands, names, flag.offers(), "");
+        return live(commands, names, flag.offers(), agent_in(command, rest));
     }
     let flags = || {
         let spelled = command.flags_here().into_iter().flat_map(|flag| spellings(flag).map(|name| (name, flag.help)));
@@ -142,6 +143,18 @@ fn valued<'a>(command: &'a Command, spelling: &str) -> Option<&'a Flag> {
         spellings(flag).any(|known| known == spelling) || spelling.strip_prefix("--").is_some_and(is_other)
     };
     command.flags_here().into_iter().find(is_meant).filter(|flag| flag.takes_value())
+}
+
+/// The agent that the words name. Empty: none.
+fn agent_in<'a>(command: &Command, words: &'a [String]) -> &'a str {
+    let is_agent = |flag: &str| valued(command, flag).is_some_and(|flag| flag.offers() == Offers::Agents);
+    let named = |(at, word): (usize, &'a String)| match word.split_once('=') {
+        Some((flag, name)) => is_agent(flag).then_some(name),
+        // bash parts `--flag=value` into three words.
+        None if is_agent(word) => words[at + 1..].iter().find(|word| *word != "=").map(String::as_str),
+        None => None,
+    };
+    words.iter().enumerate().filter_map(named).next_back().unwrap_or_default()
 }
 
 /// The spellings of a flag: `--long`, and `-s` if it has a letter.
@@ -188,7 +201,7 @@ fn live(commands: &[Command], names: &dyn LiveNames, offers: Offers, key: &str) 
         }
         Offers::Commands => Offered::Words(names_of(commands).collect()),
         Offers::Specs | Offers::Plans => Offered::WordsOrFiles(names.names(offers, key)),
-        Offers::Agents | Offers::Sections | Offers::Sessions | Offers::Keys | Offers::ValuesOfKey => {
+        Offers::Agents | Offers::Sections | Offers::Sessions | Offers::Modes | Offers::Keys | Offers::ValuesOfKey => {
             Offered::Words(names.names(offers, key))
         }
     }

@@ -2,7 +2,7 @@
 
 use super::texts;
 use crate::cli::command::{Command, Words};
-use crate::cli::row::Flag;
+use crate::cli::row::{Flag, FlagForm};
 use std::fmt::Write;
 
 /// The manual page. `exits`: each exit code with its meaning.
@@ -76,6 +76,9 @@ fn tell(out: &mut String, flag: &Flag) {
     let _ = write!(out, ".TP\n{short}\\fB\\-\\-{}\\fR", text(flag.long));
     if flag.takes_value() {
         let _ = write!(out, " \\fI{}\\fR", text(flag.metavar));
+    }
+    if flag.value == FlagForm::Attached {
+        let _ = write!(out, "[=\\fI{}\\fR]", text(flag.metavar));
     }
     let lines = flag.explained();
     let (first, more) = lines.split_first().map_or(("", &[][..]), |(first, more)| (first.as_str(), more));

@@ -2,7 +2,7 @@
 
 use crate::cli::action::Action;
 use crate::cli::command::{Command, CommandText, Words};
-use crate::cli::row::Flag;
+use crate::cli::row::{Flag, FlagForm};
 use std::fmt::Write;
 
 /// The help of the whole program.
@@ -100,7 +100,13 @@ impl Flag {
     /// The flag's spelling: `-a, --agent AGENT`.
     fn usage(&self) -> String {
         let short = self.short.map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
-        format!("{short}--{} {}", self.long, self.metavar).trim_end().to_owned()
+        match self.value {
+            FlagForm::Attached => format!("{short}--{}[={}]", self.long, self.metavar),
+            FlagForm::Switch(_) => format!("{short}--{}", self.long),
+            FlagForm::Text | FlagForm::Json | FlagForm::Words | FlagForm::Item | FlagForm::Pair => {
+                format!("{short}--{} {}", self.long, self.metavar)
+            }
+        }
     }
 
     /// Everything about the flag, one fact per line.

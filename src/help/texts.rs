@@ -193,13 +193,17 @@ pub(crate) const AGENTS: CommandText = CommandText {
 };
 
 pub(crate) const SESSIONS: CommandText = CommandText {
-    about: "list the last sessions in this directory",
+    about: "list, show and remove the last sessions in this directory",
     more: "\
-Each line shows the session's id, its agent, its age, and the first words of its last prompt, redacted.
-The list contains the sessions that adhoc stored for --continue, newest first, at most 20 of each agent.",
+Each line shows the session's id, its agent, its age, its name, and the first words of its last prompt, redacted.
+The list contains the sessions that adhoc stored for --continue, newest first, at most 20 of each agent.
+SESSION is an id or a name. A session with a name stays in the list longer than the others.",
     examples: &[
         ("spektacular sessions", "list them"),
-        ("spektacular adhoc --resume ID \"now write a test for it\"", "continue one of them"),
+        ("spektacular adhoc --name parser \"fix the parser\"", "begin one with a name"),
+        ("spektacular adhoc --resume parser \"now write a test for it\"", "continue one of them"),
+        ("spektacular sessions show parser", "show its id, its directory and its cost"),
+        ("spektacular sessions rm parser", "remove it from the list"),
     ],
     page: "",
 };
@@ -366,6 +370,23 @@ If the recording has several processes, replay plays the first one that was star
     examples: &[
         ("spektacular adhoc --record run.jsonl \"say hello\"", "make a recording"),
         ("spektacular replay run.jsonl", "play it"),
+    ],
+    page: "",
+};
+
+pub(crate) const REPORT: CommandText = CommandText {
+    about: "make a page of HTML of a run or a recording",
+    more: "\
+FILE holds the frames of a run, as adhoc, spec, plan and implement write them with --output json, or a recording of --record.
+Several files make one page. `-` is stdin. Without --out, the page goes to stdout.
+The page needs no network and no script. It shows the end, the plan, the files, the time, the tokens, the questions, and
+each step of the agent. Frames of --progress full have diffs and outputs. A run.start among the frames adds the prompt.
+A line longer than 16 MiB is skipped, and a text is cut at 64 KiB. The page holds at most 16 MiB of text and 20,000 events,
+and tells what it leaves out.",
+    examples: &[
+        ("spektacular adhoc --output json --progress full --prompt \"fix it\" > run.jsonl", "keep the frames of a run"),
+        ("spektacular report run.jsonl -o run.html", "make the page"),
+        ("spektacular adhoc --report run.html \"fix it\"", "make it at the end of the run"),
     ],
     page: "",
 };

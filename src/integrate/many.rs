@@ -18,9 +18,16 @@ pub(super) const KUBERNETES: Integration = Integration {
 pub(super) const GITHUB: Integration = Integration {
     name: "github",
     about: "many runs as a matrix of GitHub Actions",
-    files: Some(|_| vec![("tasks.yml", include_str!("many/tasks.yml").to_owned())]),
+    files: Some(|_| {
+        let workflow = include_str!("many/tasks.yml").replace(": VERSION", concat!(": ", env!("CARGO_PKG_VERSION")));
+        vec![("tasks.yml", workflow)]
+    }),
     setup: |here| {
-        format!("Move {}/tasks.yml into .github/workflows, and put your tasks into its matrix.\n", here.folder)
+        format!(
+            "Move {}/tasks.yml into .github/workflows, name the release and its checksum at its top, and put your \
+             tasks into its matrix.\n",
+            here.folder
+        )
     },
 };
 

@@ -3,12 +3,14 @@
 //!
 //! The repository may be hostile, so no program that it configures may run. git gets an environment of its own, and the
 //! command line overrides dangerous settings, because it takes precedence over every file. Only filters may have any
-//! name: we query the names first and make each filter empty. git writes nothing, not even the index.
+//! name: we query the names first and make each filter empty. git writes nothing, not even the index; only [`worktree`]
+//! writes.
 //!
 //! This module ends its processes by their handle and group. Like the agent's processes, they descend from us. So while
 //! [`Pending::is_busy`], nothing may be killed or reaped only because it descends from us.
 
 mod query;
+pub(crate) mod worktree;
 
 pub use self::query::Incomplete;
 
@@ -56,12 +58,12 @@ pub struct Baseline {
 #[derive(Debug)]
 pub struct Pending {
     baseline: Result<Option<Arc<Baseline>>, Incomplete>,
-    job: Option<BackgroundTask<Told>>,
+    job: Option<BackgroundTask<GitResult>>,
 }
 
 /// The result of such a thread.
 #[derive(Debug)]
-pub struct Told(Found);
+pub struct GitResult(Found);
 
 #[derive(Debug)]
 enum Found {
@@ -129,7 +131,7 @@ impl Baseline {
         let begun = file_tick();
         let cwd = cwd.to_path_buf();
         let job = BackgroundTask::start("git-baseline", limit, move |until| {
-            Told(Found::Baseline(Baseline::take_baseline(&cwd, begun, until, path, config)))
+            GitResult(Found::Baseline(Baseline::take_baseline(&cwd, begun, until, path, config)))
         });
         Pending { baseline: Err(Incomplete::Late), job: Some(job) }
     }
@@ -242,13 +244,13 @@ impl Pending {
 
     /// A channel that is ready once the thread has an answer. A receive error: there will be no answer. Both belong
     /// into [`Pending::hear`].
-    pub fn told(&self) -> Receiver<Told> {
+    pub fn told(&self) -> Receiver<GitResult> {
         self.job.as_ref().map_or_else(never, BackgroundTask::result)
     }
 
     /// Handles the answer of the thread. `None`: there will be no answer. Returns the changes if the job was the
     /// comparison.
-    pub fn finish_job(&mut self, told: Option<Told>) -> Option<Changes> {
+    pub fn finish_job(&mut self, told: Option<GitResult>) -> Option<Changes> {
         self.job = None;
         match told?.0 {
             Found::Baseline(taken) => {
@@ -279,7 +281,7 @@ impl Pending {
                 let baseline = Arc::clone(baseline);
                 let work = move |until: &Until| {
                     let compared = baseline.compare(until);
-                    Told(Found::Changes(compared.map_or_else(Changes::Incomplete, Changes::Files)))
+                    GitResult(Found::Changes(compared.map_or_else(Changes::Incomplete, Changes::Files)))
                 };
                 self.job = Some(BackgroundTask::start("git-compare", limit, work));
                 None

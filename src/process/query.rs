@@ -116,7 +116,7 @@ impl Until {
     }
 
     /// Dropping the returned sender also ends the wait.
-    pub(super) fn wanted(deadline: Instant) -> (Until, Sender<Infallible>) {
+    pub(crate) fn wanted(deadline: Instant) -> (Until, Sender<Infallible>) {
         let (sender, wanted) = bounded(0);
         (Until { deadline, wanted }, sender)
     }

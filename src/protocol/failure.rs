@@ -139,6 +139,8 @@ sources! {
         pub reason: Option<RefusalReason>,
         /// The file that a refused workflow concerns.
         pub target: Option<Box<Text>> as text,
+        /// The commands of a plan to which nobody can consent, one per line.
+        pub commands: Option<Box<Text>> as output,
         /// The phase of a workflow that did not pass.
         pub phase: Option<Box<PhaseFailure>> as output,
         /// The reasons why a result does not fit `output_schema`.
@@ -178,6 +180,7 @@ impl Failure {
             limit: None,
             reason: None,
             target: None,
+            commands: None,
             phase: None,
             violations: None,
         }

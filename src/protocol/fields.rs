@@ -22,7 +22,7 @@ use super::read::{
 use super::schema::OutputSchema;
 use super::text::Text;
 use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
-use Care::{Free, Guards, Trusted};
+use ProjectFileRule::{Free, Guards, Trusted};
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ pub struct Field {
     pub fallback: Fallback,
     /// The conditions under which a project's configuration file may set the field. `None`: no file may, because the
     /// field belongs to one run.
-    pub key: Option<Care>,
+    pub key: Option<ProjectFileRule>,
     /// The flag of `adhoc` that sets the field, without dashes. Empty: `adhoc` defines the flags for this field itself.
     pub flag: &'static str,
     /// Whether run.started shows the field.
@@ -72,7 +72,7 @@ pub enum Fallback {
 /// The conditions under which a project's configuration file may set a key. The file comes with the project, perhaps
 /// from a stranger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Care {
+pub enum ProjectFileRule {
     /// Always: the key cannot run a program, allow an action or disclose data.
     Free,
     /// Only once the user trusts the file.

@@ -157,7 +157,7 @@ fn visible(c: char) -> char {
 mod tests {
     use super::{Clock, Stamper};
     use crate::protocol::ids::RunId;
-    use crate::protocol::outbound::{About, Body, PlanEntry, Progress};
+    use crate::protocol::outbound::{Body, PlanEntry, Progress, ProgressKind};
     use crate::protocol::parts::Rank;
     use crate::protocol::redacted::Redacted;
     use crate::protocol::words::PlanStatus;
@@ -166,7 +166,7 @@ mod tests {
 
     fn plan(texts: impl Iterator<Item = String>) -> Redacted {
         let entries = texts.map(|text| PlanEntry { text: text.into(), status: PlanStatus::Pending }).collect();
-        let about = About::Plan(entries);
+        let about = ProgressKind::Plan(entries);
         let progress = Progress::new(about, "The plan");
         Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new())
     }

@@ -1,4 +1,4 @@
-//! The ids in messages and frames, a type each. Those of the agent's messages and tool calls hold numbers, so that an id
+//! The ids in messages and frames, and the names of sessions, a type each. Those of the agent's messages and tool calls hold numbers, so that an id
 //! takes no memory of its own.
 
 use super::limits::SESSION_ID_BYTES;
@@ -33,6 +33,8 @@ text_ids! {
     RunId;
     /// The id of an agent's session: 1 to [`SESSION_ID_BYTES`] bytes, so that a run.start can name it.
     SessionId;
+    /// The name that a person gives to a session: 1 to 64 letters, digits, `-`, `_` and `.`, the first a letter or digit.
+    SessionName;
 }
 
 /// Ids that may be any text.
@@ -88,6 +90,15 @@ impl SessionId {
         if let Cow::Owned(clean) = redactor.redact(&self.0) {
             self.0 = clean;
         }
+    }
+}
+
+impl SessionName {
+    /// The name, if it has the form of one.
+    pub fn new(name: &str) -> Option<SessionName> {
+        let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+        let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+        (begins && plain && name.len() <= 64).then(|| SessionName(name.to_owned()))
     }
 }
 

@@ -10,8 +10,12 @@ use super::limits;
 use super::prompt::{self, Spoken};
 use super::request::{Options, Payload, Problem};
 use super::text::Text;
+use super::unknown::UnknownNames;
 use super::workflow::OPTIONS;
 use crate::json::{Fields, deeper_than, string};
+use crate::redact::Redactor;
+use crate::suggest::{either, nearest, shown};
+use serde_json::value::RawValue;
 
 /// The kinds of inbound lines.
 #[derive(Debug)]
@@ -21,7 +25,7 @@ pub enum Message {
     /// A message whose `v` is not `"1"`.
     Unsupported,
     /// A type that this version does not know.
-    UnknownType,
+    UnknownType(String),
     /// run.start.
     Start(Box<Payload>),
     /// run.input.
@@ -198,11 +202,17 @@ fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Re
     let known = match kind.as_str() {
         "run.start" => match Options::parse(payload) {
             Payload { wrong: Some(Problem::Repeated), .. } => return Err(Flaw::Repeated),
-            payload => Message::Start(Box::new(payload)),
+            mut payload => {
+                add_misspelt(fields, &mut payload.unknown);
+                Message::Start(Box::new(payload))
+            }
         },
         "run.input" => match Spoken::parse(payload).map_err(|_| Flaw::Repeated)? {
             Some(spoken) => Message::Spoken(spoken),
-            None => Message::Input(Input::parse(payload).ok_or(Flaw::Repeated)?),
+            None => {
+                let input = Input::parse(payload).ok_or(Flaw::Repeated)?;
+                Message::Input(Input { unknown: unknown_in(payload), ..input })
+            }
         },
         "run.cancel" => {
             let fields = payload.and_then(|raw| Fields::parse(raw.get()));
@@ -213,8 +223,46 @@ fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Re
             let scope = if text("scope").as_deref() == Some("turn") { CancelScope::Turn } else { CancelScope::Run };
             Message::Cancel { reason: text("reason").map(Text::from), scope }
         }
-        _ => Message::UnknownType,
+        _ => Message::UnknownType(kind),
     };
     let supported = fields.get("v").and_then(string).is_some_and(|v| v == "1");
     Ok(if supported { known } else { Message::Unsupported })
+}
+
+/// Adds the unknown fields of an envelope that look like one which is missing. Other unknown fields of an envelope are
+/// the sender's own.
+fn add_misspelt(envelope: &Fields<'_>, unknown: &mut UnknownNames) {
+    // Every other short name would resemble `v`, `id` and `ts`.
+    let missing = || ENVELOPE_IN.keys().filter(|key| key.len() > 2 && envelope.get(key).is_none());
+    for (name, _) in envelope.iter().filter(|(name, _)| !ENVELOPE_IN.keys().any(|key| key == *name)) {
+        if let Some(meant) = nearest(name, missing()) {
+            unknown.add(name, || Some(meant.to_owned()));
+        }
+    }
+}
+
+/// The fields that no run.input has, also those of `value_from`.
+fn unknown_in(payload: Option<&RawValue>) -> UnknownNames {
+    let mut unknown = UnknownNames::default();
+    let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else { return unknown };
+    let known = || input::answer_keys().chain(prompt::PROMPT.keys()).chain(prompt::END.keys());
+    for (name, _) in fields.iter().filter(|(name, _)| !known().any(|key| key == *name)) {
+        unknown.add(name, || nearest(name, known()).map(str::to_owned));
+    }
+    let from = fields.get("value_from").and_then(|raw| Fields::parse(raw.get()));
+    let is_source = |name: &str| input::source_keys().any(|key| key == name);
+    for (name, _) in from.iter().flat_map(Fields::iter).filter(|(name, _)| !is_source(name)) {
+        unknown.add(&format!("value_from.{name}"), || nearest(name, input::source_keys()).map(str::to_owned));
+    }
+    unknown
+}
+
+/// The text of the warning about a message of an unknown type.
+pub(crate) fn unknown_type(kind: &str, redactor: &Redactor) -> String {
+    let types = || MESSAGES.iter().map(|message| message.name);
+    let remark = match nearest(kind, types()) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => format!("the types are {}", either(&types().collect::<Vec<_>>())),
+    };
+    format!("Ignored a message of the unknown type {} ({remark})", shown(kind, redactor))
 }

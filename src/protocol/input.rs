@@ -3,6 +3,7 @@
 use super::form::{Form, Member, ObjectForm};
 use super::ids::QuestionId;
 use super::text::Text;
+use super::unknown::UnknownNames;
 use crate::json::{Fields, string};
 use serde_json::value::RawValue;
 
@@ -16,6 +17,8 @@ pub struct Input {
     pub given: Option<Given>,
     /// Free text for the agent, to go with a denial.
     pub message: Option<Text>,
+    /// The fields that run.input does not have. Empty for an answer that is no message.
+    pub unknown: UnknownNames,
 }
 
 /// The content of a run.input.
@@ -77,7 +80,7 @@ pub(super) fn answer_keys() -> impl Iterator<Item = &'static str> {
 impl Input {
     /// Reads the payload of a run.input. `None`: a known key is repeated, so the message is malformed.
     pub fn parse(payload: Option<&RawValue>) -> Option<Input> {
-        let mut input = Input { question_id: None, given: None, message: None };
+        let mut input = Input { question_id: None, given: None, message: None, unknown: UnknownNames::default() };
         let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else {
             return Some(input);
         };
@@ -112,4 +115,9 @@ fn value_from(raw: &RawValue) -> Option<Option<Given>> {
         (None, Some(path)) => string(path).map(Given::FromFile),
         _ => None,
     })
+}
+
+/// The keys of `value_from`.
+pub(super) fn source_keys() -> impl Iterator<Item = &'static str> {
+    ENV.keys().chain(FILE.keys())
 }

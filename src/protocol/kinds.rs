@@ -100,7 +100,7 @@ macro_rules! kinds {
 kinds! {
     /// The kinds of run.progress.
     #[derive(Clone, Debug)]
-    pub enum About {
+    pub enum ProgressKind {
         /// The state of the run.
         "status" from Minimal: Status(
             /// The state.

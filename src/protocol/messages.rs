@@ -2,7 +2,7 @@
 //! of run.progress are [`About::KINDS`].
 
 pub use super::inbound::{ENVELOPE_IN, MESSAGES};
-pub use super::kinds::{About, KindForm};
+pub use super::kinds::{KindForm, ProgressKind};
 pub use super::wire::{ENVELOPE_OUT, FRAMES};
 
 /// The types of all messages and frames.

@@ -11,7 +11,7 @@ use super::read::Seconds;
 pub use super::artifact::{Artifact, ArtifactRef};
 pub use super::fields::ShownSettings;
 pub use super::ids::{CallId, MessageId, PromptId};
-pub use super::kinds::About;
+pub use super::kinds::ProgressKind;
 pub use super::pieces::{
     AgentExit, Capabilities, Entries, FileEdit, Outcome, PermissionEnd, PlanEntry, ToolExit, ToolFacts, TurnReport,
     UnansweredItem, UnansweredItems, Unattended, Usage,
@@ -85,7 +85,7 @@ objects! {
         /// A line for people.
         pub text: Text as text,
         /// The kind of the progress, with its fields.
-        pub about: About as flat text,
+        pub about: ProgressKind as flat text,
         /// For work of a sub-agent: the tool call that started the sub-agent.
         pub parent_call_id: Option<CallId> as known,
         /// Whether something was cut.
@@ -95,7 +95,7 @@ objects! {
 
 impl Progress {
     /// Progress of the run itself, outside sub-agents.
-    pub fn new(about: About, text: impl Into<Text>) -> Progress {
+    pub fn new(about: ProgressKind, text: impl Into<Text>) -> Progress {
         Progress { text: text.into(), parent_call_id: None, about, truncated: false }
     }
 }
@@ -194,7 +194,7 @@ impl Body {
 
     /// Whether this is a heartbeat.
     pub fn is_heartbeat(&self) -> bool {
-        matches!(self, Body::Progress(progress) if matches!(progress.about, About::Heartbeat { .. }))
+        matches!(self, Body::Progress(progress) if matches!(progress.about, ProgressKind::Heartbeat { .. }))
     }
 
     /// The entry for an artifact in the list of a terminal frame.

@@ -418,19 +418,27 @@ fn several(
     let named = Named::new(choices);
     let (mut chosen, mut seen) = (Vec::new(), HashSet::new());
     for item in items {
-        let one = choose(&named, allow_other, item)?;
+        let one = choose(&named, allow_other, item).map_err(|_| list_wanted(choices, allow_other))?;
         if seen.insert(one.clone()) {
             chosen.push(one);
         }
     }
     let least = rules.min_selected.unwrap_or(u64::from(required));
     if (chosen.len() as u64) < least {
-        return Err(format!("Choose at least {least}."));
+        let list = if least > 1 { format!(" {}", list_wanted(choices, allow_other)) } else { String::new() };
+        return Err(format!("Choose at least {least}.{list}"));
     }
     if let Some(most) = rules.max_selected.filter(|most| chosen.len() as u64 > *most) {
         return Err(format!("Choose at most {most}."));
     }
     Ok(Answer::Many(chosen))
+}
+
+/// The form of an answer to a select with several values.
+fn list_wanted(choices: &Choices, allow_other: bool) -> BadAnswer {
+    let others = if allow_other { ", or texts of your own" } else { "" };
+    let example = if choices.as_slice().len() > 1 { "[1, 2]" } else { "[1]" };
+    format!("Answer with a list of the options' values, labels or numbers{others}, such as {example}.")
 }
 
 fn text_fits(text: &str, rules: &Validation) -> Result<(), BadAnswer> {

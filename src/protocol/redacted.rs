@@ -1,6 +1,6 @@
 //! A body whose texts are redacted. Only such a body can be shown or written.
 
-use super::outbound::{About, Body, Outcome, Text};
+use super::outbound::{Body, Outcome, ProgressKind, Text};
 use super::parts::{BodyPart, IsRedacted, Parts, Rank, Role, redact};
 use crate::json::{encoded_bytes, fitting};
 use crate::redact::Redactor;
@@ -27,7 +27,7 @@ impl Redacted {
     pub fn redact_session(&mut self, redactor: &Redactor) {
         let id = match &mut self.body {
             Body::Progress(progress) => {
-                let About::Session { session_id, .. } = &mut progress.about else { return };
+                let ProgressKind::Session { session_id, .. } = &mut progress.about else { return };
                 session_id
             }
             Body::Terminal(end) => &mut end.session_id,
@@ -100,7 +100,7 @@ impl Redacted {
             Body::Started(body) => body.truncated = true,
             Body::Progress(body) => {
                 body.truncated = true;
-                if let (About::Turn(turn), Rank::Text) = (&mut body.about, rank)
+                if let (ProgressKind::Turn(turn), Rank::Text) = (&mut body.about, rank)
                     && let Outcome::Completed { text_cut, .. } = &mut turn.outcome
                 {
                     *text_cut = true;

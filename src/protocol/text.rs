@@ -55,7 +55,7 @@ impl Text {
     }
 
     /// Adds this piece to a stream. Returns the redacted text that the stream releases.
-    pub fn through<'a>(&'a self, stream: &mut Stream, redactor: &Redactor) -> Cow<'a, str> {
+    pub fn release_through<'a>(&'a self, stream: &mut Stream, redactor: &Redactor) -> Cow<'a, str> {
         stream.push(redactor, &self.text)
     }
 

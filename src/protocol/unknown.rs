@@ -1,4 +1,4 @@
-//! Unknown fields of run.start and unknown environment variables. They are ignored, and one warning lists them.
+//! Unknown fields of messages and unknown environment variables. They are ignored, and a warning names them.
 
 use crate::redact::Redactor;
 use crate::suggest::shown;
@@ -15,6 +15,8 @@ pub struct UnknownNames {
     named: Vec<(String, Option<String>)>,
     /// The number of further names.
     more: usize,
+    /// A known name that has no effect here, and the commands that use it.
+    unused: Option<(&'static str, &'static str)>,
 }
 
 impl UnknownNames {
@@ -30,6 +32,11 @@ impl UnknownNames {
         }
     }
 
+    /// Adds a known name that has no effect here. `users`: the commands that use it.
+    pub fn add_unused(&mut self, name: &'static str, users: &'static str) {
+        self.unused = Some((name, users));
+    }
+
     /// Adds the names of another object.
     pub fn append(&mut self, other: UnknownNames) {
         let room = NAMED.saturating_sub(self.named.len());
@@ -39,6 +46,17 @@ impl UnknownNames {
 
     /// The text of the warning. `what`: the noun for one name. `None`: all names are known.
     pub fn warning(&self, what: &str, of: &str, redactor: &Redactor) -> Option<String> {
+        match (self.listed(what, of, redactor), self.unused) {
+            (listed, None) => listed,
+            (None, Some((name, users))) => Some(format!("Ignored the {what} {name}{of}: only {users} use it")),
+            (Some(listed), Some((name, users))) => {
+                Some(format!("{listed}; and the {what} {name}, which only {users} use"))
+            }
+        }
+    }
+
+    /// The sentence about the unknown names.
+    fn listed(&self, what: &str, of: &str, redactor: &Redactor) -> Option<String> {
         let count = match self.named.len() + self.more {
             0 => return None,
             1 => format!("an unknown {what}"),

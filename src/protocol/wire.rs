@@ -6,8 +6,8 @@ use super::form::{Form, HasForm, Member, MessageForm, ObjectForm, TextRule, VERS
 use super::frame_value::{FrameObject, FrameValue, Known, ObjectWriter, put_object, put_word, values};
 use super::ids::{MessageId, QuestionId, RunId};
 use super::outbound::{
-    About, Artifact, Body, FileEdit, Metadata, Outcome, Progress, Question, Started, Terminal, ToolExit, TurnReport,
-    UnansweredItems, Usage,
+    Artifact, Body, FileEdit, Metadata, Outcome, Progress, ProgressKind, Question, Started, Terminal, ToolExit,
+    TurnReport, UnansweredItems, Usage,
 };
 use super::parts::IsRedacted;
 use super::question::{Answer, Choice, Kind, Subject, Validation};
@@ -174,6 +174,8 @@ views! {
         stderr_tail: &'a Option<Text> as known,
         /// The reasons why a result does not fit `output_schema`.
         violations: Option<&'a Mismatches> as known,
+        /// The commands of a plan to which nobody can consent.
+        commands: Option<&'a Text> as known,
         phase: Option<&'a PhaseFailure> as flat,
     }
 
@@ -317,6 +319,7 @@ fn detail(failure: &Failure) -> Detail<'_> {
         limit,
         reason,
         target: _,
+        commands,
         phase,
         violations,
     } = failure;
@@ -328,6 +331,7 @@ fn detail(failure: &Failure) -> Detail<'_> {
         agent_message,
         stderr_tail,
         violations: violations.as_deref(),
+        commands: commands.as_deref(),
         phase: phase.as_deref(),
     })
 }
@@ -409,7 +413,7 @@ const PROGRESS: ObjectForm = ObjectForm {
         Member::field(
             "kind",
             "The kind of the progress.",
-            Form::Word(&WordSet { name: "", words: About::NAMES, grows: true }),
+            Form::Word(&WordSet { name: "", words: ProgressKind::NAMES, grows: true }),
             false,
         ),
         Member::All(&Progress::OBJECT),

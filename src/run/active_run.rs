@@ -12,7 +12,7 @@ use super::stop_ladder::StopLadder;
 use super::tool_calls::Tools;
 use super::turns::{StopCause, TurnState, Turns};
 use super::{Event, FirstProcess, Ids, OnEof, Refusal, Start};
-use crate::agent::{Driver, Turn, limit};
+use crate::agent::{Driver, DriverOutput, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, RunId};
 use crate::protocol::outbound::{
@@ -22,8 +22,6 @@ use crate::protocol::request::Settings;
 use crate::protocol::words::{Status, StopReason, WaitingOn, Warning};
 use std::time::Duration;
 
-pub(super) const UNKNOWN_TYPE: &str =
-    "Ignored a message of an unknown type: the types are run.start, run.input and run.cancel";
 const NO_ASK_SOCKET: &str =
     "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
 
@@ -60,7 +58,7 @@ impl ActiveRun {
     ) -> Result<Box<ActiveRun>, Box<Refusal>> {
         let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, .. } = start;
         let Start { granted, remake, process, keeps_process, checks_only, .. } = start;
-        let mut turn = Turn::default();
+        let mut turn = DriverOutput::default();
         let launch = match process {
             FirstProcess::New => converses(&settings, driver.as_ref())
                 .and_then(|()| limit::launch(&settings, driver.as_mut(), &mut turn)),
@@ -115,7 +113,7 @@ impl ActiveRun {
     }
 
     /// Begins a run whose driver needs no process.
-    fn begin_without_process(&mut self, turn: Turn, checks_only: bool) {
+    fn begin_without_process(&mut self, turn: DriverOutput, checks_only: bool) {
         self.agent.process = ProcessState::Gone;
         self.deadlines.begin_run(self.effects.now, &self.settings);
         self.apply(turn);
@@ -154,7 +152,7 @@ impl ActiveRun {
                 self.effects.warn(Warning::MalformedMessage, text, origin.id);
             }
             Event::Unsupported(origin) => self.refuse_version(origin.id),
-            Event::UnknownType(origin) => self.effects.warn(Warning::UnknownType, UNKNOWN_TYPE, origin.id),
+            Event::UnknownType(origin, text) => self.effects.warn(Warning::UnknownType, text, origin.id),
             Event::InputEnded => self.end_input(),
             // This event comes only before the run begins.
             Event::Over(..) => {}

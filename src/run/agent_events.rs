@@ -9,10 +9,10 @@ use super::messages::{Marks, Messages, Piece, Rules};
 use super::open_questions::Asker;
 use super::tool_calls::{CallDescription, CallResult, EndedCall};
 use crate::agent::limit::Limit;
-use crate::agent::{AgentEvent, CallKey, Driver, Features, Line, Turn};
+use crate::agent::{AgentEvent, CallKey, Driver, DriverOutput, Features, Line};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::KEPT_BYTES;
-use crate::protocol::outbound::{About, AgentExit, Entries, Outcome, PlanEntry, Progress, Text};
+use crate::protocol::outbound::{AgentExit, Entries, Outcome, PlanEntry, Progress, ProgressKind, Text};
 use crate::protocol::words::{Level, PlanStatus, Status, ToolState, Warning};
 
 impl ActiveRun {
@@ -25,8 +25,8 @@ impl ActiveRun {
         if self.effects.status == Some(Status::Starting) && !self.ladder.is_decided() {
             self.effects.status(Status::Running, "The agent is working", None);
         }
-        let turn = self.agent.read_line(line);
-        self.apply(turn);
+        let out = self.agent.read_line(line);
+        self.apply(out);
     }
 
     /// Handles the next of the events that wait.
@@ -43,15 +43,15 @@ impl ActiveRun {
     }
 
     /// Calls the driver, and handles the outcome.
-    pub(super) fn drive(&mut self, call: impl FnOnce(&mut dyn Driver, &mut Turn)) {
-        let mut turn = Turn::default();
-        call(self.agent.driver.as_mut(), &mut turn);
-        self.apply(turn);
+    pub(super) fn drive(&mut self, call: impl FnOnce(&mut dyn Driver, &mut DriverOutput)) {
+        let mut out = DriverOutput::default();
+        call(self.agent.driver.as_mut(), &mut out);
+        self.apply(out);
     }
 
     /// Handles the outcome of a driver's call.
-    pub(super) fn apply(&mut self, turn: Turn) {
-        let Turn { mut events, send, close_input, relaunch } = turn;
+    pub(super) fn apply(&mut self, out: DriverOutput) {
+        let DriverOutput { mut events, send, close_input, relaunch } = out;
         if let Some(launch) = relaunch {
             self.agent.start(launch, &self.settings, &mut self.effects);
         }
@@ -112,7 +112,7 @@ impl ActiveRun {
             AgentEvent::Usage(more) => {
                 let exceeded = self.budget.set_usage(&more);
                 let usage = self.budget.usage();
-                self.effects.tell(About::Usage(usage), usage.line(), None);
+                self.effects.tell(ProgressKind::Usage(usage), usage.line(), None);
                 self.keep_limit(exceeded);
             }
             AgentEvent::Changed { path: text, action } => {
@@ -227,7 +227,7 @@ impl ActiveRun {
             self.handle_waiting_event();
         }
         self.agent.process = ProcessState::Drained;
-        self.drive(|driver, turn| driver.drained(exit, turn));
+        self.drive(|driver, out| driver.drained(exit, out));
         let stops = self.ladder.is_stopping() || self.turns.is_stopping();
         self.end_open_work(if stops { ToolState::Cancelled } else { ToolState::Failed });
         self.withdraw_questions(None);

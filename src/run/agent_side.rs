@@ -5,12 +5,12 @@ use super::effects::Effects;
 use super::turns::WaitingPrompt;
 use super::waiting_events::WaitingEvents;
 use super::{Effect, Remake};
-use crate::agent::{AgentEvent, Driver, Launch, Line, Turn, limit};
+use crate::agent::{AgentEvent, Driver, DriverOutput, Launch, Line, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::limits::AGENT_MESSAGE_BYTES;
-use crate::protocol::outbound::{About, AgentExit, Outcome, Text};
+use crate::protocol::outbound::{AgentExit, Outcome, ProgressKind, Text};
 use crate::protocol::request::Settings;
 use crate::redact::Redactor;
 
@@ -50,24 +50,24 @@ impl AgentSide {
         }
     }
 
-    pub(super) fn read_line(&mut self, line: Line<'_>) -> Turn {
+    pub(super) fn read_line(&mut self, line: Line<'_>) -> DriverOutput {
         self.alive = true;
-        let mut turn = Turn { events: std::mem::take(&mut self.events), ..Turn::default() };
+        let mut turn = DriverOutput { events: std::mem::take(&mut self.events), ..DriverOutput::default() };
         self.driver.line(line, &mut turn);
         turn
     }
 
     /// Passes a prompt to the agent as a further turn.
-    pub(super) fn send_prompt(&mut self, prompt: &WaitingPrompt, effects: &mut Effects) -> Turn {
+    pub(super) fn send_prompt(&mut self, prompt: &WaitingPrompt, effects: &mut Effects) -> DriverOutput {
         effects.attach(prompt.images.iter());
-        let mut turn = Turn::default();
+        let mut turn = DriverOutput::default();
         self.driver.follow_up(prompt.text.unredacted(), &prompt.images, &mut turn);
         turn
     }
 
     /// Passes a prompt to the agent while it works. Also returns whether it takes one now.
-    pub(super) fn steer(&mut self, prompt: &WaitingPrompt, effects: &mut Effects) -> (Turn, bool) {
-        let mut turn = Turn::default();
+    pub(super) fn steer(&mut self, prompt: &WaitingPrompt, effects: &mut Effects) -> (DriverOutput, bool) {
+        let mut turn = DriverOutput::default();
         let is_taken = self.driver.steer(prompt.text.unredacted(), &prompt.images, &mut turn);
         effects.attach(prompt.images.iter().filter(|_| is_taken));
         (turn, is_taken)
@@ -80,11 +80,11 @@ impl AgentSide {
         version: Option<Text>,
         model: Option<Text>,
         settings: &Settings,
-    ) -> About {
+    ) -> ProgressKind {
         self.session_id.clone_from(&id);
         self.model.clone_from(&model);
         let capabilities = Some(self.driver.features(settings).capabilities);
-        About::Session { session_id: id, agent_version: version, model, capabilities }
+        ProgressKind::Session { session_id: id, agent_version: version, model, capabilities }
     }
 
     /// Requests a process.
@@ -99,7 +99,7 @@ impl AgentSide {
         settings: &Settings,
         prompt: WaitingPrompt,
         budget: &Budget,
-    ) -> Result<(Turn, Option<Launch>), Failure> {
+    ) -> Result<(DriverOutput, Option<Launch>), Failure> {
         let Some(remake) = &self.remake else {
             return Err(Failure::new(Code::AgentExited, "The agent cannot be started again: begin a new run."));
         };
@@ -113,7 +113,7 @@ impl AgentSide {
             session_cost_usd: budget.usage().cost_usd.map(|cost| settings.session_cost_usd.unwrap_or_default() + cost),
             ..settings.clone()
         };
-        let mut turn = Turn::default();
+        let mut turn = DriverOutput::default();
         let launch = limit::launch(&settings, self.driver.as_mut(), &mut turn);
         // The orchestrator asked for no session.
         let launch =

@@ -4,7 +4,7 @@ use super::Effect;
 use crate::agent::MessageKey;
 use crate::protocol::ids::InboundId;
 use crate::protocol::image::Image;
-use crate::protocol::outbound::{About, Artifact, Body, Entries, Progress, PromptId, Text};
+use crate::protocol::outbound::{Artifact, Body, Entries, Progress, ProgressKind, PromptId, Text};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::words::{Level, PromptState, Status, WaitingOn, Warning};
 use std::path::PathBuf;
@@ -84,18 +84,18 @@ impl Effects {
         self.emit(Body::Progress(body), reply_to);
     }
 
-    pub(super) fn tell(&mut self, about: About, text: impl Into<Text>, reply_to: Option<InboundId>) {
+    pub(super) fn tell(&mut self, about: ProgressKind, text: impl Into<Text>, reply_to: Option<InboundId>) {
         self.progress(Progress::new(about, text), reply_to);
     }
 
     pub(super) fn warn(&mut self, warning: Warning, text: impl Into<Text>, reply_to: Option<InboundId>) {
-        self.tell(About::Warning(warning), text, reply_to);
+        self.tell(ProgressKind::Warning(warning), text, reply_to);
     }
 
     pub(super) fn status(&mut self, status: Status, text: &str, reply_to: Option<InboundId>) {
         if self.status != Some(status) {
             self.status = Some(status);
-            self.tell(About::Status(status), text, reply_to);
+            self.tell(ProgressKind::Status(status), text, reply_to);
         }
     }
 
@@ -112,7 +112,11 @@ impl Effects {
             self.warn(Warning::AgentOutputUnparsed, text, None);
         }
         let entries = entries.into_iter().collect();
-        self.tell(if is_part { About::Todo(entries) } else { About::Plan(entries) }, "The plan changed", None);
+        self.tell(
+            if is_part { ProgressKind::Todo(entries) } else { ProgressKind::Plan(entries) },
+            "The plan changed",
+            None,
+        );
     }
 
     /// Reports the state of a further prompt.
@@ -122,7 +126,7 @@ impl Effects {
             PromptState::Sent => "The prompt was sent",
             PromptState::Dropped => "The prompt was dropped",
         };
-        self.tell(About::Prompt { prompt_id: PromptId(number), state }, text, reply_to);
+        self.tell(ProgressKind::Prompt { prompt_id: PromptId(number), state }, text, reply_to);
     }
 
     /// Emits a heartbeat. `idle`: the time since the agent's last output.
@@ -133,7 +137,7 @@ impl Effects {
             WaitingOn::Prompt => "Waiting for a prompt",
         };
         let idle_s = Seconds((idle.as_millis() as f64) / 1000.0);
-        self.tell(About::Heartbeat { idle_s, waiting_on }, text, None);
+        self.tell(ProgressKind::Heartbeat { idle_s, waiting_on }, text, None);
         // Even if the level suppressed this heartbeat, the next one is due after a whole period.
         self.last_frame = self.now;
     }

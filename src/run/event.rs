@@ -12,6 +12,7 @@ use crate::protocol::prompt::Spoken;
 use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
 use crate::protocol::schema::Mismatch;
+use crate::protocol::unknown::UnknownNames;
 use crate::protocol::words::{Action, Source, Warning};
 use crate::redact::Redactor;
 use std::path::PathBuf;
@@ -131,7 +132,7 @@ pub enum Event<'a> {
     /// A message of another major version.
     Unsupported(Origin),
     /// A message of an unknown type.
-    UnknownType(Origin),
+    UnknownType(Origin, String),
     /// stdin ended.
     InputEnded,
     /// All parts of a workflow have ended: emit this terminal body of the whole run.
@@ -211,6 +212,8 @@ pub struct ReadInput {
     pub answered: Option<Answered>,
     /// Text for the agent, to go with a denial.
     pub message: Option<Text>,
+    /// The fields that run.input does not have.
+    pub unknown: UnknownNames,
 }
 
 /// An action that a run requests.

@@ -6,7 +6,7 @@ use crate::agent::MessageKey;
 use crate::agent::text::Fingerprint;
 use crate::json::{encoded_bytes, fitting};
 use crate::markers::Finder;
-use crate::protocol::outbound::{About, CallId, MessageId, Progress, Text};
+use crate::protocol::outbound::{CallId, MessageId, Progress, ProgressKind, Text};
 use crate::protocol::question::Asks;
 use crate::protocol::words::Level;
 use crate::redact::{Generation, Redactor, Stream};
@@ -259,7 +259,7 @@ impl Message {
         if self.waiting.is_empty() {
             self.since = rules.redactor.generation();
         }
-        let clean = text.through(&mut self.stream, rules.redactor);
+        let clean = text.release_through(&mut self.stream, rules.redactor);
         self.waiting_bytes += encoded_bytes(&clean);
         self.waiting.push_str(&clean);
         if done {
@@ -316,9 +316,9 @@ impl Head {
     fn progress(&self, text: Text, done: bool, withdrawn: bool) -> Progress {
         let message_id = MessageId::Said(self.number);
         let about = if self.reasoning {
-            About::Reasoning { message_id, done, withdrawn }
+            ProgressKind::Reasoning { message_id, done, withdrawn }
         } else {
-            About::Text { message_id, done, withdrawn }
+            ProgressKind::Text { message_id, done, withdrawn }
         };
         Progress { text, parent_call_id: self.parent, about, truncated: false }
     }

@@ -39,7 +39,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, QuestionId, RunId};
 use crate::protocol::inbound::{Addressee, Flaw};
 use crate::protocol::limits::HELD_WARNINGS;
-use crate::protocol::outbound::{About, Body, Metadata, Outcome, Progress, Terminal, Text, Unattended, Usage};
+use crate::protocol::outbound::{Body, Metadata, Outcome, Progress, ProgressKind, Terminal, Text, Unattended, Usage};
 use crate::protocol::question::{Ask, Kind};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Warning};
@@ -317,11 +317,7 @@ impl Run {
             }
             Event::Malformed(origin, flaw) => (origin, Outcome::Failed(malformed(flaw))),
             Event::Unsupported(origin) => (origin, Outcome::Failed(orchestrator::unsupported())),
-            Event::InputEnded => {
-                let failure =
-                    Failure::new(Code::NoStart, "stdin ended before a run.start: send one line of JSON, ended by LF.");
-                (Origin::default(), Outcome::Failed(failure))
-            }
+            Event::InputEnded => (Origin::default(), Outcome::Failed(no_start(&held))),
             Event::Refused(failure) => (Origin::default(), Outcome::Failed(failure)),
             Event::OutputLost => {
                 self.exit_code = Some(crate::protocol::failure::EXIT_UNDELIVERED);
@@ -335,9 +331,7 @@ impl Run {
                 return self.hold(held, origin.id, Warning::PromptRefused, text.into());
             }
             Event::CancelTurn(origin, reason) => (origin, Outcome::Cancelled { reason, source: Source::Orchestrator }),
-            Event::UnknownType(origin) => {
-                return self.hold(held, origin.id, Warning::UnknownType, active_run::UNKNOWN_TYPE.into());
-            }
+            Event::UnknownType(origin, text) => return self.hold(held, origin.id, Warning::UnknownType, text.into()),
             Event::Warn(origin, warning, text) => return self.hold(held, origin.id, warning, text.into()),
             // These come from an agent, or from a run that has one.
             Event::Spawned
@@ -408,8 +402,16 @@ impl Run {
 }
 
 fn progress_warning(warning: Warning, text: &str, reply_to: Option<InboundId>) -> Effect {
-    let progress = Progress::new(About::Warning(warning), text);
+    let progress = Progress::new(ProgressKind::Warning(warning), text);
     Effect::Emit { body: Body::Progress(Box::new(progress)), reply_to, measure: None }
+}
+
+/// The failure of a run without a run.start. Names the last message of an unknown type, which may be a misspelt one.
+fn no_start(held: &[Held]) -> Failure {
+    let stranger = held.iter().rfind(|held| held.warning == Warning::UnknownType);
+    let stranger = stranger.map(|held| format!(" {}", held.text)).unwrap_or_default();
+    let message = format!("stdin ended before a run.start: send one line of JSON, ended by LF.{stranger}");
+    Failure::new(Code::NoStart, message)
 }
 
 fn malformed(flaw: Flaw) -> Failure {

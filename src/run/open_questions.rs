@@ -134,8 +134,8 @@ pub enum Answered {
     Value(Box<RawValue>, Option<PathFact>),
     /// A value that was read from the source in `value_from`.
     Kept(Box<RawValue>, Option<PathFact>),
-    /// The source in `value_from` could not be read.
-    Unreadable,
+    /// The source in `value_from` could not be read. The text says why.
+    Unreadable(BadAnswer),
     /// A secret that is too long to redact.
     TooLong,
     /// The user declined.
@@ -281,7 +281,9 @@ impl OpenQuestions {
                     let denied = member.resolve(denied(), Resolution::Policy, false);
                     resolved.push(Resolved { too_long: true, ..denied });
                 }
-                None if !settings.interactive => resolved.extend(member.fall_back(NoAnswerCause::Headless, settings)),
+                None if !settings.interactive => {
+                    resolved.extend(member.resolve_unanswered(NoAnswerCause::Headless, settings))
+                }
                 None => {}
             }
         }
@@ -291,7 +293,7 @@ impl OpenQuestions {
 
     /// Resolves open questions that nobody answers: those whose deadline has passed, or all. Also returns whether the
     /// run fails.
-    pub(super) fn nobody(
+    pub(super) fn resolve_without_answer(
         &mut self,
         now: Duration,
         absence: NoAnswerCause,
@@ -325,7 +327,7 @@ impl OpenQuestions {
         let Some(member) = group.open_mut().find(|member| member.id == *id) else { return AnswerEffect::Unknown };
         let checked = match answered {
             Answered::Declined => Ok(None),
-            Answered::Unreadable => Err("Cannot read the value that value_from names.".into()),
+            Answered::Unreadable(why) => Err(why.clone()),
             Answered::TooLong => Err(format!("A secret may have at most {SECRET_BYTES} bytes.")),
             Answered::Value(value, path) | Answered::Kept(value, path) => {
                 // A value that became secret only now was shown before, so it is accepted too.
@@ -471,14 +473,14 @@ impl OpenQuestion {
     }
 
     fn give_up(&mut self, absence: NoAnswerCause, settings: &Settings) -> (Resolved, bool) {
-        match self.fall_back(absence, settings) {
+        match self.resolve_unanswered(absence, settings) {
             Some(resolved) => (resolved, false),
             None => (self.resolve(Reply::Declined(None), absence.resolution(), false), true),
         }
     }
 
     /// Resolves the question by the protocol's rules for unanswered questions. `None`: the run fails.
-    fn fall_back(&mut self, absence: NoAnswerCause, settings: &Settings) -> Option<Resolved> {
+    fn resolve_unanswered(&mut self, absence: NoAnswerCause, settings: &Settings) -> Option<Resolved> {
         let (reply, used_default) = match (&self.ask.default, self.ask.required, absence) {
             // Nobody denied it, so the agent is not told that the user did.
             (_, _, NoAnswerCause::Headless | NoAnswerCause::InputClosed) if self.ask.purpose == Purpose::Permission => {

@@ -29,13 +29,18 @@ impl ActiveRun {
     }
 
     pub(super) fn answer_question(&mut self, reply_to: Option<InboundId>, input: ReadInput) {
-        let Some(id) = input.question_id else {
-            let text = "An answer was ignored: `question_id` must be a string";
-            return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
-        };
-        let Some(answered) = input.answered else {
-            let text = "An answer was ignored: give exactly one of `value`, `value_from` and `declined: true`";
-            return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
+        let (id, answered) = match (input.question_id, input.answered) {
+            (Some(id), Some(answered)) => (id, answered),
+            (id, _) => {
+                let why = match id {
+                    None => "`question_id` must be a string",
+                    Some(_) => "give exactly one of `value`, `value_from` and `declined: true`",
+                };
+                let unknown = input.unknown.warning("field", " of run.input", &self.texts.redactor);
+                let unknown = unknown.map(|unknown| format!(". {unknown}")).unwrap_or_default();
+                let text = format!("An answer was ignored: {why}{unknown}");
+                return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
+            }
         };
         let (answered, is_plain) = self.questions.keep_secret(&id, answered, &mut self.texts.redactor);
         if is_plain {

@@ -4,7 +4,7 @@ use super::effects::Effects;
 use super::frame_texts::FrameTexts;
 use super::open_questions::{OpenQuestions, Resolved};
 use crate::protocol::ids::{InboundId, QuestionId};
-use crate::protocol::outbound::{About, Body, PermissionEnd, Progress, Question, Text};
+use crate::protocol::outbound::{Body, PermissionEnd, Progress, ProgressKind, Question, Text};
 use crate::protocol::question::{Ask, Asks, BadAnswer, Kind, Subject};
 use crate::protocol::request::Seconds;
 use crate::protocol::words::{Category, Purpose, Warning};
@@ -45,7 +45,7 @@ impl Effects {
             Some(value) if subject.is_some() => format!("{value} ({how})"),
             Some(_) | None => how,
         };
-        let about = About::Resolved {
+        let about = ProgressKind::Resolved {
             question_id: one.question_id.clone(),
             resolution: one.resolution,
             used_default: one.used_default,

@@ -37,7 +37,7 @@ impl ActiveRun {
 
     /// Resolves the open questions that nobody will answer.
     pub(super) fn give_up_questions(&mut self, cause: NoAnswerCause) {
-        let (resolved, fails) = self.questions.nobody(self.effects.now, cause, &self.settings);
+        let (resolved, fails) = self.questions.resolve_without_answer(self.effects.now, cause, &self.settings);
         if !fails {
             return self.finish_questions(resolved, None);
         }

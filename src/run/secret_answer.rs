@@ -44,6 +44,6 @@ fn is_secret(kind: &Kind, answered: &Answered) -> bool {
         }
         (Kind::Text | Kind::FilePath, Answered::Kept(..)) => true,
         (Kind::Confirm, Answered::Kept(..))
-        | (_, Answered::Value(..) | Answered::Unreadable | Answered::TooLong | Answered::Declined) => false,
+        | (_, Answered::Value(..) | Answered::Unreadable(_) | Answered::TooLong | Answered::Declined) => false,
     }
 }

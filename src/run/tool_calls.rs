@@ -3,7 +3,7 @@
 use super::frame_texts::{FrameTexts, path};
 use crate::agent::CallKey;
 use crate::protocol::limits::TOOL_OUTPUT_BYTES;
-use crate::protocol::outbound::{About, CallId, FileEdit, Json, Place, Progress, Text, ToolExit, ToolFacts};
+use crate::protocol::outbound::{CallId, FileEdit, Json, Place, Progress, ProgressKind, Text, ToolExit, ToolFacts};
 use crate::protocol::words::{Category, ToolState};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -237,7 +237,7 @@ impl Call {
         let Call { number, category, name, title, began, places: locations, input, parent, kept: _, cut } = self;
         let CallResult { state, output, facts } = end;
         let took = |at: Duration| u64::try_from(at.saturating_sub(began).as_millis()).unwrap_or(u64::MAX);
-        let about = About::Tool {
+        let about = ProgressKind::Tool {
             call_id: CallId(number),
             name: Some(name).filter(|name| !name.is_empty()).map(Text::from),
             category,

@@ -115,7 +115,8 @@ impl CurrentTurn {
                 self.completion |= text.contains(&settings.completion_marker);
                 let text = if settings.question_markers && takes_turns { without_markers(text) } else { text };
                 // A cut text may end with a part of a secret: drop the uncertain end.
-                let text = if text_cut { text.through(&mut Stream::default(), &texts.redactor).into() } else { text };
+                let text =
+                    if text_cut { text.release_through(&mut Stream::default(), &texts.redactor).into() } else { text };
                 Outcome::Completed { message_id, text, text_cut, structured_output: structured, stop_reason: stop }
             }
             TurnOver::Failed(failure) => Outcome::Failed(failure),

@@ -8,7 +8,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::Image;
 use crate::protocol::limits::{LEFT_LISTED, PROMPTS_WAITING};
 use crate::protocol::outbound::{
-    About, Json, Outcome, Text, TurnReport, UnansweredItem, UnansweredItems, Unattended, Usage,
+    Json, Outcome, ProgressKind, Text, TurnReport, UnansweredItem, UnansweredItems, Unattended, Usage,
 };
 use crate::protocol::question::{Asks, DENY};
 use crate::protocol::request::{Seconds, Settings};
@@ -190,7 +190,7 @@ impl Turns {
             TurnOutcome::Cancelled => "was cancelled",
         };
         let text = format!("Turn {} {what}", report.number);
-        effects.tell(About::Turn(Box::new(report)), text, None);
+        effects.tell(ProgressKind::Turn(Box::new(report)), text, None);
     }
 
     /// The reason why no further prompt can wait.

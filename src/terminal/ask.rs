@@ -314,7 +314,12 @@ impl Asking {
         let lines = match meaning {
             Meaning::Answer(given, message) => {
                 let question_id = Some(first.question.question_id.clone());
-                let input = Input { question_id, given: Some(given), message: message.map(Text::from) };
+                let input = Input {
+                    question_id,
+                    given: Some(given),
+                    message: message.map(Text::from),
+                    unknown: Default::default(),
+                };
                 self.since = None;
                 let alone = || prompt::enter(&first.question).filter(|_| is_enter_alone);
                 self.chosen = prompt::chosen(&first.question, input.given.as_ref()).or_else(alone);

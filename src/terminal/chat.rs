@@ -8,7 +8,7 @@ use super::width;
 use crate::clean::{one_line, whole};
 use crate::protocol::ids::{InboundId, PromptId};
 use crate::protocol::inbound::{CancelScope, Inbound, Message};
-use crate::protocol::outbound::{About, Progress};
+use crate::protocol::outbound::{Progress, ProgressKind};
 use crate::protocol::prompt::{FurtherPrompt, Spoken};
 use crate::protocol::request::{Options, Payload};
 use crate::protocol::words::{PromptState, Status};
@@ -234,7 +234,7 @@ impl Chat {
     /// Takes what the run reports about a prompt. Returns the lines to show.
     pub(super) fn heard(&mut self, reply_to: Option<&str>, progress: &Progress) -> String {
         let sent = reply_to.and_then(|id| self.sent.remove(id));
-        let About::Prompt { prompt_id, state } = progress.about else {
+        let ProgressKind::Prompt { prompt_id, state } = progress.about else {
             // The run refused it.
             if sent.is_some() && matches!(self.stage, Stage::Sent) {
                 self.stage = Stage::Idle;
@@ -305,7 +305,7 @@ fn mention(text: &str) -> String {
 mod tests {
     use super::{Chat, Look, Options, PromptId, PromptLine, Stage};
     use crate::protocol::inbound::{CancelScope, Inbound, Message};
-    use crate::protocol::outbound::{About, Progress};
+    use crate::protocol::outbound::{Progress, ProgressKind};
     use crate::protocol::prompt::Spoken;
     use crate::protocol::words::{PromptState, Status};
     use std::time::{Duration, Instant};
@@ -335,11 +335,11 @@ mod tests {
         assert_eq!((step.lines.as_str(), meant(step.meant)), ("", "false later".to_owned()));
         assert_eq!(meant(chat.typed(b"! faster\r", 80).meant), "true faster");
         assert!(chat.typed(b"  \r", 80).meant.is_none());
-        let queued = Progress::new(About::Prompt { prompt_id: PromptId(1), state: PromptState::Queued }, "");
+        let queued = Progress::new(ProgressKind::Prompt { prompt_id: PromptId(1), state: PromptState::Queued }, "");
         assert!(chat.heard(Some("prompt_1"), &queued).contains("  waiting: later"));
-        let sent = Progress::new(About::Prompt { prompt_id: PromptId(2), state: PromptState::Sent }, "");
+        let sent = Progress::new(ProgressKind::Prompt { prompt_id: PromptId(2), state: PromptState::Sent }, "");
         assert_eq!(chat.heard(Some("prompt_2"), &sent), "> faster\n");
-        let sent = Progress::new(About::Prompt { prompt_id: PromptId(1), state: PromptState::Sent }, "");
+        let sent = Progress::new(ProgressKind::Prompt { prompt_id: PromptId(1), state: PromptState::Sent }, "");
         assert_eq!(chat.heard(None, &sent), "> later\n");
         chat.status(Status::WaitingForPrompt);
         assert!(chat.is_open());

@@ -12,6 +12,11 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 impl TerminalFront {
+    /// Names the flag that resumes the session. Without it, the end shows only the id.
+    pub fn resumed_by(&mut self, flag: Option<String>) {
+        self.resumed_by = flag;
+    }
+
     /// The end of a turn of a conversation.
     pub(super) fn turn(&mut self, turn: &TurnReport, now: Instant) -> Shown {
         let mut shown = Shown::default();
@@ -52,6 +57,7 @@ impl TerminalFront {
     pub(super) fn terminal(&mut self, end: &Terminal) -> Shown {
         let quiet = self.look.detail == Detail::Quiet;
         let mut shown = Shown::default();
+        self.speech.claims = None;
         for title in self.work.end().into_iter().filter(|_| self.look.live && !quiet) {
             let _ = writeln!(shown.lines, "* {title}: cancelled");
         }
@@ -91,8 +97,9 @@ impl TerminalFront {
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
         }
         if let Some(id) = end.session_id.as_ref().filter(|_| !quiet && !self.implements) {
-            let resumes = !self.forgets && end.workflow.is_none() && !failure_text::recurs(&end.outcome);
-            let how = if resumes { ": resume with --continue" } else { "" };
+            let resumes = end.workflow.is_none() && !failure_text::recurs(&end.outcome);
+            let flag = self.resumed_by.as_ref().filter(|_| resumes);
+            let how = flag.map(|flag| format!(": resume with {flag}")).unwrap_or_default();
             let line = format!("session {}{how}", one_line(id));
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &line));
         }

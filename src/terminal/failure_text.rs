@@ -48,11 +48,12 @@ pub(super) const CUT_ANSWER: &str = "spektacular: warning: the answer was too lo
 /// The warning in place of a structured result that a frame cannot show.
 pub(super) const HIDDEN_RESULT: &str = "spektacular: warning: the result nests too deeply or is too long to be shown\n";
 
-/// The lines below a failure's sentence: the mistakes in a result, and what the agent said.
+/// The lines below a failure's sentence: the mistakes in a result, what the agent said, and the commands of a plan.
 pub(super) fn details(failure: &Failure) -> String {
     let place = |path: &str| if path.is_empty() { "the result".to_owned() } else { path.to_owned() };
     let mistake = |Mismatch { path, text }: &Mismatch| one_line(&format!("{}: {}", place(path.shown()), text.shown()));
-    let told = [&failure.agent_message, &failure.stderr_tail].into_iter().flatten();
+    let told = [failure.agent_message.as_ref(), failure.stderr_tail.as_ref(), failure.commands.as_deref()];
+    let told = told.into_iter().flatten();
     let told = told.flat_map(|told| whole(told.shown()).lines().map(str::to_owned).collect::<Vec<_>>());
     let mistakes = failure.violations.iter().flat_map(|all| &all.0);
     mistakes.map(mistake).chain(told).map(|line| format!("  {line}\n")).collect()

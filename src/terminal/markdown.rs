@@ -1,7 +1,8 @@
 //! The agent's Markdown as a terminal can show it: headings and strong text bold, code coloured, links where the terminal
-//! has them, lines wrapped between words. Decided word by word, because the text arrives word by word. Tables and code
-//! blocks stay as they are.
+//! has them, lines wrapped between words. Decided word by word, because the text arrives word by word. A table is held
+//! back until it is whole. Code blocks stay as they are.
 
+use super::table::Table;
 use super::width::{self, is_ideograph};
 
 const BOLD: (&str, &str) = ("\u{1b}[1m", "\u{1b}[22m");
@@ -21,7 +22,9 @@ enum Row {
     /// The first line of a list's entry or of a quote.
     Entry,
     Heading,
-    /// A row of a table, or a line of code.
+    /// A row of a table.
+    Table,
+    /// A line of code, or a row of a table within a list.
     Verbatim,
 }
 
@@ -53,6 +56,7 @@ pub(super) struct Page {
     held: String,
     /// The address of the link that is being written.
     target: Option<String>,
+    table: Table,
 }
 
 impl Page {
@@ -81,14 +85,27 @@ impl Page {
         out
     }
 
+    /// Like [`Page::push`]. `done`: the piece ends the message.
+    pub(super) fn lay_out(&mut self, piece: &str, done: bool, width: usize) -> String {
+        let out = self.push(piece, width);
+        if done { out + &self.end(width) } else { out }
+    }
+
     /// Lines of our own stand below: the text continues in a new line.
     pub(super) fn interrupted(&mut self) {
         (self.column, self.blanks) = (0, 0);
     }
 
-    /// The message is over.
-    pub(super) fn end(&mut self) {
+    /// The message is over. Returns the table at its end.
+    pub(super) fn end(&mut self, width: usize) -> String {
+        let rest = self.table.take(width);
         *self = Page::new(self.links);
+        rest
+    }
+
+    /// Takes the rows of the table that is not whole yet.
+    pub(super) fn rows(&mut self, width: usize) -> String {
+        self.table.take_rows(width)
     }
 
     /// Switches the open styles on or off.
@@ -114,7 +131,8 @@ impl Page {
     /// Takes a word, and holds it back while it may belong to a link.
     fn hold(&mut self, word: &str, width: usize, out: &mut String) {
         let verbatim = self.fence.is_some() || self.code || word.starts_with('|');
-        let verbatim = verbatim || if self.begun { self.row == Row::Verbatim } else { self.is_code() };
+        let is_raw = matches!(self.row, Row::Table | Row::Verbatim);
+        let verbatim = verbatim || if self.begun { is_raw } else { self.is_code() };
         if self.held.is_empty() && (!self.links || verbatim || !word.contains('[')) {
             return self.word(word, width, out);
         }
@@ -156,23 +174,39 @@ impl Page {
         self.switch(false, out);
         // Strong text ends with its paragraph, and code with its line: a marker without its pair must not style the rest.
         let strong = self.strong && self.begun;
-        *self = Page { fence: self.fence, listed: self.listed, strong, ..Page::new(self.links) };
-        out.push('\n');
+        if self.begun && self.row == Row::Table {
+            self.table.end_row();
+        } else {
+            out.push_str(&self.table.take(width));
+            out.push('\n');
+        }
+        if self.table.is_full() {
+            out.push_str(&self.table.take(width));
+        }
+        let table = std::mem::take(&mut self.table);
+        *self = Page { fence: self.fence, listed: self.listed, strong, table, ..Page::new(self.links) };
     }
 
     fn word(&mut self, word: &str, width: usize, out: &mut String) {
         if !std::mem::replace(&mut self.begun, true) {
             self.row = self.row_of(word);
+            if self.row != Row::Table {
+                out.push_str(&self.table.take(width));
+            }
             self.strong &= self.row == Row::Paragraph;
             match self.row {
                 Row::Heading => return self.blanks = 0,
                 Row::Entry => self.indent = self.blanks + word.len() + 1,
                 Row::Paragraph if self.listed => self.indent = self.blanks,
-                Row::Paragraph | Row::Verbatim => {}
+                Row::Paragraph | Row::Table | Row::Verbatim => {}
             }
         } else if self.row == Row::Heading && self.column == 0 {
             // The marker is dropped, and so is the blank after it.
             self.blanks = 0;
+        }
+        if self.row == Row::Table {
+            self.table.push(&" ".repeat(std::mem::take(&mut self.blanks)));
+            return self.table.push(word);
         }
         if self.row == Row::Verbatim {
             out.push_str(&" ".repeat(std::mem::take(&mut self.blanks)));
@@ -198,6 +232,7 @@ impl Page {
             (Some(open), Some(found)) if open == found => self.fence = None,
             (None, Some(found)) => self.fence = Some(found),
             (Some(_), _) => {}
+            (None, None) if word.starts_with('|') && !self.listed && !self.is_code() => return Row::Table,
             (None, None) if word.starts_with('|') || self.is_code() => {}
             (None, None) => {
                 self.listed = is_list_marker(word) || self.listed && self.blanks > 0;
@@ -306,6 +341,7 @@ mod tests {
         let words = text.split_inclusive([' ', '\n']);
         let mut out = String::new();
         words.for_each(|word| out.push_str(&page.push(word, width)));
+        out.push_str(&page.end(width));
         // Every piece closes its styles.
         let out = out.replace("\u{1b}[22m\u{1b}[1m", "").replace("\u{1b}[39m\u{1b}[36m", "");
         let signs = [("\u{1b}[1m", "<b>"), ("\u{1b}[22m", "</b>"), ("\u{1b}[36m", "<c>"), ("\u{1b}[39m", "</c>")];
@@ -334,6 +370,23 @@ mod tests {
         ] {
             assert_eq!(shown(text, 80), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_table_is_laid_out_when_it_is_whole() {
+        let (rows, table) = ("|a|b|\n|-|-|\n|one|**2**|\n", "| a   | b     |\n|-----|-------|\n| one | **2** |\n");
+        for (before, after) in
+            [("", ""), ("x\n\n", "\ny"), ("", "y"), ("# T\n", "\n|alone|\n"), ("", "```\n|a|\n```\n")]
+        {
+            let heading = before.replace("# T", "<b>T</b>");
+            assert_eq!(shown(&format!("{before}{rows}{after}"), 80), format!("{heading}{table}{after}"));
+        }
+        assert_eq!(shown("- a\n  |a|b|\n  |-|-|\n", 80), "- a\n  |a|b|\n  |-|-|\n");
+        let mut page = Page::default();
+        assert_eq!(page.push(rows, 80), "");
+        assert_eq!((page.rows(80), page.end(80)), (table.to_owned(), String::new()));
+        let long = "|a|\n|-|\n".to_owned() + &"|x|\n".repeat(30_000);
+        assert!(page.push(&long, 80).len() > 60_000, "a long table is not held back");
     }
 
     #[test]
@@ -380,7 +433,7 @@ mod tests {
         assert_eq!(shown("10. one two", 8), "10. one\n    two");
         assert_eq!(shown("> a quote", 5), "> a\n  quote");
         assert_eq!(shown("averyverylongword x", 5), "averyverylongword\nx");
-        assert_eq!(shown("| a table stays as it is |", 5), "| a table stays as it is |");
+        assert_eq!(shown("| no table stays as it is |", 5), "| no table stays as it is |");
         assert_eq!(shown("漢字 漢字 漢字", 9), "漢字 漢字\n漢字");
         assert_eq!(
             shown("- a\n  - b\n    1. one two\n       three four", 14),

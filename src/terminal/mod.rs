@@ -9,6 +9,7 @@ mod alert;
 mod answer;
 mod ask;
 mod chat;
+mod claims;
 mod converse;
 mod editor;
 mod ends;
@@ -20,11 +21,13 @@ mod plan;
 mod prompt;
 mod screen;
 mod speech;
+mod table;
 mod tools;
 mod width;
 mod work;
 
 pub use alert::TerminalFeatures;
+pub(crate) use screen::Ink;
 pub use screen::{Detail, Look};
 
 use crate::clean::{escaped, one_line};
@@ -34,15 +37,18 @@ use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns};
 use crate::protocol::failure::Failure;
-use crate::protocol::outbound::{About, Body, CallId, PermissionEnd, PlanEntry, Progress, Started, Text};
+use crate::protocol::outbound::{
+    Body, CallId, PermissionEnd, PlanEntry, Progress, ProgressKind, Started, Text, WorkflowStarted,
+};
 use crate::protocol::question::DENY;
 use crate::protocol::words::{Category, Resolution, Status, ToolState, Warning, WorkflowKind};
 use alert::Alert;
 use ask::{Asking, Reaction};
 use chat::Chat;
+use claims::Claims;
 use markdown::Page;
 use phases::PhaseLine;
-use screen::{Below, Ink, Screen, Shown};
+use screen::{Below, Screen, Shown};
 use speech::Speech;
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
@@ -84,8 +90,8 @@ pub struct TerminalFront {
     denied: BTreeMap<&'static str, u64>,
     /// The reason for an unanswered question, if nobody can answer.
     absent: &'static str,
-    /// Whether the agent cannot go on with a session.
-    forgets: bool,
+    /// The flag that resumes the session. `None`: the session cannot be resumed, or is not stored.
+    resumed_by: Option<String>,
     /// Whether the run carries out a plan.
     implements: bool,
     /// Whether stdout gets a structured result, and nothing else.
@@ -113,6 +119,10 @@ impl TerminalFront {
 
     /// Places output on the terminal, with the waiting prompt or the status line below it.
     fn place(&mut self, mut shown: Shown, now: Instant) -> Chunk {
+        let width = self.width();
+        if !shown.lines.is_empty() || !shown.prompt.is_empty() {
+            shown.text.push_str(&self.page.rows(width));
+        }
         let speaks = self.look.shared && !shown.text.is_empty();
         if speaks {
             self.spoke = Some(now);
@@ -121,7 +131,6 @@ impl TerminalFront {
             shown.prompt = self.asking.mark(now).prompt;
         }
         self.set_alarm(now);
-        let width = self.width();
         let mut below = Below::Nothing;
         if let Some(chat) = self.chat.as_ref().filter(|chat| chat.is_open()) {
             if !self.asking.is_open() && !self.asking.is_away() && is_in_front() {
@@ -182,7 +191,7 @@ impl TerminalFront {
             }
             Body::Terminal(end) => self.terminal(end),
             Body::Progress(progress) => {
-                if let About::Resolved { question_id, resolution, permission, what, .. } = &progress.about {
+                if let ProgressKind::Resolved { question_id, resolution, permission, what, .. } = &progress.about {
                     let choice = permission.as_ref().map(|permission| permission.value);
                     let left = self.left(*resolution, choice, what);
                     let next = self.asking.resolved(question_id, *resolution, now);
@@ -245,7 +254,9 @@ impl TerminalFront {
     fn started(&mut self, started: &Started, now: Instant) -> Shown {
         let name = one_line(started.agent.display_name.shown());
         let line = self.header(&name, started);
-        self.forgets = started.capabilities.resume == Some(false);
+        self.resumed_by.take_if(|_| started.capabilities.resume == Some(false));
+        let writes = |workflow: &WorkflowStarted| workflow.name != WorkflowKind::Implement;
+        self.speech.claims = started.workflow.as_deref().is_some_and(writes).then(Claims::default);
         self.implements = started.workflow.as_ref().is_some_and(|it| it.name == WorkflowKind::Implement);
         self.wants_result = started.config.settings.output_schema.is_some();
         self.work.begin(name, now);
@@ -256,14 +267,14 @@ impl TerminalFront {
 
     /// Takes note of progress that is not shown.
     fn unseen(&mut self, progress: &Progress, now: Instant) -> Shown {
-        if let About::Status(status) = progress.about {
+        if let ProgressKind::Status(status) = progress.about {
             self.work.status(status, now);
             if self.chat.as_mut().is_some_and(|chat| chat.status(status)) {
                 self.work.begin_again(now);
                 self.speech.said = false;
             }
         }
-        if let About::Turn(turn) = &progress.about
+        if let ProgressKind::Turn(turn) = &progress.about
             && self.chat.is_some()
         {
             return self.turn(turn, now);
@@ -276,34 +287,34 @@ impl TerminalFront {
         let line = one_line(progress.text.shown());
         match &progress.about {
             // A sub-agent's text is internal: the agent itself reports the outcome.
-            About::Text { .. } | About::Reasoning { .. } if nested => Shown::default(),
-            About::Text { message_id, withdrawn: true, .. } => {
+            ProgressKind::Text { .. } | ProgressKind::Reasoning { .. } if nested => Shown::default(),
+            ProgressKind::Text { message_id, withdrawn: true, .. } => {
                 let text = self.speech.withdrawn(*message_id);
-                self.page.end();
+                drop(self.page.end(self.width()));
                 Shown { text, ..Shown::lines("  (The agent withdrew its last message.)\n") }
             }
-            About::Text { message_id, done, .. } if self.wants_result => {
+            ProgressKind::Text { message_id, done, .. } if self.wants_result => {
                 Shown::lines(self.speech.thought(*message_id, progress.text.shown(), *done))
             }
-            About::Text { message_id, done, .. } => {
+            ProgressKind::Text { message_id, done, .. } => {
                 let text = self.speech.text(*message_id, progress.text.shown(), *done, self.is_typed_at());
                 self.word_at = self.speech.holds(*message_id).then(|| now + WORD);
                 Shown { text: self.laid_out(text, *done), ..Shown::default() }
             }
-            About::Reasoning { message_id, done, withdrawn: false } if self.look.detail == Detail::Verbose => {
+            ProgressKind::Reasoning { message_id, done, withdrawn: false } if self.look.detail == Detail::Verbose => {
                 let text = self.speech.thought(*message_id, progress.text.shown(), *done);
                 Shown::lines(text.lines().map(|line| self.verbose(|| format!("  | {line}"))).collect::<String>())
             }
-            About::Tool { call_id, state, output, phase: Some(_), .. } => {
+            ProgressKind::Tool { call_id, state, output, phase: Some(_), .. } => {
                 let took = self.work.tool(*call_id, &line, &[], *state, now);
                 Shown::lines(self.command(&line, *state, took, output.as_ref()))
             }
-            About::Phase { phase: _, title, number, of, attempt, state } => {
+            ProgressKind::Phase { phase: _, title, number, of, attempt, state } => {
                 let (title, text) = (title.shown(), line.as_str());
                 let (number, of, attempt, state) = (*number, *of, *attempt, *state);
                 Shown::lines(self.phase(&PhaseLine { title, number, of, attempt, state, text }))
             }
-            About::Tool { call_id: call, category, state, output, exit_code, diff, locations, .. } => {
+            ProgressKind::Tool { call_id: call, category, state, output, exit_code, diff, locations, .. } => {
                 let is_known = *state != ToolState::Started && self.approved.remove(&line);
                 let changes = matches!(category, Category::Edit | Category::Delete | Category::Move);
                 let files = if changes { &**locations } else { &[] };
@@ -314,19 +325,19 @@ impl TerminalFront {
                 Shown::lines(self.tool(&tool))
             }
             // The phases have lines of their own.
-            About::Plan(_) if self.implements => Shown::default(),
-            About::Plan(entries) | About::Todo(entries) => Shown::lines(self.plan(entries)),
-            About::Usage(usage) => {
+            ProgressKind::Plan(_) if self.implements => Shown::default(),
+            ProgressKind::Plan(entries) | ProgressKind::Todo(entries) => Shown::lines(self.plan(entries)),
+            ProgressKind::Usage(usage) => {
                 self.work.cost(usage.cost_usd);
                 Shown::default()
             }
-            About::Warning(Warning::EmptyResult) => Shown::default(),
-            About::Warning(_) => {
+            ProgressKind::Warning(Warning::EmptyResult) => Shown::default(),
+            ProgressKind::Warning(_) => {
                 let text = format!("spektacular: warning: {}", failure_text::sentence(&line));
                 Shown::lines(self.look.paint(Ink::Yellow, &text) + "\n")
             }
-            About::Status(_) | About::Turn(_) => self.unseen(progress, now),
-            About::Session { session_id, agent_version, model, .. } => {
+            ProgressKind::Status(_) | ProgressKind::Turn(_) => self.unseen(progress, now),
+            ProgressKind::Session { session_id, agent_version, model, .. } => {
                 // The session's own line stands at the end.
                 let session = session_id.as_deref().filter(|_| self.look.detail == Detail::Verbose);
                 let known = [("session", session), ("version", text(agent_version)), ("model", text(model))];
@@ -334,21 +345,17 @@ impl TerminalFront {
                 let known: Vec<String> = known.collect();
                 Shown::lines(if known.is_empty() { String::new() } else { self.logged(&known.join(", ")) })
             }
-            About::Heartbeat { idle_s, waiting_on } => Shown::lines(self.sign_of_life(*idle_s, *waiting_on)),
-            About::Reasoning { .. } | About::Resolved { .. } | About::Prompt { .. } => Shown::default(),
+            ProgressKind::Heartbeat { idle_s, waiting_on } => Shown::lines(self.sign_of_life(*idle_s, *waiting_on)),
+            ProgressKind::Reasoning { .. } | ProgressKind::Resolved { .. } | ProgressKind::Prompt { .. } => {
+                Shown::default()
+            }
         }
     }
 
     /// The agent's text, laid out where this terminal shows it.
     fn laid_out(&mut self, text: String, done: bool) -> String {
-        if !self.look.page {
-            return text;
-        }
-        let out = self.page.push(&text, self.width());
-        if done {
-            self.page.end();
-        }
-        out
+        let width = self.width();
+        if self.look.page { self.page.lay_out(&text, done, width) } else { text }
     }
 }
 
@@ -462,13 +469,13 @@ mod tests {
     use super::{Chunk, Look, PAUSE, RawLine, Shown, TerminalFront};
     use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer};
     use crate::protocol::ids::RunId;
-    use crate::protocol::outbound::{About, Body, MessageId, Progress};
+    use crate::protocol::outbound::{Body, MessageId, Progress, ProgressKind};
     use crate::protocol::redacted::Redacted;
     use crate::redact::Redactor;
     use std::time::{Duration, Instant, SystemTime};
 
     fn show(front: &mut TerminalFront, piece: &str) -> Chunk {
-        let about = About::Text { message_id: MessageId::Said(1), done: false, withdrawn: false };
+        let about = ProgressKind::Text { message_id: MessageId::Said(1), done: false, withdrawn: false };
         let progress = Progress::new(about, piece);
         let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
         let mut out = Outbox::default();

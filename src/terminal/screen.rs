@@ -42,7 +42,7 @@ pub struct Look {
 
 /// Colours of our own text. An agent's text is never coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ink {
+pub(crate) enum Ink {
     Bold,
     Dim,
     Red,
@@ -52,7 +52,7 @@ pub(super) enum Ink {
 
 impl Look {
     /// The text in a colour, where there are colours.
-    pub(super) fn paint(&self, ink: Ink, text: &str) -> String {
+    pub(crate) fn paint(&self, ink: Ink, text: &str) -> String {
         let code = match ink {
             Ink::Bold => 1,
             Ink::Dim => 2,

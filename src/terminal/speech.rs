@@ -1,5 +1,6 @@
 //! The agent's text in complete words, and its reasoning in complete lines.
 
+use super::claims::Claims;
 use super::width::is_ideograph;
 use crate::clean::Cleaner;
 use crate::protocol::ids::MessageId;
@@ -18,6 +19,8 @@ pub(super) struct Speech {
     last: Option<MessageId>,
     /// Whether the agent has said anything.
     pub(super) said: bool,
+    /// The lines that a workflow says itself. `None`: every line is shown.
+    pub(super) claims: Option<Claims>,
 }
 
 #[derive(Debug, Default)]
@@ -46,7 +49,15 @@ impl Speech {
     pub(super) fn text(&mut self, id: MessageId, piece: &str, done: bool, lines: bool) -> String {
         self.last = Some(id);
         let out = self.push_piece(id, piece, done, if lines { |c| c == '\n' } else { ends_word });
+        let out = self.unclaimed(id, out, done);
         self.out(id, out, done)
+    }
+
+    fn unclaimed(&mut self, id: MessageId, text: String, done: bool) -> String {
+        match &mut self.claims {
+            Some(claims) => claims.cut(id, &text, done),
+            None => text,
+        }
     }
 
     /// Whether a part of the message is held back.
@@ -60,6 +71,7 @@ impl Speech {
             return String::new();
         };
         let held = std::mem::take(&mut message.held);
+        let held = self.unclaimed(id, held, false);
         self.out(id, held, false)
     }
 

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 pub(super) const JOINER: char = '\u{200d}';
 
 /// The signs of a text: each is a character with its marks, or a sequence of joined emoji.
-fn signs(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn signs(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let mut last = rest.chars().next()?;

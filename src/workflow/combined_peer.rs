@@ -8,7 +8,7 @@ use crate::protocol::failure::Failure;
 use crate::protocol::ids::RunId;
 use crate::protocol::limits::ARTIFACTS;
 use crate::protocol::outbound::{
-    About, ArtifactRef, Body, MessageId, Outcome, PermissionEnd, Progress, Terminal, Text, Usage, WorkflowEnd,
+    ArtifactRef, Body, MessageId, Outcome, PermissionEnd, Progress, ProgressKind, Terminal, Text, Usage, WorkflowEnd,
     WorkflowStarted,
 };
 use crate::protocol::question::DENY;
@@ -153,7 +153,8 @@ impl<'p> CombinedPeer<'p> {
         if let Some(text) = self.unsaid(end) {
             // An agent that sends no messages has its text only in the result.
             self.results += 1;
-            let about = About::Text { message_id: MessageId::Result(self.results), done: true, withdrawn: false };
+            let about =
+                ProgressKind::Text { message_id: MessageId::Result(self.results), done: true, withdrawn: false };
             let progress = Body::Progress(Box::new(Progress::new(about, text)));
             let mut body = Redacted::new(progress, &Redactor::new());
             self.peer.show(Outgoing { body: &mut body, ..outgoing }, out);
@@ -212,15 +213,15 @@ impl<'p> CombinedPeer<'p> {
     fn progress(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let Body::Progress(progress) = &**outgoing.body else { return };
         match &progress.about {
-            About::Status(status) => {
+            ProgressKind::Status(status) => {
                 let again = self.status == Some(*status) || (*status == Status::Starting && self.status.is_some());
                 if again {
                     return;
                 }
                 self.status = Some(*status);
             }
-            About::Warning(Warning::EmptyResult) => return,
-            About::Warning(Warning::LeakedProcess) => match &self.part {
+            ProgressKind::Warning(Warning::EmptyResult) => return,
+            ProgressKind::Warning(Warning::LeakedProcess) => match &self.part {
                 // A process that git starts does not belong to the agent.
                 PartKind::Step(None) => return,
                 PartKind::Step(Some(phase)) => {
@@ -233,16 +234,18 @@ impl<'p> CombinedPeer<'p> {
                 }
                 PartKind::Opening | PartKind::Session | PartKind::Leaving | PartKind::Closing => {}
             },
-            About::Warning(Warning::UnsupportedOption)
+            ProgressKind::Warning(Warning::UnsupportedOption)
                 if !self.warned.insert(progress.text.shown().to_owned()) && self.part != PartKind::Opening =>
             {
                 return;
             }
-            About::Resolved { permission: Some(PermissionEnd { value: Some(value), .. }), .. } if *value == DENY => {
+            ProgressKind::Resolved { permission: Some(PermissionEnd { value: Some(value), .. }), .. }
+                if *value == DENY =>
+            {
                 self.denied += 1
             }
-            About::Text { .. } => self.said = true,
-            About::Tool { state, category, .. } => {
+            ProgressKind::Text { .. } => self.said = true,
+            ProgressKind::Tool { state, category, .. } => {
                 if *state == ToolState::Completed {
                     self.seen.completed.insert(*category);
                 }
@@ -251,25 +254,25 @@ impl<'p> CombinedPeer<'p> {
                     return self.change(outgoing, out, |body| mark(body, phase));
                 }
             }
-            About::Usage(usage) => {
+            ProgressKind::Usage(usage) => {
                 let all = self.usage.plus(usage);
                 return self.change(outgoing, out, |body| {
                     if let Body::Progress(progress) = body {
                         progress.text = Text::from(all.line());
-                        progress.about = About::Usage(all);
+                        progress.about = ProgressKind::Usage(all);
                     }
                 });
             }
-            About::Warning(_)
-            | About::Resolved { .. }
-            | About::Session { .. }
-            | About::Heartbeat { .. }
-            | About::Reasoning { .. }
-            | About::Plan(_)
-            | About::Todo(_)
-            | About::Prompt { .. }
-            | About::Turn(_)
-            | About::Phase { .. } => {}
+            ProgressKind::Warning(_)
+            | ProgressKind::Resolved { .. }
+            | ProgressKind::Session { .. }
+            | ProgressKind::Heartbeat { .. }
+            | ProgressKind::Reasoning { .. }
+            | ProgressKind::Plan(_)
+            | ProgressKind::Todo(_)
+            | ProgressKind::Prompt { .. }
+            | ProgressKind::Turn(_)
+            | ProgressKind::Phase { .. } => {}
         }
         self.peer.show(outgoing, out);
     }
@@ -286,7 +289,7 @@ fn endure_silence(settings: &mut Settings) {
 /// Names the phase of a command.
 fn mark(body: &mut Body, id: String) {
     if let Body::Progress(progress) = body
-        && let About::Tool { phase, .. } = &mut progress.about
+        && let ProgressKind::Tool { phase, .. } = &mut progress.about
     {
         *phase = Some(id);
     }

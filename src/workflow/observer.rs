@@ -4,7 +4,8 @@
 
 use super::blocked::{BlockedCutter, cut};
 use crate::agent::{
-    AgentEvent, AskKey, CallKey, Driver, Features, Launch, Line, MessageKey, Reply, Turn, TurnOver, text::FinalAnswer,
+    AgentEvent, AskKey, CallKey, Driver, DriverOutput, Features, Launch, Line, MessageKey, Reply, TurnOver,
+    text::FinalAnswer,
 };
 use crate::protocol::failure::Failure;
 use crate::protocol::image::Image;
@@ -77,12 +78,12 @@ impl Observer {
     }
 
     /// Calls the agent's driver and processes the events that it emits.
-    fn observe(&mut self, turn: &mut Turn, ask: impl FnOnce(&mut dyn Driver, &mut Turn)) {
+    fn observe(&mut self, out: &mut DriverOutput, ask: impl FnOnce(&mut dyn Driver, &mut DriverOutput)) {
         let Some(inner) = &mut self.inner else { return };
-        let before = std::mem::take(&mut turn.events);
-        ask(inner.as_mut(), turn);
-        let new = std::mem::replace(&mut turn.events, before);
-        turn.events.extend(new.into_iter().map(|event| self.see(event)));
+        let before = std::mem::take(&mut out.events);
+        ask(inner.as_mut(), out);
+        let new = std::mem::replace(&mut out.events, before);
+        out.events.extend(new.into_iter().map(|event| self.see(event)));
     }
 
     fn see(&mut self, event: AgentEvent) -> AgentEvent {
@@ -179,60 +180,60 @@ impl Driver for Observer {
         self.inner.as_ref().map_or_else(none, |inner| inner.features(settings))
     }
 
-    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
+    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
         let gone = || {
             Failure::new(crate::protocol::failure::Code::InternalError, "The session cannot continue: start it again.")
         };
         if !self.goes_on {
             let Some(inner) = &mut self.inner else { return Err(gone()) };
-            return inner.launch(settings, turn);
+            return inner.launch(settings, out);
         }
-        self.observe(turn, |inner, turn| inner.follow_up(&settings.prompt, &[], turn));
-        turn.relaunch.take().map(|launch| Some(*launch)).ok_or_else(gone)
+        self.observe(out, |inner, out| inner.follow_up(&settings.prompt, &[], out));
+        out.relaunch.take().map(|launch| Some(*launch)).ok_or_else(gone)
     }
 
-    fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
+    fn line(&mut self, line: Line<'_>, out: &mut DriverOutput) {
         self.heard = true;
-        self.observe(turn, |inner, turn| inner.line(line, turn));
+        self.observe(out, |inner, out| inner.line(line, out));
     }
 
-    fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
-        self.observe(turn, |inner, turn| inner.answer(key, replies, turn));
+    fn answer(&mut self, key: &AskKey, replies: &[Reply], out: &mut DriverOutput) {
+        self.observe(out, |inner, out| inner.answer(key, replies, out));
     }
 
     fn takes_turns(&self) -> bool {
         self.inner.as_ref().is_some_and(|inner| inner.takes_turns())
     }
 
-    fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) {
-        self.observe(turn, |inner, turn| inner.follow_up(prompt, images, turn));
+    fn follow_up(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput) {
+        self.observe(out, |inner, out| inner.follow_up(prompt, images, out));
     }
 
-    fn steer(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) -> bool {
+    fn steer(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput) -> bool {
         let mut taken = false;
-        self.observe(turn, |inner, turn| taken = inner.steer(prompt, images, turn));
+        self.observe(out, |inner, out| taken = inner.steer(prompt, images, out));
         taken
     }
 
-    fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
+    fn interrupt_turn(&mut self, out: &mut DriverOutput) -> bool {
         let mut stays = false;
-        self.observe(turn, |inner, turn| stays = inner.interrupt_turn(turn));
+        self.observe(out, |inner, out| stays = inner.interrupt_turn(out));
         stays
     }
 
-    fn interrupt(&mut self, turn: &mut Turn) {
-        self.observe(turn, |inner, turn| inner.interrupt(turn));
+    fn interrupt(&mut self, out: &mut DriverOutput) {
+        self.observe(out, |inner, out| inner.interrupt(out));
     }
 
-    fn finish(&mut self, turn: &mut Turn) {
-        self.observe(turn, |inner, turn| inner.finish(turn));
+    fn finish(&mut self, out: &mut DriverOutput) {
+        self.observe(out, |inner, out| inner.finish(out));
     }
 
     fn held_bytes(&self) -> usize {
         self.inner.as_ref().map_or(0, |inner| inner.held_bytes())
     }
 
-    fn drained(&mut self, exit: AgentExit, turn: &mut Turn) {
+    fn drained(&mut self, exit: AgentExit, out: &mut DriverOutput) {
         // An unfinished message ends with the process.
         for (message, mut cutter) in std::mem::take(&mut self.cutters) {
             let piece = cutter.push("", true);
@@ -240,10 +241,10 @@ impl Driver for Observer {
             if !piece.is_empty() {
                 let (done, reasoning, parent) = (false, false, None);
                 let piece = Text::from(piece);
-                turn.events.push(AgentEvent::Text { message, piece, done, reasoning, parent });
+                out.events.push(AgentEvent::Text { message, piece, done, reasoning, parent });
             }
         }
-        self.observe(turn, |inner, turn| inner.drained(exit, turn));
+        self.observe(out, |inner, out| inner.drained(exit, out));
     }
 
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {
@@ -257,7 +258,7 @@ mod tests {
     use super::{BlockedMarker, Observer};
     use crate::agent::lines::LinesDriver;
     use crate::agent::text::FinalAnswer;
-    use crate::agent::{AgentEvent, Base, CallKey, Driver, Line, MessageKey, Turn, TurnOver};
+    use crate::agent::{AgentEvent, Base, CallKey, Driver, DriverOutput, Line, MessageKey, TurnOver};
     use crate::protocol::outbound::{AgentExit, ToolFacts};
     use crate::protocol::request::Options;
     use crate::protocol::words::{Category, StopReason, ToolState};
@@ -309,9 +310,9 @@ mod tests {
         observer.see(text(1, "<!--BLOCKED: a-->", false));
         observer.see(AgentEvent::Withdrawn { message: MessageKey(1) });
         observer.see(text(2, "<!--BLOCKED: b", false));
-        let mut turn = Turn::default();
-        observer.drained(AgentExit { code: Some(0), signal: None }, &mut turn);
-        assert_eq!(shown(&turn.events), "<!--BLOCKED: b");
+        let mut out = DriverOutput::default();
+        observer.drained(AgentExit { code: Some(0), signal: None }, &mut out);
+        assert_eq!(shown(&out.events), "<!--BLOCKED: b");
         drop(observer);
         assert_eq!(over.recv().unwrap().blocked, None);
     }
@@ -346,14 +347,14 @@ mod tests {
     fn the_observer_returns_the_driver_for_a_further_turn() {
         let settings = |prompt: &str| Options::default().resolve(prompt.into(), "x".into(), PathBuf::from("/w"));
         let (mut first, over) = observer(&["--continue", "{prompt}"]);
-        first.launch(&settings("one"), &mut Turn::default()).unwrap();
-        first.line(Line::Text("done".into()), &mut Turn::default());
+        first.launch(&settings("one"), &mut DriverOutput::default()).unwrap();
+        first.line(Line::Text("done".into()), &mut DriverOutput::default());
         first.exited(AgentExit { code: Some(0), signal: None }, true, &"".into());
         drop(first);
         let driver = over.recv().unwrap().driver;
         assert!(driver.takes_turns());
         let mut next = Observer::going_on(driver, BlockedMarker::Cut, bounded(1).0);
-        let launch = next.launch(&settings("two"), &mut Turn::default()).unwrap().unwrap();
+        let launch = next.launch(&settings("two"), &mut DriverOutput::default()).unwrap().unwrap();
         assert_eq!(launch.args, ["--continue", "two"]);
     }
 }

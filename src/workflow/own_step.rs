@@ -1,6 +1,6 @@
 //! A part of the run without a process: one question of spektacular's own, or the wait for work in a thread.
 
-use crate::agent::{AgentEvent, AskKey, Driver, Features, Launch, Line, Reply, Turn, TurnOver};
+use crate::agent::{AgentEvent, AskKey, Driver, DriverOutput, Features, Launch, Line, Reply, TurnOver};
 use crate::protocol::failure::Failure;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
@@ -25,32 +25,32 @@ impl Driver for OwnStep {
         Features::of_step(Capabilities::only_asking(vec![QuestionKind::Confirm, QuestionKind::Select]))
     }
 
-    fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
+    fn launch(&mut self, _settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
         if let OwnStep::Asks(ask, _) = self {
             let asks: Asks = std::iter::once((**ask).clone()).collect();
-            turn.events.push(AgentEvent::Ask { key: AskKey("question".into()), asks, call: None });
+            out.events.push(AgentEvent::Ask { key: AskKey("question".into()), asks, call: None });
         }
         Ok(None)
     }
 
-    fn line(&mut self, _line: Line<'_>, _turn: &mut Turn) {}
+    fn line(&mut self, _line: Line<'_>, _turn: &mut DriverOutput) {}
 
-    fn answer(&mut self, _key: &AskKey, replies: &[Reply], turn: &mut Turn) {
+    fn answer(&mut self, _key: &AskKey, replies: &[Reply], out: &mut DriverOutput) {
         if let (OwnStep::Asks(_, sender), Some(reply)) = (&self, replies.first()) {
             let _ = sender.try_send(reply.clone());
         }
-        turn.events.push(AgentEvent::TurnOver(TurnOver::completed(OVER.to_owned())));
+        out.events.push(AgentEvent::TurnOver(TurnOver::completed(OVER.to_owned())));
     }
 
     fn takes_turns(&self) -> bool {
         false
     }
 
-    fn follow_up(&mut self, _prompt: &str, _images: &[Image], _turn: &mut Turn) {}
+    fn follow_up(&mut self, _prompt: &str, _images: &[Image], _turn: &mut DriverOutput) {}
 
-    fn interrupt(&mut self, _turn: &mut Turn) {}
+    fn interrupt(&mut self, _turn: &mut DriverOutput) {}
 
-    fn finish(&mut self, _turn: &mut Turn) {}
+    fn finish(&mut self, _turn: &mut DriverOutput) {}
 
     fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &Text) -> TurnOver {
         TurnOver::completed(OVER.to_owned())
@@ -60,7 +60,7 @@ impl Driver for OwnStep {
 #[cfg(test)]
 mod tests {
     use super::OwnStep;
-    use crate::agent::{AgentEvent, AskKey, Driver, Reply, Turn};
+    use crate::agent::{AgentEvent, AskKey, Driver, DriverOutput, Reply};
     use crate::protocol::question::{Ask, Kind};
     use crate::protocol::words::Purpose;
     use crossbeam_channel::bounded;
@@ -70,9 +70,9 @@ mod tests {
         let (sender, receiver) = bounded(1);
         let ask = Ask::new(Purpose::Clarification, Kind::Confirm, "Manual check", "Is it friendly?");
         let mut question = OwnStep::Asks(Box::new(ask), sender);
-        let mut turn = Turn::default();
-        question.answer(&AskKey("question".into()), &[Reply::NoUser], &mut turn);
-        assert!(matches!(turn.events[..], [AgentEvent::TurnOver(_)]));
+        let mut out = DriverOutput::default();
+        question.answer(&AskKey("question".into()), &[Reply::NoUser], &mut out);
+        assert!(matches!(out.events[..], [AgentEvent::TurnOver(_)]));
         assert_eq!(receiver.try_recv(), Ok(Reply::NoUser));
     }
 }

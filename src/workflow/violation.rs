@@ -141,7 +141,7 @@ pub struct Violations(Vec<(Option<usize>, Rule, Cow<'static, str>)>);
 
 impl Violations {
     /// Adds a violation in a line, from 1.
-    pub fn at(&mut self, line: usize, rule: Rule, text: &'static str) {
+    pub fn at(&mut self, line: usize, rule: Rule, text: impl Into<Cow<'static, str>>) {
         self.0.push((Some(line), rule, text.into()));
     }
 

@@ -15,8 +15,8 @@ use crate::process::session_files::cost_before;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::ids::{RunId, SessionId};
 use crate::protocol::outbound::{
-    About, AgentExit, Body, Metadata, Outcome, PlanEntry, Progress, Terminal, Text, Unattended, Usage, WorkflowEnd,
-    WorkflowStarted,
+    AgentExit, Body, Metadata, Outcome, PlanEntry, Progress, ProgressKind, Terminal, Text, Unattended, Usage,
+    WorkflowEnd, WorkflowStarted,
 };
 use crate::protocol::question::{Ask, Judge};
 use crate::protocol::request::{Seconds, Settings};
@@ -204,20 +204,20 @@ impl<'p> WorkflowRun<'p> {
     }
 
     /// Emits a progress frame at the beginning of the next part, if the run's level includes its kind.
-    pub(crate) fn tell(&mut self, about: About, text: impl Into<Text>) {
+    pub(crate) fn tell(&mut self, about: ProgressKind, text: impl Into<Text>) {
         if self.settings.progress >= about.level() {
             self.first.push(Body::Progress(Box::new(Progress::new(about, text))));
         }
     }
 
     pub(crate) fn warn(&mut self, warning: Warning, text: impl Into<Text>) {
-        self.tell(About::Warning(warning), text);
+        self.tell(ProgressKind::Warning(warning), text);
     }
 
     /// Emits the workflow's own steps.
     pub(crate) fn plan(&mut self, steps: impl IntoIterator<Item = (String, PlanStatus)>) {
         let entries = steps.into_iter().map(|(text, status)| PlanEntry { text: Text::from(text), status });
-        self.tell(About::Plan(entries.collect()), "The plan changed");
+        self.tell(ProgressKind::Plan(entries.collect()), "The plan changed");
     }
 
     /// Emits any other body, such as an artifact.
@@ -302,8 +302,8 @@ impl<'p> WorkflowRun<'p> {
         Ok(reply.try_recv().ok())
     }
 
-    /// Like [`WorkflowRun::step`]. `errand`: the work that a step without a process waits for.
-    fn step_beside(&mut self, step: Step, errand: Option<Receiver<Infallible>>) -> Result<StepEnd, Stop> {
+    /// Like [`WorkflowRun::step`]. `task`: the work that a step without a process waits for.
+    fn step_beside(&mut self, step: Step, task: Option<Receiver<Infallible>>) -> Result<StepEnd, Stop> {
         let Step { driver, limit, phase, judge } = step;
         let mut settings = Settings {
             session_id: None,
@@ -316,7 +316,7 @@ impl<'p> WorkflowRun<'p> {
             ..self.settings.clone()
         };
         let limits_itself = self.limit(&mut settings, limit)?;
-        let job = Job { errand, ..self.job() };
+        let job = Job { task, ..self.job() };
         let (process, keeps_process) = (PartProcess::New, false);
         let terminal = self.part(PartKind::Step(phase), job, Part { settings, driver, process, keeps_process })?;
         let timed_out = matches!(&terminal.outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
@@ -332,7 +332,7 @@ impl<'p> WorkflowRun<'p> {
     /// Waits for work in a separate thread, as a part of the run that serves cancels, signals and time limits
     /// meanwhile. `limit`: the remaining time of the phase. Returns `None` if no thread could be started. Error: the
     /// run is over, or the limit was reached. The work is abandoned, and its processes are stopped.
-    pub(crate) fn errand<T: Send + 'static>(
+    pub(crate) fn wait_for_task<T: Send + 'static>(
         &mut self,
         limit: Option<Duration>,
         mut work: BackgroundTask<T>,

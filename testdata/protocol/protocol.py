@@ -1310,6 +1310,8 @@ class FailureDetail(TypedDict):
     stderr_tail: NotRequired[str]
     # The reasons why a result does not fit `output_schema`.
     violations: NotRequired[list[Mismatch]]
+    # The commands of a plan to which nobody can consent.
+    commands: NotRequired[str]
     # The phase's id, such as `P1`.
     phase: NotRequired[str]
     # The number of the last attempt.

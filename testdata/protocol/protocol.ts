@@ -1227,6 +1227,8 @@ export interface FailureDetail {
   stderr_tail?: string;
   /** The reasons why a result does not fit `output_schema`. */
   violations?: Mismatch[];
+  /** The commands of a plan to which nobody can consent. */
+  commands?: string;
   /** The phase's id, such as `P1`. */
   phase?: string;
   /** The number of the last attempt. */

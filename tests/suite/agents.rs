@@ -59,6 +59,29 @@ fn an_agent_that_is_missing_is_not_available_and_exits_4_by_name() {
 }
 
 #[test]
+fn the_missing_login_and_default_come_first_in_colour_on_a_terminal() {
+    let case = || Case::new().script("bin/codex", "echo 1.2.3");
+    let missing = "  claude     claude was not found on the PATH: npm install -g @anthropic-ai/claude-code";
+    let login = "  codex      not logged in: run `codex login`, or set the provider's key";
+    let plain = case().run(&["agents", "check"]).out;
+    let lines: Vec<&str> = plain.lines().take(3).collect();
+    assert!(lines[0] == "Missing:" && lines[1..].contains(&missing) && lines[1..].contains(&login), "{plain}");
+    let (_, coloured) = case().env("TERM", "xterm").at_terminal(&["agents", "check"]).ends();
+    assert!(coloured.starts_with("\u{1b}[33mMissing:\r\n"), "{coloured}");
+    for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let (_, dull) = case().env(name, value).at_terminal(&["agents", "check"]).ends();
+        assert!(dull.starts_with("Missing:\r\n") && !dull.contains('\u{1b}'), "{name}: {dull}");
+    }
+    let alone = case().run(&["agents", "check", "codex"]).out;
+    assert!(alone.starts_with(&format!("Missing:\n{login}\n\ncodex (Codex)\n")), "{alone}");
+    let fine = case()
+        .env("ANTHROPIC_API_KEY", "hunter2")
+        .script("bin/claude", "echo 2.1.330")
+        .run(&["agents", "check", "claude"]);
+    assert!(fine.out.starts_with("claude (Claude Code)\n"), "{fine:?}");
+}
+
+#[test]
 fn available_agents_come_first_and_the_others_share_one_line() {
     let plain = Case::new().script("bin/opencode", "echo 1.2.3").script("bin/claude", "exit 1");
     let text = plain.run(&["agents", "check"]);
@@ -69,6 +92,8 @@ fn available_agents_come_first_and_the_others_share_one_line() {
         heads.map(|line| line.split(' ').next().unwrap().to_owned()).collect()
     };
     assert_eq!(names(first), ["demo", "opencode"]);
+    let missing = "Missing:\n  claude     `claude --version` failed with exit code 1\n\ndemo (Demo)\n";
+    assert!(first.starts_with(missing), "{first}");
     assert!(rest.contains(", claude, claude-acp, code-assistant, "), "{rest}");
     assert!(rest.ends_with(".\n`spektacular agents check --all` shows why.\n"), "{rest}");
     assert_eq!(rest.lines().count(), 2);

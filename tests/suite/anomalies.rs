@@ -247,7 +247,7 @@ impl Trial<'_> {
             Anomaly::TooLong => world.too_long(),
             Anomaly::Blank => ["", "\r", " \t "].into_iter().for_each(|blank| world.line(blank)),
             Anomaly::Malformed => world.step(Event::Malformed(Origin::default(), Flaw::Form)),
-            Anomaly::UnknownType => world.step(Event::UnknownType(origin())),
+            Anomaly::UnknownType => world.step(Event::UnknownType(origin(), "Ignored a message".into())),
             Anomaly::Silence(_) | Anomaly::Deadline => {}
         }
     }

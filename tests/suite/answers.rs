@@ -3,7 +3,7 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use spektacular::agent::{AgentEvent, AskKey, Driver, Features, Launch, Line, Program, Reply, Turn, TurnOver};
+use spektacular::agent::{AgentEvent, AskKey, Driver, DriverOutput, Features, Launch, Line, Program, Reply, TurnOver};
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::frame::Stamper;
 use spektacular::protocol::ids::RunId;
@@ -152,22 +152,22 @@ impl Driver for Asker {
         Features::of_step(Capabilities::only_asking(Vec::new()))
     }
 
-    fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Option<Launch>, Failure> {
+    fn launch(&mut self, _: &Settings, _: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
         Ok(Some(Launch::new(Program::Command("asker".into()), "asker")))
     }
 
-    fn line(&mut self, _: Line<'_>, turn: &mut Turn) {
+    fn line(&mut self, _: Line<'_>, turn: &mut DriverOutput) {
         let asks = std::mem::take(&mut self.asks);
         turn.events.push(AgentEvent::Ask { key: AskKey("1".into()), asks: asks.into_iter().collect(), call: None });
     }
 
-    fn answer(&mut self, _: &AskKey, replies: &[Reply], _: &mut Turn) {
+    fn answer(&mut self, _: &AskKey, replies: &[Reply], _: &mut DriverOutput) {
         self.heard.send(replies.to_vec()).unwrap();
     }
 
-    fn follow_up(&mut self, _: &str, _: &[Image], _: &mut Turn) {}
-    fn interrupt(&mut self, _: &mut Turn) {}
-    fn finish(&mut self, _: &mut Turn) {}
+    fn follow_up(&mut self, _: &str, _: &[Image], _: &mut DriverOutput) {}
+    fn interrupt(&mut self, _: &mut DriverOutput) {}
+    fn finish(&mut self, _: &mut DriverOutput) {}
 
     fn exited(&mut self, _: AgentExit, _: bool, _: &Text) -> TurnOver {
         TurnOver::Failed(Failure::new(Code::AgentExited, "gone"))
@@ -225,8 +225,12 @@ impl Case {
     }
 
     fn answer(&mut self, number: usize, answered: Answered) {
-        let input =
-            ReadInput { question_id: Some(format!("q_t_{number}").into()), answered: Some(answered), message: None };
+        let input = ReadInput {
+            question_id: Some(format!("q_t_{number}").into()),
+            answered: Some(answered),
+            message: None,
+            unknown: Default::default(),
+        };
         self.step(1, Event::Input(Origin::default(), input));
     }
 

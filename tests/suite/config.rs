@@ -489,7 +489,8 @@ fn a_list_masks_secrets_and_get_does_not() {
 fn a_projects_file_needs_trust_for_harmful_keys() {
     let text = full(1);
     let case = Case::new().file(PROJECT, &text);
-    let free = |key: &str| KEYS.iter().any(|k| k.name == key && k.care == spektacular::config::Care::Free);
+    let free =
+        |key: &str| KEYS.iter().any(|k| k.name == key && k.project_rule == spektacular::config::ProjectFileRule::Free);
     let done = config(&case, &["list", "--output", "json"]);
     assert!(done.err.contains("Read the file, then run `spektacular config trust`."), "{}", done.err);
     for name in ["agents", "debug", "env", "permissions", "mcp_servers", "secrets", "agent_args", "cwd", "raw_prompt"] {
@@ -570,7 +571,8 @@ fn part(heading: &str) -> &'static str {
 #[test]
 fn the_page_names_the_keys_that_count_without_trust() {
     let line = part("Trust").lines().find(|line| line.starts_with("These keys need no trust: ")).unwrap();
-    let free = KEYS.iter().filter(|key| key.care == spektacular::config::Care::Free).map(|key| key.name);
+    let free =
+        KEYS.iter().filter(|key| key.project_rule == spektacular::config::ProjectFileRule::Free).map(|key| key.name);
     assert_eq!(line.split('`').skip(1).step_by(2).collect::<Vec<_>>(), free.collect::<Vec<_>>());
 }
 

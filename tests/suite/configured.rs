@@ -186,7 +186,7 @@ fn a_variable_that_does_not_fit_is_an_error() {
 }
 
 #[test]
-fn an_unknown_variable_is_a_warning_and_our_own_ones_are_not() {
+fn a_variable_that_is_almost_ours_is_a_warning_and_others_are_not() {
     let secret = "zq-bad-7731";
     let case =
         hello(&[]).env("SPEKTACULAR_MODLE", secret).env("SPEKTACULAR_ZZZ", secret).env("SPEKTACULAR_A-B", secret);
@@ -196,8 +196,7 @@ fn an_unknown_variable_is_a_warning_and_our_own_ones_are_not() {
     let outcome = run(case, json!({}));
     outcome.completed();
     let said: Vec<&str> = outcome.warnings("unknown_field").into_iter().map(|frame| frame.text("text")).collect();
-    let wanted = "Ignored 3 unknown variables of the environment: SPEKTACULAR_A-B, SPEKTACULAR_MODLE (did you mean \
-                  SPEKTACULAR_MODEL?), SPEKTACULAR_ZZZ";
+    let wanted = "Ignored an unknown variable of the environment: SPEKTACULAR_MODLE (did you mean SPEKTACULAR_MODEL?)";
     assert_eq!(said, [wanted]);
     assert!(outcome.progress("warning").len() == 1 && outcome.stderr.is_empty());
     outcome.never_shows(secret);

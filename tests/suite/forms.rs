@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use spektacular::protocol::fields::FIELDS;
 use spektacular::protocol::form::{FieldForm, Form, ObjectForm};
 use spektacular::protocol::inbound::{self, Message};
-use spektacular::protocol::messages::{About, ENVELOPE_IN, ENVELOPE_OUT, FRAMES, MESSAGES};
+use spektacular::protocol::messages::{ENVELOPE_IN, ENVELOPE_OUT, FRAMES, MESSAGES, ProgressKind};
 use spektacular::protocol::request::Options;
 use spektacular::protocol::words::Category;
 use std::collections::BTreeMap;
@@ -92,7 +92,7 @@ fn payload_fields(kind: &str, payload: &Value) -> Vec<FieldForm> {
     let [object] = frame.payloads else { panic!("{kind} has several payloads") };
     let mut fields = object.fields();
     if kind == "run.progress" {
-        let kind = About::KINDS.iter().find(|kind| kind.name == payload["kind"]).unwrap();
+        let kind = ProgressKind::KINDS.iter().find(|kind| kind.name == payload["kind"]).unwrap();
         fields.extend(kind.fields.fields());
     }
     fields
@@ -119,7 +119,7 @@ fn every_frame_has_the_declared_fields_and_no_others() {
         seen.iter().filter(|(path, seen)| !seen.present && !expected(path)).map(|(path, _)| path).collect();
     assert!(never.is_empty(), "no frame has a value at {never:?}");
     let unseen = |kind: &&&str| !seen.contains_key(&format!("run.progress {kind}.kind"));
-    assert_eq!(About::NAMES.iter().find(unseen), None);
+    assert_eq!(ProgressKind::NAMES.iter().find(unseen), None);
     // A field that a frame may lack is declared so, and the frames with few fields lack it.
     let optional = |path: &str| seen[path].absent;
     for path in ["run.progress tool.output", "run.question .options", "run.failed .turns", "frame.reply_to"] {
@@ -165,7 +165,7 @@ fn every_declared_field_has_a_description() {
     for message in FRAMES.iter().chain(&MESSAGES) {
         message.payloads.iter().for_each(|object| walk(object, message.name));
     }
-    About::KINDS.iter().for_each(|kind| walk(kind.fields, kind.name));
+    ProgressKind::KINDS.iter().for_each(|kind| walk(kind.fields, kind.name));
     walk(&ENVELOPE_IN, "message");
     walk(&ENVELOPE_OUT, "frame");
 }
@@ -247,7 +247,7 @@ fn each_declared_payload_is_a_message() {
                     matches!(spoken, Spoken::Prompt(_) | Spoken::End)
                 }
                 Message::Cancel { reason, .. } => reason.is_some(),
-                Message::Malformed(_) | Message::Unsupported | Message::UnknownType => false,
+                Message::Malformed(_) | Message::Unsupported | Message::UnknownType(_) => false,
             };
             assert!(is_whole, "{line}: {read:?}");
         }

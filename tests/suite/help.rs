@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use spektacular::cli::row::HELP;
+use spektacular::cli::row::{FlagForm, HELP};
 use spektacular::cli::{self, Request};
 use spektacular::cmd::{COMMANDS, command};
 use spektacular::help::complete::{ARGUMENT, Shell};
@@ -51,7 +51,11 @@ fn every_command_has_a_short_and_a_long_help_with_all_its_flags() {
             for flag in command.all_flags() {
                 let mut lines = text.lines().map(str::trim_start);
                 let letter = flag.short.map(|letter| format!("-{letter}, ")).unwrap_or_default();
-                let usage = format!("{letter}--{} {}", flag.long, flag.metavar);
+                let value = match flag.value {
+                    FlagForm::Attached => format!("[={}]", flag.metavar),
+                    _ => format!(" {}", flag.metavar),
+                };
+                let usage = format!("{letter}--{}{value}", flag.long);
                 assert!(lines.any(|line| line.starts_with(usage.trim_end())), "{}: no {usage}", command.name);
             }
         }
@@ -281,7 +285,7 @@ fn furnished() -> Case {
 #[test]
 fn completions_are_those_of_the_moment() {
     let case = furnished();
-    let rows: [(&str, &[&str], &[&str]); 22] = [
+    let rows: [(&str, &[&str], &[&str]); 25] = [
         ("ad", &[], &["adhoc"]),
         ("--permi", &["run"], &["--permissions"]),
         ("", &["adhoc", "--output"], &["cli", "json"]),
@@ -304,6 +308,9 @@ fn completions_are_those_of_the_moment() {
         ("fail", &["config", "get"], &["fail_on_denied"]),
         ("m", &["config", "--output", "json", "set", "agent"], &["mine"]),
         ("mi", &["agents", "check", "--all"], &["mine"]),
+        ("", &["adhoc", "--mode"], &["plan"]),
+        ("", &["adhoc", "-a", "codex", "--mode"], &["default", "plan"]),
+        ("b", &["run", "--agent=opencode", "--mode", "="], &["build"]),
     ];
     let before = case.listing();
     for (word, words, wanted) in rows {

@@ -46,6 +46,7 @@ mod forms;
 mod framing;
 mod git;
 mod golden;
+mod habits;
 mod help;
 mod hidden;
 mod images;
@@ -57,6 +58,7 @@ mod limits;
 mod lines;
 mod mcp_servers;
 mod messages;
+mod misspelt;
 mod named_files;
 mod oneshot;
 mod open;
@@ -75,10 +77,13 @@ mod reference_agents;
 mod reference_conversations;
 mod reference_page;
 mod reference_workflow;
+mod releases;
+mod report;
 mod request;
 mod requirements;
 mod results;
 mod secrets;
+mod sessions;
 mod simulated;
 mod stress;
 mod systems;
@@ -105,6 +110,7 @@ mod workflow_protected;
 mod workflow_served;
 mod workflow_spec;
 mod workflow_status;
+mod worktree;
 
 /// The size of a test: `short`, or `long` where `TEST_LONG=1` asks for the long form of each test.
 fn by_length<T>(short: T, long: T) -> T {

@@ -510,7 +510,8 @@ fn the_last_sessions_are_listed_with_their_first_words() {
     assert_eq!((listed.code, listed.err.as_str()), (Some(0), ""));
     let words: Vec<&str> = listed.out.split_whitespace().collect();
     assert_eq!(words[..2], [SESSION, "claude"], "{}", listed.out);
-    assert_eq!(words[3..].join(" "), "Fix the test with [redacted] now", "{}", listed.out);
+    assert_eq!(words[3], "ago", "{}", listed.out);
+    assert_eq!(words[4..].join(" "), "Fix the test with [redacted] now", "{}", listed.out);
     // A run that continues the session replaces it in the list.
     assert_eq!(case.cli(&["--continue", "two"]).status.code(), Some(0));
     let json = case.run(&["sessions", "--output", "json"]).json(0);

@@ -57,6 +57,7 @@ never-starts) finish() { exit 1; }; opened() { exec 3>&-; }; start() { :; } ;;
 endless) finish() { sleep 60; } ;;
 leaves) opened() { exit 0; } ;;
 wrong-flags) flags= ;;
+starts-two) printf '{"v":"1","type":"run.start","payload":{"prompt":"Hello"}}\n' | "$SPEKTACULAR" adhoc $flags >/dev/null ;;
 wrong-flag) flags='--output json --agnt demo' ;;
 calls-nothing) exit 0 ;;
 *) echo "no such client: $1" >&2; exit 99 ;;
@@ -206,6 +207,7 @@ fn a_wrong_begin_or_end_is_found() {
     finds("leaves", &["timeout"], "60", "left_running", "before the run ended, and left it running");
     finds("wrong-flags", &["hello"], "60", "wrong_call", "without `--output json`");
     finds("wrong-flag", &["hello"], "60", "wrong_call", "--agnt");
+    finds("starts-two", &["hello"], "60", "several_runs", "started 2 runs");
     finds("calls-nothing", &["hello"], "60", "not_called", "did not run spektacular");
 }
 

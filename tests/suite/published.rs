@@ -7,7 +7,7 @@ use crate::support::Case;
 use crate::support::schema::{Validator, check_frame};
 use serde_json::{Value, json};
 use spektacular::protocol::fields::FIELDS;
-use spektacular::protocol::messages::{About, MESSAGES, TYPES};
+use spektacular::protocol::messages::{MESSAGES, ProgressKind, TYPES};
 use spektacular::protocol::publish::{
     Language, MessageSet, REFERENCE, UnknownParts, examples, schema, section, section_names,
 };
@@ -100,7 +100,7 @@ fn examples_show_each_message_and_each_kind_once() {
     for kind in TYPES {
         assert!(shown(kind, "*") > 0, "no example of {kind}");
     }
-    for kind in About::NAMES {
+    for kind in ProgressKind::NAMES {
         assert_eq!(shown("run.progress", kind), 1, "{kind}");
     }
     for form in ["value", "declined", "value_from", "prompt", "end"] {
@@ -347,6 +347,13 @@ fn a_section_is_found_by_its_heading_or_by_a_name_in_it() {
         ("changes", "## Changes"),
         ("Questions and answers", "## Questions and answers"),
         ("when-nobody-answers", "### When nobody answers"),
+        // A heading wins over a field or kind of nearly its name.
+        ("questions", "## Questions and answers"),
+        ("conversation", "## Conversations"),
+        ("permission", "## Permissions"),
+        ("artifact", "## Artifacts"),
+        ("secret", "## Secrets"),
+        ("values", "### Values"),
         ("run.question", "### run.question"),
         ("run.failed", "### run.completed, run.failed, run.cancelled"),
         ("max_frame_bytes", "### run.start"),
@@ -365,6 +372,8 @@ fn a_section_is_found_by_its_heading_or_by_a_name_in_it() {
         "{}",
         section("timeout_s").unwrap()
     );
+    let near = section("conversation").unwrap();
+    assert!(near.contains("\n### At a terminal\n") && near.contains("\nSee also: run.start"), "{near}");
     assert_eq!(section("rate_limit"), None);
     for name in section_names() {
         assert!(
@@ -374,7 +383,7 @@ fn a_section_is_found_by_its_heading_or_by_a_name_in_it() {
     }
     // Everything that a message has leads to a section.
     let fields = FIELDS.iter().map(|field| field.name);
-    for name in fields.chain(About::NAMES.iter().copied()).chain(TYPES.iter().copied()) {
+    for name in fields.chain(ProgressKind::NAMES.iter().copied()).chain(TYPES.iter().copied()) {
         assert!(section(name).is_some(), "{name}");
     }
 }

@@ -9,7 +9,7 @@ use crate::reference_workflow::{about_phase, about_resolved, phase_failure, work
 use crate::support;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use spektacular::agent::Turn;
+use spektacular::agent::DriverOutput;
 use spektacular::agent::limit::Limit;
 use spektacular::agent::registry::Agents;
 use spektacular::cmd;
@@ -21,9 +21,9 @@ use spektacular::protocol::ids::{RunId, SessionId};
 use spektacular::protocol::inbound::{self, CancelScope, Message};
 use spektacular::protocol::limits;
 use spektacular::protocol::outbound::{
-    About, AgentExit, AgentName, Artifact, ArtifactRef, Body, CallId, Capabilities, FileEdit, Json, MessageId,
-    Metadata, Outcome, PermissionEnd, Place, PlanEntry, Progress, PromptId, ProtocolVersion, Question, ShownSettings,
-    Started, Terminal, ToolExit, TurnReport, UnansweredItem, UnansweredItems, Unattended, Usage,
+    AgentExit, AgentName, Artifact, ArtifactRef, Body, CallId, Capabilities, FileEdit, Json, MessageId, Metadata,
+    Outcome, PermissionEnd, Place, PlanEntry, Progress, ProgressKind, PromptId, ProtocolVersion, Question,
+    ShownSettings, Started, Terminal, ToolExit, TurnReport, UnansweredItem, UnansweredItems, Unattended, Usage,
 };
 use spektacular::protocol::prompt::Spoken;
 use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Subject, Validation};
@@ -93,8 +93,8 @@ fn subject() -> Subject {
     Subject { category: Category::Edit, title: "t".into(), locations, detail: "d".into(), call_id: Some(CallId(1)) }
 }
 
-fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
-    About::Tool {
+fn about_tool(line: Option<u64>, output: Option<&str>) -> ProgressKind {
+    ProgressKind::Tool {
         call_id: CallId(1),
         name: Some("t".into()),
         category: Category::Execute,
@@ -109,54 +109,66 @@ fn about_tool(line: Option<u64>, output: Option<&str>) -> About {
     }
 }
 
-fn about_turn(most: bool) -> About {
+fn about_turn(most: bool) -> ProgressKind {
     let outcome = match most {
         true => completed(true),
         false => Outcome::Failed(Failure::new(Code::AgentError, "m")),
     };
     let unattended = Unattended { denied: tally(), unanswered: tally() };
-    About::Turn(Box::new(TurnReport { number: 1, outcome, usage: usage(most), completion_detected: most, unattended }))
+    ProgressKind::Turn(Box::new(TurnReport {
+        number: 1,
+        outcome,
+        usage: usage(most),
+        completion_detected: most,
+        unattended,
+    }))
 }
 
 /// Every kind of progress: once with all fields, once with the required fields alone.
-fn abouts() -> Vec<(About, About)> {
+fn abouts() -> Vec<(ProgressKind, ProgressKind)> {
     let message_id = MessageId::Said(1);
-    let same = |about: About| (about.clone(), about);
-    let text = |withdrawn| About::Text { message_id, done: true, withdrawn };
-    let reasoning = |withdrawn| About::Reasoning { message_id, done: true, withdrawn };
-    let session = |most: bool| About::Session {
+    let same = |about: ProgressKind| (about.clone(), about);
+    let text = |withdrawn| ProgressKind::Text { message_id, done: true, withdrawn };
+    let reasoning = |withdrawn| ProgressKind::Reasoning { message_id, done: true, withdrawn };
+    let session = |most: bool| ProgressKind::Session {
         session_id: SessionId::new("s").filter(|_| most),
         agent_version: most.then(|| "1".into()),
         model: most.then(|| "m".into()),
         capabilities: Some(capabilities(most)),
     };
     let all = vec![
-        same(About::Status(Status::Running)),
+        same(ProgressKind::Status(Status::Running)),
         (session(true), session(false)),
-        same(About::Warning(Warning::UnknownType)),
+        same(ProgressKind::Warning(Warning::UnknownType)),
         (about_resolved(Some(PermissionEnd { subject: subject(), value: Some("deny") })), about_resolved(None)),
-        same(About::Heartbeat { idle_s: Seconds(1.0), waiting_on: WaitingOn::Input }),
+        same(ProgressKind::Heartbeat { idle_s: Seconds(1.0), waiting_on: WaitingOn::Input }),
         (text(true), text(false)),
         (reasoning(true), reasoning(false)),
         (about_tool(Some(1), Some("o")), about_tool(None, None)),
-        same(About::Plan(vec![PlanEntry { text: "t".into(), status: PlanStatus::Pending }])),
-        same(About::Todo(vec![PlanEntry { text: "t".into(), status: PlanStatus::Pending }])),
+        same(ProgressKind::Plan(vec![PlanEntry { text: "t".into(), status: PlanStatus::Pending }])),
+        same(ProgressKind::Todo(vec![PlanEntry { text: "t".into(), status: PlanStatus::Pending }])),
         same(about_phase()),
-        (About::Usage(usage(true)), About::Usage(usage(false))),
-        same(About::Prompt { prompt_id: PromptId(1), state: PromptState::Queued }),
+        (ProgressKind::Usage(usage(true)), ProgressKind::Usage(usage(false))),
+        same(ProgressKind::Prompt { prompt_id: PromptId(1), state: PromptState::Queued }),
         (about_turn(true), about_turn(false)),
     ];
     // No wildcard: a new kind must also be added above.
     all.iter().for_each(|(most, _)| match most {
-        About::Status(_) | About::Session { .. } | About::Warning(_) | About::Resolved { .. } => {}
-        About::Heartbeat { .. } | About::Text { .. } | About::Reasoning { .. } | About::Tool { .. } => {}
-        About::Plan(_) | About::Todo(_) | About::Phase { .. } | About::Usage(_) => {}
-        About::Prompt { .. } | About::Turn(_) => {}
+        ProgressKind::Status(_)
+        | ProgressKind::Session { .. }
+        | ProgressKind::Warning(_)
+        | ProgressKind::Resolved { .. } => {}
+        ProgressKind::Heartbeat { .. }
+        | ProgressKind::Text { .. }
+        | ProgressKind::Reasoning { .. }
+        | ProgressKind::Tool { .. } => {}
+        ProgressKind::Plan(_) | ProgressKind::Todo(_) | ProgressKind::Phase { .. } | ProgressKind::Usage(_) => {}
+        ProgressKind::Prompt { .. } | ProgressKind::Turn(_) => {}
     });
     all
 }
 
-fn progress(about: About, parent_call_id: Option<CallId>, truncated: bool) -> Body {
+fn progress(about: ProgressKind, parent_call_id: Option<CallId>, truncated: bool) -> Body {
     Body::Progress(Box::new(Progress { text: "t".into(), parent_call_id, about, truncated }))
 }
 
@@ -230,6 +242,7 @@ fn failed(most: bool) -> Outcome {
         agent_message: most.then(|| "a".into()),
         stderr_tail: most.then(|| "s".into()),
         target: None,
+        commands: most.then(|| Box::new("c".into())),
         reason: most.then_some(RefusalReason::Exists),
         phase: most.then(|| Box::new(phase_failure())),
         violations: most.then(|| Box::new(Mismatches(vec![Mismatch::of_whole("v")]))),
@@ -254,7 +267,8 @@ fn bodies() -> Vec<(Body, Body)> {
         (terminal(cancelled(true), true), terminal(cancelled(false), false)),
     ];
     all.extend(abouts().into_iter().map(|(most, least)| {
-        let parent = matches!(most, About::Text { .. } | About::Reasoning { .. } | About::Tool { .. });
+        let parent =
+            matches!(most, ProgressKind::Text { .. } | ProgressKind::Reasoning { .. } | ProgressKind::Tool { .. });
         (progress(most, parent.then_some(CallId(1)), true), progress(least, None, false))
     }));
     all
@@ -450,7 +464,7 @@ fn the_capabilities_in_the_examples_are_those_of_the_drivers() {
         let name = frame["payload"]["agent"]["name"].as_str().unwrap();
         let mut driver = agents.find(name).unwrap().driver();
         let settings = Options::default().resolve("go".into(), name.into(), "/home/me".into());
-        driver.launch(&settings, &mut Turn::default()).unwrap();
+        driver.launch(&settings, &mut DriverOutput::default()).unwrap();
         assert_eq!(
             frame["payload"]["capabilities"],
             serde_json::to_value(driver.features(&settings).capabilities).unwrap(),
@@ -518,7 +532,9 @@ fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
         let kind = string(fields.get("type").unwrap()).unwrap();
         assert!(keys.iter().all(|key| names(home(&kind), key)), "{kind} has no such field: {line}");
         let way = match inbound::parse(line.as_bytes()).unwrap().message {
-            Message::Malformed(_) | Message::Unsupported | Message::UnknownType => panic!("not a good message: {line}"),
+            Message::Malformed(_) | Message::Unsupported | Message::UnknownType(_) => {
+                panic!("not a good message: {line}")
+            }
             Message::Start(start) => {
                 let Payload { options, wrong, .. } = *start;
                 assert!(wrong.is_none() && options.prompt.is_some(), "{line}");
@@ -530,7 +546,7 @@ fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
             Message::Spoken(Spoken::Prompt(_)) => "prompt",
             Message::Spoken(Spoken::End) => "end",
             Message::Spoken(Spoken::Mixed | Spoken::Wrong(_)) => panic!("not a good message: {line}"),
-            Message::Input(Input { question_id, given, message }) => {
+            Message::Input(Input { question_id, given, message, unknown: _ }) => {
                 assert!(question_id.is_some(), "{line}");
                 seen.extend(message.map(|_| "message"));
                 match given.unwrap_or_else(|| panic!("no answer: {line}")) {

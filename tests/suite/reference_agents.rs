@@ -5,7 +5,7 @@ use crate::reference_page::{hold, part, row};
 use serde_json::Value;
 use spektacular::agent::limit::{Keeper, Limit};
 use spektacular::agent::registry::Agents;
-use spektacular::agent::{AgentEvent, Driver, Line, Preference, Turn};
+use spektacular::agent::{AgentEvent, Driver, DriverOutput, Line, Preference};
 use spektacular::protocol::request::{McpAccess, McpServer, Options, Settings};
 use spektacular::protocol::words::{McpTransport, QuestionKind};
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ fn initialized(name: &str) -> Option<String> {
 fn known(name: &str) -> Known {
     let mut driver = Agents::built_in().find(name).unwrap().driver();
     let settings = settings(name, &*driver, r#"{"session_id":"s","fork":true}"#);
-    let mut turn = Turn::default();
+    let mut turn = DriverOutput::default();
     let launched = driver.launch(&settings, &mut turn);
     if let Some(answer) = initialized(name) {
         driver.line(Line::Text(answer.into()), &mut turn);
@@ -173,7 +173,7 @@ fn each_setting_that_an_agent_does_not_follow_gets_a_warning() {
     for name in table().1 {
         let mut driver = Agents::built_in().find(name).unwrap().driver();
         let settings = settings(name, &*driver, payload);
-        let mut turn = Turn::default();
+        let mut turn = DriverOutput::default();
         driver.launch(&settings, &mut turn).unwrap();
         let warns = |preference: Preference| {
             let text = format!("`{}` has no effect", preference.field());

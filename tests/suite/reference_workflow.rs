@@ -3,7 +3,7 @@
 
 use spektacular::protocol::failure::PhaseFailure;
 use spektacular::protocol::outbound::{
-    About, ArtifactRef, MovedFile, PermissionEnd, PhaseReport, RuleViolation, WorkflowEnd, WorkflowStarted,
+    ArtifactRef, MovedFile, PermissionEnd, PhaseReport, ProgressKind, RuleViolation, WorkflowEnd, WorkflowStarted,
 };
 use spektacular::protocol::words::{Action, PhaseOutcome, PhaseState, Resolution, WorkflowKind};
 use spektacular::protocol::workflow::{ShownOptions, WorkflowOptions};
@@ -22,9 +22,9 @@ pub(crate) fn phase_failure() -> PhaseFailure {
     PhaseFailure { exit_code: Some(1), command: Some("c".into()), ..PhaseFailure::default() }
 }
 
-pub(crate) fn about_phase() -> About {
+pub(crate) fn about_phase() -> ProgressKind {
     let (phase, title, state) = ("P1".into(), "t".into(), PhaseState::Started);
-    About::Phase { phase, title, number: 1, of: 1, attempt: 1, state }
+    ProgressKind::Phase { phase, title, number: 1, of: 1, attempt: 1, state }
 }
 
 pub(crate) fn workflow_end() -> WorkflowEnd {
@@ -49,8 +49,8 @@ pub(crate) fn workflow_end() -> WorkflowEnd {
     }
 }
 
-pub(crate) fn about_resolved(permission: Option<PermissionEnd>) -> About {
-    About::Resolved {
+pub(crate) fn about_resolved(permission: Option<PermissionEnd>) -> ProgressKind {
+    ProgressKind::Resolved {
         question_id: "q_1".into(),
         resolution: Resolution::Policy,
         used_default: false,

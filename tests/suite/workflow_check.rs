@@ -341,6 +341,20 @@ fn a_plan_is_checked_completely_or_only_its_main_file() {
 }
 
 #[test]
+fn a_heading_that_is_almost_a_phase_is_explained() {
+    let place = Place::new();
+    place.write(".spektacular/specs/greeting.md", SPEC);
+    place.write(".spektacular/plans/greeting/plan.md", PLAN.to_owned() + "\n## Phase two\n\nMore.\n");
+    let said = place.run(&["plan", "check", ".spektacular/plans/greeting/plan.md"]);
+    let line = PLAN.lines().count() + 2;
+    let wanted = format!(
+        "plan.md:{line}: phase-heading: This heading begins with the word Phase, but begins no phase. Write \
+         `## Phase 2: TITLE`, with a number in digits, a colon and a title, or reword it.\n"
+    );
+    assert!(said.code == 1 && said.out.contains(&wanted), "{}", said.out);
+}
+
+#[test]
 fn the_requirements_of_a_plan_are_those_of_its_specification() {
     let place = Place::new();
     place.write(".spektacular/plans/greeting/plan.md", PLAN.replace("(R1, R2)", "(R1, R9)"));

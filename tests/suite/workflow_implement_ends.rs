@@ -78,8 +78,17 @@ fn a_policy_decides_about_consent_without_a_question() {
         let failed = outcome.failed("invalid_request");
         assert_eq!(failed["detail"]["reason"], "consent");
         assert!(failed["message"].as_str().unwrap().contains("--allow-verify"));
+        assert_eq!(failed["detail"]["commands"], "P1: true");
         assert_eq!(prompts(&outcome).len(), 0);
     }
+}
+
+#[test]
+fn a_person_sees_the_commands_that_need_consent() {
+    let text = plan(&[phase(1, &["test -e max_turns"], ""), phase(2, &["test -e a", "true"], "")]);
+    let did = project(&text, "touch a").git().run(&["implement", "--headless", "greeting"]);
+    assert_eq!(did.code, Some(2), "{did:?}");
+    assert!(did.err.contains("\n  P1: test -e max_turns\n  P2: test -e a\n  P2: true\n"), "{did:?}");
 }
 
 #[test]

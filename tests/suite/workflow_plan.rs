@@ -138,6 +138,7 @@ fn the_demo_agent_plans_its_own_specification_and_any_other() {
     let did = case.run(&["plan", "--agent", "demo", "greet"]);
     assert_eq!(did.code, Some(0), "{did:?}");
     assert!(did.out.ends_with(".spektacular/plans/greet/plan.md created with 2 phases and 2 tasks\n"), "{did:?}");
+    assert_eq!(did.out.matches(" created with ").count(), 1, "{did:?}");
     let case = Case::new().file("work/login.md", GOOD);
     assert_eq!(case.run(&["plan", "--agent", "demo", "login.md"]).code, Some(0));
 }

@@ -421,6 +421,7 @@ fn the_demo_agent_writes_a_specification_in_any_folder() {
     let did = case.run(&["spec", "--agent", "demo", "--headless", "Greet the reader"]);
     assert_eq!(did.code, Some(0), "{did:?}");
     assert!(did.out.ends_with("\n.spektacular/specs/greet-the-reader.md created with 3 tasks\n"), "{did:?}");
+    assert_eq!(did.out.matches("created with").count(), 1, "{did:?}");
     let mut session = Case::new().subcommand("spec").args(&["--agent", "demo"]).spawn();
     session.start(json!({"prompt": "Greet the reader"}));
     let question = session.until("run.question");

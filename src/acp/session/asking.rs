@@ -1,15 +1,15 @@
 //! The questions of a session, one after the other, and its permissions, all at once.
 
-use super::super::desk::Desk;
 use super::super::questions::{self, Question};
 use super::super::runs::RunOutcome;
+use super::super::shared::SharedState;
 use super::{ClientSession, Shown};
 use crate::json::Object;
 use crate::protocol::words::QuestionKind;
 use serde_json::{Value, json};
 
 impl ClientSession {
-    pub(super) fn question(&mut self, payload: &Object<'_>, desk: &mut Desk) {
+    pub(super) fn question(&mut self, payload: &Object<'_>, shared: &mut SharedState) {
         if let Some(question) = Question::read(payload) {
             match self.questions.iter_mut().find(|open| open.id == question.id) {
                 Some(open) => {
@@ -18,80 +18,80 @@ impl ClientSession {
                 }
                 None => self.questions.push_back(question),
             }
-            return self.show(desk);
+            return self.show(shared);
         }
         let Some(id) = payload.string("question_id").filter(|_| !self.cancelled) else { return };
         let params = questions::permission(payload, &self.id, &self.place.cwd, |call| self.unique(call));
-        let request = desk.ask("session/request_permission", &params, &self.id, &id);
+        let request = shared.ask("session/request_permission", &params, &self.id, &id);
         self.permissions.insert(id, request);
     }
 
     /// Puts the first question in front of the client, unless one is there.
-    fn show(&mut self, desk: &mut Desk) {
+    fn show(&mut self, shared: &mut SharedState) {
         let Some(question) = self.questions.front().filter(|_| self.shown == Shown::Nothing && !self.cancelled) else {
             return;
         };
-        let form = if desk.client.forms { question.form(&self.id, desk.client.narrow) } else { None };
+        let form = if shared.client.forms { question.form(&self.id, shared.client.narrow) } else { None };
         if question.kind == QuestionKind::Secret {
             let (text, id) = (question.secret(), question.id.clone());
-            self.say(&text, &id, desk);
-            self.tell("run.input", &json!({"question_id": id, "declined": true}), desk);
+            self.say(&text, &id, shared);
+            self.tell("run.input", &json!({"question_id": id, "declined": true}), shared);
         } else if let Some(params) = form {
             let id = question.id.clone();
-            self.shown = Shown::Form(desk.ask("elicitation/create", &params, &self.id, &id));
+            self.shown = Shown::Form(shared.ask("elicitation/create", &params, &self.id, &id));
         } else {
             let message = format!("{}:{}", question.id, question.attempt);
-            self.say(&question.as_text(), &message, desk);
+            self.say(&question.as_text(), &message, shared);
             self.shown = Shown::Text;
-            self.yield_turn(desk);
+            self.yield_turn(shared);
         }
     }
 
     /// Ends the prompt so that the next one can answer the question in the text, unless a permission is open. The turn
     /// of the agent goes on.
-    fn yield_turn(&mut self, desk: &mut Desk) {
+    fn yield_turn(&mut self, shared: &mut SharedState) {
         if self.shown == Shown::Text && self.permissions.is_empty() {
             if let Some(id) = self.active.take() {
-                desk.result(&id, &RunOutcome::result("end_turn", &Value::Null));
+                shared.result(&id, &RunOutcome::result("end_turn", &Value::Null));
             }
-            self.advance(desk);
+            self.advance(shared);
         }
     }
 
     /// Takes the client's answer to a request. `None`: the client failed to ask.
-    pub(in crate::acp) fn answered(&mut self, question: &str, result: Option<&Object<'_>>, desk: &mut Desk) {
+    pub(in crate::acp) fn answered(&mut self, question: &str, result: Option<&Object<'_>>, shared: &mut SharedState) {
         if self.permissions.remove(question).is_some() {
-            self.tell("run.input", &questions::permitted(question, result), desk);
-            return self.yield_turn(desk);
+            self.tell("run.input", &questions::permitted(question, result), shared);
+            return self.yield_turn(shared);
         }
         let Some(open) = self.questions.front().filter(|open| open.id == question) else { return };
         self.shown = Shown::Nothing;
         match result {
-            Some(result) => self.tell("run.input", &open.payload_of_form(result), desk),
+            Some(result) => self.tell("run.input", &open.payload_of_form(result), shared),
             None => {
                 // The client cannot show forms after all.
-                desk.client.forms = false;
-                self.show(desk);
+                shared.client.forms = false;
+                self.show(shared);
             }
         }
     }
 
-    pub(super) fn resolved(&mut self, question: &str, desk: &mut Desk) {
+    pub(super) fn resolved(&mut self, question: &str, shared: &mut SharedState) {
         if let Some(request) = self.permissions.remove(question) {
-            desk.withdraw(request);
-            return self.yield_turn(desk);
+            shared.withdraw(request);
+            return self.yield_turn(shared);
         }
         let Some(at) = self.questions.iter().position(|open| open.id == question) else { return };
         self.questions.remove(at);
         if at == 0 {
-            self.withdraw_shown(desk);
-            self.show(desk);
+            self.withdraw_shown(shared);
+            self.show(shared);
         }
     }
 
-    pub(super) fn withdraw_shown(&mut self, desk: &mut Desk) {
+    pub(super) fn withdraw_shown(&mut self, shared: &mut SharedState) {
         if let Shown::Form(request) = std::mem::replace(&mut self.shown, Shown::Nothing) {
-            desk.withdraw(request);
+            shared.withdraw(request);
         }
     }
 }

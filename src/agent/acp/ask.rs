@@ -4,7 +4,7 @@ use super::call::{Call, Diff, PROSE, texts};
 use super::{Acp, PERMISSION};
 use crate::agent::detail::{join, rest};
 use crate::agent::form::ElicitationForm;
-use crate::agent::{Reply, Turn, rpc};
+use crate::agent::{DriverOutput, Reply, rpc};
 use crate::json::{Object, Raw};
 use crate::protocol::question::{Ask, Asks, Place, Subject, one};
 use crate::protocol::scope::Scope;
@@ -38,7 +38,7 @@ pub(super) struct EarlyRequest {
 
 impl Acp {
     /// Reads a permission request. `None`: the request cannot be answered.
-    pub(super) fn permission(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<(AcpRequest, Asks)> {
+    pub(super) fn permission(&mut self, params: &Object<'_>, out: &mut DriverOutput) -> Option<(AcpRequest, Asks)> {
         let about = params.object("toolCall")?;
         let known = about.str("toolCallId").and_then(|id| self.calls.get(&*id));
         let lost = known.is_some_and(|call| call.input_is_lost);
@@ -53,9 +53,9 @@ impl Acp {
             }
         }
         self.called = true;
-        self.end_message(turn);
+        self.end_message(out);
         if !self.calls.get(&*id)?.own {
-            self.show(&id, turn);
+            self.show(&id, out);
         }
         let call = self.calls.get(&*id)?;
         let title = call.title();
@@ -74,7 +74,7 @@ impl Acp {
         let is_whole = !lost
             || (subject.category != Category::Execute && about.raw("rawInput").is_some_and(|raw| raw.get() != "{}"));
         let ask = if !is_whole {
-            turn.warn("A permission can only be denied, because the input of its call is too long to be shown");
+            out.warn("A permission can only be denied, because the input of its call is too long to be shown");
             Ask::denial(subject, text)
         } else if once.is_some() {
             let identity = self.identity(&about, before, call);
@@ -82,7 +82,7 @@ impl Acp {
             Ask::permission(subject, text, scope)
         } else {
             let why = "A permission can only be denied, because the agent offers no way to allow a single request";
-            turn.warn(why);
+            out.warn(why);
             Ask::denial(subject, text)
         };
         Some((AcpRequest::Permission { call: id.into_owned(), once, reject }, one(ask)))
@@ -106,13 +106,13 @@ impl Acp {
 
     /// Asks for the permission that waited for the input of this call. `over`: the call has ended, so that nothing is
     /// left to permit.
-    pub(super) fn ask_deferred(&mut self, call: &str, over: bool, turn: &mut Turn) {
+    pub(super) fn ask_deferred(&mut self, call: &str, over: bool, out: &mut DriverOutput) {
         let Some(early) = self.early.remove(call) else { return };
         if over {
-            return turn.send.push(rpc::result(&early.id, &cancelled()));
+            return out.send.push(rpc::result(&early.id, &cancelled()));
         }
         let params = Object::parse(&early.line).and_then(|line| line.object("params"));
-        self.asked(&early.id, PERMISSION, params, turn);
+        self.asked(&early.id, PERMISSION, params, out);
     }
 
     /// The places to permit. A call's own locations leave out the working directory, but a search of it needs a place.

@@ -34,8 +34,8 @@ use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, Features, FoundBy, Launch, LaunchFile, Line, MessageKey, Reply,
-    ResultWay, Turn, TurnOver, Wants, ask_user, result,
+    AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, FoundBy, Launch, LaunchFile, Line, MessageKey,
+    Reply, ResultWay, TurnOver, Wants, ask_user, result,
 };
 use crate::json::{Index, Object};
 use crate::protocol::failure::Failure;
@@ -140,22 +140,22 @@ impl Acp {
         }
     }
 
-    fn message(&mut self, message: Incoming<'_>, turn: &mut Turn) {
+    fn message(&mut self, message: Incoming<'_>, out: &mut DriverOutput) {
         match message {
-            Incoming::Response { id, result } if id == self.waiting => self.response(result, turn),
+            Incoming::Response { id, result } if id == self.waiting => self.response(result, out),
             // The response to an earlier request.
             Incoming::Response { .. } => {}
             Incoming::Notification { method, params } if method == "session/update" => {
-                if params.and_then(|params| self.update(&params, turn)).is_none() {
-                    turn.unparsed();
+                if params.and_then(|params| self.update(&params, out)).is_none() {
+                    out.unparsed();
                 }
             }
-            Incoming::Notification { method, params } => self.step(&method, params.as_ref(), turn),
-            Incoming::Request { id, method, params } => self.asked(id, &method, params, turn),
+            Incoming::Notification { method, params } => self.step(&method, params.as_ref(), out),
+            Incoming::Request { id, method, params } => self.asked(id, &method, params, out),
         }
     }
 
-    fn asked(&mut self, id: &str, method: &str, params: Option<Object<'_>>, turn: &mut Turn) {
+    fn asked(&mut self, id: &str, method: &str, params: Option<Object<'_>>, out: &mut DriverOutput) {
         if method == PERMISSION && params.as_ref().is_some_and(|params| self.defers(id, params)) {
             return;
         }
@@ -165,32 +165,32 @@ impl Acp {
             _ => false,
         };
         let read = match (method, params) {
-            (PERMISSION, Some(params)) => self.permission(&params, turn),
+            (PERMISSION, Some(params)) => self.permission(&params, out),
             ("elicitation/create", Some(params)) => ask::form(&params),
             _ => None,
         };
         let Some((pending, asks)) = read else {
-            turn.send.push(rpc::error(id, rpc::METHOD_NOT_FOUND, "This client does not serve this request."));
-            turn.events.extend(served.then_some(AgentEvent::Unparsed));
+            out.send.push(rpc::error(id, rpc::METHOD_NOT_FOUND, "This client does not serve this request."));
+            out.events.extend(served.then_some(AgentEvent::Unparsed));
             return;
         };
         if self.cancelling {
-            turn.send.push(rpc::result(id, &pending.cancelled()));
+            out.send.push(rpc::result(id, &pending.cancelled()));
             return;
         }
         if pending.call().and_then(|call| self.calls.get(call)).is_some_and(|call| call.own) {
             // The call itself asks the user; a permission before it would be pointless.
-            return turn.send.push(rpc::result(id, &pending.allowed()));
+            return out.send.push(rpc::result(id, &pending.allowed()));
         }
-        self.end_message(turn);
+        self.end_message(out);
         let key = AskKey(id.to_owned());
         let call = pending.call().map(CallKey::of);
         self.pending.insert(key.clone(), pending);
-        turn.events.push(AgentEvent::Ask { key, asks, call });
+        out.events.push(AgentEvent::Ask { key, asks, call });
     }
 
     /// Withdraws the questions about this call, or all of them.
-    fn withdraw(&mut self, call: Option<&str>, turn: &mut Turn) {
+    fn withdraw(&mut self, call: Option<&str>, out: &mut DriverOutput) {
         let gone = match call {
             Some(call) => self.pending.take_of(call),
             None => {
@@ -198,7 +198,7 @@ impl Acp {
                 self.pending.take_all().into_keys().collect()
             }
         };
-        turn.events.extend(gone.into_iter().map(|key| AgentEvent::AskWithdrawn { key }));
+        out.events.extend(gone.into_iter().map(|key| AgentEvent::AskWithdrawn { key }));
     }
 
     fn arguments(&self, settings: &Settings) -> Result<Vec<String>, Failure> {
@@ -218,15 +218,15 @@ impl Acp {
     }
 
     /// Cancels the running turn.
-    fn cancel_turn(&mut self, turn: &mut Turn) {
+    fn cancel_turn(&mut self, out: &mut DriverOutput) {
         self.cancelling = true;
-        turn.send.push(rpc::notification("session/cancel", Some(&json!({"sessionId": self.session}))));
+        out.send.push(rpc::notification("session/cancel", Some(&json!({"sessionId": self.session}))));
         // The turn does not end before all these have an answer.
         for (key, pending) in self.pending.take_all() {
-            turn.send.push(rpc::result(&key.0, &pending.cancelled()));
+            out.send.push(rpc::result(&key.0, &pending.cancelled()));
         }
         for (_, early) in self.early.drain() {
-            turn.send.push(rpc::result(&early.id, &ask::cancelled()));
+            out.send.push(rpc::result(&early.id, &ask::cancelled()));
         }
     }
 }
@@ -305,8 +305,8 @@ impl Driver for Acp {
         }
     }
 
-    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
-        warn_of_ignored(settings, self, turn);
+    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
+        warn_of_ignored(settings, self, out);
         let args = self.arguments(settings)?;
         self.start = SessionSetup::new(settings, self.profile);
         self.cwd.clone_from(&settings.cwd);
@@ -316,8 +316,8 @@ impl Driver for Acp {
             self.own_tools.extend((self.result_way(settings) == ResultWay::Tool).then_some(result::TOOL));
         }
         self.ask_server = ask_user::server_name(settings);
-        ask_user::warn_if_taken(settings, turn);
-        let mut first = Turn::default();
+        ask_user::warn_if_taken(settings, out);
+        let mut first = DriverOutput::default();
         self.initialize(&mut first);
         let mut env: Vec<(String, String)> =
             self.profile.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -346,17 +346,17 @@ impl Driver for Acp {
         Ok(Some(Launch { files, start_timeout, ..launch }))
     }
 
-    fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
+    fn line(&mut self, line: Line<'_>, out: &mut DriverOutput) {
         let mut index = std::mem::take(&mut self.index);
-        rpc::line(&mut index, line, turn, |message, turn| self.message(message, turn));
+        rpc::line(&mut index, line, out, |message, out| self.message(message, out));
         self.index = index;
     }
 
-    fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
+    fn answer(&mut self, key: &AskKey, replies: &[Reply], out: &mut DriverOutput) {
         let Some(pending) = self.pending.remove(key) else { return };
         if let (Some(denial), Some(call)) = (pending.denial(replies), pending.call()) {
             // Some agents do not mention such a call again, others report that it failed.
-            turn.events.push(AgentEvent::ToolOver {
+            out.events.push(AgentEvent::ToolOver {
                 call: CallKey::of(call),
                 state: ToolState::Denied,
                 output: None,
@@ -369,32 +369,32 @@ impl Driver for Acp {
                 self.forget(call);
             }
         }
-        turn.send.push(rpc::result(&key.0, &pending.respond(replies)));
+        out.send.push(rpc::result(&key.0, &pending.respond(replies)));
     }
 
-    fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) {
-        self.prompt(prompt, images, turn);
+    fn follow_up(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput) {
+        self.prompt(prompt, images, out);
     }
 
-    fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
+    fn interrupt_turn(&mut self, out: &mut DriverOutput) -> bool {
         let runs = self.phase == Phase::Prompting;
         if runs {
-            self.cancel_turn(turn);
+            self.cancel_turn(out);
         }
         runs
     }
 
-    fn interrupt(&mut self, turn: &mut Turn) {
+    fn interrupt(&mut self, out: &mut DriverOutput) {
         if self.phase != Phase::Prompting {
             self.phase = Phase::Over;
-            turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
+            out.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
             return;
         }
-        self.cancel_turn(turn);
+        self.cancel_turn(out);
     }
 
-    fn finish(&mut self, turn: &mut Turn) {
-        turn.close_input = true;
+    fn finish(&mut self, out: &mut DriverOutput) {
+        out.close_input = true;
     }
 
     fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {

@@ -9,6 +9,9 @@ const GEMINI_FOLDER: Folder = Folder { variable: ("GEMINI_CLI_HOME", ".gemini"),
 const OPENCODE_DATA: Folder = Folder { variable: ("XDG_DATA_HOME", "opencode"), home: ".local/share/opencode" };
 const OPENCODE_CONFIG: Folder = Folder { variable: ("XDG_CONFIG_HOME", "opencode"), home: ".config/opencode" };
 
+/// The modes of Gemini CLI that do not make it ask less than `permissions` says.
+pub(super) const GEMINI_MODES: &[&str] = &["default", "plan"];
+
 /// Gemini CLI. Measured on 0.61.0: `--version` takes up to 3 s and leaves files in its folder; a session's file is
 /// named by the minute in which it began and the first eight characters of the id. `session/load` first begins a file of
 /// this name, so that within the same minute it would write into the session that it then reads. Gemini finds a session
@@ -43,6 +46,7 @@ pub(super) static GEMINI: Native = Native {
         loadable: Some(|id| format!("session-0000-00-00T00-00-{}.jsonl", last_digits(id))),
         cost: None,
     })),
+    modes: GEMINI_MODES,
     interface: Some(Interface {
         args: |options| {
             let asks = options.asks_for.map(|asks_for| asks_for.choose("default", "yolo"));
@@ -99,6 +103,7 @@ pub(super) static OPENCODE: Native = Native {
         // The second message is for an id that does not have OpenCode's form.
         unknown: &["Session not found", "Expected a string starting with \"ses\""],
     }),
+    modes: &["build", "plan"],
     interface: Some(Interface {
         args: |options| {
             let allow = (options.asks_for == Some(AsksFor::Nothing)).then(|| "--auto".to_owned());

@@ -99,7 +99,7 @@ pub(crate) static GEMINI: Profile = Profile {
     login: "log in with `gemini`, or set GEMINI_API_KEY",
     model_flag: Some("--model"),
     dir_flag: Some("--include-directories"),
-    modes: Some(&["default", "plan"]),
+    modes: Some(native::GEMINI_MODES),
     // Without this variable, Gemini starts a second process, and SIGTERM to the first has no effect.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
     names_tools: false,

@@ -7,7 +7,7 @@ use crate::agent::limit::reachable;
 use crate::agent::reply::NO_USER;
 use crate::agent::rpc::{self, Error};
 use crate::agent::text::FinalAnswer;
-use crate::agent::{AgentEvent, Turn, TurnOver, no_such_mode, takes_no_images};
+use crate::agent::{AgentEvent, DriverOutput, TurnOver, no_such_mode, takes_no_images};
 use crate::json::Object;
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
@@ -109,13 +109,13 @@ fn server(server: &McpServer) -> Value {
 const DENIALS: u32 = 20;
 
 impl Acp {
-    fn request(&mut self, method: &str, params: &Value, turn: &mut Turn) {
+    fn request(&mut self, method: &str, params: &Value, out: &mut DriverOutput) {
         self.requests += 1;
         self.waiting = self.requests;
-        turn.send.push(rpc::request(self.requests, method, params));
+        out.send.push(rpc::request(self.requests, method, params));
     }
 
-    pub(super) fn initialize(&mut self, turn: &mut Turn) {
+    pub(super) fn initialize(&mut self, out: &mut DriverOutput) {
         let params = json!({
             "protocolVersion": 1,
             "clientCapabilities": {
@@ -126,45 +126,45 @@ impl Acp {
             // The protocol's version, so that recordings do not depend on a release.
             "clientInfo": {"name": "spektacular", "title": "spektacular", "version": "1"},
         });
-        self.request("initialize", &params, turn);
+        self.request("initialize", &params, out);
     }
 
     /// Handles the expected response.
-    pub(super) fn response(&mut self, result: Result<Option<Object<'_>>, Error>, turn: &mut Turn) {
+    pub(super) fn response(&mut self, result: Result<Option<Object<'_>>, Error>, out: &mut DriverOutput) {
         match (self.phase, result) {
-            (Phase::Initializing, Ok(Some(result))) => self.initialized(&result, turn),
+            (Phase::Initializing, Ok(Some(result))) => self.initialized(&result, out),
             (Phase::Initializing, result) => {
                 let said = result.err().and_then(|error| error.said());
-                self.fail(errors::version(self.profile).saying(said), turn);
+                self.fail(errors::version(self.profile).saying(said), out);
             }
-            (Phase::Opening, Ok(result)) => self.opened(result.as_ref(), turn),
+            (Phase::Opening, Ok(result)) => self.opened(result.as_ref(), out),
             (Phase::Opening, Err(error)) => {
                 let failure = match self.start.resume {
                     Some(_) => errors::resume(self.profile, &error),
                     None => errors::new_session(self.profile, &error),
                 };
-                self.fail(failure, turn);
+                self.fail(failure, out);
             }
-            (Phase::Replaying(true), _) => self.ask_whether_replayed(turn),
-            (Phase::Replaying(false), _) => self.choose_mode(turn),
-            (Phase::ChoosingMode, Ok(_)) => self.choose_model(turn),
-            (Phase::ChoosingMode, Err(error)) => self.refuse_mode(error.said(), turn),
-            (Phase::ChoosingModel, Ok(_)) => self.first_prompt(turn),
-            (Phase::ChoosingModel, Err(error)) => self.fail(errors::model(&error), turn),
-            (Phase::Prompting, Ok(result)) => self.turn_ended(result.as_ref(), turn),
-            (Phase::Prompting, Err(error)) => self.turn_failed(&error, turn),
+            (Phase::Replaying(true), _) => self.ask_whether_replayed(out),
+            (Phase::Replaying(false), _) => self.choose_mode(out),
+            (Phase::ChoosingMode, Ok(_)) => self.choose_model(out),
+            (Phase::ChoosingMode, Err(error)) => self.refuse_mode(error.said(), out),
+            (Phase::ChoosingModel, Ok(_)) => self.first_prompt(out),
+            (Phase::ChoosingModel, Err(error)) => self.fail(errors::model(&error), out),
+            (Phase::Prompting, Ok(result)) => self.turn_ended(result.as_ref(), out),
+            (Phase::Prompting, Err(error)) => self.turn_failed(&error, out),
             (Phase::Idle | Phase::Over, _) => {}
         }
     }
 
-    fn fail(&mut self, failure: Failure, turn: &mut Turn) {
+    fn fail(&mut self, failure: Failure, out: &mut DriverOutput) {
         self.phase = Phase::Over;
-        turn.fail(failure);
+        out.fail(failure);
     }
 
-    fn initialized(&mut self, result: &Object<'_>, turn: &mut Turn) {
+    fn initialized(&mut self, result: &Object<'_>, out: &mut DriverOutput) {
         if result.count("protocolVersion") != Some(1) {
-            return self.fail(errors::version(self.profile), turn);
+            return self.fail(errors::version(self.profile), out);
         }
         self.version = result.object("agentInfo").and_then(|info| info.string("version"));
         let abilities = result.object("agentCapabilities");
@@ -176,54 +176,54 @@ impl Acp {
         let prompts = abilities.as_ref().and_then(|a| a.object("promptCapabilities"));
         self.takes_images = Some(prompts.and_then(|prompts| prompts.bool("image")) == Some(true));
         if !self.start.images.is_empty() && self.takes_images == Some(false) {
-            return self.fail(takes_no_images(&self.start.agent), turn);
+            return self.fail(takes_no_images(&self.start.agent), out);
         }
         let transports = abilities.as_ref().and_then(|abilities| abilities.object("mcpCapabilities"));
         let reaches = |transport: McpTransport| {
             transports.as_ref().and_then(|transports| transports.bool(transport.word())) == Some(true)
         };
         let all = std::mem::take(&mut self.start.servers);
-        let servers = match reachable(all, &self.start.agent, self.start.drops_servers, reaches, turn) {
+        let servers = match reachable(all, &self.start.agent, self.start.drops_servers, reaches, out) {
             Ok(servers) => servers.iter().map(server).collect::<Vec<_>>(),
-            Err(failure) => return self.fail(failure, turn),
+            Err(failure) => return self.fail(failure, out),
         };
         let mut params = json!({"cwd": self.start.cwd, "mcpServers": servers});
         self.phase = Phase::Opening;
-        let Some(id) = self.start.resume.clone() else { return self.request("session/new", &params, turn) };
+        let Some(id) = self.start.resume.clone() else { return self.request("session/new", &params, out) };
         params["sessionId"] = json!(id);
         if self.start.fork {
             if !forks {
-                return self.fail(errors::cannot_fork(self.profile), turn);
+                return self.fail(errors::cannot_fork(self.profile), out);
             }
-            return self.request("session/fork", &params, turn);
+            return self.request("session/fork", &params, out);
         }
         self.session = id.to_string();
         match (resumes, loads) {
             // `session/resume` does not replay the session.
-            (true, _) => self.request("session/resume", &params, turn),
-            (false, true) => self.request("session/load", &params, turn),
-            (false, false) => self.fail(errors::cannot_resume(self.profile), turn),
+            (true, _) => self.request("session/resume", &params, out),
+            (false, true) => self.request("session/load", &params, out),
+            (false, false) => self.fail(errors::cannot_resume(self.profile), out),
         }
         self.start.replays = !resumes;
     }
 
-    fn opened(&mut self, result: Option<&Object<'_>>, turn: &mut Turn) {
+    fn opened(&mut self, result: Option<&Object<'_>>, out: &mut DriverOutput) {
         if let Some(id) = result.and_then(|result| result.string("sessionId")) {
             self.session = id.to_string();
         }
         if self.session.is_empty() {
-            return self.fail(errors::version(self.profile), turn);
+            return self.fail(errors::version(self.profile), out);
         }
         let offered = result.map(model_choice).unwrap_or_default();
-        let ready = self.steps.check(&self.start.agent, turn);
+        let ready = self.steps.check(&self.start.agent, out);
         let stand_in = self.start.model.is_none().then(|| offered.stand_in(self.profile)).flatten();
-        turn.events.push(AgentEvent::Session {
+        out.events.push(AgentEvent::Session {
             id: SessionId::new(self.session.as_str()),
             version: self.version.clone().map(Text::from),
             model: self.start.model.clone().or(offered.current).map(Text::from),
         });
         if let Some(failure) = stand_in.or(ready.err()) {
-            return self.fail(failure, turn);
+            return self.fail(failure, out);
         }
         self.start.set_model = offered.method;
         self.start.modes = result.map(Modes::read).unwrap_or_default();
@@ -231,64 +231,64 @@ impl Acp {
             self.start.modes.names.retain(|name| modes.contains(&name.as_str()));
         }
         if self.start.resume.is_some() && self.start.replays {
-            return self.ask_whether_replayed(turn);
+            return self.ask_whether_replayed(out);
         }
-        self.choose_mode(turn);
+        self.choose_mode(out);
     }
 
     /// Sends an unknown request, which the agent answers at once. Parts of a replay may follow the response that should
     /// end it; if none comes before this answer, the replay is over.
-    fn ask_whether_replayed(&mut self, turn: &mut Turn) {
+    fn ask_whether_replayed(&mut self, out: &mut DriverOutput) {
         self.phase = Phase::Replaying(false);
-        self.request("_spektacular/quiet", &json!({}), turn);
+        self.request("_spektacular/quiet", &json!({}), out);
     }
 
     /// Sets the mode, before the model: a mode may change the model.
-    fn choose_mode(&mut self, turn: &mut Turn) {
-        let Some(mode) = self.start.mode.take() else { return self.choose_model(turn) };
+    fn choose_mode(&mut self, out: &mut DriverOutput) {
+        let Some(mode) = self.start.mode.take() else { return self.choose_model(out) };
         let Modes { set, names } = &self.start.modes;
         let Some(set) = set.clone() else {
             let text = "`mode` has no effect on this agent: its sessions offer no modes";
-            turn.warn(text);
-            return self.choose_model(turn);
+            out.warn(text);
+            return self.choose_model(out);
         };
         let is_excluded = self.profile.modes.is_some_and(|modes| !modes.contains(&mode.as_str()));
         if is_excluded || !names.is_empty() && !names.contains(&mode) {
-            return self.refuse_mode(None, turn);
+            return self.refuse_mode(None, out);
         }
         self.phase = Phase::ChoosingMode;
-        self.set(set, "session/set_mode", "modeId", &mode, turn);
+        self.set(set, "session/set_mode", "modeId", &mode, out);
     }
 
-    fn refuse_mode(&mut self, said: Option<String>, turn: &mut Turn) {
+    fn refuse_mode(&mut self, said: Option<String>, out: &mut DriverOutput) {
         let names = std::mem::take(&mut self.start.modes.names);
-        self.fail(no_such_mode(names).saying(said), turn);
+        self.fail(no_such_mode(names).saying(said), out);
     }
 
     /// Sets a mode or model: as an option of the session, or by a separate request.
-    fn set(&mut self, how: Setter, method: &str, field: &str, value: &str, turn: &mut Turn) {
+    fn set(&mut self, how: Setter, method: &str, field: &str, value: &str, out: &mut DriverOutput) {
         match how {
             Setter::Option(id) => {
                 let params = json!({"sessionId": self.session, "configId": id, "value": value});
-                self.request("session/set_config_option", &params, turn);
+                self.request("session/set_config_option", &params, out);
             }
-            Setter::Request => self.request(method, &json!({"sessionId": self.session, field: value}), turn),
+            Setter::Request => self.request(method, &json!({"sessionId": self.session, field: value}), out),
         }
     }
 
-    fn choose_model(&mut self, turn: &mut Turn) {
-        let Some(model) = self.start.model.clone() else { return self.first_prompt(turn) };
+    fn choose_model(&mut self, out: &mut DriverOutput) {
+        let Some(model) = self.start.model.clone() else { return self.first_prompt(out) };
         self.phase = Phase::ChoosingModel;
-        self.set(self.start.set_model.clone(), "session/set_model", "modelId", &model, turn);
+        self.set(self.start.set_model.clone(), "session/set_model", "modelId", &model, out);
     }
 
-    fn first_prompt(&mut self, turn: &mut Turn) {
+    fn first_prompt(&mut self, out: &mut DriverOutput) {
         let prompt = std::mem::take(&mut self.start.prompt);
         let images = std::mem::take(&mut self.start.images);
-        self.prompt(&prompt, &images, turn);
+        self.prompt(&prompt, &images, out);
     }
 
-    pub(super) fn prompt(&mut self, text: &str, images: &[Image], turn: &mut Turn) {
+    pub(super) fn prompt(&mut self, text: &str, images: &[Image], out: &mut DriverOutput) {
         self.phase = Phase::Prompting;
         self.cancelling = false;
         self.answer = FinalAnswer::default();
@@ -300,43 +300,43 @@ impl Acp {
         let block = |image: &Image| json!({"type": "image", "mimeType": image.media_type, "data": image.label()});
         let text = json!({"type": "text", "text": format!("{guard}{text}")});
         let prompt: Value = images.iter().map(block).chain([text]).collect();
-        self.request("session/prompt", &json!({"sessionId": self.session, "prompt": prompt}), turn);
+        self.request("session/prompt", &json!({"sessionId": self.session, "prompt": prompt}), out);
     }
 
-    fn turn_failed(&mut self, error: &Error, turn: &mut Turn) {
-        self.end_turn(turn);
+    fn turn_failed(&mut self, error: &Error, out: &mut DriverOutput) {
+        self.end_turn(out);
         let over = match (self.cancelling, steps::unpriced(&self.start.agent, error)) {
             (true, _) => TurnOver::Interrupted,
             (false, Some(failure)) => TurnOver::Failed(failure),
             (false, None) => errors::prompt(self.profile, error),
         };
-        turn.events.push(AgentEvent::TurnOver(over));
+        out.events.push(AgentEvent::TurnOver(over));
     }
 
-    fn end_turn(&mut self, turn: &mut Turn) {
+    fn end_turn(&mut self, out: &mut DriverOutput) {
         self.phase = Phase::Idle;
-        self.end_message(turn);
-        self.withdraw(None, turn);
+        self.end_message(out);
+        self.withdraw(None, out);
         for (id, _) in self.calls.drain() {
             self.finished.add(&id);
         }
     }
 
-    fn turn_ended(&mut self, result: Option<&Object<'_>>, turn: &mut Turn) {
-        self.end_turn(turn);
+    fn turn_ended(&mut self, result: Option<&Object<'_>>, out: &mut DriverOutput) {
+        self.end_turn(out);
         if let Some(result) = result.filter(|_| !self.steps.reported) {
-            self.count(result, turn);
+            self.count(result, out);
         }
         let stop = result.and_then(|result| result.str("stopReason")).unwrap_or_default();
         if self.cancelling || stop == "cancelled" {
-            turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
+            out.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
             return;
         }
         let denied = std::mem::take(&mut self.denied);
         if stop == "end_turn" && self.profile.stops_when_denied && !denied.is_empty() {
-            return self.continue_after_denial(&denied, turn);
+            return self.continue_after_denial(&denied, out);
         }
-        turn.events.push(AgentEvent::TurnOver(match &*stop {
+        out.events.push(AgentEvent::TurnOver(match &*stop {
             "max_tokens" | "max_turn_requests" => TurnOver::Failed(errors::limit()),
             "refusal" => TurnOver::Failed(Failure::refused()),
             _ => TurnOver::Completed {
@@ -348,10 +348,10 @@ impl Acp {
     }
 
     /// Continues after a turn that ended at a denial: the user only denied one call.
-    fn continue_after_denial(&mut self, denied: &[(String, Denial)], turn: &mut Turn) {
+    fn continue_after_denial(&mut self, denied: &[(String, Denial)], out: &mut DriverOutput) {
         self.denials += 1;
         if self.denials > DENIALS {
-            return self.fail(errors::denied_too_often(), turn);
+            return self.fail(errors::denied_too_often(), out);
         }
         let mut text = String::new();
         for (title, denial) in denied {
@@ -364,10 +364,10 @@ impl Acp {
             };
         }
         text.push_str("Do not try it again. Continue the task without it.");
-        self.prompt(&text, &[], turn);
+        self.prompt(&text, &[], out);
     }
 
-    fn count(&mut self, result: &Object<'_>, turn: &mut Turn) {
+    fn count(&mut self, result: &Object<'_>, out: &mut DriverOutput) {
         let tokens = match self.profile.counts_turns {
             true => of_turn(result),
             // These are the counts of the last request. They cover the whole turn only if it called no tool and ended
@@ -388,7 +388,7 @@ impl Acp {
             }
         }
         if self.used != Usage::default() {
-            turn.events.push(AgentEvent::Usage(self.used));
+            out.events.push(AgentEvent::Usage(self.used));
         }
     }
 

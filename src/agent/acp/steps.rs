@@ -8,7 +8,7 @@
 use super::Acp;
 use crate::agent::limit::Limit;
 use crate::agent::rpc::Error;
-use crate::agent::{AgentEvent, FoundBy, LaunchFile, Turn};
+use crate::agent::{AgentEvent, DriverOutput, FoundBy, LaunchFile};
 use crate::json::Object;
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::Usage;
@@ -70,11 +70,11 @@ impl Steps {
     }
 
     /// Checks, before the first prompt, that the budgets will hold. Error: one does not.
-    pub(super) fn check(&self, agent: &str, turn: &mut Turn) -> Result<(), Failure> {
+    pub(super) fn check(&self, agent: &str, out: &mut DriverOutput) -> Result<(), Failure> {
         for limit in self.budgets.iter().filter(|_| !self.reported) {
             let why = "it does not load the plugin that counts, as with `--pure` or OPENCODE_CONFIG_DIR";
             match self.is_wish {
-                true => turn.warn(format!("`{}` has no effect: {why}", limit.word())),
+                true => out.warn(format!("`{}` has no effect: {why}", limit.word())),
                 false => return Err(limit.not_kept(agent, why)),
             }
         }
@@ -90,22 +90,22 @@ pub(super) fn unpriced(agent: &str, error: &Error) -> Option<Failure> {
 
 impl Acp {
     /// Handles a notification of the plugin.
-    pub(super) fn step(&mut self, method: &str, params: Option<&Object<'_>>, turn: &mut Turn) {
+    pub(super) fn step(&mut self, method: &str, params: Option<&Object<'_>>, out: &mut DriverOutput) {
         match method {
             "_spektacular/ready" => self.steps.reported = true,
             "_spektacular/retry" => {
                 let attempt = params.and_then(|params| params.count("attempt")).unwrap_or(1);
-                turn.events.push(AgentEvent::Retrying { text: format!("Retrying: attempt {attempt}").into() });
+                out.events.push(AgentEvent::Retrying { text: format!("Retrying: attempt {attempt}").into() });
             }
             "_spektacular/step" => {
-                let Some(params) = params else { return turn.unparsed() };
+                let Some(params) = params else { return out.unparsed() };
                 let id = params.string("id");
                 if id.is_some() && id == self.steps.last {
                     return;
                 }
                 self.steps.last = id;
                 self.used = self.used.plus(&used(params));
-                turn.events.extend([AgentEvent::ModelCalled, AgentEvent::Usage(self.used)]);
+                out.events.extend([AgentEvent::ModelCalled, AgentEvent::Usage(self.used)]);
             }
             _ => {}
         }

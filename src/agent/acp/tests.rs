@@ -7,7 +7,7 @@ mod results;
 
 use super::Acp;
 use super::profile::{GEMINI, GENERIC, OPENCODE, Profile};
-use crate::agent::{AgentEvent, AskKey, Base, Driver, Line, Reply, Turn, TurnOver};
+use crate::agent::{AgentEvent, AskKey, Base, Driver, DriverOutput, Line, Reply, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::AgentExit;
@@ -19,20 +19,20 @@ use serde_json::{Value, json};
 fn started(profile: &'static Profile, options: Options) -> Acp {
     let mut driver = Acp::new(Base::command("agent"), profile);
     let settings = options.resolve("Go on".into(), "agent".into(), "/p".into());
-    let launch = driver.launch(&settings, &mut Turn::default()).unwrap().unwrap();
+    let launch = driver.launch(&settings, &mut DriverOutput::default()).unwrap().unwrap();
     assert_eq!(launch.send.len(), 1);
     driver
 }
 
 /// The lines that the driver sends, and its events for a line.
 fn hear(driver: &mut Acp, line: &Value) -> (Vec<Value>, Vec<AgentEvent>) {
-    let mut turn = Turn::default();
-    driver.line(Line::Text(line.to_string().into()), &mut turn);
-    (sent(&turn), turn.events)
+    let mut out = DriverOutput::default();
+    driver.line(Line::Text(line.to_string().into()), &mut out);
+    (sent(&out), out.events)
 }
 
-fn sent(turn: &Turn) -> Vec<Value> {
-    turn.send.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+fn sent(out: &DriverOutput) -> Vec<Value> {
+    out.send.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn initialized(abilities: &Value) -> Value {
@@ -91,10 +91,10 @@ fn a_form_is_asked_and_answered() {
     );
     let Some(AgentEvent::Ask { key, asks, .. }) = events.last() else { panic!("{events:?}") };
     assert_eq!((key.0.as_str(), asks.len(), asks[0].text.unredacted()), ("\"e-1\"", 1, "How many?\nn"));
-    let mut turn = Turn::default();
-    driver.answer(key, &[Reply::Answer(Answer::Text("1.5".into()))], &mut turn);
+    let mut out = DriverOutput::default();
+    driver.answer(key, &[Reply::Answer(Answer::Text("1.5".into()))], &mut out);
     let wanted = json!({"jsonrpc": "2.0", "id": "e-1", "result": {"action": "accept", "content": {"n": 1.5}}});
-    assert_eq!(sent(&turn), [wanted]);
+    assert_eq!(sent(&out), [wanted]);
 }
 
 #[test]
@@ -121,15 +121,15 @@ fn an_interrupt_answers_open_and_later_questions() {
             "options": [{"optionId": "o", "kind": "allow_once"}]}})
     };
     hear(&mut driver, &permission(0));
-    let mut turn = Turn::default();
-    driver.interrupt(&mut turn);
+    let mut out = DriverOutput::default();
+    driver.interrupt(&mut out);
     let cancelled = |id: u64| json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": {"outcome": "cancelled"}}});
-    assert_eq!(sent(&turn)[0]["method"], "session/cancel");
-    assert_eq!(sent(&turn)[1], cancelled(0));
+    assert_eq!(sent(&out)[0]["method"], "session/cancel");
+    assert_eq!(sent(&out)[1], cancelled(0));
     assert_eq!(hear(&mut driver, &permission(1)).0, [cancelled(1)]);
-    let mut turn = Turn::default();
-    driver.answer(&AskKey("0".into()), &[Reply::Declined(None)], &mut turn);
-    assert!(turn.send.is_empty(), "it is answered once");
+    let mut out = DriverOutput::default();
+    driver.answer(&AskKey("0".into()), &[Reply::Declined(None)], &mut out);
+    assert!(out.send.is_empty(), "it is answered once");
     let (_, events) = hear(&mut driver, &json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "cancelled"}}));
     assert!(matches!(events.last(), Some(AgentEvent::TurnOver(TurnOver::Interrupted))));
 }
@@ -166,9 +166,9 @@ fn a_prompt_is_a_command_only_on_request() {
     for (prompt, raw, wanted) in [("/init", false, "The task:\n/init"), ("/init", true, "/init"), ("go", false, "go")] {
         let mut driver = in_a_turn(&GEMINI);
         driver.wants.raw_prompt = raw;
-        let mut turn = Turn::default();
-        driver.follow_up(prompt, &[], &mut turn);
-        assert_eq!(sent(&turn)[0]["params"]["prompt"][0]["text"], wanted);
+        let mut out = DriverOutput::default();
+        driver.follow_up(prompt, &[], &mut out);
+        assert_eq!(sent(&out)[0]["params"]["prompt"][0]["text"], wanted);
     }
 }
 
@@ -324,7 +324,7 @@ fn a_long_title_is_reported_once_in_full_and_kept_until_its_call_ends() {
     let mut driver = begun();
     let (_, events) = hear(&mut driver, &permission("c1", &long, "execute"));
     let Some(AgentEvent::Ask { key, .. }) = events.last() else { panic!("no question") };
-    driver.answer(key, &[Reply::Denied(None)], &mut Turn::default());
+    driver.answer(key, &[Reply::Denied(None)], &mut DriverOutput::default());
     assert_eq!(kept(&driver), 0);
 
     let mut driver = begun();

@@ -5,7 +5,7 @@ use super::call::{Call, Diff, INPUT_BYTES, LABEL_BYTES, texts};
 use super::profile::OwnCall;
 use super::session::Phase;
 use crate::agent::hash::hash;
-use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, edits, plan_entry, result};
+use crate::agent::{AgentEvent, CallKey, DriverOutput, MessageKey, edits, plan_entry, result};
 use crate::json::{Object, Raw};
 use crate::protocol::outbound::{FileEdit, Json, Place, Text, ToolFacts};
 use crate::protocol::schema::Mismatch;
@@ -25,7 +25,7 @@ pub(super) struct Said {
 
 impl Acp {
     /// Handles a `session/update`. `None`: a required field is missing.
-    pub(super) fn update(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    pub(super) fn update(&mut self, params: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let shown = match self.phase {
             Phase::Prompting => true,
             Phase::Replaying(_) => {
@@ -44,19 +44,19 @@ impl Acp {
         let [session, update] = params.raws(["sessionId", "update"]);
         let update = update.and_then(Raw::object);
         if !shown || session.and_then(Raw::str).is_some_and(|id| id != self.session) {
-            update.iter().for_each(|update| self.pass_over(update, turn));
+            update.iter().for_each(|update| self.pass_over(update, out));
             return Some(());
         }
         let update = update?;
         match &*update.str("sessionUpdate")? {
-            "agent_message_chunk" => return self.chunk(&update, false, turn),
-            "agent_thought_chunk" => return self.chunk(&update, true, turn),
+            "agent_message_chunk" => return self.chunk(&update, false, out),
+            "agent_thought_chunk" => return self.chunk(&update, true, out),
             "user_message_chunk" => {
-                self.pass_over(&update, turn);
+                self.pass_over(&update, out);
                 return Some(());
             }
-            "tool_call" | "tool_call_update" => self.tool(&update, turn)?,
-            "plan" => turn.events.push(plan(&update)?),
+            "tool_call" | "tool_call_update" => self.tool(&update, out)?,
+            "plan" => out.events.push(plan(&update)?),
             "usage_update" if !self.steps.reported => {
                 // In a resumed session the cost includes earlier runs.
                 let cost = update.object("cost").filter(|cost| self.is_new_session() && cost.is("currency", "USD"));
@@ -64,34 +64,34 @@ impl Acp {
             }
             _ => {}
         }
-        self.end_passed(turn);
+        self.end_passed(out);
         Some(())
     }
 
     /// Skips a part of a replay, of a sub-agent's session or of the user's message. Recordings need its message pieces
     /// to find a secret that is split between them.
-    fn pass_over(&mut self, update: &Object<'_>, turn: &mut Turn) {
+    fn pass_over(&mut self, update: &Object<'_>, out: &mut DriverOutput) {
         let is_chunk = update.str("sessionUpdate").is_some_and(|kind| kind.ends_with("_chunk"));
         let Some(piece) = update.object("content").and_then(|content| content.string("text")).filter(|_| is_chunk)
         else {
-            return self.end_passed(turn);
+            return self.end_passed(out);
         };
         let id = update.str("messageId").map(Cow::into_owned);
         if self.passed.as_ref().is_some_and(|(_, passed)| *passed != id) {
-            self.end_passed(turn);
+            self.end_passed(out);
         }
         let (whole, _) = self.passed.get_or_insert_with(|| (MessageKey::next(&mut self.messages), id));
         let whole = *whole;
-        turn.events.push(AgentEvent::Partial { whole, piece: piece.into(), done: false });
+        out.events.push(AgentEvent::Partial { whole, piece: piece.into(), done: false });
     }
 
-    fn end_passed(&mut self, turn: &mut Turn) {
+    fn end_passed(&mut self, out: &mut DriverOutput) {
         if let Some((whole, _)) = self.passed.take() {
-            turn.events.push(AgentEvent::Partial { whole, piece: Text::default(), done: true });
+            out.events.push(AgentEvent::Partial { whole, piece: Text::default(), done: true });
         }
     }
 
-    fn chunk(&mut self, update: &Object<'_>, thought: bool, turn: &mut Turn) -> Option<()> {
+    fn chunk(&mut self, update: &Object<'_>, thought: bool, out: &mut DriverOutput) -> Option<()> {
         let [content, id] = update.raws(["content", "messageId"]);
         let [kind, text] = content.and_then(Raw::object)?.raws(["type", "text"]);
         let text = match kind.and_then(Raw::str) {
@@ -104,7 +104,7 @@ impl Acp {
         }
         let id = id.and_then(Raw::str);
         if self.said.as_ref().is_some_and(|said| said.thought != thought || said.id.as_deref() != id.as_deref()) {
-            self.end_message(turn);
+            self.end_message(out);
         }
         let message = match &self.said {
             Some(said) => said.key,
@@ -121,14 +121,14 @@ impl Acp {
         if !thought {
             self.answer.push(&text, self.wants.answer_bytes);
         }
-        turn.events.push(speech(message, thought, text.into(), false));
+        out.events.push(speech(message, thought, text.into(), false));
         Some(())
     }
 
     /// Ends the current message, because something else follows.
-    pub(super) fn end_message(&mut self, turn: &mut Turn) {
+    pub(super) fn end_message(&mut self, out: &mut DriverOutput) {
         if let Some(said) = self.said.take() {
-            turn.events.push(speech(said.key, said.thought, Text::default(), true));
+            out.events.push(speech(said.key, said.thought, Text::default(), true));
         }
     }
 
@@ -179,7 +179,7 @@ impl Acp {
     }
 
     /// Reports a call, or an update of it.
-    pub(super) fn show(&mut self, id: &str, turn: &mut Turn) {
+    pub(super) fn show(&mut self, id: &str, out: &mut DriverOutput) {
         let Some(call) = self.calls.get_mut(id) else { return };
         let news = std::mem::take(&mut call.retitled) || !call.shown;
         call.shown = true;
@@ -187,7 +187,7 @@ impl Acp {
         let input = Some(hash(&call.input)).filter(|input| is_wanted && call.reported_input != Some(*input));
         call.reported_input = input.or(call.reported_input);
         let input = input.and_then(|_| RawValue::from_string(call.input.clone()).ok()).map(Json::from);
-        turn.events.push(AgentEvent::Tool {
+        out.events.push(AgentEvent::Tool {
             call: CallKey::of(id),
             category: call.category(),
             name: call.name.clone().unwrap_or_default(),
@@ -198,10 +198,10 @@ impl Acp {
         });
     }
 
-    fn tool(&mut self, update: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    fn tool(&mut self, update: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let [id, status] = update.raws(["toolCallId", "status"]);
         let id = id.and_then(Raw::str)?;
-        self.end_message(turn);
+        self.end_message(out);
         self.called = true;
         let status = status.and_then(Raw::str).unwrap_or_default();
         let over = matches!(&*status, "completed" | "failed");
@@ -209,14 +209,14 @@ impl Acp {
         if call.is_none() && self.finished.contains(&id) {
             // Only the changed files may be new.
             if over {
-                self.tool_over(&id, update, status == "failed", turn);
+                self.tool_over(&id, update, status == "failed", out);
             }
             return Some(());
         }
         let known = call.is_some_and(|call| call.shown);
         if call.is_none() && status == "failed" && self.refuses_result(&id, update) {
             let text = texts(update).next().unwrap_or_default();
-            turn.events.push(AgentEvent::ResultRefused(refusal(&text)));
+            out.events.push(AgentEvent::ResultRefused(refusal(&text)));
             self.finished.add(&id);
             return Some(());
         }
@@ -235,11 +235,11 @@ impl Acp {
             return Some(());
         }
         if !known || !over {
-            self.show(&id, turn);
+            self.show(&id, out);
         }
-        self.ask_deferred(&id, over, turn);
+        self.ask_deferred(&id, over, out);
         if over {
-            self.tool_over(&id, update, status == "failed", turn);
+            self.tool_over(&id, update, status == "failed", out);
         }
         Some(())
     }
@@ -250,8 +250,8 @@ impl Acp {
         update.str("title").is_none() && own.is_some_and(|own| own.is_id(&self.ask_server, result::TOOL, id))
     }
 
-    fn tool_over(&mut self, id: &str, update: &Object<'_>, failed: bool, turn: &mut Turn) {
-        self.withdraw(Some(id), turn);
+    fn tool_over(&mut self, id: &str, update: &Object<'_>, failed: bool, out: &mut DriverOutput) {
+        self.withdraw(Some(id), out);
         let raw = update.object("rawOutput");
         let detail = raw.as_ref().and_then(|raw| raw.object("metadata"));
         // Some agents report a failed command as completed, with its exit code.
@@ -261,7 +261,7 @@ impl Acp {
         let state = if failed || self.cancelling { ToolState::Failed } else { ToolState::Completed };
         if !failed {
             let category = self.calls.get(id).map_or(Category::Other, Call::category);
-            changed(update, detail.as_ref(), category, turn);
+            changed(update, detail.as_ref(), category, out);
         }
         let output = self.wants.full.then(|| {
             let texts: Vec<String> = texts(update).collect();
@@ -272,7 +272,7 @@ impl Acp {
         if self.wants.facts && !failed {
             facts.edits = self.edits(id, update, detail.as_ref());
         }
-        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(id), state, output: output.flatten(), facts });
+        out.events.push(AgentEvent::ToolOver { call: CallKey::of(id), state, output: output.flatten(), facts });
         self.forget(id);
     }
 
@@ -358,19 +358,19 @@ fn location(place: &Object<'_>, cwd: &Path) -> Option<Place> {
 }
 
 /// Reports the changed files: from diffs, or else from the tool's own output.
-fn changed(update: &Object<'_>, detail: Option<&Object<'_>>, category: Category, turn: &mut Turn) {
+fn changed(update: &Object<'_>, detail: Option<&Object<'_>>, category: Category, out: &mut DriverOutput) {
     let diffs: Vec<AgentEvent> = Diff::all(update)
         .iter()
         .map(|diff| AgentEvent::Changed { path: diff.path.clone(), action: diff.action })
         .collect();
     if !diffs.is_empty() {
-        return turn.events.extend(diffs);
+        return out.events.extend(diffs);
     }
     let Some(detail) = detail.filter(|_| category == Category::Edit) else { return };
     let file = detail.object("filediff").and_then(|diff| diff.string("file"));
     let Some(path) = detail.string("filepath").or(file) else { return };
     let action = if detail.bool("exists") == Some(false) { Action::Created } else { Action::Modified };
-    turn.events.push(AgentEvent::Changed { path: path.into(), action });
+    out.events.push(AgentEvent::Changed { path: path.into(), action });
 }
 
 fn plan(update: &Object<'_>) -> Option<AgentEvent> {

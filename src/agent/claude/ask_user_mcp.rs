@@ -5,7 +5,7 @@ use super::Claude;
 use super::control::{refuse_request, respond};
 use crate::agent::ask_user;
 use crate::agent::mcp::{self, Out};
-use crate::agent::{AgentEvent, AskKey, Reply, Turn};
+use crate::agent::{AgentEvent, AskKey, DriverOutput, Reply};
 use crate::json::Object;
 use crate::protocol::request::Settings;
 use serde_json::{Value, json};
@@ -44,34 +44,34 @@ impl Names {
 
 impl Claude {
     /// Handles a message for our MCP server.
-    pub(super) fn mcp_message(&mut self, id: String, request: &Object<'_>, turn: &mut Turn) {
+    pub(super) fn mcp_message(&mut self, id: String, request: &Object<'_>, out: &mut DriverOutput) {
         let message =
             request.raw("message").filter(|_| self.offers_asking && request.is("server_name", &self.names.server));
-        let Some(message) = message else { return turn.send.push(refuse_request(&id)) };
+        let Some(message) = message else { return out.send.push(refuse_request(&id)) };
         match self.server.message(message.get()) {
-            Out::Send(reply) => turn.send.push(response(&id, &reply)),
-            Out::Nothing => turn.send.push(response(&id, &mcp::nothing())),
+            Out::Send(reply) => out.send.push(response(&id, &reply)),
+            Out::Nothing => out.send.push(response(&id, &mcp::nothing())),
             // Claude Code has a tool of its own for the result.
-            Out::Submitted(reply, _) => turn.send.push(response(&id, &reply)),
+            Out::Submitted(reply, _) => out.send.push(response(&id, &reply)),
             Out::Ask(call, asks) => {
                 let key = AskKey(id);
                 self.asked.insert(key.clone(), call);
-                turn.events.push(AgentEvent::Ask { key, asks: asks.into_iter().collect(), call: None });
+                out.events.push(AgentEvent::Ask { key, asks: asks.into_iter().collect(), call: None });
             }
             Out::Withdrawn(call) => {
-                turn.send.push(response(&id, &mcp::nothing()));
+                out.send.push(response(&id, &mcp::nothing()));
                 if let Some(key) = self.asked.iter().find(|(_, asked)| **asked == call).map(|(key, _)| key.clone()) {
                     self.asked.remove(&key);
-                    turn.events.push(AgentEvent::AskWithdrawn { key });
+                    out.events.push(AgentEvent::AskWithdrawn { key });
                 }
             }
         }
     }
 
     /// Answers a waiting call. Returns whether `key` names one.
-    pub(super) fn answer_call(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) -> bool {
+    pub(super) fn answer_call(&mut self, key: &AskKey, replies: &[Reply], out: &mut DriverOutput) -> bool {
         let Some(call) = self.asked.remove(key) else { return false };
-        turn.send.extend(self.server.answer(&call, replies).map(|reply| response(&key.0, &reply)));
+        out.send.extend(self.server.answer(&call, replies).map(|reply| response(&key.0, &reply)));
         true
     }
 
@@ -81,9 +81,9 @@ impl Claude {
     }
 
     /// Ends the waiting calls without an answer.
-    pub(super) fn withdraw_calls(&mut self, turn: &mut Turn) {
+    pub(super) fn withdraw_calls(&mut self, out: &mut DriverOutput) {
         for (key, call) in std::mem::take(&mut self.asked) {
-            turn.send.extend(self.server.withdraw(&call).map(|reply| response(&key.0, &reply)));
+            out.send.extend(self.server.withdraw(&call).map(|reply| response(&key.0, &reply)));
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use super::tools::{self, CallKind};
 use super::{Claude, errors};
-use crate::agent::{AgentEvent, CallKey, Turn, plan_entry};
+use crate::agent::{AgentEvent, CallKey, DriverOutput, plan_entry};
 use crate::json::{Object, Raw};
 use crate::protocol::outbound::{Json, ToolFacts};
 use crate::protocol::words::{Action, ToolState};
 
 impl Claude {
-    pub(super) fn assistant(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    pub(super) fn assistant(&mut self, line: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let [error, message, parent] = line.raws(["error", "message", "parent_tool_use_id"]);
         if let Some(error) = error.and_then(|_| errors::api_error(line)) {
             // Claude Code writes this message itself. The result that follows usually repeats it.
@@ -19,30 +19,30 @@ impl Claude {
         let [id, content] = message.and_then(Raw::object)?.raws(["id", "content"]);
         let id = id.and_then(Raw::str).unwrap_or_default();
         if parent.is_none() {
-            self.model_calls.message(&id, turn);
+            self.model_calls.message(&id, out);
         }
         let mut read = Some(());
         for block in content.and_then(Raw::elements)? {
             let block = block.object();
-            read = read.and(block.and_then(|block| self.block(&id, parent, &block, turn)));
+            read = read.and(block.and_then(|block| self.block(&id, parent, &block, out)));
         }
         read
     }
 
-    fn block(&mut self, id: &str, parent: Option<CallKey>, block: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    fn block(&mut self, id: &str, parent: Option<CallKey>, block: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let [kind, text, thinking] = block.raws(["type", "text", "thinking"]);
         let (whole, thought) = match &*kind.and_then(Raw::str)? {
             "text" => (text, false),
             "thinking" => (thinking, true),
-            "tool_use" => return self.tool_use(block, parent, turn),
+            "tool_use" => return self.tool_use(block, parent, out),
             _ => return Some(()),
         };
         let whole = whole.filter(|raw| raw.is_string())?;
-        self.speech.whole_block(id, parent, thought, whole, turn);
+        self.speech.whole_block(id, parent, thought, whole, out);
         Some(())
     }
 
-    fn tool_use(&mut self, block: &Object<'_>, parent: Option<CallKey>, turn: &mut Turn) -> Option<()> {
+    fn tool_use(&mut self, block: &Object<'_>, parent: Option<CallKey>, out: &mut DriverOutput) -> Option<()> {
         let [call, name, input] = block.raws(["id", "name", "input"]);
         let (call, name) = (call.and_then(Raw::str)?, name.and_then(Raw::str)?);
         self.calls.begin(&call, &name, self.names.is_tool(&name));
@@ -53,14 +53,14 @@ impl Claude {
             "AskUserQuestion" | "StructuredOutput" => return Some(()),
             name if self.names.is_tool(name) => return Some(()),
             "TodoWrite" => {
-                turn.events.extend(input.as_ref().map(plan));
+                out.events.extend(input.as_ref().map(plan));
                 return Some(());
             }
             // The request for permission, which follows, may lack the plan.
             "ExitPlanMode" => self.plan = input.as_ref().and_then(|input| input.string("plan")),
             _ => {}
         }
-        turn.events.push(AgentEvent::Tool {
+        out.events.push(AgentEvent::Tool {
             call: CallKey::of(&call),
             category: tools::category(&name),
             name: (*name).to_owned(),
@@ -72,7 +72,7 @@ impl Claude {
         Some(())
     }
 
-    pub(super) fn user(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    pub(super) fn user(&mut self, line: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let message = line.object("message")?;
         let content = message.raw("content")?;
         // Text that Claude Code itself adds on the user's side.
@@ -83,19 +83,19 @@ impl Claude {
         for block in content.elements()? {
             let block = block.object();
             read = read.and(block.and_then(|block| match &*block.str("type")? {
-                "tool_result" => self.tool_result(&block, line, turn),
+                "tool_result" => self.tool_result(&block, line, out),
                 _ => Some(()),
             }));
         }
         read
     }
 
-    fn tool_result(&mut self, block: &Object<'_>, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    fn tool_result(&mut self, block: &Object<'_>, line: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let call = block.str("tool_use_id")?;
         let failed = block.bool("is_error") == Some(true);
         let (kind, denied) = self.calls.end(&call);
         if !failed {
-            turn.events.extend(changed(kind, line));
+            out.events.extend(changed(kind, line));
         }
         if kind == CallKind::Hidden {
             if failed {
@@ -110,7 +110,7 @@ impl Claude {
         };
         let output = self.wants.full.then(|| tools::output(block)).flatten();
         let facts = facts(state, block, self.wants.facts.then_some(line));
-        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(&call), state, output, facts });
+        out.events.push(AgentEvent::ToolOver { call: CallKey::of(&call), state, output, facts });
         Some(())
     }
 }

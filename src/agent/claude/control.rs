@@ -1,7 +1,7 @@
 //! Control requests in both directions, and the lines for Claude Code.
 
 use super::{Claude, can_use_tool};
-use crate::agent::{AgentEvent, AskKey, CallKey, Reply, Turn};
+use crate::agent::{AgentEvent, AskKey, CallKey, DriverOutput, Reply};
 use crate::json::Object;
 use crate::json::to_line;
 use crate::protocol::image::Image;
@@ -9,51 +9,51 @@ use serde_json::{Value, json};
 
 impl Claude {
     /// Sends a control request to Claude Code.
-    pub(super) fn control(&mut self, request: &Value, turn: &mut Turn) {
+    pub(super) fn control(&mut self, request: &Value, out: &mut DriverOutput) {
         self.requests += 1;
         let id = format!("spk_{}", self.requests);
         let line = json!({"type": "control_request", "request_id": id, "request": request});
-        turn.send.push(to_line(&line));
+        out.send.push(to_line(&line));
     }
 
     /// Handles a control request from Claude Code. Answers even a malformed request, for which Claude Code would wait
     /// forever.
-    pub(super) fn control_request(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    pub(super) fn control_request(&mut self, line: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let id = line.string("request_id")?;
         let request = line.object("request");
         let subtype = request.as_ref().and_then(|request| request.str("subtype"));
         let (Some(request), Some(subtype)) = (&request, subtype) else {
-            turn.send.push(refuse_request(&id));
+            out.send.push(refuse_request(&id));
             return None;
         };
         match &*subtype {
-            "mcp_message" => self.mcp_message(id, request, turn),
-            "can_use_tool" => return self.can_use_tool(id, request, turn),
-            _ => turn.send.push(refuse_request(&id)),
+            "mcp_message" => self.mcp_message(id, request, out),
+            "can_use_tool" => return self.can_use_tool(id, request, out),
+            _ => out.send.push(refuse_request(&id)),
         }
         Some(())
     }
 
-    fn can_use_tool(&mut self, id: String, request: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    fn can_use_tool(&mut self, id: String, request: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let Some((pending, asks)) = can_use_tool::read(request, self.plan.take()) else {
-            turn.send.push(refuse_request(&id));
+            out.send.push(refuse_request(&id));
             return None;
         };
         if self.names.asks_for_own(request) {
-            turn.send.push(respond(&id, &pending.respond(&[Reply::Allowed]).0));
+            out.send.push(respond(&id, &pending.respond(&[Reply::Allowed]).0));
             return Some(());
         }
         let key = AskKey(id);
         let call = pending.call.as_deref().map(CallKey::of);
         self.pending.insert(key.clone(), pending);
-        turn.events.push(AgentEvent::Ask { key, asks, call });
+        out.events.push(AgentEvent::Ask { key, asks, call });
         Some(())
     }
 
-    pub(super) fn control_cancel_request(&mut self, message: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    pub(super) fn control_cancel_request(&mut self, message: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let key = AskKey(message.string("request_id")?);
         if self.pending.remove(&key).is_some() || self.forget_call(&key) {
-            turn.events.push(AgentEvent::AskWithdrawn { key });
+            out.events.push(AgentEvent::AskWithdrawn { key });
         }
         Some(())
     }

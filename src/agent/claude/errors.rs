@@ -10,7 +10,7 @@ use crate::protocol::schema::Mismatch;
 
 /// The agent's name, and the way to log in.
 const AGENT: &str = "Claude Code";
-const LOGIN: &str = "log in with `claude`, or set ANTHROPIC_API_KEY";
+pub(super) const LOGIN: &str = "log in with `claude`, or set ANTHROPIC_API_KEY";
 
 /// The failure for credentials that the provider refused.
 pub(super) fn refused(status: Option<u16>) -> Failure {

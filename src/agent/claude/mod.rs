@@ -36,7 +36,9 @@ use self::tools::Calls;
 use super::limit::{Keeper, Keepers, Limit};
 use super::mcp;
 use super::preference::Preference;
-use super::{AgentEvent, AskKey, Base, Driver, Features, Launch, Line, Reply, ResultWay, Turn, TurnOver, Wants};
+use super::{
+    AgentEvent, AskKey, Base, Driver, DriverOutput, Features, Launch, Line, Reply, ResultWay, TurnOver, Wants,
+};
 use super::{ask_user, no_such_mode};
 use crate::json::{Index, Object, Raw, is_blank};
 use crate::protocol::failure::Failure;
@@ -119,56 +121,56 @@ impl Claude {
         }
     }
 
-    fn message(&mut self, message: &Object<'_>, turn: &mut Turn) {
+    fn message(&mut self, message: &Object<'_>, out: &mut DriverOutput) {
         let read = match message.str("type").as_deref() {
-            Some("assistant") => self.assistant(message, turn),
+            Some("assistant") => self.assistant(message, out),
             Some("stream_event") => {
-                self.count_tokens(message, turn);
-                self.speech.stream_event(message, turn)
+                self.count_tokens(message, out);
+                self.speech.stream_event(message, out)
             }
-            Some("user") => self.user(message, turn),
-            Some("system") => self.system(message, turn),
-            Some("control_request") => self.control_request(message, turn),
-            Some("control_cancel_request") => self.control_cancel_request(message, turn),
-            Some("result") => self.result(message, turn),
+            Some("user") => self.user(message, out),
+            Some("system") => self.system(message, out),
+            Some("control_request") => self.control_request(message, out),
+            Some("control_cancel_request") => self.control_cancel_request(message, out),
+            Some("result") => self.result(message, out),
             Some("command_lifecycle") => self.steering.lifecycle(message),
             // Responses to our own requests, and types that later versions add.
             Some(_) => Some(()),
             None => None,
         };
         if read.is_none() {
-            turn.unparsed();
+            out.unparsed();
         }
     }
 
     // The functions that read a message return `None` if it lacks a part that its type needs. They use the rest of it.
 
-    fn system(&mut self, message: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    fn system(&mut self, message: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         match &*message.str("subtype")? {
             "init" if !self.session_known => {
                 let id = message.string("session_id").or_else(|| message.string("sessionId"))?;
                 self.session_known = true;
                 self.steering.opened(message);
-                turn.events.push(AgentEvent::Session {
+                out.events.push(AgentEvent::Session {
                     id: SessionId::new(id),
                     version: message.string("claude_code_version").map(Text::from),
                     model: message.string("model").map(Text::from),
                 });
                 let known: Vec<String> = message.array("agents").filter_map(Raw::string).collect();
                 if self.mode.as_ref().is_some_and(|mode| !known.is_empty() && !known.contains(mode)) {
-                    turn.fail(no_such_mode(known));
+                    out.fail(no_such_mode(known));
                 }
             }
             "api_retry" => {
                 let status = message.count("error_status").and_then(|s| u16::try_from(s).ok());
                 // A refused key stays refused, and ten retries take three minutes.
                 if matches!(status, Some(401 | 403)) {
-                    turn.fail(errors::refused(status));
+                    out.fail(errors::refused(status));
                     return Some(());
                 }
                 // Claude requests the broken answer again, so the pieces received so far are no longer valid.
-                self.speech.withdraw(turn);
-                turn.events.push(AgentEvent::Retrying { text: errors::retrying(message, status).into() });
+                self.speech.withdraw(out);
+                out.events.push(AgentEvent::Retrying { text: errors::retrying(message, status).into() });
             }
             "permission_denied" => self.calls.deny(message.string("tool_use_id")),
             _ => {}
@@ -216,9 +218,9 @@ impl Driver for Claude {
         }
     }
 
-    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
+    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
         self.mode.clone_from(&settings.mode);
-        ask_user::warn_if_taken(settings, turn);
+        ask_user::warn_if_taken(settings, out);
         self.offers_asking = ask_user::is_wanted(settings);
         if self.offers_asking {
             self.names = ask_user_mcp::Names::new(settings);
@@ -244,46 +246,46 @@ impl Driver for Claude {
         }))
     }
 
-    fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(mut text) = line else { return turn.unparsed() };
+    fn line(&mut self, line: Line<'_>, out: &mut DriverOutput) {
+        let Line::Text(mut text) = line else { return out.unparsed() };
         if is_blank(&text) {
             return;
         }
         let mut index = std::mem::take(&mut self.index);
         match index.read(&mut text) {
-            Some(message) => self.message(&message, turn),
-            None => turn.unparsed(),
+            Some(message) => self.message(&message, out),
+            None => out.unparsed(),
         }
         self.index = index;
     }
 
-    fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
-        if self.answer_call(key, replies, turn) {
+    fn answer(&mut self, key: &AskKey, replies: &[Reply], out: &mut DriverOutput) {
+        if self.answer_call(key, replies, out) {
             return;
         }
         let Some(pending) = self.pending.remove(key) else { return };
         let (response, denied) = pending.respond(replies);
         self.calls.deny(denied);
-        turn.send.push(control::respond(&key.0, &response));
+        out.send.push(control::respond(&key.0, &response));
     }
 
-    fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) {
+    fn follow_up(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput) {
         self.api_error = None;
-        turn.send.push(control::user_line(&launch::guarded(prompt, self.wants.raw_prompt), images, None));
+        out.send.push(control::user_line(&launch::guarded(prompt, self.wants.raw_prompt), images, None));
     }
 
-    fn steer(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) -> bool {
+    fn steer(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput) -> bool {
         let Some(uuid) = self.steering.next() else { return false };
-        turn.send.push(control::user_line(&launch::guarded(prompt, self.wants.raw_prompt), images, Some(&uuid)));
+        out.send.push(control::user_line(&launch::guarded(prompt, self.wants.raw_prompt), images, Some(&uuid)));
         true
     }
 
-    fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
-        self.interrupt(turn);
+    fn interrupt_turn(&mut self, out: &mut DriverOutput) -> bool {
+        self.interrupt(out);
         true
     }
 
-    fn interrupt(&mut self, turn: &mut Turn) {
+    fn interrupt(&mut self, out: &mut DriverOutput) {
         // Otherwise Claude Code begins a turn for a prompt that waits.
         let cancels = self.steering.forget();
         let request = if cancels {
@@ -291,14 +293,14 @@ impl Driver for Claude {
         } else {
             json!({"subtype": "interrupt"})
         };
-        self.control(&request, turn);
-        self.withdraw_calls(turn);
+        self.control(&request, out);
+        self.withdraw_calls(out);
     }
 
-    fn finish(&mut self, turn: &mut Turn) {
+    fn finish(&mut self, out: &mut DriverOutput) {
         // end_session also ends background work; closing stdin alone waits for it.
-        self.control(&json!({"subtype": "end_session"}), turn);
-        turn.close_input = true;
+        self.control(&json!({"subtype": "end_session"}), out);
+        out.close_input = true;
     }
 
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {

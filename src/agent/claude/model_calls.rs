@@ -1,7 +1,7 @@
 //! The calls of the model, which Claude Code's own limit counts anew in each turn (2.1.330).
 
 use crate::agent::hash::hash;
-use crate::agent::{AgentEvent, Turn};
+use crate::agent::{AgentEvent, DriverOutput};
 
 /// The calls of the model that the run talks to. Nothing is counted unless the run limits them.
 #[derive(Debug, Default)]
@@ -17,20 +17,20 @@ impl ModelCalls {
     }
 
     /// Handles a message of the model. Reports the call before it.
-    pub(super) fn message(&mut self, id: &str, turn: &mut Turn) {
+    pub(super) fn message(&mut self, id: &str, out: &mut DriverOutput) {
         if !self.limited || id.is_empty() {
             return;
         }
         let id = hash(id);
         if self.last.replace(id).is_some_and(|last| last != id) {
-            turn.events.push(AgentEvent::ModelCalled);
+            out.events.push(AgentEvent::ModelCalled);
         }
     }
 
     /// Handles the end of a turn. Reports its last call.
-    pub(super) fn over(&mut self, turn: &mut Turn) {
+    pub(super) fn over(&mut self, out: &mut DriverOutput) {
         if self.last.take().is_some() {
-            turn.events.push(AgentEvent::ModelCalled);
+            out.events.push(AgentEvent::ModelCalled);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Facts about Claude Code that its dialect does not cover. Measured on 2.1.330: `--version` writes no files; a session
 //! is one file, named by its id, in a folder for the working directory in which it started.
 
+use super::errors::LOGIN;
 use crate::agent::native::{
     Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, Version, flag,
 };
@@ -29,7 +30,7 @@ pub(crate) static NATIVE: Native = Native {
             (Sign::Variable("CLAUDE_CODE_USE_VERTEX"), LoggedIn::Unknown, "a cloud provider's credentials are used"),
             (Sign::Variable("CLAUDE_CODE_USE_FOUNDRY"), LoggedIn::Unknown, "a cloud provider's credentials are used"),
         ],
-        otherwise: (LoggedIn::No, "neither a key in the environment nor stored credentials"),
+        otherwise: (LoggedIn::No(LOGIN), "neither a key in the environment nor stored credentials"),
     },
     sessions: Some(SessionStore::File(SessionFiles {
         folder: FOLDER,
@@ -39,6 +40,7 @@ pub(crate) static NATIVE: Native = Native {
         loadable: None,
         cost: Some(cost_in),
     })),
+    modes: &["plan"],
     interface: Some(Interface {
         args,
         has_modes: true,

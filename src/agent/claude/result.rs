@@ -2,13 +2,13 @@
 
 use super::{Claude, errors, usage};
 use crate::agent::text::FinalAnswer;
-use crate::agent::{AgentEvent, Turn, TurnOver};
+use crate::agent::{AgentEvent, DriverOutput, TurnOver};
 use crate::json::{Chunks, Object, Raw};
 use crate::protocol::outbound::Usage;
 use crate::protocol::words::StopReason;
 
 impl Claude {
-    pub(super) fn result(&mut self, message: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    pub(super) fn result(&mut self, message: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let subtype = message.str("subtype");
         // `is_error` decides if it is present.
         let failed = match (message.bool("is_error"), &subtype) {
@@ -19,9 +19,9 @@ impl Claude {
         self.speech.forget_streams();
         // After the last call within Claude Code's own limit, this result ends the run.
         if subtype.as_deref() != Some("error_max_turns") {
-            self.model_calls.over(turn);
+            self.model_calls.over(out);
         }
-        turn.events.push(AgentEvent::Usage(self.usage(message)));
+        out.events.push(AgentEvent::Usage(self.usage(message)));
         let over = if failed {
             let unknown_session = self.resuming && !self.session_known;
             let mismatches = std::mem::take(&mut self.mismatches);
@@ -31,14 +31,14 @@ impl Claude {
         };
         // A prompt that came too late for the turn begins another one, which belongs to ours.
         match self.steering.waits() {
-            true => turn.events.push(AgentEvent::Note("The turn goes on with a prompt that waits".into())),
-            false => turn.events.push(AgentEvent::TurnOver(over)),
+            true => out.events.push(AgentEvent::Note("The turn goes on with a prompt that waits".into())),
+            false => out.events.push(AgentEvent::TurnOver(over)),
         }
         Some(())
     }
 
     /// Reports the tokens of a response: the input at its beginning, and the output at its end.
-    pub(super) fn count_tokens(&mut self, line: &Object<'_>, turn: &mut Turn) {
+    pub(super) fn count_tokens(&mut self, line: &Object<'_>, out: &mut DriverOutput) {
         let Some(streamed) = &mut self.streamed else { return };
         let Some(event) = line.object("event") else { return };
         let used = match event.str("type").as_deref() {
@@ -50,7 +50,7 @@ impl Claude {
             _ => return,
         };
         *streamed = streamed.plus(&used);
-        turn.events.push(AgentEvent::Usage(self.used.plus(streamed)));
+        out.events.push(AgentEvent::Usage(self.used.plus(streamed)));
     }
 
     /// The usage of this run so far. In a resumed session, the sums over the process include the usage of earlier runs

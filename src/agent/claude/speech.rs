@@ -3,7 +3,7 @@
 
 use crate::agent::recent::OpenMap;
 use crate::agent::text::Fingerprint;
-use crate::agent::{AgentEvent, CallKey, MessageKey, Turn};
+use crate::agent::{AgentEvent, CallKey, DriverOutput, MessageKey};
 use crate::json::{Chunks, Object, Raw};
 use crate::protocol::text::Text;
 
@@ -57,11 +57,11 @@ fn skip(chunks: &mut Chunks<'_>, sent: &Fingerprint) -> Option<String> {
 
 impl Blocks {
     /// Withdraws everything that is being streamed.
-    pub(super) fn withdraw(&mut self, turn: &mut Turn) {
+    pub(super) fn withdraw(&mut self, out: &mut DriverOutput) {
         let speakers = std::iter::once(&mut self.main).chain(self.subagents.values_mut());
         let mut broken: Vec<MessageKey> = speakers.filter_map(|one| one.stream.take()).map(|one| one.key).collect();
         broken.sort_unstable();
-        turn.events.extend(broken.into_iter().map(|message| AgentEvent::Withdrawn { message }));
+        out.events.extend(broken.into_iter().map(|message| AgentEvent::Withdrawn { message }));
     }
 
     /// Forgets everything that is being streamed.
@@ -97,12 +97,12 @@ impl Blocks {
         parent: Option<CallKey>,
         thinking: bool,
         whole: Raw<'_>,
-        turn: &mut Turn,
+        out: &mut DriverOutput,
     ) {
         let is_streamed = self.speaker(parent).is_some_and(|one| one.stream.is_some());
         if let Some(text) = whole.plain_str().filter(|text| !is_streamed && !text.is_empty()) {
             let key = MessageKey::next(&mut self.blocks);
-            return turn.events.push(speech(key, parent, thinking, text.to_owned(), true));
+            return out.events.push(speech(key, parent, thinking, text.to_owned(), true));
         }
         let mut chunks = Chunks::new(whole.get());
         let streamed = if is_streamed { self.change(parent, |one, _| one.stream.take()) } else { None };
@@ -111,7 +111,7 @@ impl Blocks {
                 match skip(&mut chunks, &stream.sent) {
                     Some(rest) => (stream.key, rest),
                     None => {
-                        turn.events.push(AgentEvent::Withdrawn { message: stream.key });
+                        out.events.push(AgentEvent::Withdrawn { message: stream.key });
                         chunks = Chunks::new(whole.get());
                         (MessageKey::next(&mut self.blocks), String::new())
                     }
@@ -119,21 +119,21 @@ impl Blocks {
             }
             other => {
                 // Claude Code asked for the answer again, here without streaming, and does not say so.
-                turn.events.extend(other.map(|stream| AgentEvent::Withdrawn { message: stream.key }));
+                out.events.extend(other.map(|stream| AgentEvent::Withdrawn { message: stream.key }));
                 if chunks.left() == 0 {
                     return;
                 }
                 (MessageKey::next(&mut self.blocks), String::new())
             }
         };
-        turn.events.push(speech(key, parent, thinking, chunks.after(rest), true));
+        out.events.push(speech(key, parent, thinking, chunks.after(rest), true));
     }
 
-    pub(super) fn stream_event(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    pub(super) fn stream_event(&mut self, line: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let event = line.object("event")?;
         let parent = line.str("parent_tool_use_id").map(|call| CallKey::of(&call));
         match &*event.str("type")? {
-            "content_block_delta" => return self.delta(&event.object("delta")?, parent, turn),
+            "content_block_delta" => return self.delta(&event.object("delta")?, parent, out),
             "message_start" => {
                 let id = event.object("message")?.string("id")?;
                 // Claude Code asks for a stalled answer again without saying so.
@@ -141,12 +141,12 @@ impl Blocks {
                     one.message = id;
                     one.stream.take()
                 });
-                turn.events.extend(stalled.map(|stream| AgentEvent::Withdrawn { message: stream.key }));
+                out.events.extend(stalled.map(|stream| AgentEvent::Withdrawn { message: stream.key }));
             }
             "content_block_stop" => {
                 let input = self.change(parent, |one, _| one.input.take());
                 let end = |whole| AgentEvent::Partial { whole, piece: Text::default(), done: true };
-                turn.events.extend(input.map(end));
+                out.events.extend(input.map(end));
             }
             "message_stop" => self.change(parent, |one, _| one.message.clear()),
             _ => {}
@@ -154,7 +154,7 @@ impl Blocks {
         Some(())
     }
 
-    fn delta(&mut self, delta: &Object<'_>, parent: Option<CallKey>, turn: &mut Turn) -> Option<()> {
+    fn delta(&mut self, delta: &Object<'_>, parent: Option<CallKey>, out: &mut DriverOutput) -> Option<()> {
         let (thinking, piece) = match &*delta.str("type")? {
             "text_delta" => (false, delta.string("text")?),
             "thinking_delta" => (true, delta.string("thinking")?),
@@ -162,7 +162,7 @@ impl Blocks {
                 let piece = delta.string("partial_json")?;
                 let whole =
                     self.change(parent, |one, blocks| *one.input.get_or_insert_with(|| MessageKey::next(blocks)));
-                turn.events.push(AgentEvent::Partial { whole, piece: piece.into(), done: false });
+                out.events.push(AgentEvent::Partial { whole, piece: piece.into(), done: false });
                 return Some(());
             }
             _ => return Some(()),
@@ -180,7 +180,7 @@ impl Blocks {
             stream.sent.push(&piece);
             stream.key
         });
-        turn.events.push(speech(key, parent, thinking, piece, false));
+        out.events.push(speech(key, parent, thinking, piece, false));
         Some(())
     }
 

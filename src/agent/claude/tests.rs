@@ -1,15 +1,15 @@
 //! Tests of the driver's state and of streamed pieces.
 
 use super::Claude;
-use crate::agent::{AgentEvent, Base, Driver, Line, Turn, TurnOver};
+use crate::agent::{AgentEvent, Base, Driver, DriverOutput, Line, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::text::Text;
 use serde_json::{Value, json};
 
 fn events(claude: &mut Claude, line: &Value) -> Vec<AgentEvent> {
-    let mut turn = Turn::default();
-    claude.line(Line::Text(line.to_string().into()), &mut turn);
-    turn.events
+    let mut out = DriverOutput::default();
+    claude.line(Line::Text(line.to_string().into()), &mut out);
+    out.events
 }
 
 fn content(kind: &str, id: &str, parent: Option<&str>, blocks: &Value) -> Value {

@@ -44,7 +44,7 @@ pub(super) fn said(error: &Object<'_>) -> Option<String> {
 }
 
 /// The way to log in.
-const LOGIN: &str = "run `codex login`, or set the provider's key";
+pub(super) const LOGIN: &str = "run `codex login`, or set the provider's key";
 
 /// The failure for a missing login or key.
 pub(super) fn not_logged_in() -> Failure {

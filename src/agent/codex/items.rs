@@ -3,7 +3,7 @@
 use crate::agent::hash::hash;
 use crate::agent::recent::{OpenMap, Recent, RecentMap};
 use crate::agent::text::{FinalAnswer, Fingerprint};
-use crate::agent::{AgentEvent, CallKey, MessageKey, Turn, Wants, edits, plan_entry, title};
+use crate::agent::{AgentEvent, CallKey, DriverOutput, MessageKey, Wants, edits, plan_entry, title};
 use crate::json::Object;
 use crate::protocol::outbound::{FileEdit, Json, Place, Text, ToolFacts};
 use crate::protocol::words::{Action, Category, ToolState};
@@ -85,7 +85,7 @@ impl Items {
         spot: &Spot<'_>,
         params: &Object<'_>,
         thinking: Option<&str>,
-        turn: &mut Turn,
+        out: &mut DriverOutput,
     ) -> Option<()> {
         let (item, piece) = (params.str("itemId")?, params.str("delta")?);
         if !self.wants.full || piece.is_empty() {
@@ -104,14 +104,14 @@ impl Items {
         }
         let stream = self.streams.get_mut(&key)?;
         stream.sent.push(&piece);
-        turn.events.push(speech(stream.message, piece.into_owned(), false, stream.thinking, spot));
+        out.events.push(speech(stream.message, piece.into_owned(), false, stream.thinking, spot));
         Some(())
     }
 
     /// Withdraws incomplete streams: Codex repeats them.
-    pub(super) fn withdraw(&mut self, turn: &mut Turn) {
+    pub(super) fn withdraw(&mut self, out: &mut DriverOutput) {
         let broken = self.streams.drain();
-        turn.events.extend(broken.map(|(_, stream)| AgentEvent::Withdrawn { message: stream.message }));
+        out.events.extend(broken.map(|(_, stream)| AgentEvent::Withdrawn { message: stream.message }));
     }
 
     /// The number of open items that are remembered.
@@ -146,39 +146,53 @@ impl Items {
     }
 
     /// Handles a complete message or reasoning item, without repeating the streamed part.
-    fn whole(&mut self, key: &str, whole: String, thinking: bool, spot: &Spot<'_>, turn: &mut Turn) {
+    fn whole(&mut self, key: &str, whole: String, thinking: bool, spot: &Spot<'_>, out: &mut DriverOutput) {
         let Some(stream) = self.streams.remove(key) else {
             if !whole.is_empty() {
-                turn.events.push(speech(MessageKey::next(&mut self.messages), whole, true, thinking, spot));
+                out.events.push(speech(MessageKey::next(&mut self.messages), whole, true, thinking, spot));
             }
             return;
         };
         match whole.split_at_checked(stream.sent.bytes()) {
             Some((old, new)) if Fingerprint::of(old) == stream.sent => {
-                turn.events.push(speech(stream.message, new.to_owned(), true, thinking, spot));
+                out.events.push(speech(stream.message, new.to_owned(), true, thinking, spot));
             }
             _ => {
-                turn.events.push(AgentEvent::Withdrawn { message: stream.message });
-                turn.events.push(speech(MessageKey::next(&mut self.messages), whole, true, thinking, spot));
+                out.events.push(AgentEvent::Withdrawn { message: stream.message });
+                out.events.push(speech(MessageKey::next(&mut self.messages), whole, true, thinking, spot));
             }
         }
     }
 
     /// Handles `item/started` and `item/completed`. `None`: a required field is missing.
-    pub(super) fn item(&mut self, spot: &Spot<'_>, item: &Object<'_>, over: bool, turn: &mut Turn) -> Option<()> {
+    pub(super) fn item(
+        &mut self,
+        spot: &Spot<'_>,
+        item: &Object<'_>,
+        over: bool,
+        out: &mut DriverOutput,
+    ) -> Option<()> {
         let (kind, id) = (item.str("type")?, item.str("id")?);
         let key = spot.key(&id);
         match &*kind {
-            "agentMessage" if over => return self.message(key, spot, item, turn),
-            "reasoning" if over => self.reasoning(&key, spot, item, turn),
-            "plan" if over => turn.events.push(AgentEvent::PlanText(item.string("text")?.into())),
+            "agentMessage" if over => return self.message(key, spot, item, out),
+            "reasoning" if over => self.reasoning(&key, spot, item, out),
+            "plan" if over => out.events.push(AgentEvent::PlanText(item.string("text")?.into())),
             "dynamicToolCall" if item.is("tool", crate::agent::ask_user::TOOL) => {}
-            _ => self.tool(key, &kind, spot, item, over, turn),
+            _ => self.tool(key, &kind, spot, item, over, out),
         }
         Some(())
     }
 
-    fn tool(&mut self, key: String, kind: &str, spot: &Spot<'_>, item: &Object<'_>, over: bool, turn: &mut Turn) {
+    fn tool(
+        &mut self,
+        key: String,
+        kind: &str,
+        spot: &Spot<'_>,
+        item: &Object<'_>,
+        over: bool,
+        out: &mut DriverOutput,
+    ) {
         let is_new = !self.begun.contains(&key);
         if is_new && self.finished.contains(&key) {
             return;
@@ -199,7 +213,7 @@ impl Items {
             if is_new {
                 let Tool { category, name, title, locations } = tool;
                 let (call, parent) = (CallKey::of(&key), spot.parent);
-                turn.events.push(AgentEvent::Tool {
+                out.events.push(AgentEvent::Tool {
                     call,
                     category,
                     name,
@@ -218,36 +232,36 @@ impl Items {
         if over {
             self.begun.remove(&key);
             self.finished.add(&key);
-            self.tool_over(key, kind, item, turn);
+            self.tool_over(key, kind, item, out);
         } else if is_new {
             self.begun.insert(key, (), 0);
         }
     }
 
-    fn message(&mut self, key: String, spot: &Spot<'_>, item: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    fn message(&mut self, key: String, spot: &Spot<'_>, item: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let said = item.string("text")?;
         let commentary = item.is("phase", "commentary");
         if spot.parent.is_none() && !commentary {
             self.answer.get_or_insert_default().replace(&said, self.wants.answer_bytes);
         }
-        self.whole(&key, said, false, spot, turn);
+        self.whole(&key, said, false, spot, out);
         Some(())
     }
 
-    fn reasoning(&mut self, key: &str, spot: &Spot<'_>, item: &Object<'_>, turn: &mut Turn) {
+    fn reasoning(&mut self, key: &str, spot: &Spot<'_>, item: &Object<'_>, out: &mut DriverOutput) {
         for part in [SUMMARY, CONTENT] {
             for (at, raw) in item.array(part).enumerate() {
-                self.whole(&part_key(key, part, at as u64), raw.string().unwrap_or_default(), true, spot, turn);
+                self.whole(&part_key(key, part, at as u64), raw.string().unwrap_or_default(), true, spot, out);
             }
         }
     }
 
-    fn tool_over(&mut self, key: String, kind: &str, item: &Object<'_>, turn: &mut Turn) {
+    fn tool_over(&mut self, key: String, kind: &str, item: &Object<'_>, out: &mut DriverOutput) {
         let status = item.str("status").unwrap_or_default();
         if kind == "fileChange" {
             self.patches.remove(&key);
             if status == "completed" {
-                item.objects("changes").for_each(|change| changed(&change, turn));
+                item.objects("changes").for_each(|change| changed(&change, out));
             }
         }
         let server = item.str("server").filter(|_| kind == "mcpToolCall").unwrap_or_default();
@@ -264,7 +278,7 @@ impl Items {
         };
         let output = self.wants.full.then(|| output(kind, item)).flatten();
         let facts = facts(kind, item, self.wants.facts);
-        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(&key), state, output, facts });
+        out.events.push(AgentEvent::ToolOver { call: CallKey::of(&key), state, output, facts });
     }
 }
 
@@ -480,7 +494,7 @@ fn facts(kind: &str, item: &Object<'_>, edits: bool) -> ToolFacts {
     }
 }
 
-fn changed(change: &Object<'_>, turn: &mut Turn) {
+fn changed(change: &Object<'_>, out: &mut DriverOutput) {
     let Some(path) = change.string("path").map(Text::from) else { return };
     let kind = change.object("kind");
     let moved = kind.as_ref().and_then(|kind| kind.string("move_path")).map(Text::from);
@@ -489,8 +503,8 @@ fn changed(change: &Object<'_>, turn: &mut Turn) {
         (Some("delete"), _) | (_, Some(_)) => Action::Deleted,
         _ => Action::Modified,
     };
-    turn.events.push(AgentEvent::Changed { path, action });
-    turn.events.extend(moved.map(|path| AgentEvent::Changed { path, action: Action::Created }));
+    out.events.push(AgentEvent::Changed { path, action });
+    out.events.extend(moved.map(|path| AgentEvent::Changed { path, action: Action::Created }));
 }
 
 fn output(kind: &str, item: &Object<'_>) -> Option<Text> {

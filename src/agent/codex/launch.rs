@@ -86,7 +86,7 @@ fn server_name(server: &McpServer) -> Result<&str, Failure> {
 }
 
 /// Codex's collaboration modes.
-const MODES: [&str; 2] = ["default", "plan"];
+pub(super) const MODES: [&str; 2] = ["default", "plan"];
 
 /// The mode for `turn/start`, with Codex's own instructions for it. `model`: the thread's model.
 pub(super) fn mode(settings: &Settings, model: Option<&str>) -> Option<Value> {

@@ -27,7 +27,7 @@ use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, Features, Launch, Line, Reply, ResultWay, Turn, TurnOver, Wants,
+    AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, Launch, Line, Reply, ResultWay, TurnOver, Wants,
 };
 use crate::json::{Index, Object, Raw};
 use crate::protocol::failure::Failure;
@@ -107,7 +107,7 @@ impl Codex {
     }
 
     /// Sends the user's message: as a new turn, or into the running one.
-    fn say(&mut self, text: &str, images: &[Image], turn: &mut Turn) {
+    fn say(&mut self, text: &str, images: &[Image], out: &mut DriverOutput) {
         let settings = self.settings.as_ref();
         let params = launch::TurnStart {
             input: launch::input(text, images),
@@ -116,27 +116,32 @@ impl Codex {
             thread_id: self.thread.clone(),
         };
         let line = self.request(START, &params);
-        turn.send.push(line);
+        out.send.push(line);
     }
 
-    fn stop_turn(&mut self, turn: &mut Turn) {
+    fn stop_turn(&mut self, out: &mut DriverOutput) {
         if let Some(running) = self.running.clone() {
             let line = self.request("turn/interrupt", &json!({"threadId": self.thread, "turnId": running}));
-            turn.send.push(line);
+            out.send.push(line);
         }
     }
 
     /// Ends the commands of an interrupted turn, which would keep running.
-    fn clean_terminals(&mut self, turn: &mut Turn) {
+    fn clean_terminals(&mut self, out: &mut DriverOutput) {
         let line = self.request("thread/backgroundTerminals/clean", &json!({"threadId": self.thread}));
-        turn.send.push(line);
+        out.send.push(line);
     }
 
     /// Handles a response to our request. Continues the handshake.
-    fn response(&mut self, method: &'static str, result: Result<Option<Object<'_>>, rpc::Error>, turn: &mut Turn) {
+    fn response(
+        &mut self,
+        method: &'static str,
+        result: Result<Option<Object<'_>>, rpc::Error>,
+        out: &mut DriverOutput,
+    ) {
         let result = match result {
             Ok(result) => result,
-            Err(error) => return self.refused(method, &error, turn),
+            Err(error) => return self.refused(method, &error, out),
         };
         if self.leaving && method != START {
             return;
@@ -146,54 +151,54 @@ impl Codex {
                 // "name/0.169.0 (system) …"
                 let agent = result.and_then(|result| result.string("userAgent"));
                 self.version = agent.and_then(|text| Some(text.split_once('/')?.1.split(' ').next()?.to_owned()));
-                turn.send.push(rpc::notification("initialized", None));
+                out.send.push(rpc::notification("initialized", None));
                 let line = self.request("account/read", &json!({"refreshToken": false}));
-                turn.send.push(line);
+                out.send.push(line);
             }
             "account/read" => {
                 let nobody = |account: &Object<'_>| {
                     account.raw("account").is_none() && account.bool("requiresOpenaiAuth") == Some(true)
                 };
                 if result.is_some_and(|account| nobody(&account)) {
-                    return turn.fail(errors::not_logged_in());
+                    return out.fail(errors::not_logged_in());
                 }
-                self.open_thread(turn);
+                self.open_thread(out);
             }
-            "thread/start" | "thread/resume" | "thread/fork" => self.thread_open(result, turn),
+            "thread/start" | "thread/resume" | "thread/fork" => self.thread_open(result, out),
             START => {
                 let id = result.and_then(|result| result.object("turn")).and_then(|turn| turn.string("id"));
-                self.turn_began(id, turn);
+                self.turn_began(id, out);
             }
             _ => {}
         }
     }
 
-    fn refused(&mut self, method: &'static str, error: &rpc::Error, turn: &mut Turn) {
+    fn refused(&mut self, method: &'static str, error: &rpc::Error, out: &mut DriverOutput) {
         match method {
             // Older versions may lack it.
-            "account/read" if !self.leaving => self.open_thread(turn),
+            "account/read" if !self.leaving => self.open_thread(out),
             "initialize" | "thread/start" | "thread/resume" | "thread/fork" | START => {
-                turn.fail(errors::refused(method, Some(error)));
+                out.fail(errors::refused(method, Some(error)));
             }
             _ => {}
         }
     }
 
-    fn open_thread(&mut self, turn: &mut Turn) {
+    fn open_thread(&mut self, out: &mut DriverOutput) {
         let Some(settings) = &self.settings else { return };
         let (method, params) = launch::thread(settings);
         let line = self.request(method, &params);
-        turn.send.push(line);
+        out.send.push(line);
     }
 
-    fn thread_open(&mut self, result: Option<Object<'_>>, turn: &mut Turn) {
+    fn thread_open(&mut self, result: Option<Object<'_>>, out: &mut DriverOutput) {
         let thread = result.as_ref().and_then(|result| result.object("thread"));
         let Some(id) = thread.as_ref().and_then(|thread| thread.string("id")) else {
-            return turn.fail(errors::refused("thread/start", None));
+            return out.fail(errors::refused("thread/start", None));
         };
         self.thread = Some(id.clone());
         self.model = result.as_ref().and_then(|result| result.string("model"));
-        turn.events.push(AgentEvent::Session {
+        out.events.push(AgentEvent::Session {
             id: SessionId::new(id),
             version: self
                 .version
@@ -206,13 +211,13 @@ impl Codex {
             (std::mem::take(&mut settings.prompt), std::mem::take(&mut settings.attached))
         };
         let (prompt, images) = self.settings.as_mut().map(take).unwrap_or_default();
-        self.say(&prompt, &images, turn);
+        self.say(&prompt, &images, out);
     }
 
     /// Handles a turn's id: of a new turn, of the running one, or of the one whose end is held back.
-    fn turn_began(&mut self, id: Option<String>, turn: &mut Turn) {
+    fn turn_began(&mut self, id: Option<String>, out: &mut DriverOutput) {
         match self.held.take() {
-            Some((held, over)) if Some(&held) == id.as_ref() => return self.end(held, over, turn),
+            Some((held, over)) if Some(&held) == id.as_ref() => return self.end(held, over, out),
             _ => {}
         }
         if self.running != id {
@@ -220,7 +225,7 @@ impl Codex {
             self.running = id;
         }
         if self.leaving || std::mem::take(&mut self.stops_next) {
-            self.stop_turn(turn);
+            self.stop_turn(out);
         }
     }
 
@@ -237,44 +242,44 @@ impl Codex {
     }
 
     /// Handles a notification. `None`: a required field is missing.
-    fn notification(&mut self, method: &str, params: Option<&Object<'_>>, turn: &mut Turn) -> Option<()> {
+    fn notification(&mut self, method: &str, params: Option<&Object<'_>>, out: &mut DriverOutput) -> Option<()> {
         match method {
             "item/started" | "item/completed" => {
                 let params = params?;
                 let item = params.object("item")?;
                 let (spot, over) = (self.spot(params), method == "item/completed");
                 if item.is("delivery", "async") {
-                    self.asynchronous(&spot, &item, over, turn);
+                    self.asynchronous(&spot, &item, over, out);
                     return Some(());
                 }
-                self.items.item(&spot, &item, over, turn)
+                self.items.item(&spot, &item, over, out)
             }
-            "item/agentMessage/delta" => self.items.piece(&self.spot(params?), params?, None, turn),
+            "item/agentMessage/delta" => self.items.piece(&self.spot(params?), params?, None, out),
             "item/reasoning/summaryTextDelta" => {
-                self.items.piece(&self.spot(params?), params?, Some(items::SUMMARY), turn)
+                self.items.piece(&self.spot(params?), params?, Some(items::SUMMARY), out)
             }
-            "item/reasoning/textDelta" => self.items.piece(&self.spot(params?), params?, Some(items::CONTENT), turn),
+            "item/reasoning/textDelta" => self.items.piece(&self.spot(params?), params?, Some(items::CONTENT), out),
             "turn/plan/updated" => {
                 let plan = items::plan(params?)?;
-                turn.events.extend(self.is_own(params?).then_some(plan));
+                out.events.extend(self.is_own(params?).then_some(plan));
                 Some(())
             }
-            "thread/tokenUsage/updated" => self.usage(params?, turn),
-            "error" => self.error(params?, turn),
+            "thread/tokenUsage/updated" => self.usage(params?, out),
+            "error" => self.error(params?, out),
             "serverRequest/resolved" => {
                 let key = AskKey(params?.raw("requestId")?.get().to_owned());
                 if self.pending.remove(&key).is_some() {
-                    turn.events.push(AgentEvent::AskWithdrawn { key });
+                    out.events.push(AgentEvent::AskWithdrawn { key });
                 }
                 Some(())
             }
-            "turn/completed" if self.is_own(params?) => self.turn_completed(params?, turn),
+            "turn/completed" if self.is_own(params?) => self.turn_completed(params?, out),
             // Notifications that we do not pass on, and those of later versions.
             _ => Some(()),
         }
     }
 
-    fn error(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    fn error(&mut self, params: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let error = params.object("error")?;
         self.said = errors::said(&error);
         // The end of the turn reports a final error.
@@ -282,52 +287,50 @@ impl Codex {
             return Some(());
         }
         if let Some(refused) = errors::no_use(Some(&error)) {
-            turn.fail(refused);
+            out.fail(refused);
             return Some(());
         }
-        self.items.withdraw(turn);
-        turn.events.push(AgentEvent::Retrying { text: errors::retrying(Some(&error)).into() });
+        self.items.withdraw(out);
+        out.events.push(AgentEvent::Retrying { text: errors::retrying(Some(&error)).into() });
         Some(())
     }
 
     /// Handles questions in a message: Codex continues and takes the answers as a further message.
-    fn asynchronous(&mut self, spot: &Spot<'_>, item: &Object<'_>, over: bool, turn: &mut Turn) {
+    fn asynchronous(&mut self, spot: &Spot<'_>, item: &Object<'_>, over: bool, out: &mut DriverOutput) {
         let Some((pending, asks)) = ask::asynchronous(item).filter(|_| over) else { return };
         let key = AskKey(format!("{}/{}", spot.turn, item.string("id").unwrap_or_default()));
         self.pending.insert(key.clone(), (spot.turn.to_string(), pending));
-        turn.events.push(AgentEvent::Ask { key, asks, call: None });
+        out.events.push(AgentEvent::Ask { key, asks, call: None });
     }
 
-    fn served(&mut self, id: &str, method: &str, params: Option<&Object<'_>>, turn: &mut Turn) {
+    fn served(&mut self, id: &str, method: &str, params: Option<&Object<'_>>, out: &mut DriverOutput) {
         if method == "item/permissions/requestApproval" {
             // A request for more permissions for a whole turn. No tool call needs them, so we grant none.
-            return turn.send.push(rpc::result(id, &json!({"permissions": {}, "scope": "turn"})));
+            return out.send.push(rpc::result(id, &json!({"permissions": {}, "scope": "turn"})));
         }
         let spot = params.map(|params| self.spot(params));
         let cwd = self.settings.as_ref().map(|settings| settings.cwd.as_path()).unwrap_or(Path::new(""));
         let read = |(params, spot)| ask::read(method, params, spot, &self.items, cwd);
         let asked = params.zip(spot.as_ref()).and_then(read);
         match (asked, spot) {
-            (Some((pending @ CodexRequest::Unclear(_), _)), _) => {
-                turn.send.push(rpc::result(id, &pending.respond(&[])))
-            }
+            (Some((pending @ CodexRequest::Unclear(_), _)), _) => out.send.push(rpc::result(id, &pending.respond(&[]))),
             (Some((pending, asks)), Some(spot)) => {
                 let key = AskKey(id.to_owned());
                 let item = params.and_then(|params| params.str("itemId"));
                 let call = item.map(|item| CallKey::of(&spot.key(&item)));
                 self.pending.insert(key.clone(), (spot.turn.to_string(), pending));
-                turn.events.push(AgentEvent::Ask { key, asks, call });
+                out.events.push(AgentEvent::Ask { key, asks, call });
             }
             _ => {
                 let text = "This host does not serve this request.";
-                turn.send.push(rpc::error(id, rpc::METHOD_NOT_FOUND, text));
-                turn.events.extend(ask::is_known(method).then_some(AgentEvent::Unparsed));
+                out.send.push(rpc::error(id, rpc::METHOD_NOT_FOUND, text));
+                out.events.extend(ask::is_known(method).then_some(AgentEvent::Unparsed));
             }
         }
     }
 
     /// Sums the usage of each model response. The thread's total also counts earlier runs.
-    fn usage(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    fn usage(&mut self, params: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let usage = params.object("tokenUsage")?;
         let (last, total) = (usage.object("last")?, usage.raw("total")?);
         // A resumed thread also reports the usage of its past turns.
@@ -351,11 +354,11 @@ impl Codex {
             cost_usd: None,
         };
         // One notification for each response of the model.
-        turn.events.extend([AgentEvent::ModelCalled, AgentEvent::Usage(self.used)]);
+        out.events.extend([AgentEvent::ModelCalled, AgentEvent::Usage(self.used)]);
         Some(())
     }
 
-    fn turn_completed(&mut self, params: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    fn turn_completed(&mut self, params: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let done = params.object("turn")?;
         self.said = None;
         let id = done.string("id").unwrap_or_default();
@@ -369,22 +372,22 @@ impl Codex {
             .partition(|(_, (of, pending))| *of == id && !matches!(pending, CodexRequest::Async(_)));
         self.pending = kept;
         let gone: BTreeMap<_, _> = gone;
-        turn.events.extend(gone.into_keys().map(|key| AgentEvent::AskWithdrawn { key }));
+        out.events.extend(gone.into_keys().map(|key| AgentEvent::AskWithdrawn { key }));
         match done.str("status").as_deref() {
             Some("completed") => {
                 // A user message may have interrupted a message from the model.
-                self.items.withdraw(turn);
+                self.items.withdraw(out);
                 let over = self.completed(&done);
-                self.end(id, over, turn);
+                self.end(id, over, out);
             }
             Some("interrupted") => {
                 self.items.forget_streams();
-                turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
+                out.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
             }
             _ => {
-                self.items.withdraw(turn);
+                self.items.withdraw(out);
                 let failure = errors::failed(done.object("error").as_ref());
-                turn.fail(failure);
+                out.fail(failure);
             }
         }
         Some(())
@@ -399,14 +402,14 @@ impl Codex {
     }
 
     /// Handles the successful end of a turn. The run continues while an answer is open or Codex has not accepted one.
-    fn end(&mut self, id: String, over: TurnOver, turn: &mut Turn) {
+    fn end(&mut self, id: String, over: TurnOver, out: &mut DriverOutput) {
         let asks = self.pending.values().any(|(_, pending)| matches!(pending, CodexRequest::Async(_)));
         let unheard = self.requests.values().any(|method| *method == START);
         if (asks || unheard) && !self.leaving {
             self.held = Some((id, over));
             return;
         }
-        turn.events.push(AgentEvent::TurnOver(over));
+        out.events.push(AgentEvent::TurnOver(over));
     }
 }
 
@@ -452,8 +455,8 @@ impl Driver for Codex {
         }
     }
 
-    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
-        warn_of_ignored(settings, self, turn);
+    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
+        warn_of_ignored(settings, self, out);
         self.items.wants = Wants::new(settings);
         let args = launch::arguments(settings)?;
         let env = header_variables::environment(&settings.mcp_servers);
@@ -462,82 +465,82 @@ impl Driver for Codex {
         Ok(Some(Launch { send: vec![first], ..self.base.launch("codex", args, env) }))
     }
 
-    fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
+    fn line(&mut self, line: Line<'_>, out: &mut DriverOutput) {
         let mut index = std::mem::take(&mut self.index);
-        rpc::line(&mut index, line, turn, |message, turn| match message {
-            Incoming::Request { id, method, params } => self.served(id, &method, params.as_ref(), turn),
+        rpc::line(&mut index, line, out, |message, out| match message {
+            Incoming::Request { id, method, params } => self.served(id, &method, params.as_ref(), out),
             Incoming::Notification { method, params } => {
-                if self.notification(&method, params.as_ref(), turn).is_none() {
-                    turn.unparsed();
+                if self.notification(&method, params.as_ref(), out).is_none() {
+                    out.unparsed();
                 }
             }
             Incoming::Response { id, result } => {
                 if let Some(method) = self.requests.remove(&id) {
-                    self.response(method, result, turn);
+                    self.response(method, result, out);
                 }
             }
         });
         self.index = index;
     }
 
-    fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
+    fn answer(&mut self, key: &AskKey, replies: &[Reply], out: &mut DriverOutput) {
         let Some((_, pending)) = self.pending.remove(key) else { return };
         if let CodexRequest::Async(_) = pending {
             if let Some(text) = pending.message(replies).filter(|_| !self.leaving) {
-                self.say(&text, &[], turn);
+                self.say(&text, &[], out);
             }
             return;
         }
         pending.denied_server(replies).iter().for_each(|server| self.items.deny(server));
-        turn.send.push(rpc::result(&key.0, &pending.respond(replies)));
+        out.send.push(rpc::result(&key.0, &pending.respond(replies)));
     }
 
-    fn follow_up(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) {
-        self.say(prompt, images, turn);
+    fn follow_up(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput) {
+        self.say(prompt, images, out);
     }
 
     /// A turn that begins while another one runs is added to that one.
-    fn steer(&mut self, prompt: &str, images: &[Image], turn: &mut Turn) -> bool {
+    fn steer(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput) -> bool {
         let runs = self.running.is_some();
         if runs {
-            self.say(prompt, images, turn);
+            self.say(prompt, images, out);
         }
         runs
     }
 
-    fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
+    fn interrupt_turn(&mut self, out: &mut DriverOutput) -> bool {
         if self.held.take().is_some() {
             // Codex has ended the turn, and only a question in a message is open.
             self.pending.retain(|_, (_, pending)| !matches!(pending, CodexRequest::Async(_)));
-            turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
+            out.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
             return true;
         }
         let runs = self.running.is_some();
         let starts = self.requests.values().any(|method| *method == START);
         if runs {
-            self.stop_turn(turn);
-            self.clean_terminals(turn);
+            self.stop_turn(out);
+            self.clean_terminals(out);
         }
         self.stops_next = starts && !runs;
         runs || starts
     }
 
-    fn interrupt(&mut self, turn: &mut Turn) {
+    fn interrupt(&mut self, out: &mut DriverOutput) {
         self.leaving = true;
         let starting = self.requests.values().any(|method| *method == START);
         if self.running.is_none() && !starting {
             // No turn is running, so no end of a turn will be reported.
-            return turn.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
+            return out.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
         }
-        self.stop_turn(turn);
+        self.stop_turn(out);
     }
 
-    fn finish(&mut self, turn: &mut Turn) {
+    fn finish(&mut self, out: &mut DriverOutput) {
         self.leaving = true;
         if self.thread.is_some() {
-            self.clean_terminals(turn);
+            self.clean_terminals(out);
         }
-        turn.close_input = true;
+        out.close_input = true;
     }
 
     fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {

@@ -2,6 +2,8 @@
 //! session is a rollout file whose name ends with the id; Codex uses a key in the environment only if a configured
 //! provider names it.
 
+use super::errors::LOGIN;
+use super::launch::MODES;
 use crate::agent::native::{
     Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, Version, flag,
 };
@@ -26,7 +28,7 @@ pub(crate) static NATIVE: Native = Native {
                 "its credentials may be in the system's keyring",
             ),
         ],
-        otherwise: (LoggedIn::No, "it has no stored credentials"),
+        otherwise: (LoggedIn::No(LOGIN), "it has no stored credentials"),
     },
     sessions: Some(SessionStore::File(SessionFiles {
         folder: FOLDER,
@@ -38,6 +40,7 @@ pub(crate) static NATIVE: Native = Native {
         loadable: None,
         cost: None,
     })),
+    modes: &MODES,
     interface: Some(Interface { args, has_modes: false, asking_env: &[], not_for_people: &[], env_remove: &[] }),
 };
 

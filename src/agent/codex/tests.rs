@@ -1,7 +1,7 @@
 //! Cases that no recording has.
 
 use super::Codex;
-use crate::agent::{AgentEvent, AskKey, Base, Driver, Line, Reply, Turn, TurnOver};
+use crate::agent::{AgentEvent, AskKey, Base, Driver, DriverOutput, Line, Reply, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::{Answer, Kind};
@@ -9,17 +9,17 @@ use crate::protocol::request::Options;
 use crate::protocol::text::Text;
 use crate::protocol::words::ToolState;
 
-fn told(codex: &mut Codex, line: &str) -> Turn {
-    let mut turn = Turn::default();
-    codex.line(Line::Text(line.into()), &mut turn);
-    turn
+fn told(codex: &mut Codex, line: &str) -> DriverOutput {
+    let mut out = DriverOutput::default();
+    codex.line(Line::Text(line.into()), &mut out);
+    out
 }
 
 /// A driver whose first turn `u` of thread `t` runs.
 fn running() -> Codex {
     let mut codex = Codex::new(Base::command("codex"));
     let settings = Options::default().resolve("x".into(), "codex".into(), "/w".into());
-    codex.launch(&settings, &mut Turn::default()).unwrap();
+    codex.launch(&settings, &mut DriverOutput::default()).unwrap();
     for line in [
         r#"{"id":1,"result":{"userAgent":"x/1.2.3 (y)"}}"#,
         r#"{"id":2,"result":{"account":null,"requiresOpenaiAuth":false}}"#,
@@ -92,7 +92,7 @@ fn the_servers_of_the_last_256_denied_calls_are_remembered() {
     for id in 0..257 {
         let events = told(&mut codex, &ask(id)).events;
         let [AgentEvent::Ask { key, .. }] = &events[..] else { panic!("{events:?}") };
-        codex.answer(key, &[Reply::Denied(None)], &mut Turn::default());
+        codex.answer(key, &[Reply::Denied(None)], &mut DriverOutput::default());
     }
     for (server, state) in [(0, ToolState::Failed), (1, ToolState::Denied), (256, ToolState::Denied)] {
         let call = format!(
@@ -115,8 +115,8 @@ fn the_end_of_a_turn_withdraws_its_requests() {
 
 #[test]
 fn a_request_that_is_not_known_is_refused() {
-    let turn = told(&mut running(), r#"{"id":"x-1","method":"currentTime/read","params":{}}"#);
-    assert!(turn.send[0].starts_with(r#"{"jsonrpc":"2.0","id":"x-1","error":{"code":-32601,"#), "{:?}", turn.send);
+    let out = told(&mut running(), r#"{"id":"x-1","method":"currentTime/read","params":{}}"#);
+    assert!(out.send[0].starts_with(r#"{"jsonrpc":"2.0","id":"x-1","error":{"code":-32601,"#), "{:?}", out.send);
 }
 
 #[test]
@@ -132,9 +132,9 @@ fn the_end_of_a_turn_waits_for_an_open_question() {
         )
     };
     assert!(told(&mut codex, &over("u")).events.is_empty());
-    let mut turn = Turn::default();
-    codex.answer(&key, &[Reply::Answer(Answer::Text("this".into()))], &mut turn);
-    assert!(turn.send[0].contains("turn/start"));
+    let mut out = DriverOutput::default();
+    codex.answer(&key, &[Reply::Answer(Answer::Text("this".into()))], &mut out);
+    assert!(out.send[0].contains("turn/start"));
     assert!(told(&mut codex, r#"{"id":5,"result":{"turn":{"id":"v"}}}"#).events.is_empty());
     assert!(matches!(told(&mut codex, &over("v")).events[..], [AgentEvent::TurnOver(TurnOver::Completed { .. })]));
 }
@@ -162,9 +162,9 @@ fn usage_of_another_turn_does_not_count() {
 #[test]
 fn an_interrupt_before_any_turn_is_over_at_once() {
     let mut codex = Codex::new(Base::command("codex"));
-    let mut turn = Turn::default();
-    codex.interrupt(&mut turn);
-    assert!(matches!(turn.events[..], [AgentEvent::TurnOver(TurnOver::Interrupted)]));
+    let mut out = DriverOutput::default();
+    codex.interrupt(&mut out);
+    assert!(matches!(out.events[..], [AgentEvent::TurnOver(TurnOver::Interrupted)]));
 }
 
 #[test]
@@ -178,7 +178,9 @@ fn the_last_error_message_explains_an_exit_without_a_result() {
     assert_eq!(failure.agent_message, Some("No.".into()));
 
     let mut codex = Codex::new(Base::command("codex"));
-    codex.launch(&Options::default().resolve("x".into(), "codex".into(), "/w".into()), &mut Turn::default()).unwrap();
+    codex
+        .launch(&Options::default().resolve("x".into(), "codex".into(), "/w".into()), &mut DriverOutput::default())
+        .unwrap();
     let refused = told(&mut codex, r#"{"id":1,"error":{"code":-32600,"message":"No.","data":"Not here."}}"#);
     let [AgentEvent::TurnOver(TurnOver::Failed(failure))] = &refused.events[..] else { panic!("{:?}", refused.events) };
     assert_eq!(failure.agent_message, Some("No.\nNot here.".into()));
@@ -329,7 +331,9 @@ fn an_exit_before_the_thread_is_open_is_a_failed_start() {
         other => panic!("{other:?}"),
     };
     let mut opening = Codex::new(Base::command("codex"));
-    opening.launch(&Options::default().resolve("x".into(), "codex".into(), "/w".into()), &mut Turn::default()).unwrap();
+    opening
+        .launch(&Options::default().resolve("x".into(), "codex".into(), "/w".into()), &mut DriverOutput::default())
+        .unwrap();
     assert_eq!(exit(&mut opening, Some(0), None), Code::AgentStartFailed);
     assert_eq!(exit(&mut opening, None, Some(9)), Code::AgentExited);
     assert_eq!(exit(&mut running(), Some(0), None), Code::AgentExited);
@@ -365,15 +369,16 @@ fn a_mode_is_given_with_the_threads_model() {
     let launched = |mode: &str| {
         let mut codex = Codex::new(Base::command("codex"));
         let options = Options { mode: Some(mode.into()), effort: Some("high".into()), ..Options::default() };
-        let launch = codex.launch(&options.resolve("x".into(), "codex".into(), "/w".into()), &mut Turn::default());
+        let launch =
+            codex.launch(&options.resolve("x".into(), "codex".into(), "/w".into()), &mut DriverOutput::default());
         launch.map(|_| codex)
     };
     let mut codex = launched("plan").unwrap();
     told(&mut codex, r#"{"id":1,"result":{"userAgent":"x/1.2.3 (y)"}}"#);
     told(&mut codex, r#"{"id":2,"result":{"account":null,"requiresOpenaiAuth":false}}"#);
-    let turn = told(&mut codex, r#"{"id":3,"result":{"thread":{"id":"t"},"model":"m"}}"#);
+    let out = told(&mut codex, r#"{"id":3,"result":{"thread":{"id":"t"},"model":"m"}}"#);
     let wanted = r#""collaborationMode":{"mode":"plan","settings":{"developer_instructions":null,"model":"m","reasoning_effort":"high"}}"#;
-    assert!(turn.send[0].contains(wanted), "{}", turn.send[0]);
+    assert!(out.send[0].contains(wanted), "{}", out.send[0]);
     let failure = launched("heron").err().unwrap();
     assert_eq!(failure.code, Code::InvalidRequest);
     assert!(failure.message.ends_with("Its modes are: default, plan."), "{}", failure.message);

@@ -17,7 +17,8 @@ use super::limit::{Keeper, Keepers, Limit};
 use super::preference::warn_of_ignored;
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, Features, Launch, Line, MessageKey, Reply, ResultWay, Turn, TurnOver,
+    AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, Launch, Line, MessageKey, Reply, ResultWay,
+    TurnOver,
 };
 use super::{Wants, ask_user, edits, plan_entry};
 use crate::json::{Index, Object, Raw};
@@ -66,38 +67,38 @@ impl Demo {
     }
 
     /// Reads a line of the player. `None`: it lacks a part that it needs.
-    fn read(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    fn read(&mut self, line: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let (name, value) = line.iter().next()?;
         match &*name {
-            "session" => turn.events.push(AgentEvent::Session {
+            "session" => out.events.push(AgentEvent::Session {
                 id: SessionId::new(SESSION),
                 version: Some("demo".into()),
                 model: Some("demo-model".into()),
             }),
-            "say" | "think" => self.say(line, value.string()?, name == "think", turn),
+            "say" | "think" => self.say(line, value.string()?, name == "think", out),
             "ask" => {
                 let asks: Option<Asks> = value.elements()?.map(|raw| ask_user::ask(&raw.object()?).ok()).collect();
                 let asks = asks.filter(|asks| !asks.is_empty())?;
-                turn.events.push(AgentEvent::Ask { key: AskKey(line.string("key")?), asks, call: None });
+                out.events.push(AgentEvent::Ask { key: AskKey(line.string("key")?), asks, call: None });
             }
-            "tool" => self.tool(line, &value.object()?, turn)?,
-            "end" => self.end(line, &value.str()?, turn)?,
+            "tool" => self.tool(line, &value.object()?, out)?,
+            "end" => self.end(line, &value.str()?, out)?,
             "plan" => {
                 let entries = value.elements()?.filter_map(Raw::object);
-                turn.events.push(AgentEvent::Plan(entries.map(|entry| plan_entry(&entry, "text")).collect()));
+                out.events.push(AgentEvent::Plan(entries.map(|entry| plan_entry(&entry, "text")).collect()));
             }
             "usage" => {
                 self.used = self.used.plus(&usage(&value.object()?));
-                turn.events.push(AgentEvent::Usage(self.used));
+                out.events.push(AgentEvent::Usage(self.used));
             }
-            "retry" => turn.events.push(AgentEvent::Retrying { text: value.string()?.into() }),
-            "steers" => self.over(line, turn)?,
+            "retry" => out.events.push(AgentEvent::Retrying { text: value.string()?.into() }),
+            "steers" => self.over(line, out)?,
             _ => return None,
         }
         Some(())
     }
 
-    fn say(&mut self, line: &Object<'_>, piece: String, reasoning: bool, turn: &mut Turn) {
+    fn say(&mut self, line: &Object<'_>, piece: String, reasoning: bool, out: &mut DriverOutput) {
         let (done, parent) = (line.bool("done") == Some(true), parent(line));
         if !self.speaks {
             self.messages += 1;
@@ -110,11 +111,11 @@ impl Demo {
         }
         self.speaks = !done;
         let message = MessageKey(self.messages);
-        turn.events.push(AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent });
+        out.events.push(AgentEvent::Text { message, piece: piece.into(), done, reasoning, parent });
     }
 
     /// The beginning of a call, and the request for its permission.
-    fn tool(&mut self, line: &Object<'_>, tool: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    fn tool(&mut self, line: &Object<'_>, tool: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let key = line.string("call")?;
         let category = Category::from_word(&tool.str("category")?)?;
         let name = tool.string("name").unwrap_or_default();
@@ -124,7 +125,7 @@ impl Demo {
         let locations: Vec<Place> = places.map(|path| Place { path: path.into(), line: None }).collect();
         let input = tool.raw("input").filter(|_| self.wants.full).map(|raw| Json::from(raw.value().to_owned()));
         let call = CallKey::of(&key);
-        turn.events.push(AgentEvent::Tool {
+        out.events.push(AgentEvent::Tool {
             call,
             category,
             name: name.clone(),
@@ -139,12 +140,12 @@ impl Demo {
             let text = format!("Allow {title}?");
             let subject = Subject { category, title: title.into(), locations, detail: detail.into(), call_id: None };
             let asks = one(Ask::permission(subject, text, scope));
-            turn.events.push(AgentEvent::Ask { key: AskKey(key), asks, call: Some(call) });
+            out.events.push(AgentEvent::Ask { key: AskKey(key), asks, call: Some(call) });
         }
         Some(())
     }
 
-    fn end(&mut self, line: &Object<'_>, call: &str, turn: &mut Turn) -> Option<()> {
+    fn end(&mut self, line: &Object<'_>, call: &str, out: &mut DriverOutput) -> Option<()> {
         let state = match &*line.str("state")? {
             "completed" => ToolState::Completed,
             "failed" => ToolState::Failed,
@@ -158,21 +159,21 @@ impl Demo {
             let content = changed.str("content").filter(|_| self.wants.facts && action == Action::Created);
             let edit = content.and_then(|text| FileEdit::new(path.clone(), edits::signed('+', &text)));
             facts.edits = edit.into_iter().collect();
-            turn.events.push(AgentEvent::Changed { path: path.into(), action });
+            out.events.push(AgentEvent::Changed { path: path.into(), action });
         }
         let output = line.string("output").filter(|_| self.wants.full).map(Text::from);
-        turn.events.push(AgentEvent::ToolOver { call: CallKey::of(call), state, output, facts });
+        out.events.push(AgentEvent::ToolOver { call: CallKey::of(call), state, output, facts });
         Some(())
     }
 
     /// The end of a turn. The player has not read a prompt that it does not count: the turn ends after it.
-    fn over(&mut self, line: &Object<'_>, turn: &mut Turn) -> Option<()> {
+    fn over(&mut self, line: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         if line.count("steers")? < self.steers {
             return Some(());
         }
         self.speaks = false;
         let answer = std::mem::take(&mut self.answer);
-        turn.events.push(AgentEvent::TurnOver(match &*line.str("over")? {
+        out.events.push(AgentEvent::TurnOver(match &*line.str("over")? {
             "completed" => {
                 let structured = line.raw("result").map(|raw| raw.value().to_owned().into());
                 TurnOver::Completed { answer, structured, stop: StopReason::EndTurn }
@@ -183,8 +184,8 @@ impl Demo {
         Some(())
     }
 
-    fn send(turn: &mut Turn, line: &FromHost) {
-        turn.send.push(line.line());
+    fn send(out: &mut DriverOutput, line: &FromHost) {
+        out.send.push(line.line());
     }
 }
 
@@ -270,52 +271,52 @@ impl Driver for Demo {
         }
     }
 
-    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
+    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
         if settings.session_id.is_some() {
             let message = "run.start: `session_id` cannot be given: this agent has no sessions to resume.";
             return Err(Failure::new(Code::InvalidRequest, message));
         }
-        warn_of_ignored(settings, self, turn);
+        warn_of_ignored(settings, self, out);
         self.wants = Wants::new(settings);
         let prompt = FromHost::Prompt(settings.prompt.clone());
         Ok(Some(Launch { send: vec![prompt.line()], ..self.base.launch("demo", Vec::new(), Vec::new()) }))
     }
 
-    fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(mut text) = line else { return turn.unparsed() };
+    fn line(&mut self, line: Line<'_>, out: &mut DriverOutput) {
+        let Line::Text(mut text) = line else { return out.unparsed() };
         let mut index = std::mem::take(&mut self.index);
-        if index.read(&mut text).and_then(|line| self.read(&line, turn)).is_none() {
-            turn.unparsed();
+        if index.read(&mut text).and_then(|line| self.read(&line, out)).is_none() {
+            out.unparsed();
         }
         self.index = index;
     }
 
-    fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
-        Demo::send(turn, &FromHost::Answers(key.0.clone(), replies.iter().map(answer).collect()));
+    fn answer(&mut self, key: &AskKey, replies: &[Reply], out: &mut DriverOutput) {
+        Demo::send(out, &FromHost::Answers(key.0.clone(), replies.iter().map(answer).collect()));
     }
 
-    fn follow_up(&mut self, prompt: &str, _images: &[Image], turn: &mut Turn) {
-        Demo::send(turn, &FromHost::Prompt(prompt.to_owned()));
+    fn follow_up(&mut self, prompt: &str, _images: &[Image], out: &mut DriverOutput) {
+        Demo::send(out, &FromHost::Prompt(prompt.to_owned()));
     }
 
-    fn steer(&mut self, prompt: &str, _images: &[Image], turn: &mut Turn) -> bool {
+    fn steer(&mut self, prompt: &str, _images: &[Image], out: &mut DriverOutput) -> bool {
         self.steers += 1;
-        Demo::send(turn, &FromHost::Steer(prompt.to_owned()));
+        Demo::send(out, &FromHost::Steer(prompt.to_owned()));
         true
     }
 
-    fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
-        self.interrupt(turn);
+    fn interrupt_turn(&mut self, out: &mut DriverOutput) -> bool {
+        self.interrupt(out);
         true
     }
 
-    fn interrupt(&mut self, turn: &mut Turn) {
-        Demo::send(turn, &FromHost::Interrupt);
+    fn interrupt(&mut self, out: &mut DriverOutput) {
+        Demo::send(out, &FromHost::Interrupt);
     }
 
-    fn finish(&mut self, turn: &mut Turn) {
-        Demo::send(turn, &FromHost::End);
-        turn.close_input = true;
+    fn finish(&mut self, out: &mut DriverOutput) {
+        Demo::send(out, &FromHost::End);
+        out.close_input = true;
     }
 
     fn exited(&mut self, _exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {

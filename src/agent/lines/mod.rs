@@ -16,7 +16,8 @@ use super::limit::{Keeper, Keepers};
 use super::preference::{Preference, warn_of_ignored};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, Driver, Features, Launch, Line, MessageKey, Reply, ResultWay, Turn, TurnOver, Wants,
+    AgentEvent, AskKey, Base, Driver, DriverOutput, Features, Launch, Line, MessageKey, Reply, ResultWay, TurnOver,
+    Wants,
 };
 use crate::clean::Cleaner;
 use crate::protocol::failure::{Code, Failure};
@@ -129,7 +130,7 @@ impl LinesDriver {
     }
 
     /// Searches for the session's id. The first match in a turn counts.
-    fn seek(&mut self, text: &str, turn: &mut Turn) {
+    fn seek(&mut self, text: &str, out: &mut DriverOutput) {
         if !self.seeks {
             return;
         }
@@ -140,23 +141,23 @@ impl LinesDriver {
                 // Once is enough: the pattern may match every line.
                 if !self.matched.contains(&at) {
                     self.matched.push(at);
-                    turn.events.push(AgentEvent::Note(format!("{place}, but the match cannot be a session id").into()));
+                    out.events.push(AgentEvent::Note(format!("{place}, but the match cannot be a session id").into()));
                 }
                 continue;
             };
             self.matched.push(at);
-            turn.events.push(AgentEvent::Note(format!("{place}: found the session id").into()));
+            out.events.push(AgentEvent::Note(format!("{place}: found the session id").into()));
             self.seeks = false;
             if self.session.as_ref() != Some(&id) {
                 self.session = Some(id);
-                turn.events.push(self.session());
+                out.events.push(self.session());
             }
             return;
         }
     }
 
     /// Passes on a part of the message. Trims the message as a whole.
-    fn say(&mut self, text: &str, turn: &mut Turn) {
+    fn say(&mut self, text: &str, out: &mut DriverOutput) {
         let words = text.trim_end();
         let begins = self.answer.print.bytes() == 0;
         if words.is_empty() {
@@ -175,7 +176,7 @@ impl LinesDriver {
             return;
         }
         self.answer.push(piece, self.answer_bytes);
-        turn.events.push(AgentEvent::Text {
+        out.events.push(AgentEvent::Text {
             message: MessageKey(self.turns),
             piece: piece.into(),
             done: false,
@@ -236,7 +237,7 @@ impl Driver for LinesDriver {
         }
     }
 
-    fn launch(&mut self, settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
+    fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
         self.patterns = compiled(&self.session_patterns)?;
         if settings.fork {
             let message = "run.start: `fork` cannot be given: this agent cannot begin a session from another one. Leave out `fork` to resume the session itself.";
@@ -256,14 +257,14 @@ impl Driver for LinesDriver {
             }
         };
         let takes_model = self.takes_model(settings);
-        warn_of_ignored(settings, self, turn);
+        warn_of_ignored(settings, self, out);
         self.model = settings.model.clone().filter(|_| takes_model || command::names(&self.resume_args, MODEL));
         self.cwd = settings.cwd.to_string_lossy().into_owned();
         self.agent_args.clone_from(&settings.agent_args);
         self.answer_bytes = Wants::new(settings).answer_bytes;
         self.session.clone_from(&settings.session_id);
         if self.session.is_some() {
-            turn.events.push(self.session());
+            out.events.push(self.session());
         }
         // A command has no separate system prompt.
         let launch = match settings.system_prompt.as_ref().filter(|text| !text.is_empty()) {
@@ -273,20 +274,20 @@ impl Driver for LinesDriver {
         launch.map(Some)
     }
 
-    fn line(&mut self, line: Line<'_>, turn: &mut Turn) {
-        let Line::Text(text) = line else { return turn.unparsed() };
+    fn line(&mut self, line: Line<'_>, out: &mut DriverOutput) {
+        let Line::Text(text) = line else { return out.unparsed() };
         self.sought += u64::from(self.seeks);
         // Keeps the final state of the line as a terminal shows it: progress bars overwrite themselves.
         let line = text.trim_end_matches('\r');
         let line = self.cleaner.push(&line[line.rfind('\r').map_or(0, |cr| cr + 1)..]);
-        self.seek(&line[..line.floor_char_boundary(SEARCHED)], turn);
-        self.say(&line, turn);
+        self.seek(&line[..line.floor_char_boundary(SEARCHED)], out);
+        self.say(&line, out);
         let end = self.cleaner.push("\n");
-        self.say(&end, turn);
+        self.say(&end, out);
     }
 
     /// Commands ask no questions.
-    fn answer(&mut self, _key: &AskKey, _replies: &[Reply], _turn: &mut Turn) {}
+    fn answer(&mut self, _key: &AskKey, _replies: &[Reply], _turn: &mut DriverOutput) {}
 
     /// A session cannot be resumed without its id.
     fn takes_turns(&self) -> bool {
@@ -294,28 +295,28 @@ impl Driver for LinesDriver {
         !self.resume_args.is_empty() && (!self.resumes() || self.session.is_some() || may_be_named)
     }
 
-    fn follow_up(&mut self, prompt: &str, _images: &[Image], turn: &mut Turn) {
+    fn follow_up(&mut self, prompt: &str, _images: &[Image], out: &mut DriverOutput) {
         match self.turn(&self.resume_args.clone(), prompt) {
-            Ok(launch) => turn.relaunch = Some(Box::new(launch)),
+            Ok(launch) => out.relaunch = Some(Box::new(launch)),
             Err(_) => {
                 let message = format!(
                     "A further prompt must fit the agent's command line: at most {ARGUMENT_BYTES} bytes, without NUL, and not beginning with `-`."
                 );
                 let failure = Failure::new(Code::InvalidRequest, message);
-                turn.fail(failure);
+                out.fail(failure);
             }
         }
     }
 
     /// Commands have no interrupt.
-    fn interrupt(&mut self, _turn: &mut Turn) {}
+    fn interrupt(&mut self, _turn: &mut DriverOutput) {}
 
     /// A command exits by itself.
-    fn finish(&mut self, _turn: &mut Turn) {}
+    fn finish(&mut self, _turn: &mut DriverOutput) {}
 
-    fn drained(&mut self, _exit: AgentExit, turn: &mut Turn) {
+    fn drained(&mut self, _exit: AgentExit, out: &mut DriverOutput) {
         let missed = (0..self.patterns.len()).filter(|at| !self.matched.contains(at));
-        turn.events.extend(missed.map(|at| {
+        out.events.extend(missed.map(|at| {
             let text = format!("number {} of session_patterns matched none of {} lines", at + 1, self.sought);
             AgentEvent::Note(text.into())
         }));

@@ -1,7 +1,7 @@
 //! Tests of the driver with lines written by hand.
 
 use super::LinesDriver;
-use crate::agent::{AgentEvent, Base, Driver, Launch, Line, Turn, TurnOver};
+use crate::agent::{AgentEvent, Base, Driver, DriverOutput, Launch, Line, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::AgentExit;
@@ -28,9 +28,9 @@ fn launched(
     resume_args: &[&str],
     options: Options,
 ) -> (LinesDriver, Launch, Vec<String>) {
-    let (mut lines, mut turn) = (driver(args, patterns, resume_args), Turn::default());
-    let launch = lines.launch(&settings(options), &mut turn).unwrap().unwrap();
-    let warned = turn.events.into_iter().map(|event| match event {
+    let (mut lines, mut out) = (driver(args, patterns, resume_args), DriverOutput::default());
+    let launch = lines.launch(&settings(options), &mut out).unwrap().unwrap();
+    let warned = out.events.into_iter().map(|event| match event {
         AgentEvent::Warning(_, text) => text.unredacted().to_owned(),
         AgentEvent::Session { id, .. } => format!("session {}", id.as_deref().unwrap_or_default()),
         other => panic!("{other:?}"),
@@ -42,9 +42,9 @@ fn launched(
 fn heard(lines: &mut LinesDriver, all: &[&str]) -> (String, Vec<String>) {
     let (mut text, mut sessions) = (String::new(), Vec::new());
     for line in all {
-        let mut turn = Turn::default();
-        lines.line(Line::Text((*line).into()), &mut turn);
-        for event in turn.events {
+        let mut out = DriverOutput::default();
+        lines.line(Line::Text((*line).into()), &mut out);
+        for event in out.events {
             match event {
                 AgentEvent::Text { piece, done: false, parent: None, .. } => text.push_str(piece.unredacted()),
                 AgentEvent::Session { id, .. } => sessions.push(id.unwrap().to_string()),
@@ -86,7 +86,7 @@ fn placeholders_inside_values_are_not_replaced() {
     let mut lines = driver(&["{prompt}", "{model}"], &[], &[]);
     let options = Options { model: Some("{cwd}".into()), agent_args: Some(strings(&["{cwd}"])), ..Options::default() };
     let settings = Settings { prompt: "{model} {session}".into(), ..settings(options) };
-    let launch = lines.launch(&settings, &mut Turn::default()).unwrap().unwrap();
+    let launch = lines.launch(&settings, &mut DriverOutput::default()).unwrap().unwrap();
     assert_eq!(launch.args, ["{model} {session}", "{cwd}", "{cwd}"]);
 }
 
@@ -105,16 +105,16 @@ fn arguments_for_a_missing_model_are_dropped() {
 fn values_that_do_not_fit_a_command_line_are_refused() {
     for prompt in ["x".repeat(131_072), "a\0b".into()] {
         let settings = Settings { prompt: prompt.clone(), ..settings(Options::default()) };
-        let failure = driver(&["{prompt}"], &[], &[]).launch(&settings, &mut Turn::default()).unwrap_err();
+        let failure = driver(&["{prompt}"], &[], &[]).launch(&settings, &mut DriverOutput::default()).unwrap_err();
         assert_eq!(failure.code, Code::InvalidRequest);
-        let launch = driver(&[], &[], &[]).launch(&settings, &mut Turn::default()).unwrap().unwrap();
+        let launch = driver(&[], &[], &[]).launch(&settings, &mut DriverOutput::default()).unwrap().unwrap();
         assert_eq!(launch.send.concat(), prompt);
         let mut lines = launched(&[], &[], &["{prompt}"], Options::default()).0;
-        let mut turn = Turn::default();
-        lines.follow_up(&prompt, &[], &mut turn);
-        assert!(turn.relaunch.is_none());
+        let mut out = DriverOutput::default();
+        lines.follow_up(&prompt, &[], &mut out);
+        assert!(out.relaunch.is_none());
         assert!(
-            matches!(&turn.events[..], [AgentEvent::TurnOver(TurnOver::Failed(f))] if f.code == Code::InvalidRequest)
+            matches!(&out.events[..], [AgentEvent::TurnOver(TurnOver::Failed(f))] if f.code == Code::InvalidRequest)
         );
     }
 }
@@ -150,9 +150,9 @@ fn a_long_line_arrives_in_parts_and_is_cut_in_the_result() {
         }
         other => panic!("{other:?}"),
     }
-    let mut turn = Turn::default();
-    lines.line(Line::TooLong, &mut turn);
-    assert!(matches!(turn.events[..], [AgentEvent::Unparsed]));
+    let mut out = DriverOutput::default();
+    lines.line(Line::TooLong, &mut out);
+    assert!(matches!(out.events[..], [AgentEvent::Unparsed]));
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_session_is_found_by_its_patterns() {
     // A flag is not a session id.
     let mut lines = launched(&[], &["id=(.*)"], &[], Options::default()).0;
     assert_eq!(heard(&mut lines, &["id=--yolo", "id=", "id=ok"]).1, ["ok"]);
-    let failure = driver(&[], &["fine", "("], &[]).launch(&settings(Options::default()), &mut Turn::default());
+    let failure = driver(&[], &["fine", "("], &[]).launch(&settings(Options::default()), &mut DriverOutput::default());
     let failure = failure.unwrap_err();
     assert_eq!(failure.code, Code::InvalidConfig);
     assert!(failure.message.contains("`session_patterns`: number 2"), "{}", failure.message);
@@ -206,7 +206,8 @@ fn a_session_is_resumed_by_its_own_command_line() {
     let (_, launch, told) = launched(&["run"], &[], &resume, given("s1"));
     assert_eq!((launch.args, launch.send.len(), told), (strings(&["-r", "s1", "do it"]), 0, strings(&["session s1"])));
     for (id, resume_args) in [("s1", &[][..]), ("s1", &["--continue"]), ("-s", &resume)] {
-        let failure = driver(&[], &[], resume_args).launch(&settings(given(id)), &mut Turn::default()).unwrap_err();
+        let failure =
+            driver(&[], &[], resume_args).launch(&settings(given(id)), &mut DriverOutput::default()).unwrap_err();
         assert_eq!(failure.code, Code::InvalidRequest);
         assert!(failure.message.contains("`session_id`") && !failure.message.contains(id), "{}", failure.message);
     }
@@ -218,13 +219,13 @@ fn a_further_turn_starts_another_process() {
     assert!(lines.takes_turns());
     heard(&mut lines, &["id=one", "?"]);
     assert!(over(&mut lines, exit(0)).is_ok() && lines.takes_turns());
-    let mut turn = Turn::default();
-    lines.follow_up("- yes", &[], &mut turn);
-    assert_eq!(turn.relaunch.unwrap().args, ["-r", "one", "- yes"]);
+    let mut out = DriverOutput::default();
+    lines.follow_up("- yes", &[], &mut out);
+    assert_eq!(out.relaunch.unwrap().args, ["-r", "one", "- yes"]);
     // A repeated id is not reported again, but a different one is.
     assert_eq!(heard(&mut lines, &["id=one", "good"]), ("id=one\ngood".into(), Vec::new()));
     assert_eq!(over(&mut lines, exit(0)), Ok("id=one\ngood".into()));
-    lines.follow_up("more", &[], &mut Turn::default());
+    lines.follow_up("more", &[], &mut DriverOutput::default());
     assert_eq!(heard(&mut lines, &["id=two"]).1, ["two"]);
 }
 

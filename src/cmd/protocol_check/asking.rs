@@ -7,7 +7,7 @@ use crate::agent::ask_user;
 use crate::json::{Object, to_line};
 use crate::protocol::ids::QuestionId;
 use crate::protocol::limits::BAD_ANSWERS;
-use crate::protocol::outbound::{About, Body, PermissionEnd, Progress, Question, Text};
+use crate::protocol::outbound::{Body, PermissionEnd, Progress, ProgressKind, Question, Text};
 use crate::protocol::question::{ALLOW_ONCE, Answer, Ask, DENY, Given, Subject, check};
 use crate::protocol::read::Seconds;
 use crate::protocol::words::{Category, Resolution, Status, Warning};
@@ -108,8 +108,10 @@ impl RunPlayer {
 
     /// Ignores an answer to a question that is not open.
     pub(super) fn ignore_answer(&mut self, reply_to: Option<&str>) -> Playing<()> {
-        let warning =
-            Progress::new(About::Warning(Warning::UnknownQuestion), "The answer was ignored: no such question is open");
+        let warning = Progress::new(
+            ProgressKind::Warning(Warning::UnknownQuestion),
+            "The answer was ignored: no such question is open",
+        );
         self.emit(reply_to, Body::Progress(Box::new(warning)))
     }
 
@@ -183,7 +185,7 @@ impl RunPlayer {
         self.pipes.note(Fact::Resolved(open.id.to_string(), by));
         let unanswered = matches!(resolution, Resolution::Timeout | Resolution::InputClosed);
         let permission = open.ask.subject.clone().map(|subject| PermissionEnd { subject, value });
-        let about = About::Resolved {
+        let about = ProgressKind::Resolved {
             question_id: open.id.clone(),
             resolution,
             used_default: unanswered && open.ask.default.is_some(),

@@ -47,6 +47,13 @@ pub(super) fn judge(dialogue: &'static Dialogue, log: &[LogEntry], checker: u32)
             verdict.add(Mistake::NeverEnded, "The command did not end in time.");
         }
     }
+    if runs.len() > 1 {
+        let text = format!(
+            "The command started {} runs: start one run per dialogue, and report its end instead of a retry.",
+            runs.len()
+        );
+        verdict.add(Mistake::SeveralRuns, text);
+    }
     for run in runs {
         let mut seen = Seen::new(dialogue, verdict);
         log.iter().filter(|entry| [run, checker].contains(&entry.pid)).for_each(|entry| seen.take(entry));

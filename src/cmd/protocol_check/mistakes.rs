@@ -5,6 +5,7 @@
 pub(super) enum Mistake {
     NotCalled,
     WrongCall,
+    SeveralRuns,
     NoStart,
     InvalidMessage,
     UnknownField,
@@ -29,6 +30,7 @@ impl Mistake {
         match self {
             Mistake::NotCalled => "not_called",
             Mistake::WrongCall => "wrong_call",
+            Mistake::SeveralRuns => "several_runs",
             Mistake::NoStart => "no_start",
             Mistake::InvalidMessage => "invalid_message",
             Mistake::UnknownField => "unknown_field",

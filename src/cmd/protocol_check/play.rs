@@ -12,8 +12,8 @@ use crate::protocol::fields::{Settings, ShownSettings};
 use crate::protocol::ids::RunId;
 use crate::protocol::inbound::{Addressee, Inbound, Message};
 use crate::protocol::outbound::{
-    About, AgentExit, AgentName, Body, Capabilities, Json, Metadata, Outcome, PromptId, ProtocolVersion, Started,
-    Terminal, Text, TurnReport, Unattended, Usage,
+    AgentExit, AgentName, Body, Capabilities, Json, Metadata, Outcome, ProgressKind, PromptId, ProtocolVersion,
+    Started, Terminal, Text, TurnReport, Unattended, Usage,
 };
 use crate::protocol::request::{Options, Payload, Problem};
 use crate::protocol::words::{PromptState, QuestionKind, Source, Status, StopReason};
@@ -95,7 +95,7 @@ fn begin(pipes: &mut Pipes, flags: Options, headless: bool) -> Result<Start, Out
                 pipes.note(Fact::WrongMessage("it is a run.input before run.start".into()));
                 continue;
             }
-            Message::UnknownType => continue,
+            Message::UnknownType(_) => continue,
         };
         match run {
             Addressee::Run(run) => pipes.set_run(run),
@@ -228,7 +228,7 @@ impl RunPlayer {
                     completion_detected: false,
                     unattended: Unattended::default(),
                 };
-                self.progress(About::Turn(Box::new(turn)), "The turn is completed")?;
+                self.progress(ProgressKind::Turn(Box::new(turn)), "The turn is completed")?;
                 if self.waiting == 0 && !self.no_more && !self.pipes.ended {
                     self.status(Status::WaitingForPrompt)?;
                 }
@@ -240,7 +240,8 @@ impl RunPlayer {
                 return Ok(());
             }
             self.waiting -= 1;
-            let about = About::Prompt { prompt_id: PromptId(self.prompts - self.waiting), state: PromptState::Sent };
+            let about =
+                ProgressKind::Prompt { prompt_id: PromptId(self.prompts - self.waiting), state: PromptState::Sent };
             self.progress(about, "A prompt is sent")?;
             self.say("I heard you.")?;
         }

@@ -6,7 +6,7 @@ use crate::json::Fields;
 use crate::protocol::fields::Settings;
 use crate::protocol::ids::{InboundId, QuestionId};
 use crate::protocol::inbound::{Addressee, CancelScope, ENVELOPE_IN, Flaw, Inbound, MESSAGES, Message, parse};
-use crate::protocol::outbound::{About, Body, MessageId, Progress, PromptId, Text};
+use crate::protocol::outbound::{Body, MessageId, Progress, ProgressKind, PromptId, Text};
 use crate::protocol::prompt::Spoken;
 use crate::protocol::question::Given;
 use crate::protocol::words::{PromptState, Status, Warning};
@@ -66,18 +66,18 @@ impl RunPlayer {
         Ok(self.pipes.write(&bytes)?)
     }
 
-    pub(super) fn progress(&mut self, about: About, text: impl Into<Text>) -> Playing<()> {
+    pub(super) fn progress(&mut self, about: ProgressKind, text: impl Into<Text>) -> Playing<()> {
         self.emit(None, Body::Progress(Box::new(Progress::new(about, text))))
     }
 
     pub(super) fn status(&mut self, status: Status) -> Playing<()> {
-        self.progress(About::Status(status), status.word())
+        self.progress(ProgressKind::Status(status), status.word())
     }
 
     /// The frame of a whole message.
     pub(super) fn message(&mut self, text: impl Into<Text>) -> Vec<u8> {
         self.messages += 1;
-        let about = About::Text { message_id: MessageId::Said(self.messages), done: true, withdrawn: false };
+        let about = ProgressKind::Text { message_id: MessageId::Said(self.messages), done: true, withdrawn: false };
         self.pipes.frame(None, Body::Progress(Box::new(Progress::new(about, text))))
     }
 
@@ -87,7 +87,7 @@ impl RunPlayer {
     }
 
     pub(super) fn warn(&mut self, code: Warning, text: impl Into<Text>, id: Option<&InboundId>) -> Playing<()> {
-        let warning = Progress::new(About::Warning(code), text);
+        let warning = Progress::new(ProgressKind::Warning(code), text);
         self.emit(id.map(|id| &**id), Body::Progress(Box::new(warning)))
     }
 
@@ -122,7 +122,7 @@ impl RunPlayer {
                 self.warn(Warning::MalformedMessage, text, id.as_ref())?;
             }
             Message::Unsupported => return Err(EarlyEnd::Cancelled(None)),
-            Message::UnknownType => {
+            Message::UnknownType(_) => {
                 self.warn(Warning::UnknownType, "Ignored a message of an unknown type", id.as_ref())?
             }
             Message::Start(_) => {
@@ -145,7 +145,7 @@ impl RunPlayer {
             Message::Spoken(Spoken::Prompt(_)) => {
                 self.prompts += 1;
                 self.waiting += 1;
-                let about = About::Prompt { prompt_id: PromptId(self.prompts), state: PromptState::Queued };
+                let about = ProgressKind::Prompt { prompt_id: PromptId(self.prompts), state: PromptState::Queued };
                 let queued = Progress::new(about, "A prompt waits for its turn");
                 self.emit(id.as_deref(), Body::Progress(Box::new(queued)))?;
             }
@@ -197,7 +197,7 @@ pub(super) fn read(pipes: &mut Pipes, heard: Heard) -> Option<Inbound> {
     match &inbound.message {
         Message::Malformed(flaw) => pipes.note(Fact::WrongMessage(flaw.clause())),
         Message::Unsupported => pipes.note(Fact::WrongMessage("its `v` must be \"1\"".into())),
-        Message::UnknownType => {
+        Message::UnknownType(_) => {
             pipes.note(Fact::WrongMessage("its `type` must be run.start, run.input or run.cancel".into()));
         }
         Message::Start(_) | Message::Input(_) | Message::Spoken(_) | Message::Cancel { .. } => {

@@ -139,13 +139,14 @@ impl Git {
 
     /// A command that names the repository, because the agent may have created another one closer to the folder, or
     /// moved `core.worktree`.
-    fn here(&self) -> Command {
+    pub(super) fn here(&self) -> Command {
         let mut command = self.command();
         command.arg("--git-dir").arg(&self.folder).arg("--work-tree").arg(&self.root);
         command
     }
 
-    pub(super) fn status(&self, until: &Until) -> Result<Status, Incomplete> {
+    /// Like [`Git::here`], with each filter that the repository configures made empty.
+    pub(super) fn unfiltered(&self, until: &Until) -> Result<Command, Incomplete> {
         let query = ["config", "-z", "--name-only", "--get-regexp", "^filter\\."];
         let keys = match self.run(self.here().args(query), false, until)? {
             (Some(0), keys) => keys,
@@ -157,6 +158,11 @@ impl Git {
         for setting in without_filters(&keys)? {
             command.arg("-c").arg(setting);
         }
+        Ok(command)
+    }
+
+    pub(super) fn status(&self, until: &Until) -> Result<Status, Incomplete> {
+        let mut command = self.unfiltered(until)?;
         command.args(["status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind"]);
         command.args(["--untracked-files=all", "--no-renames", "--ignore-submodules=all"]);
         match self.run(&mut command, false, until)? {
@@ -191,7 +197,12 @@ impl Git {
 
     /// Runs git. Returns its exit code (`None`: a signal ended it) and its stdout, interleaved with its stderr if `errors`
     /// is set. Kills git when the time is up.
-    fn run(&self, command: &mut Command, errors: bool, until: &Until) -> Result<(Option<i32>, Vec<u8>), Incomplete> {
+    pub(super) fn run(
+        &self,
+        command: &mut Command,
+        errors: bool,
+        until: &Until,
+    ) -> Result<(Option<i32>, Vec<u8>), Incomplete> {
         in_time(until)?;
         command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.current_dir(&self.root);

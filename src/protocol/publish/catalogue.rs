@@ -2,7 +2,7 @@
 
 use crate::protocol::fields::{Fallback, find};
 use crate::protocol::form::{FieldForm, Form, HasForm, Member, MessageForm, ObjectForm, WordSet};
-use crate::protocol::messages::{About, ENVELOPE_IN, ENVELOPE_OUT, FRAMES, KindForm, MESSAGES};
+use crate::protocol::messages::{ENVELOPE_IN, ENVELOPE_OUT, FRAMES, KindForm, MESSAGES, ProgressKind};
 use crate::protocol::words::Category;
 
 /// The direction of a message.
@@ -162,7 +162,7 @@ impl Catalogue {
         let doc = format!("The payload of {}.", message.name);
         match message.payloads {
             [one] if one.has_kinds() => {
-                let members = About::KINDS.iter().map(|kind| self.kind(one, kind)).collect();
+                let members = ProgressKind::KINDS.iter().map(|kind| self.kind(one, kind)).collect();
                 self.add(side, type_name(one), &doc, Shape::Union { tag: Some("kind"), members })
             }
             [one] => {

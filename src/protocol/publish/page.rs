@@ -53,6 +53,14 @@ impl Part<'_> {
         self.level > 1 && (plain(self.title) == name || self.title.split(", ").any(|title| plain(title) == name))
     }
 
+    /// Whether the title, or one of the names that it lists, is this name in the singular or plural.
+    fn is_about(&self, name: &str) -> bool {
+        let singular = |text: &str| text.to_lowercase().trim_end_matches('s').to_owned();
+        let name = singular(name);
+        let titles = self.title.split(", ").flat_map(|title| title.split(" and "));
+        self.level > 1 && titles.map(singular).any(|title| title == name)
+    }
+
     /// Whether a row of a table begins with this name.
     fn has_row(&self, name: &str) -> bool {
         let name = format!("`{name}`");
@@ -61,7 +69,7 @@ impl Part<'_> {
     }
 }
 
-/// The section with this heading, or the first one that explains the message, field, kind or code with this name.
+/// The section with this heading, in the singular or plural, or the first one that explains the message, field, kind or code with this name.
 /// `TYPE.FIELD` is the field of one message. Further sections that explain the name are listed at the end. `None`: the
 /// page has no such name.
 pub fn section(name: &str) -> Option<String> {
@@ -77,12 +85,20 @@ pub fn section(name: &str) -> Option<String> {
     }
     let quoted = format!("`{name}`");
     let rows: Vec<&Part<'_>> = parts.iter().filter(|part| part.has_row(name)).collect();
+    if let Some(part) = parts.iter().find(|part| part.is_about(name)) {
+        let others = rows.iter().filter(|row| !part.whole.contains(row.own)).map(|row| row.title);
+        return Some(format!("{}\n{}", part.whole, see_also(others)));
+    }
     let mentioned = || parts.iter().filter(|part| part.own.contains(&quoted)).collect();
     let found: Vec<&Part<'_>> = if rows.is_empty() { mentioned() } else { rows };
     let (first, others) = found.split_first()?;
-    let others: Vec<&str> = others.iter().map(|part| part.title).collect();
-    let also = if others.is_empty() { String::new() } else { format!("\nSee also: {}.\n", others.join("; ")) };
-    Some(format!("{}\n{also}", first.own))
+    Some(format!("{}\n{}", first.own, see_also(others.iter().map(|part| part.title))))
+}
+
+/// The line that lists further sections.
+fn see_also(titles: impl Iterator<Item = &'static str>) -> String {
+    let titles: Vec<&str> = titles.collect();
+    if titles.is_empty() { String::new() } else { format!("\nSee also: {}.\n", titles.join("; ")) }
 }
 
 /// The names that lead to a section: headings, messages, kinds and fields.

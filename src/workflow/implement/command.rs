@@ -1,7 +1,9 @@
 //! A command of the plan as the driver of a part of the run. Its process is treated like an agent's process, from the
 //! marker to the ladder that stops it. Its stdout and stderr are joined in order, and their end is kept, redacted.
 
-use crate::agent::{AgentEvent, AskKey, CallKey, Driver, Features, Launch, Line, Program, Reply, Turn, TurnOver};
+use crate::agent::{
+    AgentEvent, AskKey, CallKey, Driver, DriverOutput, Features, Launch, Line, Program, Reply, TurnOver,
+};
 use crate::clean::Cleaner;
 use crate::protocol::failure::Failure;
 use crate::protocol::image::Image;
@@ -90,9 +92,9 @@ impl Driver for VerifyStep {
         Features { listens: false, stderr_is_fit: false, ..features }
     }
 
-    fn launch(&mut self, _settings: &Settings, turn: &mut Turn) -> Result<Option<Launch>, Failure> {
+    fn launch(&mut self, _settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
         if let Some(title) = self.title.clone() {
-            turn.events.push(AgentEvent::Tool {
+            out.events.push(AgentEvent::Tool {
                 call: CallKey::of(KEY),
                 category: Category::Execute,
                 name: "sh".to_owned(),
@@ -110,7 +112,7 @@ impl Driver for VerifyStep {
         }))
     }
 
-    fn line(&mut self, line: Line<'_>, _turn: &mut Turn) {
+    fn line(&mut self, line: Line<'_>, _turn: &mut DriverOutput) {
         match line {
             Line::Text(text) => {
                 // Keeps the final state of the line on a terminal, because progress bars overwrite themselves.
@@ -123,25 +125,25 @@ impl Driver for VerifyStep {
     }
 
     /// A command asks nothing.
-    fn answer(&mut self, _key: &AskKey, _replies: &[Reply], _turn: &mut Turn) {}
+    fn answer(&mut self, _key: &AskKey, _replies: &[Reply], _turn: &mut DriverOutput) {}
 
     fn takes_turns(&self) -> bool {
         false
     }
 
-    fn follow_up(&mut self, _prompt: &str, _images: &[Image], _turn: &mut Turn) {}
+    fn follow_up(&mut self, _prompt: &str, _images: &[Image], _turn: &mut DriverOutput) {}
 
-    fn interrupt(&mut self, _turn: &mut Turn) {}
+    fn interrupt(&mut self, _turn: &mut DriverOutput) {}
 
-    fn finish(&mut self, _turn: &mut Turn) {}
+    fn finish(&mut self, _turn: &mut DriverOutput) {}
 
-    fn drained(&mut self, exit: AgentExit, turn: &mut Turn) {
+    fn drained(&mut self, exit: AgentExit, out: &mut DriverOutput) {
         let rest = self.stream.finish(&self.redactor);
         self.keep(&rest);
         self.cut();
         let state = if exit.code == Some(0) { ToolState::Completed } else { ToolState::Failed };
         let _ = self.output.try_send(self.tail.clone());
-        turn.events.push(AgentEvent::ToolOver {
+        out.events.push(AgentEvent::ToolOver {
             call: CallKey::of(KEY),
             state,
             output: Some(Text::from(std::mem::take(&mut self.tail))),
@@ -158,7 +160,7 @@ impl Driver for VerifyStep {
 #[cfg(test)]
 mod tests {
     use super::{JOINED, VerifyStep};
-    use crate::agent::{AgentEvent, Driver, Line, Program, Turn};
+    use crate::agent::{AgentEvent, Driver, DriverOutput, Line, Program};
     use crate::protocol::limits::TOOL_OUTPUT_BYTES;
     use crate::protocol::outbound::AgentExit;
     use crate::protocol::request::{Options, Settings};
@@ -180,12 +182,12 @@ mod tests {
         let (sender, receiver) = bounded(1);
         let mut command = VerifyStep::new("make", Vec::new(), redactor, sender);
         for line in lines {
-            let mut turn = Turn::default();
-            command.line(Line::Text(line.into()), &mut turn);
+            let mut out = DriverOutput::default();
+            command.line(Line::Text(line.into()), &mut out);
         }
-        let mut turn = Turn::default();
-        command.drained(exit, &mut turn);
-        let Some(AgentEvent::ToolOver { state, output, .. }) = turn.events.pop() else { panic!("no end") };
+        let mut out = DriverOutput::default();
+        command.drained(exit, &mut out);
+        let Some(AgentEvent::ToolOver { state, output, .. }) = out.events.pop() else { panic!("no end") };
         let output = output.unwrap().shown().to_owned();
         assert_eq!(receiver.try_recv().ok(), Some(output.clone()));
         (state, output)
@@ -199,7 +201,7 @@ mod tests {
         let text = "echo \"$(date)\"; exit '3' # x";
         let env = vec![("NAME".to_owned(), "value".to_owned())];
         let mut command = VerifyStep::new(text, env.clone(), Redactor::new(), sender);
-        let launch = command.launch(&settings(), &mut Turn::default()).unwrap().unwrap();
+        let launch = command.launch(&settings(), &mut DriverOutput::default()).unwrap().unwrap();
         assert_eq!(launch.program, Program::Command("/bin/sh".into()));
         assert_eq!(launch.args, ["-c", JOINED, "sh", text]);
         assert!(launch.close_input && !JOINED.contains(text));

@@ -50,7 +50,7 @@ fn begin(outer: &mut WorkflowRun<'_>, target: Target, places: &Places) -> Result
     let settings = outer.settings().clone();
     let _locks = target.lock()?;
     let reading = ReadyPlan::begin(target, &settings, places);
-    let read = outer.errand(None, reading)?.ok_or_else(|| Stop::from(no_thread()))?;
+    let read = outer.wait_for_task(None, reading)?.ok_or_else(|| Stop::from(no_thread()))?;
     let mut ready = read.map_err(|unfit| {
         outer.end.tasks = unfit.tasks;
         outer.end.violations = unfit.violations.iter().map(Violation::breach).collect();
@@ -59,7 +59,7 @@ fn begin(outer: &mut WorkflowRun<'_>, target: Target, places: &Places) -> Result
     outer.end.tasks = Some(ready.plan.tasks() as u64);
     outer.hide(vec![format!("{}/", ready.path.folder.to_string_lossy()), format!("{LOCAL}/")]);
     let commits = match ready.look() {
-        Some(look) => Some(ready.commits(outer.errand(None, look)?)?),
+        Some(look) => Some(ready.commits(outer.wait_for_task(None, look)?)?),
         None => None,
     };
     ready.consentable(&settings, &outer.redactor())?;

@@ -1,4 +1,4 @@
-//! The real world of the loop: sessions, commands and questions as parts of the run, plan.md, and the clock of a phase.
+//! The real host of the loop: sessions, commands and questions as parts of the run, plan.md, and the clock of a phase.
 
 use super::attempted::{Attempted, Seen};
 use super::command::VerifyStep;
@@ -19,7 +19,7 @@ use crate::process::background_task::BackgroundTask;
 use crate::process::git::Baseline;
 use crate::process::query::Until;
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::outbound::{About, Outcome, Text};
+use crate::protocol::outbound::{Outcome, ProgressKind, Text};
 use crate::protocol::words::{PhaseState, PlanStatus, Warning};
 use crate::workflow::conversation::{AgentTurn, Conversation, Terms};
 use crate::workflow::observer::BlockedMarker;
@@ -44,7 +44,7 @@ const NAMED: usize = 20;
 /// The maximum length of a manual check in a warning, in characters.
 const SHOWN: usize = 80;
 
-/// The world of a real run.
+/// The host of a real run.
 pub(super) struct PhaseIo<'r, 'o, 'p> {
     pub(super) outer: &'o mut WorkflowRun<'p>,
     pub(super) ready: &'r ReadyPlan,
@@ -176,13 +176,13 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         work: impl FnOnce(&Until) -> T + Send + 'static,
     ) -> Result<Option<T>, Stop> {
         let left = self.left()?;
-        self.outer.errand(left, BackgroundTask::start("errand", limit, work))
+        self.outer.wait_for_task(left, BackgroundTask::start("phase-io", limit, work))
     }
 
     /// Begins the record of the phase's changes, which lasts if this run is killed.
     fn record_changes(&mut self, index: usize) -> Result<(), Stop> {
         let left = self.left()?;
-        let seen = self.outer.errand(left, Seen::look(&self.ready.project))?.flatten();
+        let seen = self.outer.wait_for_task(left, Seen::look(&self.ready.project))?.flatten();
         let (phase, folder) = (self.phase(index), &self.ready.path.folder);
         // A phase without a state line begins anew, whatever an earlier run recorded about it.
         let begun = phase.state.is_some() || self.attempted.is_some();
@@ -332,7 +332,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
         } else {
             format!("Phase {number} of {of}: {again}{}{why}", state.word())
         };
-        let about = About::Phase {
+        let about = ProgressKind::Phase {
             phase: phase.id(),
             title: Text::from(phase.title.as_str()),
             number: number as u64,
@@ -483,7 +483,7 @@ impl PhaseIo<'_, '_, '_> {
             );
             Failure::new(Code::CommitFailed, message)
         };
-        let now = self.outer.errand(None, commit::look(commits.root()))?;
+        let now = self.outer.wait_for_task(None, commit::look(commits.root()))?;
         let share = commits.share(now, &mut self.committed, &self.ready.path.file);
         let share = share.map_err(|_| Stop::from(refused("it could not list the changes")))?;
         if !share.left.is_empty() {
@@ -520,7 +520,7 @@ impl PhaseIo<'_, '_, '_> {
                 return Err(failure.into());
             }
         }
-        self.accounts[index].commit = commit::head(self.outer.errand(None, commit::look(commits.root()))?);
+        self.accounts[index].commit = commit::head(self.outer.wait_for_task(None, commit::look(commits.root()))?);
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
 //! The loop of `implement` as a plain function over a [`PhaseHost`]: which phase comes next, when an attempt has failed,
-//! when the commands run, and how the run ends. Only the world touches processes, files and clocks.
+//! when the commands run, and how the run ends. Only the host touches processes, files and clocks.
 
 use crate::protocol::words::{PhaseOutcome, PhaseState};
 use crate::workflow::conversation::AgentTurn;
@@ -168,7 +168,7 @@ pub(crate) enum LoopEnd {
     Failed(Attempt, Why, Fault),
 }
 
-/// The state of the loop. The progress of the phases stays readable after an error of the world.
+/// The state of the loop. The progress of the phases stays readable after an error of the host.
 pub(crate) struct Loop<'p> {
     phases: &'p [LoopPhase],
     attempts: u32,
@@ -197,10 +197,10 @@ impl<'p> Loop<'p> {
     }
 
     /// Carries out the plan.
-    pub(crate) fn run<W: PhaseHost>(&mut self, world: &mut W) -> Result<LoopEnd, W::Stop> {
+    pub(crate) fn run<W: PhaseHost>(&mut self, host: &mut W) -> Result<LoopEnd, W::Stop> {
         loop {
             let Some(phase) = self.first_open() else {
-                match self.final_check(world)? {
+                match self.final_check(host)? {
                     Some(ending) => return Ok(ending),
                     None => continue,
                 }
@@ -208,9 +208,9 @@ impl<'p> Loop<'p> {
             if self.has_enough() {
                 return Ok(LoopEnd::Enough);
             }
-            world.begin(phase)?;
-            let end = self.phase(phase, world);
-            world.end(phase);
+            host.begin(phase)?;
+            let end = self.phase(phase, host);
+            host.end(phase);
             if let Some(failed) = end? {
                 return Ok(failed);
             }
@@ -230,7 +230,7 @@ impl<'p> Loop<'p> {
     }
 
     /// Runs all attempts at one phase. `None`: it passed.
-    fn phase<W: PhaseHost>(&mut self, phase: usize, world: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
+    fn phase<W: PhaseHost>(&mut self, phase: usize, host: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
         let earlier = self.phases[phase].begun && self.progress[phase].attempts == 0;
         let reopened = self.reopened[phase].clone();
         let (mut last, mut idle) = (None::<Fault>, 0);
@@ -238,27 +238,27 @@ impl<'p> Loop<'p> {
         loop {
             number += 1;
             let at = Attempt { phase, number };
-            world.mark(at, Mark::InProgress)?;
+            host.mark(at, Mark::InProgress)?;
             self.progress[phase].attempts += 1;
             self.progress[phase].state = PhaseOutcome::Open;
-            world.tell(at, PhaseState::Started, None);
+            host.tell(at, PhaseState::Started, None);
             let prompt = match &last {
                 None => TurnPrompt::First { earlier, reopened: reopened.as_ref() },
                 Some(fault) => TurnPrompt::Retry(fault),
             };
             self.passed.clear();
-            let turn = world.turn(at, prompt)?;
+            let turn = host.turn(at, prompt)?;
             idle = if turn.acted { 0 } else { idle + 1 };
             let excused = earlier && number == 1;
-            let mut fault = self.judge(at, turn.acted || excused, world)?;
-            if fault.is_none() && world.leave(at)? {
-                fault = self.judge(at, true, world)?;
+            let mut fault = self.judge(at, turn.acted || excused, host)?;
+            if fault.is_none() && host.leave(at)? {
+                fault = self.judge(at, true, host)?;
             }
             let Some(fault) = fault else {
-                world.mark(at, Mark::Passed)?;
+                host.mark(at, Mark::Passed)?;
                 self.progress[phase].state = PhaseOutcome::Passed;
-                world.tell(at, PhaseState::Passed, None);
-                world.commit(phase)?;
+                host.tell(at, PhaseState::Passed, None);
+                host.commit(phase)?;
                 return Ok(None);
             };
             let why = match turn.blocked {
@@ -270,37 +270,37 @@ impl<'p> Loop<'p> {
                 None => None,
             };
             if let Some(why) = why {
-                world.leave(at)?;
+                host.leave(at)?;
                 self.progress[phase].state = PhaseOutcome::Failed;
-                world.mark(at, Mark::Failed)?;
-                world.tell(at, PhaseState::Failed, Some(&fault));
+                host.mark(at, Mark::Failed)?;
+                host.tell(at, PhaseState::Failed, Some(&fault));
                 return Ok(Some(LoopEnd::Failed(at, why, fault)));
             }
-            world.tell(at, PhaseState::Failed, Some(&fault));
+            host.tell(at, PhaseState::Failed, Some(&fault));
             last = Some(fault);
         }
     }
 
     /// Judges an attempt after the agent's turn. `None`: the phase passes.
-    fn judge<W: PhaseHost>(&mut self, at: Attempt, counts: bool, world: &mut W) -> Result<Option<Fault>, W::Stop> {
-        let differences = world.differences(at.phase)?;
+    fn judge<W: PhaseHost>(&mut self, at: Attempt, counts: bool, host: &mut W) -> Result<Option<Fault>, W::Stop> {
+        let differences = host.differences(at.phase)?;
         if !differences.is_empty() {
             return Ok(Some(Fault::Protected(differences)));
         }
         if !counts {
             return Ok(Some(Fault::Idle));
         }
-        world.tell(at, PhaseState::Verifying, None);
+        host.tell(at, PhaseState::Verifying, None);
         let phase = &self.phases[at.phase];
         for command in &phase.commands {
-            if let Some(failing) = run_command(at, command, world)? {
+            if let Some(failing) = run_command(at, command, host)? {
                 return Ok(Some(Fault::Command(failing)));
             }
             self.passed.insert(command);
         }
         let mut unverified = Vec::new();
         for text in &phase.manual {
-            match world.manual(at, text)? {
+            match host.manual(at, text)? {
                 ManualAnswer::Yes => {}
                 ManualAnswer::No => return Ok(Some(Fault::Manual(text.clone()))),
                 ManualAnswer::Unanswered => unverified.push(text.clone()),
@@ -311,7 +311,7 @@ impl<'p> Loop<'p> {
     }
 
     /// Runs every command that has not passed since the agent's last turn. `None`: a phase was reopened.
-    fn final_check<W: PhaseHost>(&mut self, world: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
+    fn final_check<W: PhaseHost>(&mut self, host: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
         let mut begun = false;
         for (index, phase) in self.phases.iter().enumerate() {
             let at = Attempt { phase: index, number: 0 };
@@ -320,21 +320,21 @@ impl<'p> Loop<'p> {
                     continue;
                 }
                 if !std::mem::replace(&mut begun, true) {
-                    world.begin_final()?;
+                    host.begin_final()?;
                 }
-                let Some(failing) = run_command(at, command, world)? else {
+                let Some(failing) = run_command(at, command, host)? else {
                     self.passed.insert(command);
                     continue;
                 };
                 self.progress[index].state = PhaseOutcome::Failed;
-                world.mark(Attempt { phase: index, number: self.progress[index].attempts }, Mark::Reopened)?;
+                host.mark(Attempt { phase: index, number: self.progress[index].attempts }, Mark::Reopened)?;
                 let fault = Fault::Command(failing.clone());
                 if self.reopened[index].replace(failing).is_some() || fault.no_shell() {
-                    world.tell(at, PhaseState::Failed, Some(&fault));
+                    host.tell(at, PhaseState::Failed, Some(&fault));
                     let why = if fault.no_shell() { Why::NoShell } else { Why::Verification };
                     return Ok(Some(LoopEnd::Failed(at, why, fault)));
                 }
-                world.tell(at, PhaseState::Reopened, Some(&fault));
+                host.tell(at, PhaseState::Reopened, Some(&fault));
                 return Ok(None);
             }
         }
@@ -344,9 +344,9 @@ impl<'p> Loop<'p> {
 
 /// Runs a command. A command that changes a protected path has failed: it could rewrite the next check. `None`: it
 /// passed.
-fn run_command<W: PhaseHost>(at: Attempt, command: &str, world: &mut W) -> Result<Option<Failing>, W::Stop> {
-    let failing = world.command(at, command)?;
-    let changed = world.differences(at.phase)?;
+fn run_command<W: PhaseHost>(at: Attempt, command: &str, host: &mut W) -> Result<Option<Failing>, W::Stop> {
+    let failing = host.command(at, command)?;
+    let changed = host.differences(at.phase)?;
     if changed.is_empty() {
         return Ok(failing);
     }

@@ -12,7 +12,7 @@ use crate::process::background_task::BackgroundTask;
 use crate::process::git::BaselineResult;
 use crate::process::query::Until;
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::outbound::WorkflowStarted;
+use crate::protocol::outbound::{Text, WorkflowStarted};
 use crate::protocol::question::Judge;
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Category, Policy, RefusalReason, Warning, WorkflowKind};
@@ -237,7 +237,8 @@ impl ReadyPlan {
             "{} has commands that verify the work, and nobody can consent to them: read them, then allow them with --allow-verify.",
             self.target
         );
-        Err(Failure::refused_for(RefusalReason::Consent, message))
+        let commands = Some(Box::new(Text::from(listed(self.commands()))));
+        Err(Failure { commands, ..Failure::refused_for(RefusalReason::Consent, message) })
     }
 
     /// The commands, each with the id of its phase.

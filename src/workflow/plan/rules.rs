@@ -114,7 +114,11 @@ fn places(lines: &[TextLine<'_>], found: &mut Violations) -> Vec<At> {
             places.push(At { number, title: title.to_owned(), lines: at..lines.len() });
             open = true;
         } else if begins_with_phase(&heading) {
-            let text = "Write the heading of a phase as `## Phase 1: TITLE`, or reword it.";
+            let text = format!(
+                "This heading begins with the word Phase, but begins no phase. Write `## Phase {}: TITLE`, with a number \
+                 in digits, a colon and a title, or reword it.",
+                highest.saturating_add(1)
+            );
             found.at(line.number, Rule::PhaseHeading, text);
         }
     }

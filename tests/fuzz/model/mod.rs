@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use spektacular::agent::{Driver, Line};
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::inbound::Flaw;
-use spektacular::protocol::outbound::{About, AgentExit, Body, Outcome};
+use spektacular::protocol::outbound::{AgentExit, Body, Outcome, ProgressKind};
 use spektacular::protocol::prompt::{FurtherPrompt, Spoken};
 use spektacular::protocol::request::{Options, Permissions, Seconds};
 use spektacular::protocol::words::{OnQuestionTimeout, Policy, PromptState, Source};
@@ -98,7 +98,10 @@ impl Pair {
         };
         let value = RawValue::from_string(value.into()).expect("JSON");
         let answered = if answer == Answer::Declined { Answered::Declined } else { Answered::Value(value, None) };
-        Event::Input(Origin::default(), ReadInput { question_id, answered: Some(answered), message: None })
+        Event::Input(
+            Origin::default(),
+            ReadInput { question_id, answered: Some(answered), message: None, unknown: Default::default() },
+        )
     }
 
     fn event(&mut self, act: &Act) -> Event<'static> {
@@ -128,7 +131,7 @@ impl Pair {
             Act::OutputLost => Event::OutputLost,
             Act::Unsupported => Event::Unsupported(origin),
             Act::Malformed => Event::Malformed(origin, Flaw::Form),
-            Act::UnknownType => Event::UnknownType(origin),
+            Act::UnknownType => Event::UnknownType(origin, "Ignored a message".into()),
             Act::NotRead => Event::NotRead,
             Act::Refused => Event::Refused(Failure::new(Code::ResourceExhausted, "It is full.")),
             Act::Drained => Event::Drained(AgentExit { code: Some(0), signal: None }),
@@ -197,12 +200,12 @@ fn told(effect: Effect) -> Option<Seen> {
             Body::Started(_) => Seen::Started,
             Body::Question(question) => Seen::Asked(number(&question.question_id), question.attempt),
             Body::Progress(progress) => match &progress.about {
-                About::Resolved { question_id, resolution, .. } => {
+                ProgressKind::Resolved { question_id, resolution, .. } => {
                     let words = ["answered", "declined", "timeout", "input_closed", "headless", "policy", "withdrawn"];
                     let word = resolution.word();
                     Seen::Resolved(number(question_id), words.into_iter().find(|known| *known == word)?)
                 }
-                About::Turn(turn) => {
+                ProgressKind::Turn(turn) => {
                     let word = match &turn.outcome {
                         Outcome::Completed { .. } => "run.completed",
                         Outcome::Failed(failure) => failure.code.name(),
@@ -210,7 +213,7 @@ fn told(effect: Effect) -> Option<Seen> {
                     };
                     Seen::Turn(turn.number, word)
                 }
-                About::Prompt { state, .. } => Seen::Prompt(match state {
+                ProgressKind::Prompt { state, .. } => Seen::Prompt(match state {
                     PromptState::Queued => "queued",
                     PromptState::Sent => "sent",
                     PromptState::Dropped => "dropped",

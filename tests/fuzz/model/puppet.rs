@@ -5,8 +5,8 @@ use crossbeam_channel::Receiver;
 use spektacular::agent::limit::Keeper;
 use spektacular::agent::limit::Keepers;
 use spektacular::agent::{
-    AgentEvent as Event, AskKey, CallKey, Driver, Features, Launch, Line, MessageKey, Program, Reply, Turn, TurnOver,
-    text::FinalAnswer,
+    AgentEvent as Event, AskKey, CallKey, Driver, DriverOutput, Features, Launch, Line, MessageKey, Program, Reply,
+    TurnOver, text::FinalAnswer,
 };
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::ids::SessionId;
@@ -106,11 +106,11 @@ impl Driver for Puppet {
         }
     }
 
-    fn launch(&mut self, _: &Settings, _: &mut Turn) -> Result<Option<Launch>, Failure> {
+    fn launch(&mut self, _: &Settings, _: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
         Ok(Some(launch()))
     }
 
-    fn line(&mut self, _: Line<'_>, turn: &mut Turn) {
+    fn line(&mut self, _: Line<'_>, turn: &mut DriverOutput) {
         let event = match self.next.try_recv().expect("a line has a meaning") {
             Said::Text => self.text("text"),
             Said::Marker => self.text(MARKER),
@@ -142,32 +142,32 @@ impl Driver for Puppet {
         turn.events.push(event);
     }
 
-    fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut Turn) {
+    fn answer(&mut self, key: &AskKey, replies: &[Reply], turn: &mut DriverOutput) {
         turn.send.push(format!("answer {} {}", key.0, replies.len()));
     }
 
-    fn follow_up(&mut self, _: &str, _: &[Image], turn: &mut Turn) {
+    fn follow_up(&mut self, _: &str, _: &[Image], turn: &mut DriverOutput) {
         match self.lives.per_turn {
             true => turn.relaunch = Some(Box::new(launch())),
             false => turn.send.push("follow up".into()),
         }
     }
 
-    fn steer(&mut self, _: &str, _: &[Image], turn: &mut Turn) -> bool {
+    fn steer(&mut self, _: &str, _: &[Image], turn: &mut DriverOutput) -> bool {
         turn.send.extend(self.lives.steers.then(|| "steer".into()));
         self.lives.steers
     }
 
-    fn interrupt_turn(&mut self, turn: &mut Turn) -> bool {
+    fn interrupt_turn(&mut self, turn: &mut DriverOutput) -> bool {
         turn.send.extend(self.lives.stays.then(|| "interrupt turn".into()));
         self.lives.stays
     }
 
-    fn interrupt(&mut self, turn: &mut Turn) {
+    fn interrupt(&mut self, turn: &mut DriverOutput) {
         turn.send.push("interrupt".into());
     }
 
-    fn finish(&mut self, turn: &mut Turn) {
+    fn finish(&mut self, turn: &mut DriverOutput) {
         turn.send.push("finish".into());
         turn.close_input = true;
     }

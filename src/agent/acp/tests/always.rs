@@ -3,7 +3,7 @@
 use super::{hear, in_a_turn};
 use crate::agent::acp::Acp;
 use crate::agent::acp::profile::{GEMINI, OPENCODE};
-use crate::agent::{AgentEvent, Driver, Turn};
+use crate::agent::{AgentEvent, Driver, DriverOutput};
 use crate::protocol::scope::Scope;
 use crate::protocol::text::Text;
 use serde_json::{Value, json};
@@ -87,9 +87,9 @@ fn a_request_that_waits_for_its_input_is_answered_when_its_call_or_the_turn_ends
     assert_eq!((sent, asked(&events)), (vec![cancelled.clone()], None));
     let mut driver = in_a_turn(&OPENCODE);
     early(&mut driver);
-    let mut turn = Turn::default();
-    driver.interrupt(&mut turn);
-    assert!(super::sent(&turn).contains(&cancelled));
+    let mut out = DriverOutput::default();
+    driver.interrupt(&mut out);
+    assert!(super::sent(&out).contains(&cancelled));
 }
 
 #[test]

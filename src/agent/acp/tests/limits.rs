@@ -3,7 +3,7 @@
 use super::{failure, hear, in_a_turn, initialized, started};
 use crate::agent::acp::Acp;
 use crate::agent::acp::profile::{GEMINI, OPENCODE};
-use crate::agent::{AgentEvent, Base, Driver, Reply, Turn};
+use crate::agent::{AgentEvent, Base, Driver, DriverOutput, Reply};
 use crate::protocol::failure::Code;
 use crate::protocol::question::Kind;
 use crate::protocol::request::{Options, Settings};
@@ -22,7 +22,7 @@ fn an_agent_is_told_of_20_denied_calls_and_to_continue_20_times() {
             AgentEvent::Ask { key, .. } => Some(key.clone()),
             _ => None,
         });
-        driver.answer(&key.unwrap(), &[Reply::Denied(None)], &mut Turn::default());
+        driver.answer(&key.unwrap(), &[Reply::Denied(None)], &mut DriverOutput::default());
     };
     let end = |driver: &mut Acp, id: u64| {
         hear(driver, &json!({"jsonrpc": "2.0", "id": id, "result": {"stopReason": "end_turn"}}))
@@ -126,7 +126,7 @@ fn a_budget_of_opencode_needs_the_reports_of_each_call_of_the_model() {
         let on_unsupported = is_wish.then_some(OnUnsupported::Warn);
         let options = Options { max_cost_usd: Some(1.0), on_unsupported, ..Options::default() };
         let settings = options.resolve("Go on".into(), "agent".into(), "/p".into());
-        let launch = driver.launch(&settings, &mut Turn::default()).unwrap().unwrap();
+        let launch = driver.launch(&settings, &mut DriverOutput::default()).unwrap().unwrap();
         let plugin = launch.files.iter().find(|file| file.name == "plugin/spektacular.js").unwrap();
         assert_eq!(plugin.text.contains("PRICED = true"), !is_wish, "{}", plugin.text);
         if reports {
@@ -139,7 +139,7 @@ fn a_budget_of_opencode_needs_the_reports_of_each_call_of_the_model() {
     }
     assert!(
         Acp::new(Base::command("agent"), &OPENCODE)
-            .launch(&plain(), &mut Turn::default())
+            .launch(&plain(), &mut DriverOutput::default())
             .unwrap()
             .unwrap()
             .files

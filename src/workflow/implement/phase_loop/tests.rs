@@ -1,4 +1,4 @@
-//! The rules of the loop, with a world that plays a script.
+//! The rules of the loop, with a host that plays a script.
 
 use super::{
     AgentTurn, Attempt, Failing, Fault, Loop, LoopEnd, LoopPhase, ManualAnswer, Mark, PhaseHost, TurnPrompt, Why,
@@ -6,7 +6,7 @@ use super::{
 use crate::protocol::words::{PhaseOutcome, PhaseState};
 use std::collections::{HashMap, VecDeque};
 
-/// A world that plays a script and records the requests.
+/// A host that plays a script and records the requests.
 #[derive(Default)]
 struct Fake {
     log: Vec<String>,
@@ -130,17 +130,17 @@ fn done(commands: &[&str]) -> LoopPhase {
 }
 
 /// Runs a plan with three attempts a phase.
-fn run<'p>(phases: &'p [LoopPhase], world: &mut Fake) -> (Result<LoopEnd, ()>, Loop<'p>) {
-    run_with(phases, (3, None), world)
+fn run<'p>(phases: &'p [LoopPhase], host: &mut Fake) -> (Result<LoopEnd, ()>, Loop<'p>) {
+    run_with(phases, (3, None), host)
 }
 
 fn run_with<'p>(
     phases: &'p [LoopPhase],
     (attempts, max): (u32, Option<u64>),
-    world: &mut Fake,
+    host: &mut Fake,
 ) -> (Result<LoopEnd, ()>, Loop<'p>) {
     let mut all = Loop::new(phases, attempts, max);
-    let ending = all.run(world);
+    let ending = all.run(host);
     (ending, all)
 }
 
@@ -154,8 +154,8 @@ fn failure(ending: &Result<LoopEnd, ()>) -> Option<(Attempt, &Why, &Fault)> {
 #[test]
 fn each_phase_gets_a_session_its_commands_and_one_write() {
     let phases = [phase(&["a", "b"]), phase(&["c"])];
-    let mut world = Fake::default();
-    let (ending, all) = run(&phases, &mut world);
+    let mut host = Fake::default();
+    let (ending, all) = run(&phases, &mut host);
     assert_eq!(ending, Ok(LoopEnd::Complete));
     let first = [
         "P1 begins",
@@ -170,15 +170,15 @@ fn each_phase_gets_a_session_its_commands_and_one_write() {
         "P1 commit",
         "P1 ends",
     ];
-    assert_eq!(world.log[..first.len()], first);
+    assert_eq!(host.log[..first.len()], first);
     assert!(all.progress.iter().all(|phase| phase.state == PhaseOutcome::Passed && phase.attempts == 1));
 }
 
 #[test]
 fn a_failure_goes_back_to_the_same_session_and_commands_stop_at_the_first_failure() {
     let phases = [phase(&["a", "b", "c"])];
-    let mut world = Fake::default().with("b", &[false, true]);
-    let (ending, all) = run(&phases, &mut world);
+    let mut host = Fake::default().with("b", &[false, true]);
+    let (ending, all) = run(&phases, &mut host);
     assert_eq!(ending, Ok(LoopEnd::Complete));
     let seen = [
         "P1 turn (new)",
@@ -189,87 +189,87 @@ fn a_failure_goes_back_to_the_same_session_and_commands_stop_at_the_first_failur
         "P1 b: passed",
         "P1 c: passed",
     ];
-    assert_eq!(world.turns_and_commands(), seen);
+    assert_eq!(host.turns_and_commands(), seen);
     assert_eq!(all.progress[0].attempts, 2);
-    assert!(world.log.contains(&"P1 InProgress 2".to_owned()));
+    assert!(host.log.contains(&"P1 InProgress 2".to_owned()));
 }
 
 #[test]
 fn after_the_last_attempt_the_phase_has_failed_and_no_later_phase_begins() {
     let phases = [phase(&["a"]), phase(&["b"])];
-    let mut world = Fake::default().with("a", &[false; 3]);
-    let (ending, all) = run(&phases, &mut world);
+    let mut host = Fake::default().with("a", &[false; 3]);
+    let (ending, all) = run(&phases, &mut host);
     let (at, why, fault) = failure(&ending).unwrap();
     assert_eq!((at, why), (Attempt { phase: 0, number: 3 }, &Why::Verification));
     assert!(matches!(fault, Fault::Command(failing) if failing.command == "a"));
     assert_eq!(all.progress[0].state, PhaseOutcome::Failed);
     assert_eq!(all.progress[1].state, PhaseOutcome::Open);
-    assert_eq!(world.log.iter().filter(|line| line.starts_with("P2")).count(), 0);
-    assert_eq!(&world.log[world.log.len() - 3..], ["P1 Failed 3", "P1 failed 3", "P1 ends"]);
+    assert_eq!(host.log.iter().filter(|line| line.starts_with("P2")).count(), 0);
+    assert_eq!(&host.log[host.log.len() - 3..], ["P1 Failed 3", "P1 failed 3", "P1 ends"]);
 }
 
 #[test]
 fn without_an_action_no_command_runs_and_the_second_such_attempt_in_a_row_ends_the_run() {
     let phases = [phase(&["a"])];
-    let mut world = Fake::default().turning([IDLE, IDLE]);
-    let (ending, _) = run(&phases, &mut world);
+    let mut host = Fake::default().turning([IDLE, IDLE]);
+    let (ending, _) = run(&phases, &mut host);
     let (at, why, fault) = failure(&ending).unwrap();
     assert_eq!((at.number, why, fault), (2, &Why::NoProgress, &Fault::Idle));
-    assert_eq!(world.turns_and_commands(), ["P1 turn (new)", "P1 turn (retry: idle)"]);
+    assert_eq!(host.turns_and_commands(), ["P1 turn (new)", "P1 turn (retry: idle)"]);
 }
 
 #[test]
 fn an_action_between_two_idle_attempts_counts() {
     let phases = [phase(&["a"])];
-    let mut world = Fake::default().turning([IDLE, ACTED, IDLE]).with("a", &[false]);
-    let (ending, _) = run(&phases, &mut world);
+    let mut host = Fake::default().turning([IDLE, ACTED, IDLE]).with("a", &[false]);
+    let (ending, _) = run(&phases, &mut host);
     assert_eq!(failure(&ending).map(|(at, why, _)| (at.number, why)), Some((3, &Why::Verification)));
 }
 
 #[test]
 fn two_idle_attempts_at_the_end_count_as_no_progress() {
     let phases = [phase(&["a"])];
-    let mut world = Fake::default().turning([ACTED, IDLE, IDLE]).with("a", &[false]);
-    let (ending, _) = run(&phases, &mut world);
+    let mut host = Fake::default().turning([ACTED, IDLE, IDLE]).with("a", &[false]);
+    let (ending, _) = run(&phases, &mut host);
     assert_eq!(failure(&ending).map(|(at, why, _)| (at.number, why)), Some((3, &Why::NoProgress)));
-    let mut world = Fake::default().turning([IDLE]);
-    let (ending, _) = run_with(&phases, (1, None), &mut world);
+    let mut host = Fake::default().turning([IDLE]);
+    let (ending, _) = run_with(&phases, (1, None), &mut host);
     assert_eq!(failure(&ending).map(|(at, why, _)| (at.number, why)), Some((1, &Why::Verification)));
 }
 
 #[test]
 fn the_commands_alone_decide_at_the_first_attempt_on_a_phase_that_an_earlier_run_began() {
     let phases = [LoopPhase { begun: true, ..phase(&["a"]) }];
-    let mut world = Fake::default().turning([IDLE]);
-    let (ending, _) = run(&phases, &mut world);
+    let mut host = Fake::default().turning([IDLE]);
+    let (ending, _) = run(&phases, &mut host);
     assert_eq!(ending, Ok(LoopEnd::Complete));
-    assert_eq!(world.turns_and_commands(), ["P1 turn (new, earlier)", "P1 a: passed"]);
+    assert_eq!(host.turns_and_commands(), ["P1 turn (new, earlier)", "P1 a: passed"]);
     // The second attempt does not have this exception, and the first one still counts as idle.
-    let mut world = Fake::default().turning([IDLE, IDLE]).with("a", &[false]);
-    let (ending, _) = run(&phases, &mut world);
+    let mut host = Fake::default().turning([IDLE, IDLE]).with("a", &[false]);
+    let (ending, _) = run(&phases, &mut host);
     assert_eq!(failure(&ending).map(|(at, why, _)| (at.number, why)), Some((2, &Why::NoProgress)));
 }
 
 #[test]
 fn a_changed_protected_path_fails_the_attempt_before_any_command() {
     let phases = [phase(&["a"])];
-    let mut world = Fake { differences: [vec!["tests/a".to_owned()]].into(), ..Fake::default() };
-    let (ending, _) = run(&phases, &mut world);
+    let mut host = Fake { differences: [vec!["tests/a".to_owned()]].into(), ..Fake::default() };
+    let (ending, _) = run(&phases, &mut host);
     assert_eq!(ending, Ok(LoopEnd::Complete));
-    assert_eq!(world.turns_and_commands(), ["P1 turn (new)", "P1 turn (retry: protected tests/a)", "P1 a: passed"]);
+    assert_eq!(host.turns_and_commands(), ["P1 turn (new)", "P1 turn (retry: protected tests/a)", "P1 a: passed"]);
 }
 
 #[test]
 fn a_blocked_agent_ends_the_run_only_if_the_attempt_fails() {
     let phases = [phase(&["a"])];
-    let mut world = Fake::default().turning([blocked(true)]);
-    assert_eq!(run(&phases, &mut world).0, Ok(LoopEnd::Complete));
-    let mut world = Fake::default().turning([blocked(true)]).with("a", &[false]);
-    let (ending, all) = run(&phases, &mut world);
+    let mut host = Fake::default().turning([blocked(true)]);
+    assert_eq!(run(&phases, &mut host).0, Ok(LoopEnd::Complete));
+    let mut host = Fake::default().turning([blocked(true)]).with("a", &[false]);
+    let (ending, all) = run(&phases, &mut host);
     assert_eq!(failure(&ending).map(|(at, why, _)| (at.number, why)), Some((1, &Why::Blocked("no key".into()))));
     assert_eq!(all.progress[0].state, PhaseOutcome::Failed);
-    let mut world = Fake::default().turning([blocked(false)]);
-    let (ending, _) = run(&phases, &mut world);
+    let mut host = Fake::default().turning([blocked(false)]);
+    let (ending, _) = run(&phases, &mut host);
     assert_eq!(
         failure(&ending).map(|(_, why, fault)| (why, fault)),
         Some((&Why::Blocked("no key".into()), &Fault::Idle))
@@ -281,8 +281,8 @@ fn manual_checks_come_after_the_commands_up_to_the_first_no() {
     let phases = [LoopPhase { manual: vec!["x".into(), "y".into(), "z".into()], ..phase(&["a"]) }];
     let answers =
         [ManualAnswer::Yes, ManualAnswer::No, ManualAnswer::Unanswered, ManualAnswer::Yes, ManualAnswer::Unanswered];
-    let mut world = Fake { checks: answers.into(), ..Fake::default() };
-    let (ending, all) = run(&phases, &mut world);
+    let mut host = Fake { checks: answers.into(), ..Fake::default() };
+    let (ending, all) = run(&phases, &mut host);
     assert_eq!(ending, Ok(LoopEnd::Complete));
     let seen = [
         "P1 turn (new)",
@@ -295,26 +295,26 @@ fn manual_checks_come_after_the_commands_up_to_the_first_no() {
         "P1 manual y: Yes",
         "P1 manual z: Unanswered",
     ];
-    assert_eq!(world.turns_and_commands(), seen);
+    assert_eq!(host.turns_and_commands(), seen);
     assert_eq!(all.progress[0].unverified, ["x", "z"]);
 }
 
 #[test]
 fn the_final_check_runs_each_command_that_has_not_passed_since_the_last_turn_once() {
     let phases = [done(&["a", "b"]), done(&["b", "c"]), phase(&["c", "d"])];
-    let mut world = Fake::default();
-    assert_eq!(run(&phases, &mut world).0, Ok(LoopEnd::Complete));
+    let mut host = Fake::default();
+    assert_eq!(run(&phases, &mut host).0, Ok(LoopEnd::Complete));
     let seen = ["P3 turn (new)", "P3 c: passed", "P3 d: passed", "P1 a: passed", "P1 b: passed"];
-    assert_eq!(world.turns_and_commands(), seen);
+    assert_eq!(host.turns_and_commands(), seen);
 }
 
 #[test]
 fn a_plan_that_is_done_starts_no_agent() {
     let phases = [done(&["a"]), done(&["b"])];
-    let mut world = Fake::default();
-    let (ending, all) = run(&phases, &mut world);
+    let mut host = Fake::default();
+    let (ending, all) = run(&phases, &mut host);
     assert_eq!(ending, Ok(LoopEnd::Complete));
-    assert_eq!(world.log, ["P1 a: passed", "P2 b: passed"]);
+    assert_eq!(host.log, ["P1 a: passed", "P2 b: passed"]);
     assert!(all.progress.iter().all(|phase| phase.state == PhaseOutcome::Done && phase.attempts == 0));
 }
 
@@ -322,8 +322,8 @@ fn a_plan_that_is_done_starts_no_agent() {
 fn a_phase_that_fails_in_the_final_check_is_reopened_with_new_attempts() {
     let phases = [phase(&["a"]), phase(&["b"])];
     // P2's work breaks P1.
-    let mut world = Fake::default().with("a", &[true, false, false, false, true]);
-    let (ending, all) = run(&phases, &mut world);
+    let mut host = Fake::default().with("a", &[true, false, false, false, true]);
+    let (ending, all) = run(&phases, &mut host);
     assert_eq!(ending, Ok(LoopEnd::Complete));
     let seen = [
         "P1 turn (new)",
@@ -339,17 +339,17 @@ fn a_phase_that_fails_in_the_final_check_is_reopened_with_new_attempts() {
         "P1 a: passed",
         "P2 b: passed",
     ];
-    assert_eq!(world.turns_and_commands(), seen);
-    assert!(world.log.contains(&"P1 Reopened 1".to_owned()) && world.log.contains(&"P1 reopened 0".to_owned()));
+    assert_eq!(host.turns_and_commands(), seen);
+    assert!(host.log.contains(&"P1 Reopened 1".to_owned()) && host.log.contains(&"P1 reopened 0".to_owned()));
     assert_eq!(all.progress[0].attempts, 4);
 }
 
 #[test]
 fn a_phase_that_fails_twice_in_the_final_check_ends_the_run() {
     let phases = [done(&["a"]), done(&["b"])];
-    let mut world = Fake::default().with("a", &[false, true, false]).with("b", &[false]);
+    let mut host = Fake::default().with("a", &[false, true, false]).with("b", &[false]);
     // P1 is reopened, passes, then P2 is reopened, and its work breaks P1 again.
-    let (ending, all) = run(&phases, &mut world);
+    let (ending, all) = run(&phases, &mut host);
     assert_eq!(
         failure(&ending).map(|(at, why, _)| (at, why)),
         Some((Attempt { phase: 0, number: 0 }, &Why::Verification))
@@ -358,58 +358,58 @@ fn a_phase_that_fails_twice_in_the_final_check_ends_the_run() {
         all.progress.iter().map(|phase| phase.state).collect::<Vec<_>>(),
         [PhaseOutcome::Failed, PhaseOutcome::Passed]
     );
-    assert_eq!(world.log.iter().filter(|line| line.contains("Reopened")).count(), 3);
-    assert_eq!(world.log.last().map(String::as_str), Some("P1 failed 0"));
+    assert_eq!(host.log.iter().filter(|line| line.contains("Reopened")).count(), 3);
+    assert_eq!(host.log.last().map(String::as_str), Some("P1 failed 0"));
 }
 
 #[test]
 fn max_phases_ends_well_before_the_next_phase() {
     let phases = [done(&["x"]), phase(&["a"]), phase(&["b"])];
-    let mut world = Fake::default();
-    let (ending, all) = run_with(&phases, (3, Some(1)), &mut world);
+    let mut host = Fake::default();
+    let (ending, all) = run_with(&phases, (3, Some(1)), &mut host);
     assert_eq!(ending, Ok(LoopEnd::Enough));
-    assert_eq!(world.turns_and_commands(), ["P2 turn (new)", "P2 a: passed"]);
+    assert_eq!(host.turns_and_commands(), ["P2 turn (new)", "P2 a: passed"]);
     assert_eq!(all.progress[2].state, PhaseOutcome::Open);
     // The last phase of the plan: then it is complete.
-    let mut world = Fake::default();
-    assert_eq!(run_with(&phases[..2], (3, Some(1)), &mut world).0, Ok(LoopEnd::Complete));
+    let mut host = Fake::default();
+    assert_eq!(run_with(&phases[..2], (3, Some(1)), &mut host).0, Ok(LoopEnd::Complete));
 }
 
 #[test]
 fn a_phase_cut_short_stays_open() {
     let phases = [phase(&["a"]), phase(&["b"])];
-    let mut world = Fake { cut_at: Some(2), ..Fake::default() };
-    let (ending, all) = run(&phases, &mut world);
+    let mut host = Fake { cut_at: Some(2), ..Fake::default() };
+    let (ending, all) = run(&phases, &mut host);
     assert_eq!(ending, Err(()));
     let states: Vec<PhaseOutcome> = all.progress.iter().map(|phase| phase.state).collect();
     assert_eq!(states, [PhaseOutcome::Passed, PhaseOutcome::Open]);
-    assert_eq!(world.log.last().map(String::as_str), Some("P2 ends"));
+    assert_eq!(host.log.last().map(String::as_str), Some("P2 ends"));
 }
 
 #[test]
 fn a_command_that_is_not_found_twice_in_a_row_ends_the_phase() {
     let phases = [phase(&["a"])];
     let missing = Failing { exit_code: Some(127), ..Failing::default() };
-    let mut world = Fake { failing: Some(missing), ..Fake::default() }.with("a", &[false; 3]);
-    let (ending, all) = run(&phases, &mut world);
+    let mut host = Fake { failing: Some(missing), ..Fake::default() }.with("a", &[false; 3]);
+    let (ending, all) = run(&phases, &mut host);
     let (at, why, _) = failure(&ending).unwrap();
     assert_eq!((at.number, why, all.progress[0].state), (2, &Why::NotFound, PhaseOutcome::Failed));
     // Once is a mistake that the agent may mend.
     let missing = Failing { exit_code: Some(127), ..Failing::default() };
-    let mut world = Fake { failing: Some(missing), ..Fake::default() }.with("a", &[false, true]);
-    assert_eq!(run(&phases, &mut world).0, Ok(LoopEnd::Complete));
+    let mut host = Fake { failing: Some(missing), ..Fake::default() }.with("a", &[false, true]);
+    assert_eq!(run(&phases, &mut host).0, Ok(LoopEnd::Complete));
 }
 
 #[test]
 fn without_a_shell_the_run_ends_at_the_first_command() {
     let no_shell = || Some(Failing { no_shell: true, ..Failing::default() });
-    let mut world = Fake { failing: no_shell(), ..Fake::default() }.with("a", &[false]);
-    let (ending, _) = run(&[phase(&["a", "b"])], &mut world);
+    let mut host = Fake { failing: no_shell(), ..Fake::default() }.with("a", &[false]);
+    let (ending, _) = run(&[phase(&["a", "b"])], &mut host);
     let (at, why, _) = failure(&ending).unwrap();
     assert_eq!((at.number, why), (1, &Why::NoShell));
     let done = LoopPhase { done: true, ..phase(&["a"]) };
-    let mut world = Fake { failing: no_shell(), ..Fake::default() }.with("a", &[false]);
-    let (ending, _) = run(&[done], &mut world);
+    let mut host = Fake { failing: no_shell(), ..Fake::default() }.with("a", &[false]);
+    let (ending, _) = run(&[done], &mut host);
     let (at, why, _) = failure(&ending).unwrap();
     assert_eq!((at.number, why), (0, &Why::NoShell));
 }
@@ -418,15 +418,15 @@ fn without_a_shell_the_run_ends_at_the_first_command() {
 fn a_command_that_changes_a_protected_path_has_failed() {
     let changed = || vec!["tests/run.sh".to_owned()];
     // Looked at before the commands, after the first, and so on.
-    let mut world = Fake { differences: [Vec::new(), changed()].into(), ..Fake::default() };
+    let mut host = Fake { differences: [Vec::new(), changed()].into(), ..Fake::default() };
     let phases = [phase(&["a", "b"])];
-    let (ending, all) = run(&phases, &mut world);
+    let (ending, all) = run(&phases, &mut host);
     assert_eq!((ending, all.progress[0].attempts), (Ok(LoopEnd::Complete), 2));
-    assert_eq!(world.turns_and_commands()[..3], ["P1 turn (new)", "P1 a: passed", "P1 turn (retry: a)"]);
+    assert_eq!(host.turns_and_commands()[..3], ["P1 turn (new)", "P1 a: passed", "P1 turn (retry: a)"]);
     // In the final check it reopens the phase.
     let done = LoopPhase { done: true, ..phase(&["a"]) };
-    let mut world = Fake { differences: [changed()].into(), ..Fake::default() };
-    let (ending, _) = run(&[done], &mut world);
+    let mut host = Fake { differences: [changed()].into(), ..Fake::default() };
+    let (ending, _) = run(&[done], &mut host);
     assert_eq!(ending, Ok(LoopEnd::Complete));
-    assert!(world.log.contains(&"P1 reopened 0".to_owned()), "{:?}", world.log);
+    assert!(host.log.contains(&"P1 reopened 0".to_owned()), "{:?}", host.log);
 }

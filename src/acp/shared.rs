@@ -13,7 +13,7 @@ pub(crate) type ChildKey = u64;
 
 /// An order for the edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum DoorEffect {
+pub(crate) enum ServerEffect {
     /// Write a line to the client.
     Say(String),
     /// Start a child in this directory.
@@ -26,8 +26,8 @@ pub(crate) enum DoorEffect {
     Diagnose(String),
 }
 
-/// The parts of the machine that the door needs.
-pub(crate) trait World {
+/// The parts of the machine that the server needs.
+pub(crate) trait ServerHost {
     /// A new random id, of letters and digits.
     fn id(&mut self) -> String;
     /// Whether an absolute path is an existing directory.
@@ -58,10 +58,10 @@ pub(super) struct Client {
 }
 
 /// Everything that the sessions share.
-pub(super) struct Desk {
+pub(super) struct SharedState {
     pub(super) facts: Facts,
     pub(super) client: Client,
-    pub(super) world: Box<dyn World>,
+    pub(super) host: Box<dyn ServerHost>,
     /// The session of each child that has not ended.
     pub(super) children: BTreeMap<ChildKey, String>,
     /// The session and the question of each request that the client has not answered.
@@ -70,15 +70,15 @@ pub(super) struct Desk {
     pub(super) waiting: usize,
     requests: u64,
     started: u64,
-    out: Vec<DoorEffect>,
+    out: Vec<ServerEffect>,
 }
 
-impl Desk {
-    pub(super) fn new(facts: Facts, world: Box<dyn World>) -> Desk {
-        Desk {
+impl SharedState {
+    pub(super) fn new(facts: Facts, host: Box<dyn ServerHost>) -> SharedState {
+        SharedState {
             facts,
             client: Client::default(),
-            world,
+            host,
             children: BTreeMap::new(),
             asked: BTreeMap::new(),
             waiting: 0,
@@ -89,33 +89,33 @@ impl Desk {
     }
 
     /// The orders since the last call.
-    pub(super) fn take_effects(&mut self) -> Vec<DoorEffect> {
+    pub(super) fn take_effects(&mut self) -> Vec<ServerEffect> {
         std::mem::take(&mut self.out)
     }
 
-    pub(super) fn put(&mut self, effect: DoorEffect) {
+    pub(super) fn put(&mut self, effect: ServerEffect) {
         self.out.push(effect);
     }
 
     pub(super) fn result(&mut self, id: &str, result: &impl Serialize) {
-        self.put(DoorEffect::Say(rpc::result(id, result)));
+        self.put(ServerEffect::Say(rpc::result(id, result)));
     }
 
     pub(super) fn refuse(&mut self, id: &str, refusal: &RequestError) {
-        self.put(DoorEffect::Say(refusal.line(id)));
+        self.put(ServerEffect::Say(refusal.line(id)));
     }
 
     /// Sends an update of a session.
     pub(super) fn update(&mut self, session: &str, update: &Value) {
         let params = json!({"sessionId": session, "update": update});
-        self.put(DoorEffect::Say(rpc::notification("session/update", Some(&params))));
+        self.put(ServerEffect::Say(rpc::notification("session/update", Some(&params))));
     }
 
     /// Asks the client about a question. Returns the number of the request.
     pub(super) fn ask(&mut self, method: &str, params: &Value, session: &str, question: &str) -> u64 {
         self.requests += 1;
         self.asked.insert(self.requests, (session.to_owned(), question.to_owned()));
-        self.put(DoorEffect::Say(rpc::request(self.requests, method, params)));
+        self.put(ServerEffect::Say(rpc::request(self.requests, method, params)));
         self.requests
     }
 
@@ -123,14 +123,14 @@ impl Desk {
     pub(super) fn withdraw(&mut self, request: u64) {
         if self.asked.remove(&request).is_some() {
             let params = json!({"requestId": request});
-            self.put(DoorEffect::Say(rpc::notification("$/cancel_request", Some(&params))));
+            self.put(ServerEffect::Say(rpc::notification("$/cancel_request", Some(&params))));
         }
     }
 
     pub(super) fn start(&mut self, session: &str, cwd: &str) -> ChildKey {
         self.started += 1;
         self.children.insert(self.started, session.to_owned());
-        self.put(DoorEffect::Start(self.started, cwd.to_owned()));
+        self.put(ServerEffect::Start(self.started, cwd.to_owned()));
         self.started
     }
 

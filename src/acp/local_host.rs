@@ -1,6 +1,6 @@
-//! The machine as the door sees it.
+//! The machine as the server sees it.
 
-use super::desk::World;
+use super::shared::ServerHost;
 use super::store::{self, StoredSession};
 use crate::base64;
 use crate::process::scratch::Scratch;
@@ -22,20 +22,20 @@ pub(crate) struct Lookups {
 }
 
 /// This machine.
-pub(crate) struct LocalWorld {
+pub(crate) struct LocalServerHost {
     known: Lookups,
     /// The folder of the images, once there is one. Dropping it removes the images.
     images: Option<Scratch>,
     written: u64,
 }
 
-impl LocalWorld {
-    pub(crate) fn new(known: Lookups) -> LocalWorld {
-        LocalWorld { known, images: None, written: 0 }
+impl LocalServerHost {
+    pub(crate) fn new(known: Lookups) -> LocalServerHost {
+        LocalServerHost { known, images: None, written: 0 }
     }
 }
 
-impl World for LocalWorld {
+impl ServerHost for LocalServerHost {
     fn id(&mut self) -> String {
         nonce()
     }

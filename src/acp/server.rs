@@ -1,9 +1,9 @@
-//! The door: all sessions of one client, and the messages that belong to none.
+//! The server: all sessions of one client, and the messages that belong to none.
 
 use super::Facts;
-use super::desk::{ChildKey, Desk, DoorEffect, World};
 use super::refusal::{INVALID_REQUEST, PARSE_ERROR, RequestError};
 use super::session::ClientSession;
+use super::shared::{ChildKey, ServerEffect, ServerHost, SharedState};
 use crate::agent::rpc::{self, Incoming};
 use crate::json::Object;
 use crate::json::deeper_than;
@@ -15,20 +15,20 @@ const DEPTH: usize = 128;
 const ID_BYTES: usize = 1024;
 
 /// All sessions of one client.
-pub(crate) struct Door {
-    pub(super) desk: Desk,
+pub(crate) struct AcpServer {
+    pub(super) shared: SharedState,
     pub(super) sessions: BTreeMap<String, ClientSession>,
 }
 
-impl Door {
-    pub(crate) fn new(facts: Facts, world: Box<dyn World>) -> Door {
-        Door { desk: Desk::new(facts, world), sessions: BTreeMap::new() }
+impl AcpServer {
+    pub(crate) fn new(facts: Facts, host: Box<dyn ServerHost>) -> AcpServer {
+        AcpServer { shared: SharedState::new(facts, host), sessions: BTreeMap::new() }
     }
 
     /// Handles a line of the client. `None`: the line was too long.
-    pub(crate) fn client(&mut self, line: Option<&[u8]>) -> Vec<DoorEffect> {
+    pub(crate) fn client(&mut self, line: Option<&[u8]>) -> Vec<ServerEffect> {
         self.read(line);
-        self.desk.take_effects()
+        self.shared.take_effects()
     }
 
     fn read(&mut self, line: Option<&[u8]>) {
@@ -57,7 +57,7 @@ impl Door {
     }
 
     fn unread(&mut self, code: i64, message: &str) {
-        self.desk.refuse("null", &RequestError::new(code, message));
+        self.shared.refuse("null", &RequestError::new(code, message));
     }
 
     fn message(&mut self, object: &Object<'_>) {
@@ -73,7 +73,7 @@ impl Door {
         match rpc::read(object).filter(|_| is_something) {
             Some(Incoming::Request { id, method, params }) => {
                 if let Err(refusal) = self.request(id, &method, params.as_ref()) {
-                    self.desk.refuse(id, &refusal);
+                    self.shared.refuse(id, &refusal);
                 }
             }
             Some(Incoming::Notification { method, params }) => self.notification(&method, params.as_ref()),
@@ -86,36 +86,36 @@ impl Door {
 
     /// Passes the client's answer on. `None`: the client failed to ask.
     fn response(&mut self, request: u64, result: Option<&Object<'_>>) {
-        let Some((session, question)) = self.desk.asked.remove(&request) else { return };
+        let Some((session, question)) = self.shared.asked.remove(&request) else { return };
         if let Some(session) = self.sessions.get_mut(&session) {
-            session.answered(&question, result, &mut self.desk);
+            session.answered(&question, result, &mut self.shared);
         }
     }
 
     /// Handles a line of a child.
-    pub(crate) fn child(&mut self, key: ChildKey, line: &str) -> Vec<DoorEffect> {
-        let session = self.desk.children.get(&key).and_then(|id| self.sessions.get_mut(id));
+    pub(crate) fn child(&mut self, key: ChildKey, line: &str) -> Vec<ServerEffect> {
+        let session = self.shared.children.get(&key).and_then(|id| self.sessions.get_mut(id));
         if let (Some(session), Some(frame)) = (session, Object::parse(line)) {
-            session.frame(key, &frame, &mut self.desk);
+            session.frame(key, &frame, &mut self.shared);
         }
-        self.desk.take_effects()
+        self.shared.take_effects()
     }
 
     /// Handles the end of a child, after its last line.
-    pub(crate) fn ended(&mut self, key: ChildKey) -> Vec<DoorEffect> {
-        let id = self.desk.children.remove(&key);
+    pub(crate) fn ended(&mut self, key: ChildKey) -> Vec<ServerEffect> {
+        let id = self.shared.children.remove(&key);
         if let Some(session) = id.and_then(|id| self.sessions.get_mut(&id)) {
-            session.child_ended(key, &mut self.desk);
+            session.child_ended(key, &mut self.shared);
         }
-        self.desk.take_effects()
+        self.shared.take_effects()
     }
 
     /// Handles the client's end: no response can reach it, but a prompt that is cancelled is answered nevertheless.
-    pub(crate) fn close(&mut self) -> Vec<DoorEffect> {
+    pub(crate) fn close(&mut self) -> Vec<ServerEffect> {
         for session in self.sessions.values_mut() {
-            session.close(&mut self.desk);
+            session.close(&mut self.shared);
         }
         self.sessions.clear();
-        self.desk.take_effects()
+        self.shared.take_effects()
     }
 }

@@ -1,0 +1,94 @@
+//! `--report`: collects the frames of a run on their way to its peer, and writes the page when the run ends.
+
+use crate::agent::registry::Agent;
+use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer, Understood};
+use crate::io::files::create_private;
+use crate::io::inbox::RawLine;
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::frame::Stamper;
+use crate::protocol::request::Settings;
+use crate::protocol::unknown::UnknownNames;
+use crate::redact::Redactor;
+use crate::report::{Line, Report};
+use serde_json::value::RawValue;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+/// The file of a report, opened before the run, so that a wrong path fails at once.
+pub(super) struct ReportFile(File);
+
+/// A peer whose frames are reported. Memory is bounded as that of [`Report`].
+pub(super) struct Reported<'a> {
+    peer: &'a mut dyn Peer,
+    report: Report,
+    /// Numbers the frames of the report.
+    stamper: Stamper,
+    /// The memory for a frame.
+    frame: Vec<u8>,
+}
+
+impl ReportFile {
+    /// Opens the file. Error: it cannot be written.
+    pub(super) fn open(path: &Path, project: Option<&Path>) -> Result<ReportFile, Failure> {
+        let message = "--report: the file cannot be written. Name a regular file in a writable directory. Below the \
+                       project's directory, no part of the path may be a symbolic link.";
+        create_private(path, project).map(ReportFile).map_err(|_| Failure::new(Code::Usage, message))
+    }
+
+    /// Writes the page. Error: the system's.
+    pub(super) fn write(mut self, report: &Report) -> std::io::Result<()> {
+        self.0.write_all(report.page().as_bytes())
+    }
+}
+
+impl<'a> Reported<'a> {
+    pub(super) fn new(peer: &'a mut dyn Peer) -> Reported<'a> {
+        let mut report = Report::default();
+        report.begin("the run");
+        Reported { peer, report, stamper: Stamper::default(), frame: Vec::new() }
+    }
+
+    pub(super) fn into_report(self) -> Report {
+        self.report
+    }
+}
+
+impl Peer for Reported<'_> {
+    fn read_line(&mut self, line: &RawLine, at: Instant) -> Understood {
+        self.peer.read_line(line, at)
+    }
+
+    fn admit(
+        &mut self,
+        settings: &mut Settings,
+        agent: &Agent,
+        workflow: Option<&RawValue>,
+        said: &[&'static str],
+        unknown: &mut UnknownNames,
+        redactor: &Redactor,
+    ) -> Result<(), Failure> {
+        self.report.prompt(&redactor.redact(&settings.prompt));
+        self.peer.admit(settings, agent, workflow, said, unknown, redactor)
+    }
+
+    fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
+        let Outgoing { body, reply_to, run_id, max_bytes, at, in_advance } = outgoing;
+        if let Some(mut frame) = self.stamper.stamp(at, run_id, reply_to, body) {
+            self.frame.clear();
+            // Without a limit, because writing cuts the body that the peer gets next.
+            frame.write(usize::MAX, &mut self.frame);
+            self.report.line(Line::Text(&self.frame));
+        }
+        self.peer.show(Outgoing { body, reply_to, run_id, max_bytes, at, in_advance }, out);
+    }
+
+    fn dropped(&mut self, frames: u64) {
+        self.peer.dropped(frames);
+    }
+
+    fn screen(&mut self) -> Option<&mut dyn ScreenPeer> {
+        self.peer.screen()
+    }
+}

@@ -1,0 +1,200 @@
+//! A run as one page of HTML: frames, or a recording, in; the page out. Pure: `cmd::report` reads and writes.
+//!
+//! The reader is tolerant. It shows what it does not know generically, and notes a line that it cannot read. Time is
+//! linear in the input. Memory is bounded: by [`PAGE_BYTES`] and [`ENTRIES`] for the page, whatever the length of the
+//! input, and one line of at most [`LINE_BYTES`]. A text is cut at 64 KiB. The page tells what it leaves out.
+
+mod chart;
+mod dialogue;
+mod html;
+mod page;
+mod run;
+mod tools;
+mod value;
+
+use self::dialogue::Dialogue;
+use self::run::RunView;
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// The maximum length of a line, in bytes.
+pub(crate) const LINE_BYTES: usize = 16 << 20;
+/// The maximum size of the texts of a page, in bytes, before they become HTML.
+pub(crate) const PAGE_BYTES: usize = 16 << 20;
+/// The maximum number of entries of all timelines.
+pub(crate) const ENTRIES: usize = 20_000;
+/// The maximum number of runs and recordings on a page.
+const PARTS: usize = 200;
+/// The maximum number of notes about lines.
+const NOTES: usize = 20;
+
+/// A line of a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Line<'a> {
+    Text(&'a [u8]),
+    /// A line longer than [`LINE_BYTES`].
+    TooLong,
+}
+
+/// A page in the making.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    parts: Vec<Part>,
+    /// The run of a run_id.
+    runs: HashMap<String, usize>,
+    /// The recording of the current file.
+    recording: Option<usize>,
+    /// The prompt of a run.start whose run has not begun.
+    prompt: Option<String>,
+    file: String,
+    line: u64,
+    /// The frames of the current file.
+    found: u64,
+    notes: Vec<String>,
+    /// The number of lines that the page does not show.
+    omitted_lines: u64,
+    room: Room,
+}
+
+#[derive(Debug)]
+enum Part {
+    Run(Box<RunView>),
+    Recording(Dialogue),
+}
+
+/// The room that is left on the page.
+#[derive(Debug)]
+struct Room {
+    bytes: usize,
+    entries: usize,
+    /// The number of entries without room.
+    omitted: u64,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room { bytes: PAGE_BYTES, entries: ENTRIES, omitted: 0 }
+    }
+}
+
+impl Room {
+    /// Takes room for an entry of this size. `false`: there is none, and the entry is counted as left out.
+    fn take(&mut self, bytes: usize) -> bool {
+        let fits = self.entries > 0 && self.bytes >= bytes;
+        if fits {
+            self.entries -= 1;
+            self.bytes -= bytes;
+        } else {
+            self.omitted += 1;
+        }
+        fits
+    }
+
+    /// Takes room for more text of an entry.
+    fn grow(&mut self, bytes: usize) -> bool {
+        let fits = self.bytes >= bytes;
+        self.bytes -= if fits { bytes } else { 0 };
+        fits
+    }
+}
+
+impl Report {
+    /// Begins a file. `name`: as messages show it.
+    pub(crate) fn begin(&mut self, name: &str) {
+        (self.file, self.line, self.found) = (name.to_owned(), 0, 0);
+        (self.recording, self.prompt) = (None, None);
+        self.runs.clear();
+    }
+
+    /// The number of frames and recorded lines in the current file.
+    pub(crate) fn found(&self) -> u64 {
+        self.found
+    }
+
+    /// The first line of all files that could not be used.
+    pub(crate) fn first_note(&self) -> Option<&str> {
+        self.notes.first().map(|note| note.trim_end_matches('.'))
+    }
+
+    /// The prompt of the run that begins next, redacted.
+    pub(crate) fn prompt(&mut self, prompt: &str) {
+        self.prompt = Some(prompt.to_owned());
+    }
+
+    /// Reads the next line of the file.
+    pub(crate) fn line(&mut self, line: Line<'_>) {
+        self.line += 1;
+        let bytes = match line {
+            Line::Text(bytes) => bytes,
+            Line::TooLong => return self.note("is longer than 16 MiB"),
+        };
+        if bytes.trim_ascii().is_empty() {
+            return;
+        }
+        match serde_json::from_slice::<Value>(bytes) {
+            Ok(value) if value.is_object() => self.object(&value),
+            Ok(_) | Err(_) => self.note("is not a JSON object"),
+        }
+    }
+
+    fn note(&mut self, why: &str) {
+        self.omitted_lines += 1;
+        if self.notes.len() < NOTES {
+            self.notes.push(format!("Line {} of {} {why}.", self.line, self.file));
+        }
+    }
+
+    fn object(&mut self, value: &Value) {
+        if value["recording"] == 1 {
+            self.recording = self.add(|| Part::Recording(Dialogue::new(value)));
+            self.found += u64::from(self.recording.is_some());
+        } else if let Some(at) = self.recording {
+            self.found += 1;
+            if let Some(Part::Recording(dialogue)) = self.parts.get_mut(at) {
+                dialogue.moment(value, &mut self.room);
+            }
+        } else if let Some(kind) = value["type"].as_str() {
+            self.message(kind, value);
+        } else {
+            self.note("is neither a frame nor part of a recording");
+        }
+    }
+
+    /// A frame, or a message to the run.
+    fn message(&mut self, kind: &str, value: &Value) {
+        self.found += 1;
+        let id = value["run_id"].as_str().unwrap_or_default();
+        if kind == "run.start" {
+            self.prompt = value["payload"]["prompt"].as_str().map(str::to_owned);
+            return;
+        }
+        // A message of the orchestrator may leave out the run's id.
+        let last = || self.runs.values().max().copied().filter(|_| id.is_empty());
+        let at = match self.runs.get(id).copied().or_else(last) {
+            Some(at) => at,
+            None => {
+                let prompt = self.prompt.take();
+                let Some(at) = self.add(|| Part::Run(Box::new(RunView::new(prompt)))) else { return };
+                self.runs.insert(id.to_owned(), at);
+                at
+            }
+        };
+        if let Some(Part::Run(run)) = self.parts.get_mut(at) {
+            run.message(kind, value, &mut self.room);
+        }
+    }
+
+    fn add(&mut self, part: impl FnOnce() -> Part) -> Option<usize> {
+        if self.parts.len() == PARTS {
+            self.note("begins a run beyond the limit of 200");
+            return None;
+        }
+        self.parts.push(part());
+        Some(self.parts.len() - 1)
+    }
+
+    /// The page.
+    pub(crate) fn page(&self) -> String {
+        page::page(self)
+    }
+}

@@ -1,0 +1,264 @@
+//! One run, built frame by frame.
+
+use super::Room;
+use super::chart::{Bar, Lane, Thinned, Used};
+use super::html::{Clipped, block, grouped, json, line, money, span, text};
+use super::value::{list_of, readable, str_of, time_of};
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// The maximum number of files and phases that the page lists.
+const LISTED: usize = 1_000;
+
+/// A run as far as its frames are read.
+#[derive(Debug, Default)]
+pub(super) struct RunView {
+    pub(super) run_id: String,
+    pub(super) prompt: Option<Clipped>,
+    /// The payload of run.started.
+    pub(super) started: Value,
+    /// The last frame about the agent's session.
+    pub(super) session: Value,
+    /// The type and the payload of the terminal frame.
+    pub(super) end: Option<(String, Value)>,
+    pub(super) plan: Vec<Value>,
+    /// The last frame of each phase, in order.
+    pub(super) phases: Vec<Value>,
+    pub(super) files: Vec<Value>,
+    pub(super) entries: Vec<Entry>,
+    pub(super) bars: Thinned<Bar>,
+    pub(super) used: Thinned<Used>,
+    pub(super) usage: Value,
+    pub(super) calls: u64,
+    pub(super) questions: u64,
+    pub(super) warnings: u64,
+    pub(super) frames: u64,
+    /// The time of the first frame, in milliseconds since 1970.
+    pub(super) began: Option<i64>,
+    /// The time of the last frame, in milliseconds since the first.
+    pub(super) last: u64,
+    /// The open entry of each call, message and question, by its id.
+    pub(super) open: HashMap<(Of, String), usize>,
+}
+
+/// The subject of an entry that several frames make up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Of {
+    Call,
+    Message,
+    Question,
+}
+
+/// An entry of the timeline. Its texts are HTML, except for `said`.
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    /// In milliseconds since the first frame.
+    pub(super) at: u64,
+    pub(super) class: String,
+    pub(super) mark: String,
+    pub(super) title: String,
+    pub(super) facts: Vec<String>,
+    pub(super) body: String,
+    /// A message, which arrives in pieces.
+    pub(super) said: Clipped,
+    /// Whether a sub-agent did it.
+    pub(super) nested: bool,
+}
+
+impl RunView {
+    pub(super) fn new(prompt: Option<String>) -> RunView {
+        RunView { prompt: prompt.map(|prompt| Clipped::new(&prompt)), ..RunView::default() }
+    }
+
+    /// A frame, or a message to the run.
+    pub(super) fn message(&mut self, kind: &str, frame: &Value, room: &mut Room) {
+        self.frames += 1;
+        if let Some(at) = time_of(frame).filter(|_| !kind.starts_with("run.input") && kind != "run.cancel") {
+            let began = *self.began.get_or_insert(at);
+            self.last = self.last.max(u64::try_from(at - began).unwrap_or_default());
+        }
+        if self.run_id.is_empty() {
+            self.run_id = str_of(frame, "run_id").to_owned();
+        }
+        let payload = &frame["payload"];
+        match kind {
+            "run.started" => self.started = payload.clone(),
+            "run.progress" => self.progress(payload, room),
+            "run.question" => self.question(payload, room),
+            "run.artifact" => {
+                if self.files.len() < LISTED {
+                    self.files.push(payload.clone());
+                }
+            }
+            "run.completed" | "run.failed" | "run.cancelled" => self.end = Some((kind.to_owned(), payload.clone())),
+            "run.input" => self.input(payload, room),
+            "run.cancel" => {
+                self.row(
+                    "cancel",
+                    "cancel",
+                    &format!("Cancel requested. {}", str_of(payload, "reason")),
+                    payload,
+                    room,
+                );
+            }
+            other => {
+                let title = format!("{} {}", other, str_of(payload, "text"));
+                let body = json("Payload", payload);
+                self.add(None, Entry { body, ..self.entry("unknown", "unknown", &title, payload) }, room);
+            }
+        }
+    }
+
+    fn progress(&mut self, payload: &Value, room: &mut Room) {
+        let said = str_of(payload, "text");
+        match str_of(payload, "kind") {
+            "status" => match str_of(payload, "status") {
+                // The entries around it show the same.
+                "waiting_for_input" => {}
+                "running" if self.entries.len() > 1 => {}
+                _ => self.row("status", "status", said, payload, room),
+            },
+            "session" => self.session = payload.clone(),
+            "warning" => {
+                self.warnings += 1;
+                let entry = self.entry("warning", "warning", said, payload);
+                let facts = vec![line(str_of(payload, "code"))];
+                self.add(None, Entry { facts, ..entry }, room);
+            }
+            "question_resolved" => self.resolved(payload, room),
+            // It says that nothing happened.
+            "heartbeat" => {}
+            kind @ ("text" | "reasoning") => self.said(kind, payload, room),
+            "tool" => self.tool(payload, room),
+            kind @ ("plan" | "todo") => {
+                let entries = list_of(payload, "entries");
+                let done = entries.iter().filter(|entry| entry["status"] == "completed").count();
+                let title = format!("{said}: {done} of {} done", entries.len());
+                if kind == "plan" || self.plan.is_empty() {
+                    self.plan = entries.to_vec();
+                }
+                let body = super::page::plan(entries);
+                self.add(None, Entry { body, ..self.entry("steps", kind, &title, payload) }, room);
+            }
+            "phase" => self.phase(payload, room),
+            "usage" => self.usage(payload),
+            "turn" => self.turn(payload, room),
+            "prompt" => self.row("prompt", "prompt", said, payload, room),
+            unknown => {
+                let body = json("Payload", payload);
+                let entry = self.entry("unknown", unknown, said, payload);
+                self.add(None, Entry { body, ..entry }, room);
+            }
+        }
+    }
+
+    /// A message or a thought, or a piece of one.
+    fn said(&mut self, kind: &str, payload: &Value, room: &mut Room) {
+        let piece = str_of(payload, "text");
+        let id = (Of::Message, str_of(payload, "message_id").to_owned());
+        let at = self.open.get(&id).copied().or_else(|| {
+            let mark = if kind == "text" { "agent" } else { "thought" };
+            let entry = Entry { title: String::new(), ..self.entry(kind, mark, "", payload) };
+            self.add(Some(id.clone()), entry, room)
+        });
+        let Some(entry) = at.and_then(|at| self.entries.get_mut(at)) else { return };
+        if room.grow(piece.len().min(super::html::TEXT_BYTES)) {
+            entry.said.push(piece);
+        } else {
+            room.omitted += 1;
+        }
+        if payload["withdrawn"] == true {
+            entry.facts.push("taken back".into());
+        }
+        if payload["done"] == true {
+            self.open.remove(&id);
+        }
+    }
+
+    fn phase(&mut self, payload: &Value, room: &mut Room) {
+        match self.phases.iter().position(|phase| phase["phase"] == payload["phase"]) {
+            Some(at) => self.phases[at] = payload.clone(),
+            None if self.phases.len() < LISTED => self.phases.push(payload.clone()),
+            None => {}
+        }
+        self.row("phase", "phase", str_of(payload, "text"), payload, room);
+    }
+
+    fn usage(&mut self, payload: &Value) {
+        let usage = &payload["usage"];
+        let count = |key: &str| usage[key].as_u64();
+        if let (None, None) = (count("input_tokens"), count("output_tokens")) {
+            return;
+        }
+        let tokens = count("input_tokens").unwrap_or_default() + count("output_tokens").unwrap_or_default();
+        self.used.push(Used { at: self.last, tokens, cost: usage["cost_usd"].as_f64() });
+        self.usage = usage.clone();
+    }
+
+    fn turn(&mut self, payload: &Value, room: &mut Room) {
+        let title = format!("Turn {}: {}", payload["turn"], str_of(payload, "outcome"));
+        let mut entry = self.entry("turn", "turn", &title, payload);
+        entry.facts = spent(&payload["usage"]);
+        let failure = &payload["failure"];
+        if failure.is_object() {
+            let message = format!("{}: {}", str_of(failure, "code"), str_of(failure, "message"));
+            entry.body = format!("<p>{}</p>", text(&message));
+        }
+        entry.body += &json("Structured output", &payload["structured_output"]);
+        self.add(None, entry, room);
+    }
+
+    fn input(&mut self, payload: &Value, room: &mut Room) {
+        if let Some(prompt) = payload["prompt"].as_str() {
+            let body = block("Prompt", "said", &Clipped::new(prompt));
+            self.add(None, Entry { body, ..self.entry("prompt", "prompt", "A further prompt", payload) }, room);
+        } else if payload["end"] == true {
+            self.row("prompt", "prompt", "The end of the conversation", payload, room);
+        } else {
+            self.answer(payload, room);
+        }
+    }
+
+    /// An entry now.
+    pub(super) fn entry(&self, class: &str, mark: &str, title: &str, payload: &Value) -> Entry {
+        let nested = payload["parent_call_id"].is_string();
+        Entry { at: self.last, class: class.into(), mark: line(mark), title: line(title), nested, ..Entry::default() }
+    }
+
+    fn row(&mut self, class: &str, mark: &str, title: &str, payload: &Value, room: &mut Room) {
+        self.add(None, self.entry(class, mark, title, payload), room);
+    }
+
+    /// Adds an entry if there is room. `open`: its id, if further frames change it.
+    pub(super) fn add(&mut self, open: Option<(Of, String)>, entry: Entry, room: &mut Room) -> Option<usize> {
+        let fits = room.take(entry.title.len() + entry.body.len());
+        fits.then(|| {
+            let at = self.entries.len();
+            self.entries.push(entry);
+            self.open.extend(open.map(|id| (id, at)));
+            at
+        })
+    }
+
+    /// Adds a span of time that ends now.
+    pub(super) fn bar(&mut self, from: u64, lane: Lane) {
+        self.bars.push(Bar { from, to: self.last, lane });
+    }
+}
+
+/// The tokens and the cost, each as a fact.
+pub(super) fn spent(usage: &Value) -> Vec<String> {
+    let tokens = |key: &str, name: &str| Some(format!("{} {name}", grouped(usage[key].as_u64()?)));
+    let cost = usage["cost_usd"].as_f64().filter(|cost| *cost > 0.0).map(money);
+    tokens("input_tokens", "in").into_iter().chain(tokens("output_tokens", "out")).chain(cost).collect()
+}
+
+/// The duration in a field, as a fact.
+pub(super) fn took(payload: &Value) -> Option<String> {
+    payload["duration_ms"].as_u64().map(span)
+}
+
+/// A value for a person, as HTML.
+pub(super) fn shown(value: &Value) -> String {
+    text(&readable(value))
+}
