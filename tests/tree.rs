@@ -166,6 +166,7 @@ fn tree_nonce(tree: &Tree) -> String {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn no_process_of_any_kind_survives() {
     alone("no_process_of_any_kind_survives", &[], |_| {
         let script = format!(
@@ -207,6 +208,7 @@ fn no_process_of_any_kind_survives() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes that an agent leaves behind")]
 fn a_leader_that_ignores_term() {
     alone("a_leader_that_ignores_term", &[], |_| {
         let swept = swept_clean(&format!("exec {}", stubborn("leader")), &["leader"]);
@@ -215,6 +217,7 @@ fn a_leader_that_ignores_term() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn a_cleared_environment_is_found_by_descent() {
     alone("a_cleared_environment_is_found_by_descent", &[], |_| {
         let clear = |name| stubborn(name).replacen("sh", "env -i setsid /bin/sh", 1);
@@ -224,6 +227,7 @@ fn a_cleared_environment_is_found_by_descent() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn after_a_polite_exit_the_daemon_is_found_and_the_status_stays() {
     let name = "after_a_polite_exit_the_daemon_is_found_and_the_status_stays";
     alone(name, &[], |_| {
@@ -249,6 +253,7 @@ fn after_a_polite_exit_the_daemon_is_found_and_the_status_stays() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn a_marked_process_with_another_parent_is_found() {
     alone("a_marked_process_with_another_parent_is_found", &[], |_| {
         // We are not a subreaper here, so the orphan gets another parent.
@@ -264,6 +269,7 @@ fn a_marked_process_with_another_parent_is_found() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn earlier_and_spared_processes_survive() {
     alone("earlier_and_spared_processes_survive", &[], |_| {
         become_subreaper();
@@ -315,6 +321,7 @@ fn earlier_and_spared_processes_survive() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn a_process_from_before_with_the_marker_is_not_spared() {
     alone("a_process_from_before_with_the_marker_is_not_spared", &[], |_| {
         let nonce = nonce();
@@ -333,6 +340,7 @@ fn a_process_from_before_with_the_marker_is_not_spared() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn an_inner_run_leaves_the_outer_one_alone() {
     alone("an_inner_run_leaves_the_outer_one_alone", &[], |_| {
         let (outer, inner) = (nonce(), nonce());
@@ -380,6 +388,7 @@ fn the_marker_grows_by_one_nonce_a_level_and_is_bounded() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn a_name_full_of_parentheses() {
     alone("a_name_full_of_parentheses", &[], |dir| {
         fs::copy("/bin/sleep", dir.join(") Z 1 (")).unwrap();
@@ -389,6 +398,7 @@ fn a_name_full_of_parentheses() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn a_process_whose_first_thread_ended_is_not_a_zombie() {
     let name = "a_process_whose_first_thread_ended_is_not_a_zombie";
     // The raw system call ends only the first thread. Its number is that of x86-64.
@@ -412,6 +422,7 @@ fn a_process_whose_first_thread_ended_is_not_a_zombie() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn each_process_gets_a_signal_once() {
     alone("each_process_gets_a_signal_once", &[], |_| {
         let program = "use IO::Handle; open F, '>', \"$ARGV[0].log\"; F->autoflush(1);\
@@ -437,6 +448,7 @@ fn each_process_gets_a_signal_once() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes that an agent leaves behind")]
 fn stopped_processes_die_too() {
     alone("stopped_processes_die_too", &[], |_| {
         let tree = Tree::before_spawn(nonce());
@@ -477,6 +489,7 @@ for i in 1 2 3; do setsid env -i PATH=$PATH sh bomb $(($1 + 1)) & done
 ";
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn a_small_fork_bomb() {
     alone("a_small_fork_bomb", &[], |_| {
         fs::write("bomb", BOMB).unwrap();
@@ -502,6 +515,7 @@ const SUCCESSOR: &str = "use POSIX ':sys_wait_h'; open my $life, '<', $ARGV[0]; 
     waitpid $next, WUNTRACED; exit 1 unless WIFSTOPPED(${^CHILD_ERROR_NATIVE}); waitpid $next, 0; exit 0";
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn a_process_that_appears_during_the_sweep_is_stopped_before_it_is_killed() {
     alone("a_process_that_appears_during_the_sweep_is_stopped_before_it_is_killed", &[], |_| {
         // The successor may come too late for a round, or its parent may look only after the kill.
@@ -534,6 +548,7 @@ fn a_process_that_appears_during_the_sweep_is_stopped_before_it_is_killed() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn as_a_plain_user() {
     let name = "as_a_plain_user";
     let user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
@@ -568,6 +583,7 @@ fn as_a_plain_user() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn as_pid_1() {
     let unshare = ["unshare", "-pf", "--mount-proc"];
     if std::env::var_os(BODY).is_none() && !works(&[&unshare[..], &["true"]].concat()) {

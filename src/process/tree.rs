@@ -21,8 +21,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions};
 
 use crate::system::{
-    ControlGroup, Id, ProcessInfo, adopted, carries, descendants, from_pid, group_keeps_number, keeps_descendants,
-    members, processes, random, read_process, send, signal_group, to_pid,
+    ControlGroup, Id, ProcessInfo, adopted, carries, descendants, from_pid, group_keeps_number, group_lives,
+    keeps_descendants, processes, random, read_process, send, signal_group, to_pid,
 };
 
 pub use crate::process::variables::RUN as MARKER;
@@ -269,7 +269,7 @@ impl Tree {
     }
 
     pub(super) fn any_left(&self, leader: Option<u32>, known: &mut HashSet<Id>) -> bool {
-        !self.look(leader, known).living.is_empty()
+        !self.look(leader, known).living.is_empty() || group_lives(self.group(leader))
     }
 
     /// Reaps adopted orphans that have exited. Does not reap `leader` (the agent, which the caller reaps) or a spared
@@ -356,14 +356,11 @@ impl Tree {
     }
 
     fn look_by(&self, descent: bool, leader: Option<u32>, known: &mut HashSet<Id>) -> Look {
-        let group = self.group(leader);
-        let members = members(group);
-        let group = group.map(from_pid);
-        let mut table = self.table();
-        let mut inside: HashSet<u32> = members.iter().map(|process| process.id.0).collect();
-        table.extend(members);
+        let table = self.table();
         let children = by_parent(&table);
+        let group = self.group(leader).map(from_pid);
         let grouped: HashSet<u32> = self.cgroup.iter().flat_map(ControlGroup::members).collect();
+        let mut inside = HashSet::new();
         if descent {
             self.descend(self.me, &children, &mut inside);
         }

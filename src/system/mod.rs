@@ -21,8 +21,8 @@ use posix as form;
 pub use form::ControlGroup;
 pub(crate) use form::{
     DEFAULT_PATH, FATAL_SIGNALS, Killer, OWN_FILE, PIPE_BUF, Reservation, SHORTFALL, adopted, become_subreaper,
-    carries, controlling_terminal, descendants, file_tick, group_keeps_number, hide_memory, ignored_signals,
-    is_executable, is_same_user, keeps_descendants, lost_sight, members, newest_pid, parent_holds, processes, random,
-    read_now, read_process, reopen_stdout, reserve, send, start_time,
+    carries, controlling_terminal, descendants, file_tick, group_keeps_number, group_lives, hide_memory,
+    ignored_signals, is_executable, is_same_user, keeps_descendants, lost_sight, newest_pid, parent_holds, processes,
+    random, read_now, read_process, reopen_stdout, reserve, send, start_time,
 };
 pub(crate) use process::{Id, ProcessInfo, from_pid, signal_group, to_pid};

@@ -1,15 +1,14 @@
 //! The form for systems other than Linux, with what POSIX and macOS have in common.
 //!
-//! POSIX has no call that lists processes, shows their environment or names the parent of another process. It does tell
-//! the session of each number that a process may have. So the processes of an agent, which leads a session of its own,
-//! are those in that session and in the agent's group. A process that starts a session of its own is not found.
+//! A process is found only by its group, because POSIX has no call that lists processes or names the parent of another
+//! process. So a process that leaves the agent's group is not found.
 
-use super::process::{Id, ProcessInfo, from_pid, to_pid};
+use super::process::{Id, ProcessInfo, to_pid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpgid, getsid, kill_process, test_kill_process_group, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, test_kill_process, test_kill_process_group, waitid,
 };
 use rustix::termios::{tcgetpgrp, ttyname};
 use std::convert::Infallible;
@@ -25,7 +24,7 @@ use std::time::{Duration, SystemTime};
 
 /// One line about what this form promises less than Linux, for a person.
 pub(crate) const SHORTFALL: Option<&str> = Some(
-    "On this system, a process that leaves the agent's session, such as a daemon, outlives the run: `spektacular protocol systems` lists the differences to Linux.",
+    "On this system, a process that leaves the agent's process group outlives the run: `spektacular protocol systems` lists the differences to Linux.",
 );
 
 /// The search path for programs if the environment has no PATH, with the folders of Homebrew.
@@ -44,9 +43,6 @@ pub(crate) const FATAL_SIGNALS: [i32; 0] = [];
 /// The longest time by which the time of a changed file lags behind the clock. macOS stamps files with the clock itself,
 /// other systems once in a tick.
 const STAMP_LAG: Duration = Duration::from_millis(10);
-
-/// The largest number of a process on macOS and the BSDs.
-const PID_MAX: u32 = 99_999;
 
 /// Returns false: the orphans of the agent's tree pass to the first process.
 pub(crate) fn become_subreaper() -> bool {
@@ -82,29 +78,15 @@ pub(crate) fn lost_sight() -> Option<&'static str> {
     None
 }
 
-/// A process; its start time is the number of its session. `None` if it does not exist.
+/// A process, by its number alone. `None` if it does not exist.
 pub(crate) fn read_process(pid: u32) -> Option<ProcessInfo> {
-    let number = to_pid(pid)?;
-    let session = getsid(Some(number)).ok()?;
-    let group = getpgid(Some(number)).ok()?;
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-    // Some systems show zombies. Those of other parents do not last.
-    let zombie = matches!(waitid(WaitId::Pid(number), options), Ok(Some(_)));
-    Some(ProcessInfo { id: (pid, u64::from(from_pid(session))), parent: 0, group: from_pid(group), zombie })
+    test_kill_process(to_pid(pid)?).ok()?;
+    Some(ProcessInfo { id: (pid, 0), parent: 0, group: 0, zombie: false })
 }
 
-/// The session of a process, in place of its start time. `None` if it does not exist.
+/// The start time of a process: always 0. `None` if it does not exist.
 pub(crate) fn start_time(pid: u32) -> Option<u64> {
     read_process(pid).map(|process| process.id.1)
-}
-
-/// The processes in this group, and in the session with the same number.
-pub(crate) fn members(group: Option<Pid>) -> Vec<ProcessInfo> {
-    let Some(leader) = group.map(from_pid) else { return Vec::new() };
-    // Only Linux has larger numbers. There, the leader's descendants have those after it.
-    let numbers = if leader <= PID_MAX { 2..=PID_MAX } else { leader..=leader.saturating_add(PID_MAX) };
-    let found = numbers.filter_map(read_process);
-    found.filter(|process| process.group == leader || process.id.1 == u64::from(leader)).collect()
 }
 
 /// Returns false: nothing shows the environment of another process.
@@ -112,17 +94,20 @@ pub(crate) fn carries(_pid: u32, _marker: &str, _nonce: &str) -> bool {
     false
 }
 
-/// Signals this process, if its number still belongs to the same session. The number may have passed to another process
-/// of that session, but systems assign numbers in turn. Returns whether the signal was sent.
-pub(crate) fn send((pid, session): Id, signal: Signal) -> bool {
-    let target = to_pid(pid).filter(|target| !target.is_init() && start_time(pid) == Some(session));
-    target.is_some_and(|target| kill_process(target, signal).is_ok())
+/// Returns false: without a start time, the number may belong to another process by now.
+pub(crate) fn send(_process: Id, _signal: Signal) -> bool {
+    false
 }
 
 /// Whether the number of this process's group still means that group. No process gets the number of a group that has a
 /// member. Systems assign the numbers in turn, so an unused one stays unused for far longer than the guard needs.
 pub(crate) fn group_keeps_number((leader, _): Id) -> bool {
-    to_pid(leader).is_some_and(|group| test_kill_process_group(group).is_ok())
+    group_lives(to_pid(leader))
+}
+
+/// Whether a group has a process that [`processes`] does not show. On some systems, a zombie counts.
+pub(crate) fn group_lives(group: Option<Pid>) -> bool {
+    group.is_some_and(|group| test_kill_process_group(group).is_ok())
 }
 
 /// Whether the system can run a program file. A file without a format of its own begins with text, and `exec` would pass

@@ -32,6 +32,7 @@ fn zombies_of(parent: i32) -> usize {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "orphans of the agent's processes")]
 fn as_pid_1_the_program_reaps_orphans_and_obeys_a_signal() {
     let name = "as_pid_1_the_program_reaps_orphans_and_obeys_a_signal";
     if !unshares(&["-pf", "--mount-proc"]) {

@@ -224,6 +224,7 @@ fn a_second_signal_skips_to_the_kill() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "signals ignored at the start (`nohup`, `&`)")]
 fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
     let case = Case::with(Script::asks_bash()).shell(r#"trap '' HUP; exec "$@""#);
     let mut session = case.spawn();

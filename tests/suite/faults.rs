@@ -141,6 +141,7 @@ fn a_full_disk_at_stdout_exits_with_74_and_a_message_on_stderr() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "stdout closed at the start")]
 fn descriptors_that_are_closed_at_the_start_are_noticed() {
     let session = Case::with(Script::hello()).shell(r#"exec "$@" <&-"#).spawn();
     session.finish().failed("no_start");
@@ -159,6 +160,7 @@ fn an_open_file_of_the_caller_reaches_the_agent() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "stdout closed at the start")]
 fn a_stdout_that_takes_nothing_is_74_for_a_person_too() {
     let undelivered = "spektacular: undelivered: ";
     for (shell, code) in [("exec \"$@\" >/dev/full", 74), ("exec \"$@\" >&-", 74), ("exec \"$@\" >/dev/null", 0)] {
@@ -171,6 +173,7 @@ fn a_stdout_that_takes_nothing_is_74_for_a_person_too() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "stdout closed at the start")]
 fn a_closed_stdout_is_noticed_while_the_parent_opens_and_closes_files() {
     let busy = "\"$@\" >&- & while kill -0 $!; do exec 8</dev/null; exec 9</dev/null 8<&-; exec 9<&-; done 2>/dev/null; wait $!";
     for _ in 0..5 {
@@ -190,6 +193,7 @@ fn a_reader_that_stops_after_a_few_lines_ends_a_persons_run_silently() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "stdout closed at the start")]
 fn a_closed_stdout_is_noticed_without_proc() {
     if !Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success()) {
         return not_checked("a_closed_stdout_is_noticed_without_proc", "unshare cannot make a mount namespace here");
@@ -462,6 +466,7 @@ fn a_start_that_the_system_refuses_has_a_failure_code() {
 
 /// A file that the kernel refuses must not reach a shell, which would run what it can of it.
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "a program in a format of another machine")]
 fn a_program_in_no_format_of_this_machine_reaches_no_shell() {
     let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let with = |bytes: &[u8]| [bytes, b"\ntouch ../log/shell\n"].concat();

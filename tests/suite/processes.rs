@@ -138,6 +138,7 @@ fn no_chain_of_forks_without_the_marker_survives_a_kill() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn no_chain_of_forks_survives_the_end() {
     let name = "no_chain_of_forks_survives_the_end";
     if !has_perl(name) || !has_unshare(name) {
@@ -173,6 +174,7 @@ fn no_chain_of_forks_survives_a_kill() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn a_signal_to_a_check_stops_its_processes() {
     // The daemon clears its environment and loses its parent, so only descent from the check identifies it.
     let daemon = "env -i setsid sh -c 'echo $$ >'\"$HOME\"'/daemon; exec sleep 1000' >/dev/null 2>&1";
@@ -239,6 +241,7 @@ fn a_guard_that_somebody_stops_still_ends_the_tree() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "orphans of the agent's processes")]
 fn a_daemon_of_an_inherited_child_is_left_alone() {
     // The shell leaves a child to the program that replaces it. That child's daemon becomes ours when the child exits.
     let case = Case::with(Script::new().say("msg_1", "up").sh("prompt").say("msg_2", "ok").done("ok"));
@@ -271,6 +274,7 @@ fn survives(mut session: Session, pid: i32) -> bool {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "orphans of the agent's processes")]
 fn a_process_of_an_inherited_daemon_is_left_alone() {
     // The inherited child is gone when the run begins, but its daemon, which we adopted, starts a process during the run.
     let case = Case::with(Script::new().say("msg_1", "up").sh("listen"));
@@ -302,6 +306,7 @@ fn a_process_of_an_inherited_daemon_is_left_alone() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn without_proc_the_run_warns_that_processes_may_outlive_it() {
     let name = "without_proc_the_run_warns_that_processes_may_outlive_it";
     if !has_unshare(name) {
@@ -390,6 +395,7 @@ fn a_command_that_cannot_be_run_is_a_failed_start() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "privacy of memory and environment")]
 fn the_agent_can_read_neither_our_environment_nor_a_core_dump() {
     let name = "the_agent_can_read_neither_our_environment_nor_a_core_dump";
     let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];

@@ -97,6 +97,8 @@ fn the_workflow_for_github_installs_a_release_by_its_checksum_and_runs_a_task() 
     let frames = fs::read_to_string(workflow.case.path("runner/frames.jsonl")).unwrap();
     let last = frames.lines().last().unwrap();
     assert!(last.contains("\"type\":\"run.completed\"") && last.contains("\"task\":\"hello\""), "{last}");
+    let report = fs::read_to_string(workflow.case.path("runner/run.html")).unwrap();
+    assert!(report.contains("Say hello."), "{report}");
     for limit in ["--timeout ", "--max-tool-calls ", "--max-cost-usd ", "timeout-minutes: "] {
         assert!(workflow.text.contains(limit), "no {limit}");
     }

@@ -63,6 +63,7 @@ fn nothing_of_the_agent_runs_while_the_commands_do() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn what_a_tool_left_running_ends_with_the_turn_and_so_does_the_agent() {
     // Agents run their tools in sessions of their own.
     let leaves = "setsid sleep 600 >/dev/null 2>&1 & echo $! >tool.txt; touch a";

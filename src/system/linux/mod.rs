@@ -7,7 +7,7 @@ mod processes;
 pub use self::cgroup::ControlGroup;
 pub(crate) use self::format::is_executable;
 pub(crate) use self::processes::{
-    adopted, become_subreaper, carries, descendants, group_keeps_number, keeps_descendants, lost_sight, members,
+    adopted, become_subreaper, carries, descendants, group_keeps_number, group_lives, keeps_descendants, lost_sight,
     newest_pid, processes, read_process, send, start_time,
 };
 

@@ -171,9 +171,9 @@ pub(crate) fn group_keeps_number((leader, start): Id) -> bool {
     start_time(leader) == Some(start)
 }
 
-/// The processes of a group that [`processes`] does not show: none.
-pub(crate) fn members(_group: Option<Pid>) -> Vec<ProcessInfo> {
-    Vec::new()
+/// Whether a group has a process that [`processes`] does not show: it shows all.
+pub(crate) fn group_lives(_group: Option<Pid>) -> bool {
+    false
 }
 
 #[cfg(test)]
