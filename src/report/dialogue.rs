@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// A recorded dialogue.
 #[derive(Debug)]
-pub(super) struct Dialogue {
+pub(super) struct AgentDialogue {
     pub(super) driver: String,
     pub(super) facts: String,
     pub(super) entries: Vec<String>,
@@ -17,8 +17,8 @@ pub(super) struct Dialogue {
     pub(super) end: Option<String>,
 }
 
-impl Dialogue {
-    pub(super) fn new(header: &Value) -> Dialogue {
+impl AgentDialogue {
+    pub(super) fn new(header: &Value) -> AgentDialogue {
         let mut facts = String::new();
         let argv = list_of(header, "argv").iter().map(readable).collect::<Vec<_>>().join(" ");
         for (name, value) in [("Version", str_of(header, "agent_version")), ("Directory", str_of(header, "cwd"))] {
@@ -30,7 +30,7 @@ impl Dialogue {
             facts += &format!("<div><dt>Command line</dt><dd><code>{}</code></dd></div>", line(&argv));
         }
         let driver = str_of(header, "driver").to_owned();
-        Dialogue { driver, facts, entries: Vec::new(), last_ms: 0, lines: 0, end: None }
+        AgentDialogue { driver, facts, entries: Vec::new(), last_ms: 0, lines: 0, end: None }
     }
 
     /// A line of the recording.

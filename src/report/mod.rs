@@ -13,7 +13,7 @@ mod run;
 mod tools;
 mod value;
 
-use self::dialogue::Dialogue;
+use self::dialogue::AgentDialogue;
 use self::run::RunView;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -60,7 +60,7 @@ pub(crate) struct Report {
 #[derive(Debug)]
 enum Part {
     Run(Box<RunView>),
-    Recording(Dialogue),
+    Recording(AgentDialogue),
 }
 
 /// The room that is left on the page.
@@ -147,7 +147,7 @@ impl Report {
 
     fn object(&mut self, value: &Value) {
         if value["recording"] == 1 {
-            self.recording = self.add(|| Part::Recording(Dialogue::new(value)));
+            self.recording = self.add(|| Part::Recording(AgentDialogue::new(value)));
             self.found += u64::from(self.recording.is_some());
         } else if let Some(at) = self.recording {
             self.found += 1;

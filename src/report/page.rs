@@ -1,6 +1,6 @@
 //! The page around the parts.
 
-use super::dialogue::Dialogue;
+use super::dialogue::AgentDialogue;
 use super::html::{Clipped, block, grouped, json, line, money, span, text};
 use super::rows::{plan, row, row_of};
 use super::run::{Entry, RunView, took};
@@ -329,7 +329,7 @@ fn entry(entry: &Entry) -> String {
     }
 }
 
-fn recording_part(dialogue: &Dialogue) -> String {
+fn recording_part(dialogue: &AgentDialogue) -> String {
     let (class, word) = match &dialogue.end {
         Some(end) if end.ends_with("code 0") => ("good", "exit 0"),
         Some(_) => ("bad", "ended"),
@@ -347,7 +347,10 @@ fn recording_part(dialogue: &Dialogue) -> String {
     if let Some(end) = &dialogue.end {
         let _ = writeln!(html, "<section><h2>End</h2><p>{end}.</p></section>");
     }
-    let _ =
-        write!(html, "<section><h2>Dialogue</h2>\n<ol class=timeline>\n{}</ol></section>\n", dialogue.entries.concat());
+    let _ = write!(
+        html,
+        "<section><h2>AgentDialogue</h2>\n<ol class=timeline>\n{}</ol></section>\n",
+        dialogue.entries.concat()
+    );
     html + "</article>\n"
 }

@@ -1,4 +1,4 @@
-//! What systems do differently, behind one interface: the processes that exist, signals to exactly one of them, reads and
+//! Differences between systems, behind one interface: the processes that exist, signals to exactly one of them, reads and
 //! writes that never wait, random bytes, and some names and constants.
 //!
 //! Two forms have the same items. `linux` uses what Linux alone has, such as `/proc`, subreapers, pidfds and control
