@@ -7,14 +7,14 @@ use crate::clean::one_line;
 use crate::cli::ReportArgs;
 use crate::io::output::{diagnose, print_bytes};
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
-use crate::report::{LINE_BYTES, Line, Report};
+use crate::report::{LINE_BYTES, ReportLine, ReportPage};
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: &ReportArgs) -> u8 {
-    let mut report = Report::default();
+    let mut report = ReportPage::default();
     let read = typed.files.iter().try_for_each(|file| add(&mut report, file));
     let page = match read {
         Ok(()) => report.page(),
@@ -34,7 +34,7 @@ pub(super) fn run(typed: &ReportArgs) -> u8 {
 }
 
 /// Adds a file to the report. Error: a sentence about the file.
-fn add(report: &mut Report, file: &Path) -> Result<(), String> {
+fn add(report: &mut ReportPage, file: &Path) -> Result<(), String> {
     let is_stdin = file == Path::new("-");
     let name = if is_stdin { "stdin".into() } else { one_line(&file.to_string_lossy()) };
     let failed = |kind: ErrorKind| format!("{name}: {}.", unread(kind));
@@ -56,7 +56,7 @@ fn add(report: &mut Report, file: &Path) -> Result<(), String> {
 }
 
 /// Hands each line to the report. Holds one line at most, and no more of it than the limit.
-fn lines(report: &mut Report, mut input: impl BufRead) -> std::io::Result<()> {
+fn lines(report: &mut ReportPage, mut input: impl BufRead) -> std::io::Result<()> {
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -65,10 +65,10 @@ fn lines(report: &mut Report, mut input: impl BufRead) -> std::io::Result<()> {
             return Ok(());
         }
         if line.len() > LINE_BYTES && line.last() != Some(&b'\n') {
-            report.line(Line::TooLong);
+            report.line(ReportLine::TooLong);
             input.skip_until(b'\n')?;
         } else {
-            report.line(Line::Text(&line));
+            report.line(ReportLine::Text(&line));
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::protocol::frame::Stamper;
 use crate::protocol::request::Settings;
 use crate::protocol::unknown::UnknownNames;
 use crate::redact::Redactor;
-use crate::report::{Line, Report};
+use crate::report::{ReportLine, ReportPage};
 use serde_json::value::RawValue;
 use std::fs::File;
 use std::io::Write;
@@ -19,10 +19,10 @@ use std::time::Instant;
 /// The file of a report, opened before the run, so that a wrong path fails at once.
 pub(super) struct ReportFile(File);
 
-/// A peer whose frames are reported. Memory is bounded as that of [`Report`].
+/// A peer whose frames are reported. Memory is bounded as that of [`ReportPage`].
 pub(super) struct Reported<'a> {
     peer: &'a mut dyn Peer,
-    report: Report,
+    report: ReportPage,
     /// Numbers the frames of the report.
     stamper: Stamper,
     /// The memory for a frame.
@@ -38,19 +38,19 @@ impl ReportFile {
     }
 
     /// Writes the page. Error: the system's.
-    pub(super) fn write(mut self, report: &Report) -> std::io::Result<()> {
+    pub(super) fn write(mut self, report: &ReportPage) -> std::io::Result<()> {
         self.0.write_all(report.page().as_bytes())
     }
 }
 
 impl<'a> Reported<'a> {
     pub(super) fn new(peer: &'a mut dyn Peer) -> Reported<'a> {
-        let mut report = Report::default();
+        let mut report = ReportPage::default();
         report.begin("the run");
         Reported { peer, report, stamper: Stamper::default(), frame: Vec::new() }
     }
 
-    pub(super) fn into_report(self) -> Report {
+    pub(super) fn into_report(self) -> ReportPage {
         self.report
     }
 }
@@ -79,7 +79,7 @@ impl Peer for Reported<'_> {
             self.frame.clear();
             // Without a limit, because writing cuts the body that the peer gets next.
             frame.write(usize::MAX, &mut self.frame);
-            self.report.line(Line::Text(&self.frame));
+            self.report.line(ReportLine::Text(&self.frame));
         }
         self.peer.show(Outgoing { body, reply_to, run_id, max_bytes, at, in_advance }, out);
     }

@@ -31,7 +31,7 @@ const NOTES: usize = 20;
 
 /// A line of a file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Line<'a> {
+pub(crate) enum ReportLine<'a> {
     Text(&'a [u8]),
     /// A line longer than [`LINE_BYTES`].
     TooLong,
@@ -39,7 +39,7 @@ pub(crate) enum Line<'a> {
 
 /// A page in the making.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct ReportPage {
     parts: Vec<Part>,
     /// The run of a run_id.
     runs: HashMap<String, usize>,
@@ -99,7 +99,7 @@ impl Room {
     }
 }
 
-impl Report {
+impl ReportPage {
     /// Begins a file. `name`: as messages show it.
     pub(crate) fn begin(&mut self, name: &str) {
         (self.file, self.line, self.found) = (name.to_owned(), 0, 0);
@@ -123,11 +123,11 @@ impl Report {
     }
 
     /// Reads the next line of the file.
-    pub(crate) fn line(&mut self, line: Line<'_>) {
+    pub(crate) fn line(&mut self, line: ReportLine<'_>) {
         self.line += 1;
         let bytes = match line {
-            Line::Text(bytes) => bytes,
-            Line::TooLong => return self.note("is longer than 16 MiB"),
+            ReportLine::Text(bytes) => bytes,
+            ReportLine::TooLong => return self.note("is longer than 16 MiB"),
         };
         if bytes.trim_ascii().is_empty() {
             return;

@@ -3,9 +3,9 @@
 use super::dialogue::AgentDialogue;
 use super::html::{Clipped, block, grouped, json, line, money, span, text};
 use super::rows::{plan, row, row_of};
-use super::run::{Entry, RunView, took};
+use super::run::{RunView, TimelineEntry, took};
 use super::value::{list_of, readable, str_of};
-use super::{Part, Report, chart};
+use super::{Part, ReportPage, chart};
 use serde_json::Value;
 use std::fmt::Write;
 use time::UtcDateTime;
@@ -16,7 +16,7 @@ const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 const STYLE: &str = include_str!("style.css");
 
-pub(super) fn page(report: &Report) -> String {
+pub(super) fn page(report: &ReportPage) -> String {
     let title = match report.parts.as_slice() {
         [Part::Run(run)] => format!("{} · {}", agent(run), outcome(run).1),
         [Part::Recording(dialogue)] => format!("Recording · {}", line(&dialogue.driver)),
@@ -310,8 +310,8 @@ fn files(run: &RunView) -> String {
     html + "</ul></section>\n"
 }
 
-fn entry(entry: &Entry) -> String {
-    let Entry { at, class, mark, title, facts, body, said, nested } = entry;
+fn entry(entry: &TimelineEntry) -> String {
+    let TimelineEntry { at, class, mark, title, facts, body, said, nested } = entry;
     let facts: String = facts.iter().map(|fact| format!("<span class=fact>{fact}</span>")).collect();
     let head = |title: &str| {
         format!("<span class=mark>{mark}</span><span class=line><span class=title>{title}</span>{facts}</span>")
@@ -347,10 +347,7 @@ fn recording_part(dialogue: &AgentDialogue) -> String {
     if let Some(end) = &dialogue.end {
         let _ = writeln!(html, "<section><h2>End</h2><p>{end}.</p></section>");
     }
-    let _ = write!(
-        html,
-        "<section><h2>AgentDialogue</h2>\n<ol class=timeline>\n{}</ol></section>\n",
-        dialogue.entries.concat()
-    );
+    let _ =
+        write!(html, "<section><h2>Dialogue</h2>\n<ol class=timeline>\n{}</ol></section>\n", dialogue.entries.concat());
     html + "</article>\n"
 }

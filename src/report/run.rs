@@ -25,7 +25,7 @@ pub(super) struct RunView {
     /// The last frame of each phase, in order.
     pub(super) phases: Vec<Value>,
     pub(super) files: Vec<Value>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<TimelineEntry>,
     pub(super) bars: Thinned<Bar>,
     pub(super) used: Thinned<Used>,
     pub(super) usage: Value,
@@ -51,7 +51,7 @@ pub(super) enum Of {
 
 /// An entry of the timeline. Its texts are HTML, except for `said`.
 #[derive(Debug, Default)]
-pub(super) struct Entry {
+pub(super) struct TimelineEntry {
     /// In milliseconds since the first frame.
     pub(super) at: u64,
     pub(super) class: String,
@@ -104,7 +104,7 @@ impl RunView {
             other => {
                 let title = format!("{} {}", other, str_of(payload, "text"));
                 let body = json("Payload", payload);
-                self.add(None, Entry { body, ..self.entry("unknown", "unknown", &title, payload) }, room);
+                self.add(None, TimelineEntry { body, ..self.entry("unknown", "unknown", &title, payload) }, room);
             }
         }
     }
@@ -123,7 +123,7 @@ impl RunView {
                 self.warnings += 1;
                 let entry = self.entry("warning", "warning", said, payload);
                 let facts = vec![line(str_of(payload, "code"))];
-                self.add(None, Entry { facts, ..entry }, room);
+                self.add(None, TimelineEntry { facts, ..entry }, room);
             }
             "question_resolved" => self.resolved(payload, room),
             // It says that nothing happened.
@@ -138,7 +138,7 @@ impl RunView {
                     self.plan = entries.to_vec();
                 }
                 let body = super::rows::plan(entries);
-                self.add(None, Entry { body, ..self.entry("steps", kind, &title, payload) }, room);
+                self.add(None, TimelineEntry { body, ..self.entry("steps", kind, &title, payload) }, room);
             }
             "phase" => self.phase(payload, room),
             "usage" => self.usage(payload),
@@ -147,7 +147,7 @@ impl RunView {
             unknown => {
                 let body = json("Payload", payload);
                 let entry = self.entry("unknown", unknown, said, payload);
-                self.add(None, Entry { body, ..entry }, room);
+                self.add(None, TimelineEntry { body, ..entry }, room);
             }
         }
     }
@@ -158,7 +158,7 @@ impl RunView {
         let id = (Of::Message, str_of(payload, "message_id").to_owned());
         let at = self.open.get(&id).copied().or_else(|| {
             let mark = if kind == "text" { "agent" } else { "thought" };
-            let entry = Entry { title: String::new(), ..self.entry(kind, mark, "", payload) };
+            let entry = TimelineEntry { title: String::new(), ..self.entry(kind, mark, "", payload) };
             self.add(Some(id.clone()), entry, room)
         });
         let Some(entry) = at.and_then(|at| self.entries.get_mut(at)) else { return };
@@ -211,7 +211,7 @@ impl RunView {
     fn input(&mut self, payload: &Value, room: &mut Room) {
         if let Some(prompt) = payload["prompt"].as_str() {
             let body = block("Prompt", "said", &Clipped::new(prompt));
-            self.add(None, Entry { body, ..self.entry("prompt", "prompt", "A further prompt", payload) }, room);
+            self.add(None, TimelineEntry { body, ..self.entry("prompt", "prompt", "A further prompt", payload) }, room);
         } else if payload["end"] == true {
             self.row("prompt", "prompt", "The end of the conversation", payload, room);
         } else {
@@ -220,9 +220,16 @@ impl RunView {
     }
 
     /// An entry now.
-    pub(super) fn entry(&self, class: &str, mark: &str, title: &str, payload: &Value) -> Entry {
+    pub(super) fn entry(&self, class: &str, mark: &str, title: &str, payload: &Value) -> TimelineEntry {
         let nested = payload["parent_call_id"].is_string();
-        Entry { at: self.last, class: class.into(), mark: line(mark), title: line(title), nested, ..Entry::default() }
+        TimelineEntry {
+            at: self.last,
+            class: class.into(),
+            mark: line(mark),
+            title: line(title),
+            nested,
+            ..TimelineEntry::default()
+        }
     }
 
     fn row(&mut self, class: &str, mark: &str, title: &str, payload: &Value, room: &mut Room) {
@@ -230,7 +237,7 @@ impl RunView {
     }
 
     /// Adds an entry if there is room. `open`: its id, if further frames change it.
-    pub(super) fn add(&mut self, open: Option<(Of, String)>, entry: Entry, room: &mut Room) -> Option<usize> {
+    pub(super) fn add(&mut self, open: Option<(Of, String)>, entry: TimelineEntry, room: &mut Room) -> Option<usize> {
         let fits = room.take(entry.title.len() + entry.body.len());
         fits.then(|| {
             let at = self.entries.len();

@@ -3,7 +3,7 @@
 use super::Room;
 use super::chart::Lane;
 use super::html::{Clipped, block, diff, json, line, span, text};
-use super::run::{Entry, Of, RunView, shown, took};
+use super::run::{Of, RunView, TimelineEntry, shown, took};
 use super::value::{list_of, str_of};
 use crate::agent::edits::between;
 use serde_json::Value;
@@ -96,7 +96,7 @@ impl RunView {
                 let ending = value.map_or(format!(": {resolution}"), |value| format!(": {value} ({resolution})"));
                 let title = said.strip_suffix(&ending).unwrap_or(said);
                 let entry = self.entry("question", "question", title, payload);
-                self.add(None, Entry { facts: vec![fact], ..entry }, room);
+                self.add(None, TimelineEntry { facts: vec![fact], ..entry }, room);
             }
         }
     }
