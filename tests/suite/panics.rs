@@ -49,7 +49,7 @@ const POINTS: &[(&str, Reached)] = &[
     ("attempted", Reached::ByImplement),
     ("command line", Reached::Always),
     ("configuration", Reached::Always),
-    ("errand", Reached::ByImplement),
+    ("phase-io", Reached::ByImplement),
     ("git-baseline", Reached::Always),
     ("git-compare", Reached::ByCompletion),
     ("git-status", Reached::ByImplement),

@@ -424,7 +424,8 @@ fn a_machine_without_processes_or_memory_ends_the_run_in_order() {
         let user = 64_000 + count;
         format!("prlimit --nproc={count} setpriv --reuid={user} --regid={user} --clear-groups")
     };
-    let sizes = [24, 32, 48, 96, 144, 160, 192, 224, 1000, 2048];
+    // A debug build does not start in less.
+    let sizes = [32, 48, 96, 144, 160, 192, 224, 1000, 2048];
     let mut rows: Vec<String> = sizes.map(|mib: u64| format!("prlimit --as={}", mib << 20)).into();
     if Command::new("sh").args(["-c", &format!("{} true", few(9))]).status().is_ok_and(|status| status.success()) {
         rows.extend([1, 2, 3, 4, 6, 8, 10, 12].map(few));
