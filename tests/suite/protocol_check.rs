@@ -37,7 +37,7 @@ conversation)
     } ;;
 headless) fields=',"interactive":false'; opened() { exec 3>&-; } ;;
 command-line) flags='--output json Hello'; opened() { exec 3>&-; } ;;
-thinks-alone) ask() { sleep 2; answer; } ;;
+thinks-alone) ask() { sleep 4; answer; } ;;
 stops-reading) ask() { sleep 60; } ;;
 answers-twice) ask() { answer; answer; } ;;
 answers-late) ask() { (sleep 1; answer) & } ;;
