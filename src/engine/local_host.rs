@@ -352,8 +352,8 @@ impl LocalHost {
     }
 
     fn signal(&mut self, signal: Signal) {
-        // Suspending our git for a while does no harm.
-        let spares_git = !matches!(signal, Signal::STOP | Signal::CONT) && self.watch.is_busy();
+        // Not even suspended: the thread that starts a git waits until it runs, and could not be suspended either.
+        let spares_git = self.watch.is_busy();
         match &self.agent {
             Some(agent) if spares_git => agent.signal_marked(signal),
             Some(agent) => agent.signal(signal),

@@ -69,6 +69,24 @@ fn a_file_that_is_deleted_before_the_baseline_is_reported_as_deleted() {
 }
 
 #[test]
+fn a_suspended_program_does_not_suspend_its_git() {
+    // A git that is stopped before it begins keeps the program from stopping, and the shell waits for that.
+    let until = |name: &str| format!("until [ -e \"$D/{name}\" ]; do sleep 0.01; done");
+    let asked = format!("touch \"$D/asks\"; {}; touch \"$D/answered\"", until("answer"));
+    let agent = Script::new().sh(&until("answered")).say("msg_1", "Done").done("Done");
+    let mut session = with_git(Case::with(agent), &asked).spawn();
+    session.start(json!({}));
+    session.until_where("the agent's session", |frame| frame.is_progress("session"));
+    session.wait_until("git to ask", || session.log().path("asks").exists());
+    session.signal(Signal::TSTP);
+    session.wait_until("the program to stop", || support::procs::stopped(session.pid().cast_signed()));
+    fs::write(session.log().path("answer"), "").unwrap();
+    session.wait_until("git to answer", || session.log().path("answered").exists());
+    session.signal(Signal::CONT);
+    session.finish().completed();
+}
+
+#[test]
 fn a_commit_before_the_baseline_is_a_warning() {
     // A file's time is coarse: the pause makes the commit newer than the start of the run.
     let commits = "sleep 0.05; echo x >made.txt; /usr/bin/git add .; \
