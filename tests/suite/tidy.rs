@@ -360,7 +360,6 @@ fn only_the_system_module_names_interfaces_of_one_system() {
         "getrandom",
         "subreaper(Some",
         "DumpableBehavior",
-        "RealtimeCoarse",
         "CMSG_CLOEXEC",
         "NOSIGNAL",
         "socket_peercred",
