@@ -34,7 +34,7 @@
 //! | [`recording`] | the format of recorded dialogues |
 //! | `report` | a run or a recording as one page of HTML |
 //! | `sessions` | the last sessions of each agent, for `--continue` |
-//! | `system` | what systems do differently, behind one interface: a form for Linux and one for the others |
+//! | `system` | the differences between systems, behind one interface: a form for Linux and one for the others |
 //! | `suggest` | typed names as messages show them, and did-you-mean |
 //! | `base64` | the encoding of images, and of secrets to find |
 //! | [`json`] | the reader and the writer of JSON |

@@ -244,7 +244,8 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let files = Named::take_from(&mut adhoc);
     let worktree = adhoc.worktree.clone();
     let stored = Kept::take_from(&mut adhoc);
-    peer.resumed_by(stored.flag());
+    // The end of a worktree has a command of its own, or the worktree is gone.
+    peer.resumed_by(stored.flag().filter(|_| worktree.is_none()));
     let mut job = job(adhoc, loaded);
     let (defaults, _) = job.layers.under(Options::default());
     let wanted = defaults.interactive.unwrap_or(true);

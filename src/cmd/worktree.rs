@@ -130,7 +130,7 @@ fn make(name: String, cwd: &Path, until: &Until) -> Result<Made, Failure> {
 }
 
 impl WorktreeEnd {
-    /// Removes the worktree if it holds no work; otherwise tells how to go on with it. `last`: the file for the run's
+    /// Removes the worktree if it holds no work; otherwise prints how to go on with it. `last`: the file for the run's
     /// session. Returns the file in the worktree. `None`: the session has no directory to continue in.
     pub(super) fn close(self, last: Option<SessionFile>) -> Option<SessionFile> {
         let made = match self.made.recv_timeout(ABANDONED_LIMIT) {

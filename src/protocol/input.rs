@@ -17,7 +17,7 @@ pub struct Input {
     pub given: Option<Given>,
     /// Free text for the agent, to go with a denial.
     pub message: Option<Text>,
-    /// The fields that run.input does not have. Empty for an answer that is no message.
+    /// The message's unknown fields. Empty for an answer from a script.
     pub unknown: UnknownNames,
 }
 

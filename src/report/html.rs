@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The maximum length of one text on the page, in bytes. The page tells how many bytes it leaves out.
+/// The maximum length of one text on the page, in bytes. The page has the number of omitted bytes.
 pub(super) const TEXT_BYTES: usize = 64 << 10;
 
 /// A text that is cut at [`TEXT_BYTES`] as it grows.

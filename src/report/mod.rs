@@ -2,7 +2,7 @@
 //!
 //! The reader is tolerant. It shows what it does not know generically, and notes a line that it cannot read. Time is
 //! linear in the input. Memory is bounded: by [`PAGE_BYTES`] and [`ENTRIES`] for the page, whatever the length of the
-//! input, and one line of at most [`LINE_BYTES`]. A text is cut at 64 KiB. The page tells what it leaves out.
+//! input, and one line of at most [`LINE_BYTES`]. A text is cut at 64 KiB. The page notes each omission.
 
 mod chart;
 mod dialogue;
@@ -26,6 +26,8 @@ pub(crate) const PAGE_BYTES: usize = 16 << 20;
 pub(crate) const ENTRIES: usize = 20_000;
 /// The maximum number of runs and recordings on a page.
 const PARTS: usize = 200;
+/// The maximum length of a run's id, in bytes, as the protocol has it.
+const RUN_ID_BYTES: usize = 128;
 /// The maximum number of notes about lines.
 const NOTES: usize = 20;
 
@@ -97,6 +99,20 @@ impl Room {
         self.bytes -= if fits { bytes } else { 0 };
         fits
     }
+
+    /// A copy of a frame's payload, or null if there is no room. `size`: the length of the frame, in bytes.
+    fn copy(&mut self, payload: &Value, size: usize) -> Value {
+        if self.grow(size) {
+            return payload.clone();
+        }
+        self.omitted += 1;
+        Value::Null
+    }
+
+    /// Like [`Room::copy`], for a frame of which a run keeps one: a short one is on a full page too.
+    fn copy_single(&mut self, payload: &Value, size: usize) -> Value {
+        if size <= html::TEXT_BYTES { payload.clone() } else { self.copy(payload, size) }
+    }
 }
 
 impl ReportPage {
@@ -133,7 +149,7 @@ impl ReportPage {
             return;
         }
         match serde_json::from_slice::<Value>(bytes) {
-            Ok(value) if value.is_object() => self.object(&value),
+            Ok(value) if value.is_object() => self.object(&value, bytes.len()),
             Ok(_) | Err(_) => self.note("is not a JSON object"),
         }
     }
@@ -145,7 +161,8 @@ impl ReportPage {
         }
     }
 
-    fn object(&mut self, value: &Value) {
+    /// `size`: the length of the line, in bytes.
+    fn object(&mut self, value: &Value, size: usize) {
         if value["recording"] == 1 {
             self.recording = self.add(|| Part::Recording(AgentDialogue::new(value)));
             self.found += u64::from(self.recording.is_some());
@@ -155,16 +172,19 @@ impl ReportPage {
                 dialogue.moment(value, &mut self.room);
             }
         } else if let Some(kind) = value["type"].as_str() {
-            self.message(kind, value);
+            self.message(kind, value, size);
         } else {
             self.note("is neither a frame nor part of a recording");
         }
     }
 
     /// A frame, or a message to the run.
-    fn message(&mut self, kind: &str, value: &Value) {
+    fn message(&mut self, kind: &str, value: &Value, size: usize) {
         self.found += 1;
         let id = value["run_id"].as_str().unwrap_or_default();
+        if id.len() > RUN_ID_BYTES {
+            return self.note("has a run_id that is too long");
+        }
         if kind == "run.start" {
             self.prompt = value["payload"]["prompt"].as_str().map(str::to_owned);
             return;
@@ -181,7 +201,7 @@ impl ReportPage {
             }
         };
         if let Some(Part::Run(run)) = self.parts.get_mut(at) {
-            run.message(kind, value, &mut self.room);
+            run.message(kind, value, size, &mut self.room);
         }
     }
 

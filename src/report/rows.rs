@@ -25,7 +25,7 @@ pub(super) fn row(at: Option<u64>, class: &str, head: &str, body: &str, nested: 
     if body.is_empty() {
         return row_of(at, class, &format!("<div class=head>{head}</div>"), nested);
     }
-    // What failed, and what was changed, is what a reader looks for.
+    // A reader looks for failures, changes and questions first.
     let open = class.contains("failed") || class.contains("change") || class.contains("question");
     let open = if open { " open" } else { "" };
     let inner = format!("<details{open}><summary class=head>{head}</summary><div class=body>{body}</div></details>");

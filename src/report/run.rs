@@ -9,6 +9,8 @@ use std::collections::HashMap;
 
 /// The maximum number of files and phases that the page lists.
 const LISTED: usize = 1_000;
+/// The maximum length of a frame about usage, in bytes. Only the last one is kept, so it takes no room of the page.
+const USAGE_BYTES: usize = 4 << 10;
 
 /// A run as far as its frames are read.
 #[derive(Debug, Default)]
@@ -70,8 +72,8 @@ impl RunView {
         RunView { prompt: prompt.map(|prompt| Clipped::new(&prompt)), ..RunView::default() }
     }
 
-    /// A frame, or a message to the run.
-    pub(super) fn message(&mut self, kind: &str, frame: &Value, room: &mut Room) {
+    /// A frame, or a message to the run. `size`: its length, in bytes.
+    pub(super) fn message(&mut self, kind: &str, frame: &Value, size: usize, room: &mut Room) {
         self.frames += 1;
         if let Some(at) = time_of(frame).filter(|_| !kind.starts_with("run.input") && kind != "run.cancel") {
             let began = *self.began.get_or_insert(at);
@@ -82,15 +84,17 @@ impl RunView {
         }
         let payload = &frame["payload"];
         match kind {
-            "run.started" => self.started = payload.clone(),
-            "run.progress" => self.progress(payload, room),
+            "run.started" => self.started = room.copy_single(payload, size),
+            "run.progress" => self.progress(payload, size, room),
             "run.question" => self.question(payload, room),
             "run.artifact" => {
                 if self.files.len() < LISTED {
-                    self.files.push(payload.clone());
+                    self.files.push(room.copy(payload, size));
                 }
             }
-            "run.completed" | "run.failed" | "run.cancelled" => self.end = Some((kind.to_owned(), payload.clone())),
+            "run.completed" | "run.failed" | "run.cancelled" => {
+                self.end = Some((kind.to_owned(), room.copy_single(payload, size)));
+            }
             "run.input" => self.input(payload, room),
             "run.cancel" => {
                 self.row(
@@ -109,7 +113,7 @@ impl RunView {
         }
     }
 
-    fn progress(&mut self, payload: &Value, room: &mut Room) {
+    fn progress(&mut self, payload: &Value, size: usize, room: &mut Room) {
         let said = str_of(payload, "text");
         match str_of(payload, "kind") {
             "status" => match str_of(payload, "status") {
@@ -118,7 +122,7 @@ impl RunView {
                 "running" if self.entries.len() > 1 => {}
                 _ => self.row("status", "status", said, payload, room),
             },
-            "session" => self.session = payload.clone(),
+            "session" => self.session = room.copy_single(payload, size),
             "warning" => {
                 self.warnings += 1;
                 let entry = self.entry("warning", "warning", said, payload);
@@ -134,14 +138,15 @@ impl RunView {
                 let entries = list_of(payload, "entries");
                 let done = entries.iter().filter(|entry| entry["status"] == "completed").count();
                 let title = format!("{said}: {done} of {} done", entries.len());
-                if kind == "plan" || self.plan.is_empty() {
+                if (kind == "plan" || self.plan.is_empty()) && room.grow(size) {
                     self.plan = entries.to_vec();
                 }
                 let body = super::rows::plan(entries);
                 self.add(None, TimelineEntry { body, ..self.entry("steps", kind, &title, payload) }, room);
             }
-            "phase" => self.phase(payload, room),
-            "usage" => self.usage(payload),
+            "phase" => self.phase(payload, size, room),
+            "usage" if size <= USAGE_BYTES => self.usage(payload),
+            "usage" => room.omitted += 1,
             "turn" => self.turn(payload, room),
             "prompt" => self.row("prompt", "prompt", said, payload, room),
             unknown => {
@@ -175,10 +180,11 @@ impl RunView {
         }
     }
 
-    fn phase(&mut self, payload: &Value, room: &mut Room) {
+    fn phase(&mut self, payload: &Value, size: usize, room: &mut Room) {
         match self.phases.iter().position(|phase| phase["phase"] == payload["phase"]) {
-            Some(at) => self.phases[at] = payload.clone(),
-            None if self.phases.len() < LISTED => self.phases.push(payload.clone()),
+            Some(at) if room.grow(size) => self.phases[at] = payload.clone(),
+            None if self.phases.len() < LISTED => self.phases.push(room.copy(payload, size)),
+            Some(_) => room.omitted += 1,
             None => {}
         }
         self.row("phase", "phase", str_of(payload, "text"), payload, room);
@@ -238,7 +244,8 @@ impl RunView {
 
     /// Adds an entry if there is room. `open`: its id, if further frames change it.
     pub(super) fn add(&mut self, open: Option<(Of, String)>, entry: TimelineEntry, room: &mut Room) -> Option<usize> {
-        let fits = room.take(entry.title.len() + entry.body.len());
+        let id = open.as_ref().map_or(0, |(_, id)| id.len());
+        let fits = room.take(entry.title.len() + entry.body.len() + id);
         fits.then(|| {
             let at = self.entries.len();
             self.entries.push(entry);

@@ -212,7 +212,7 @@ pub struct ReadInput {
     pub answered: Option<Answered>,
     /// Text for the agent, to go with a denial.
     pub message: Option<Text>,
-    /// The fields that run.input does not have.
+    /// The message's unknown fields.
     pub unknown: UnknownNames,
 }
 

@@ -259,6 +259,29 @@ fn a_huge_input_makes_a_bounded_page_in_bounded_memory() {
 }
 
 #[test]
+fn large_frames_of_many_runs_take_bounded_memory() {
+    let large = "x".repeat(4 << 20);
+    let (mut frames, of) = (String::new(), |kind: &str, run: usize, payload: &Value| {
+        json!({"v": "1", "type": kind, "run_id": format!("r{run}"), "payload": payload}).to_string() + "\n"
+    });
+    for run in 0..16 {
+        frames += &of("run.started", run, &json!({"metadata": {"note": large}}));
+        frames += &of("run.artifact", run, &json!({"path": large, "action": "created"}));
+        frames += &of("run.completed", run, &json!({"text": format!("The end of run {run}.")}));
+    }
+    let case = with_frames(&frames);
+    let mut child = case.other("work", &["report", "run.jsonl", "-o", "run.html"]).spawn().unwrap();
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        peak = peak.max(peak_kib(child.id()));
+    }
+    let page = fs::read_to_string(case.work().join("run.html")).unwrap();
+    assert!(page.contains("The page is full") && (0..16).all(|run| page.contains(&format!("The end of run {run}."))));
+    // Half of what the frames take.
+    assert!(peak < 64 << 10, "{peak} KiB");
+}
+
+#[test]
 fn a_run_writes_its_report_however_it_ends() {
     for (agent, code, word) in [
         ("demo", 0, "the greeting is in hello.md"),

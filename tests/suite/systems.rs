@@ -91,6 +91,6 @@ fn every_test_that_only_linux_holds_names_its_subject() {
     assert_eq!(found, listed.collect(), "the list is not what the tests say");
     let subjects = subjects();
     for subject in found.keys() {
-        assert_eq!(subjects.get(subject), Some(&false), "{subject:?} is no difference in the table: {subjects:?}");
+        assert_eq!(subjects.get(subject), Some(&false), "the table has no difference named {subject:?}: {subjects:?}");
     }
 }

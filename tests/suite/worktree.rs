@@ -88,6 +88,7 @@ fn a_worktree_without_work_is_removed() {
         let did = case.run(&["adhoc", "--output", output, "--worktree", "Look", "around"]);
         assert_eq!(did.code, Some(0), "{did:?}");
         assert!(did.err.contains("had no changes and was removed"), "{}", did.err);
+        assert!(!did.err.contains("--continue"), "nothing is left to continue: {}", did.err);
         assert_eq!(state(&case), (1, String::new()));
         assert_eq!(fs::read_dir(worktree(&case, "")).unwrap().count(), 0);
     }

@@ -104,7 +104,7 @@ pub(crate) struct Worktree {
 /// The work in a worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Work {
-    /// HEAD is no longer the commit from which the worktree was made.
+    /// HEAD has moved since the worktree was made.
     pub(crate) has_commits: bool,
     /// There are changed, new or ignored files, other than our own data.
     pub(crate) has_files: bool,
