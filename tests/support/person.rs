@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use super::{Case, limit, procs, read};
 use rustix::fs::OFlags;
+use rustix::io::ioctl_fionread;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -31,10 +32,6 @@ impl Case {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let no_owner = i32::try_from(OFlags::NOCTTY.bits()).unwrap();
-        let open =
-            || File::options().read(true).write(true).custom_flags(no_owner).open(name.to_str().unwrap()).unwrap();
         let keyboard = File::from(master);
         resize(&keyboard, self.columns);
         let shell = self.shell.as_deref().unwrap_or("exec \"$@\"");
@@ -50,6 +47,7 @@ impl Case {
             "sh",
         ]);
         command.arg(env!("CARGO_BIN_EXE_spektacular")).args(args);
+        let open = || open(&keyboard);
         command.stdin(open());
         command.stdout(self.stdout_file().unwrap_or_else(open)).stderr(self.stderr_file().unwrap_or_else(open));
         let child = command.spawn().unwrap();
@@ -66,6 +64,14 @@ impl Case {
         });
         Person { child, keyboard, bytes, all: Vec::new(), met: 0, code: None, case: self }
     }
+}
+
+/// The program's end of the terminal.
+#[track_caller]
+fn open(keyboard: &File) -> File {
+    let name = ptsname(keyboard, Vec::new()).unwrap();
+    let no_owner = i32::try_from(OFlags::NOCTTY.bits()).unwrap();
+    File::options().read(true).write(true).custom_flags(no_owner).open(name.to_str().unwrap()).unwrap()
 }
 
 #[track_caller]
@@ -150,6 +156,12 @@ impl Person {
     #[track_caller]
     pub(crate) fn echo(&self) -> bool {
         tcgetattr(&self.keyboard).unwrap().local_modes.contains(LocalModes::ECHO)
+    }
+
+    /// The number of bytes in the whole lines that were typed and not read yet.
+    #[track_caller]
+    pub(crate) fn typed_ahead(&self) -> u64 {
+        ioctl_fionread(open(&self.keyboard)).unwrap()
     }
 
     #[track_caller]

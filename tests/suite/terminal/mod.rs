@@ -10,6 +10,7 @@ mod log;
 mod modes;
 mod screens;
 mod showing;
+mod type_ahead;
 
 use crate::support::person::Person;
 use crate::support::{Case, io, limit};
