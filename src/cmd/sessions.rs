@@ -1,5 +1,6 @@
 //! `sessions`: lists the last sessions in a directory, newest first, shows one, and removes one.
 
+use super::agent_check::capabilities;
 use super::{complain, configured};
 use crate::cli::{Output, SessionsAction, SessionsArgs};
 use crate::config::Layers;
@@ -39,7 +40,10 @@ fn text(typed: &SessionsArgs) -> Result<String, Failure> {
         }
         (SessionsAction::List, Output::Cli) => found.iter().map(|found| line(found, now)).collect(),
         (SessionsAction::Show(name), Output::Json) => whole(&json!({"session": entry(one(name)?, &cwd)})),
-        (SessionsAction::Show(name), Output::Cli) => shown(one(name)?, &cwd, now),
+        (SessionsAction::Show(name), Output::Cli) => {
+            let found = one(name)?;
+            shown(found, &cwd, now, can_resume(&layers, found.0))
+        }
         (SessionsAction::Remove(name), output) => {
             let found = one(name)?;
             remove(&layers, &cwd, found)?;
@@ -81,8 +85,14 @@ fn line((agent, stored): &Found<'_>, now: u64) -> String {
     format!("{id}  {agent}  {}  {name}{words}", age(now.saturating_sub(*at), *at)).trim_end().to_owned() + "\n"
 }
 
-/// The facts that are stored of a session, one per line, and the command that continues it.
-fn shown((agent, stored): &Found<'_>, cwd: &Path, now: u64) -> String {
+/// Whether an agent can resume its sessions, as far as is known.
+fn can_resume(layers: &Layers, agent: &str) -> bool {
+    let agent = layers.agents.iter().find(|entry| entry.name == agent);
+    agent.is_none_or(|agent| capabilities(agent, layers).resume != Some(false))
+}
+
+/// The facts that are stored of a session, one per line, and the command that continues it, if its agent can.
+fn shown((agent, stored): &Found<'_>, cwd: &Path, now: u64, can_resume: bool) -> String {
     let Stored { id, at, words, name, cost_usd } = stored;
     let format = format_description!("[year]-[month]-[day] [hour]:[minute] UTC");
     let ended = OffsetDateTime::from(UNIX_EPOCH + Duration::from_secs(*at)).format(format).unwrap_or_default();
@@ -96,7 +106,7 @@ fn shown((agent, stored): &Found<'_>, cwd: &Path, now: u64) -> String {
         ("last run", ended),
         ("prompt", Some(words.clone()).filter(|words| !words.is_empty())),
         ("cost", cost_usd.map(|cost| format!("${cost:.4}"))),
-        ("continue", Some(resume)),
+        ("continue", can_resume.then_some(resume)),
     ];
     facts.into_iter().filter_map(|(label, fact)| Some(format!("{label:<10} {}\n", fact?))).collect()
 }
