@@ -11,6 +11,7 @@ mod errors;
 mod items;
 mod launch;
 mod native;
+mod script;
 #[cfg(test)]
 mod tests;
 
