@@ -12,7 +12,7 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
     tcgetpgrp, tcgetwinsize, tcsetattr,
 };
-use std::fs::{File, FileType};
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
@@ -29,13 +29,17 @@ pub struct Keyboard {
 impl Keyboard {
     /// stdin, if that is a terminal.
     pub fn at_stdin() -> Option<Keyboard> {
-        let is_piped = || stdout_kind().is_some_and(|kind| kind.is_fifo() || kind.is_socket());
-        stdin().map(|terminal| Keyboard { terminal, gate: None, alone: !is_piped() })
+        stdin().map(Keyboard::at)
     }
 
     /// This process's controlling terminal, for when stdin is something else.
     pub fn controlling() -> Option<Keyboard> {
-        controlling().map(|terminal| Keyboard { terminal, gate: None, alone: false })
+        controlling().map(Keyboard::at)
+    }
+
+    fn at(terminal: File) -> Keyboard {
+        let alone = ![io::stdin().as_fd(), io::stdout().as_fd()].into_iter().any(is_piped);
+        Keyboard { terminal, gate: None, alone }
     }
 
     /// The keys typed while [`Keyboard::listen`] is on. `None`: no descriptor is left.
@@ -100,10 +104,10 @@ impl Keyboard {
     }
 }
 
-/// The kind of file at stdout, if it can be found.
-fn stdout_kind() -> Option<FileType> {
-    let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from).ok()?;
-    stdout.metadata().ok().map(|meta| meta.file_type())
+/// Whether this is a pipe, so that the program at its other end may use the same terminal.
+fn is_piped(stream: BorrowedFd<'_>) -> bool {
+    let kind = stream.try_clone_to_owned().map(File::from).and_then(|file| file.metadata()).map(|it| it.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
 }
 
 /// stdin, if that is a terminal. The controlling terminal is opened anew: only then may it be non-blocking, which

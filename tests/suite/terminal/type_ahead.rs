@@ -53,6 +53,18 @@ fn typed_lines_are_not_shown_and_the_shell_gets_them() {
 }
 
 #[test]
+fn a_prompt_from_a_file_leaves_the_typed_lines_unseen_too() {
+    let case = Case::with(works()).file("work/task", "A task").shell("\"$@\" <task");
+    let mut person = case.at_terminal(&["adhoc", "-"]);
+    person.waits_for("s] Run sleep");
+    person.types("a line\n");
+    assert!(io::wait_for(limit(), || person.typed_ahead() > 0));
+    lets_it_go_on(&person);
+    assert_eq!(person.ends().0, 0);
+    assert!(person.echo() && !person.screen().concat().contains("a line"), "{:?}", person.screen());
+}
+
+#[test]
 fn a_shell_with_an_editor_of_its_own_shows_the_typed_line_at_its_prompt() {
     let mut person = at_shell(works(), "bash --norc --noprofile -i");
     person.types("\"$B\" adhoc go\n");
