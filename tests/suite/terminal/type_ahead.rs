@@ -82,29 +82,25 @@ fn a_shell_with_an_editor_of_its_own_shows_the_typed_line_at_its_prompt() {
 
 #[test]
 fn the_echo_is_back_after_every_way_out() {
-    let ways: [(&str, &dyn Fn(&mut Person)); 10] = [
-        ("done", &|person| lets_it_go_on(person)),
-        ("Ctrl-C", &|person| person.types(CTRL_C)),
-        ("Ctrl-\\", &|person| person.types(CTRL_BACKSLASH)),
-        ("SIGINT", &|person| person.signals(Signal::INT)),
-        ("SIGTERM", &|person| person.signals(Signal::TERM)),
-        ("SIGHUP", &|person| person.signals(Signal::HUP)),
-        ("SIGUSR1", &|person| person.signals(Signal::USR1)),
-        ("SIGALRM", &|person| person.signals(Signal::ALARM)),
-        ("SIGIO", &|person| person.signals(Signal::IO)),
-        ("twice", &|person| {
-            person.signals(Signal::TERM);
-            person.signals(Signal::TERM);
-        }),
-    ];
-    for (name, leave) in ways {
+    let leaves = |name: &str, leave: &dyn Fn(&mut Person)| {
         let mut person = at_work(Case::with(works()));
         assert!(!person.echo(), "{name}");
         leave(&mut person);
         person.ends();
         assert!(person.echo(), "{name}");
         assert!(!person.screen().concat().contains("^C"), "{name}: {:?}", person.screen());
+    };
+    leaves("done", &|person| lets_it_go_on(person));
+    for key in [CTRL_C, CTRL_BACKSLASH] {
+        leaves(&key.escape_unicode().to_string(), &|person| person.types(key));
     }
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::USR1, Signal::ALARM, Signal::IO] {
+        leaves(&format!("{signal:?}"), &|person| person.signals(signal));
+    }
+    leaves("twice", &|person| {
+        person.signals(Signal::TERM);
+        person.signals(Signal::TERM);
+    });
     let mut person = Case::with(Script::new().say("m1", "I try.").sh("exit 3")).at_terminal(RUN);
     assert_ne!(person.ends().0, 0);
     assert!(person.echo(), "the agent's failure");
