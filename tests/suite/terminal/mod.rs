@@ -8,8 +8,10 @@ mod edits;
 mod jobs;
 mod log;
 mod modes;
+mod pictures;
 mod screens;
 mod showing;
+mod svg;
 
 use crate::support::person::Person;
 use crate::support::{Case, io, limit};

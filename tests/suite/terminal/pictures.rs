@@ -1,0 +1,125 @@
+//! The pictures of the README: real runs at a terminal, drawn as testdata/screens/svg/NAME-COLUMNS-THEME.svg.
+//! `UPDATE_GOLDEN=1 cargo test --test suite pictures` rewrites them.
+
+use super::screens::{check, story};
+use super::svg::{THEMES, picture};
+use super::without_times;
+use crate::golden::report;
+use crate::support::person::{CTRL_D, Person};
+use crate::support::{Case, in_time};
+
+/// A command line, and what a person types.
+struct Sitting {
+    name: &'static str,
+    case: fn() -> Case,
+    args: &'static [&'static str],
+    /// A text to wait for, and the keys at the prompt after it.
+    keys: &'static [(&'static str, &'static str)],
+}
+
+const SPEC: &[&str] = &["spec", "--agent", "demo", "Greet the reader"];
+const PLAN: &[&str] = &["plan", "--agent", "demo", "greet-the-reader"];
+
+const SITTINGS: &[Sitting] = &[
+    Sitting {
+        name: "run",
+        case: story,
+        args: &["adhoc", "--yes", "fix the failing test"],
+        keys: &[("empty input", "1\r")],
+    },
+    Sitting {
+        name: "chat",
+        case: Case::new,
+        args: &["chat", "--agent", "demo"],
+        keys: &[
+            ("prompt", "say hello\r"),
+            ("greet you", "2\r"),
+            ("Allow Write", "a\r"),
+            ("turn 1 done", "now a short one\r"),
+            ("greet you", "1\r"),
+            ("turn 2 done", CTRL_D),
+        ],
+    },
+    Sitting { name: "spec", case: Case::new, args: SPEC, keys: &[("Which style", "2\r")] },
+    Sitting { name: "plan", case: specified, args: PLAN, keys: &[] },
+    Sitting {
+        name: "implement",
+        case: planned,
+        args: &["implement", "--agent", "demo", "greet-the-reader"],
+        keys: &[("Run the commands", "y\r"), ("Allow Write", "a\r")],
+    },
+];
+
+fn specified() -> Case {
+    let case = Case::new();
+    assert_eq!(case.run(&[SPEC, &["--headless"]].concat()).code, Some(0));
+    case
+}
+
+fn planned() -> Case {
+    let case = specified();
+    assert_eq!(case.run(PLAN).code, Some(0));
+    case
+}
+
+/// The command line as a person types it.
+fn typed(args: &[&str]) -> String {
+    let quoted = |arg: &&str| if arg.contains(' ') { format!("\"{arg}\"") } else { (*arg).to_owned() };
+    format!("spektacular {}", args.iter().map(quoted).collect::<Vec<_>>().join(" "))
+}
+
+impl Sitting {
+    #[track_caller]
+    fn ended(&self, columns: u16) -> Person {
+        let prompt = format!("printf '\\033[2m$\\033[0m %s\\n' '{}'; exec \"$@\"", typed(self.args));
+        let mut person = (self.case)().columns(columns).shell(&prompt).at_terminal(self.args);
+        for (text, keys) in self.keys {
+            person.waits_for(text);
+            person.waits_for("> ");
+            person.types(keys);
+        }
+        let (code, seen) = person.ends();
+        assert_eq!(code, 0, "{seen}");
+        person
+    }
+
+    /// The picture in each theme, of a run in which no time shows that takes more room than `0s`.
+    #[track_caller]
+    fn pictures(&self, columns: u16) -> [String; 2] {
+        let screen = in_time(|| {
+            let screen = self.ended(columns).terminal();
+            let drawn = screen.drawn();
+            let slow = regex_lite::Regex::new(r"[0-9]{2}(\.[0-9])?s\b").unwrap();
+            if without_times(&drawn) == drawn && !slow.is_match(&drawn) { Ok(screen) } else { Err(drawn) }
+        });
+        let title = format!("{}, on a terminal of {columns} columns", typed(self.args));
+        let time = regex_lite::Regex::new(r"\b[0-9](\.[0-9])?s\b").unwrap();
+        THEMES.map(|theme| {
+            let svg = picture(&title, columns.into(), &screen.cells(), &theme);
+            time.replace_all(
+                &svg,
+                |found: &regex_lite::Captures<'_>| if found.get(1).is_some() { "0.0s" } else { "0s" },
+            )
+            .into_owned()
+        })
+    }
+}
+
+fn check_all(columns: u16) {
+    let wrong = SITTINGS.iter().flat_map(|sitting| {
+        let pictures = sitting.pictures(columns);
+        let names = THEMES.map(|theme| format!("svg/{}-{columns}-{}.svg", sitting.name, theme.name));
+        names.into_iter().zip(pictures).filter_map(|(name, svg)| check(&name, &svg).err()).collect::<Vec<_>>()
+    });
+    report(&wrong.collect::<Vec<_>>());
+}
+
+#[test]
+fn pictures_of_a_usual_terminal() {
+    check_all(80);
+}
+
+#[test]
+fn pictures_of_a_wide_terminal() {
+    check_all(120);
+}
