@@ -1,10 +1,12 @@
-//! The pictures of the README: real runs at a terminal, drawn as testdata/screens/svg/NAME-COLUMNS-THEME.svg.
+//! The pictures of the README: real runs at a terminal, of the demo agent and of recordings of Claude Code, drawn as testdata/screens/svg/NAME-COLUMNS-THEME.svg.
 //! `UPDATE_GOLDEN=1 cargo test --test suite pictures` rewrites them.
 
-use super::screens::{check, story};
+use super::screens::check;
 use super::svg::{THEMES, picture};
 use super::without_times;
 use crate::golden::report;
+use crate::playback::case::Case as Recorded;
+use crate::playback::process::sandbox;
 use crate::support::person::{CTRL_D, Person};
 use crate::support::{Case, in_time};
 
@@ -23,20 +25,18 @@ const PLAN: &[&str] = &["plan", "--agent", "demo", "greet-the-reader"];
 const SITTINGS: &[Sitting] = &[
     Sitting {
         name: "run",
-        case: story,
-        args: &["adhoc", "--yes", "fix the failing test"],
-        keys: &[("empty input", "1\r")],
+        case: || sandbox(&Recorded::named("claude/fix_test")),
+        args: &["adhoc", "fix the failing test"],
+        keys: &[("Allow this command", "a\r"), ("Empty input", "1\r"), ("Allow Edit", "y\r")],
     },
     Sitting {
         name: "chat",
-        case: Case::new,
-        args: &["chat", "--agent", "demo"],
+        case: || sandbox(&Recorded::named("claude/chat")),
+        args: &["chat"],
         keys: &[
-            ("prompt", "say hello\r"),
-            ("greet you", "2\r"),
-            ("Allow Write", "a\r"),
-            ("turn 1 done", "now a short one\r"),
-            ("greet you", "1\r"),
+            ("Type a prompt", "Why does parse fail its test?\r"),
+            ("turn 1 done", "Change parse.\r"),
+            ("Allow Edit", "a\r"),
             ("turn 2 done", CTRL_D),
         ],
     },
@@ -89,7 +89,7 @@ impl Sitting {
         let screen = in_time(|| {
             let screen = self.ended(columns).terminal();
             let drawn = screen.drawn();
-            let slow = regex_lite::Regex::new(r"[0-9]{2}(\.[0-9])?s\b").unwrap();
+            let slow = regex_lite::Regex::new(r"[^.0-9][0-9]{2,}(\.[0-9])?s\b").unwrap();
             if without_times(&drawn) == drawn && !slow.is_match(&drawn) { Ok(screen) } else { Err(drawn) }
         });
         let title = format!("{}, on a terminal of {columns} columns", typed(self.args));

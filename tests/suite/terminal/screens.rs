@@ -169,7 +169,7 @@ fn permission_command() -> Case {
 }
 
 /// A run with a plan, a failure, a question and a diff.
-pub(super) fn story() -> Case {
+fn story() -> Case {
     let output = "Exit code 101\ntest parser::empty_input ... FAILED\ntest result: FAILED. 41 passed; 1 failed\n";
     let ask = json!({"questions": [{
         "question": "What should parse return for an empty input?", "header": "Empty input", "multiSelect": false,
