@@ -1,14 +1,15 @@
-//! The pictures of the README: real runs at a terminal, of the demo agent and of recordings of Claude Code, drawn as testdata/screens/svg/NAME-COLUMNS-THEME.svg.
+//! The pictures of the README: real runs at a terminal, of the demo agent and of recordings of Claude Code, drawn as testdata/screens/svg/NAME-COLUMNS.svg.
 //! `UPDATE_GOLDEN=1 cargo test --test suite pictures` rewrites them.
 
 use super::screens::check;
-use super::svg::{THEMES, picture};
+use super::svg::picture;
 use super::without_times;
 use crate::golden::report;
 use crate::playback::case::Case as Recorded;
 use crate::playback::process::sandbox;
 use crate::support::person::{CTRL_D, Person};
 use crate::support::{Case, in_time};
+use regex_lite::Captures;
 
 /// A command line, and what a person types.
 struct Sitting {
@@ -83,34 +84,25 @@ impl Sitting {
         person
     }
 
-    /// The picture in each theme, of a run in which no time shows that takes more room than `0s`.
+    /// The picture of a run in which no time takes more room than `0s`.
     #[track_caller]
-    fn pictures(&self, columns: u16) -> [String; 2] {
+    fn picture(&self, columns: u16) -> String {
+        let slow = regex_lite::Regex::new(r"[^.0-9][0-9]{2,}(\.[0-9])?s\b").unwrap();
         let screen = in_time(|| {
             let screen = self.ended(columns).terminal();
             let drawn = screen.drawn();
-            let slow = regex_lite::Regex::new(r"[^.0-9][0-9]{2,}(\.[0-9])?s\b").unwrap();
             if without_times(&drawn) == drawn && !slow.is_match(&drawn) { Ok(screen) } else { Err(drawn) }
         });
         let title = format!("{}, on a terminal of {columns} columns", typed(self.args));
+        let svg = picture(&title, columns.into(), &screen.cells());
         let time = regex_lite::Regex::new(r"\b[0-9](\.[0-9])?s\b").unwrap();
-        THEMES.map(|theme| {
-            let svg = picture(&title, columns.into(), &screen.cells(), &theme);
-            time.replace_all(
-                &svg,
-                |found: &regex_lite::Captures<'_>| if found.get(1).is_some() { "0.0s" } else { "0s" },
-            )
-            .into_owned()
-        })
+        time.replace_all(&svg, |time: &Captures<'_>| if time.get(1).is_some() { "0.0s" } else { "0s" }).into_owned()
     }
 }
 
 fn check_all(columns: u16) {
-    let wrong = SITTINGS.iter().flat_map(|sitting| {
-        let pictures = sitting.pictures(columns);
-        let names = THEMES.map(|theme| format!("svg/{}-{columns}-{}.svg", sitting.name, theme.name));
-        names.into_iter().zip(pictures).filter_map(|(name, svg)| check(&name, &svg).err()).collect::<Vec<_>>()
-    });
+    let name = |sitting: &Sitting| format!("svg/{}-{columns}.svg", sitting.name);
+    let wrong = SITTINGS.iter().filter_map(|sitting| check(&name(sitting), &sitting.picture(columns)).err());
     report(&wrong.collect::<Vec<_>>());
 }
 

@@ -3,97 +3,87 @@
 
 use std::fmt::Write;
 
-use crate::support::screen::{Cell, Ink, Style, text};
+use crate::support::screen::{Cell, Ink, Screen, Style, text};
 
 /// The size of a cell, in pixels.
 const CELL: (usize, usize) = (8, 19);
 /// The distance from a cell's top to the line on which its text stands.
 const BASELINE: usize = 14;
 const MARGIN: usize = 20;
-/// The height of the bar above the screen.
-const BAR: usize = 30;
+/// The distance from the window's top to the first row.
+const BAR: usize = 40;
+const FONT: &str = "13.3px ui-monospace, SFMono-Regular, Menlo, Consolas, \"Liberation Mono\", monospace";
 
 /// The colours of a terminal.
-pub(super) struct Theme {
-    pub(super) name: &'static str,
+struct Theme {
+    name: &'static str,
     paper: &'static str,
-    plain: &'static str,
-    dim: &'static str,
-    red: &'static str,
-    green: &'static str,
-    yellow: &'static str,
-    cyan: &'static str,
     /// The window's edge, which is no text.
     edge: &'static str,
+    /// The colours of texts, by class.
+    inks: [(&'static str, &'static str); 6],
 }
 
-pub(super) const THEMES: [Theme; 2] = [
-    Theme {
-        name: "light",
-        paper: "#ffffff",
-        plain: "#1f2328",
-        dim: "#59636e",
-        red: "#c21c2c",
-        green: "#1a7f37",
-        yellow: "#8a5d00",
-        cyan: "#0f6e84",
-        edge: "#d1d9e0",
-    },
-    Theme {
-        name: "dark",
-        paper: "#0d1117",
-        plain: "#e6edf3",
-        dim: "#9198a1",
-        red: "#ff7b72",
-        green: "#3fb950",
-        yellow: "#d29922",
-        cyan: "#56d4dd",
-        edge: "#3d444d",
-    },
-];
+const LIGHT: Theme = Theme {
+    name: "light",
+    paper: "#ffffff",
+    edge: "#d1d9e0",
+    inks: [
+        ("plain", "#1f2328"),
+        ("dim", "#59636e"),
+        ("red", "#c21c2c"),
+        ("green", "#1a7f37"),
+        ("yellow", "#8a5d00"),
+        ("cyan", "#0f6e84"),
+    ],
+};
+
+const DARK: Theme = Theme {
+    name: "dark",
+    paper: "#0d1117",
+    edge: "#3d444d",
+    inks: [
+        ("plain", "#e6edf3"),
+        ("dim", "#9198a1"),
+        ("red", "#ff7b72"),
+        ("green", "#3fb950"),
+        ("yellow", "#d29922"),
+        ("cyan", "#56d4dd"),
+    ],
+};
 
 impl Theme {
-    fn inks(&self) -> [(&'static str, &'static str); 5] {
-        [("dim", self.dim), ("red", self.red), ("green", self.green), ("yellow", self.yellow), ("cyan", self.cyan)]
+    fn rules(&self) -> String {
+        let inks = self.inks.iter().map(|(class, ink)| format!(".{class} {{ fill: {ink} }}\n"));
+        let window = format!(".window {{ fill: {}; stroke: {} }}\n.button {{ fill: {1} }}\n", self.paper, self.edge);
+        window + &inks.collect::<String>()
     }
 }
 
-/// A picture of the rows of a screen.
-pub(super) fn picture(title: &str, columns: usize, rows: &[&[Cell]], theme: &Theme) -> String {
-    let (width, height) = (columns * CELL.0 + 2 * MARGIN, BAR + rows.len() * CELL.1 + 2 * MARGIN - 8);
+/// A picture of the rows of a screen, in the colours of the page that shows it: browsers pass the page's colour scheme on.
+pub(super) fn picture(title: &str, columns: usize, rows: &[&[Cell]]) -> String {
+    let (width, height) = (columns * CELL.0 + 2 * MARGIN, BAR + rows.len() * CELL.1 + MARGIN);
+    let size = format!("width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\"");
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"title\">\n\
-         <title id=\"title\">{}</title>\n<style>\n\
-         text {{ font: 13.3px ui-monospace, SFMono-Regular, Menlo, Consolas, \"Liberation Mono\", monospace; fill: {} }}\n\
-         .bold {{ font-weight: 700 }}\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" {size} role=\"img\" aria-labelledby=\"title\">\n\
+         <title id=\"title\">{}</title>\n\
+         <style>\ntext {{ font: {FONT} }}\n.bold {{ font-weight: 700 }}\n{}@media (prefers-color-scheme: dark) {{\n{}}}\n</style>\n\
+         <rect class=\"window\" x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"8\"/>\n",
         escaped(title),
-        theme.plain
-    );
-    for (name, colour) in theme.inks() {
-        let _ = writeln!(svg, ".{name} {{ fill: {colour} }}");
-    }
-    let _ = writeln!(
-        svg,
-        "</style>\n<rect x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"8\" fill=\"{}\" stroke=\"{}\"/>",
+        LIGHT.rules(),
+        DARK.rules(),
         width - 1,
         height - 1,
-        theme.paper,
-        theme.edge
     );
     for at in 0..3 {
-        let _ = writeln!(svg, "<circle cx=\"{}\" cy=\"18\" r=\"5\" fill=\"{}\"/>", MARGIN + 5 + 17 * at, theme.edge);
+        let _ = writeln!(svg, "<circle class=\"button\" cx=\"{}\" cy=\"18\" r=\"5\"/>", MARGIN + 5 + 17 * at);
     }
     for (at, row) in rows.iter().enumerate() {
-        let y = BAR + MARGIN - 8 + at * CELL.1 + BASELINE;
         for (column, piece) in pieces(row) {
-            let _ = writeln!(
-                svg,
-                "<text x=\"{}\" y=\"{y}\" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"{}>{}</text>",
-                MARGIN + column * CELL.0,
-                piece.len() * CELL.0,
-                class(piece[0].style),
-                escaped(&text(piece))
-            );
+            let (x, y, width) = (MARGIN + column * CELL.0, BAR + at * CELL.1 + BASELINE, piece.len() * CELL.0);
+            let class = class(piece[0].style);
+            let place = format!("x=\"{x}\" y=\"{y}\" textLength=\"{width}\" lengthAdjust=\"spacingAndGlyphs\"");
+            let _ = writeln!(svg, "<text class=\"{class}\" {place}>{}</text>", escaped(&text(piece)));
         }
     }
     svg + "</svg>\n"
@@ -120,15 +110,14 @@ fn pieces(row: &[Cell]) -> Vec<(usize, &[Cell])> {
 
 fn class(style: Style) -> String {
     let ink = match style.ink {
-        Ink::Plain => "",
+        Ink::Plain if style.dim => "dim",
+        Ink::Plain => "plain",
         Ink::Red => "red",
         Ink::Green => "green",
         Ink::Yellow => "yellow",
         Ink::Cyan => "cyan",
     };
-    let names = [if style.bold { "bold" } else { "" }, if style.dim { "dim" } else { "" }, ink];
-    let names: Vec<&str> = names.into_iter().filter(|name| !name.is_empty()).collect();
-    if names.is_empty() { String::new() } else { format!(" class=\"{}\"", names.join(" ")) }
+    if style.bold { format!("{ink} bold") } else { ink.to_owned() }
 }
 
 fn escaped(text: &str) -> String {
@@ -149,32 +138,31 @@ fn contrast(one: &str, other: &str) -> f64 {
 #[test]
 fn every_colour_of_a_text_can_be_read() {
     assert!((contrast("#000000", "#ffffff") - 21.0).abs() < 0.01);
-    for theme in THEMES {
-        for (name, colour) in theme.inks().into_iter().chain([("plain", theme.plain)]) {
+    for theme in [LIGHT, DARK] {
+        for (class, ink) in theme.inks {
             // Level AA.
-            let contrast = contrast(colour, theme.paper);
-            assert!(contrast >= 4.5, "{name} on {}: {contrast:.2}", theme.name);
+            let contrast = contrast(ink, theme.paper);
+            assert!(contrast >= 4.5, "{class} on {}: {contrast:.2}", theme.name);
         }
     }
 }
 
 #[test]
 fn a_text_has_its_place_its_width_and_its_style() {
-    let mut screen = crate::support::screen::Screen::new(20);
-    "a <b>  c \u{1b}[1;\u{1b}[0m".chars().take(9).for_each(|c| screen.take(c));
-    "\u{1b}[31mred\u{1b}[1m & 漢\u{1b}[0m".chars().for_each(|c| screen.take(c));
-    let svg = picture("x < y", 20, &screen.cells(), &THEMES[0]);
+    let mut screen = Screen::new(30);
+    "a <b>  c \u{1b}[31mred\u{1b}[1m & 漢\u{1b}[0m\r\n \u{1b}[2mdim".chars().for_each(|c| screen.take(c));
+    let svg = picture("x < y", 30, &screen.cells());
     let texts: Vec<&str> = svg.lines().filter(|line| line.starts_with("<text")).collect();
     let wanted = [
-        ("20", "40", "", "a &lt;b&gt;"),
-        ("76", "8", "", "c"),
-        ("92", "24", " class=\"red\"", "red"),
-        ("124", "32", " class=\"bold red\"", "&amp; 漢"),
+        ("plain", 20, 54, 40, "a &lt;b&gt;"),
+        ("plain", 76, 54, 8, "c"),
+        ("red", 92, 54, 24, "red"),
+        ("red bold", 124, 54, 32, "&amp; 漢"),
+        ("dim", 28, 73, 24, "dim"),
     ];
-    let wanted = wanted.map(|(x, width, class, text)| {
-        format!(
-            "<text x=\"{x}\" y=\"56\" textLength=\"{width}\" lengthAdjust=\"spacingAndGlyphs\"{class}>{text}</text>"
-        )
+    let wanted = wanted.map(|(class, x, y, width, text)| {
+        let place = format!("x=\"{x}\" y=\"{y}\" textLength=\"{width}\" lengthAdjust=\"spacingAndGlyphs\"");
+        format!("<text class=\"{class}\" {place}>{text}</text>")
     });
     assert_eq!(texts, wanted);
     assert!(svg.contains("<title id=\"title\">x &lt; y</title>"), "{svg}");
