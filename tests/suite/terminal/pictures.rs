@@ -9,7 +9,9 @@ use crate::playback::case::Case as Recorded;
 use crate::playback::process::sandbox;
 use crate::support::person::{CTRL_D, Person};
 use crate::support::{Case, in_time};
-use regex_lite::Captures;
+use regex_lite::{Captures, Regex};
+use std::fs;
+use std::path::Path;
 
 /// A command line, and what a person types.
 struct Sitting {
@@ -87,7 +89,7 @@ impl Sitting {
     /// The picture of a run in which no time takes more room than `0s`.
     #[track_caller]
     fn picture(&self, columns: u16) -> String {
-        let slow = regex_lite::Regex::new(r"[^.0-9][0-9]{2,}(\.[0-9])?s\b").unwrap();
+        let slow = Regex::new(r"[^.0-9][0-9]{2,}(\.[0-9])?s\b").unwrap();
         let screen = in_time(|| {
             let screen = self.ended(columns).terminal();
             let drawn = screen.drawn();
@@ -95,7 +97,7 @@ impl Sitting {
         });
         let title = format!("{}, on a terminal of {columns} columns", typed(self.args));
         let svg = picture(&title, columns.into(), &screen.cells());
-        let time = regex_lite::Regex::new(r"\b[0-9](\.[0-9])?s\b").unwrap();
+        let time = Regex::new(r"\b[0-9](\.[0-9])?s\b").unwrap();
         time.replace_all(&svg, |time: &Captures<'_>| if time.get(1).is_some() { "0.0s" } else { "0s" }).into_owned()
     }
 }
@@ -114,4 +116,27 @@ fn pictures_of_a_usual_terminal() {
 #[test]
 fn pictures_of_a_wide_terminal() {
     check_all(120);
+}
+
+#[test]
+fn every_picture_is_well_formed() {
+    let token = Regex::new(r#"<(/?)([a-z]+)((?: [a-zA-Z-]+="[^"<&]*")*)(/?)>|&(?:amp|lt|gt);|[^<&]+"#).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/screens/svg");
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let svg = fs::read_to_string(&path).unwrap();
+        let (mut open, mut at) = (Vec::new(), 0);
+        for found in token.captures_iter(&svg) {
+            let whole = found.get(0).unwrap();
+            assert_eq!(whole.start(), at, "{}: {:?}", path.display(), &svg[at..whole.end()]);
+            at = whole.end();
+            let part = |number| found.get(number).map_or("", |part| part.as_str());
+            match (part(1), part(2), part(4)) {
+                (_, "", _) | (_, _, "/") => {}
+                ("/", name, _) => assert_eq!(open.pop(), Some(name), "{}", path.display()),
+                (_, name, _) => open.push(name),
+            }
+        }
+        assert!(at == svg.len() && open.is_empty(), "{}: {open:?}", path.display());
+    }
 }
