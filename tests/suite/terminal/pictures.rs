@@ -1,5 +1,5 @@
-//! The pictures of the README: real runs at a terminal, of the demo agent and of recordings of Claude Code, drawn as testdata/screens/svg/NAME-COLUMNS.svg.
-//! `UPDATE_GOLDEN=1 cargo test --test suite pictures` rewrites them.
+//! The pictures of the README: runs of the demo agent and of recordings of Claude Code at a terminal, drawn as
+//! testdata/screens/svg/NAME-COLUMNS.svg. `UPDATE_GOLDEN=1 cargo test --test suite pictures` rewrites them.
 
 use super::screens::check;
 use super::svg::picture;
@@ -10,11 +10,9 @@ use crate::playback::process::sandbox;
 use crate::support::person::{CTRL_D, Person};
 use crate::support::{Case, in_time};
 use regex_lite::{Captures, Regex};
-use std::fs;
-use std::path::Path;
 
 /// A command line, and what a person types.
-struct Sitting {
+struct Scene {
     name: &'static str,
     case: fn() -> Case,
     args: &'static [&'static str],
@@ -25,14 +23,14 @@ struct Sitting {
 const SPEC: &[&str] = &["spec", "--agent", "demo", "Greet the reader"];
 const PLAN: &[&str] = &["plan", "--agent", "demo", "greet-the-reader"];
 
-const SITTINGS: &[Sitting] = &[
-    Sitting {
+const SCENES: &[Scene] = &[
+    Scene {
         name: "run",
         case: || sandbox(&Recorded::named("claude/fix_test")),
         args: &["adhoc", "fix the failing test"],
         keys: &[("Allow this command", "a\r"), ("Empty input", "1\r"), ("Allow Edit", "y\r")],
     },
-    Sitting {
+    Scene {
         name: "chat",
         case: || sandbox(&Recorded::named("claude/chat")),
         args: &["chat"],
@@ -43,9 +41,9 @@ const SITTINGS: &[Sitting] = &[
             ("turn 2 done", CTRL_D),
         ],
     },
-    Sitting { name: "spec", case: Case::new, args: SPEC, keys: &[("Which style", "2\r")] },
-    Sitting { name: "plan", case: specified, args: PLAN, keys: &[] },
-    Sitting {
+    Scene { name: "spec", case: Case::new, args: SPEC, keys: &[("Which style", "2\r")] },
+    Scene { name: "plan", case: specified, args: PLAN, keys: &[] },
+    Scene {
         name: "implement",
         case: planned,
         args: &["implement", "--agent", "demo", "greet-the-reader"],
@@ -71,7 +69,7 @@ fn typed(args: &[&str]) -> String {
     format!("spektacular {}", args.iter().map(quoted).collect::<Vec<_>>().join(" "))
 }
 
-impl Sitting {
+impl Scene {
     #[track_caller]
     fn ended(&self, columns: u16) -> Person {
         let prompt = format!("printf '\\033[2m$\\033[0m %s\\n' '{}'; exec \"$@\"", typed(self.args));
@@ -102,9 +100,31 @@ impl Sitting {
     }
 }
 
+/// Fails if a text is not the XML of a picture: elements with attributes, texts and three entities.
+fn well_formed(svg: &str) -> Result<(), String> {
+    let token = Regex::new(r#"<(/?)([a-z]+)((?: [a-zA-Z-]+="[^"<&]*")*)(/?)>|&(?:amp|lt|gt);|[^<&]+"#).unwrap();
+    let (mut open, mut at) = (Vec::new(), 0);
+    for found in token.captures_iter(svg) {
+        let part = |number| found.get(number).map_or("", |part| part.as_str());
+        if !svg[at..].starts_with(part(0)) {
+            break;
+        }
+        at += part(0).len();
+        match (part(1), part(2), part(4)) {
+            (_, "", _) | (_, _, "/") => {}
+            ("/", name, _) if open.last() == Some(&name) => drop(open.pop()),
+            ("/", name, _) => return Err(format!("</{name}> ends nothing")),
+            (_, name, _) => open.push(name),
+        }
+    }
+    if at == svg.len() && open.is_empty() { Ok(()) } else { Err(format!("no XML, within {open:?}: {}", &svg[at..])) }
+}
+
 fn check_all(columns: u16) {
-    let name = |sitting: &Sitting| format!("svg/{}-{columns}.svg", sitting.name);
-    let wrong = SITTINGS.iter().filter_map(|sitting| check(&name(sitting), &sitting.picture(columns)).err());
+    let wrong = SCENES.iter().filter_map(|scene| {
+        let svg = scene.picture(columns);
+        well_formed(&svg).and_then(|()| check(&format!("svg/{}-{columns}.svg", scene.name), &svg)).err()
+    });
     report(&wrong.collect::<Vec<_>>());
 }
 
@@ -119,24 +139,9 @@ fn pictures_of_a_wide_terminal() {
 }
 
 #[test]
-fn every_picture_is_well_formed() {
-    let token = Regex::new(r#"<(/?)([a-z]+)((?: [a-zA-Z-]+="[^"<&]*")*)(/?)>|&(?:amp|lt|gt);|[^<&]+"#).unwrap();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/screens/svg");
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let svg = fs::read_to_string(&path).unwrap();
-        let (mut open, mut at) = (Vec::new(), 0);
-        for found in token.captures_iter(&svg) {
-            let whole = found.get(0).unwrap();
-            assert_eq!(whole.start(), at, "{}: {:?}", path.display(), &svg[at..whole.end()]);
-            at = whole.end();
-            let part = |number| found.get(number).map_or("", |part| part.as_str());
-            match (part(1), part(2), part(4)) {
-                (_, "", _) | (_, _, "/") => {}
-                ("/", name, _) => assert_eq!(open.pop(), Some(name), "{}", path.display()),
-                (_, name, _) => open.push(name),
-            }
-        }
-        assert!(at == svg.len() && open.is_empty(), "{}: {open:?}", path.display());
+fn a_picture_with_a_mistake_is_not_well_formed() {
+    assert_eq!(well_formed("<svg a=\"1\"><g>a &lt; b<c/></g>\n</svg>"), Ok(()));
+    for wrong in ["<a>b", "<a><b></a></b>", "</a>", "a & b", "a < b", "<a b=c/>", "<a b=\"<\"/>"] {
+        assert!(well_formed(wrong).is_err(), "{wrong}");
     }
 }
