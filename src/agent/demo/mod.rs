@@ -158,7 +158,7 @@ impl Demo {
             let content = changed.str("content").filter(|_| self.wants.facts);
             let before = changed.str("before");
             let edit = content.and_then(|text| {
-                // The texts of a file that is no text are unknown.
+                // The player reports no old text of a file that is not text.
                 let lines = match (action, &before) {
                     (Action::Created, _) => edits::signed('+', &text),
                     (Action::Modified, Some(before)) => edits::between(before, &text),
