@@ -155,9 +155,17 @@ impl Demo {
             ToolFacts { exit_code: line.number("exit_code").map(|code| code as i64), ..ToolFacts::default() };
         if let Some(changed) = line.object("changed") {
             let (path, action) = (changed.string("path")?, Action::from_word(&changed.str("action")?)?);
-            // The player does not report what a changed file held before.
-            let content = changed.str("content").filter(|_| self.wants.facts && action == Action::Created);
-            let edit = content.and_then(|text| FileEdit::new(path.clone(), edits::signed('+', &text)));
+            let content = changed.str("content").filter(|_| self.wants.facts);
+            let before = changed.str("before");
+            let edit = content.and_then(|text| {
+                // The player reports no old text of a file that is not text.
+                let lines = match (action, &before) {
+                    (Action::Created, _) => edits::signed('+', &text),
+                    (Action::Modified, Some(before)) => edits::between(before, &text),
+                    (Action::Modified, None) | (Action::Deleted, _) => return None,
+                };
+                FileEdit::new(path.clone(), lines)
+            });
             facts.edits = edit.into_iter().collect();
             out.events.push(AgentEvent::Changed { path: path.into(), action });
         }

@@ -325,12 +325,12 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
     fn tell(&mut self, at: Attempt, state: PhaseState, why: Option<&Fault>) {
         let (phase, of) = (self.phase(at.phase), self.ready.plan.phases.len());
         let number = at.phase + 1;
-        let again = if at.number > 1 { format!("attempt {} ", at.number) } else { String::new() };
+        let again = if at.number > 1 { format!(", attempt {},", at.number) } else { String::new() };
         let why = why.map(|fault| format!(": {}", report::words(fault))).unwrap_or_default();
         let text = if state == PhaseState::Started && at.number <= 1 {
             format!("Phase {number} of {of}: {}", phase.title)
         } else {
-            format!("Phase {number} of {of}: {again}{}{why}", state.word())
+            format!("Phase {number} of {of}{again} {}{why}", state.word())
         };
         let about = ProgressKind::Phase {
             phase: phase.id(),

@@ -8,8 +8,10 @@ mod edits;
 mod jobs;
 mod log;
 mod modes;
+mod pictures;
 mod screens;
 mod showing;
+mod svg;
 mod type_ahead;
 
 use crate::support::person::Person;
