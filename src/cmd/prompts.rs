@@ -18,9 +18,9 @@ pub(super) fn named(words: &[OsString]) -> Result<Option<PromptKind>, Wrong> {
         [name] => {
             let name = name.to_string_lossy();
             let unknown = Unknown { what: "prompt", dashes: "", typed: Typed::Value(&name), place: "" };
-            let known = || PromptKind::NAMES.iter().copied();
-            let all = format!("The prompts are {}.", PromptKind::NAMES.join(", "));
-            PromptKind::parse(&name).map(Some).ok_or_else(|| unknown.message(known(), &all))
+            let known = || PromptKind::WORDS.iter().copied();
+            let all = format!("The prompts are {}.", PromptKind::WORDS.join(", "));
+            PromptKind::from_word(&name).map(Some).ok_or_else(|| unknown.message(known(), &all))
         }
         _ => Err("Too many words: prompts prints one prompt, as in spektacular prompts spec.".into()),
     }
@@ -35,9 +35,9 @@ pub(super) fn run(kind: Option<PromptKind>) -> u8 {
 }
 
 fn list() -> Result<String, Failure> {
-    let texts: Vec<PromptText> = PromptKind::ALL.into_iter().map(in_force).collect::<Result<_, _>>()?;
-    let width = PromptKind::NAMES.iter().map(|name| name.len()).max().unwrap_or_default();
-    Ok(texts.iter().map(|text| format!("{:<width$}  {}\n", text.kind.name(), text.source.word())).collect())
+    let texts: Vec<PromptText> = PromptKind::ALL.iter().copied().map(in_force).collect::<Result<_, _>>()?;
+    let width = PromptKind::WORDS.iter().map(|name| name.len()).max().unwrap_or_default();
+    Ok(texts.iter().map(|text| format!("{:<width$}  {}\n", text.kind.word(), text.source.word())).collect())
 }
 
 fn print(kind: PromptKind) -> Result<String, Failure> {

@@ -86,7 +86,7 @@ pub static COMMANDS: &[Command] = &[
         })
     },
     Command {
-        words: Words::Free("[NAME]", Offers::Words(PromptKind::NAMES)),
+        words: Words::Free("[NAME]", Offers::Words(PromptKind::WORDS)),
         ..row("prompts", &texts::PROMPTS, |_, words| Ok(Runnable::new(prompts::named(&words)?, prompts::run)))
     },
     Command {
@@ -212,13 +212,13 @@ static PROTOCOL: &[Command] = &[
         })
     },
     Command {
-        words: Words::Free("ts | python", Offers::Words(Language::NAMES)),
+        words: Words::Free("ts | python", Offers::Words(Language::WORDS)),
         ..row("protocol types", &texts::PROTOCOL_TYPES, |_, words| {
             Ok(Runnable::new(cli::protocol::language("protocol types", &words)?, protocol::types))
         })
     },
     Command {
-        words: Words::Free("ts | python", Offers::Words(Language::NAMES)),
+        words: Words::Free("ts | python", Offers::Words(Language::WORDS)),
         ..row("protocol client", &texts::PROTOCOL_CLIENT, |_, words| {
             Ok(Runnable::new(cli::protocol::language("protocol client", &words)?, protocol::client))
         })

@@ -292,7 +292,7 @@ impl Driver for Acp {
         Features {
             capabilities,
             keepers: Keepers::by(|limit| self.keeper(limit)),
-            preferences: Preference::ALL.into_iter().filter(|preference| self.follows(*preference)).collect(),
+            preferences: Preference::ALL.iter().copied().filter(|preference| self.follows(*preference)).collect(),
             transports: McpTransport::ALL,
             images: self.takes_images != Some(false),
             ask_tool: self.ask_tool(settings),
