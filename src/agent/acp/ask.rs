@@ -98,7 +98,7 @@ impl Acp {
         let waits = !known.is_empty() && !is_command(known) && is_command(asked) && !self.early.contains(&call);
         if waits {
             let early = EarlyRequest { id: id.to_owned(), line: params.line().to_owned() };
-            let bytes = early.id.len() + early.line.len();
+            let bytes = call.len() + early.id.len() + early.line.len();
             self.early.insert(call, early, bytes);
         }
         waits
