@@ -11,15 +11,15 @@ use crate::protocol::request::{Options, Settings};
 use crate::protocol::text::Text;
 use crate::protocol::words::Warning;
 use crate::redact::Redactor;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 /// The longest part of an argument that is shown, in bytes.
 const SHOWN_BYTES: usize = 1000;
 
 /// The process that a run would start. Texts are redacted, and long ones cut; the environment is shown by names only.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Plan {
     /// The agent's name.
     pub agent: String,
@@ -28,9 +28,9 @@ pub(crate) struct Plan {
     /// The program, as configured, and its arguments.
     pub command: Vec<String>,
     /// The path of the program. `None`: it was not found.
-    pub path: Option<PathBuf>,
+    pub path: Option<String>,
     /// The agent's working directory.
-    pub cwd: PathBuf,
+    pub cwd: String,
     /// The images that belong to the prompt.
     pub images: Vec<String>,
     /// Variables that the agent gets and this process lacks, or has with another value.
@@ -81,8 +81,8 @@ pub(crate) fn plan_with(
         agent: settings.agent,
         driver: launch.driver,
         command: words.map(|word| shown(&redactor, word)).collect(),
-        path: path.filter(|path| path.is_file()),
-        cwd: settings.cwd,
+        path: path.filter(|path| path.is_file()).map(|path| path.to_string_lossy().into_owned()),
+        cwd: settings.cwd.to_string_lossy().into_owned(),
         images: settings.attached.iter().map(|image| shown(&redactor, &image.path.to_string_lossy())).collect(),
         env_set: names(&theirs, &|name| ours.get(name) != theirs.get(name)),
         env_removed: names(&ours, &|name| !theirs.contains_key(name)),
