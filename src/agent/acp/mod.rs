@@ -246,17 +246,15 @@ impl Driver for Acp {
     }
 
     fn features(&self, settings: &Settings) -> Features {
+        let questions: &[QuestionKind] = match self.own_tools.contains(&self.profile.ask_tool) {
+            true => QuestionKind::ALL,
+            false => &[QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
+        };
         let capabilities = Capabilities {
-            questions: match self.own_tools.contains(&self.profile.ask_tool) {
-                true => QuestionKind::ALL.to_vec(),
-                false => vec![QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
-            },
             resume: self.resumes,
-            deltas: Some(true),
-            structured_output: Some(true),
             usage: self.profile.counts_turns.then_some(true),
-            conversation: Some(true),
             steer: Some(false),
+            ..Capabilities::all(questions.to_vec())
         };
         Features {
             keepers: Keepers::by(|limit| self.keeper(limit)),

@@ -162,18 +162,9 @@ impl Driver for Claude {
     }
 
     fn features(&self, settings: &Settings) -> Features {
-        let capabilities = Capabilities {
-            questions: match self.offers_asking {
-                true => QuestionKind::ALL.to_vec(),
-                false => vec![QuestionKind::Select, QuestionKind::Text],
-            },
-            resume: Some(true),
-            deltas: Some(true),
-            structured_output: Some(true),
-            usage: Some(true),
-            conversation: Some(true),
-            steer: self.steering.is_possible(),
-        };
+        let questions: &[QuestionKind] =
+            if self.offers_asking { QuestionKind::ALL } else { &[QuestionKind::Select, QuestionKind::Text] };
+        let capabilities = Capabilities { steer: self.steering.is_possible(), ..Capabilities::all(questions.to_vec()) };
         let keeper = |limit| match limit {
             // Its own flag limits the calls of each turn, not those of the run.
             Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,

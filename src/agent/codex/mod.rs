@@ -412,15 +412,7 @@ impl Driver for Codex {
     }
 
     fn features(&self, settings: &Settings) -> Features {
-        let capabilities = Capabilities {
-            questions: QuestionKind::ALL.to_vec(),
-            resume: Some(true),
-            deltas: Some(true),
-            structured_output: Some(true),
-            usage: Some(true),
-            conversation: Some(true),
-            steer: Some(true),
-        };
+        let capabilities = Capabilities::all(QuestionKind::ALL.to_vec());
         Features {
             keepers: Keepers::by(keeper),
             preferences: Preference::ALL.to_vec(),

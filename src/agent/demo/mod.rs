@@ -129,7 +129,7 @@ impl Demo {
             let detail = tool.str("content").map_or(subject.clone(), |text| edits::signed('+', &text));
             let scope = Scope::of_request(category, Some(&name), Some(&subject));
             let text = format!("Allow {title}?");
-            let subject = Subject { category, title: title.into(), locations, detail: detail.into(), call_id: None };
+            let subject = Subject::new(category, title, locations, detail);
             let asks = one(Ask::permission(subject, text, scope));
             out.events.push(AgentEvent::Ask { key: AskKey(key), asks, call: Some(call) });
         }
@@ -229,15 +229,7 @@ fn answer(reply: &Reply) -> Option<Vec<String>> {
 
 impl Driver for Demo {
     fn features(&self, _settings: &Settings) -> Features {
-        let capabilities = Capabilities {
-            questions: QuestionKind::ALL.to_vec(),
-            resume: Some(false),
-            deltas: Some(true),
-            structured_output: Some(true),
-            usage: Some(true),
-            conversation: Some(true),
-            steer: Some(true),
-        };
+        let capabilities = Capabilities { resume: Some(false), ..Capabilities::all(QuestionKind::ALL.to_vec()) };
         let keeper = |limit| match limit {
             Limit::MaxToolCalls
             | Limit::MaxTokens

@@ -190,14 +190,13 @@ fn compiled(patterns: &[String]) -> Result<Vec<Pattern>, Failure> {
 impl Driver for LinesDriver {
     fn features(&self, settings: &Settings) -> Features {
         let asks = !self.resume_args.is_empty();
+        let questions = if asks { vec![QuestionKind::Select, QuestionKind::Text] } else { Vec::new() };
         let capabilities = Capabilities {
-            questions: if asks { vec![QuestionKind::Select, QuestionKind::Text] } else { Vec::new() },
             resume: Some(self.resumes()),
-            deltas: Some(true),
-            structured_output: Some(true),
             usage: Some(false),
             conversation: Some(asks && (!self.resumes() || !self.session_patterns.is_empty())),
             steer: Some(false),
+            ..Capabilities::all(questions)
         };
         let model = self.takes_model(settings).then_some(Preference::Model);
         Features {
