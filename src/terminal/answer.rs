@@ -205,7 +205,6 @@ mod tests {
     use crate::protocol::question::{Answer, Ask, Choice, Choices, Given, Kind, Subject, Validation};
     use crate::protocol::request::Seconds;
     use crate::protocol::scope::Scope;
-    use crate::protocol::text::Text;
     use crate::protocol::words::{Category, Purpose};
 
     fn question(ask: Ask) -> Question {

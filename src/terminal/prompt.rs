@@ -418,7 +418,7 @@ mod tests {
     #[test]
     fn a_question_about_a_permission_keeps_the_agents_reason() {
         let asked = |text: &str| {
-            let (title, detail) = ("Run touch a".into(), "touch a".into());
+            let (title, detail) = ("Run touch a", "touch a");
             let subject = Subject::new(Category::Execute, title, Vec::new(), detail);
             Ask::permission(subject, text, None)
         };

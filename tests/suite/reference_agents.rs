@@ -181,8 +181,8 @@ fn each_setting_that_an_agent_does_not_follow_gets_a_warning() {
         };
         for preference in Preference::ALL {
             assert_eq!(
-                warns(preference),
-                !driver.features(&settings).preferences.contains(&preference),
+                warns(*preference),
+                !driver.features(&settings).preferences.contains(preference),
                 "{name}: {}",
                 preference.word()
             );
