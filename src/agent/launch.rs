@@ -39,6 +39,15 @@ impl Launch {
     pub fn new(program: Program, driver: &'static str) -> Launch {
         Launch { program, driver, ..Launch::default() }
     }
+
+    /// The program's name and its arguments.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        let program = match &self.program {
+            Program::Command(name) => name,
+            Program::Myself => "spektacular",
+        };
+        std::iter::once(program).chain(self.args.iter().map(String::as_str))
+    }
 }
 
 /// A file that only this run's agent reads, and that goes when the agent is gone.

@@ -57,6 +57,7 @@ pub static COMMANDS: &[Command] = &[
         flags: &flags::<_, { SPEC.len() }>(SPEC),
         foreign: foreign::FLAGS,
         runs: Runs::Workflow(WorkflowKind::Spec),
+        page: include_str!("../workflow/reference.md"),
         ..row("spec", &texts::SPEC, |given, words| {
             Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow(WorkflowKind::Spec, store(SPEC, given)?, words)?)))
         })
@@ -97,6 +98,7 @@ pub static COMMANDS: &[Command] = &[
     Command {
         words: Words::Actions(&actions::<_, { CONFIG_ACTIONS.len() }>(CONFIG_ACTIONS)),
         flags: &flags::<_, { CONFIG.len() }>(CONFIG),
+        page: texts::CONFIG_PAGE,
         ..row("config", &texts::CONFIG, |given, words| {
             Ok(Runnable::new(cli::config::read(store(CONFIG, given)?, words)?, |typed| config::run(&typed)))
         })
@@ -104,6 +106,7 @@ pub static COMMANDS: &[Command] = &[
     Command {
         words: Words::Actions(&actions::<_, { AGENTS_ACTIONS.len() }>(AGENTS_ACTIONS)),
         flags: &flags::<_, { AGENTS.len() }>(AGENTS),
+        page: include_str!("../agent/reference.md"),
         ..row("agents", &texts::AGENTS, |given, words| {
             Ok(Runnable::new(cli::agents::agents(store(AGENTS, given)?, words)?, |typed| agents::run(&typed)))
         })
@@ -132,6 +135,7 @@ pub static COMMANDS: &[Command] = &[
     },
     Command {
         flags: &flags::<_, { ACP.len() }>(ACP),
+        page: include_str!("../acp/reference.md"),
         ..row("acp", &texts::ACP, |given, words| {
             Ok(Runnable::new(flags_alone(("acp", ACP), given, &words)?, |typed| acp::run(&typed)))
         })
@@ -139,6 +143,7 @@ pub static COMMANDS: &[Command] = &[
     Command {
         words: Words::Free("[NAME]", Offers::Words(NAMES)),
         flags: &flags::<_, { INTEGRATE.len() }>(INTEGRATE),
+        page: include_str!("../integrate/openclaw.md"),
         ..row("integrate", &texts::INTEGRATE, |given, words| {
             let read = cli::integrate::integrate((NAMES, WITHOUT_FILES), store(INTEGRATE, given)?, words)?;
             Ok(Runnable::new(read, |typed| integrate::run(&typed)))
@@ -260,5 +265,6 @@ fn flags_alone<T: Default>(
 /// Creates a command without words and flags, which starts no run.
 const fn row(name: &'static str, text: &'static CommandText, read: ReadCommand) -> Command {
     let words = Words::Free("", Offers::Nothing);
-    Command { name, other_names: &[], text, words, flags: &[], foreign: &[], below: &[], read, runs: Runs::Nothing }
+    let (other_names, flags, foreign, below) = (&[], &[], &[], &[]);
+    Command { name, other_names, text, page: "", words, flags, foreign, below, read, runs: Runs::Nothing }
 }

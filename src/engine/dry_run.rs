@@ -2,7 +2,7 @@
 
 use super::local_host::LocalHost;
 use super::prepare;
-use crate::agent::{AgentEvent, DriverOutput, Program, limit};
+use crate::agent::{AgentEvent, DriverOutput, limit};
 use crate::config::Layers;
 use crate::process::child::{environment, resolve};
 use crate::process::tree::nonce;
@@ -68,11 +68,6 @@ pub(crate) fn plan_with(
     let launch = launch.ok_or_else(Failure::of_our_own)?;
     let theirs = environment(&launch, &settings, &nonce());
     let path = resolve(&launch.program, &theirs, &settings.cwd);
-    let program = match &launch.program {
-        Program::Command(name) => name.as_str(),
-        Program::Myself => "spektacular",
-    };
-    let words = std::iter::once(program).chain(launch.args.iter().map(String::as_str));
     let ours: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     let names = |from: &BTreeMap<OsString, OsString>, differs: &dyn Fn(&OsString) -> bool| {
         from.keys().filter(|name| differs(name)).map(|name| name.to_string_lossy().into_owned()).collect()
@@ -80,7 +75,7 @@ pub(crate) fn plan_with(
     Ok(Plan {
         agent: settings.agent,
         driver: launch.driver,
-        command: words.map(|word| shown(&redactor, word)).collect(),
+        command: launch.words().map(|word| shown(&redactor, word)).collect(),
         path: path.filter(|path| path.is_file()).map(|path| path.to_string_lossy().into_owned()),
         cwd: settings.cwd.to_string_lossy().into_owned(),
         images: settings.attached.iter().map(|image| shown(&redactor, &image.path.to_string_lossy())).collect(),
