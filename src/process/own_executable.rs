@@ -6,7 +6,7 @@
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::AGENT_LINE_BYTES;
 use crate::system::{OWN_FILE, hide_memory};
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -36,7 +36,6 @@ fn own_path() -> Option<PathBuf> {
 /// tools: they may not read it, where the system can forbid that, and it writes no core dump. A run inside a run stays
 /// readable, because the outer run finds it by its environment.
 pub fn keep_private() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let core = getrlimit(Resource::Core);
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), ..core });
     if env::var_os(super::tree::MARKER).is_none() {
@@ -108,7 +107,8 @@ fn on_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|file| is_program(file))
 }
 
-fn is_program(file: &Path) -> bool {
+/// Whether this is an executable file.
+pub(super) fn is_program(file: &Path) -> bool {
     file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
