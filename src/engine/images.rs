@@ -16,7 +16,7 @@ pub(super) fn check(
     settings: &Settings,
     agent: &Agent,
     origins: &Origins,
-    machine: &impl Host,
+    host: &impl Host,
 ) -> Result<Vec<Image>, Failure> {
     if settings.images.is_empty() {
         return Ok(Vec::new());
@@ -24,14 +24,14 @@ pub(super) fn check(
     if !agent.features(settings).images {
         return Err(takes_no_images(&agent.name));
     }
-    attach(&settings.images, &settings.cwd, &origins.subject("images"), machine)
+    attach(&settings.images, &settings.cwd, &origins.subject("images"), host)
 }
 
 /// Checks images. `paths`: absolute, or relative to `cwd`. `subject`: the list, for a message about it.
-pub(super) fn attach(paths: &[String], cwd: &Path, subject: &str, machine: &impl Host) -> Result<Vec<Image>, Failure> {
+pub(super) fn attach(paths: &[String], cwd: &Path, subject: &str, host: &impl Host) -> Result<Vec<Image>, Failure> {
     let one = |(at, path): (usize, &String)| {
         let (subject, path) = (format!("{subject}: number {}", at + 1), cwd.join(path));
-        let (media_type, bytes, _) = read(&subject, &path, MAGIC_BYTES, machine)?;
+        let (media_type, bytes, _) = read(&subject, &path, MAGIC_BYTES, host)?;
         Ok(Image { subject, path, media_type, bytes })
     };
     let images: Vec<Image> = paths.iter().enumerate().map(one).collect::<Result<_, Failure>>()?;
@@ -43,8 +43,8 @@ pub(super) fn attach(paths: &[String], cwd: &Path, subject: &str, machine: &impl
 }
 
 /// The content of an image, which may have changed since its check.
-pub(super) fn content(image: &Image, machine: &impl Host) -> Result<Vec<u8>, Failure> {
-    let (media_type, bytes, content) = read(&image.subject, &image.path, image.bytes, machine)?;
+pub(super) fn content(image: &Image, host: &impl Host) -> Result<Vec<u8>, Failure> {
+    let (media_type, bytes, content) = read(&image.subject, &image.path, image.bytes, host)?;
     if (media_type, bytes) != (image.media_type, image.bytes) || content.len() as u64 != bytes {
         return Err(invalid(format!("{} changed while the agent started: start the run again.", image.subject)));
     }
@@ -52,9 +52,9 @@ pub(super) fn content(image: &Image, machine: &impl Host) -> Result<Vec<u8>, Fai
 }
 
 /// The media type, the size and at most `first` bytes of an image.
-fn read(subject: &str, path: &Path, first: u64, machine: &impl Host) -> Result<(&'static str, u64, Vec<u8>), Failure> {
+fn read(subject: &str, path: &Path, first: u64, host: &impl Host) -> Result<(&'static str, u64, Vec<u8>), Failure> {
     let wrong = |why: &str| invalid(format!("{subject} {why}."));
-    let (bytes, content) = machine.image(path, first).map_err(|error| {
+    let (bytes, content) = host.image(path, first).map_err(|error| {
         wrong(if error.kind() == ErrorKind::InvalidInput {
             "is not a regular file"
         } else {
