@@ -2,38 +2,20 @@
 
 use super::{Driver, DriverOutput};
 use crate::protocol::request::Settings;
+use crate::protocol::words::word_enums;
 
-/// A setting that some agents ignore.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preference {
-    /// `model`.
-    Model,
-    /// `effort`.
-    Effort,
-    /// `mode`.
-    Mode,
-    /// `system_prompt`.
-    SystemPrompt,
-    /// `add_dirs`.
-    AddDirs,
+word_enums! {
+    /// A setting that some agents ignore, by its field in run.start.
+    pub enum Preference {
+        Model = "model",
+        Effort = "effort",
+        Mode = "mode",
+        SystemPrompt = "system_prompt",
+        AddDirs = "add_dirs",
+    }
 }
 
 impl Preference {
-    /// Every such setting.
-    pub const ALL: [Preference; 5] =
-        [Preference::Model, Preference::Effort, Preference::Mode, Preference::SystemPrompt, Preference::AddDirs];
-
-    /// Its name in run.start.
-    pub fn field(self) -> &'static str {
-        match self {
-            Preference::Model => "model",
-            Preference::Effort => "effort",
-            Preference::Mode => "mode",
-            Preference::SystemPrompt => "system_prompt",
-            Preference::AddDirs => "add_dirs",
-        }
-    }
-
     /// Whether these settings have it.
     fn is_set(self, settings: &Settings) -> bool {
         match self {
@@ -50,8 +32,8 @@ impl Preference {
 pub(super) fn warn_of_ignored(settings: &Settings, driver: &dyn Driver, out: &mut DriverOutput) {
     let followed = driver.features(settings).preferences;
     for preference in Preference::ALL {
-        if preference.is_set(settings) && !followed.contains(&preference) {
-            out.warn(format!("`{}` has no effect on this agent", preference.field()));
+        if preference.is_set(settings) && !followed.contains(preference) {
+            out.warn(format!("`{}` has no effect on this agent", preference.word()));
         }
     }
 }

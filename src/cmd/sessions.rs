@@ -1,12 +1,11 @@
 //! `sessions`: lists the last sessions in a directory, newest first, shows one, and removes one.
 
 use super::agent_check::capabilities;
-use super::{complain, configured};
+use super::{configured, finish};
 use crate::cli::{Output, SessionsAction, SessionsArgs};
 use crate::config::Layers;
-use crate::io::output::print;
 use crate::json::to_line;
-use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::Options;
 use crate::sessions::{SessionFile, Stored, find, newest};
 use serde_json::{Value, json};
@@ -20,11 +19,7 @@ type Found<'a> = (&'a str, Stored);
 
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: &SessionsArgs) -> u8 {
-    match text(typed) {
-        Ok(text) if print(&text) => 0,
-        Ok(_) => EXIT_UNDELIVERED,
-        Err(failure) => complain(&failure),
-    }
+    finish(text(typed))
 }
 
 fn text(typed: &SessionsArgs) -> Result<String, Failure> {

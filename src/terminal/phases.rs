@@ -6,7 +6,7 @@ use super::width;
 use super::work::span;
 use crate::clean::{one_line, whole};
 use crate::protocol::outbound::{PhaseReport, Text, WorkflowEnd};
-use crate::protocol::words::{PhaseOutcome, PhaseState, ToolState};
+use crate::protocol::words::{PhaseState, ToolState};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -108,16 +108,10 @@ fn table(phases: &[PhaseReport], columns: usize) -> String {
 
 /// The id, the state, attempts, time, cost and number of files of a phase.
 fn cells(phase: &PhaseReport) -> [String; 6] {
-    let state = match phase.state {
-        PhaseOutcome::Done => "done",
-        PhaseOutcome::Passed => "passed",
-        PhaseOutcome::Failed => "failed",
-        PhaseOutcome::Open => "open",
-    };
     let counted = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     [
         phase.id.clone(),
-        state.to_owned(),
+        phase.state.word().to_owned(),
         counted(phase.attempts, "attempt", "attempts"),
         span(Duration::from_millis(phase.duration_ms)),
         phase.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default(),

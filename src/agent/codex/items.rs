@@ -101,7 +101,8 @@ impl Items {
         };
         if !self.streams.contains(&key) {
             let (message, sent) = (MessageKey::next(&mut self.messages), Fingerprint::default());
-            self.streams.insert(key.clone(), StreamedItem { message, thinking: thinking.is_some(), sent }, 0);
+            let stream = StreamedItem { message, thinking: thinking.is_some(), sent };
+            self.streams.insert(key.clone(), stream, key.len());
         }
         let stream = self.streams.get_mut(&key)?;
         stream.sent.push(&piece);
@@ -205,7 +206,8 @@ impl Items {
                 let (title, locations) = (tool.title.clone(), tool.locations.clone());
                 let (category, also) = patch_categories(item);
                 let patch = Patch { category, also, title, locations, diff: diff(item) };
-                let texts = patch.title.len()
+                let texts = key.len()
+                    + patch.title.len()
                     + patch.diff.len()
                     + patch.locations.iter().map(|place| place.path.size()).sum::<usize>();
                 self.patches.insert(key.clone(), patch, texts);
@@ -235,7 +237,8 @@ impl Items {
             self.finished.add(&key);
             self.tool_over(key, kind, item, out);
         } else if is_new {
-            self.begun.insert(key, (), 0);
+            let bytes = key.len();
+            self.begun.insert(key, (), bytes);
         }
     }
 
