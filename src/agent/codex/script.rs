@@ -10,7 +10,7 @@ pub(super) fn script_of(command: &str) -> Option<String> {
 /// The value of a text that is one word of a shell. `None`: it is several words, or has an expansion.
 fn unquoted(word: &str) -> Option<String> {
     let mut chars = word.chars();
-    let mut value = String::new();
+    let mut value = String::with_capacity(word.len());
     let mut quote = None;
     while let Some(c) = chars.next() {
         match (quote, c) {
