@@ -68,7 +68,7 @@ impl Keyboard {
 
     /// Switches the echo off until the returned value is dropped. Typed lines stay for the terminal's next reader. `None`:
     /// the echo is off already, the terminal is not ours now, or another program may change its modes.
-    pub fn hush(&self) -> Option<Hush> {
+    pub fn switch_echo_off(&self) -> Option<EchoOff> {
         let old = tcgetattr(&self.terminal).ok().filter(|_| self.alone && self.is_in_front())?;
         if !old.local_modes.contains(LocalModes::ECHO) {
             return None;
@@ -78,7 +78,7 @@ impl Keyboard {
         // Keep line mode, in which the kernel edits the lines, and ISIG.
         new.local_modes -= LocalModes::ECHO | LocalModes::ECHONL;
         tcsetattr(&self.terminal, OptionalActions::Now, &new).ok()?;
-        Some(Hush { terminal, old, hushed: new.local_modes })
+        Some(EchoOff { terminal, old, modes: new.local_modes })
     }
 
     /// Switches line mode and echo off until the returned value is dropped, and discards input that was not read yet.
@@ -171,20 +171,20 @@ impl Drop for KeyMode {
 
 /// A terminal without echo; dropping this restores it.
 #[derive(Debug)]
-pub struct Hush {
+pub struct EchoOff {
     terminal: File,
     old: Termios,
-    hushed: LocalModes,
+    modes: LocalModes,
 }
 
-impl Hush {
+impl EchoOff {
     /// Whether the echo is still off. A shell changes the modes when it suspends this process.
     pub fn holds(&self) -> bool {
-        tcgetattr(&self.terminal).is_ok_and(|modes| modes.local_modes == self.hushed)
+        tcgetattr(&self.terminal).is_ok_and(|modes| modes.local_modes == self.modes)
     }
 }
 
-impl Drop for Hush {
+impl Drop for EchoOff {
     fn drop(&mut self) {
         // Modes that another program has set since are left alone.
         if in_front(&self.terminal) && self.holds() {
@@ -283,8 +283,8 @@ mod tests {
         let mut keyboard = Keyboard { terminal: File::from(terminal), gate: None, alone: true };
         let keys = keyboard.keys().unwrap();
         let ended = catch_unwind(AssertUnwindSafe(|| {
-            let hush = keyboard.hush().unwrap();
-            assert!(!echo() && hush.holds() && keyboard.hush().is_none());
+            let echo_off = keyboard.switch_echo_off().unwrap();
+            assert!(!echo() && echo_off.holds() && keyboard.switch_echo_off().is_none());
             std::panic::resume_unwind(Box::new("a fault"));
         }));
         assert!(ended.is_err() && echo());

@@ -5,7 +5,7 @@ use super::editor::{AnswerEnd, Editor, Face};
 use super::prompt;
 use super::screen::{Look, Shown};
 use crate::engine::InAdvance;
-use crate::io::tty::{Hush, KeyMode, KeyWish, Keyboard};
+use crate::io::tty::{EchoOff, KeyMode, KeyWish, Keyboard};
 use crate::protocol::ids::QuestionId;
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::outbound::Question;
@@ -46,7 +46,7 @@ pub(super) struct Asking {
     /// Keeps the terminal's own line mode and echo off while a question is open.
     mode: Option<KeyMode>,
     /// Keeps the echo off while no question is open. Below `mode`, so it is dropped after it.
-    hush: Option<Hush>,
+    echo_off: Option<EchoOff>,
     /// The text typed at the prompt so far.
     editor: Editor,
     home: Option<String>,
@@ -222,16 +222,16 @@ impl Asking {
     }
 
     /// Keeps what is typed without a question out of the run's output, until [`Asking::leave`].
-    pub(super) fn hush(&mut self) {
+    pub(super) fn switch_echo_off(&mut self) {
         if self.mode.is_none() {
-            let still = self.hush.take().filter(Hush::holds);
-            self.hush = still.or_else(|| self.keyboard.as_ref().and_then(Keyboard::hush));
+            let still = self.echo_off.take().filter(EchoOff::holds);
+            self.echo_off = still.or_else(|| self.keyboard.as_ref().and_then(Keyboard::switch_echo_off));
         }
     }
 
     /// Whether typed keys without a question do not show.
-    pub(super) fn is_hushed(&self) -> bool {
-        self.hush.as_ref().is_some_and(Hush::holds)
+    pub(super) fn is_echo_off(&self) -> bool {
+        self.echo_off.as_ref().is_some_and(EchoOff::holds)
     }
 
     /// The prompt's last line, to show again below other output.
@@ -278,7 +278,7 @@ impl Asking {
         // From the background only the shell can restore the echo.
         if self.keyboard.as_ref().is_none_or(Keyboard::is_in_front) {
             self.mode = None;
-            self.hush = None;
+            self.echo_off = None;
         }
     }
 

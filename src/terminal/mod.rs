@@ -121,7 +121,7 @@ impl TerminalPeer {
     fn place(&mut self, mut shown: Shown, now: Instant) -> Chunk {
         let width = self.width();
         if self.look.live && self.work.goes_on() {
-            self.asking.hush();
+            self.asking.switch_echo_off();
         }
         if !shown.lines.is_empty() || !shown.prompt.is_empty() {
             shown.text.push_str(&self.page.rows(width));
@@ -368,7 +368,7 @@ fn text(text: &Option<Text>) -> Option<&str> {
 
 impl TerminalPeer {
     fn enter_pressed(&mut self) -> Chunk {
-        let wiped = if self.asking.is_hushed() { String::new() } else { self.screen.entered() };
+        let wiped = if self.asking.is_echo_off() { String::new() } else { self.screen.entered() };
         let mut chunk = self.place(Shown::default(), Instant::now());
         chunk.before.splice(0..0, wiped.into_bytes());
         chunk
@@ -477,13 +477,13 @@ mod tests {
     use crate::redact::Redactor;
     use std::time::{Duration, Instant, SystemTime};
 
-    fn show(front: &mut TerminalPeer, piece: &str) -> Chunk {
+    fn show(peer: &mut TerminalPeer, piece: &str) -> Chunk {
         let about = ProgressKind::Text { message_id: MessageId::Said(1), done: false, withdrawn: false };
         let progress = Progress::new(about, piece);
         let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
         let mut out = Outbox::default();
         let at = SystemTime::now();
-        front.show(
+        peer.show(
             Outgoing {
                 body: &mut body,
                 reply_to: None,
@@ -500,26 +500,26 @@ mod tests {
     #[test]
     fn an_enter_without_a_question_clears_the_status_line_that_it_left() {
         let look = Look { person: true, live: true, escapes: true, shared: true, ..Look::default() };
-        let mut front = TerminalPeer::new(look, None, None);
-        front.work.begin("Agent".into(), Instant::now());
-        front.place(Shown::lines("an answer\n"), Instant::now());
-        assert!(front.read_line(&RawLine::Keys(b"y\n".to_vec()), Instant::now()).chunk.before.is_empty());
-        assert_eq!(String::from_utf8(front.enter_pressed().before).unwrap(), "\u{1b}[A\r\u{1b}[J");
+        let mut peer = TerminalPeer::new(look, None, None);
+        peer.work.begin("Agent".into(), Instant::now());
+        peer.place(Shown::lines("an answer\n"), Instant::now());
+        assert!(peer.read_line(&RawLine::Keys(b"y\n".to_vec()), Instant::now()).chunk.before.is_empty());
+        assert_eq!(String::from_utf8(peer.enter_pressed().before).unwrap(), "\u{1b}[A\r\u{1b}[J");
     }
 
     #[test]
     fn the_last_word_shows_once_the_agent_pauses() {
         for look in [Look::default(), Look { live: true, shared: true, ..Look::default() }] {
-            let mut front = TerminalPeer::new(look, None, None);
-            front.work.begin("Agent".into(), Instant::now());
-            assert_eq!(show(&mut front, "Building the project").out, b"Building the ");
-            let due = front.word_at.unwrap();
-            assert!(front.wake_at().unwrap() <= due);
-            assert_eq!(front.late_word(due - Duration::from_millis(1)), Shown::default());
-            assert_eq!(front.late_word(due).text, "project");
-            assert_eq!((front.late_word(due).text.as_str(), front.word_at), ("", None));
-            assert_eq!(show(&mut front, "\nNow ").out, b"\nNow ");
-            assert_eq!(front.word_at, None, "nothing is held back");
+            let mut peer = TerminalPeer::new(look, None, None);
+            peer.work.begin("Agent".into(), Instant::now());
+            assert_eq!(show(&mut peer, "Building the project").out, b"Building the ");
+            let due = peer.word_at.unwrap();
+            assert!(peer.wake_at().unwrap() <= due);
+            assert_eq!(peer.late_word(due - Duration::from_millis(1)), Shown::default());
+            assert_eq!(peer.late_word(due).text, "project");
+            assert_eq!((peer.late_word(due).text.as_str(), peer.word_at), ("", None));
+            assert_eq!(show(&mut peer, "\nNow ").out, b"\nNow ");
+            assert_eq!(peer.word_at, None, "nothing is held back");
         }
     }
 
@@ -527,7 +527,7 @@ mod tests {
     fn the_status_line_waits_until_a_text_was_seen() {
         for shared in [true, false] {
             let look = Look { person: true, live: true, escapes: true, shared, ..Look::default() };
-            let mut front = TerminalPeer::new(look, None, None);
+            let mut peer = TerminalPeer::new(look, None, None);
             // The next second begins within the pause. A run that begins later stays at 0 s, so nothing changes.
             let now = Instant::now();
             let began = if shared {
@@ -535,15 +535,15 @@ mod tests {
             } else {
                 now.checked_add(Duration::from_secs(3600))
             };
-            front.work.begin("Agent".into(), began.unwrap());
-            assert!(String::from_utf8(front.refresh().err).unwrap().contains("s] starting Agent"));
+            peer.work.begin("Agent".into(), began.unwrap());
+            assert!(String::from_utf8(peer.refresh().err).unwrap().contains("s] starting Agent"));
             let before = Instant::now();
-            let chunk = show(&mut front, "a line\n");
+            let chunk = show(&mut peer, "a line\n");
             assert_eq!((chunk.out, chunk.err), (b"a line\n".to_vec(), Vec::new()));
             assert_eq!(chunk.before.is_empty(), !shared, "a text elsewhere leaves the status line alone");
-            let next = front.wake_at().unwrap().saturating_duration_since(before);
+            let next = peer.wake_at().unwrap().saturating_duration_since(before);
             assert!(!shared || next >= PAUSE, "{next:?}");
-            assert_eq!(front.refresh().err.is_empty(), !shared);
+            assert_eq!(peer.refresh().err.is_empty(), !shared);
         }
     }
 }

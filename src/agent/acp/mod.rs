@@ -43,7 +43,7 @@ use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::OutputSchema;
-use crate::protocol::words::{QuestionKind, ToolState};
+use crate::protocol::words::{McpTransport, QuestionKind, ToolState};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -246,25 +246,31 @@ impl Driver for Acp {
     }
 
     fn features(&self, settings: &Settings) -> Features {
-        let questions: &[QuestionKind] = match self.own_tools.contains(&self.profile.ask_tool) {
-            true => QuestionKind::ALL,
-            false => &[QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
-        };
         let capabilities = Capabilities {
+            questions: match self.own_tools.contains(&self.profile.ask_tool) {
+                true => QuestionKind::ALL.to_vec(),
+                false => vec![QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
+            },
             resume: self.resumes,
+            deltas: Some(true),
+            structured_output: Some(true),
             usage: self.profile.counts_turns.then_some(true),
+            conversation: Some(true),
             steer: Some(false),
-            ..Capabilities::all(questions.to_vec())
         };
         Features {
+            capabilities,
             keepers: Keepers::by(|limit| self.keeper(limit)),
             preferences: Preference::ALL.iter().copied().filter(|preference| self.follows(*preference)).collect(),
+            transports: McpTransport::ALL,
             images: self.takes_images != Some(false),
             ask_tool: self.ask_tool(settings),
             result_way: self.result_way(settings),
+            reports_tools: true,
+            process_per_turn: false,
+            listens: true,
             leaves: self.profile.leaves_servers || self.start.server_names.is_empty(),
             stderr_is_fit: false,
-            ..Features::of_step(capabilities)
         }
     }
 

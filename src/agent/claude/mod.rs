@@ -47,7 +47,7 @@ use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::Mismatch;
-use crate::protocol::words::QuestionKind;
+use crate::protocol::words::{McpTransport, QuestionKind};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -162,20 +162,36 @@ impl Driver for Claude {
     }
 
     fn features(&self, settings: &Settings) -> Features {
-        let questions: &[QuestionKind] =
-            if self.offers_asking { QuestionKind::ALL } else { &[QuestionKind::Select, QuestionKind::Text] };
-        let capabilities = Capabilities { steer: self.steering.is_possible(), ..Capabilities::all(questions.to_vec()) };
+        let capabilities = Capabilities {
+            questions: match self.offers_asking {
+                true => QuestionKind::ALL.to_vec(),
+                false => vec![QuestionKind::Select, QuestionKind::Text],
+            },
+            resume: Some(true),
+            deltas: Some(true),
+            structured_output: Some(true),
+            usage: Some(true),
+            conversation: Some(true),
+            steer: self.steering.is_possible(),
+        };
         let keeper = |limit| match limit {
             // Its own flag limits the calls of each turn, not those of the run.
             Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
             Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => Keeper::Agent,
         };
         Features {
+            capabilities,
             keepers: Keepers::by(keeper),
             preferences: Preference::ALL.to_vec(),
+            transports: McpTransport::ALL,
             images: true,
+            ask_tool: None,
             result_way: if launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text },
-            ..Features::of_step(capabilities)
+            reports_tools: true,
+            process_per_turn: false,
+            listens: true,
+            leaves: true,
+            stderr_is_fit: true,
         }
     }
 

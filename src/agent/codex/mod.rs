@@ -413,15 +413,28 @@ impl Driver for Codex {
     }
 
     fn features(&self, settings: &Settings) -> Features {
-        let capabilities = Capabilities::all(QuestionKind::ALL.to_vec());
+        let capabilities = Capabilities {
+            questions: QuestionKind::ALL.to_vec(),
+            resume: Some(true),
+            deltas: Some(true),
+            structured_output: Some(true),
+            usage: Some(true),
+            conversation: Some(true),
+            steer: Some(true),
+        };
         Features {
+            capabilities,
             keepers: Keepers::by(keeper),
             preferences: Preference::ALL.to_vec(),
             transports: &[McpTransport::Http],
             images: true,
+            ask_tool: None,
             result_way: if launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text },
+            reports_tools: true,
+            process_per_turn: false,
+            listens: true,
+            leaves: true,
             stderr_is_fit: false,
-            ..Features::of_step(capabilities)
         }
     }
 

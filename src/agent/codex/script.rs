@@ -25,7 +25,7 @@ fn unquoted(word: &str) -> Option<String> {
             (Some(_), c) => value.push(c),
             (None, '\'' | '"') => quote = Some(c),
             (None, c) if c.is_alphanumeric() || "%+,-./:@_".contains(c) => value.push(c),
-            (None, '\\') => value.extend(chars.next().filter(|c| *c != '\n')),
+            (None, '\\') => value.extend(Some(chars.next()?).filter(|c| *c != '\n')),
             // An expansion, a further word, or an operator.
             (None, _) => return None,
         }
@@ -89,6 +89,7 @@ mod tests {
             "/bin/bash -lc \"echo `id`\"",
             "/bin/bash -lc $'a'",
             "/bin/bash -lc 'a",
+            "/bin/bash -lc a\\",
             "/bin/bash -lc ''",
             "/bin/zsh -c =ls",
             "/bin/bash -lc ~",

@@ -29,7 +29,7 @@ use crate::protocol::outbound::{AgentExit, Capabilities, FileEdit, Json, Text, T
 use crate::protocol::question::{Answer, Ask, Asks, Place, Subject, one};
 use crate::protocol::request::Settings;
 use crate::protocol::scope::Scope;
-use crate::protocol::words::{Action, Category, QuestionKind, StopReason, ToolState};
+use crate::protocol::words::{Action, Category, McpTransport, QuestionKind, StopReason, ToolState};
 
 /// The name for people, in failures.
 const AGENT: &str = "The demo agent";
@@ -237,7 +237,15 @@ fn answer(reply: &Reply) -> Option<Vec<String>> {
 
 impl Driver for Demo {
     fn features(&self, _settings: &Settings) -> Features {
-        let capabilities = Capabilities { resume: Some(false), ..Capabilities::all(QuestionKind::ALL.to_vec()) };
+        let capabilities = Capabilities {
+            questions: QuestionKind::ALL.to_vec(),
+            resume: Some(false),
+            deltas: Some(true),
+            structured_output: Some(true),
+            usage: Some(true),
+            conversation: Some(true),
+            steer: Some(true),
+        };
         let keeper = |limit| match limit {
             Limit::MaxToolCalls
             | Limit::MaxTokens
@@ -246,7 +254,20 @@ impl Driver for Demo {
             | Limit::DisallowedTools => Keeper::Run,
             Limit::MaxTurns | Limit::McpServers => Keeper::Nobody,
         };
-        Features { keepers: Keepers::by(keeper), result_way: ResultWay::Own, ..Features::of_step(capabilities) }
+        Features {
+            capabilities,
+            keepers: Keepers::by(keeper),
+            preferences: Vec::new(),
+            transports: McpTransport::ALL,
+            images: false,
+            ask_tool: None,
+            result_way: ResultWay::Own,
+            reports_tools: true,
+            process_per_turn: false,
+            listens: true,
+            leaves: true,
+            stderr_is_fit: true,
+        }
     }
 
     fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {

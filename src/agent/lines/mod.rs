@@ -16,7 +16,8 @@ use super::limit::{Keeper, Keepers};
 use super::preference::{Preference, warn_of_ignored};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, Driver, DriverOutput, Features, Launch, Line, MessageKey, Reply, TurnOver, Wants,
+    AgentEvent, AskKey, Base, Driver, DriverOutput, Features, Launch, Line, MessageKey, Reply, ResultWay, TurnOver,
+    Wants,
 };
 use crate::clean::Cleaner;
 use crate::protocol::failure::{Code, Failure};
@@ -26,7 +27,7 @@ use crate::protocol::limits::{ARGUMENT_BYTES, FRAME_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::pattern::{COMPILED_BYTES, PATTERN_BYTES, Pattern};
 use crate::protocol::request::Settings;
-use crate::protocol::words::QuestionKind;
+use crate::protocol::words::{McpTransport, QuestionKind};
 use std::borrow::Cow;
 
 /// The maximum beginning of a line in which session ids are searched, in bytes.
@@ -190,25 +191,31 @@ fn compiled(patterns: &[String]) -> Result<Vec<Pattern>, Failure> {
 impl Driver for LinesDriver {
     fn features(&self, settings: &Settings) -> Features {
         let asks = !self.resume_args.is_empty();
-        let questions = if asks { vec![QuestionKind::Select, QuestionKind::Text] } else { Vec::new() };
         let capabilities = Capabilities {
+            questions: if asks { vec![QuestionKind::Select, QuestionKind::Text] } else { Vec::new() },
             resume: Some(self.resumes()),
+            deltas: Some(true),
+            structured_output: Some(true),
             usage: Some(false),
             conversation: Some(asks && (!self.resumes() || !self.session_patterns.is_empty())),
             steer: Some(false),
-            ..Capabilities::all(questions)
         };
         let model = self.takes_model(settings).then_some(Preference::Model);
         Features {
+            capabilities,
             // A command reports neither its tools nor its usage.
             keepers: Keepers::by(|_| Keeper::Nobody),
             preferences: model.into_iter().chain([Preference::SystemPrompt]).collect(),
+            transports: McpTransport::ALL,
+            images: false,
+            ask_tool: None,
+            result_way: ResultWay::Text,
             reports_tools: false,
             process_per_turn: true,
             listens: false,
+            leaves: true,
             // The format of its stderr is unknown.
             stderr_is_fit: false,
-            ..Features::of_step(capabilities)
         }
     }
 

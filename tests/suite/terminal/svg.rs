@@ -18,7 +18,7 @@ const FONT: &str = "13.3px ui-monospace, SFMono-Regular, Menlo, Consolas, \"Libe
 struct Theme {
     name: &'static str,
     paper: &'static str,
-    /// The window's edge, which is no text.
+    /// The frame of the window.
     edge: &'static str,
     /// The colours of texts, by class.
     inks: [(&'static str, &'static str); 6],

@@ -10,7 +10,7 @@ use crate::support::person::{CTRL_BACKSLASH, CTRL_C, CTRL_D, CTRL_Z, Person};
 use crate::support::{Case, io, limit};
 
 const RUN: &[&str] = &["adhoc", "go"];
-/// What is typed ahead.
+/// The line that a person types while no question is open.
 const TYPED: &str = "echo typed-$((40 + 2))";
 
 /// A run with a tool that works until the test lets it go on.
