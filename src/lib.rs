@@ -18,17 +18,17 @@
 //! | module | contents |
 //! |---|---|
 //! | [`cli`], [`help`] | argv → a command; help, completions and the manual page from the same rows |
-//! | [`cmd`] | the commands, one row each in `cmd::COMMANDS`: `adhoc`, `chat`, `acp`, `init`, `spec`, `plan`, `implement`, `status`, `prompts`, `agents`, `ask-server`, `config`, `sessions`, `export`, `open`, `integrate`, `protocol`, `demo`, `replay`, `report`, `completions`, `man`; `cmd::protocol_check` judges clients |
+//! | [`cmd`] | the commands and their exit codes, one row each in `cmd::COMMANDS`: `adhoc`, `chat`, `acp`, `init`, `spec`, `plan`, `implement`, `status`, `prompts`, `agents`, `ask-server`, `config`, `sessions`, `export`, `open`, `integrate`, `protocol`, `demo`, `replay`, `report`, `completions`, `man`; `cmd::protocol_check` judges clients. `adhoc` exits with the code of `run::Run`, and at a terminal after a signal with 128 and its number |
 //! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
 //! | [`engine`] | run after run in one process: the loop, the conductor of a run, the peers' trait, preparation, dry run |
 //! | `acp` | sessions for a client of the Agent Client Protocol; each has a run in a child of this program |
-//! | [`json_lines`], [`terminal`] | the two peers of a run: an orchestrator, and a person |
+//! | [`json_lines`], [`terminal`] | the two peers of a run: an orchestrator, and a person; `terminal::ask` has the keyboard and its echo |
 //! | [`io`] | stdin, the two output doors, terminal modes, signals |
 //! | [`process`] | the agent's process and its tree, the guard, git, queries to programs, the hand-over of the terminal |
 //! | [`workflow`] | `spec`, `plan` and `implement`: one run made of several; the two formats and their checks, prompts, drafts, verification |
-//! | [`run`] | one run: a pure state machine. `run::active_run` passes each event to its subject: `open_questions` (also policies), `deadlines`, `turns`, `budget`, `stop_ladder` and others |
-//! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the demo agent and its scenarios, the registry of agents, `agent::native` for each agent outside its dialect |
-//! | [`protocol`] | messages in, frames out; the fields of run.start, one row each; limits, words, failure codes, questions and the check of answers; [`protocol::publish`] describes them to other languages |
+//! | [`run`] | one run: a pure state machine. `run::active_run` passes each event to its subject: `open_questions` (also policies, and permissions that nobody answers), `deadlines`, `turns`, `budget`, and others. A cancel or a signal goes from `orchestrator` to `outcome`, and on by the `stop_ladder` |
+//! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the demo agent and its scenarios, the registry of agents, `agent::native` for each agent outside its dialect; `agent::limit`: who keeps each limit of a run, which a driver's `features` says |
+//! | [`protocol`] | messages in, frames out (`outbound`), the kinds of run.progress (`kinds`); the fields of run.start, one row each; sizes (`limits`), words, failure codes, questions and the check of answers; [`protocol::publish`] describes them to other languages |
 //! | [`redact`] | the search for secrets, also across the pieces of a message |
 //! | `integrate` | files for other programs that use this one, and their configuration |
 //! | [`recording`] | the format of recorded dialogues |

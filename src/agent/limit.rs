@@ -114,7 +114,7 @@ pub(crate) fn launch(
 }
 
 /// The MCP servers that the agent can reach. Error: it cannot reach one. `drops`: leaves that server out instead, and adds
-/// a warning to `turn`.
+/// a warning to `out`.
 pub(crate) fn reachable(
     servers: Vec<McpServer>,
     agent: &str,
@@ -147,7 +147,7 @@ pub(crate) fn reachable(
 }
 
 /// Checks that each limit of these settings is kept. Error: the first one that is not. With `on_unsupported` `"warn"`,
-/// adds a warning to `turn` instead.
+/// adds a warning to `out` instead.
 fn check(settings: &Settings, keepers: &Keepers, out: &mut DriverOutput) -> Result<(), Failure> {
     let is_kept = |limit: Limit| keepers.of(limit) != Keeper::Nobody;
     for limit in Limit::ALL.iter().filter(|limit| limit.is_set(settings) && !is_kept(**limit)) {

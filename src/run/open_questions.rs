@@ -227,7 +227,7 @@ impl OpenQuestions {
         self.askers.insert((asker.clone(), number));
         self.deadlines.insert((deadline, number));
         self.groups.insert(number, Group { id, asker, members, deadline, bytes });
-        (number, self.resolve_by_policy(number, settings))
+        (number, self.resolve_without_asking(number, settings))
     }
 
     /// Redacts the open questions again after a new secret became known.
@@ -246,8 +246,8 @@ impl OpenQuestions {
         }
     }
 
-    /// Resolves the questions that a policy decides, or the whole group if the run is headless.
-    fn resolve_by_policy(&mut self, number: u64, settings: &Settings) -> Vec<Resolved> {
+    /// Resolves the questions that a policy decides. In a headless run, also the others, as if nobody answered.
+    fn resolve_without_asking(&mut self, number: u64, settings: &Settings) -> Vec<Resolved> {
         let Some(group) = self.groups.get_mut(&number) else { return Vec::new() };
         let mut resolved = Vec::new();
         for member in &mut group.members {
