@@ -1,6 +1,6 @@
 //! The threads at the program's pipes, and waiting.
 
-use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::io::{BufRead, PipeReader, PipeWriter, Read, Write};
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -103,14 +103,15 @@ fn pump(mut pipe: PipeReader, gate: &Gate, all: &Mutex<Vec<u8>>, send: &Sender<L
             break;
         }
         all.lock().expect("lock").extend_from_slice(&buffer[..count]);
-        rest.extend_from_slice(&buffer[..count]);
-        let mut from = 0;
-        while let Some(end) = rest[from..].iter().position(|b| *b == b'\n') {
-            let line = Line { bytes: rest[from..from + end].to_vec(), complete: true, at: Instant::now() };
-            from += end + 1;
-            let _ = send.send(line);
+        // Each byte is looked at once: a reader that falls behind would count as one that does not read.
+        let mut unread = &buffer[..count];
+        while !unread.is_empty() {
+            unread.read_until(b'\n', &mut rest).expect("memory");
+            if rest.pop_if(|last| *last == b'\n').is_some() {
+                let line = Line { bytes: std::mem::take(&mut rest), complete: true, at: Instant::now() };
+                let _ = send.send(line);
+            }
         }
-        rest.drain(..from);
     }
     if !rest.is_empty() {
         let _ = send.send(Line { bytes: rest, complete: false, at: Instant::now() });
