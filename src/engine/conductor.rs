@@ -2,7 +2,7 @@
 //! run's effects. It has no thread and no channel and never waits: its owner calls it when something happens, and takes
 //! the bytes to write.
 
-mod effects;
+mod carry_out;
 mod parts;
 
 pub(super) use parts::RunSummary;
