@@ -20,7 +20,7 @@ use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::PathFact;
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::Action;
-use crate::run::{Method, Unseen};
+use crate::run::{StopSignal, Unseen};
 use crate::system::{ControlGroup, lost_sight};
 use crossbeam_channel::{Receiver, never};
 use std::io::{self, Read};
@@ -491,16 +491,16 @@ impl Host for LocalHost {
         }
     }
 
-    fn stop(&mut self, method: Method) {
+    fn signal_tree(&mut self, signal: StopSignal) {
         // After the exit, the sweep stops the other processes.
         if self.end.exited {
             return;
         }
         self.end.forced = true;
         self.resume();
-        self.signal(match method {
-            Method::Terminate => Signal::TERM,
-            Method::Kill => Signal::KILL,
+        self.signal(match signal {
+            StopSignal::Terminate => Signal::TERM,
+            StopSignal::Kill => Signal::KILL,
         });
     }
 

@@ -240,7 +240,7 @@ impl ActiveRun {
             if !self.ladder.is_decided() && is_due(self.turns.due(&self.settings)) {
                 match self.turns.current.state {
                     TurnState::Running => self.interrupt_turn(StopCause::Timeout, None),
-                    TurnState::Stopping { .. } => self.turns.end_process(&mut self.effects),
+                    TurnState::Stopping { .. } => self.turns.signal_tree(&mut self.effects),
                     TurnState::Over { .. } => self.close_conversation(),
                 }
             }

@@ -259,20 +259,20 @@ pub enum Effect {
     Hurry,
     /// Suspends the agent's processes until the next part of the run, and begins the search for changed files.
     Rest,
-    /// Stops the agent's processes.
-    Stop(Method),
+    /// Signals the agent's whole process tree.
+    SignalTree(StopSignal),
     /// Writes a line to stderr.
     Diagnose(String),
     /// Writes a line to stderr in verbose mode, and to recordings.
     Note(String),
 }
 
-/// The signal that stops processes.
+/// The signal that ends the agent's processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// SIGTERM to the whole tree.
+pub enum StopSignal {
+    /// SIGTERM.
     Terminate,
-    /// SIGKILL to the whole tree.
+    /// SIGKILL.
     Kill,
 }
 

@@ -31,7 +31,8 @@ mod waiting_events;
 
 pub use always_allowed::AlwaysAllowed;
 pub use event::{
-    Effect, Event, FirstProcess, Gone, Method, OnEof, Origin, ReadInput, Refusal, Remake, RestingSession, Start, Unseen,
+    Effect, Event, FirstProcess, Gone, OnEof, Origin, ReadInput, Refusal, Remake, RestingSession, Start, StopSignal,
+    Unseen,
 };
 pub use open_questions::Answered;
 

@@ -3,7 +3,7 @@
 use super::active_run::ActiveRun;
 use super::open_questions::{AnswerEffect, NoAnswerCause};
 use super::turns::{RUN_IS_ENDING, StopCause};
-use super::{Effect, Method, OnEof, Origin, ReadInput};
+use super::{Effect, OnEof, Origin, ReadInput};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
 use crate::protocol::image::Image;
@@ -115,8 +115,7 @@ impl ActiveRun {
             self.advance();
         }
         if is_urgent {
-            self.ladder.kill();
-            self.effects.push(Effect::Stop(Method::Kill));
+            self.kill_tree();
         }
     }
 

@@ -1,12 +1,13 @@
-//! The end of a turn and of a run: what follows a turn, the steps that stop the agent, and the terminal body.
+//! The turns of a run and their ends: the beginning of a turn, its outcome, and the outcome of the run with its terminal
+//! body. The steps that stop the agent are in `stop_ladder`.
 
+use super::Gone;
 use super::active_run::ActiveRun;
 use super::agent_side::ProcessState;
 use super::open_questions::Asker;
-use super::stop_ladder::{DecidedEnd, Stage};
+use super::stop_ladder::DecidedEnd;
 use super::turn_end::{NextStep, could_not_go_on};
 use super::turns::{StopCause, TurnState, WaitingPrompt};
-use super::{Effect, Gone, Method};
 use crate::agent::result::correction;
 use crate::agent::{Reply, TurnOver};
 use crate::protocol::failure::{Code, Failure};
@@ -161,7 +162,7 @@ impl ActiveRun {
         let mut stays = false;
         self.drive(|driver, turn| stays = driver.interrupt_turn(turn));
         if !stays {
-            self.turns.end_process(&mut self.effects);
+            self.turns.signal_tree(&mut self.effects);
         }
     }
 
@@ -204,45 +205,6 @@ impl ActiveRun {
         }
         if let Some(outcome) = self.end_turn(outcome) {
             self.decide(outcome);
-        }
-    }
-
-    /// Decides the outcome, unless it is already decided.
-    pub(super) fn decide(&mut self, outcome: Outcome) {
-        let leaves = self.features().leaves;
-        self.ladder.decide(self.effects.now, outcome, leaves);
-    }
-
-    pub(super) fn finish_agent(&mut self) {
-        self.drive(|driver, turn| driver.finish(turn));
-    }
-
-    /// Stops the agent and ends the run. An earlier outcome stands.
-    pub(super) fn stop(&mut self, outcome: Outcome, reply_to: Option<InboundId>) {
-        if self.ladder.is_decided() {
-            return;
-        }
-        self.effects.push(Effect::Hurry);
-        let is_cancelled = matches!(outcome, Outcome::Cancelled { .. });
-        let leaves = self.features().leaves;
-        self.ladder.stop(self.effects.now, outcome, leaves);
-        self.withdraw_questions(None);
-        if is_cancelled {
-            self.effects.status(Status::Cancelling, "Cancelling", reply_to);
-        }
-        self.drive(|driver, turn| driver.interrupt(turn));
-        if !self.features().listens {
-            self.advance();
-            self.advance();
-        }
-    }
-
-    pub(super) fn advance(&mut self) {
-        match self.ladder.advance(self.effects.now) {
-            None | Some(Stage::Interrupted) => {}
-            Some(Stage::Leaving) => self.finish_agent(),
-            Some(Stage::Terminated) => self.effects.push(Effect::Stop(Method::Terminate)),
-            Some(Stage::Killed) => self.effects.push(Effect::Stop(Method::Kill)),
         }
     }
 

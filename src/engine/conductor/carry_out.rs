@@ -35,7 +35,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             Effect::CloseAgentInput => self.close_input(),
             Effect::Hurry => self.host.hurry(self.run.is_stopping()),
             Effect::Rest => self.agent.cannot_rest = !self.host.rest(),
-            Effect::Stop(method) => self.host.stop(method),
+            Effect::SignalTree(signal) => self.host.signal_tree(signal),
             Effect::Note(text) => {
                 if let Some(screen) = self.peer.screen() {
                     self.frame_out.outbox.push(screen.debug(&format!("spektacular: {text}")));

@@ -20,7 +20,7 @@ use spektacular::protocol::prompt::{FurtherPrompt, Spoken};
 use spektacular::protocol::request::{Options, Permissions, Seconds};
 use spektacular::protocol::words::{OnQuestionTimeout, Policy, PromptState, Source};
 use spektacular::redact::Redactor;
-use spektacular::run::{Answered, Effect, Event, Gone, Ids, Method, OnEof, Origin, ReadInput, Remake, Run, Start};
+use spektacular::run::{Answered, Effect, Event, Gone, Ids, OnEof, Origin, ReadInput, Remake, Run, Start, StopSignal};
 use std::time::Duration;
 
 /// A run with its model.
@@ -233,8 +233,8 @@ fn told(effect: Effect) -> Option<Seen> {
         Effect::ToolWithdrawn { call } => Seen::ToolWithdrawn(call),
         Effect::CloseAgentInput => Seen::InputClosed,
         Effect::Rest => Seen::Rest,
-        Effect::Stop(Method::Terminate) => Seen::Terminate,
-        Effect::Stop(Method::Kill) => Seen::Kill,
+        Effect::SignalTree(StopSignal::Terminate) => Seen::Terminate,
+        Effect::SignalTree(StopSignal::Kill) => Seen::Kill,
         Effect::RunId(_)
         | Effect::FrameLimit(_)
         | Effect::Attach(_)
