@@ -28,7 +28,7 @@ use crate::protocol::image::Image;
 use crate::protocol::inbound::{Addressee, CancelScope, Inbound, Message, unknown_type};
 use crate::protocol::limits;
 use crate::protocol::outbound::{Body, Json, Terminal};
-use crate::protocol::prompt::Spoken;
+use crate::protocol::prompt::PromptInput;
 use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Level, Source as CancelSource, Warning};
 use crate::recording::Moment;
@@ -221,37 +221,39 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             Message::Cancel { reason, scope: CancelScope::Run } => {
                 Event::Cancel(origin, reason, CancelSource::Orchestrator)
             }
-            Message::Spoken(spoken) => self.spoken(origin, spoken),
+            Message::Prompt(input) => self.prompt(origin, input),
             Message::Start(_) if !self.run.is_waiting() => {
                 let failure =
                     Failure::new(Code::InvalidRequest, "A second run.start was sent: one process is one run.");
                 Event::Start(origin, Err(Refusal::new(failure)))
             }
             Message::Start(start) => self.start(origin, *start),
-            Message::Input(input) => {
+            Message::Answer(input) => {
                 let cwd = input.question_id.as_ref().and_then(|id| self.run.path_question(id));
                 let answered: Option<Answered> =
                     input.given.map(|given| prepare::answer(given, cwd.as_deref(), &self.host));
                 let (question_id, message, unknown) = (input.question_id, input.message, input.unknown);
-                Event::Input(origin, ReadInput { question_id, answered, message, unknown })
+                Event::Answer(origin, ReadInput { question_id, answered, message, unknown })
             }
         };
         self.step(event);
     }
 
     /// Checks the images of a further prompt.
-    fn spoken(&self, origin: Origin, spoken: Spoken) -> Event<'static> {
-        let images = match (&spoken, self.run.settings()) {
-            (Spoken::Prompt(prompt), Some(settings)) => {
+    fn prompt(&self, origin: Origin, input: PromptInput) -> Event<'static> {
+        let images = match (&input, self.run.settings()) {
+            (PromptInput::Prompt(prompt), Some(settings)) => {
                 images::attach(&prompt.images, &settings.cwd, "`images`", &self.host)
             }
-            (Spoken::Prompt(_) | Spoken::End | Spoken::Mixed | Spoken::Wrong(_), _) => Ok(Vec::new()),
+            (PromptInput::Prompt(_) | PromptInput::End | PromptInput::Mixed | PromptInput::Wrong(_), _) => {
+                Ok(Vec::new())
+            }
         };
         match images {
-            Ok(images) => Event::Spoken(origin, spoken, images),
+            Ok(images) => Event::Prompt(origin, input, images),
             Err(failure) => {
                 let why = failure.message.trim_end_matches('.').to_owned();
-                Event::Spoken(origin, Spoken::Wrong(why.into()), Vec::new())
+                Event::Prompt(origin, PromptInput::Wrong(why.into()), Vec::new())
             }
         }
     }
@@ -303,9 +305,9 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     fn is_noise(&self, message: &Message) -> bool {
         match message {
             Message::Malformed(_) | Message::UnknownType(_) => true,
-            Message::Input(input) => !input.question_id.as_ref().is_some_and(|id| self.run.is_open(id)),
+            Message::Answer(input) => !input.question_id.as_ref().is_some_and(|id| self.run.is_open(id)),
             Message::Start(_) => !self.run.is_waiting(),
-            Message::Spoken(spoken) => matches!(spoken, Spoken::Mixed | Spoken::Wrong(_)),
+            Message::Prompt(input) => matches!(input, PromptInput::Mixed | PromptInput::Wrong(_)),
             Message::Unsupported | Message::Cancel { .. } => false,
         }
     }

@@ -139,14 +139,14 @@ impl ActiveRun {
                 let text = "A second run.start was ignored: one process is one run";
                 self.effects.warn(Warning::DuplicateStart, text, origin.id);
             }
-            Event::Input(origin, input) if self.is_for_us(&origin) => self.answer_question(origin.id, input),
-            Event::Spoken(origin, spoken, images) if self.is_for_us(&origin) => {
-                self.take_input(origin.id, spoken, images)
+            Event::Answer(origin, input) if self.is_for_us(&origin) => self.answer_question(origin.id, input),
+            Event::Prompt(origin, input, images) if self.is_for_us(&origin) => {
+                self.take_prompt_input(origin.id, input, images)
             }
             Event::Cancel(origin, reason, source) if self.is_for_us(&origin) => self.cancel(origin.id, reason, source),
             Event::CancelTurn(origin, reason) if self.is_for_us(&origin) => self.cancel_turn(origin.id, reason),
             // These name another run.
-            Event::Input(..) | Event::Spoken(..) | Event::Cancel(..) | Event::CancelTurn(..) => {}
+            Event::Answer(..) | Event::Prompt(..) | Event::Cancel(..) | Event::CancelTurn(..) => {}
             Event::Malformed(origin, flaw) => {
                 let text = format!("A line on stdin was ignored: {}", flaw.clause());
                 self.effects.warn(Warning::MalformedMessage, text, origin.id);

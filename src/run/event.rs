@@ -8,7 +8,7 @@ use crate::protocol::ids::{InboundId, QuestionId, RunId, SessionId};
 use crate::protocol::image::Image;
 use crate::protocol::inbound::{Addressee, Flaw};
 use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text, Usage};
-use crate::protocol::prompt::Spoken;
+use crate::protocol::prompt::PromptInput;
 use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
 use crate::protocol::schema::Mismatch;
@@ -119,10 +119,10 @@ pub struct Origin {
 pub enum Event<'a> {
     /// A run.start, checked.
     Start(Origin, Result<Box<Start>, Box<Refusal>>),
-    /// A run.input, with its value read.
-    Input(Origin, ReadInput),
+    /// A run.input that answers a question, with its value read.
+    Answer(Origin, ReadInput),
     /// A run.input with a further prompt and the files of its images, or with the end of the prompts.
-    Spoken(Origin, Spoken, Vec<Image>),
+    Prompt(Origin, PromptInput, Vec<Image>),
     /// A run.cancel of the running turn.
     CancelTurn(Origin, Option<Text>),
     /// A run.cancel, a signal, or a person at the terminal.

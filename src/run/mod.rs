@@ -324,10 +324,10 @@ impl Run {
                 self.exit_code = Some(crate::protocol::failure::EXIT_UNDELIVERED);
                 return;
             }
-            Event::Input(origin, _) => {
+            Event::Answer(origin, _) => {
                 return self.hold(held, origin.id, Warning::UnknownQuestion, orchestrator::UNKNOWN_QUESTION.into());
             }
-            Event::Spoken(origin, ..) => {
+            Event::Prompt(origin, ..) => {
                 let text = "A prompt was ignored: no run has begun";
                 return self.hold(held, origin.id, Warning::PromptRefused, text.into());
             }

@@ -231,7 +231,7 @@ impl Case {
             message: None,
             unknown: Default::default(),
         };
-        self.step(1, Event::Input(Origin::default(), input));
+        self.step(1, Event::Answer(Origin::default(), input));
     }
 
     fn of_kind(&self, kind: &str) -> Vec<&Value> {

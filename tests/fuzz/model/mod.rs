@@ -16,7 +16,7 @@ use spektacular::agent::{Driver, Line};
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::inbound::Flaw;
 use spektacular::protocol::outbound::{AgentExit, Body, Outcome, ProgressKind};
-use spektacular::protocol::prompt::{FurtherPrompt, Spoken};
+use spektacular::protocol::prompt::{FurtherPrompt, PromptInput};
 use spektacular::protocol::request::{Options, Permissions, Seconds};
 use spektacular::protocol::words::{OnQuestionTimeout, Policy, PromptState, Source};
 use spektacular::redact::Redactor;
@@ -98,7 +98,7 @@ impl Pair {
         };
         let value = RawValue::from_string(value.into()).expect("JSON");
         let answered = if answer == Answer::Declined { Answered::Declined } else { Answered::Value(value, None) };
-        Event::Input(
+        Event::Answer(
             Origin::default(),
             ReadInput { question_id, answered: Some(answered), message: None, unknown: Default::default() },
         )
@@ -123,9 +123,9 @@ impl Pair {
             Act::CancelTurn => Event::CancelTurn(origin, None),
             Act::Prompt(now) => {
                 let prompt = FurtherPrompt { text: "More".into(), now: *now, images: Vec::new() };
-                Event::Spoken(origin, Spoken::Prompt(prompt), Vec::new())
+                Event::Prompt(origin, PromptInput::Prompt(prompt), Vec::new())
             }
-            Act::End => Event::Spoken(origin, Spoken::End, Vec::new()),
+            Act::End => Event::Prompt(origin, PromptInput::End, Vec::new()),
             Act::Signal => Event::Cancel(origin, None, Source::Signal),
             Act::InputEnded => Event::InputEnded,
             Act::OutputLost => Event::OutputLost,
