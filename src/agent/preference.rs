@@ -1,7 +1,9 @@
 //! The settings that some agents ignore. A run warns of those that have no effect.
 
 use super::{Driver, DriverOutput};
+use crate::protocol::fields::{Field, field};
 use crate::protocol::request::Settings;
+use crate::protocol::sentence::{Sentence, sentence};
 
 /// A setting that some agents ignore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,14 +25,14 @@ impl Preference {
     pub const ALL: [Preference; 5] =
         [Preference::Model, Preference::Effort, Preference::Mode, Preference::SystemPrompt, Preference::AddDirs];
 
-    /// Its name in run.start.
-    pub fn field(self) -> &'static str {
+    /// Its field in run.start.
+    pub fn field(self) -> &'static Field {
         match self {
-            Preference::Model => "model",
-            Preference::Effort => "effort",
-            Preference::Mode => "mode",
-            Preference::SystemPrompt => "system_prompt",
-            Preference::AddDirs => "add_dirs",
+            Preference::Model => field!(model),
+            Preference::Effort => field!(effort),
+            Preference::Mode => field!(mode),
+            Preference::SystemPrompt => field!(system_prompt),
+            Preference::AddDirs => field!(add_dirs),
         }
     }
 
@@ -51,7 +53,12 @@ pub(super) fn warn_of_ignored(settings: &Settings, driver: &dyn Driver, out: &mu
     let followed = driver.features(settings).preferences;
     for preference in Preference::ALL {
         if preference.is_set(settings) && !followed.contains(&preference) {
-            out.warn(format!("`{}` has no effect on this agent", preference.field()));
+            out.warn(no_effect(preference.field()));
         }
     }
+}
+
+/// The warning that a field has no effect.
+pub(super) fn no_effect(field: &'static Field) -> Sentence {
+    sentence!("{field} has no effect on this agent", field = field)
 }

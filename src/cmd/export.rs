@@ -67,7 +67,7 @@ pub(super) fn run(typed: &Export) -> u8 {
             print_bytes((to_line(&said) + "\n").as_bytes())
         }
         (Output::Json, Err(failure)) => {
-            let error = json!({"code": failure.code.name(), "message": failure.message});
+            let error = json!({"code": failure.code.name(), "message": failure.message.text().unredacted()});
             let said = json!({"success": false, "agent": name, "session_id": session, "error": error});
             print_bytes((to_line(&said) + "\n").as_bytes())
         }

@@ -129,7 +129,7 @@ fn start(request: Request) -> u8 {
 /// Reports a fault of our own on stderr; returns the exit code.
 pub fn crashed() -> u8 {
     let failure = Failure::of_our_own();
-    diagnose(&format!("spektacular: {}: {}", failure.code.name(), failure.message));
+    diagnose(&format!("spektacular: {}: {}", failure.code.name(), failure.message.for_person().shown()));
     failure.code.exit_code()
 }
 
@@ -144,7 +144,7 @@ pub fn command(name: &str) -> Option<&'static Command> {
 
 /// Reports a failure on stderr; returns the exit code. Redacts the message: a name in it can be a misplaced secret.
 pub fn complain(failure: &Failure) -> u8 {
-    let message = secrets_here().redact(&failure.message).into_owned();
+    let message = failure.message.for_person().redacted(&secrets_here()).into_owned();
     diagnose(&format!("spektacular: {}: {message}", failure.code.name()));
     failure.code.exit_code()
 }

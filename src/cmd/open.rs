@@ -7,6 +7,7 @@ use crate::cli::Open;
 use crate::config::Layers;
 use crate::process::handover::{Handover, hand_over, has_terminal};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::fields::field;
 use crate::protocol::ids::SessionId;
 use crate::protocol::request::{Options, Permissions};
 use crate::sessions::{continued, resumed};
@@ -42,8 +43,8 @@ fn open(typed: &Open) -> Result<u8, Failure> {
         args: &typed.args,
     };
     if session.mode.is_some() && !interface.has_modes {
-        let from = if typed.options.mode.is_some() { "--mode".into() } else { layers.origins.subject("mode") };
-        warn([format!("{from} has no effect on this agent's own interface")].iter());
+        let from = if typed.options.mode.is_some() { "--mode".into() } else { layers.origins.subject(field!(mode)) };
+        warn([format!("{} has no effect on this agent's own interface", from.for_person().unredacted())].iter());
     }
     let args = interface.arguments(&agent.base, &session)?;
     let said = Options { agent: typed.agent.clone(), ..typed.options.clone() };

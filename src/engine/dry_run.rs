@@ -8,7 +8,7 @@ use crate::process::child::{environment, resolve};
 use crate::process::tree::nonce;
 use crate::protocol::failure::Failure;
 use crate::protocol::request::{Options, Settings};
-use crate::protocol::text::Text;
+use crate::protocol::sentence::Sentence;
 use crate::protocol::words::Warning;
 use crate::redact::Redactor;
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ pub(crate) struct Plan {
     /// Variables of this process that the agent does not get.
     pub env_removed: Vec<String>,
     /// Options that would have no effect.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Sentence>,
 }
 
 /// Plans the run that these options would begin. Error: the failure of a run.start that cannot be carried out.
@@ -90,12 +90,13 @@ pub(crate) fn plan_with(
             .iter()
             .map(|(_, text)| text.clone())
             .chain(untrusted)
+            .map(Sentence::from)
             .chain(out.events.into_iter().filter_map(warning).map(|text| text.into_redacted(&redactor)))
             .collect(),
     })
 }
 
-fn warning(event: AgentEvent) -> Option<Text> {
+fn warning(event: AgentEvent) -> Option<Sentence> {
     let AgentEvent::Warning(_, text) = event else { return None };
     Some(text)
 }

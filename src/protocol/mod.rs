@@ -29,6 +29,7 @@ pub mod redacted;
 pub mod request;
 pub mod schema;
 pub mod scope;
+pub(crate) mod sentence;
 pub mod text;
 pub(crate) mod unknown;
 mod wire;

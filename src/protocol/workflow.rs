@@ -7,6 +7,7 @@ use super::form::{HasForm, Member, ObjectForm};
 use super::frame_value::{FrameObject, ObjectWriter, object_value};
 use super::parts::{Parts, Role, Visit};
 use super::read::{ATTEMPTS, Read, Seconds, boolean, count, narrowed, positive, strings_where, within};
+use super::sentence::Sentence;
 use super::text::Text;
 use super::unknown::UnknownNames;
 use super::words::{PhaseOutcome, WorkflowKind};
@@ -166,7 +167,7 @@ pub struct WorkflowFields {
     /// The valid fields.
     pub options: WorkflowOptions,
     /// The message about the first invalid field.
-    pub wrong: Option<String>,
+    pub wrong: Option<Sentence>,
     /// The fields that this workflow does not have.
     pub unknown: UnknownNames,
 }
@@ -177,7 +178,7 @@ impl WorkflowFields {
         let mut read = WorkflowFields::default();
         let Some(raw) = raw else { return read };
         let Some(fields) = Fields::parse(raw.get()) else {
-            read.wrong = Some("run.start: `workflow` must be an object.".into());
+            read.wrong = Some(Sentence::from("`workflow` must be an object.").about_start());
             return read;
         };
         let own = |name: &&&str| WorkflowOptions::has(kind, name);
@@ -192,7 +193,8 @@ impl WorkflowFields {
                 continue;
             }
             if let Err(expected) = read.options.set(name, raw) {
-                read.wrong.get_or_insert_with(|| format!("run.start: `workflow.{name}` must be {expected}."));
+                let wrong = || Sentence::from(format!("`workflow.{name}` must be {expected}.")).about_start();
+                read.wrong.get_or_insert_with(wrong);
             }
         }
         read

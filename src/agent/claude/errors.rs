@@ -7,6 +7,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::VIOLATIONS;
 use crate::protocol::outbound::{AgentExit, Text};
 use crate::protocol::schema::Mismatch;
+use crate::protocol::sentence::sentence;
 
 /// The agent's name, and the way to log in.
 const AGENT: &str = "Claude Code";
@@ -140,7 +141,9 @@ pub(super) fn exited(exit: AgentExit, alive: bool, stderr: &Text) -> Failure {
         return Failure::exited("Claude Code");
     }
     let message = match exit.code {
-        Some(126 | 127) => "Claude Code could not be run: check that its program and its interpreter are installed.",
+        Some(126 | 127) => {
+            "Claude Code could not be run: check that its program and its interpreter are installed.".into()
+        }
         Some(0) => {
             return Failure::new(
                 Code::AgentExited,
@@ -148,9 +151,9 @@ pub(super) fn exited(exit: AgentExit, alive: bool, stderr: &Text) -> Failure {
             );
         }
         _ if stderr.contains("unknown option") => {
-            "Claude Code refused an unknown option: update it, or check agent_args."
+            sentence!("Claude Code refused an unknown option: update it, or check {agent_args:#}.", agent_args)
         }
-        _ => "Claude Code exited without output: see detail.stderr_tail, or run `claude` by hand.",
+        _ => sentence!("Claude Code exited without output: see {stderr_tail}, or run `claude` by hand.", stderr_tail),
     };
     Failure::new(Code::AgentStartFailed, message)
 }

@@ -273,8 +273,7 @@ impl Driver for Demo {
 
     fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
         if settings.session_id.is_some() {
-            let message = "run.start: `session_id` cannot be given: this agent has no sessions to resume.";
-            return Err(Failure::new(Code::InvalidRequest, message));
+            return Err(Failure::not_resumable("this agent has no sessions to resume."));
         }
         warn_of_ignored(settings, self, out);
         self.wants = Wants::new(settings);
