@@ -66,12 +66,12 @@ fn read(
     machine: &impl Host,
 ) -> Result<(&'static str, u64, Vec<u8>), Failure> {
     let wrong = |why: &str| invalid(subject, why);
-    let (bytes, content) = machine.image(path, first).map_err(|error| match error.kind() {
-        ErrorKind::InvalidInput => wrong("is not a regular file"),
-        _ => invalid(
-            subject,
-            sentence!("cannot be read: name an existing file, by its absolute path or relative to {cwd}", cwd),
-        ),
+    let (bytes, content) = machine.image(path, first).map_err(|error| {
+        if error.kind() == ErrorKind::InvalidInput {
+            return wrong("is not a regular file");
+        }
+        let why = sentence!("cannot be read: name an existing file, by its absolute path or relative to {cwd}", cwd);
+        invalid(subject, why)
     })?;
     if bytes == 0 {
         return Err(wrong("is an empty file"));

@@ -15,10 +15,10 @@ use std::fmt::{self, Display, Formatter};
 macro_rules! sentence {
     ($text:literal $(, $name:ident $(= $term:expr)?)+ $(,)?) => {
         $crate::protocol::sentence::Sentence::new(|reader| {
-            $(
-                let $name = $crate::protocol::sentence::term!($name $(= $term)?);
-                let $name = $crate::protocol::sentence::Worded { term: &$name, reader };
-            )+
+            $(let $name = $crate::protocol::sentence::Worded {
+                term: &$crate::protocol::sentence::term!($name $(= $term)?),
+                reader,
+            };)+
             format!($text)
         })
     };
@@ -201,5 +201,64 @@ impl Term for Named {
             (Named::Detail(key, _), Reader::Program) => write!(out, "detail.{key}"),
             (Named::Detail(_, words), Reader::Person) => out.write_str(words),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Sentence;
+    use crate::protocol::failure::Failure;
+    use crate::protocol::fields::field;
+    use crate::redact::Redactor;
+
+    fn both(sentence: &Sentence) -> (&str, &str) {
+        (sentence.text().unredacted(), sentence.for_person().unredacted())
+    }
+
+    #[test]
+    fn each_reader_has_its_own_words() {
+        let (names, flagged) = ("claude, demo", field!(env));
+        for (sentence, program, person) in [
+            (
+                sentence!("{agent} must be one of: {names}.", agent).about_start(),
+                "run.start: `agent` must be one of: claude, demo.",
+                "--agent must be one of: claude, demo.",
+            ),
+            (
+                sentence!(
+                    "Raise {timeout_s:#} or {flagged:#}: see {stderr_tail}",
+                    timeout_s,
+                    flagged = flagged,
+                    stderr_tail
+                ),
+                "Raise timeout_s or env: see detail.stderr_tail",
+                "Raise --timeout or --env: see what it wrote, below",
+            ),
+            (sentence!("{prompt} is long", prompt), "`prompt` is long", "the prompt is long"),
+            (
+                Failure::not_resumable("why.").message,
+                "run.start: `session_id` cannot be given: why.",
+                "The session cannot be resumed: why.",
+            ),
+            // A key of a configuration file is no flag.
+            (
+                "timeout_s in config.json, line 3".into(),
+                "timeout_s in config.json, line 3",
+                "timeout_s in config.json, line 3",
+            ),
+        ] {
+            assert_eq!(both(&sentence), (program, person));
+            let inner = sentence!("A: {sentence} Z", sentence = &sentence).with("!");
+            assert_eq!(both(&inner), (&*format!("A: {program} Z!"), &*format!("A: {person} Z!")));
+        }
+    }
+
+    #[test]
+    fn a_secret_is_redacted_for_both_readers() {
+        let mut redactor = Redactor::new();
+        redactor.add_all(["hunter2-is-secret"]);
+        let name = "hunter2-is-secret";
+        let sentence = sentence!("{model} {name}", model).into_redacted(&redactor);
+        assert_eq!(both(&sentence), ("`model` [redacted]", "--model [redacted]"));
     }
 }

@@ -190,9 +190,17 @@ mod tests {
         let raw = r#"{"message":"{\"error\":{\"message\":\"Too large.\",\"type\":\"invalid_request_error\"}}"}"#;
         let failure = failed(Object::parse(raw).as_ref());
         assert_eq!((failure.code, failure.agent_message), (Code::AgentError, Some("Too large.".into())));
-        assert!(failure.message.ends_with("see detail.agent_message."), "{}", failure.message);
+        assert!(
+            failure.message.text().unredacted().ends_with("see detail.agent_message."),
+            "{}",
+            failure.message.text().unredacted()
+        );
         let silent = failed(None);
-        assert!(silent.agent_message.is_none() && !silent.message.contains("agent_message"), "{}", silent.message);
+        assert!(
+            silent.agent_message.is_none() && !silent.message.text().contains("agent_message"),
+            "{}",
+            silent.message.text().unredacted()
+        );
         let retry = r#"{"message":"Reconnecting... 1/2","additionalDetails":"status 401",
             "codexErrorInfo":{"httpConnectionFailed":{"httpStatusCode":401}}}"#;
         assert_eq!(no_use(Object::parse(retry).as_ref()).unwrap().agent_message, Some("status 401".into()));
