@@ -10,6 +10,7 @@ use super::shared::{ChildKey, ServerEffect, SharedState};
 use super::store::{StoredSession, title};
 use super::{CHILDREN, updates};
 use crate::json::Object;
+use crate::protocol::messages::KindName;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -403,35 +404,47 @@ impl ClientSession {
     }
 
     fn progress(&mut self, frame: &Object<'_>, shared: &mut SharedState) {
-        let text = || frame.string("text").unwrap_or_default();
-        match frame.string("kind").unwrap_or_default().as_str() {
-            "text" => self.piece("agent_message_chunk", frame, shared),
-            "reasoning" => self.piece("agent_thought_chunk", frame, shared),
-            "tool" => self.tool(frame, shared),
-            "plan" => shared.update(&self.id, &updates::plan(frame)),
-            "usage" => updates::usage(frame).iter().for_each(|update| shared.update(&self.id, update)),
-            "session" => self.learn_session(frame, shared),
-            "turn" => {
+        // A later version of the child's program may know more kinds.
+        let Some(kind) = KindName::from_word(&frame.string("kind").unwrap_or_default()) else { return };
+        match kind {
+            KindName::Text => self.piece("agent_message_chunk", frame, shared),
+            KindName::Reasoning => self.piece("agent_thought_chunk", frame, shared),
+            KindName::Tool => self.tool(frame, shared),
+            KindName::Plan => shared.update(&self.id, &updates::plan(frame)),
+            KindName::Usage => updates::usage(frame).iter().for_each(|update| shared.update(&self.id, update)),
+            KindName::Session => self.learn_session(frame, shared),
+            KindName::Turn => {
                 self.begun |= frame.is("outcome", "completed");
                 self.say_answer(frame.string("final_text"), shared);
                 self.end_turn(RunOutcome::of_turn(frame), shared);
                 self.store(shared);
             }
-            "status" if frame.is("status", "waiting_for_prompt") => {
-                if let Child::Live { ready, .. } = &mut self.child {
-                    *ready = true;
-                }
-                self.advance(shared);
-            }
-            "warning" => match frame.string("code").as_deref() {
-                Some("prompt_refused") if self.in_turn => {
-                    self.end_turn(RunOutcome::Failed(RequestError::internal("prompt_refused", &text())), shared);
-                }
-                _ if shared.client.notices => shared.update(&self.id, &updates::notice(&text())),
-                _ => shared.put(ServerEffect::Diagnose(text())),
-            },
-            "question_resolved" => self.resolved(&frame.string("question_id").unwrap_or_default(), shared),
-            _ => {}
+            KindName::Status => self.status(frame, shared),
+            KindName::Warning => self.warn(frame, shared),
+            KindName::Resolved => self.resolved(&frame.string("question_id").unwrap_or_default(), shared),
+            // The client knows the state of its prompts. Heartbeats are off, and only workflows have todos and phases.
+            KindName::Prompt | KindName::Heartbeat | KindName::Todo | KindName::Phase => {}
+        }
+    }
+
+    fn status(&mut self, frame: &Object<'_>, shared: &mut SharedState) {
+        if !frame.is("status", "waiting_for_prompt") {
+            return;
+        }
+        if let Child::Live { ready, .. } = &mut self.child {
+            *ready = true;
+        }
+        self.advance(shared);
+    }
+
+    fn warn(&mut self, frame: &Object<'_>, shared: &mut SharedState) {
+        let text = frame.string("text").unwrap_or_default();
+        if self.in_turn && frame.is("code", "prompt_refused") {
+            self.end_turn(RunOutcome::Failed(RequestError::internal("prompt_refused", &text)), shared);
+        } else if shared.client.notices {
+            shared.update(&self.id, &updates::notice(&text));
+        } else {
+            shared.put(ServerEffect::Diagnose(text));
         }
     }
 

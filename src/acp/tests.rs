@@ -10,13 +10,13 @@ use std::rc::Rc;
 
 /// A machine without a disk.
 #[derive(Clone, Default)]
-struct Machine {
+struct FakeHost {
     ids: u64,
     images: Rc<RefCell<BTreeSet<String>>>,
     stored: Rc<RefCell<BTreeMap<String, StoredSession>>>,
 }
 
-impl ServerHost for Machine {
+impl ServerHost for FakeHost {
     fn id(&mut self) -> String {
         self.ids += 1;
         self.ids.to_string()
@@ -145,7 +145,7 @@ impl Run {
 
 struct Game {
     server: AcpServer,
-    machine: Machine,
+    host: FakeHost,
     runs: BTreeMap<ChildKey, Run>,
     conversation: bool,
     random: u64,
@@ -165,15 +165,15 @@ struct Game {
 impl Game {
     fn new(seed: u64) -> Game {
         let (conversation, forms) = (!seed.is_multiple_of(5), seed.is_multiple_of(2));
-        let machine = Machine::default();
-        let server = AcpServer::new(facts(conversation), Box::new(machine.clone()));
+        let host = FakeHost::default();
+        let server = AcpServer::new(facts(conversation), Box::new(host.clone()));
         let (runs, answers, sessions, asked) = Default::default();
         let (closing, resuming, closed) = Default::default();
         // A seed of 0 would stay 0.
         let random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         let mut game = Game {
             server,
-            machine,
+            host,
             runs,
             conversation,
             random,
@@ -393,7 +393,7 @@ fn play(seed: u64) {
     assert!(twice.is_empty(), "seed {seed}: {twice:?}");
     let shared = &game.server.shared;
     assert_eq!((shared.waiting, shared.asked.len(), shared.children.len()), (0, 0, 0), "seed {seed}");
-    assert_eq!(*game.machine.images.borrow(), BTreeSet::new(), "seed {seed}: an image stays");
+    assert_eq!(*game.host.images.borrow(), BTreeSet::new(), "seed {seed}: an image stays");
 }
 
 #[test]

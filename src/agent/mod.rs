@@ -373,8 +373,8 @@ pub trait Driver: Send {
     /// The agent's features in a run with these settings.
     fn features(&self, settings: &Settings) -> Features;
 
-    /// Prepares the agent's start with these settings. Adds a warning to `turn` for each option that has no effect.
-    /// `None`: no process is needed, and the run begins with the events in `turn`. Error: a setting that cannot work, such
+    /// Prepares the agent's start with these settings. Adds a warning to `out` for each option that has no effect.
+    /// `None`: no process is needed, and the run begins with the events in `out`. Error: a setting that cannot work, such
     /// as a value too long for a command line.
     fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure>;
 
@@ -390,18 +390,18 @@ pub trait Driver: Send {
     }
 
     /// Starts a further turn in the same session. The line with the prompt contains the labels of its images. If the
-    /// process ended with the last turn, `turn.relaunch` is the next process; without one, or if the turn failed, the run
+    /// process ended with the last turn, `out.relaunch` is the next process; without one, or if the turn failed, the run
     /// is over.
     fn follow_up(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput);
 
     /// Passes a prompt to the agent while it works on a turn, like [`Driver::follow_up`]. Returns whether the agent takes
     /// it now.
-    fn steer(&mut self, _prompt: &str, _images: &[Image], _turn: &mut DriverOutput) -> bool {
+    fn steer(&mut self, _prompt: &str, _images: &[Image], _out: &mut DriverOutput) -> bool {
         false
     }
 
     /// Asks the agent to stop its turn and to stay for the next one. Returns whether it can.
-    fn interrupt_turn(&mut self, _turn: &mut DriverOutput) -> bool {
+    fn interrupt_turn(&mut self, _out: &mut DriverOutput) -> bool {
         false
     }
 
@@ -412,7 +412,7 @@ pub trait Driver: Send {
     fn finish(&mut self, out: &mut DriverOutput);
 
     /// Handles the end of the agent's process, after its last line.
-    fn drained(&mut self, _exit: AgentExit, _turn: &mut DriverOutput) {}
+    fn drained(&mut self, _exit: AgentExit, _out: &mut DriverOutput) {}
 
     /// The outcome of a process that ended without a result. `alive`: whether it wrote anything. `stderr`: the end of
     /// its stderr.

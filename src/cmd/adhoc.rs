@@ -25,7 +25,7 @@ use crate::protocol::request::{Options, Seconds};
 use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKind};
 use crate::run::OnEof;
 use crate::sessions::{SessionFile, Stored, continued, is_free, resumed};
-use crate::terminal::{Detail, Look, TerminalFeatures, TerminalFront};
+use crate::terminal::{Detail, Look, TerminalFeatures, TerminalPeer};
 use crate::workflow::workflow_run::Ended;
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -240,7 +240,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     if converses && !dry_run && typed.is_none() {
         return complain(&Failure::new(Code::Usage, NO_TERMINAL));
     }
-    let mut peer = TerminalFront::new(look, keyboard, std::env::var("HOME").ok());
+    let mut peer = TerminalPeer::new(look, keyboard, std::env::var("HOME").ok());
     let files = Named::take_from(&mut adhoc);
     let worktree = adhoc.worktree.clone();
     let stored = Kept::take_from(&mut adhoc);

@@ -40,10 +40,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// A run with its peer, on its host.
-pub struct Conductor<P, M> {
+pub struct Conductor<P, H> {
     run: Run,
     peer: P,
-    machine: M,
+    host: H,
     /// Empty between two events. Kept to reuse its memory.
     effects: Vec<Effect>,
     answers: Script,
@@ -92,16 +92,16 @@ struct FrameOut {
     terminal: Option<Terminal>,
 }
 
-impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
+impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     /// Creates a run that waits for its run.start. `random`: makes ids unique across processes. `ids`: the counters
     /// after earlier runs. The caller handles the job's `begin`.
-    pub fn new(job: Job, mut peer: P, machine: M, random: &str, ids: Ids) -> Conductor<P, M> {
+    pub fn new(job: Job, mut peer: P, host: H, random: &str, ids: Ids) -> Conductor<P, H> {
         let Job { layers, warnings, answers, on_eof, record, project, debug_log, mirror_stderr, signal_source, .. } =
             job;
         let Job { opens, first, carried, .. } = job;
         let (recordings, opened) = Recordings::open(record, project.as_deref(), debug_log);
         let fresh = || Carried {
-            redactor: prepare::redactor(&machine, peer.screen().is_some()),
+            redactor: prepare::redactor(&host, peer.screen().is_some()),
             granted: AlwaysAllowed::default(),
             answers,
         };
@@ -109,7 +109,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
         let mut conductor = Conductor {
             run: Run::new(random, ids, on_eof, redactor),
             peer,
-            machine,
+            host,
             effects: Vec::new(),
             answers,
             layers,
@@ -145,13 +145,13 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
 }
 
 /// The run's input.
-impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
+impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     /// Passes one event to the run and carries out its effects.
     pub fn step(&mut self, event: Event<'_>) {
         let taken = catch_unwind(AssertUnwindSafe(|| {
             point("step");
             let mut effects = std::mem::take(&mut self.effects);
-            self.run.step(self.machine.now(), event, &mut effects);
+            self.run.step(self.host.now(), event, &mut effects);
             effects.drain(..).for_each(|effect| self.carry_out(effect));
             self.effects = effects;
             self.refuse_unsent();
@@ -166,8 +166,8 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
 
     /// Stops the agent and ends the run after a fault of our own.
     pub(super) fn crash(&mut self, failure: Failure) {
-        self.machine.abort();
-        let end = self.run.crashed(self.machine.now(), failure);
+        self.host.abort();
+        let end = self.run.crashed(self.host.now(), failure);
         end.into_iter().for_each(|effect| self.carry_out(effect));
         self.frame_out.finished = true;
     }
@@ -231,7 +231,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             Message::Input(input) => {
                 let cwd = input.question_id.as_ref().and_then(|id| self.run.path_question(id));
                 let answered: Option<Answered> =
-                    input.given.map(|given| prepare::answer(given, cwd.as_deref(), &self.machine));
+                    input.given.map(|given| prepare::answer(given, cwd.as_deref(), &self.host));
                 let (question_id, message, unknown) = (input.question_id, input.message, input.unknown);
                 Event::Input(origin, ReadInput { question_id, answered, message, unknown })
             }
@@ -243,14 +243,14 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     fn spoken(&self, origin: Origin, spoken: Spoken) -> Event<'static> {
         let images = match (&spoken, self.run.settings()) {
             (Spoken::Prompt(prompt), Some(settings)) => {
-                images::attach(&prompt.images, &settings.cwd, &"`images`".into(), &self.machine)
+                images::attach(&prompt.images, &settings.cwd, &"`images`".into(), &self.host)
             }
             (Spoken::Prompt(_) | Spoken::End | Spoken::Mixed | Spoken::Wrong(_), _) => Ok(Vec::new()),
         };
         match images {
             Ok(images) => Event::Spoken(origin, spoken, images),
             Err(failure) => {
-                let why = failure.message.text().unredacted().trim_end_matches('.').to_owned();
+                let why = failure.message.text().redacted(self.run.redactor()).trim_end_matches('.').to_owned();
                 Event::Spoken(origin, Spoken::Wrong(why.into()), Vec::new())
             }
         }
@@ -265,13 +265,12 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
         let agent = agent.as_deref();
         let untrusted = self.layers.guest_warning(&options, agent);
         // Read before the checks, because a refusal returns the metadata.
-        let (redactor, short_secrets) =
-            prepare::redactor_for(self.run.redactor().clone(), &options, agent, &self.machine);
+        let (redactor, short_secrets) = prepare::redactor_for(self.run.redactor().clone(), &options, agent, &self.host);
         let metadata = options.metadata.clone().map(Json::from);
         let checked = if origin.run == Addressee::Invalid {
             Err(Failure::invalid_run_id())
         } else {
-            prepare::settings(options, wrong, agent, (&self.layers.agents, &origins), &self.machine)
+            prepare::settings(options, wrong, agent, (&self.layers.agents, &origins), &self.host)
         };
         let admitted = checked.and_then(|mut ready| {
             ready.settings.tool_facts = self.peer.screen().is_some() || ready.settings.progress == Level::Full;
@@ -285,7 +284,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
         let start = match admitted {
             Ok(ready) => {
                 let agent = ready.settings.conversation.then(|| ready.agent.clone());
-                let mut start = ready.start(redactor, short_secrets, &mut self.machine);
+                let mut start = ready.start(redactor, short_secrets, &mut self.host);
                 start.remake = agent.map(|agent| Box::new(move || agent.driver()) as Remake);
                 start.checks_only = self.opens;
                 Ok(Box::new(start))
@@ -314,7 +313,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     pub fn refuse(&mut self, failure: Failure) {
         let (options, _) = self.layers.under(Options::default());
         let metadata = options.metadata.clone().map(Json::from);
-        let redactor = Some(prepare::redactor_for(self.run.redactor().clone(), &options, None, &self.machine).0);
+        let redactor = Some(prepare::redactor_for(self.run.redactor().clone(), &options, None, &self.host).0);
         self.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
     }
 
@@ -443,19 +442,19 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
 }
 
 /// The conductor's state, for its owner.
-impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
+impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     /// The run that the conductor drives.
     pub fn run(&self) -> &Run {
         &self.run
     }
 
     /// The host of the run.
-    pub fn machine(&mut self) -> &mut M {
-        &mut self.machine
+    pub fn host_mut(&mut self) -> &mut H {
+        &mut self.host
     }
 
-    pub(super) fn host(&self) -> &M {
-        &self.machine
+    pub(super) fn host(&self) -> &H {
+        &self.host
     }
 
     /// The agent that [`Conductor::spawn_if_due`] starts next.

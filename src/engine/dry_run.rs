@@ -91,7 +91,8 @@ pub(crate) fn plan_with(
             .map(|(_, text)| text.clone())
             .chain(untrusted)
             .map(Sentence::from)
-            .chain(out.events.into_iter().filter_map(warning).map(|text| text.into_redacted(&redactor)))
+            .chain(out.events.into_iter().filter_map(warning))
+            .map(|warning| warning.into_redacted(&redactor))
             .collect(),
     })
 }

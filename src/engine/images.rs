@@ -18,7 +18,7 @@ pub(super) fn check(
     settings: &Settings,
     agent: &Agent,
     origins: &Origins,
-    machine: &impl Host,
+    host: &impl Host,
 ) -> Result<Vec<Image>, Failure> {
     if settings.images.is_empty() {
         return Ok(Vec::new());
@@ -26,7 +26,7 @@ pub(super) fn check(
     if !agent.features(settings).images {
         return Err(takes_no_images(&agent.name));
     }
-    attach(&settings.images, &settings.cwd, &origins.subject(field!(images)), machine)
+    attach(&settings.images, &settings.cwd, &origins.subject(field!(images)), host)
 }
 
 /// Checks images. `paths`: absolute, or relative to `cwd`. `subject`: the list, for a message about it.
@@ -34,11 +34,11 @@ pub(super) fn attach(
     paths: &[String],
     cwd: &Path,
     subject: &Sentence,
-    machine: &impl Host,
+    host: &impl Host,
 ) -> Result<Vec<Image>, Failure> {
     let one = |(at, path): (usize, &String)| {
         let (subject, path) = (subject.clone().with(&format!(": number {}", at + 1)), cwd.join(path));
-        let (media_type, bytes, _) = read(&subject, &path, MAGIC_BYTES, machine)?;
+        let (media_type, bytes, _) = read(&subject, &path, MAGIC_BYTES, host)?;
         Ok(Image { subject, path, media_type, bytes })
     };
     let images: Vec<Image> = paths.iter().enumerate().map(one).collect::<Result<_, Failure>>()?;
@@ -50,8 +50,8 @@ pub(super) fn attach(
 }
 
 /// The content of an image, which may have changed since its check.
-pub(super) fn content(image: &Image, machine: &impl Host) -> Result<Vec<u8>, Failure> {
-    let (media_type, bytes, content) = read(&image.subject, &image.path, image.bytes, machine)?;
+pub(super) fn content(image: &Image, host: &impl Host) -> Result<Vec<u8>, Failure> {
+    let (media_type, bytes, content) = read(&image.subject, &image.path, image.bytes, host)?;
     if (media_type, bytes) != (image.media_type, image.bytes) || content.len() as u64 != bytes {
         return Err(invalid(&image.subject, "changed while the agent started: start the run again"));
     }
@@ -63,10 +63,10 @@ fn read(
     subject: &Sentence,
     path: &Path,
     first: u64,
-    machine: &impl Host,
+    host: &impl Host,
 ) -> Result<(&'static str, u64, Vec<u8>), Failure> {
     let wrong = |why: &str| invalid(subject, why);
-    let (bytes, content) = machine.image(path, first).map_err(|error| {
+    let (bytes, content) = host.image(path, first).map_err(|error| {
         if error.kind() == ErrorKind::InvalidInput {
             return wrong("is not a regular file");
         }

@@ -30,11 +30,11 @@ pub(crate) struct Ready {
 
 impl Ready {
     /// Builds the start of the run. Offers the model the tool `ask_user` if the agent needs a server for it.
-    pub(crate) fn start(self, redactor: Redactor, short_secrets: usize, machine: &mut impl Host) -> Start {
+    pub(crate) fn start(self, redactor: Redactor, short_secrets: usize, host: &mut impl Host) -> Start {
         let Ready { settings, agent } = self;
         let driver = agent.driver();
         let display_name = agent.display_name;
-        start((settings, display_name, driver), redactor, short_secrets, machine)
+        start((settings, display_name, driver), redactor, short_secrets, host)
     }
 }
 
@@ -43,14 +43,14 @@ pub(super) fn start(
     (mut settings, display_name, driver): (Settings, String, Box<dyn Driver>),
     redactor: Redactor,
     short_secrets: usize,
-    machine: &mut impl Host,
+    host: &mut impl Host,
 ) -> Start {
     let features = driver.features(&settings);
     let (ask, by_tool) = (features.ask_tool, features.result_way == ResultWay::Tool);
     let result = settings.output_schema.clone().filter(|_| by_tool);
-    settings.nonce = machine.nonce();
+    settings.nonce = host.nonce();
     let name = ask_user::server_name(&settings);
-    let server = if ask.is_some() || by_tool { machine.offer(Offered { ask, result }) } else { None };
+    let server = if ask.is_some() || by_tool { host.offer(Offered { ask, result }) } else { None };
     settings.ask_server = server.map(|server| McpServer { name, ..server });
     let asking_failed = ask.is_some() && settings.ask_server.is_none();
     Start { short_secrets, asking_failed, ..Start::new(settings, display_name, driver, redactor) }
@@ -62,7 +62,7 @@ pub(crate) fn settings(
     wrong: Option<Problem>,
     agent: Option<&Agent>,
     (agents, origins): (&Agents, &Origins),
-    machine: &impl Host,
+    host: &impl Host,
 ) -> Result<Ready, Failure> {
     let bad = |message: Sentence| Failure::new(Code::InvalidRequest, message);
     if let Some(problem) = wrong {
@@ -73,9 +73,9 @@ pub(crate) fn settings(
         let name = options.agent.as_deref().unwrap_or_default();
         bad(origins.remark("agent").map_or_else(|| no_agent(name, agents), |from| agents.unknown(name, &from)))
     })?;
-    let agent = with_file(agent, machine)
+    let agent = with_file(agent, host)
         .map_err(|why| bad(sentence!("{agent}: {why}", agent = origins.subject(field!(agent)))))?;
-    let cwd = machine.directory(options.cwd.as_ref().map(Path::new));
+    let cwd = host.directory(options.cwd.as_ref().map(Path::new));
     let cwd = cwd.ok_or_else(|| {
         bad(match options.cwd {
             Some(_) => {
@@ -89,8 +89,8 @@ pub(crate) fn settings(
         return Err(bad(sentence!("{fork} needs {session_id}, the session to begin from.", fork = &fork, session_id)));
     }
     let mut settings = options.resolve(prompt, agent.name.clone(), cwd);
-    settings.attached = images::check(&settings, &agent, origins, machine)?;
-    settings.session_cost_usd = machine.cost_before(&agent, &settings);
+    settings.attached = images::check(&settings, &agent, origins, host)?;
+    settings.session_cost_usd = host.cost_before(&agent, &settings);
     Ok(Ready { settings, agent: agent.into_owned() })
 }
 
@@ -110,11 +110,11 @@ fn no_agent(name: &str, agents: &Agents) -> Sentence {
 }
 
 /// The agent with the absolute path of its scenario's file, if it has one. Error: the mistake in the file.
-fn with_file<'a>(agent: &'a Agent, machine: &impl Host) -> Result<Cow<'a, Agent>, String> {
+fn with_file<'a>(agent: &'a Agent, host: &impl Host) -> Result<Cow<'a, Agent>, String> {
     let Some(file) = agent.scenario_file() else { return Ok(Cow::Borrowed(agent)) };
     // A path in run.start is relative to this process's directory, and the agent may run in another one.
-    let path = machine.directory(None).unwrap_or_default().join(file);
-    let text = machine
+    let path = host.directory(None).unwrap_or_default().join(file);
+    let text = host
         .read(&path)
         .ok_or_else(|| format!("{file} cannot be read: it must be a text file in UTF-8 of at most 1 MiB."))?;
     Scenario::parse(&text).map_err(|flaw| flaw.message(file))?;
@@ -135,9 +135,9 @@ pub(crate) fn redactor_for(
     mut redactor: Redactor,
     options: &Options,
     agent: Option<&Agent>,
-    machine: &impl Host,
+    host: &impl Host,
 ) -> (Redactor, usize) {
-    let is_path = is_path(machine);
+    let is_path = is_path(host);
     let own = agent.map(|agent| &agent.base.env);
     for env in options.env.iter().chain(own) {
         redactor.add_environment(env.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);
@@ -160,27 +160,27 @@ pub fn secrets_here() -> Redactor {
     redactor(&LocalHost::new(), true)
 }
 
-fn is_path(machine: &impl Host) -> impl Fn(&str) -> bool {
-    |value| machine.look(Path::new(value)) != PathFact::Missing
+fn is_path(host: &impl Host) -> impl Fn(&str) -> bool {
+    |value| host.look(Path::new(value)) != PathFact::Missing
 }
 
 /// Builds a redactor for the secrets in the machine's environment. `screen`: whether everything is shown on a terminal.
-pub(crate) fn redactor(machine: &impl Host, screen: bool) -> Redactor {
+pub(crate) fn redactor(host: &impl Host, screen: bool) -> Redactor {
     let mut redactor = Redactor::new();
     if screen {
         redactor.clean_first();
     }
-    let variables = machine.variables();
-    let is_path = is_path(machine);
+    let variables = host.variables();
+    let is_path = is_path(host);
     redactor.add_environment(variables.iter().map(|(k, v)| (k.as_str(), v.as_str())), &is_path);
     redactor
 }
 
 /// Reads the value of an answer. `cwd`: the run's directory, if the question asks for a path.
-pub(crate) fn answer(given: Given, cwd: Option<&Path>, machine: &impl Host) -> Answered {
+pub(crate) fn answer(given: Given, cwd: Option<&Path>, host: &impl Host) -> Answered {
     let look = |value: &RawValue| {
         let path = cwd?.join(crate::json::string(value)?);
-        Some(machine.look(&path))
+        Some(host.look(&path))
     };
     let (text, unread) = match given {
         Given::Declined => return Answered::Declined,
@@ -189,10 +189,10 @@ pub(crate) fn answer(given: Given, cwd: Option<&Path>, machine: &impl Host) -> A
             return Answered::Value(value, path);
         }
         Given::FromEnv(name) => {
-            let found = machine.variables().into_iter().find(|(own, _)| *own == name);
+            let found = host.variables().into_iter().find(|(own, _)| *own == name);
             (found.map(|(_, value)| value), UNSET_VARIABLE)
         }
-        Given::FromFile(path) => (machine.read(Path::new(&path)), UNREAD_FILE),
+        Given::FromFile(path) => (host.read(Path::new(&path)), UNREAD_FILE),
     };
     let value = text.and_then(|text| {
         let text = text.strip_suffix('\n').map(|t| t.strip_suffix('\r').unwrap_or(t)).unwrap_or(&text);

@@ -3,6 +3,7 @@
 mod after_panic;
 mod signals;
 
+use super::Engine;
 use super::ask_connections::AskEvent;
 use super::conductor::{Conductor, RunSummary};
 use super::host::ProcessGone;
@@ -10,7 +11,6 @@ use super::job::{Begin, Prepared, start_of};
 use super::local_host::{LocalHost, Looked};
 use super::peer::{Peer, ScreenChange};
 use super::resting::RestingPlace;
-use super::{Engine, no_thread};
 use crate::agent::Line;
 use crate::io::failpoint::point;
 use crate::io::inbox::Arrival;
@@ -185,7 +185,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     /// Handles the first line of stdin, and writes the frames that it causes, before any thread starts.
     fn hear_first(&mut self) -> Result<(), InternalFault> {
         let Some(line) = self.engine.inbox.first() else { return Ok(()) };
-        self.conductor.machine().read_clocks(|| false);
+        self.conductor.host_mut().read_clocks(|| false);
         self.handle(Wake::Input(line))?;
         while !self.is_over()
             && let Some(wake) = self.write()
@@ -201,7 +201,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let wake = self.next();
         let heard = self.engine.signals.as_ref();
         let stopped = || heard.is_some_and(|heard| heard.continued.swap(false, Ordering::Relaxed));
-        self.conductor.machine().read_clocks(stopped);
+        self.conductor.host_mut().read_clocks(stopped);
         point("loop");
         self.handle(wake)?;
         self.prepare();
@@ -211,10 +211,10 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     /// Does the work that is due without an event.
     fn prepare(&mut self) {
         self.conductor.spawn_if_due();
-        if let Some(files) = self.conductor.machine().take_rested() {
+        if let Some(files) = self.conductor.host_mut().take_rested() {
             self.conductor.rested(files);
         }
-        while let Some(text) = self.conductor.machine().next_trouble() {
+        while let Some(text) = self.conductor.host_mut().next_trouble() {
             self.conductor.step(Event::Warn(Origin::default(), Warning::Unguarded, text.into()));
         }
         self.conductor.answer_in_advance();
@@ -230,13 +230,13 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn listen(&mut self) {
         if self.engine.signals.as_mut().is_some_and(|signals| signals.start().is_err()) {
             self.engine.signals = None;
-            self.conductor.step(Event::Refused(no_thread()));
+            self.conductor.step(Event::Refused(Failure::no_thread()));
         }
         if self.awaited.is_some() || self.conductor.is_finished() {
             return;
         }
         if self.engine.inbox.open().is_err() {
-            self.conductor.step(Event::Refused(no_thread()));
+            self.conductor.step(Event::Refused(Failure::no_thread()));
         }
         if self.engine.inbox.closed && !std::mem::replace(&mut self.input_ended, true) {
             self.conductor.step(Event::InputEnded);
@@ -258,7 +258,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let awaited = self.awaited.clone().unwrap_or_else(never);
         let heard = self.engine.signals.as_ref();
         let signals = heard.map_or_else(never, |heard| heard.signals.clone());
-        let reaps = self.conductor.machine().can_reap();
+        let reaps = self.conductor.host_mut().can_reap();
         let children = heard.filter(|_| reaps).map_or_else(never, |heard| heard.children.clone());
         let (process, git) = (self.conductor.host().process(), self.conductor.host().git());
         let output = &mut self.engine.output;
@@ -345,14 +345,14 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn handle(&mut self, wake: Wake) -> Result<(), InternalFault> {
         match wake {
             Wake::Signal(signal) => self.signal(signal),
-            Wake::Children => self.conductor.machine().children_ended(),
+            Wake::Children => self.conductor.host_mut().children_ended(),
             Wake::Timer => self.timer(),
             Wake::Process(ProcessEvent::Exited) => {
                 let stopped = self.is_stopping();
-                self.conductor.machine().exited(stopped);
+                self.conductor.host_mut().exited(stopped);
             }
             Wake::Process(ProcessEvent::Swept(swept)) => {
-                let departed = self.conductor.machine().swept(swept);
+                let departed = self.conductor.host_mut().swept(swept);
                 self.gone(departed);
             }
             Wake::Taken => {}
@@ -378,12 +378,12 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 self.engine.inbox.closed = true;
             }
             Wake::Ask(event) => {
-                let outcomes = self.conductor.machine().asking().map(|callers| callers.handle(event, Instant::now()));
+                let outcomes = self.conductor.host_mut().asking().map(|callers| callers.handle(event, Instant::now()));
                 outcomes.into_iter().flatten().for_each(|outcome| self.conductor.asked(outcome));
             }
             Wake::Git(told) => {
                 let stopped = self.is_stopping();
-                let looked = self.conductor.machine().git_told(told, stopped);
+                let looked = self.conductor.host_mut().git_told(told, stopped);
                 self.looked(looked);
             }
             Wake::TaskOver => {
@@ -410,12 +410,12 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             AgentOutput::TooLong => self.conductor.step(Event::Line(Line::TooLong)),
             AgentOutput::Stderr(text) => self.conductor.stderr_text(&text),
             AgentOutput::End => {
-                let departed = self.conductor.machine().stdout_ended();
+                let departed = self.conductor.host_mut().stdout_ended();
                 self.gone(departed);
             }
             AgentOutput::StderrEnd(tail) => {
                 self.conductor.stderr_ended();
-                let departed = self.conductor.machine().stderr_ended(tail);
+                let departed = self.conductor.host_mut().stderr_ended(tail);
                 self.gone(departed);
             }
         }
@@ -437,7 +437,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn lines_taken(&mut self) {
         if self.lines.size() > 0 && self.lines.is_empty() && !self.conductor.run().has_more() {
             let lines = std::mem::take(&mut self.lines);
-            self.conductor.machine().taken(lines);
+            self.conductor.host_mut().taken(lines);
         }
     }
 
@@ -446,7 +446,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let Some(departed) = departed else { return };
         self.conductor.drained(&departed);
         let stopped = self.is_stopping();
-        let looked = self.conductor.machine().look(departed, stopped);
+        let looked = self.conductor.host_mut().look(departed, stopped);
         self.looked(looked);
     }
 
@@ -467,12 +467,12 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             // The agent is not silent: its output waits because nobody reads stdout.
             self.conductor.step(Event::NotRead);
         }
-        if let Some(callers) = self.conductor.machine().asking() {
+        if let Some(callers) = self.conductor.host_mut().asking() {
             callers.progress(Instant::now());
         }
         self.conductor.tick();
         let stopped = self.is_stopping();
-        let looked = self.conductor.machine().tire_of_git(stopped);
+        let looked = self.conductor.host_mut().tire_of_git(stopped);
         self.looked(looked);
     }
 

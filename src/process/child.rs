@@ -156,8 +156,7 @@ impl AgentProcess {
         if no_thread {
             agent.signal(rustix::process::Signal::KILL);
             let _ = agent.child.wait();
-            return Err(Failure::new(Code::ResourceExhausted, "Cannot start a thread: free some memory or processes.")
-                .retryable());
+            return Err(Failure::no_thread());
         }
         Ok(agent)
     }

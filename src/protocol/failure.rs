@@ -112,6 +112,9 @@ codes! {
     ResourceExhausted, "resource_exhausted", 70, false;
 }
 
+/// The message about a bug in this program.
+pub(crate) const OUR_BUG: &str = "spektacular has a bug: please report it, with a recording of the run.";
+
 /// The message when the current directory no longer exists.
 pub(crate) const NO_DIRECTORY: &str = "The current directory no longer exists. Change to another one.";
 
@@ -238,8 +241,13 @@ impl Failure {
 
     /// A bug in this program.
     pub fn of_our_own() -> Failure {
-        let message = "spektacular has a bug: please report it, with a recording of the run.";
-        Failure::new(Code::InternalError, message)
+        Failure::new(Code::InternalError, OUR_BUG)
+    }
+
+    /// A thread could not be started.
+    pub(crate) fn no_thread() -> Failure {
+        let message = "Cannot start a thread: free some memory or processes.";
+        Failure::new(Code::ResourceExhausted, message).retryable()
     }
 
     /// Sets the file that a refused workflow concerns.
@@ -283,6 +291,11 @@ impl Failure {
             None => "The provider could not be reached or failed: try again later.".into(),
         };
         Failure::new(Code::ProviderUnavailable, message).with_status(status)
+    }
+
+    /// The account is out of credit.
+    pub(crate) fn no_credit() -> Failure {
+        Failure::new(Code::LimitReached, "The account has no credit left: add credit at the provider.")
     }
 
     /// The conversation does not fit the model's context.

@@ -1,7 +1,7 @@
 //! The kinds of run.progress, one row each: word, level, and fields.
 //!
-//! For a new kind, the compiler asks for its place in the terminal and in workflows. It does not ask for one in
-//! `acp::session`, which reads frames as JSON and drops the kinds that it does not know, as an orchestrator must.
+//! For a new kind, the compiler asks for its place in the terminal, in workflows and, through [`KindName`], in
+//! `acp::session`. `report` shows a kind that it does not know as JSON.
 
 use super::declare::{member, put_field, visit_field};
 use super::form::{Member, ObjectForm};
@@ -35,6 +35,20 @@ macro_rules! kinds {
             $(( $(#[doc = $only_doc:literal])* $only:ident: $only_type:ty $(as $($only_word:ident)+)? ))?
             $({ $( $(#[doc = $doc:literal])* $field:ident: $type:ty $(as $($role:ident)+)?, )* })?,
     )*}) => {
+        /// The kind of a run.progress that is read as JSON.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum KindName { $($variant),* }
+
+        impl KindName {
+            /// The kind with this word. `None`: it is unknown, and the reader must ignore it.
+            pub(crate) fn from_word(word: &str) -> Option<KindName> {
+                match word {
+                    $($word => Some(KindName::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+
         $(#[$meta])*
         $vis enum $name {$(
             $(#[doc = $about])*

@@ -1,7 +1,8 @@
 //! All messages of the protocol as data, for schemas and types in other languages. [`super::form`] has the terms; the kinds
-//! of run.progress are [`About::KINDS`].
+//! of run.progress are [`ProgressKind::KINDS`].
 
 pub use super::inbound::{ENVELOPE_IN, MESSAGES};
+pub(crate) use super::kinds::KindName;
 pub use super::kinds::{KindForm, ProgressKind};
 pub use super::wire::{ENVELOPE_OUT, FRAMES};
 

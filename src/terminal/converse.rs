@@ -1,13 +1,13 @@
 //! The prompt line of a conversation, among all that a terminal shows.
 
-use super::TerminalFront;
+use super::TerminalPeer;
 use super::chat::{Chat, LineEffect};
 use super::screen::Shown;
 use crate::engine::Understood;
 use crate::protocol::request::Options;
 use std::time::Instant;
 
-impl TerminalFront {
+impl TerminalPeer {
     /// Shows a conversation, whose prompts are typed at the keyboard. `opening`: the fields of run.start if its prompt
     /// is typed too.
     pub fn converse(&mut self, opening: Option<Options>) {

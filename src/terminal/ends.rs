@@ -1,6 +1,6 @@
 //! The end of a turn and of a run.
 
-use super::TerminalFront;
+use super::TerminalPeer;
 use super::chat::Chat;
 use super::failure_text;
 use super::screen::{Detail, Ink, Shown};
@@ -11,7 +11,7 @@ use crate::protocol::outbound::{MessageId, Outcome, Terminal, TurnReport};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-impl TerminalFront {
+impl TerminalPeer {
     /// Names the flag that resumes the session. Without it, the end shows only the id.
     pub fn resumed_by(&mut self, flag: Option<String>) {
         self.resumed_by = flag;

@@ -1,7 +1,7 @@
 //! Lines for a log that nobody watches: the run's circumstances at its beginning, a sign of life while nothing happens,
 //! and the permissions that nobody could grant.
 
-use super::TerminalFront;
+use super::TerminalPeer;
 use super::screen::{Detail, Ink};
 use super::work::span;
 use crate::clean::one_line;
@@ -10,7 +10,7 @@ use crate::protocol::request::Seconds;
 use crate::protocol::words::WaitingOn;
 use std::time::Duration;
 
-impl TerminalFront {
+impl TerminalPeer {
     /// The first line of a log: agent, permissions and directory. A person at a terminal knows them.
     pub(super) fn header(&self, name: &str, started: &Started) -> String {
         let permissions = &started.config.settings.permissions;

@@ -1,7 +1,7 @@
 //! A person at a terminal: the second reader of the frames. The agent's text goes to stdout, all else to stderr.
 //! Typed lines become the same messages that an orchestrator sends.
 //!
-//! [`TerminalFront`] turns frames into what is to be shown: `speech` the agent's words, `work` its tools and the status
+//! [`TerminalPeer`] turns frames into what is to be shown: `speech` the agent's words, `work` its tools and the status
 //! line, `prompt` questions, `words` errors. `ask` keeps the questions, `answer` reads what is typed. `screen` alone
 //! knows what stands on the terminal, and puts the rest there.
 
@@ -66,7 +66,7 @@ const WORD: Duration = Duration::from_secs(1);
 
 /// Renders frames for a person.
 #[derive(Debug, Default)]
-pub struct TerminalFront {
+pub struct TerminalPeer {
     look: Look,
     screen: Screen,
     speech: Speech,
@@ -104,16 +104,16 @@ pub struct TerminalFront {
     approved: HashSet<String>,
 }
 
-impl TerminalFront {
+impl TerminalPeer {
     /// `keyboard`: where questions are answered. `home`: what `~` stands for in a path that is typed.
-    pub fn new(look: Look, keyboard: Option<Keyboard>, home: Option<String>) -> TerminalFront {
-        TerminalFront {
+    pub fn new(look: Look, keyboard: Option<Keyboard>, home: Option<String>) -> TerminalPeer {
+        TerminalPeer {
             look,
             absent: if keyboard.is_some() { "headless" } else { "no terminal" },
             screen: Screen::new(look),
             page: Page::new(look.features.links),
             asking: Asking::new(look, keyboard, home),
-            ..TerminalFront::default()
+            ..TerminalPeer::default()
         }
     }
 
@@ -364,7 +364,7 @@ fn text(text: &Option<Text>) -> Option<&str> {
     text.as_ref().map(|text| text.shown())
 }
 
-impl TerminalFront {
+impl TerminalPeer {
     fn enter_pressed(&mut self) -> Chunk {
         let wiped = self.screen.entered();
         let mut chunk = self.place(Shown::default(), Instant::now());
@@ -395,7 +395,7 @@ impl TerminalFront {
     }
 }
 
-impl Peer for TerminalFront {
+impl Peer for TerminalPeer {
     fn read_line(&mut self, line: &RawLine, read: Instant) -> Understood {
         let RawLine::Keys(keys) = line else { return Understood::default() };
         let now = Instant::now();
@@ -430,7 +430,7 @@ impl Peer for TerminalFront {
     }
 }
 
-impl ScreenPeer for TerminalFront {
+impl ScreenPeer for TerminalPeer {
     fn note(&mut self, line: &str) -> Chunk {
         self.place(Shown::lines(format!("{line}\n")), Instant::now())
     }
@@ -467,7 +467,7 @@ impl ScreenPeer for TerminalFront {
 
 #[cfg(test)]
 mod tests {
-    use super::{Chunk, Look, PAUSE, RawLine, Shown, TerminalFront};
+    use super::{Chunk, Look, PAUSE, RawLine, Shown, TerminalPeer};
     use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer};
     use crate::protocol::ids::RunId;
     use crate::protocol::outbound::{Body, MessageId, Progress, ProgressKind};
@@ -475,7 +475,7 @@ mod tests {
     use crate::redact::Redactor;
     use std::time::{Duration, Instant, SystemTime};
 
-    fn show(front: &mut TerminalFront, piece: &str) -> Chunk {
+    fn show(front: &mut TerminalPeer, piece: &str) -> Chunk {
         let about = ProgressKind::Text { message_id: MessageId::Said(1), done: false, withdrawn: false };
         let progress = Progress::new(about, piece);
         let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
@@ -498,7 +498,7 @@ mod tests {
     #[test]
     fn an_enter_without_a_question_clears_the_status_line_that_it_left() {
         let look = Look { person: true, live: true, escapes: true, shared: true, ..Look::default() };
-        let mut front = TerminalFront::new(look, None, None);
+        let mut front = TerminalPeer::new(look, None, None);
         front.work.begin("Agent".into(), Instant::now());
         front.place(Shown::lines("an answer\n"), Instant::now());
         assert!(front.read_line(&RawLine::Keys(b"y\n".to_vec()), Instant::now()).chunk.before.is_empty());
@@ -508,7 +508,7 @@ mod tests {
     #[test]
     fn the_last_word_shows_once_the_agent_pauses() {
         for look in [Look::default(), Look { live: true, shared: true, ..Look::default() }] {
-            let mut front = TerminalFront::new(look, None, None);
+            let mut front = TerminalPeer::new(look, None, None);
             front.work.begin("Agent".into(), Instant::now());
             assert_eq!(show(&mut front, "Building the project").out, b"Building the ");
             let due = front.word_at.unwrap();
@@ -525,7 +525,7 @@ mod tests {
     fn the_status_line_waits_until_a_text_was_seen() {
         for shared in [true, false] {
             let look = Look { person: true, live: true, escapes: true, shared, ..Look::default() };
-            let mut front = TerminalFront::new(look, None, None);
+            let mut front = TerminalPeer::new(look, None, None);
             // The next second begins within the pause. A run that begins later stays at 0 s, so nothing changes.
             let now = Instant::now();
             let began = if shared {

@@ -1,6 +1,6 @@
 //! The phases of a plan for a person: where one begins, the commands that verify it, and the table at the end.
 
-use super::TerminalFront;
+use super::TerminalPeer;
 use super::screen::{Detail, Ink};
 use super::width;
 use super::work::span;
@@ -26,7 +26,7 @@ pub(super) struct PhaseLine<'a> {
     pub(super) text: &'a str,
 }
 
-impl TerminalFront {
+impl TerminalPeer {
     /// The line where a phase begins, and those about its attempts.
     pub(super) fn phase(&mut self, phase: &PhaseLine<'_>) -> String {
         let PhaseLine { number, of, attempt, .. } = phase;

@@ -1,13 +1,13 @@
 //! The lines of the agent's plan, and of the files that it changed.
 
-use super::TerminalFront;
+use super::TerminalPeer;
 use super::screen::Ink;
 use crate::clean::one_line;
 use crate::protocol::outbound::{Artifact, PlanEntry};
 use crate::protocol::words::{Action, PlanStatus};
 use std::fmt::Write;
 
-impl TerminalFront {
+impl TerminalPeer {
     /// A plan as a checklist; of a plan shown before, only the changed entries.
     pub(super) fn plan(&mut self, entries: &[PlanEntry]) -> String {
         let old = std::mem::replace(&mut self.plan, entries.to_vec());

@@ -1,6 +1,6 @@
 //! The lines of a tool call: its title and result, the end of a failed one's output, and the changes of an edit.
 
-use super::TerminalFront;
+use super::TerminalPeer;
 use super::screen::{Detail, Ink};
 use super::width;
 use super::work::span;
@@ -30,7 +30,7 @@ pub(super) struct ToolLine<'a> {
     pub(super) is_known: bool,
 }
 
-impl TerminalFront {
+impl TerminalPeer {
     /// A tool's lines. Where a status line shows the running tool, its line stands at its end; elsewhere at its
     /// beginning, and again only if it failed, was denied, or changed a file after other lines.
     pub(super) fn tool(&mut self, tool: &ToolLine<'_>) -> String {

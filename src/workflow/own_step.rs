@@ -33,7 +33,7 @@ impl Driver for OwnStep {
         Ok(None)
     }
 
-    fn line(&mut self, _line: Line<'_>, _turn: &mut DriverOutput) {}
+    fn line(&mut self, _line: Line<'_>, _out: &mut DriverOutput) {}
 
     fn answer(&mut self, _key: &AskKey, replies: &[Reply], out: &mut DriverOutput) {
         if let (OwnStep::Asks(_, sender), Some(reply)) = (&self, replies.first()) {
@@ -46,11 +46,11 @@ impl Driver for OwnStep {
         false
     }
 
-    fn follow_up(&mut self, _prompt: &str, _images: &[Image], _turn: &mut DriverOutput) {}
+    fn follow_up(&mut self, _prompt: &str, _images: &[Image], _out: &mut DriverOutput) {}
 
-    fn interrupt(&mut self, _turn: &mut DriverOutput) {}
+    fn interrupt(&mut self, _out: &mut DriverOutput) {}
 
-    fn finish(&mut self, _turn: &mut DriverOutput) {}
+    fn finish(&mut self, _out: &mut DriverOutput) {}
 
     fn exited(&mut self, _exit: AgentExit, _alive: bool, _stderr: &Text) -> TurnOver {
         TurnOver::completed(OVER.to_owned())

@@ -66,7 +66,7 @@ impl Talk {
     }
 
     fn turn(&mut self, number: usize) {
-        self.world.machine().sent.clear();
+        self.world.host_mut().sent.clear();
         self.hear(r#"{"v":"1","type":"run.input","payload":{"prompt":"Go on"}}"#);
         let request = self.heard()["id"].as_u64().unwrap_or_default();
         for line in self.dialect.begins(request, number).lines() {
@@ -95,7 +95,7 @@ impl Talk {
     /// The last line that the agent got.
     #[track_caller]
     fn heard(&mut self) -> Value {
-        match self.world.machine().sent.pop_back() {
+        match self.world.host_mut().sent.pop_back() {
             Some(Sent::Line(line)) => serde_json::from_str(&line).unwrap(),
             other => panic!("{other:?}"),
         }

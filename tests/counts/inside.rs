@@ -25,11 +25,11 @@ pub(crate) fn play(dialect: Dialect, steps: &[Step], options: &str, whole: bool)
         world.spawn();
     });
     before.add(began);
-    assert!(world.machine().has_process, "{agent} does not start");
+    assert!(world.host_mut().has_process, "{agent} does not start");
     for step in steps {
         match step {
             Step::Hear => {
-                let heard = world.machine().sent.pop_front();
+                let heard = world.host_mut().sent.pop_front();
                 assert!(matches!(heard, Some(Sent::Line(_))), "{agent} gets no line where the script expects one");
             }
             Step::Say(text) => {

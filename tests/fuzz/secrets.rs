@@ -3,7 +3,7 @@
 use super::input::Input;
 use super::json::Node;
 use super::playback::case::{self, agents_of};
-use super::playback::world::{Notebook, exited};
+use super::playback::world::{RecordingHost, exited};
 use super::rng::Rng;
 use super::round::{Checked, settings, share};
 use super::stage::of_case;
@@ -13,7 +13,7 @@ use spektacular::engine::{Conductor, Job, Peer, ProcessGone};
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::inbound;
 use spektacular::run::{Event, Ids};
-use spektacular::terminal::{Detail, Look, TerminalFront};
+use spektacular::terminal::{Detail, Look, TerminalPeer};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -234,10 +234,10 @@ fn play<P: Peer>(mut peer: P, lines: &[String], secret: &str, record: &Path) -> 
     let head = lines.first().and_then(|line| line.strip_prefix("= ")).unwrap_or("{}");
     let agents = agents_of(&serde_json::from_str(head).expect("the configuration of a case"));
     let job = Job { record: Some(record.to_owned()), mirror_stderr: true, ..Job::new(Layers::new(agents)) };
-    let mut conductor = Conductor::new(job, &mut peer, Notebook::at("/home/user/project"), "s", Ids::default());
+    let mut conductor = Conductor::new(job, &mut peer, RecordingHost::at("/home/user/project"), "s", Ids::default());
     let mut out = Out::default();
     let mut ids: Vec<String> = Vec::new();
-    let mut take = |conductor: &mut Conductor<&mut P, Notebook>, ids: &mut Vec<String>| {
+    let mut take = |conductor: &mut Conductor<&mut P, RecordingHost>, ids: &mut Vec<String>| {
         for _ in 0..100_000 {
             while !conductor.outbox().is_empty() {
                 let chunk = conductor.outbox().pop();
@@ -266,7 +266,7 @@ fn play<P: Peer>(mut peer: P, lines: &[String], secret: &str, record: &Path) -> 
                     conductor.inbound(message);
                 }
             }
-            "< " if conductor.machine().has_process => {
+            "< " if conductor.host_mut().has_process => {
                 conductor.line(rest.to_owned());
                 take(&mut conductor, &mut ids);
                 conductor.stderr_text(&format!("stderr {secret} {}\n", escaped(secret)));
@@ -289,8 +289,8 @@ fn play<P: Peer>(mut peer: P, lines: &[String], secret: &str, record: &Path) -> 
     out
 }
 
-fn gone<P: Peer>(conductor: &mut Conductor<&mut P, Notebook>, secret: &str) {
-    if std::mem::take(&mut conductor.machine().has_process) {
+fn gone<P: Peer>(conductor: &mut Conductor<&mut P, RecordingHost>, secret: &str) {
+    if std::mem::take(&mut conductor.host_mut().has_process) {
         let departed = ProcessGone { exit: exited(1), leaked: false, stderr: format!("it ended with {secret}\n") };
         conductor.drained(&departed);
         conductor.gone(departed, Ok(Vec::new()));
@@ -397,7 +397,7 @@ fn pieces(value: &Value, joined: &mut String) {
 fn check(lines: &[String], secret: &str, screen: bool, look: Look, record: &Path) -> Checked {
     let forms = &forms(secret);
     if screen {
-        let out = play(TerminalFront::new(look, None, None), lines, secret, record);
+        let out = play(TerminalPeer::new(look, None, None), lines, secret, record);
         hidden(forms, "stdout", &out.stdout)?;
         hidden(forms, "stderr", &out.stderr)?;
         return recording_hides(forms, &out.recording);

@@ -107,10 +107,10 @@ impl Play {
                 // Takes the frames.
                 self.world.spawn();
             }
-            b"< " if self.world.machine().has_process => self.world.line(&String::from_utf8_lossy(rest)),
-            b"t" if self.world.machine().has_process => self.world.too_long(),
+            b"< " if self.world.host_mut().has_process => self.world.line(&String::from_utf8_lossy(rest)),
+            b"t" if self.world.host_mut().has_process => self.world.too_long(),
             b"+ " => {
-                let now = self.world.machine().now();
+                let now = self.world.host_mut().now();
                 self.pass(now + Duration::from_millis(number().unsigned_abs().into()))?;
             }
             b"x " => self.world.gone(exited(number()), ""),
@@ -130,9 +130,9 @@ impl Play {
                 self.world.at(until);
                 return Ok(());
             };
-            let (now, traces) = (self.world.machine().now(), self.world.traces());
+            let (now, traces) = (self.world.host_mut().now(), self.world.traces());
             self.world.tick(due);
-            let still = self.world.machine().now() == now && self.world.traces() == traces;
+            let still = self.world.host_mut().now() == now && self.world.traces() == traces;
             idle = if still { idle + 1 } else { 0 };
             if idle > 3 {
                 return Err(format!("the run wakes at {due:?} again and again"));
@@ -144,7 +144,7 @@ impl Play {
     /// Follows every step: starts the agent, reads the lines for it, and numbers the questions.
     fn after(&mut self) -> Checked {
         self.world.spawn();
-        for sent in std::mem::take(&mut self.world.machine().sent) {
+        for sent in std::mem::take(&mut self.world.host_mut().sent) {
             if let Sent::Line(line) = &sent
                 && self.json
             {

@@ -86,7 +86,7 @@ fn in_an_empty_root_the_agent_is_not_found() {
 fn a_wall_clock_that_is_set_back_changes_only_the_timestamps() {
     let mut world = World::new("/home/user/project", Options::default(), Agents::built_in());
     let day = |day: u64| Some(UNIX_EPOCH + Duration::from_secs(day * 86_400));
-    world.machine().today = day(2);
+    world.host_mut().today = day(2);
     let payload = json!({"prompt": "Go on", "agent": "claude", "timeout_s": 100});
     world.hear(&json!({"v": "1", "type": "run.start", "payload": payload}).to_string());
     world.spawn();
@@ -96,7 +96,7 @@ fn a_wall_clock_that_is_set_back_changes_only_the_timestamps() {
         world.line(&json!({"type": "assistant", "message": message, "parent_tool_use_id": null}).to_string());
     };
     say(&mut world, 1);
-    world.machine().today = day(1);
+    world.host_mut().today = day(1);
     say(&mut world, 2);
     assert!(!world.is_decided(), "a limit is due by the wall clock");
     let stamps: Vec<&str> = world.frames.iter().filter_map(|frame| frame.value["ts"].as_str()).collect();

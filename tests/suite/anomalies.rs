@@ -172,7 +172,7 @@ impl Trial<'_> {
             player.world.spawn();
             (0..index).try_for_each(|index| player.moment(index))?;
         }
-        if self.anomaly.is_of_process() && self.when != When::BeforeStart && !player.world.machine().has_process {
+        if self.anomaly.is_of_process() && self.when != When::BeforeStart && !player.world.host_mut().has_process {
             // The fault needs a process, and none runs at this moment.
             return Ok(());
         }
@@ -236,7 +236,7 @@ impl Trial<'_> {
             Anomaly::TwoSignals => {
                 world.signal();
                 world.signal();
-                let killed = world.machine().stops.iter().any(|(_, method)| *method == Method::Kill);
+                let killed = world.host_mut().stops.iter().any(|(_, method)| *method == Method::Kill);
                 assert!(killed || world.is_over(), "a second signal skips to the kill");
             }
             Anomaly::OutputLost => world.step(Event::OutputLost),

@@ -96,7 +96,7 @@ impl Talk {
 
     /// The texts that the agent has received since the last call: lines of its stdin.
     fn received(&mut self) -> Vec<Value> {
-        let lines = self.world.machine().sent.drain(..);
+        let lines = self.world.host_mut().sent.drain(..);
         let read = |sent| match sent {
             Sent::Line(line) => Some(serde_json::from_str(&line).unwrap_or(Value::String(line))),
             Sent::Eof => None,
@@ -245,7 +245,7 @@ fn drive(agent: &Agent) -> Seen {
     }
     // The answers go back in a further turn: on stdin, or in the arguments of a further process.
     let launch = talk.world.due().map(|launch| format!("{:?}", (&launch.args, &launch.send))).unwrap_or_default();
-    let machine = talk.world.machine();
+    let machine = talk.world.host_mut();
     let given = format!("{launch}{:?}", machine.sent);
     for answer in ["Blue", "login", "7", "open sesame 55", "src/main.rs"] {
         assert!(given.contains(answer), "{shown} does not get {answer}: {given}");
@@ -321,7 +321,7 @@ fn results(agent: &Agent, texts: &[&str]) -> (Value, String) {
         talk.takes_turn(text);
         if at + 1 < texts.len() {
             let launch = talk.world.due().map(|launch| format!("{:?}", (&launch.args, &launch.send)));
-            given += &format!("{}{:?}", launch.unwrap_or_default(), talk.world.machine().sent);
+            given += &format!("{}{:?}", launch.unwrap_or_default(), talk.world.host_mut().sent);
             assert!(!talk.world.is_over(), "{}: the run ended after {text}", agent.name);
             talk.world.spawn();
         }

@@ -99,7 +99,7 @@ fn open_permissions_count_until_they_are_answered() {
 fn lines_that_the_agent_does_not_read_fail_the_run() {
     let mut world = begun();
     permission(&mut world, "1", 10);
-    world.machine().unsent = KEPT_BYTES + 1;
+    world.host_mut().unsent = KEPT_BYTES + 1;
     let first = world.question_ids()[0].clone();
     deny(&mut world, &first);
     assert_eq!(failure(world), "resource_exhausted");

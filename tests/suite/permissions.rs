@@ -282,7 +282,7 @@ impl Talk {
         for line in speaker.begin {
             world.step(Event::Line(Line::Text((*line).into())));
         }
-        world.machine().sent.clear();
+        world.host_mut().sent.clear();
         Talk { world, speaker, requests: 100 }
     }
 
@@ -309,7 +309,7 @@ impl Talk {
     /// The decisions that the agent received since the last call.
     #[track_caller]
     fn told(&mut self) -> Vec<Told> {
-        let lines = self.world.machine().sent.drain(..).map(|sent| match sent {
+        let lines = self.world.host_mut().sent.drain(..).map(|sent| match sent {
             Sent::Line(line) => serde_json::from_str::<Value>(&line).unwrap(),
             Sent::Eof => panic!("the agent's stdin was closed"),
         });
@@ -521,7 +521,7 @@ fn only_a_denial_carries_a_message() {
         let question = talk.asks(Wish { category: Category::Edit, tool: "one", input: "a" }).unwrap();
         let payload = json!({"question_id": question["question_id"], "value": value, "message": "use mktemp"});
         talk.world.hear(&json!({"v": "1", "type": "run.input", "payload": payload}).to_string());
-        let Some(Sent::Line(line)) = talk.world.machine().sent.pop_front() else { panic!("no answer") };
+        let Some(Sent::Line(line)) = talk.world.host_mut().sent.pop_front() else { panic!("no answer") };
         assert_eq!(line.contains("use mktemp"), value == "deny", "{line}");
     }
 }

@@ -136,7 +136,7 @@ fn plan(input: &Object<'_>) -> AgentEvent {
 fn changed(kind: CallKind, line: &Object<'_>) -> Option<AgentEvent> {
     let fields: &[&str] = match kind {
         CallKind::File => &["filePath"],
-        CallKind::Notebook => &["notebook_path", "filePath"],
+        CallKind::RecordingHost => &["notebook_path", "filePath"],
         CallKind::Hidden | CallKind::Other => return None,
     };
     let detail = line.object("tool_use_result")?;

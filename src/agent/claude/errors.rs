@@ -117,9 +117,7 @@ fn by_status(status: Option<u16>, text: &str) -> Option<Failure> {
         Some(429) => Failure::rate_limited(),
         _ if begins(&["Not logged in"]) => Failure::not_logged_in(AGENT, LOGIN),
         _ if begins(&["Invalid API key", "Failed to authenticate"]) => refused(status),
-        _ if begins(&["Credit balance is too low"]) => {
-            Failure::new(Code::LimitReached, "The account has no credit left: add credit at the provider.")
-        }
+        _ if begins(&["Credit balance is too low"]) => Failure::no_credit(),
         _ if begins(&["Prompt is too long"]) => Failure::context_exceeded(),
         _ if begins(&["There's an issue with the selected model"]) => Failure::model_not_found(),
         Some(500..=599) => Failure::provider_unavailable(status),

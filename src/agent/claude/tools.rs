@@ -26,7 +26,7 @@ pub(super) enum CallKind {
     /// The result names the changed file.
     File,
     /// The result names the changed notebook.
-    Notebook,
+    RecordingHost,
     Other,
 }
 
@@ -35,7 +35,7 @@ impl CallKind {
         match tool {
             "AskUserQuestion" | "StructuredOutput" | "TodoWrite" => CallKind::Hidden,
             "Write" | "Edit" | "MultiEdit" => CallKind::File,
-            "NotebookEdit" => CallKind::Notebook,
+            "NotebookEdit" => CallKind::RecordingHost,
             _ => CallKind::Other,
         }
     }
@@ -47,7 +47,7 @@ impl Calls {
         match if is_own { CallKind::Hidden } else { CallKind::from_tool(tool) } {
             // A repeated id names a new call.
             CallKind::Other => drop(self.special.remove(call)),
-            kind @ (CallKind::Hidden | CallKind::File | CallKind::Notebook) => self.special.insert(call, kind),
+            kind @ (CallKind::Hidden | CallKind::File | CallKind::RecordingHost) => self.special.insert(call, kind),
         }
     }
 

@@ -285,7 +285,7 @@ impl Driver for LinesDriver {
     }
 
     /// Commands ask no questions.
-    fn answer(&mut self, _key: &AskKey, _replies: &[Reply], _turn: &mut DriverOutput) {}
+    fn answer(&mut self, _key: &AskKey, _replies: &[Reply], _out: &mut DriverOutput) {}
 
     /// A session cannot be resumed without its id.
     fn takes_turns(&self) -> bool {
@@ -307,10 +307,10 @@ impl Driver for LinesDriver {
     }
 
     /// Commands have no interrupt.
-    fn interrupt(&mut self, _turn: &mut DriverOutput) {}
+    fn interrupt(&mut self, _out: &mut DriverOutput) {}
 
     /// A command exits by itself.
-    fn finish(&mut self, _turn: &mut DriverOutput) {}
+    fn finish(&mut self, _out: &mut DriverOutput) {}
 
     fn drained(&mut self, _exit: AgentExit, out: &mut DriverOutput) {
         let missed = (0..self.patterns.len()).filter(|at| !self.matched.contains(at));

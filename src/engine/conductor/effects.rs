@@ -18,7 +18,7 @@ use crate::run::{Effect, Event, Origin};
 use std::ops::DerefMut;
 use std::path::PathBuf;
 
-impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
+impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     pub(super) fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::RunId(id) => self.frame_out.run_id = id,
@@ -30,12 +30,12 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             Effect::Spawn(launch, settings) => self.agent.due = Some((launch, settings)),
             Effect::Attach(images) => self.agent.images = images,
             Effect::ToAgent(line) => self.send(line),
-            Effect::ToolReplies { call, replies } => self.machine.reply(call, &replies),
-            Effect::ToolWithdrawn { call } => self.machine.withdraw(call),
+            Effect::ToolReplies { call, replies } => self.host.reply(call, &replies),
+            Effect::ToolWithdrawn { call } => self.host.withdraw(call),
             Effect::CloseAgentInput => self.close_input(),
-            Effect::Hurry => self.machine.hurry(self.run.is_stopping()),
-            Effect::Rest => self.agent.cannot_rest = !self.machine.rest(),
-            Effect::Stop(method) => self.machine.stop(method),
+            Effect::Hurry => self.host.hurry(self.run.is_stopping()),
+            Effect::Rest => self.agent.cannot_rest = !self.host.rest(),
+            Effect::Stop(method) => self.host.stop(method),
             Effect::Note(text) => {
                 if let Some(screen) = self.peer.screen() {
                     self.frame_out.outbox.push(screen.debug(&format!("spektacular: {text}")));
@@ -51,21 +51,21 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     }
 
     fn send(&mut self, line: String) {
-        if self.machine.unsent() > KEPT_BYTES {
+        if self.host.unsent() > KEPT_BYTES {
             let message = "The agent does not read its input, and more than 32 MiB are waiting: start the run again.";
             self.agent.unsent = Some(Failure::new(Code::ResourceExhausted, message));
             return;
         }
-        match with_data(&line, &self.agent.images, |image| images::content(image, &self.machine)) {
+        match with_data(&line, &self.agent.images, |image| images::content(image, &self.host)) {
             Ok(None) => {
                 self.record(|| Moment::Host(line.clone()));
-                self.machine.send(line);
+                self.host.send(line);
             }
             Ok(Some(whole)) => {
                 self.agent.images.clear();
                 // A recording has no use for the data.
                 self.record(|| Moment::Host(line));
-                self.machine.send(whole);
+                self.host.send(whole);
             }
             Err(failure) => self.agent.unsent = Some(failure),
         }
@@ -80,7 +80,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
 
     fn close_input(&mut self) {
         self.record(|| Moment::HostEof);
-        self.machine.close_input();
+        self.host.close_input();
     }
 
     fn emit(&mut self, body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
@@ -96,7 +96,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             return;
         }
         if let (Body::Artifact(artifact), Some(path)) = (&mut body, measure) {
-            artifact.size_bytes = self.machine.size(&path);
+            artifact.size_bytes = self.host.size(&path);
         }
         // Nobody reads stdout, so nobody needs a heartbeat.
         if self.frame_out.outbox.drops(&body) || (self.frame_out.outbox.is_overfull() && body.is_heartbeat()) {
@@ -118,7 +118,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
         if let Some(InAdvance::Value(value)) = &mut in_advance {
             *value = self.run.redactor().redact(value).into_owned();
         }
-        let at = self.machine.date();
+        let at = self.host.date();
         let (run_id, max_bytes) = (&self.frame_out.run_id, self.frame_out.frame_limit);
         let outgoing = Outgoing { body: &mut body, reply_to, run_id, max_bytes, at, in_advance };
         self.peer.show(outgoing, &mut self.frame_out.outbox);
@@ -151,11 +151,11 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             self.run.recorded();
         }
         let wants_stderr = self.agent.mirror_stderr || self.recordings.is_on();
-        if let Err(failure) = self.machine.spawn(launch, settings, wants_stderr) {
+        if let Err(failure) = self.host.spawn(launch, settings, wants_stderr) {
             return self.step(Event::SpawnFailed(failure));
         }
         let is_first = self.agent.spawned_at.is_none();
-        self.agent.spawned_at.get_or_insert_with(|| self.machine.now());
+        self.agent.spawned_at.get_or_insert_with(|| self.host.now());
         let argv = self.argv(launch);
         if is_first {
             let cwd = Some(self.run.redactor().redact(&settings.cwd.to_string_lossy()).into_owned());
@@ -173,7 +173,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     }
 
     pub(super) fn open_debug_log(&mut self, agent: &str) {
-        if self.recordings.open_debug_log(agent, self.machine.date()).is_err() {
+        if self.recordings.open_debug_log(agent, self.host.date()).is_err() {
             let text = "Cannot write the debug log: set `debug.log_dir` to a directory that you may write to";
             self.step(Event::Warn(Origin::default(), Warning::UnsupportedOption, text.into()));
         }
@@ -190,7 +190,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     }
 
     pub(super) fn record(&mut self, moment: impl FnOnce() -> Moment) {
-        self.recordings.moment(self.machine.now(), moment);
+        self.recordings.moment(self.host.now(), moment);
     }
 
     /// Completes the recording of an event once it is handled.

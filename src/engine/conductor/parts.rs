@@ -14,7 +14,7 @@ use std::ops::DerefMut;
 use std::path::PathBuf;
 use std::time::Duration;
 
-impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
+impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     /// Begins a further part of a run.
     pub(in crate::engine) fn begin_part(&mut self, next: Next) {
         let Next { run_id, settings, display_name, driver, process, keeps_process } = next;
@@ -34,12 +34,12 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             }
         };
         let start = match process {
-            FirstProcess::New => prepare::start((settings, display_name, driver), redactor, 0, &mut self.machine),
+            FirstProcess::New => prepare::start((settings, display_name, driver), redactor, 0, &mut self.host),
             // The agent has its tools already.
             FirstProcess::Resting(_) | FirstProcess::Leaving(_) => Start::new(settings, display_name, driver, redactor),
         };
         if !matches!(process, FirstProcess::New) {
-            self.agent.spawned_at = Some(self.machine.now());
+            self.agent.spawned_at = Some(self.host.now());
         }
         let granted = std::mem::take(&mut self.granted);
         let start = Start { granted, process, keeps_process, ..start };
@@ -64,7 +64,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
     }
 
     /// Completes the recording. Returns the host and the result of the run.
-    pub(in crate::engine) fn end(mut self) -> (M, RunSummary) {
+    pub(in crate::engine) fn end(mut self) -> (H, RunSummary) {
         let rested = self.run.take_resting();
         self.recordings.write_complete_lines(self.run.redactor(), rested.is_none());
         let failed = rested.is_none() && self.recordings.failed();
@@ -77,7 +77,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             lost: self.frame_out.outbox.is_closed(),
             signal: self.signal,
             late: self.run.late().cloned(),
-            worked: self.agent.spawned_at.map(|at| self.machine.now().saturating_sub(at)),
+            worked: self.agent.spawned_at.map(|at| self.host.now().saturating_sub(at)),
             carried: Carried {
                 redactor: self.run.take_redactor(),
                 granted: self.run.take_granted(),
@@ -85,7 +85,7 @@ impl<P: DerefMut<Target: Peer>, M: Host> Conductor<P, M> {
             },
             incomplete_recording,
         };
-        (self.machine, ending)
+        (self.host, ending)
     }
 }
 

@@ -33,7 +33,7 @@ impl RunLoop<'_, '_> {
             Signal::Suspend => {
                 let leave = self.conductor.leave();
                 let modes = &mut self.engine.modes;
-                self.conductor.machine().suspend(|| {
+                self.conductor.host_mut().suspend(|| {
                     write_now(&leave);
                     modes.iter_mut().for_each(LineModes::restore);
                 });

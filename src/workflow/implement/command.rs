@@ -112,7 +112,7 @@ impl Driver for VerifyStep {
         }))
     }
 
-    fn line(&mut self, line: Line<'_>, _turn: &mut DriverOutput) {
+    fn line(&mut self, line: Line<'_>, _out: &mut DriverOutput) {
         match line {
             Line::Text(text) => {
                 // Keeps the final state of the line on a terminal, because progress bars overwrite themselves.
@@ -125,17 +125,17 @@ impl Driver for VerifyStep {
     }
 
     /// A command asks nothing.
-    fn answer(&mut self, _key: &AskKey, _replies: &[Reply], _turn: &mut DriverOutput) {}
+    fn answer(&mut self, _key: &AskKey, _replies: &[Reply], _out: &mut DriverOutput) {}
 
     fn takes_turns(&self) -> bool {
         false
     }
 
-    fn follow_up(&mut self, _prompt: &str, _images: &[Image], _turn: &mut DriverOutput) {}
+    fn follow_up(&mut self, _prompt: &str, _images: &[Image], _out: &mut DriverOutput) {}
 
-    fn interrupt(&mut self, _turn: &mut DriverOutput) {}
+    fn interrupt(&mut self, _out: &mut DriverOutput) {}
 
-    fn finish(&mut self, _turn: &mut DriverOutput) {}
+    fn finish(&mut self, _out: &mut DriverOutput) {}
 
     fn drained(&mut self, exit: AgentExit, out: &mut DriverOutput) {
         let rest = self.stream.finish(&self.redactor);

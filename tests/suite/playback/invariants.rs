@@ -41,9 +41,9 @@ pub(crate) fn world(world: &mut World) -> Checked {
 /// From the first stop to the last kill, at most 3 s pass. After a result, the agent first has 2 s to exit.
 fn in_time(world: &mut World) -> Checked {
     let stopping = world.run().stopping();
-    let machine = world.machine();
-    let Some((at, _)) = machine.stops.iter().find(|(_, method)| *method == Method::Kill) else { return Ok(()) };
-    let by_itself = machine.closed.map(|closed| closed + Duration::from_secs(5));
+    let host = world.host_mut();
+    let Some((at, _)) = host.stops.iter().find(|(_, method)| *method == Method::Kill) else { return Ok(()) };
+    let by_itself = host.closed.map(|closed| closed + Duration::from_secs(5));
     let due = stopping.map_or(by_itself, |stopping| Some(stopping + Duration::from_secs(3)));
     hold!(due.is_some_and(|due| *at <= due), "killed at {at:?}, due at {due:?}");
     Ok(())

@@ -65,14 +65,14 @@ impl<'a> Player<'a> {
         match moment {
             Moment::Host(line) => {
                 self.until_sent().or_else(|why| wrong(format!("the run did not send {line}: {why}")))?;
-                match self.world.machine().sent.pop_front() {
+                match self.world.host_mut().sent.pop_front() {
                     Some(Sent::Line(sent)) if without_id(&sent) == without_id(line) => Ok(()),
                     other => wrong(format!("the run sent\n    {other:?}\n  where it had sent\n    {line}")),
                 }
             }
             Moment::HostEof => {
                 self.until_sent().or_else(|why| wrong(format!("the run did not close the agent's stdin: {why}")))?;
-                match self.world.machine().sent.pop_front() {
+                match self.world.host_mut().sent.pop_front() {
                     Some(Sent::Eof) => Ok(()),
                     other => wrong(format!("the run sent {other:?} where it had closed the agent's stdin")),
                 }
@@ -87,15 +87,15 @@ impl<'a> Player<'a> {
                 Ok(())
             }
             // Handles the moment at which the host ends the agent.
-            Moment::Signal(9 | 15) if self.world.machine().sent.is_empty() => {
-                while self.world.machine().stops.is_empty() {
+            Moment::Signal(9 | 15) if self.world.host_mut().sent.is_empty() => {
+                while self.world.host_mut().stops.is_empty() {
                     self.next_directive().or_else(|why| wrong(format!("the agent was not stopped: {why}")))?;
                 }
                 self.agent(moment);
                 Ok(())
             }
-            _ if !self.world.machine().sent.is_empty() => {
-                wrong(format!("the run sent too much: {:?}", self.world.machine().sent))
+            _ if !self.world.host_mut().sent.is_empty() => {
+                wrong(format!("the run sent too much: {:?}", self.world.host_mut().sent))
             }
             other => {
                 self.agent(other);
@@ -130,7 +130,7 @@ impl<'a> Player<'a> {
 
     /// Lets the orchestrator act until the run sends something to its agent.
     fn until_sent(&mut self) -> Result<(), String> {
-        while self.world.machine().sent.is_empty() {
+        while self.world.host_mut().sent.is_empty() {
             self.next_directive()?;
         }
         Ok(())
@@ -186,10 +186,10 @@ impl<'a> Player<'a> {
                     self.world.spawn();
                 }
                 // Without a process nothing can continue.
-                _ if !self.world.machine().has_process => break,
+                _ if !self.world.host_mut().has_process => break,
                 other => self.agent(other),
             }
-            self.world.machine().sent.clear();
+            self.world.host_mut().sent.clear();
         }
         self.agent_is_silent(Obeys::Kill);
     }
@@ -201,15 +201,15 @@ impl<'a> Player<'a> {
                 return;
             }
             self.world.spawn();
-            let term = self.world.machine().stops.iter().any(|(_, method)| *method == Method::Terminate);
-            if !self.world.machine().has_process {
+            let term = self.world.host_mut().stops.iter().any(|(_, method)| *method == Method::Terminate);
+            if !self.world.host_mut().has_process {
                 let due = self.world.run().next_deadline();
                 due.into_iter().for_each(|due| self.world.tick(due));
             } else if self.is_killed() {
                 self.world.gone(killed(9), &self.stderr);
             } else if obeys == Obeys::Terminate && term {
                 self.world.gone(killed(15), &self.stderr);
-            } else if obeys == Obeys::InputEnd && self.world.machine().closed.is_some() {
+            } else if obeys == Obeys::InputEnd && self.world.host_mut().closed.is_some() {
                 self.world.gone(exited(0), &self.stderr);
             } else {
                 let due = self.world.run().next_deadline().expect("a run that is not over waits for something");
@@ -220,7 +220,7 @@ impl<'a> Player<'a> {
     }
 
     fn is_killed(&mut self) -> bool {
-        self.world.machine().stops.iter().any(|(_, method)| *method == Method::Kill)
+        self.world.host_mut().stops.iter().any(|(_, method)| *method == Method::Kill)
     }
 }
 

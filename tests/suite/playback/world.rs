@@ -1,4 +1,4 @@
-//! A run without processes, threads or a clock: the engine's own conductor on a machine that only records requests.
+//! A run without processes, threads or a clock: the engine's own conductor on a host that only records requests.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -60,9 +60,9 @@ fn read(line: &str) -> Value {
     })
 }
 
-/// A simulated machine.
+/// A simulated host.
 #[derive(Default)]
-pub(crate) struct Notebook {
+pub(crate) struct RecordingHost {
     now: Duration,
     cwd: PathBuf,
     pub(crate) sent: VecDeque<Sent>,
@@ -72,7 +72,7 @@ pub(crate) struct Notebook {
     pub(crate) closed: Option<Duration>,
     /// Whether a process of the agent is running.
     pub(crate) has_process: bool,
-    /// The date at which the run began, by the wall clock at the creation of the machine.
+    /// The date at which the run began, by the wall clock at the creation of the host.
     pub(crate) today: Option<SystemTime>,
     /// The number of bytes that the agent has not read.
     pub(crate) unsent: usize,
@@ -82,14 +82,14 @@ pub(crate) struct Notebook {
     closes_early: bool,
 }
 
-impl Notebook {
-    /// Creates a machine with this working directory.
-    pub(crate) fn at(cwd: &str) -> Notebook {
-        Notebook { cwd: cwd.into(), ..Notebook::default() }
+impl RecordingHost {
+    /// Creates a host with this working directory.
+    pub(crate) fn at(cwd: &str) -> RecordingHost {
+        RecordingHost { cwd: cwd.into(), ..RecordingHost::default() }
     }
 }
 
-impl Host for Notebook {
+impl Host for RecordingHost {
     fn now(&self) -> Duration {
         self.now
     }
@@ -179,7 +179,7 @@ impl Host for Notebook {
 }
 
 pub(crate) struct World {
-    conductor: Conductor<Box<JsonLines>, Notebook>,
+    conductor: Conductor<Box<JsonLines>, RecordingHost>,
     pub(crate) frames: Vec<Frame>,
     /// Overrides the settings of run.start.
     over: Options,
@@ -189,8 +189,8 @@ impl World {
     /// Creates a world at time zero. `over` overrides the settings of run.start.
     pub(crate) fn new(cwd: &str, over: Options, agents: Agents) -> World {
         let layers = Layers::new(agents);
-        let machine = Notebook::at(cwd);
-        let conductor = Conductor::new(Job::new(layers), Box::<JsonLines>::default(), machine, RANDOM, Ids::default());
+        let host = RecordingHost::at(cwd);
+        let conductor = Conductor::new(Job::new(layers), Box::<JsonLines>::default(), host, RANDOM, Ids::default());
         World { conductor, frames: Vec::new(), over }
     }
 
@@ -199,15 +199,15 @@ impl World {
         self.conductor.run()
     }
 
-    /// The machine.
-    pub(crate) fn machine(&mut self) -> &mut Notebook {
-        self.conductor.machine()
+    /// The host.
+    pub(crate) fn host_mut(&mut self) -> &mut RecordingHost {
+        self.conductor.host_mut()
     }
 
     /// Advances the time, which never goes back.
     pub(crate) fn at(&mut self, at: Duration) {
-        let machine = self.machine();
-        machine.now = machine.now.max(at);
+        let host = self.host_mut();
+        host.now = host.now.max(at);
     }
 
     /// Whether the terminal frame was emitted, or can no longer be.
@@ -217,7 +217,7 @@ impl World {
 
     /// Whether the outcome is decided. The agent may still be running.
     pub(crate) fn is_decided(&mut self) -> bool {
-        self.is_over() || self.machine().closed.is_some() || self.run().stopping().is_some()
+        self.is_over() || self.host_mut().closed.is_some() || self.run().stopping().is_some()
     }
 
     /// The ids of the questions, in the order in which they were first asked.
@@ -229,7 +229,7 @@ impl World {
 
     /// The run's output so far: frames, lines for the agent, stops.
     pub(crate) fn traces(&mut self) -> usize {
-        self.frames.len() + self.machine().sent.len() + self.machine().stops.len()
+        self.frames.len() + self.host_mut().sent.len() + self.host_mut().stops.len()
     }
 
     /// Hands the run an event.
@@ -272,7 +272,7 @@ impl World {
     }
 
     pub(crate) fn fail_to_spawn(&mut self) {
-        self.machine().broken = true;
+        self.host_mut().broken = true;
         self.spawn();
     }
 
@@ -309,7 +309,7 @@ impl World {
     }
 
     /// The conductor, for everything without a method here.
-    pub(crate) fn conductor(&mut self) -> &mut Conductor<Box<JsonLines>, Notebook> {
+    pub(crate) fn conductor(&mut self) -> &mut Conductor<Box<JsonLines>, RecordingHost> {
         &mut self.conductor
     }
 
@@ -320,7 +320,7 @@ impl World {
 
     /// Reports that the agent's process exited and its output was read to the end.
     pub(crate) fn gone(&mut self, exit: AgentExit, stderr: &str) {
-        if std::mem::take(&mut self.machine().has_process) {
+        if std::mem::take(&mut self.host_mut().has_process) {
             let departed = ProcessGone { exit, leaked: false, stderr: stderr.to_owned() };
             self.conductor.drained(&departed);
             self.conductor.gone(departed, Ok(Vec::new()));
