@@ -8,7 +8,7 @@ use super::reply::{DECLINED, NO_USER, Reply};
 use crate::json::{Object, Raw};
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::request::{McpServer, Settings};
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::text::Text;
 use crate::protocol::words::Purpose;
 use serde_json::{Map, Value, json};

@@ -6,7 +6,8 @@ use super::{Driver, DriverOutput, Launch, result};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::fields::{Field, field};
 use crate::protocol::request::{McpAccess, McpServer, Settings};
-use crate::protocol::sentence::{Sentence, sentence};
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 pub use crate::protocol::words::Limit;
 use crate::protocol::words::{McpTransport, OnUnsupported};
 

@@ -68,7 +68,8 @@ use crate::protocol::outbound::{AgentExit, Entries, Json, Place, PlanEntry, Text
 use crate::protocol::question::Asks;
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Settings};
 use crate::protocol::schema::Mismatch;
-use crate::protocol::sentence::{Sentence, sentence};
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{Action, Category, Level, PlanStatus, StopReason, ToolState, Warning};
 use crate::suggest::Name;
 use std::borrow::Cow;

@@ -3,7 +3,8 @@
 use super::{Driver, DriverOutput};
 use crate::protocol::fields::{Field, field};
 use crate::protocol::request::Settings;
-use crate::protocol::sentence::{Sentence, sentence};
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 
 /// A setting that some agents ignore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use super::native::{self, Native};
 use super::{Base, Driver, DriverOutput, Features, Program, claude, codex, lines};
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::{McpAccess, McpServer, Options, Settings};
-use crate::protocol::sentence::{Sentence, sentence};
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::one_of;
 use crate::suggest::{Typed, Unknown};
 use std::borrow::Cow;
@@ -324,7 +325,7 @@ impl Agents {
             "plan" | "build" => sentence!("If it is a mode of the agent, use {mode}.", mode),
             _ => format!("The agents are: {}.", self.names()).into(),
         };
-        Sentence::new(|reader| unknown.message(self.all_names(), otherwise.to(reader)))
+        Sentence::new(|audience| unknown.message(self.all_names(), otherwise.to(audience)))
     }
 
     /// All names without the aliases, for a message.

@@ -3,7 +3,7 @@
 use super::DriverOutput;
 use crate::protocol::request::Settings;
 use crate::protocol::schema::{Mismatch, OutputSchema};
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 use std::fmt::Write;
 
 /// The name of our tool for the result, whose input is the result.

@@ -11,7 +11,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::fields::field;
 use crate::protocol::ids::SessionId;
 use crate::protocol::request::{Options, Permissions};
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 use crate::sessions::{continued, resumed};
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,8 @@
 
 use crate::protocol::fields::Field;
 use crate::protocol::request::Options;
-use crate::protocol::sentence::{Sentence, sentence};
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,8 @@ use crate::protocol::fields::field;
 use crate::protocol::image::{Image, MAGIC_BYTES, media_type};
 use crate::protocol::limits::{IMAGE_BYTES, IMAGES_BYTES};
 use crate::protocol::request::Settings;
-use crate::protocol::sentence::{Sentence, sentence};
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -85,5 +86,6 @@ fn read(
 
 fn invalid(subject: &Sentence, why: impl Into<Sentence>) -> Failure {
     let why = why.into();
-    Failure::new(Code::InvalidRequest, sentence!("{subject} {why}.", subject = subject, why = &why))
+    let whole = sentence!("{subject} {why}.", subject = subject, why = &why);
+    Failure::new(Code::InvalidRequest, whole)
 }

@@ -20,7 +20,7 @@ use crate::io::spawn_thread;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::request::Settings;
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 use crate::suggest::Name;
 use crate::system::DEFAULT_PATH;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};

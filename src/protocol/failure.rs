@@ -6,7 +6,8 @@
 use crate::protocol::declare::{objects, sources};
 use crate::protocol::parts::Fixed;
 use crate::protocol::schema::{Mismatch, Mismatches};
-use crate::protocol::sentence::{Sentence, sentence};
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::text::Text;
 use crate::protocol::words::{Limit, RefusalReason};
 

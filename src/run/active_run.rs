@@ -19,7 +19,7 @@ use crate::protocol::outbound::{
     AgentExit, AgentName, Body, Capabilities, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
 };
 use crate::protocol::request::Settings;
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{Status, StopReason, WaitingOn, Warning};
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::Settings;
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 use std::time::Duration;
 
 /// The times of past events, and of deadlines.

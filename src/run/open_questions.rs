@@ -13,7 +13,8 @@ use crate::protocol::question::{
     ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Asks, BadAnswer, DENY, Kind, PathFact, Subject, check,
 };
 use crate::protocol::request::Settings;
-use crate::protocol::sentence::{Sentence, sentence};
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::text::Text;
 use crate::protocol::words::{OnQuestionTimeout, Policy, Purpose, Resolution};
 use crate::redact::Redactor;

@@ -7,7 +7,7 @@ use crate::protocol::ids::{InboundId, QuestionId};
 use crate::protocol::outbound::{Body, PermissionEnd, Progress, ProgressKind, Question, Text};
 use crate::protocol::question::{Ask, Asks, BadAnswer, Kind, Subject};
 use crate::protocol::request::Seconds;
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{Category, Purpose, Warning};
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use crate::protocol::outbound::{
 };
 use crate::protocol::question::{Asks, DENY};
 use crate::protocol::request::{Seconds, Settings};
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{PromptState, Resolution, Source, TurnOutcome};
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -15,7 +15,7 @@ use crate::protocol::outbound::{
 use crate::protocol::question::DENY;
 use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::unknown::UnknownNames;
 use crate::protocol::words::{Category, Level, OnQuestionTimeout, Status, ToolState, Warning, WorkflowKind};
 use crate::protocol::workflow::{WorkflowFields, WorkflowOptions, WorkflowSettings};

@@ -20,7 +20,8 @@ use crate::protocol::outbound::{
 };
 use crate::protocol::question::{Ask, Judge};
 use crate::protocol::request::{Seconds, Settings};
-use crate::protocol::sentence::{Sentence, sentence};
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{OnQuestionTimeout, PlanStatus, StopReason, Warning, WorkflowKind};
 use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::redact::Redactor;

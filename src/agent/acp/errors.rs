@@ -5,7 +5,7 @@ use crate::agent::TurnOver;
 use crate::agent::rpc::{Error, METHOD_NOT_FOUND};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 
 /// JSON-RPC's code for "log in first".
 const AUTH_REQUIRED: i64 = -32000;

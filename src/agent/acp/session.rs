@@ -14,7 +14,7 @@ use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{Text, Usage};
 use crate::protocol::request::{McpAccess, McpServer, Settings};
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{McpTransport, OnUnsupported, StopReason};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

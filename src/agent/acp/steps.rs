@@ -13,7 +13,7 @@ use crate::json::Object;
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::Usage;
 use crate::protocol::request::{Seconds, Settings};
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::OnUnsupported;
 
 const PLUGIN: &str = include_str!("opencode/spektacular.js");

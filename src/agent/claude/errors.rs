@@ -7,7 +7,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::VIOLATIONS;
 use crate::protocol::outbound::{AgentExit, Text};
 use crate::protocol::schema::Mismatch;
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 
 /// The agent's name, and the way to log in.
 const AGENT: &str = "Claude Code";

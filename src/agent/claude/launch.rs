@@ -7,7 +7,7 @@ use crate::protocol::fields::{Field, field};
 use crate::protocol::limits::RESULT_TURNS;
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use crate::agent::{error_text, rpc};
 use crate::json::{Object, Raw};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 
 /// An error from Codex.
 struct Reported {

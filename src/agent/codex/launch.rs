@@ -7,7 +7,7 @@ use crate::protocol::fields::{Field, field};
 use crate::protocol::image::Image;
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::Level;
 use serde::Serialize;
 use serde_json::value::RawValue;

@@ -3,7 +3,7 @@
 use crate::agent::fitting;
 use crate::protocol::failure::Failure;
 use crate::protocol::fields::field;
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 
 pub(super) const PROMPT: &str = "{prompt}";
 /// The placeholder for the session to resume.

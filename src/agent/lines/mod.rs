@@ -27,7 +27,7 @@ use crate::protocol::limits::{ARGUMENT_BYTES, FRAME_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::pattern::{COMPILED_BYTES, PATTERN_BYTES, Pattern};
 use crate::protocol::request::Settings;
-use crate::protocol::sentence::sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{McpTransport, QuestionKind};
 use std::borrow::Cow;
 
