@@ -341,7 +341,8 @@ fn failures_are_sentences_that_say_what_to_do() {
     let wrong = failures.iter().filter(|message| {
         let text = message.text.trim_end_matches(['}', '{']);
         let sentence = message.text.ends_with(['.', '}']);
-        let remedy = [": ", ". ", " must ", " needs ", " takes ", " may have only "].iter().any(|sign| text.contains(sign));
+        let remedy =
+            [": ", ". ", " must ", " needs ", " takes ", " may have only "].iter().any(|sign| text.contains(sign));
         !sentence || !remedy
     });
     none("are no such sentence", wrong.map(|message| message.place()).collect());
