@@ -29,7 +29,7 @@ use crate::protocol::request::{Seconds, is_environment_name};
 use crate::suggest::{Name, Typed, Unknown, either, hint};
 use command::{Command, Runnable};
 use lexopt::Arg;
-use row::{Flag, FlagForm, GivenFlag, Row, store};
+use row::{Flag, FlagForm, GivenFlag};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
@@ -318,13 +318,8 @@ fn one_of<T: Copy>(flag: &Flag, value: &OsStr, all: &[(&str, T)]) -> Result<T, W
     })
 }
 
-/// Reads the flags and words of `report`.
-pub fn report(
-    rows: &'static [Row<ReportArgs>],
-    given: Vec<GivenFlag>,
-    words: Vec<OsString>,
-) -> Result<ReportArgs, Wrong> {
-    let mut report = store(rows, given)?;
+/// Adds the words of `report`.
+pub fn report(mut report: ReportArgs, words: Vec<OsString>) -> Result<ReportArgs, Wrong> {
     if words.is_empty() {
         return Err("Missing FILE: report needs the frames of a run or a recording. `-` is stdin.".into());
     }
@@ -332,9 +327,8 @@ pub fn report(
     Ok(report)
 }
 
-/// Reads the flags and words of `replay`.
-pub fn replay(rows: &'static [Row<Replay>], given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Replay, Wrong> {
-    let mut replay = store(rows, given)?;
+/// Adds the words of `replay`.
+pub fn replay(mut replay: Replay, words: Vec<OsString>) -> Result<Replay, Wrong> {
     let mut words = words.into_iter();
     replay.file = words.next().ok_or("Missing FILE: replay needs a recording.")?.into();
     replay.args = words.collect();

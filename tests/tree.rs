@@ -18,12 +18,17 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use machine::{limit, not_checked};
+use rustix::process::{Pid, test_kill_process_group};
 use spektacular::process::tree::{
     MARKER, Signal, Swept, Tree, become_subreaper, marker_value, nonce, wait_without_reaping,
 };
 
 /// The environment variable that names the test whose body runs in this process; its value is `NAME:DIRECTORY`.
 const BODY: &str = "TREE_TEST_BODY";
+
+/// Whether this form finds, and counts, the processes of a tree one by one. The other form reaches the agent's process
+/// group, and nothing else.
+const FINDS_EACH: bool = cfg!(feature = "linux");
 
 /// Runs the body in a process of its own, started through `wrapper` (a command and its arguments), and fails unless
 /// the body ran to its end. `name` is the test's name.
@@ -117,6 +122,16 @@ fn is_alive(pid: u32) -> bool {
     stat(pid).is_some_and(|fields| fields[0] != "Z" && fields[0] != "X")
 }
 
+/// Whether the process has ended. A signal to a group does not wait for its members' ends.
+fn is_gone(pid: u32) -> bool {
+    if FINDS_EACH { !is_alive(pid) } else { eventually(limit(), || !is_alive(pid)) }
+}
+
+/// The result of a sweep that ended this number of processes.
+fn swept(killed: usize) -> Swept {
+    Swept { killed: if FINDS_EACH { killed } else { 0 }, left: 0 }
+}
+
 fn parent(pid: u32) -> u32 {
     stat(pid).unwrap()[1].parse().unwrap()
 }
@@ -154,7 +169,7 @@ fn swept_clean(script: &str, files: &[&str]) -> Swept {
     let swept = tree.sweep(Some(child.id()), limit());
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     assert_eq!(swept.left, 0);
-    assert!(!pids.iter().any(|pid| is_alive(*pid)));
+    assert!(pids.iter().all(|pid| is_gone(*pid)));
     assert_eq!(zombie_children(), 0);
     swept
 }
@@ -208,11 +223,25 @@ fn no_process_of_any_kind_survives() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "linux"), ignore = "processes that an agent leaves behind")]
 fn a_leader_that_ignores_term() {
     alone("a_leader_that_ignores_term", &[], |_| {
-        let swept = swept_clean(&format!("exec {}", stubborn("leader")), &["leader"]);
-        assert_eq!(swept.killed, 1);
+        assert_eq!(swept_clean(&format!("exec {}", stubborn("leader")), &["leader"]), swept(1));
+    });
+}
+
+#[test]
+fn every_process_of_the_group_ends() {
+    alone("every_process_of_the_group_ends", &[], |_| {
+        let cleared = stubborn("cleared").replacen("sh", "env -i /bin/sh", 1);
+        let script = format!(
+            "trap '' TERM; {} & ({} &) ; nohup {} & (nohup {} &) ; {cleared} & echo $$ > leader; exec sleep 60",
+            stubborn("child"),
+            stubborn("orphan"),
+            stubborn("nohup"),
+            stubborn("nohup-orphan"),
+        );
+        let files = ["leader", "child", "orphan", "nohup", "nohup-orphan", "cleared"];
+        assert_eq!(swept_clean(&script, &files).left, 0);
     });
 }
 
@@ -227,21 +256,21 @@ fn a_cleared_environment_is_found_by_descent() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn after_a_polite_exit_the_daemon_is_found_and_the_status_stays() {
     let name = "after_a_polite_exit_the_daemon_is_found_and_the_status_stays";
     alone(name, &[], |_| {
         become_subreaper();
         let tree = Tree::before_spawn(nonce());
-        let script = format!("(setsid {} &) ; (true &) ; exit 3", stubborn("daemon"));
+        let own = if FINDS_EACH { "setsid" } else { "" };
+        let script = format!("({own} {} &) ; (true &) ; exit 3", stubborn("daemon"));
         let mut child = agent(&tree_nonce(&tree), &script);
         let daemon = written("daemon");
         wait_without_reaping(child.id());
-        // Both the leader and the orphan have ended, so only the daemon is left to kill.
-        assert!(eventually(limit(), || zombie_children() == 2));
-        let swept = tree.sweep(Some(child.id()), limit());
-        assert_eq!(swept, Swept { killed: 1, left: 0 });
-        assert!(!is_alive(daemon));
+        // Both the leader and the orphan have ended, so only the daemon is left to kill. The orphan is ours if orphans
+        // pass to us.
+        assert!(eventually(limit(), || zombie_children() == if FINDS_EACH { 2 } else { 1 }));
+        assert_eq!(tree.sweep(Some(child.id()), limit()), swept(1));
+        assert!(is_gone(daemon));
         // Only the leader may still be a zombie.
         assert_eq!(zombie_children(), 1);
         assert_eq!(child.wait().unwrap().code(), Some(3));
@@ -269,7 +298,6 @@ fn a_marked_process_with_another_parent_is_found() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn earlier_and_spared_processes_survive() {
     alone("earlier_and_spared_processes_survive", &[], |_| {
         become_subreaper();
@@ -298,8 +326,11 @@ fn earlier_and_spared_processes_survive() {
         child.wait().unwrap();
         assert!(kept.iter().all(|pid| is_alive(*pid)) && is_alive(spared_child));
         // It is neither spared nor older than the tree, so it belongs to the tree by descent.
-        assert!(!is_alive(late.id()));
-        assert!(late.wait().is_err(), "the sweep reaps what is its own");
+        assert_eq!(is_alive(late.id()), !FINDS_EACH);
+        if !FINDS_EACH {
+            late.kill().unwrap();
+        }
+        assert_eq!(late.wait().is_err(), FINDS_EACH, "the sweep reaps what is its own");
         // A sweep must not reap the children that others wait for.
         assert!(early.wait().unwrap().success());
         for other in [&mut before.0, &mut spared.0] {
@@ -307,6 +338,9 @@ fn earlier_and_spared_processes_survive() {
             wait_without_reaping(other.id());
             tree.reap_orphans(None);
             assert_eq!(other.wait().unwrap().signal(), Some(9));
+        }
+        if !FINDS_EACH {
+            return assert!(works(&["kill", "-9", &before_child.to_string(), &spared_child.to_string()]));
         }
         // The children of both programs became ours when those ended. The tree knew one of them; the other one has no
         // marker.
@@ -422,7 +456,6 @@ fn a_process_whose_first_thread_ended_is_not_a_zombie() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn each_process_gets_a_signal_once() {
     alone("each_process_gets_a_signal_once", &[], |_| {
         let program = "use IO::Handle; open F, '>', \"$ARGV[0].log\"; F->autoflush(1);\
@@ -430,36 +463,38 @@ fn each_process_gets_a_signal_once() {
                        open P, '>', $ARGV[0]; print P \"$$\\n\"; close P; sleep 60 while 1";
         fs::write("count.pl", program).unwrap();
         let tree = Tree::before_spawn(nonce());
-        let script = "perl count.pl in-group & setsid perl count.pl own & exec perl count.pl leader";
-        let mut child = agent(&tree_nonce(&tree), script);
-        let names = ["in-group", "own", "leader"];
-        let _pids = names.map(written);
+        let own = if FINDS_EACH { "setsid perl count.pl own &" } else { "" };
+        let mut child = agent(&tree_nonce(&tree), &format!("perl count.pl in-group & {own} exec perl count.pl leader"));
+        let names = ["in-group", "leader", "own"];
+        let (names, count) = if FINDS_EACH { (&names[..], 3) } else { (&names[..2], 1) };
+        names.iter().for_each(|name| _ = written(name));
         let has = |name: &str, text: &str| {
             let log = format!("{name}.log");
             eventually(limit(), || fs::read_to_string(&log).unwrap() == text)
         };
-        assert_eq!(tree.signal_all(Some(child.id()), Signal::TERM), 3);
+        assert_eq!(tree.signal_all(Some(child.id()), Signal::TERM), count);
         assert!(names.iter().all(|name| has(name, "T")));
-        assert_eq!(tree.signal_all(Some(child.id()), Signal::USR1), 3);
+        assert_eq!(tree.signal_all(Some(child.id()), Signal::USR1), count);
         assert!(names.iter().all(|name| has(name, "TU")));
-        assert_eq!(tree.sweep(Some(child.id()), limit()), Swept { killed: 3, left: 0 });
+        assert_eq!(tree.sweep(Some(child.id()), limit()), swept(3));
         child.wait().unwrap();
     });
 }
 
 #[test]
-#[cfg_attr(not(feature = "linux"), ignore = "processes that an agent leaves behind")]
 fn stopped_processes_die_too() {
     alone("stopped_processes_die_too", &[], |_| {
         let tree = Tree::before_spawn(nonce());
-        let script = format!("setsid {} & echo $$ > leader; wait", stubborn("tool"));
+        let own = if FINDS_EACH { "setsid" } else { "" };
+        let script = format!("{own} {} & echo $$ > leader; wait", stubborn("tool"));
         let mut child = agent(&tree_nonce(&tree), &script);
         let pids = ["tool", "leader"].map(written);
-        assert_eq!(tree.signal_all(Some(child.id()), Signal::STOP), 2);
+        assert_eq!(tree.signal_all(Some(child.id()), Signal::STOP), if FINDS_EACH { 2 } else { 1 });
         let stopped = |pid: &u32| stat(*pid).unwrap()[0] == "T";
         assert!(eventually(limit(), || pids.iter().all(stopped)));
-        assert_eq!(tree.sweep(Some(child.id()), limit()), Swept { killed: 2, left: 0 });
+        assert_eq!(tree.sweep(Some(child.id()), limit()), swept(2));
         child.wait().unwrap();
+        assert!(pids.into_iter().all(is_gone));
     });
 }
 
@@ -480,29 +515,30 @@ fn a_sweep_of_an_empty_tree_finds_nothing() {
     });
 }
 
-/// Each process starts three more in sessions of their own, four levels deep, and exits, so the tree grows while it is
+/// Each process starts three more through the program in `OWN`, four levels deep, and exits, so the tree grows while it is
 /// killed. There are at most 1 + 3 + 9 + 27 + 81 processes.
 const BOMB: &str = "[ $1 -gt 3 ] && exec sleep 60
 [ $1 -gt 1 ] && echo $$ > growing
-for i in 1 2 3; do setsid env -i PATH=$PATH sh bomb $(($1 + 1)) & done
+for i in 1 2 3; do $OWN env -i PATH=$PATH OWN=$OWN sh bomb $(($1 + 1)) & done
 [ $1 -eq 2 ] || wait
 ";
 
 #[test]
-#[cfg_attr(not(feature = "linux"), ignore = "processes outside the agent's process group")]
 fn a_small_fork_bomb() {
     alone("a_small_fork_bomb", &[], |_| {
         fs::write("bomb", BOMB).unwrap();
         become_subreaper();
         let tree = Tree::before_spawn(nonce());
-        let mut child = agent(&tree_nonce(&tree), "exec sh bomb 0");
+        let own = if FINDS_EACH { "setsid" } else { "" };
+        let mut child = agent(&tree_nonce(&tree), &format!("OWN={own} exec sh bomb 0"));
         written("growing");
         let start = Instant::now();
         let swept = tree.sweep(Some(child.id()), limit());
         println!("fork bomb: {swept:?} in {:?}", start.elapsed());
         child.wait().unwrap();
         assert_eq!(swept.left, 0);
-        assert!(swept.killed > 3);
+        assert!(swept.killed > 3 || !FINDS_EACH);
+        assert!(eventually(limit(), || test_kill_process_group(Pid::from_child(&child)).is_err()));
         assert!(tree.members().is_empty());
         assert_eq!(zombie_children(), 0);
     });

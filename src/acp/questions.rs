@@ -2,10 +2,10 @@
 //! in the turn otherwise. Nothing but a permission is ever asked as a permission, because a policy of the client could
 //! answer it.
 
-use super::updates::{fenced, location, tool_kind};
+use super::updates::{fenced, location, tool_kind, value};
 use crate::agent::form::own_words;
 use crate::clean::{is_deceptive, one_line};
-use crate::json::{Object, Raw};
+use crate::json::Object;
 use crate::protocol::words::QuestionKind;
 use serde_json::{Map, Value, json};
 
@@ -49,11 +49,6 @@ pub(super) struct Question {
 /// Whether a narrow client shows this text. It refuses a form with a control or format character, such as a newline.
 fn shows(text: &str, limit: usize) -> bool {
     text.encode_utf16().count() <= limit && !text.chars().any(is_deceptive)
-}
-
-/// The value of a raw JSON text.
-fn value(raw: Raw<'_>) -> Value {
-    serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
 impl Question {

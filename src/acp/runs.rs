@@ -1,8 +1,8 @@
 //! The messages for a run, and the end of its turns.
 
 use super::refusal::RequestError;
-use crate::json::to_line;
-use crate::json::{Object, Raw};
+use super::updates::value;
+use crate::json::{Object, to_line};
 use serde_json::{Value, json};
 
 /// A message for a run.
@@ -83,8 +83,4 @@ fn about(frame: &Object<'_>) -> Value {
     let names = ["usage", "structured_output", "denied", "unanswered"];
     let facts = names.into_iter().filter_map(|name| Some((name.to_owned(), value(frame.raw(name)?))));
     Value::Object(facts.collect())
-}
-
-fn value(raw: Raw<'_>) -> Value {
-    serde_json::from_str(raw.get()).unwrap_or_default()
 }

@@ -84,7 +84,8 @@ pub(super) fn tool(frame: &Object<'_>, call: &str, cwd: &str, is_new: bool) -> V
     update
 }
 
-fn value(raw: Raw<'_>) -> Value {
+/// The value of a raw JSON text.
+pub(super) fn value(raw: Raw<'_>) -> Value {
     serde_json::from_str(raw.get()).unwrap_or_default()
 }
 

@@ -34,7 +34,8 @@ pub struct Features {
 }
 
 impl Features {
-    /// The features of a step without an agent, which calls no model and no tool: no limit needs a keeper.
+    /// The features of a step without an agent, which calls no model and no tool: no limit needs a keeper. A driver says in
+    /// what its agent differs.
     pub fn of_step(capabilities: Capabilities) -> Features {
         Features {
             capabilities,

@@ -7,7 +7,7 @@ use crate::protocol::image::Image;
 use crate::protocol::request::Seconds;
 
 /// The process of an agent, and the lines to write to it first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Launch {
     pub program: Program,
     /// The program's arguments.
@@ -37,20 +37,16 @@ pub struct Launch {
 impl Launch {
     /// A program without arguments.
     pub fn new(program: Program, driver: &'static str) -> Launch {
-        Launch {
-            program,
-            args: Vec::new(),
-            env: Vec::new(),
-            env_remove: Vec::new(),
-            send: Vec::new(),
-            images: Vec::new(),
-            files: Vec::new(),
-            session: None,
-            close_input: false,
-            start_timeout: None,
-            driver,
-            install: None,
-        }
+        Launch { program, driver, ..Launch::default() }
+    }
+
+    /// The program's name and its arguments.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        let program = match &self.program {
+            Program::Command(name) => name,
+            Program::Myself => "spektacular",
+        };
+        std::iter::once(program).chain(self.args.iter().map(String::as_str))
     }
 }
 

@@ -63,7 +63,7 @@ struct Tool {
 }
 
 /// The server side of one connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Server {
     offered: Offered,
     /// The calls that wait for the user.
@@ -97,7 +97,7 @@ pub(crate) enum Out {
 impl Server {
     /// Creates the server for a new connection.
     pub(crate) fn new(offered: impl Into<Offered>) -> Server {
-        Server { offered: offered.into(), calls: BTreeMap::new() }
+        Server { offered: offered.into(), ..Server::default() }
     }
 
     pub(crate) fn message(&mut self, line: &str) -> Out {

@@ -76,16 +76,17 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The program to start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Program {
     /// A program, found on the PATH that the agent will have.
     Command(String),
     /// This binary.
+    #[default]
     Myself,
 }
 
 /// The command that starts an agent, before its driver adds anything.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Base {
     pub program: Program,
     /// The arguments before the driver's own.
@@ -99,7 +100,7 @@ pub struct Base {
 impl Base {
     /// Starts the program `name` without arguments.
     pub fn command(name: &str) -> Base {
-        Base { program: Program::Command(name.into()), args: Vec::new(), env: BTreeMap::new(), install: None }
+        Base { program: Program::Command(name.into()), ..Base::default() }
     }
 
     /// A launch with the driver's own arguments and environment. `driver`: the dialect.

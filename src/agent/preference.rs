@@ -5,29 +5,22 @@ use crate::protocol::fields::{Field, field};
 use crate::protocol::request::Settings;
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
+use crate::protocol::words::word_enums;
 
-/// A setting that some agents ignore.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preference {
-    /// `model`.
-    Model,
-    /// `effort`.
-    Effort,
-    /// `mode`.
-    Mode,
-    /// `system_prompt`.
-    SystemPrompt,
-    /// `add_dirs`.
-    AddDirs,
+word_enums! {
+    /// A setting that some agents ignore, by its field in run.start.
+    pub enum Preference {
+        Model = "model",
+        Effort = "effort",
+        Mode = "mode",
+        SystemPrompt = "system_prompt",
+        AddDirs = "add_dirs",
+    }
 }
 
 impl Preference {
-    /// Every such setting.
-    pub const ALL: [Preference; 5] =
-        [Preference::Model, Preference::Effort, Preference::Mode, Preference::SystemPrompt, Preference::AddDirs];
-
     /// Its field in run.start.
-    pub fn field(self) -> &'static Field {
+    fn field(self) -> &'static Field {
         match self {
             Preference::Model => field!(model),
             Preference::Effort => field!(effort),
@@ -53,7 +46,7 @@ impl Preference {
 pub(super) fn warn_of_ignored(settings: &Settings, driver: &dyn Driver, out: &mut DriverOutput) {
     let followed = driver.features(settings).preferences;
     for preference in Preference::ALL {
-        if preference.is_set(settings) && !followed.contains(&preference) {
+        if preference.is_set(settings) && !followed.contains(preference) {
             out.warn(no_effect(preference.field()));
         }
     }

@@ -1,7 +1,6 @@
 //! A bounded memory of an agent's calls: the calls that finished last, so that a late message about one is not taken
 //! for a new call, and facts about the most recent calls.
 
-use super::CallKey;
 use super::hash::hash;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, VecDeque};
@@ -91,24 +90,6 @@ pub(super) struct OpenMap<V, K = String> {
     bytes: usize,
 }
 
-/// A key of an [`OpenMap`].
-pub(super) trait OpenKey: Ord {
-    /// The size of its texts, in bytes.
-    fn bytes(&self) -> usize;
-}
-
-impl OpenKey for String {
-    fn bytes(&self) -> usize {
-        self.len()
-    }
-}
-
-impl OpenKey for CallKey {
-    fn bytes(&self) -> usize {
-        0
-    }
-}
-
 /// The approximate size of an entry without its texts, in bytes.
 const ENTRY_BYTES: usize = 256;
 
@@ -118,11 +99,11 @@ impl<V, K> Default for OpenMap<V, K> {
     }
 }
 
-impl<V, K: OpenKey> OpenMap<V, K> {
-    /// Sets a value. `texts`: the size of the texts in it, in bytes.
+impl<V, K: Ord> OpenMap<V, K> {
+    /// Sets a value. `texts`: the size of the texts in it and in its key, in bytes.
     pub(super) fn insert(&mut self, key: K, value: V, texts: usize) {
         self.remove(&key);
-        let bytes = ENTRY_BYTES + key.bytes() + texts;
+        let bytes = ENTRY_BYTES + texts;
         self.bytes += bytes;
         self.values.insert(key, (value, bytes));
     }
@@ -191,9 +172,9 @@ mod tests {
     #[test]
     fn the_size_of_open_calls_returns_to_zero() {
         let mut map: OpenMap<i32> = OpenMap::default();
-        map.insert("a".into(), 1, 10);
-        map.insert("a".into(), 2, 20);
-        map.insert("b/1".into(), 3, 0);
+        map.insert("a".into(), 1, 11);
+        map.insert("a".into(), 2, 21);
+        map.insert("b/1".into(), 3, 3);
         assert_eq!((map.bytes(), map.get("a")), (2 * ENTRY_BYTES + 24, Some(&2)));
         map.retain(|key, _| !key.starts_with("b/"));
         assert_eq!(map.bytes(), ENTRY_BYTES + 21);

@@ -1,7 +1,7 @@
 //! The command line of `acp`.
 
-use super::row::{Flag, GivenFlag, Row, store};
-use super::{Wrong, no_words, text};
+use super::row::Flag;
+use super::{Wrong, text};
 use crate::cli::typed_fields;
 use crate::protocol::fields;
 use crate::protocol::request::Options;
@@ -23,12 +23,6 @@ pub struct AcpArgs {
 /// The fields that belong to a session or to its client.
 const OWN: [&str; 9] =
     ["prompt", "agent", "cwd", "session_id", "fork", "images", "conversation", "progress", "metadata"];
-
-/// Reads the flags of `acp`.
-pub(crate) fn acp(rows: &'static [Row<AcpArgs>], given: Vec<GivenFlag>, words: &[OsString]) -> Result<AcpArgs, Wrong> {
-    no_words("acp", words)?;
-    store(rows, given)
-}
 
 impl AcpArgs {
     /// Stores a value of `--set`.

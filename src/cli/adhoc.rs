@@ -1,13 +1,13 @@
 //! The command line of `adhoc`, whose flags become fields of run.start.
 
-use super::row::{Flag, FlagForm, GivenFlag, HasFields, Row, store};
+use super::row::{Flag, FlagForm, HasFields};
 use super::{Wrong, foreign, one_of, text, variable};
 use crate::cli::typed_fields;
 use crate::json::string;
 use crate::protocol::fields::Field;
 use crate::protocol::ids::SessionName;
 use crate::protocol::request::{Options, Seconds};
-use crate::protocol::words::WorkflowKind;
+use crate::protocol::words::{WorkflowKind, word_enums};
 use crate::protocol::workflow::WorkflowOptions;
 use crate::suggest::hint;
 use serde_json::value::{RawValue, to_raw_value};
@@ -18,19 +18,12 @@ use std::path::{Path, PathBuf};
 /// Defines the values of a flag, each with its word, the default first.
 macro_rules! choices {
     ($($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* })*) => {$(
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name { $($(#[$doc])* $variant,)* }
+        word_enums! {
+            $(#[$about])*
+            pub enum $name { $($(#[$doc])* $variant = $word),* }
+        }
 
         impl $name {
-            /// The words, the default first.
-            pub const WORDS: &'static [&'static str] = &[$($word),*];
-
-            /// The value with this word. `None`: the word is unknown.
-            pub fn from_word(word: &str) -> Option<$name> {
-                match word { $($word => Some($name::$variant),)* _ => None }
-            }
-
             pub fn read(flag: &Flag, value: &OsStr) -> Result<$name, Wrong> {
                 one_of(flag, value, &[$(($word, $name::$variant)),*])
             }
@@ -38,7 +31,7 @@ macro_rules! choices {
 
         impl Default for $name {
             fn default() -> $name {
-                [$($name::$variant),*][0]
+                $name::ALL[0]
             }
         }
     )*};
@@ -180,28 +173,20 @@ pub struct Adhoc {
     pairs: BTreeMap<&'static str, (&'static Flag, BTreeMap<String, String>)>,
 }
 
-/// Reads the flags and words of a workflow.
-pub(crate) fn read_workflow(
-    (kind, rows): (WorkflowKind, &'static [Row<Adhoc>]),
-    given: Vec<GivenFlag>,
-    words: Vec<OsString>,
-) -> Result<Adhoc, Wrong> {
-    Ok(Adhoc { workflow: Some(kind), ..read(rows, given, words)? })
+/// Adds the words of a workflow.
+pub(crate) fn read_workflow(kind: WorkflowKind, adhoc: Adhoc, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
+    Ok(Adhoc { workflow: Some(kind), ..read(adhoc, words)? })
 }
 
-/// Reads the flags and words of `chat`.
-pub(crate) fn read_chat(
-    rows: &'static [Row<Adhoc>],
-    given: Vec<GivenFlag>,
-    words: Vec<OsString>,
-) -> Result<Adhoc, Wrong> {
-    let mut adhoc = Adhoc { output: Some(Output::Cli), ..read(rows, given, words)? };
+/// Adds the words of `chat`.
+pub(crate) fn read_chat(adhoc: Adhoc, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
+    let mut adhoc = Adhoc { output: Some(Output::Cli), ..read(adhoc, words)? };
     adhoc.options.conversation = Some(true);
     Ok(adhoc)
 }
 
-pub(crate) fn read(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
-    let mut adhoc: Adhoc = store(rows, given)?;
+/// Adds the words of `adhoc`.
+pub(crate) fn read(mut adhoc: Adhoc, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
     for (name, (flag, list)) in std::mem::take(&mut adhoc.lists) {
         set(&mut adhoc.options, flag, name, &raw(&list)?)?;
     }

@@ -2,7 +2,7 @@
 
 use super::action::{ActionRow, Offers, Word, act, bare, maybe, one};
 use super::adhoc::option;
-use super::row::{Flag, GivenFlag, HasFields, Row, store};
+use super::row::{Flag, HasFields};
 use super::{Output, Wrong, text};
 use crate::protocol::fields::Field;
 use crate::protocol::request::Options;
@@ -50,13 +50,8 @@ pub(crate) const SESSIONS_ACTIONS: &[ActionRow<SessionsAction>] = &[
     one("rm", "remove a session from the list; the agent keeps its own files", SESSION, SessionsAction::Remove),
 ];
 
-/// Reads the command line of `sessions`.
-pub(crate) fn sessions(
-    rows: &'static [Row<SessionsArgs>],
-    given: Vec<GivenFlag>,
-    words: Vec<OsString>,
-) -> Result<SessionsArgs, Wrong> {
-    let mut sessions = store(rows, given)?;
+/// Adds the words of `sessions`.
+pub(crate) fn sessions(mut sessions: SessionsArgs, words: Vec<OsString>) -> Result<SessionsArgs, Wrong> {
     if !words.is_empty() {
         sessions.what = act("sessions", SESSIONS_ACTIONS, words)?;
     }
@@ -114,13 +109,8 @@ pub(crate) const ACTIONS: &[ActionRow<AgentsAction>] = &[
     maybe("check", "check all agents, or one", &[Word { name: "NAME", offers: Offers::Agents }], AgentsAction::Check),
 ];
 
-/// Reads the flags and words of `agents`.
-pub(crate) fn agents(
-    rows: &'static [Row<AgentsArgs>],
-    given: Vec<GivenFlag>,
-    words: Vec<OsString>,
-) -> Result<AgentsArgs, Wrong> {
-    let mut agents = store(rows, given)?;
+/// Adds the words of `agents`.
+pub(crate) fn agents(mut agents: AgentsArgs, words: Vec<OsString>) -> Result<AgentsArgs, Wrong> {
     agents.what = act("agents", ACTIONS, words)?;
     match agents.what {
         AgentsAction::List if agents.all => Err("--all is for agents check: agents list shows every agent.".into()),
@@ -128,13 +118,8 @@ pub(crate) fn agents(
     }
 }
 
-/// Reads the flags and words of `export`.
-pub(crate) fn export(
-    rows: &'static [Row<Export>],
-    given: Vec<GivenFlag>,
-    values: Vec<OsString>,
-) -> Result<Export, Wrong> {
-    let mut export = store(rows, given)?;
+/// Adds the words of `export`.
+pub(crate) fn export(mut export: Export, values: Vec<OsString>) -> Result<Export, Wrong> {
     let mut values = values.into_iter();
     let session = values.next().map(OsString::into_string).transpose();
     if values.next().is_some() {
@@ -144,9 +129,8 @@ pub(crate) fn export(
     Ok(export)
 }
 
-/// Reads the flags and words of `open`.
-pub(crate) fn open(rows: &'static [Row<Open>], given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Open, Wrong> {
-    let mut open = store(rows, given)?;
+/// Adds the words of `open`.
+pub(crate) fn open(mut open: Open, values: Vec<OsString>) -> Result<Open, Wrong> {
     if open.go_on && open.session.is_some() {
         return Err("Give --continue or --session, not both.".into());
     }

@@ -13,6 +13,8 @@ pub struct Command {
     /// Further names. May be empty.
     pub other_names: &'static [&'static str],
     pub text: &'static CommandText,
+    /// The page of the reference at the end of the long help. May be empty.
+    pub page: &'static str,
     /// The words that the command takes.
     pub words: Words,
     /// The command's flags, group by group.
@@ -49,8 +51,6 @@ pub struct CommandText {
     pub more: &'static str,
     /// Command lines, each with its effect.
     pub examples: &'static [(&'static str, &'static str)],
-    /// The page of the reference at the end of the long help. May be empty.
-    pub page: &'static str,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,6 @@
 
 use super::Wrong;
 use super::action::{ActionRow, Offers, Word, act, bare, one, two};
-use super::row::{GivenFlag, Row, store};
 use std::ffi::OsString;
 
 /// The arguments of `config`.
@@ -45,13 +44,8 @@ pub(crate) const ACTIONS: &[ActionRow<ConfigAction>] = &[
     bare("trust", "trust the project's file and prompts as they are now", || ConfigAction::Trust),
 ];
 
-/// Reads the flags and words of `config`.
-pub(crate) fn read(
-    rows: &'static [Row<ConfigArgs>],
-    given: Vec<GivenFlag>,
-    words: Vec<OsString>,
-) -> Result<ConfigArgs, Wrong> {
-    let mut config = store(rows, given)?;
+/// Adds the words of `config`.
+pub(crate) fn read(mut config: ConfigArgs, words: Vec<OsString>) -> Result<ConfigArgs, Wrong> {
     config.action = act("config", ACTIONS, words)?;
     match config.action {
         ConfigAction::Get(_) | ConfigAction::List | ConfigAction::Trust if config.global => {

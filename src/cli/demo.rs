@@ -1,7 +1,6 @@
 //! The command line of `demo`.
 
 use super::action::{ActionRow, Offers, Word, act, bare, maybe, one};
-use super::row::{GivenFlag, Row, store};
 use super::{Output, Wrong};
 use crate::agent::demo::catalog::NAMES;
 use std::ffi::OsString;
@@ -39,13 +38,7 @@ pub(crate) const ACTIONS: &[ActionRow<DemoAction>] = &[
     ),
 ];
 
-/// Reads the flags and words of `demo`.
-pub(crate) fn read(
-    rows: &'static [Row<DemoArgs>],
-    given: Vec<GivenFlag>,
-    words: Vec<OsString>,
-) -> Result<DemoArgs, Wrong> {
-    let mut demo = store(rows, given)?;
-    demo.what = act("demo", ACTIONS, words)?;
-    Ok(demo)
+/// Adds the words of `demo`.
+pub(crate) fn read(demo: DemoArgs, words: Vec<OsString>) -> Result<DemoArgs, Wrong> {
+    Ok(DemoArgs { what: act("demo", ACTIONS, words)?, ..demo })
 }

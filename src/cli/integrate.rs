@@ -1,7 +1,6 @@
 //! The command line of `integrate`.
 
 use super::Wrong;
-use super::row::{GivenFlag, Row, store};
 use crate::suggest::{Typed, Unknown, either};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,13 +16,12 @@ pub struct IntegrateArgs {
     pub force: bool,
 }
 
-/// Reads the flags and words of `integrate`. `known`: the names of the integrations. `printed`: of those without files.
+/// Adds the words of `integrate`. `known`: the names of the integrations. `printed`: of those without files.
 pub(crate) fn integrate(
-    (known, printed, rows): (&[&str], &[&str], &'static [Row<IntegrateArgs>]),
-    given: Vec<GivenFlag>,
+    (known, printed): (&[&str], &[&str]),
+    mut typed: IntegrateArgs,
     words: Vec<OsString>,
 ) -> Result<IntegrateArgs, Wrong> {
-    let mut typed = store(rows, given)?;
     let mut words = words.into_iter();
     let Some(name) = words.next() else {
         if typed.out.is_some() || typed.force {

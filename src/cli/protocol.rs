@@ -57,13 +57,13 @@ pub(crate) fn schema(
 
 /// The language that the word after `command` names.
 pub(crate) fn language(command: &str, words: &[OsString]) -> Result<Language, Wrong> {
-    let names = either(Language::NAMES);
+    let names = either(Language::WORDS);
     match words {
         [] => Err(format!("Missing language: {names}.")),
         [name] => {
             let name = name.to_string_lossy();
-            let hint = hint(&name, Language::NAMES.iter().copied());
-            Language::from_name(&name).ok_or_else(|| format!("The language must be {names}.{hint}"))
+            let hint = hint(&name, Language::WORDS.iter().copied());
+            Language::from_word(&name).ok_or_else(|| format!("The language must be {names}.{hint}"))
         }
         _ => Err(format!("Too many words: {command} takes one language: {names}.")),
     }

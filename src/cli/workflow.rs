@@ -1,7 +1,7 @@
 //! The command lines of `init`, `status`, `spec check`, `plan check` and `prompts`.
 
 use super::row::{GivenFlag, Row, store};
-use super::{Output, Wrong, no_words};
+use super::{Output, Wrong};
 use std::ffi::OsString;
 
 /// The arguments of `spec check` and `plan check`.
@@ -32,14 +32,4 @@ pub(crate) fn check(
         return Err(format!("Missing {what}: give a name, or a path that contains / or ends in .md."));
     }
     Ok(CheckArgs { files: words, ..store(rows, given)? })
-}
-
-/// Reads the flags of the command `name`, which takes no words.
-pub(crate) fn output(
-    (name, rows): (&str, &'static [Row<OutputArgs>]),
-    given: Vec<GivenFlag>,
-    words: &[OsString],
-) -> Result<OutputArgs, Wrong> {
-    no_words(name, words)?;
-    store(rows, given)
 }

@@ -39,7 +39,7 @@ fn done(typed: &AgentsArgs) -> Result<u8, Failure> {
 
 fn list(layers: &Layers, output: Output) -> String {
     match output {
-        Output::Json => whole(layers.agents.iter().map(entry).collect()),
+        Output::Json => object(&json!({"agents": layers.agents.iter().map(entry).collect::<Vec<_>>()})),
         Output::Cli => table(layers.agents.iter().map(row).collect()),
     }
 }
@@ -51,7 +51,8 @@ fn check(agents: &[&Agent], layers: &Layers, typed: &AgentsArgs) -> (String, boo
     let (shown, rest): (Vec<_>, Vec<_>) = found.iter().partition(|(_, check)| one_by_one || check.problem.is_none());
     let available = found.iter().all(|(_, check)| check.problem.is_none());
     if typed.output == Output::Json {
-        return (whole(found.iter().map(|(agent, check)| checked(agent, check)).collect()), available);
+        let agents: Vec<Value> = found.iter().map(|(agent, check)| checked(agent, check)).collect();
+        return (object(&json!({"agents": agents, "reminder": SHORTFALL})), available);
     }
     let look = look();
     let mut parts: Vec<String> = missing(&found, layers, &look).into_iter().collect();
@@ -66,8 +67,8 @@ fn check(agents: &[&Agent], layers: &Layers, typed: &AgentsArgs) -> (String, boo
     (parts.join("\n"), available)
 }
 
-fn whole(agents: Vec<Value>) -> String {
-    to_line(&json!({"agents": agents})) + "\n"
+fn object(value: &Value) -> String {
+    to_line(value) + "\n"
 }
 
 /// The program and arguments of an agent's entry, redacted because an argument may contain a key.

@@ -1,7 +1,7 @@
 //! `demo`: lists and shows the scenarios of the demo agent, and is the process that plays them.
 
-use super::complain;
 use super::texts::unread;
+use super::{complain, finish};
 use crate::agent::demo::catalog::{self, ScenarioChoice};
 use crate::agent::demo::play::play;
 use crate::agent::demo::player::{DemoStage, End, HeardLine, Wait};
@@ -25,12 +25,11 @@ use std::time::{Duration, Instant};
 
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: &DemoArgs) -> u8 {
-    let done = match &typed.what {
-        DemoAction::List => Ok(deliver(&list(typed.output))),
-        DemoAction::Show(name) => show(name, typed.output).map(|text| deliver(&text)),
-        DemoAction::Play(name) => act(name.as_deref()),
-    };
-    done.unwrap_or_else(|failure| complain(&failure))
+    match &typed.what {
+        DemoAction::List => deliver(&list(typed.output)),
+        DemoAction::Show(name) => finish(show(name, typed.output)),
+        DemoAction::Play(name) => act(name.as_deref()).unwrap_or_else(|failure| complain(&failure)),
+    }
 }
 
 fn list(output: Output) -> String {

@@ -129,7 +129,7 @@ pub(super) fn object(name: &str, found: &Result<Findings, Failure>) -> Value {
 
 /// Formats a violation as JSON. A violation in another file of a plan names that file.
 fn violation(violation: &Violation, file: &str) -> Value {
-    let mut shown = json!({"line": violation.line, "rule": violation.rule.name(), "text": violation.text});
+    let mut shown = json!({"line": violation.line, "rule": violation.rule.word(), "text": violation.text});
     if violation.file != file {
         shown["file"] = json!(violation.file);
     }

@@ -1,8 +1,7 @@
 //! `init`: the folder `.spektacular` of a project.
 
-use super::complain;
+use super::finish;
 use crate::cli::{Output, OutputArgs};
-use crate::io::output::deliver;
 use crate::json::to_line;
 use crate::protocol::failure::{Code, Failure, NO_DIRECTORY};
 use crate::workflow::init::init;
@@ -13,14 +12,7 @@ use serde_json::json;
 pub(super) fn run(typed: &OutputArgs) -> u8 {
     let found = std::env::current_dir().and_then(|cwd| Project::around(&cwd));
     let project = found.map_err(|_| Failure::new(Code::InvalidRequest, NO_DIRECTORY));
-    let done = project.and_then(|project| {
-        let made = init(&project)?;
-        Ok((project, made))
-    });
-    match done {
-        Ok((project, made)) => deliver(&report(&project, &made, typed.output)),
-        Err(failure) => complain(&failure),
-    }
+    finish(project.and_then(|project| Ok(report(&project, &init(&project)?, typed.output))))
 }
 
 fn report(project: &Project, made: &[(&str, bool)], output: Output) -> String {

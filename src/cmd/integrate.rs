@@ -1,10 +1,9 @@
 //! `integrate`: writes the files of an integration, or lists the integrations.
 
-use super::{complain, configured};
+use super::{configured, finish};
 use crate::cli::IntegrateArgs;
 use crate::config::Layers;
 use crate::integrate::{Here, INTEGRATIONS, Integration};
-use crate::io::output::deliver;
 use crate::process::own_executable;
 use crate::protocol::failure::{Code, Failure};
 use std::fs;
@@ -13,10 +12,7 @@ use std::path::{Path, absolute};
 
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: &IntegrateArgs) -> u8 {
-    match text(typed) {
-        Ok(text) => deliver(&text),
-        Err(failure) => complain(&failure),
-    }
+    finish(text(typed))
 }
 
 fn text(typed: &IntegrateArgs) -> Result<String, Failure> {

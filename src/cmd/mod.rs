@@ -41,7 +41,7 @@ use crate::engine::secrets_here;
 use crate::help::complete::ARGUMENT;
 use crate::help::overview;
 use crate::io::failpoint::point;
-use crate::io::output::{diagnose, explain};
+use crate::io::output::{deliver, diagnose, explain};
 use crate::io::signals::{self, SignalChannels};
 use crate::process::query::find;
 use crate::protocol::failure::{Code, Failure, OUR_BUG};
@@ -147,6 +147,11 @@ pub fn complain(failure: &Failure) -> u8 {
     let message = failure.message.for_person().redacted(&secrets_here()).into_owned();
     diagnose(&format!("spektacular: {}: {message}", failure.code.name()));
     failure.code.exit_code()
+}
+
+/// Prints a command's text, or reports its failure; returns the exit code.
+fn finish(text: Result<String, Failure>) -> u8 {
+    text.map_or_else(|failure| complain(&failure), |text| deliver(&text))
 }
 
 /// Prints redacted warnings on stderr.

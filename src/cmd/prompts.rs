@@ -1,9 +1,8 @@
 //! `prompts`: the prompts of the workflows, and the origin of each.
 
-use super::{complain, warn};
+use super::{finish, warn};
 use crate::cli::Wrong;
 use crate::config::Places;
-use crate::io::output::deliver;
 use crate::protocol::failure::{Code, Failure, NO_DIRECTORY};
 use crate::suggest::{Typed, Unknown};
 use crate::workflow::project::Project;
@@ -18,9 +17,9 @@ pub(super) fn named(words: &[OsString]) -> Result<Option<PromptKind>, Wrong> {
         [name] => {
             let name = name.to_string_lossy();
             let unknown = Unknown { what: "prompt", dashes: "", typed: Typed::Value(&name), place: "" };
-            let known = || PromptKind::NAMES.iter().copied();
-            let all = format!("The prompts are {}.", PromptKind::NAMES.join(", "));
-            PromptKind::parse(&name).map(Some).ok_or_else(|| unknown.message(known(), &all))
+            let known = || PromptKind::WORDS.iter().copied();
+            let all = format!("The prompts are {}.", PromptKind::WORDS.join(", "));
+            PromptKind::from_word(&name).map(Some).ok_or_else(|| unknown.message(known(), &all))
         }
         _ => Err("Too many words: prompts prints one prompt, as in spektacular prompts spec.".into()),
     }
@@ -28,20 +27,13 @@ pub(super) fn named(words: &[OsString]) -> Result<Option<PromptKind>, Wrong> {
 
 /// Runs the command; returns the exit code.
 pub(super) fn run(kind: Option<PromptKind>) -> u8 {
-    match kind.map_or_else(list, print) {
-        Ok(text) => deliver(&text),
-        Err(failure) => complain(&failure),
-    }
+    finish(kind.map_or_else(list, |kind| in_force(kind).map(|prompt| prompt.text)))
 }
 
 fn list() -> Result<String, Failure> {
-    let texts: Vec<PromptText> = PromptKind::ALL.into_iter().map(in_force).collect::<Result<_, _>>()?;
-    let width = PromptKind::NAMES.iter().map(|name| name.len()).max().unwrap_or_default();
-    Ok(texts.iter().map(|text| format!("{:<width$}  {}\n", text.kind.name(), text.source.word())).collect())
-}
-
-fn print(kind: PromptKind) -> Result<String, Failure> {
-    in_force(kind).map(|prompt| prompt.text)
+    let texts: Vec<PromptText> = PromptKind::ALL.iter().copied().map(in_force).collect::<Result<_, _>>()?;
+    let width = PromptKind::WORDS.iter().map(|name| name.len()).max().unwrap_or_default();
+    Ok(texts.iter().map(|text| format!("{:<width$}  {}\n", text.kind.word(), text.source.word())).collect())
 }
 
 /// The prompt in use. Prints a warning about an untrusted one on stderr.

@@ -1,11 +1,11 @@
 //! `sessions`: lists the last sessions in a directory, newest first, shows one, and removes one.
 
-use super::{complain, configured};
+use super::agent_check::capabilities;
+use super::{configured, finish};
 use crate::cli::{Output, SessionsAction, SessionsArgs};
 use crate::config::Layers;
-use crate::io::output::print;
 use crate::json::to_line;
-use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::Options;
 use crate::sessions::{SessionFile, Stored, find, newest};
 use serde_json::{Value, json};
@@ -19,11 +19,7 @@ type Found<'a> = (&'a str, Stored);
 
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: &SessionsArgs) -> u8 {
-    match text(typed) {
-        Ok(text) if print(&text) => 0,
-        Ok(_) => EXIT_UNDELIVERED,
-        Err(failure) => complain(&failure),
-    }
+    finish(text(typed))
 }
 
 fn text(typed: &SessionsArgs) -> Result<String, Failure> {
@@ -39,7 +35,10 @@ fn text(typed: &SessionsArgs) -> Result<String, Failure> {
         }
         (SessionsAction::List, Output::Cli) => found.iter().map(|found| line(found, now)).collect(),
         (SessionsAction::Show(name), Output::Json) => whole(&json!({"session": entry(one(name)?, &cwd)})),
-        (SessionsAction::Show(name), Output::Cli) => shown(one(name)?, &cwd, now),
+        (SessionsAction::Show(name), Output::Cli) => {
+            let found = one(name)?;
+            shown(found, &cwd, now, can_resume(&layers, found.0))
+        }
         (SessionsAction::Remove(name), output) => {
             let found = one(name)?;
             remove(&layers, &cwd, found)?;
@@ -81,8 +80,14 @@ fn line((agent, stored): &Found<'_>, now: u64) -> String {
     format!("{id}  {agent}  {}  {name}{words}", age(now.saturating_sub(*at), *at)).trim_end().to_owned() + "\n"
 }
 
-/// The facts that are stored of a session, one per line, and the command that continues it.
-fn shown((agent, stored): &Found<'_>, cwd: &Path, now: u64) -> String {
+/// Whether an agent can resume its sessions, as far as is known.
+fn can_resume(layers: &Layers, agent: &str) -> bool {
+    let agent = layers.agents.iter().find(|entry| entry.name == agent);
+    agent.is_none_or(|agent| capabilities(agent, layers).resume != Some(false))
+}
+
+/// The facts that are stored of a session, one per line, and the command that continues it, if its agent can.
+fn shown((agent, stored): &Found<'_>, cwd: &Path, now: u64, can_resume: bool) -> String {
     let Stored { id, at, words, name, cost_usd } = stored;
     let format = format_description!("[year]-[month]-[day] [hour]:[minute] UTC");
     let ended = OffsetDateTime::from(UNIX_EPOCH + Duration::from_secs(*at)).format(format).unwrap_or_default();
@@ -96,7 +101,7 @@ fn shown((agent, stored): &Found<'_>, cwd: &Path, now: u64) -> String {
         ("last run", ended),
         ("prompt", Some(words.clone()).filter(|words| !words.is_empty())),
         ("cost", cost_usd.map(|cost| format!("${cost:.4}"))),
-        ("continue", Some(resume)),
+        ("continue", can_resume.then_some(resume)),
     ];
     facts.into_iter().filter_map(|(label, fact)| Some(format!("{label:<10} {}\n", fact?))).collect()
 }

@@ -1,10 +1,9 @@
 //! `status`: the specifications and plans of a project, each with its state and the command that comes next.
 
 use super::format_check::{Findings, around, object, plan_at, spec_at};
-use super::{complain, secrets_here};
+use super::{finish, secrets_here};
 use crate::clean::one_line;
 use crate::cli::{Output, OutputArgs};
-use crate::io::output::deliver;
 use crate::json::{map_strings, to_line};
 use crate::protocol::failure::Failure;
 use crate::workflow::check::spec_has_changed;
@@ -32,18 +31,15 @@ struct Row {
 /// Runs the command; returns the exit code.
 pub(super) fn run(typed: &OutputArgs) -> u8 {
     let cwd = std::env::current_dir().unwrap_or_default();
-    let rows = around(&cwd).and_then(|project| {
-        let rows = rows(&project)?;
-        Ok((project, rows))
-    });
-    let redactor = secrets_here();
-    match rows {
-        Ok((project, (specs, plans))) => deliver(&match typed.output {
-            Output::Json => as_json(&project, &specs, &plans, &|text| redactor.redact(text).into_owned()),
-            Output::Cli => in_words(&specs, &plans, &|text| redactor.redact(text).into_owned()),
-        }),
-        Err(failure) => complain(&failure),
-    }
+    finish(around(&cwd).and_then(|project| {
+        let (specs, plans) = rows(&project)?;
+        let redactor = secrets_here();
+        let redact = |text: &str| redactor.redact(text).into_owned();
+        Ok(match typed.output {
+            Output::Json => as_json(&project, &specs, &plans, &redact),
+            Output::Cli => in_words(&specs, &plans, &redact),
+        })
+    }))
 }
 
 /// The specifications and the plans. Error: one of their folders cannot be read.

@@ -14,14 +14,15 @@ use crate::cli::flags::{
     ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, INTEGRATE, OPEN, OUTPUT, PROTOCOL_CHECK, REPLAY, REPORT, SCHEMA,
     SESSIONS,
 };
-use crate::cli::row::flags;
-use crate::cli::{self, foreign, no_words};
+use crate::cli::row::{GivenFlag, Row, flags, store};
+use crate::cli::{self, Wrong, foreign, no_words};
 use crate::help::complete::Shell;
 use crate::help::texts;
 use crate::integrate::{NAMES, WITHOUT_FILES};
 use crate::protocol::publish::Language;
 use crate::protocol::words::WorkflowKind;
 use crate::workflow::template::PromptKind;
+use std::ffi::OsString;
 
 /// All commands, in the order of the help.
 pub static COMMANDS: &[Command] = &[
@@ -32,7 +33,7 @@ pub static COMMANDS: &[Command] = &[
         foreign: foreign::FLAGS,
         runs: Runs::Adhoc,
         ..row("adhoc", &texts::ADHOC, |given, words| {
-            Ok(Runnable::Run(Box::new(cli::adhoc::read(ADHOC, given, words)?)))
+            Ok(Runnable::Run(Box::new(cli::adhoc::read(store(ADHOC, given)?, words)?)))
         })
     },
     Command {
@@ -41,13 +42,13 @@ pub static COMMANDS: &[Command] = &[
         foreign: foreign::FLAGS,
         runs: Runs::Chat,
         ..row("chat", &texts::CHAT, |given, words| {
-            Ok(Runnable::Run(Box::new(cli::adhoc::read_chat(CHAT, given, words)?)))
+            Ok(Runnable::Run(Box::new(cli::adhoc::read_chat(store(CHAT, given)?, words)?)))
         })
     },
     Command {
         flags: &flags::<_, { OUTPUT.len() }>(OUTPUT),
         ..row("init", &texts::INIT, |given, words| {
-            Ok(Runnable::new(cli::workflow::output(("init", OUTPUT), given, &words)?, |typed| init::run(&typed)))
+            Ok(Runnable::new(flags_alone(("init", OUTPUT), given, &words)?, |typed| init::run(&typed)))
         })
     },
     Command {
@@ -56,8 +57,9 @@ pub static COMMANDS: &[Command] = &[
         flags: &flags::<_, { SPEC.len() }>(SPEC),
         foreign: foreign::FLAGS,
         runs: Runs::Workflow(WorkflowKind::Spec),
+        page: include_str!("../workflow/reference.md"),
         ..row("spec", &texts::SPEC, |given, words| {
-            Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow((WorkflowKind::Spec, SPEC), given, words)?)))
+            Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow(WorkflowKind::Spec, store(SPEC, given)?, words)?)))
         })
     },
     Command {
@@ -67,7 +69,7 @@ pub static COMMANDS: &[Command] = &[
         foreign: foreign::FLAGS,
         runs: Runs::Workflow(WorkflowKind::Plan),
         ..row("plan", &texts::PLAN, |given, words| {
-            Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow((WorkflowKind::Plan, PLAN), given, words)?)))
+            Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow(WorkflowKind::Plan, store(PLAN, given)?, words)?)))
         })
     },
     Command {
@@ -76,31 +78,37 @@ pub static COMMANDS: &[Command] = &[
         foreign: foreign::FLAGS,
         runs: Runs::Workflow(WorkflowKind::Implement),
         ..row("implement", &texts::IMPLEMENT, |given, words| {
-            Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow((WorkflowKind::Implement, IMPLEMENT), given, words)?)))
+            Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow(
+                WorkflowKind::Implement,
+                store(IMPLEMENT, given)?,
+                words,
+            )?)))
         })
     },
     Command {
         flags: &flags::<_, { OUTPUT.len() }>(OUTPUT),
         ..row("status", &texts::STATUS, |given, words| {
-            Ok(Runnable::new(cli::workflow::output(("status", OUTPUT), given, &words)?, |typed| status::run(&typed)))
+            Ok(Runnable::new(flags_alone(("status", OUTPUT), given, &words)?, |typed| status::run(&typed)))
         })
     },
     Command {
-        words: Words::Free("[NAME]", Offers::Words(PromptKind::NAMES)),
+        words: Words::Free("[NAME]", Offers::Words(PromptKind::WORDS)),
         ..row("prompts", &texts::PROMPTS, |_, words| Ok(Runnable::new(prompts::named(&words)?, prompts::run)))
     },
     Command {
         words: Words::Actions(&actions::<_, { CONFIG_ACTIONS.len() }>(CONFIG_ACTIONS)),
         flags: &flags::<_, { CONFIG.len() }>(CONFIG),
+        page: texts::CONFIG_PAGE,
         ..row("config", &texts::CONFIG, |given, words| {
-            Ok(Runnable::new(cli::config::read(CONFIG, given, words)?, |typed| config::run(&typed)))
+            Ok(Runnable::new(cli::config::read(store(CONFIG, given)?, words)?, |typed| config::run(&typed)))
         })
     },
     Command {
         words: Words::Actions(&actions::<_, { AGENTS_ACTIONS.len() }>(AGENTS_ACTIONS)),
         flags: &flags::<_, { AGENTS.len() }>(AGENTS),
+        page: include_str!("../agent/reference.md"),
         ..row("agents", &texts::AGENTS, |given, words| {
-            Ok(Runnable::new(cli::agents::agents(AGENTS, given, words)?, |typed| agents::run(&typed)))
+            Ok(Runnable::new(cli::agents::agents(store(AGENTS, given)?, words)?, |typed| agents::run(&typed)))
         })
     },
     Command {
@@ -108,34 +116,36 @@ pub static COMMANDS: &[Command] = &[
         flags: &flags::<_, { SESSIONS.len() }>(SESSIONS),
         foreign: foreign::SESSIONS_FLAGS,
         ..row("sessions", &texts::SESSIONS, |given, words| {
-            Ok(Runnable::new(cli::agents::sessions(SESSIONS, given, words)?, |typed| sessions::run(&typed)))
+            Ok(Runnable::new(cli::agents::sessions(store(SESSIONS, given)?, words)?, |typed| sessions::run(&typed)))
         })
     },
     Command {
         words: Words::Free("[SESSION]", Offers::Sessions),
         flags: &flags::<_, { EXPORT.len() }>(EXPORT),
         ..row("export", &texts::EXPORT, |given, words| {
-            Ok(Runnable::new(cli::agents::export(EXPORT, given, words)?, |typed| export::run(&typed)))
+            Ok(Runnable::new(cli::agents::export(store(EXPORT, given)?, words)?, |typed| export::run(&typed)))
         })
     },
     Command {
         words: Words::Free("[PROMPT...]", Offers::Nothing),
         flags: &flags::<_, { OPEN.len() }>(OPEN),
         ..row("open", &texts::OPEN, |given, words| {
-            Ok(Runnable::new(cli::agents::open(OPEN, given, words)?, |typed| open::run(&typed)))
+            Ok(Runnable::new(cli::agents::open(store(OPEN, given)?, words)?, |typed| open::run(&typed)))
         })
     },
     Command {
         flags: &flags::<_, { ACP.len() }>(ACP),
+        page: include_str!("../acp/reference.md"),
         ..row("acp", &texts::ACP, |given, words| {
-            Ok(Runnable::new(cli::acp::acp(ACP, given, &words)?, |typed| acp::run(&typed)))
+            Ok(Runnable::new(flags_alone(("acp", ACP), given, &words)?, |typed| acp::run(&typed)))
         })
     },
     Command {
         words: Words::Free("[NAME]", Offers::Words(NAMES)),
         flags: &flags::<_, { INTEGRATE.len() }>(INTEGRATE),
+        page: include_str!("../integrate/openclaw.md"),
         ..row("integrate", &texts::INTEGRATE, |given, words| {
-            let read = cli::integrate::integrate((NAMES, WITHOUT_FILES, INTEGRATE), given, words)?;
+            let read = cli::integrate::integrate((NAMES, WITHOUT_FILES), store(INTEGRATE, given)?, words)?;
             Ok(Runnable::new(read, |typed| integrate::run(&typed)))
         })
     },
@@ -153,21 +163,21 @@ pub static COMMANDS: &[Command] = &[
         words: Words::Actions(&actions::<_, { DEMO_ACTIONS.len() }>(DEMO_ACTIONS)),
         flags: &flags::<_, { DEMO.len() }>(DEMO),
         ..row("demo", &texts::DEMO, |given, words| {
-            Ok(Runnable::new(cli::demo::read(DEMO, given, words)?, |typed| demo::run(&typed)))
+            Ok(Runnable::new(cli::demo::read(store(DEMO, given)?, words)?, |typed| demo::run(&typed)))
         })
     },
     Command {
         words: Words::Free("FILE [-- ARGUMENTS...]", Offers::Files),
         flags: &flags::<_, { REPLAY.len() }>(REPLAY),
         ..row("replay", &texts::REPLAY, |given, words| {
-            Ok(Runnable::new(cli::replay(REPLAY, given, words)?, |typed| replay::run(&typed)))
+            Ok(Runnable::new(cli::replay(store(REPLAY, given)?, words)?, |typed| replay::run(&typed)))
         })
     },
     Command {
         words: Words::Free("FILE...", Offers::Files),
         flags: &flags::<_, { REPORT.len() }>(REPORT),
         ..row("report", &texts::REPORT, |given, words| {
-            Ok(Runnable::new(cli::report(REPORT, given, words)?, |typed| report::run(&typed)))
+            Ok(Runnable::new(cli::report(store(REPORT, given)?, words)?, |typed| report::run(&typed)))
         })
     },
     Command {
@@ -212,13 +222,13 @@ static PROTOCOL: &[Command] = &[
         })
     },
     Command {
-        words: Words::Free("ts | python", Offers::Words(Language::NAMES)),
+        words: Words::Free("ts | python", Offers::Words(Language::WORDS)),
         ..row("protocol types", &texts::PROTOCOL_TYPES, |_, words| {
             Ok(Runnable::new(cli::protocol::language("protocol types", &words)?, protocol::types))
         })
     },
     Command {
-        words: Words::Free("ts | python", Offers::Words(Language::NAMES)),
+        words: Words::Free("ts | python", Offers::Words(Language::WORDS)),
         ..row("protocol client", &texts::PROTOCOL_CLIENT, |_, words| {
             Ok(Runnable::new(cli::protocol::language("protocol client", &words)?, protocol::client))
         })
@@ -229,7 +239,7 @@ static PROTOCOL: &[Command] = &[
     Command {
         flags: &flags::<_, { OUTPUT.len() }>(OUTPUT),
         ..row("protocol version", &texts::PROTOCOL_VERSION, |given, words| {
-            let read = cli::workflow::output(("protocol version", OUTPUT), given, &words)?;
+            let read = flags_alone(("protocol version", OUTPUT), given, &words)?;
             Ok(Runnable::new(read, |typed| protocol::version(&typed)))
         })
     },
@@ -242,8 +252,19 @@ static PROTOCOL: &[Command] = &[
     },
 ];
 
+/// Reads the flags of the command `name`, which takes no words.
+fn flags_alone<T: Default>(
+    (name, rows): (&str, &'static [Row<T>]),
+    given: Vec<GivenFlag>,
+    words: &[OsString],
+) -> Result<T, Wrong> {
+    no_words(name, words)?;
+    store(rows, given)
+}
+
 /// Creates a command without words and flags, which starts no run.
 const fn row(name: &'static str, text: &'static CommandText, read: ReadCommand) -> Command {
     let words = Words::Free("", Offers::Nothing);
-    Command { name, other_names: &[], text, words, flags: &[], foreign: &[], below: &[], read, runs: Runs::Nothing }
+    let (other_names, flags, foreign, below) = (&[], &[], &[], &[]);
+    Command { name, other_names, text, page: "", words, flags, foreign, below, read, runs: Runs::Nothing }
 }

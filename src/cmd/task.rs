@@ -274,7 +274,7 @@ impl DryRun {
             Output::Json => to_line(&json!({
                 "workflow": kind.word(),
                 "target": target,
-                "agent": dry::object(&self.agent),
+                "agent": self.agent,
                 "prompt": prompt,
                 "phases": phases,
             })),

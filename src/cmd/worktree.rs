@@ -5,7 +5,7 @@ use crate::clean::one_line;
 use crate::cli::WorktreeName;
 use crate::engine::Prepared;
 use crate::io::output::{diagnose, explain};
-use crate::process::git::worktree::{NoRepository, Repository, Work, Worktree};
+use crate::process::git::worktree::{AddFailure, NoRepository, Repository, Work, Worktree};
 use crate::process::query::Until;
 use crate::process::tree::nonce;
 use crate::protocol::failure::{Code, Failure};
@@ -23,8 +23,8 @@ const WORKTREES: &str = "worktrees";
 const CHECKOUT_LIMIT: Duration = Duration::from_secs(24 * 3600);
 /// The time limit for the look at a worktree after its run.
 const LOOK_LIMIT: Duration = Duration::from_secs(5);
-/// The time that a cancelled run waits for its checkout, and then for the end of git.
-const ABANDONED_LIMIT: Duration = Duration::from_secs(1);
+/// The time that a cancelled run waits until its incomplete checkout is removed.
+const ABANDONED_LIMIT: Duration = Duration::from_secs(10);
 /// The number of characters of a commit that are shown.
 const SHORT_COMMIT: usize = 12;
 
@@ -40,7 +40,7 @@ pub(super) struct WorktreeRequest {
 pub(super) struct WorktreeEnd {
     name: String,
     made: Receiver<Made>,
-    /// Dropping it ends git.
+    /// Dropping it ends git, and the incomplete worktree is removed.
     wanted: crossbeam_channel::Sender<Infallible>,
 }
 
@@ -119,9 +119,12 @@ fn make(name: String, cwd: &Path, until: &Until) -> Result<Made, Failure> {
         diagnose("spektacular: warning: the worktree is made from HEAD, without the uncommitted changes here");
     }
     let inside = cwd.strip_prefix(repository.root()).map(Path::to_owned).unwrap_or_default();
-    let worktree = repository
-        .add(&path, branch, until)
-        .map_err(|message| usage(format!("git cannot make the worktree {name}: {}", one_line(&message))))?;
+    let worktree = repository.add(&path, branch.clone(), until).map_err(|AddFailure { message, is_left }| {
+        if is_left {
+            diagnose(&incomplete(&name, &path, &branch));
+        }
+        usage(format!("git cannot make the worktree {name}: {}", one_line(&message)))
+    })?;
     let below = path.join(inside);
     let cwd = if below.is_dir() { below } else { path };
     let commit: String = worktree.repository().head().chars().take(SHORT_COMMIT).collect();
@@ -133,17 +136,16 @@ impl WorktreeEnd {
     /// Removes the worktree if it holds no work; otherwise prints how to go on with it. `last`: the file for the run's
     /// session. Returns the file in the worktree. `None`: the session has no directory to continue in.
     pub(super) fn close(self, last: Option<SessionFile>) -> Option<SessionFile> {
-        let made = match self.made.recv_timeout(ABANDONED_LIMIT) {
-            Err(RecvTimeoutError::Timeout) => {
-                drop(self.wanted);
-                let name = self.name;
+        drop(self.wanted);
+        let made = self.made.recv_timeout(ABANDONED_LIMIT).inspect_err(|error| {
+            if *error == RecvTimeoutError::Timeout {
+                let name = &self.name;
                 diagnose(&format!(
-                    "spektacular: the worktree {name} is not complete: git worktree list shows its path"
+                    "spektacular: the worktree {name} is not complete: git worktree list shows its path, and git branch -D \
+                     spektacular/{name} deletes its branch"
                 ));
-                self.made.recv_timeout(ABANDONED_LIMIT)
             }
-            made => made,
-        };
+        });
         let Made { worktree, name, cwd } = made.ok()?;
         let until = Until::deadline(Instant::now() + LOOK_LIMIT);
         let work = worktree.work(&until);
@@ -177,6 +179,11 @@ fn directions(name: &str, work: Work, path: &Path, branch: &str, repository: &Re
         "spektacular: the worktree {name} is on the branch {branch}\n  look      {look}\n  merge     {merge}\n  continue  \
          spektacular adhoc --cwd {tree} --continue\n  remove    cd {root} && {discard}\n"
     )
+}
+
+/// The line about a worktree that was not completed, and could not be removed.
+fn incomplete(name: &str, path: &Path, branch: &str) -> String {
+    format!("spektacular: the worktree {name} is not complete: remove it with {}", discard(path, branch))
 }
 
 /// The commands that remove a worktree with all work in it.

@@ -2,7 +2,7 @@
 
 use super::local_host::LocalHost;
 use super::prepare;
-use crate::agent::{AgentEvent, DriverOutput, Program, limit};
+use crate::agent::{AgentEvent, DriverOutput, limit};
 use crate::config::Layers;
 use crate::process::child::{environment, resolve};
 use crate::process::tree::nonce;
@@ -11,15 +11,15 @@ use crate::protocol::request::{Options, Settings};
 use crate::protocol::sentence::Sentence;
 use crate::protocol::words::Warning;
 use crate::redact::Redactor;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 /// The longest part of an argument that is shown, in bytes.
 const SHOWN_BYTES: usize = 1000;
 
 /// The process that a run would start. Texts are redacted, and long ones cut; the environment is shown by names only.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Plan {
     /// The agent's name.
     pub agent: String,
@@ -28,9 +28,9 @@ pub(crate) struct Plan {
     /// The program, as configured, and its arguments.
     pub command: Vec<String>,
     /// The path of the program. `None`: it was not found.
-    pub path: Option<PathBuf>,
+    pub path: Option<String>,
     /// The agent's working directory.
-    pub cwd: PathBuf,
+    pub cwd: String,
     /// The images that belong to the prompt.
     pub images: Vec<String>,
     /// Variables that the agent gets and this process lacks, or has with another value.
@@ -38,7 +38,12 @@ pub(crate) struct Plan {
     /// Variables of this process that the agent does not get.
     pub env_removed: Vec<String>,
     /// Options that would have no effect.
+    #[serde(serialize_with = "in_words_of_frames")]
     pub warnings: Vec<Sentence>,
+}
+
+fn in_words_of_frames<S: Serializer>(warnings: &[Sentence], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(warnings.iter().map(|warning| warning.text().shown()))
 }
 
 /// Plans the run that these options would begin. Error: the failure of a run.start that cannot be carried out.
@@ -68,11 +73,6 @@ pub(crate) fn plan_with(
     let launch = launch.ok_or_else(Failure::of_our_own)?;
     let theirs = environment(&launch, &settings, &nonce());
     let path = resolve(&launch.program, &theirs, &settings.cwd);
-    let program = match &launch.program {
-        Program::Command(name) => name.as_str(),
-        Program::Myself => "spektacular",
-    };
-    let words = std::iter::once(program).chain(launch.args.iter().map(String::as_str));
     let ours: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     let names = |from: &BTreeMap<OsString, OsString>, differs: &dyn Fn(&OsString) -> bool| {
         from.keys().filter(|name| differs(name)).map(|name| name.to_string_lossy().into_owned()).collect()
@@ -80,9 +80,9 @@ pub(crate) fn plan_with(
     Ok(Plan {
         agent: settings.agent,
         driver: launch.driver,
-        command: words.map(|word| shown(&redactor, word)).collect(),
-        path: path.filter(|path| path.is_file()),
-        cwd: settings.cwd,
+        command: launch.words().map(|word| shown(&redactor, word)).collect(),
+        path: path.filter(|path| path.is_file()).map(|path| path.to_string_lossy().into_owned()),
+        cwd: settings.cwd.to_string_lossy().into_owned(),
         images: settings.attached.iter().map(|image| shown(&redactor, &image.path.to_string_lossy())).collect(),
         env_set: names(&theirs, &|name| ours.get(name) != theirs.get(name)),
         env_removed: names(&ours, &|name| !theirs.contains_key(name)),

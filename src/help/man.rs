@@ -26,7 +26,7 @@ pub(crate) fn page(commands: &[Command], version: &str, exits: &[(String, String
     }
     for title in ["Layers", "Files", "Environment"] {
         let _ = writeln!(out, ".SH {}", title.to_uppercase());
-        section(&mut out, texts::CONFIG.page, title);
+        section(&mut out, texts::CONFIG_PAGE, title);
     }
     out.push_str(".SH EXIT STATUS\n");
     for (code, what) in exits {

@@ -61,7 +61,7 @@ impl Command {
 
     /// The long help of the command: everything about it.
     pub fn help(&self) -> String {
-        let CommandText { more, examples, page, .. } = self.text;
+        let CommandText { more, examples, .. } = self.text;
         let mut out = self.head();
         if !more.is_empty() {
             let _ = write!(out, "\n{more}\n");
@@ -83,8 +83,8 @@ impl Command {
                 let _ = writeln!(out, "          {line}");
             }
         }
-        if !page.is_empty() {
-            let _ = write!(out, "\n{page}");
+        if !self.page.is_empty() {
+            let _ = write!(out, "\n{}", self.page);
         }
         out
     }

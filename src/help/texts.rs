@@ -2,6 +2,9 @@
 
 use crate::cli::command::CommandText;
 
+/// The reference of the configuration.
+pub(crate) const CONFIG_PAGE: &str = include_str!("../config/reference.md");
+
 pub(crate) const ADHOC: CommandText = CommandText {
     about: "run one task through a coding agent",
     more: "\
@@ -31,7 +34,6 @@ Flags override the configuration, and a run.start overrides both. `spektacular c
         ("spektacular adhoc --continue \"now write a test for it\"", "continue the last session"),
         ("some-orchestrator | spektacular adhoc --output json", "drive a run from a program"),
     ],
-    page: "",
 };
 
 pub(crate) const CHAT: CommandText = CommandText {
@@ -49,7 +51,6 @@ what runs and what waits.",
         ("spektacular chat --agent demo \"say hello\"", "try it without an agent, a key or a network"),
         ("spektacular chat --continue", "continue the last session"),
     ],
-    page: "",
 };
 
 pub(crate) const INIT: CommandText = CommandText {
@@ -59,7 +60,6 @@ The folder holds specifications, plans, prompts, notes for agents, and the proje
 The project's folder is the nearest one with a .spektacular, up to the root of the git work tree; otherwise that root.
 Outside a git work tree, it is the current directory. Existing files are not changed.",
     examples: &[("spektacular init", "create the missing files, and list all")],
-    page: "",
 };
 
 pub(crate) const STATUS: CommandText = CommandText {
@@ -71,7 +71,6 @@ No agent is started and nothing is written.",
         ("spektacular status", "list the specifications and plans of this project"),
         ("spektacular status --output json", "the same as one JSON object"),
     ],
-    page: "",
 };
 
 pub(crate) const SPEC: CommandText = CommandText {
@@ -89,7 +88,6 @@ Without asking you, the agent may read and search the project, edit the draft, a
         ("spektacular spec --name login --continue \"Codes expire\"", "continue it with a further requirement"),
         ("spektacular spec check login", "check .spektacular/specs/login.md"),
     ],
-    page: include_str!("../workflow/reference.md"),
 };
 
 pub(crate) const SPEC_CHECK: CommandText = CommandText {
@@ -103,7 +101,6 @@ The exit code is 0, or 1 if there are violations, or 2 if a file cannot be read.
         ("spektacular spec check --output json docs/login.md", "check any file, for a program"),
         ("spektacular spec check --ignore line-reference login", "exclude a rule"),
     ],
-    page: "",
 };
 
 pub(crate) const PLAN: CommandText = CommandText {
@@ -117,7 +114,6 @@ The agent writes plan.md, research.md and context.md as a draft. Once they pass 
         ("spektacular plan --continue login", "continue a draft that broke a rule"),
         ("spektacular plan check login", "check the files in .spektacular/plans/login"),
     ],
-    page: "",
 };
 
 pub(crate) const PLAN_CHECK: CommandText = CommandText {
@@ -131,7 +127,6 @@ The exit code is 0, or 1 if there are violations, or 2 if a plan cannot be read.
         ("spektacular plan check login", "check the files in .spektacular/plans/login"),
         ("spektacular plan check --output json login", "also list its phases, for a program"),
     ],
-    page: "",
 };
 
 pub(crate) const IMPLEMENT: CommandText = CommandText {
@@ -148,7 +143,6 @@ continues at the first open phase.",
         ("spektacular implement --yes --headless greeting", "allow everything, and ask nothing"),
         ("spektacular implement --commit --max-phases 1 greeting", "commit the next phase, and stop"),
     ],
-    page: "",
 };
 
 pub(crate) const PROMPTS: CommandText = CommandText {
@@ -161,7 +155,6 @@ The list shows whether each prompt is the built-in one, the user's or the projec
         ("spektacular prompts", "list the prompts"),
         ("spektacular prompts spec > .spektacular/prompts/spec.md", "start the project's own version of a prompt"),
     ],
-    page: "",
 };
 
 pub(crate) const CONFIG: CommandText = CommandText {
@@ -179,7 +172,6 @@ get and unset exit with 1 if the key is not set. list masks secrets; get does no
             "add your own agent",
         ),
     ],
-    page: include_str!("../config/reference.md"),
 };
 
 pub(crate) const AGENTS: CommandText = CommandText {
@@ -189,7 +181,6 @@ pub(crate) const AGENTS: CommandText = CommandText {
         ("spektacular agents list", "show the names for --agent"),
         ("spektacular agents check codex --output json", "check one agent, for a program"),
     ],
-    page: include_str!("../agent/reference.md"),
 };
 
 pub(crate) const SESSIONS: CommandText = CommandText {
@@ -205,7 +196,6 @@ SESSION is an id or a name. A session with a name stays in the list longer than 
         ("spektacular sessions show parser", "show its id, its directory and its cost"),
         ("spektacular sessions rm parser", "remove it from the list"),
     ],
-    page: "",
 };
 
 pub(crate) const EXPORT: CommandText = CommandText {
@@ -219,7 +209,6 @@ With --output json, it is the string export_data in an object {success, agent, s
         "spektacular export --agent codex 01a200fd-0dba-7351-aa73-9dae1b4ca807 --out session.jsonl",
         "save a session to a file",
     )],
-    page: "",
 };
 
 pub(crate) const OPEN: CommandText = CommandText {
@@ -231,7 +220,6 @@ Processes that the agent leaves behind keep running. Other users can read the pr
         ("spektacular open --agent opencode \"explain this repository\"", "start with a prompt"),
         ("spektacular open --continue", "take over the last session of adhoc"),
     ],
-    page: "",
 };
 
 pub(crate) const ACP: CommandText = CommandText {
@@ -245,7 +233,6 @@ The agent and its children end when the client does.",
         ("spektacular acp --set permissions=read-only", "let every session only read"),
         ("spektacular integrate zed", "print the configuration for Zed"),
     ],
-    page: include_str!("../acp/reference.md"),
 };
 
 pub(crate) const INTEGRATE: CommandText = CommandText {
@@ -258,7 +245,6 @@ Without NAME, it lists the integrations.",
         ("spektacular integrate openclaw --out ~/openclaw-spektacular", "write the plugin for OpenClaw"),
         ("spektacular integrate zed", "print the configuration for Zed"),
     ],
-    page: include_str!("../integrate/openclaw.md"),
 };
 
 pub(crate) const PROTOCOL: CommandText = CommandText {
@@ -272,7 +258,6 @@ TYPE.FIELD is the field of one message: run.start.timeout_s.",
         ("spektacular protocol rate_limited", "read the section that explains a code"),
         ("spektacular protocol changes", "list the additions of each minor version"),
     ],
-    page: "",
 };
 
 pub(crate) const PROTOCOL_SCHEMA: CommandText = CommandText {
@@ -284,7 +269,6 @@ pub(crate) const PROTOCOL_SCHEMA: CommandText = CommandText {
         ("spektacular protocol schema --type run.question", "describe one message"),
         ("spektacular protocol schema --outbound --strict", "compare this version with another one"),
     ],
-    page: "",
 };
 
 pub(crate) const PROTOCOL_TYPES: CommandText = CommandText {
@@ -296,7 +280,6 @@ Message is what an orchestrator writes, Frame what it reads.",
         ("spektacular protocol types ts > spektacular-types.ts", "for TypeScript"),
         ("spektacular protocol types python > spektacular_types.py", "for Python"),
     ],
-    page: "",
 };
 
 pub(crate) const PROTOCOL_CLIENT: CommandText = CommandText {
@@ -308,21 +291,18 @@ and notices a run that dies. Its header has an example. Its types are those of s
         ("spektacular protocol client python > spektacular.py", "for Python 3.9"),
         ("spektacular protocol client ts > spektacular.ts", "for Node.js 18"),
     ],
-    page: "",
 };
 
 pub(crate) const PROTOCOL_EXAMPLES: CommandText = CommandText {
     about: "print one example per message, one per line",
     more: "The examples are those of the reference: each form of each message, each frame, and each kind of run.progress.",
     examples: &[("spektacular protocol examples | grep run.progress", "see each kind of progress")],
-    page: "",
 };
 
 pub(crate) const PROTOCOL_VERSION: CommandText = CommandText {
     about: "print the version of the protocol",
     more: "The version is MAJOR.MINOR. With --output json, it is the object `protocol` of run.started.",
     examples: &[("spektacular protocol version", "print it")],
-    page: "",
 };
 
 pub(crate) const PROTOCOL_CHECK: CommandText = CommandText {
@@ -338,14 +318,12 @@ Exit codes: 0: no mistakes; 1: mistakes; 2: COMMAND cannot be started, or the co
         ("spektacular protocol check --dialogue timeout -- node client.js", "play one dialogue"),
         ("spektacular protocol check --output json -- ./client", "for a program"),
     ],
-    page: "",
 };
 
 pub(crate) const ASK_SERVER: CommandText = CommandText {
     about: "MCP server that asks the user of a run; agents start it",
     more: "The server speaks MCP on stdin and stdout. A run gives it to agents whose models have no other way to ask.",
     examples: &[("spektacular ask-server", "the command that an agent starts; outside a run, it reports an error")],
-    page: "",
 };
 
 pub(crate) const DEMO: CommandText = CommandText {
@@ -359,7 +337,6 @@ scenario's file, a template for your own. `spektacular help agents` describes th
         ("spektacular demo show questions --output json > mine.json", "begin a scenario of your own"),
         ("spektacular adhoc --agent demo:./mine.json \"go\"", "play it"),
     ],
-    page: "",
 };
 
 pub(crate) const REPLAY: CommandText = CommandText {
@@ -371,7 +348,6 @@ If the recording has several processes, replay plays the first one that was star
         ("spektacular adhoc --record run.jsonl \"say hello\"", "make a recording"),
         ("spektacular replay run.jsonl", "play it"),
     ],
-    page: "",
 };
 
 pub(crate) const REPORT: CommandText = CommandText {
@@ -388,7 +364,6 @@ and tells what it leaves out.",
         ("spektacular report run.jsonl -o run.html", "make the page"),
         ("spektacular adhoc --report run.html \"fix it\"", "make it at the end of the run"),
     ],
-    page: "",
 };
 
 pub(crate) const COMPLETIONS: CommandText = CommandText {
@@ -402,7 +377,6 @@ specifications, plans and keys of that moment.",
         ("eval (spektacular completions elvish | slurp)", "in ~/.config/elvish/rc.elv"),
         ("spektacular completions powershell | Out-String | Invoke-Expression", "in $PROFILE"),
     ],
-    page: "",
 };
 
 pub(crate) const MAN: CommandText = CommandText {
@@ -412,12 +386,10 @@ pub(crate) const MAN: CommandText = CommandText {
         ("spektacular man | man -l -", "read it"),
         ("spektacular man > ~/.local/share/man/man1/spektacular.1", "install it where man finds it"),
     ],
-    page: "",
 };
 
 pub(crate) const HELP: CommandText = CommandText {
     about: "explain a command, with examples",
     more: "",
     examples: &[("spektacular help adhoc", "all flags of adhoc, with their defaults")],
-    page: "",
 };

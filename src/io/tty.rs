@@ -15,23 +15,31 @@ use rustix::termios::{
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
 
 /// A terminal that a person types at.
 #[derive(Debug)]
 pub struct Keyboard {
     terminal: File,
     gate: Option<Gate>,
+    /// Whether no other program of a pipeline may change the terminal's modes at the same time, as a pager does.
+    alone: bool,
 }
 
 impl Keyboard {
     /// stdin, if that is a terminal.
     pub fn at_stdin() -> Option<Keyboard> {
-        stdin().map(|terminal| Keyboard { terminal, gate: None })
+        stdin().map(Keyboard::at)
     }
 
     /// This process's controlling terminal, for when stdin is something else.
     pub fn controlling() -> Option<Keyboard> {
-        controlling().map(|terminal| Keyboard { terminal, gate: None })
+        controlling().map(Keyboard::at)
+    }
+
+    fn at(terminal: File) -> Keyboard {
+        let alone = ![io::stdin().as_fd(), io::stdout().as_fd()].into_iter().any(is_piped);
+        Keyboard { terminal, gate: None, alone }
     }
 
     /// The keys typed while [`Keyboard::listen`] is on. `None`: no descriptor is left.
@@ -58,6 +66,21 @@ impl Keyboard {
         }
     }
 
+    /// Switches the echo off until the returned value is dropped. Typed lines stay for the terminal's next reader. `None`:
+    /// the echo is off already, the terminal is not ours now, or another program may change its modes.
+    pub fn hush(&self) -> Option<Hush> {
+        let old = tcgetattr(&self.terminal).ok().filter(|_| self.alone && self.is_in_front())?;
+        if !old.local_modes.contains(LocalModes::ECHO) {
+            return None;
+        }
+        let terminal = self.terminal.try_clone().ok()?;
+        let mut new = old.clone();
+        // Keep line mode, in which the kernel edits the lines, and ISIG.
+        new.local_modes -= LocalModes::ECHO | LocalModes::ECHONL;
+        tcsetattr(&self.terminal, OptionalActions::Now, &new).ok()?;
+        Some(Hush { terminal, old, hushed: new.local_modes })
+    }
+
     /// Switches line mode and echo off until the returned value is dropped, and discards input that was not read yet.
     /// `None`: this terminal does not support it, or it is not ours now.
     pub fn take_keys(&self, wanted: KeyWish) -> Option<KeyMode> {
@@ -79,6 +102,12 @@ impl Keyboard {
         mode.mark_pastes(MARK_PASTES);
         Some(mode)
     }
+}
+
+/// Whether this is a pipe, so that the program at its other end may use the same terminal.
+fn is_piped(stream: BorrowedFd<'_>) -> bool {
+    let kind = stream.try_clone_to_owned().map(File::from).and_then(|file| file.metadata()).map(|it| it.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
 }
 
 /// stdin, if that is a terminal. The controlling terminal is opened anew: only then may it be non-blocking, which
@@ -136,6 +165,30 @@ impl Drop for KeyMode {
             // The flush discards what was typed and not read, such as the end of a paste, so that the next reader of
             // the terminal does not get it.
             let _ = tcsetattr(&self.terminal, OptionalActions::Flush, &self.old);
+        }
+    }
+}
+
+/// A terminal without echo; dropping this restores it.
+#[derive(Debug)]
+pub struct Hush {
+    terminal: File,
+    old: Termios,
+    hushed: LocalModes,
+}
+
+impl Hush {
+    /// Whether the echo is still off. A shell changes the modes when it suspends this process.
+    pub fn holds(&self) -> bool {
+        tcgetattr(&self.terminal).is_ok_and(|modes| modes.local_modes == self.hushed)
+    }
+}
+
+impl Drop for Hush {
+    fn drop(&mut self) {
+        // Modes that another program has set since are left alone.
+        if in_front(&self.terminal) && self.holds() {
+            let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.old);
         }
     }
 }
@@ -227,8 +280,14 @@ mod tests {
         let name = ptsname(&master, Vec::new()).unwrap();
         let terminal = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
         let echo = || tcgetattr(&master).unwrap().local_modes.contains(LocalModes::ECHO);
-        let mut keyboard = Keyboard { terminal: File::from(terminal), gate: None };
+        let mut keyboard = Keyboard { terminal: File::from(terminal), gate: None, alone: true };
         let keys = keyboard.keys().unwrap();
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            let hush = keyboard.hush().unwrap();
+            assert!(!echo() && hush.holds() && keyboard.hush().is_none());
+            std::panic::resume_unwind(Box::new("a fault"));
+        }));
+        assert!(ended.is_err() && echo());
         let ended = catch_unwind(AssertUnwindSafe(|| {
             let _mode = keyboard.take_keys(KeyWish { secret: true, marks: true }).unwrap();
             assert!(!echo());

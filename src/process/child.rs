@@ -288,11 +288,7 @@ pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsStri
     let folders = || std::env::split_paths(&path).filter(|folder| folder.is_absolute());
     let candidates = || folders().map(|folder| folder.join(name)).filter(|file| file.is_file());
     // As in a shell: the first executable file. Without one, the first file, because starting it gives the right error.
-    let executable = |file: &PathBuf| {
-        use std::os::unix::fs::PermissionsExt;
-        file.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
-    };
-    candidates().find(executable).or_else(|| candidates().next())
+    candidates().find(|file| own_executable::is_program(file)).or_else(|| candidates().next())
 }
 
 /// The failure for an agent whose program was not found. `install`: how to install it.

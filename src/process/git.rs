@@ -57,16 +57,13 @@ pub struct Baseline {
 /// waits for git except [`Pending::settle`].
 #[derive(Debug)]
 pub struct Pending {
-    baseline: Result<Option<Arc<Baseline>>, Incomplete>,
+    baseline: BaselineResult,
     job: Option<BackgroundTask<GitResult>>,
 }
 
 /// The result of such a thread.
 #[derive(Debug)]
-pub struct GitResult(Found);
-
-#[derive(Debug)]
-enum Found {
+pub enum GitResult {
     Baseline(BaselineResult),
     Changes(Changes),
 }
@@ -131,7 +128,7 @@ impl Baseline {
         let begun = file_tick();
         let cwd = cwd.to_path_buf();
         let job = BackgroundTask::start("git-baseline", limit, move |until| {
-            GitResult(Found::Baseline(Baseline::take_baseline(&cwd, begun, until, path, config)))
+            GitResult::Baseline(Baseline::take_baseline(&cwd, begun, until, path, config))
         });
         Pending { baseline: Err(Incomplete::Late), job: Some(job) }
     }
@@ -252,12 +249,12 @@ impl Pending {
     /// comparison.
     pub fn finish_job(&mut self, told: Option<GitResult>) -> Option<Changes> {
         self.job = None;
-        match told?.0 {
-            Found::Baseline(taken) => {
+        match told? {
+            GitResult::Baseline(taken) => {
                 self.baseline = taken;
                 None
             }
-            Found::Changes(changes) => Some(changes),
+            GitResult::Changes(changes) => Some(changes),
         }
     }
 
@@ -281,7 +278,7 @@ impl Pending {
                 let baseline = Arc::clone(baseline);
                 let work = move |until: &Until| {
                     let compared = baseline.compare(until);
-                    GitResult(Found::Changes(compared.map_or_else(Changes::Incomplete, Changes::Files)))
+                    GitResult::Changes(compared.map_or_else(Changes::Incomplete, Changes::Files))
                 };
                 self.job = Some(BackgroundTask::start("git-compare", limit, work));
                 None

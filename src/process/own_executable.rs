@@ -6,6 +6,7 @@
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::AGENT_LINE_BYTES;
 use crate::system::{OWN_FILE, hide_memory};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -35,7 +36,6 @@ fn own_path() -> Option<PathBuf> {
 /// tools: they may not read it, where the system can forbid that, and it writes no core dump. A run inside a run stays
 /// readable, because the outer run finds it by its environment.
 pub fn keep_private() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let core = getrlimit(Resource::Core);
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), ..core });
     if env::var_os(super::tree::MARKER).is_none() {
@@ -60,7 +60,6 @@ const OWN_STACK: usize = 2 << 20;
 /// Runs this on a thread with a stack of its own if the main thread's is too small even to refuse a run. `None`: the
 /// thread cannot be started.
 pub fn with_room<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    use rustix::process::{Resource, getrlimit};
     if getrlimit(Resource::Stack).current.is_none_or(|now| now >= STACK) {
         return Some(run());
     }
@@ -69,7 +68,6 @@ pub fn with_room<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) ->
 
 /// The limit of this process that leaves no room for a run, as a sentence. `None`: there is room.
 pub(crate) fn low_limit() -> Option<String> {
-    use rustix::process::{Resource, getrlimit};
     let limits = [(Resource::As, ADDRESS_SPACE, "address space", "-v"), (Resource::Stack, STACK, "stack", "-s")];
     let (_, least, name, option) =
         limits.into_iter().find(|(limit, least, ..)| getrlimit(*limit).current.is_some_and(|now| now < *least))?;
@@ -80,7 +78,6 @@ pub(crate) fn low_limit() -> Option<String> {
 /// The length of the longest agent line, in bytes. While a line is handled, it takes up to eight times its length; without
 /// that much room this process would abort, so a limited address space shortens the limit.
 pub(super) fn agent_line_bytes() -> usize {
-    use rustix::process::{Resource, getrlimit};
     let room = getrlimit(Resource::As).current.map_or(u64::MAX, |limit| limit.saturating_sub(RESERVED) / 16);
     usize::try_from(room).unwrap_or(usize::MAX).min(AGENT_LINE_BYTES)
 }
@@ -110,7 +107,8 @@ fn on_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|file| is_program(file))
 }
 
-fn is_program(file: &Path) -> bool {
+/// Whether this is an executable file.
+pub(super) fn is_program(file: &Path) -> bool {
     file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 

@@ -162,6 +162,26 @@ objects! {
     }
 }
 
+impl Terminal {
+    /// The end of a run without an agent.
+    pub fn new(outcome: Outcome) -> Terminal {
+        Terminal {
+            outcome,
+            session_id: None,
+            artifacts: Vec::new(),
+            usage: Usage::default(),
+            duration_ms: 0,
+            metadata: Metadata::default(),
+            unattended: Unattended::default(),
+            completion_detected: false,
+            agent_exit: None,
+            turns: None,
+            workflow: None,
+            truncated: false,
+        }
+    }
+}
+
 /// The body of a frame.
 #[derive(Clone, Debug)]
 pub enum Body {

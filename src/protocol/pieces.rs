@@ -87,16 +87,17 @@ objects! {
 impl Capabilities {
     /// The capabilities of a driver that can only ask these kinds of question.
     pub fn only_asking(questions: Vec<QuestionKind>) -> Capabilities {
-        let no = Some(false);
-        Capabilities {
-            questions,
-            resume: no,
-            deltas: no,
-            structured_output: no,
-            usage: no,
-            conversation: no,
-            steer: no,
-        }
+        Capabilities::alike(questions, false)
+    }
+
+    /// The capabilities of a driver that can ask these kinds of question, and everything else.
+    pub fn all(questions: Vec<QuestionKind>) -> Capabilities {
+        Capabilities::alike(questions, true)
+    }
+
+    fn alike(questions: Vec<QuestionKind>, can: bool) -> Capabilities {
+        let [resume, deltas, structured_output, usage, conversation, steer] = [Some(can); 6];
+        Capabilities { questions, resume, deltas, structured_output, usage, conversation, steer }
     }
 }
 

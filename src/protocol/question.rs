@@ -181,6 +181,13 @@ objects! {
     }
 }
 
+impl Subject {
+    /// A subject as an agent describes it. The run adds the tool call.
+    pub fn new(category: Category, title: impl Into<Text>, locations: Vec<Place>, detail: impl Into<Text>) -> Subject {
+        Subject { category, title: title.into(), locations, detail: detail.into(), call_id: None }
+    }
+}
+
 /// Decides about requests for permission before the policy of the run does. A workflow uses it to allow the actions
 /// that its own prompt needs.
 pub trait Judge: std::fmt::Debug + Send + Sync {

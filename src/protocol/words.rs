@@ -23,32 +23,46 @@ macro_rules! word_set {
     };
 }
 
+/// Declares enums whose variants are words.
+macro_rules! word_enums {
+    ($($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),* $(,)? })*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        $vis enum $name { $($(#[$doc])* $variant),* }
+
+        impl $name {
+            /// Every variant, in order.
+            $vis const ALL: &'static [$name] = &[$($name::$variant),*];
+            /// Every word, in order.
+            $vis const WORDS: &'static [&'static str] = &[$($word),*];
+
+            /// The variant's word.
+            $vis fn word(self) -> &'static str {
+                match self { $($name::$variant => $word),* }
+            }
+
+            /// The variant with this word. `None`: no variant has it.
+            $vis fn from_word(word: &str) -> Option<$name> {
+                $name::WORDS.iter().position(|known| *known == word).map(|at| $name::ALL[at])
+            }
+        }
+    )*};
+}
+
+pub(crate) use word_enums;
+
 /// Declares sets of words. `grows`: a later minor version may add words; then follows the name of the set in other
 /// languages.
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident $(grows $published:literal)? { $($variant:ident = $word:literal),* $(,)? })*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($variant),* }
+        word_enums! {
+            $(#[$doc])*
+            pub enum $name { $($variant = $word),* }
+        }
 
         impl $name {
-            /// Every word of this set.
-            pub const ALL: &'static [$name] = &[$($name::$variant),*];
-            /// Every word as a string.
-            pub const WORDS: &'static [&'static str] = &[$($word),*];
-
             /// The rule for a word of this set, as the rest of "must be …".
             pub const EXPECTED: &'static str = one_of!($($word),*);
-
-            /// The word in a frame.
-            pub fn word(self) -> &'static str {
-                match self { $($name::$variant => $word),* }
-            }
-
-            /// The variant with this word. `None`: the set has no such word.
-            pub fn from_word(word: &str) -> Option<$name> {
-                match word { $($word => Some($name::$variant),)* _ => None }
-            }
         }
 
         impl Fixed for $name {}

@@ -7,6 +7,8 @@ use super::run::{RunView, TimelineEntry, took};
 use super::value::{list_of, readable, str_of};
 use super::{Part, ReportPage, chart};
 use serde_json::Value;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Write;
 use time::UtcDateTime;
 use time::macros::format_description;
@@ -159,7 +161,8 @@ fn tiles(run: &RunView) -> String {
     let usage = usage.unwrap_or(&run.usage);
     let tokens = |key: &str| usage[key].as_u64().map(grouped);
     let cached = tokens("cached_input_tokens").filter(|count| count != "0").map(|count| format!("{count} cached"));
-    let files = run.end.as_ref().map(|(_, payload)| list_of(payload, "artifacts").len()).unwrap_or(run.files.len());
+    let files = run.end.as_ref().map_or(&run.files[..], |(_, payload)| list_of(payload, "artifacts"));
+    let files = one_per_path(files).len();
     let count = |count: u64| (count > 0).then(|| grouped(count));
     let tiles = [
         ("Duration", Some(span(total(run))), None),
@@ -250,13 +253,17 @@ fn phases(run: &RunView) -> String {
     }
     let mut html = String::from(
         "<section><h2>Phases</h2><div class=wide><table><thead><tr><th>Phase</th><th>Title</th>\
-        <th>State</th><th>Attempts</th><th>Time</th><th>Cost</th><th>Commit</th></tr></thead><tbody>",
+        <th>State</th><th>Attempts</th><th>Time</th><th>Cost</th>",
     );
+    let commit = |phase: &Value| str_of(phase, "commit").chars().take(10).collect::<String>();
+    let has_commits = phases.iter().any(|phase| !commit(phase).is_empty());
+    html += if has_commits { "<th>Commit</th></tr></thead><tbody>" } else { "</tr></thead><tbody>" };
     for phase in phases {
         let id = first(&[str_of(phase, "id"), str_of(phase, "phase")]);
         let attempts = phase["attempts"].as_u64().or(phase["attempt"].as_u64()).map(grouped).unwrap_or_default();
         let cost = phase["cost_usd"].as_f64().map(money).unwrap_or_default();
-        let commit: String = str_of(phase, "commit").chars().take(10).collect();
+        let commit =
+            if has_commits { format!("<td><code>{}</code></td>", line(&commit(phase))) } else { String::new() };
         let state = str_of(phase, "state");
         let class = match state {
             "done" | "passed" => "good",
@@ -266,12 +273,11 @@ fn phases(run: &RunView) -> String {
         let _ = write!(
             html,
             "<tr><td>{}</td><td>{}</td><td class=\"{class}\">{}</td><td class=n>{attempts}</td><td class=n>{}</td>\
-             <td class=n>{cost}</td><td><code>{}</code></td></tr>",
+             <td class=n>{cost}</td>{commit}</tr>",
             line(id),
             line(str_of(phase, "title")),
             line(state),
             took(phase).unwrap_or_default(),
-            line(&commit)
         );
     }
     html + "</tbody></table></div></section>\n" + &json_section("Rules that the file breaks", &workflow["violations"])
@@ -284,6 +290,29 @@ fn json_section(title: &str, value: &Value) -> String {
     }
 }
 
+/// The last report about each file, in the order of the first ones, with the action of all together.
+fn one_per_path(files: &[Value]) -> Vec<(&Value, &str)> {
+    let mut places = HashMap::new();
+    let mut all: Vec<(&Value, &str)> = Vec::new();
+    for file in files {
+        let action = str_of(file, "action");
+        match places.entry(str_of(file, "path")) {
+            Entry::Vacant(place) => {
+                place.insert(all.len());
+                all.push((file, action));
+            }
+            Entry::Occupied(place) => {
+                let (last, whole) = &mut all[*place.get()];
+                *last = file;
+                if (*whole, action) != ("created", "modified") {
+                    *whole = action;
+                }
+            }
+        }
+    }
+    all
+}
+
 fn files(run: &RunView) -> String {
     let reported = run.end.as_ref().map(|(_, payload)| list_of(payload, "artifacts")).unwrap_or_default();
     let files = if run.files.is_empty() { reported } else { run.files.as_slice() };
@@ -291,8 +320,7 @@ fn files(run: &RunView) -> String {
         return String::new();
     }
     let mut html = String::from("<section><h2>Files</h2><ul class=files>");
-    for file in files {
-        let action = str_of(file, "action");
+    for (file, action) in one_per_path(files) {
         let size = file["size_bytes"].as_u64().map(|bytes| format!("<small>{} bytes</small>", grouped(bytes)));
         let _ = write!(
             html,

@@ -59,13 +59,7 @@ impl Budget {
             max_cost_usd: settings.max_cost_usd.filter(|_| ours(Limit::MaxCostUsd)),
             allowed: list(&settings.allowed_tools, Limit::AllowedTools),
             disallowed: list(&settings.disallowed_tools, Limit::DisallowedTools),
-            turns: 0,
-            tool_calls: 0,
-            used_tools: false,
-            usage: Usage::default(),
-            earlier: Usage::default(),
-            counted: Usage::default(),
-            counted_before: Usage::default(),
+            ..Budget::default()
         }
     }
 

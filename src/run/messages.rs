@@ -31,7 +31,7 @@ pub(super) struct Messages {
     last: Option<(u64, Fingerprint)>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Message {
     head: Head,
     /// The markers in a message of the agent itself. They count once the message is complete.
@@ -51,7 +51,7 @@ struct Message {
 }
 
 /// The fields that all pieces of a message share.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Head {
     number: u64,
     reasoning: bool,
@@ -228,13 +228,7 @@ impl Message {
         Message {
             head: Head { number, reasoning: first.reasoning, parent: first.parent },
             heard: first.own.then(Heard::new),
-            stream: Stream::default(),
-            waiting: String::new(),
-            since: Generation::default(),
-            waiting_bytes: 0,
-            print: Fingerprint::default(),
-            emitted: false,
-            kept: 0,
+            ..Message::default()
         }
     }
 

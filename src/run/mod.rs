@@ -39,7 +39,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, QuestionId, RunId};
 use crate::protocol::inbound::{Addressee, Flaw};
 use crate::protocol::limits::HELD_WARNINGS;
-use crate::protocol::outbound::{Body, Metadata, Outcome, Progress, Terminal, Text, Unattended, Usage};
+use crate::protocol::outbound::{Body, Metadata, Outcome, Progress, Terminal, Text};
 use crate::protocol::question::{Ask, Kind};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Warning};
@@ -287,7 +287,7 @@ impl Run {
             return None;
         }
         self.phase = Phase::Ended;
-        Some(self.end(bare(Outcome::Failed(failure)), None))
+        Some(self.end(Terminal::new(Outcome::Failed(failure)), None))
     }
 
     /// The only place that emits a terminal body.
@@ -358,7 +358,7 @@ impl Run {
         }
         effects.push(Effect::RunId(self.run_id(&origin)));
         effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
-        effects.push(self.end(Terminal { metadata: Metadata(metadata), ..bare(outcome) }, origin.id));
+        effects.push(self.end(Terminal { metadata: Metadata(metadata), ..Terminal::new(outcome) }, origin.id));
     }
 
     /// Keeps a warning until run.started.
@@ -393,7 +393,7 @@ impl Run {
             Err(refusal) => {
                 let Refusal { failure, metadata, redactor } = *refusal;
                 self.redactor = redactor.unwrap_or_default();
-                let terminal = Terminal { metadata: Metadata(metadata), ..bare(Outcome::Failed(failure)) };
+                let terminal = Terminal { metadata: Metadata(metadata), ..Terminal::new(Outcome::Failed(failure)) };
                 effects.extend(held.into_iter().map(|held| Effect::Diagnose(format!("warning: {}", held.line()))));
                 effects.push(self.end(terminal, origin.id));
             }
@@ -417,22 +417,4 @@ fn no_start(held: &[Held]) -> Failure {
 fn malformed(flaw: Flaw) -> Failure {
     let message = format!("The line is not a message: {}. Send one JSON object per line.", flaw.clause());
     Failure::new(Code::InvalidMessage, message)
-}
-
-/// The terminal body of a run without an agent.
-fn bare(outcome: Outcome) -> Terminal {
-    Terminal {
-        outcome,
-        session_id: None,
-        artifacts: Vec::new(),
-        usage: Usage::default(),
-        duration_ms: 0,
-        metadata: Metadata::default(),
-        unattended: Unattended::default(),
-        completion_detected: false,
-        agent_exit: None,
-        turns: None,
-        workflow: None,
-        truncated: false,
-    }
 }

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The open questions, and the counters of their ids.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct OpenQuestions {
     prefix: String,
     questions: u64,
@@ -148,19 +148,8 @@ impl OpenQuestions {
     /// Creates an empty book. `prefix`: makes the ids unique across processes. `questions`, `groups`: the counters
     /// after earlier runs.
     pub(super) fn new(prefix: &str, questions: u64, groups: u64, granted: AlwaysAllowed) -> OpenQuestions {
-        OpenQuestions {
-            prefix: prefix.to_owned(),
-            questions,
-            groups_made: groups,
-            groups: BTreeMap::new(),
-            askers: BTreeSet::new(),
-            deadlines: BTreeSet::new(),
-            done: BTreeSet::new(),
-            granted,
-            input_closed: false,
-            line_bytes: 0,
-            held_bytes: 0,
-        }
+        let prefix = prefix.to_owned();
+        OpenQuestions { prefix, questions, groups_made: groups, granted, ..OpenQuestions::default() }
     }
 
     /// The counters of questions and groups.

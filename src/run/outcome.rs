@@ -278,7 +278,6 @@ impl ActiveRun {
             };
         let (unattended, completion_detected) = self.turns.take_sums();
         Terminal {
-            outcome,
             session_id: self.agent.session_id.take(),
             artifacts,
             usage: self.budget.usage(),
@@ -288,8 +287,8 @@ impl ActiveRun {
             completion_detected,
             agent_exit: self.agent.exit,
             turns: self.settings.conversation.then_some(self.turns.current.number),
-            workflow: None,
             truncated,
+            ..Terminal::new(outcome)
         }
     }
 }

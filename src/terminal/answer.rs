@@ -205,7 +205,6 @@ mod tests {
     use crate::protocol::question::{Answer, Ask, Choice, Choices, Given, Kind, Subject, Validation};
     use crate::protocol::request::Seconds;
     use crate::protocol::scope::Scope;
-    use crate::protocol::text::Text;
     use crate::protocol::words::{Category, Purpose};
 
     fn question(ask: Ask) -> Question {
@@ -349,13 +348,7 @@ mod tests {
 
     #[test]
     fn a_permission_has_keys_and_a_denial_may_say_why() {
-        let subject = Subject {
-            category: Category::Execute,
-            title: "x".into(),
-            locations: Vec::new(),
-            detail: Text::default(),
-            call_id: None,
-        };
+        let subject = Subject::new(Category::Execute, "x", Vec::new(), "");
         let scope = Scope::of_request(Category::Execute, None, Some("x"));
         let (ask, never) =
             (Ask::permission(subject.clone(), "Allow?", scope), Ask::permission(subject, "Allow?", None));

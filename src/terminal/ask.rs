@@ -5,7 +5,7 @@ use super::editor::{AnswerEnd, Editor, Face, TOO_LONG};
 use super::prompt;
 use super::screen::{Look, Shown};
 use crate::engine::InAdvance;
-use crate::io::tty::{KeyMode, KeyWish, Keyboard};
+use crate::io::tty::{Hush, KeyMode, KeyWish, Keyboard};
 use crate::protocol::ids::QuestionId;
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::outbound::Question;
@@ -45,6 +45,8 @@ pub(super) struct Asking {
     told: bool,
     /// Keeps the terminal's own line mode and echo off while a question is open.
     mode: Option<KeyMode>,
+    /// Keeps the echo off while no question is open. Below `mode`, so it is dropped after it.
+    hush: Option<Hush>,
     /// The text typed at the prompt so far.
     editor: Editor,
     home: Option<String>,
@@ -219,6 +221,19 @@ impl Asking {
         self.mode = same.or_else(|| keyboard.take_keys(wish));
     }
 
+    /// Keeps what is typed without a question out of the run's output, until [`Asking::leave`].
+    pub(super) fn hush(&mut self) {
+        if self.mode.is_none() {
+            let still = self.hush.take().filter(Hush::holds);
+            self.hush = still.or_else(|| self.keyboard.as_ref().and_then(Keyboard::hush));
+        }
+    }
+
+    /// Whether typed keys without a question do not show.
+    pub(super) fn is_hushed(&self) -> bool {
+        self.hush.as_ref().is_some_and(Hush::holds)
+    }
+
     /// The prompt's last line, to show again below other output.
     pub(super) fn mark(&self, now: Instant) -> Shown {
         let Some(first) = self.waiting.front() else { return Shown::default() };
@@ -263,6 +278,7 @@ impl Asking {
         // From the background only the shell can restore the echo.
         if self.keyboard.as_ref().is_none_or(Keyboard::is_in_front) {
             self.mode = None;
+            self.hush = None;
         }
     }
 

@@ -181,7 +181,7 @@ impl Chat {
         }
         // A line that the terminal cannot draw again stays as it was typed.
         let shown = matches!(self.stage, Stage::Opening(_) | Stage::Idle);
-        let lines = if shown && self.look.escapes { quoted(text) } else { String::new() };
+        let lines = if shown && self.look.escapes { self.quoted(text) } else { String::new() };
         if let Stage::Opening(options) = &mut self.stage {
             let options = Options { prompt: Some(text.to_owned()), ..mem::take(&mut **options) };
             self.stage = Stage::Starting;
@@ -246,7 +246,7 @@ impl Chat {
                 line
             }
             (PromptState::Sent, Some(SentPrompt { shown: false, text }), _) | (PromptState::Sent, None, Some(text)) => {
-                quoted(&text)
+                self.quoted(&text)
             }
             (PromptState::Dropped, _, Some(text)) => self.dim(&format!("  not sent: {}\n", mention(&text))),
             (PromptState::Queued | PromptState::Sent | PromptState::Dropped, _, _) => String::new(),
@@ -283,15 +283,16 @@ impl Chat {
         PromptLine { drawn, above: row - first }
     }
 
+    /// The form of a prompt above the agent's reply.
+    fn quoted(&self, text: &str) -> String {
+        let text = whole(text);
+        let lines = text.lines().enumerate().map(|(at, line)| format!("{}{line}", if at == 0 { MARK } else { INDENT }));
+        lines.map(|line| self.look.paint(Ink::Bold, &line) + "\n").collect()
+    }
+
     fn dim(&self, lines: &str) -> String {
         self.look.paint(Ink::Dim, lines.trim_end_matches('\n')) + "\n"
     }
-}
-
-/// The form of a prompt above the agent's reply.
-fn quoted(text: &str) -> String {
-    let text = whole(text);
-    text.lines().enumerate().map(|(at, line)| format!("{}{line}\n", if at == 0 { MARK } else { INDENT })).collect()
 }
 
 /// A prompt in a line about it.
@@ -336,13 +337,13 @@ mod tests {
         let queued = Progress::new(ProgressKind::Prompt { prompt_id: PromptId(1), state: PromptState::Queued }, "");
         assert!(chat.heard(Some("prompt_1"), &queued).contains("  waiting: later"));
         let sent = Progress::new(ProgressKind::Prompt { prompt_id: PromptId(2), state: PromptState::Sent }, "");
-        assert_eq!(chat.heard(Some("prompt_2"), &sent), "> faster\n");
+        assert_eq!(chat.heard(Some("prompt_2"), &sent), "\u{1b}[1m> faster\u{1b}[0m\n");
         let sent = Progress::new(ProgressKind::Prompt { prompt_id: PromptId(1), state: PromptState::Sent }, "");
-        assert_eq!(chat.heard(None, &sent), "> later\n");
+        assert_eq!(chat.heard(None, &sent), "\u{1b}[1m> later\u{1b}[0m\n");
         chat.status(Status::WaitingForPrompt);
         assert!(chat.is_open());
         let step = chat.typed(b"again\r", 80);
-        assert_eq!((step.lines.as_str(), meant(step.meant)), ("> again\n", "false again".to_owned()));
+        assert_eq!((step.lines.as_str(), meant(step.meant)), ("\u{1b}[1m> again\u{1b}[0m\n", "false again".to_owned()));
         assert_eq!(meant(chat.typed(b"\x04", 80).meant), "end");
         assert!(!chat.is_open());
     }

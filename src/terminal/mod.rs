@@ -120,6 +120,9 @@ impl TerminalPeer {
     /// Places output on the terminal, with the waiting prompt or the status line below it.
     fn place(&mut self, mut shown: Shown, now: Instant) -> Chunk {
         let width = self.width();
+        if self.look.live && self.work.goes_on() {
+            self.asking.hush();
+        }
         if !shown.lines.is_empty() || !shown.prompt.is_empty() {
             shown.text.push_str(&self.page.rows(width));
         }
@@ -366,7 +369,7 @@ fn text(text: &Option<Text>) -> Option<&str> {
 
 impl TerminalPeer {
     fn enter_pressed(&mut self) -> Chunk {
-        let wiped = self.screen.entered();
+        let wiped = if self.asking.is_hushed() { String::new() } else { self.screen.entered() };
         let mut chunk = self.place(Shown::default(), Instant::now());
         chunk.before.splice(0..0, wiped.into_bytes());
         chunk

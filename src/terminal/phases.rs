@@ -6,7 +6,7 @@ use super::width;
 use super::work::span;
 use crate::clean::{one_line, whole};
 use crate::protocol::outbound::{PhaseReport, Text, WorkflowEnd};
-use crate::protocol::words::{PhaseOutcome, PhaseState, ToolState};
+use crate::protocol::words::{PhaseState, ToolState};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -14,6 +14,9 @@ use std::time::Duration;
 const LINES: usize = 10;
 /// The columns of a line of that output, where it is no terminal.
 const COLUMNS: usize = 200;
+
+/// The commands that run once more after the last phase.
+const FINAL_CHECK: &str = "Final check";
 
 /// A phase, as a frame reports it.
 pub(super) struct PhaseLine<'a> {
@@ -39,15 +42,13 @@ impl TerminalPeer {
             }
             PhaseState::Started => self.look.paint(Ink::Bold, &format!("Phase {number}, attempt {attempt}")),
             PhaseState::Verifying => return String::new(),
-            PhaseState::Failed => {
-                let line = width::cut(&format!("  {}", one_line(phase.text)), self.width());
-                self.look.paint(Ink::Red, &line)
-            }
+            PhaseState::Failed => self.look.paint(Ink::Red, &width::cut(&one_line(phase.text), self.width())),
             PhaseState::Passed => {
                 self.work.in_phase(None);
                 self.look.paint(Ink::Green, &format!("Phase {number} passed"))
             }
             PhaseState::Reopened => {
+                self.work.in_phase(Some(format!("Phase {number} of {of}")));
                 let line = width::cut(&format!("Phase {number} is open again: {title}"), self.width());
                 self.look.paint(Ink::Yellow, &line)
             }
@@ -55,10 +56,15 @@ impl TerminalPeer {
         line + "\n"
     }
 
-    /// The line of a command that verifies a phase, with the last lines of its output if it failed.
-    pub(super) fn command(&self, title: &str, state: ToolState, took: Duration, output: Option<&Text>) -> String {
+    /// The line of a command that verifies a phase, with the last lines of its output if it failed. The first command
+    /// outside a phase begins the final check.
+    pub(super) fn command(&mut self, title: &str, state: ToolState, took: Duration, output: Option<&Text>) -> String {
         let (ink, word) = match state {
-            ToolState::Started => return String::new(),
+            ToolState::Started if self.work.is_in_phase() => return String::new(),
+            ToolState::Started => {
+                self.work.in_phase(Some(FINAL_CHECK.to_owned()));
+                return self.look.paint(Ink::Bold, FINAL_CHECK) + "\n";
+            }
             ToolState::Completed => (Ink::Green, "passed"),
             ToolState::Failed | ToolState::Denied | ToolState::Cancelled => (Ink::Red, "failed"),
         };
@@ -102,16 +108,10 @@ fn table(phases: &[PhaseReport], columns: usize) -> String {
 
 /// The id, the state, attempts, time, cost and number of files of a phase.
 fn cells(phase: &PhaseReport) -> [String; 6] {
-    let state = match phase.state {
-        PhaseOutcome::Done => "done",
-        PhaseOutcome::Passed => "passed",
-        PhaseOutcome::Failed => "failed",
-        PhaseOutcome::Open => "open",
-    };
     let counted = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     [
         phase.id.clone(),
-        state.to_owned(),
+        phase.state.word().to_owned(),
         counted(phase.attempts, "attempt", "attempts"),
         span(Duration::from_millis(phase.duration_ms)),
         phase.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default(),

@@ -353,7 +353,7 @@ mod tests {
 
     fn asked(category: Category, detail: &str, paths: &[&str]) -> String {
         let locations = paths.iter().map(|path| Place { path: (*path).into(), line: None }).collect();
-        let subject = Subject { category, title: "Tool: it".into(), locations, detail: detail.into(), call_id: None };
+        let subject = Subject::new(category, "Tool: it", locations, detail);
         let ask = Ask::permission(subject, "Allow Tool: it?", None);
         let (question_id, timeout_s) = ("q_1_1".to_owned().into(), Seconds(60.0));
         let asked = Question {
@@ -418,8 +418,8 @@ mod tests {
     #[test]
     fn a_question_about_a_permission_keeps_the_agents_reason() {
         let asked = |text: &str| {
-            let (title, detail) = ("Run touch a".into(), "touch a".into());
-            let subject = Subject { category: Category::Execute, title, locations: Vec::new(), detail, call_id: None };
+            let (title, detail) = ("Run touch a", "touch a");
+            let subject = Subject::new(Category::Execute, title, Vec::new(), detail);
             Ask::permission(subject, text, None)
         };
         for (text, shown, in_one_line) in [

@@ -69,14 +69,14 @@ impl TerminalPeer {
 
     fn result_line(&self, tool: &ToolLine<'_>, ink: Option<Ink>, word: &str, exit_code: Option<i64>) -> String {
         let indent = if tool.nested { "  * " } else { "* " };
-        let word = if word.is_empty() { String::new() } else { format!(": {word}") };
+        let sign = if word.is_empty() { "" } else { ": " };
         let code = exit_code.map(|code| format!("exit {code}"));
         let took = Some(tool.took).filter(|took| took.as_secs() > 0).map(span);
         let facts: Vec<String> = code.into_iter().chain(took).collect();
         let took = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
-        let room = self.width().saturating_sub(word.len() + took.len() + indent.len() + 1);
-        let word = ink.map_or_else(|| word.clone(), |ink| self.look.paint(ink, &word));
-        format!("{indent}{}{word}{took}\n", width::cut(tool.title, room.max(8)))
+        let room = self.width().saturating_sub(sign.len() + word.len() + took.len() + indent.len() + 1);
+        let word = ink.map_or_else(|| word.to_owned(), |ink| self.look.paint(ink, word));
+        format!("{indent}{}{sign}{word}{took}\n", width::cut(tool.title, room.max(8)))
     }
 
     /// A tool's whole output, for --verbose.

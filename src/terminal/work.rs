@@ -69,6 +69,11 @@ impl Activity {
         self.phase = phase;
     }
 
+    /// Whether a phase is worked on.
+    pub(super) fn is_in_phase(&self) -> bool {
+        self.phase.is_some()
+    }
+
     /// The cost so far.
     pub(super) fn cost(&mut self, cost: Option<f64>) {
         self.cost = cost;

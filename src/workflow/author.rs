@@ -179,7 +179,7 @@ impl Author {
 
     /// The prompt that continues the draft.
     fn continuation(&self, violations: &[Violation], words: &str) -> SessionPrompt {
-        let line = |v: &Violation| format!("{}: {}: {}\n", v.line.unwrap_or_default(), v.rule.name(), v.text);
+        let line = |v: &Violation| format!("{}: {}: {}\n", v.line.unwrap_or_default(), v.rule.word(), v.text);
         let violations: String = violations.iter().map(line).collect();
         let file = shown(&self.paths.draft);
         let AuthorPrompt { resume, values, .. } = &self.prompt;

@@ -119,18 +119,14 @@ impl Conversation {
     ) -> Result<AgentTurn, Stop> {
         let (sender, over) = bounded(1);
         let marker = terms.marker;
-        let (start, wrap): (SessionStart, Wrap) = match how {
-            How::Begin => (SessionStart::New, Box::new(move |inner| Box::new(Observer::new(inner, marker, sender)))),
-            How::Resume(id) => {
-                (SessionStart::Resume(id), Box::new(move |inner| Box::new(Observer::new(inner, marker, sender))))
-            }
-            How::SameProcess(driver) => {
-                (SessionStart::SameProcess, Box::new(move |_| Box::new(Observer::new(driver, marker, sender))))
-            }
-            How::Driver(driver) => {
-                (SessionStart::New, Box::new(move |_| Box::new(Observer::going_on(driver, marker, sender))))
-            }
+        let (start, known, goes_on) = match how {
+            How::Begin => (SessionStart::New, None, false),
+            How::Resume(id) => (SessionStart::Resume(id), None, false),
+            How::SameProcess(driver) => (SessionStart::SameProcess, Some(driver), false),
+            How::Driver(driver) => (SessionStart::New, Some(driver), true),
         };
+        let wrap: Wrap =
+            Box::new(move |inner| Box::new(Observer::new(known.unwrap_or(inner), goes_on, marker, sender)));
         let keeps_process = terms.keeps_process;
         let (judge, limit) = (Some(Arc::clone(&terms.judge)), terms.limit);
         let answer = outer.session(Session { prompt, start, keeps_process, judge, limit, wrap: Some(wrap) });

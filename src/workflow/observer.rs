@@ -53,17 +53,14 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// `over` receives the observation.
-    pub(crate) fn new(inner: Box<dyn Driver>, marker: BlockedMarker, over: Sender<Observation>) -> Observer {
-        Observer::around(inner, false, marker, over)
-    }
-
-    /// An observer of a further turn, for a driver that starts one process per turn.
-    pub(crate) fn going_on(inner: Box<dyn Driver>, marker: BlockedMarker, over: Sender<Observation>) -> Observer {
-        Observer::around(inner, true, marker, over)
-    }
-
-    fn around(inner: Box<dyn Driver>, goes_on: bool, marker: BlockedMarker, over: Sender<Observation>) -> Observer {
+    /// `goes_on`: whether the launch begins a further turn, for a driver that starts one process per turn. `over` receives
+    /// the observation.
+    pub(crate) fn new(
+        inner: Box<dyn Driver>,
+        goes_on: bool,
+        marker: BlockedMarker,
+        over: Sender<Observation>,
+    ) -> Observer {
         Observer {
             inner: Some(inner),
             goes_on,
@@ -271,6 +268,7 @@ mod tests {
         (
             Observer::new(
                 Box::new(LinesDriver::new(Base::command("x"), Vec::new(), resume_args)),
+                false,
                 BlockedMarker::Cut,
                 sender,
             ),
@@ -353,7 +351,7 @@ mod tests {
         drop(first);
         let driver = over.recv().unwrap().driver;
         assert!(driver.takes_turns());
-        let mut next = Observer::going_on(driver, BlockedMarker::Cut, bounded(1).0);
+        let mut next = Observer::new(driver, true, BlockedMarker::Cut, bounded(1).0);
         let launch = next.launch(&settings("two"), &mut DriverOutput::default()).unwrap().unwrap();
         assert_eq!(launch.args, ["--continue", "two"]);
     }

@@ -77,7 +77,7 @@ mod tests {
             [(Category::Read, "a"), (Category::Search, "a"), (Category::Edit, "a.draft.md"), (Category::Execute, "a")]
         {
             let locations = vec![Place { path: path.into(), line: None }];
-            let subject = Subject { category, title: "t".into(), locations, detail: "check".into(), call_id: None };
+            let subject = Subject::new(category, "t", locations, "check");
             assert_eq!(permit.decide(&subject, &[]), Some(Policy::Allow), "{category:?}");
             assert_eq!(permit.decide(&subject, &[Category::Execute]), None, "{category:?} and a command");
             assert_eq!(permit.decide(&subject, &[Category::Read]), None, "{category:?} and another file");
@@ -100,8 +100,7 @@ mod tests {
         let decide = |category, paths: &[&str], detail: &str| {
             let location = |path: &&str| Place { path: (*path).into(), line: None };
             let locations = paths.iter().map(location).collect();
-            permit
-                .decide(&Subject { category, title: "t".into(), locations, detail: detail.into(), call_id: None }, &[])
+            permit.decide(&Subject::new(category, "t", locations, detail), &[])
         };
         for (category, paths, detail, allowed) in [
             (Category::Read, &["specs/x"][..], "", true),

@@ -127,7 +127,7 @@ impl CommonValues {
 
 /// The project's file for a prompt, relative to the project's folder.
 fn file_of(kind: PromptKind) -> PathBuf {
-    Path::new(PROMPTS).join(format!("{}.md", kind.name()))
+    Path::new(PROMPTS).join(format!("{}.md", kind.word()))
 }
 
 fn of_project(kind: PromptKind, project: &Project) -> Result<Option<String>, FileProblem> {
@@ -137,7 +137,7 @@ fn of_project(kind: PromptKind, project: &Project) -> Result<Option<String>, Fil
 
 fn of_user(kind: PromptKind, places: &Places) -> Result<Option<String>, Failure> {
     let Some(folder) = places.user.as_deref().and_then(Path::parent) else { return Ok(None) };
-    let path = folder.join("prompts").join(format!("{}.md", kind.name()));
+    let path = folder.join("prompts").join(format!("{}.md", kind.word()));
     let unusable = || {
         let message = format!("{} must be a readable file of at most 256 KiB of UTF-8.", shown(&path));
         Failure::new(Code::InvalidConfig, message)
@@ -156,7 +156,7 @@ fn of_user(kind: PromptKind, places: &Places) -> Result<Option<String>, Failure>
 /// The existing prompts of a project that can be trusted: their files and texts.
 pub fn of_project_to_trust(project: &Project) -> Vec<(PathBuf, String)> {
     let file = |kind| Some((project.folder().join(file_of(kind)), of_project(kind, project).ok()??));
-    PromptKind::ALL.into_iter().filter_map(file).collect()
+    PromptKind::ALL.iter().copied().filter_map(file).collect()
 }
 
 const USER: &str = r#"## Interview

@@ -1,51 +1,29 @@
 //! Prompts as templates: `{{x}}` is replaced by a value, which is not expanded again.
 
+use crate::protocol::words::word_enums;
 use crate::redact::Redactor;
 use crate::suggest::{either, hint, shown};
 
-/// A prompt of the workflows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PromptKind {
-    /// Begins the session of `spec`.
-    Spec,
-    /// Begins the session of `plan`.
-    Plan,
-    /// Begins a phase.
-    Implement,
-    /// Begins a further attempt at a phase.
-    Retry,
-    /// Continues a draft.
-    Continue,
+word_enums! {
+    /// A prompt of the workflows.
+    pub enum PromptKind {
+        /// Begins the session of `spec`.
+        Spec = "spec",
+        /// Begins the session of `plan`.
+        Plan = "plan",
+        /// Begins a phase.
+        Implement = "implement",
+        /// Begins a further attempt at a phase.
+        Retry = "retry",
+        /// Continues a draft.
+        Continue = "continue",
+    }
 }
 
 /// The placeholders of every prompt.
 const COMMON: [&str; 4] = ["project", "knowledge", "user", "check"];
 
 impl PromptKind {
-    /// Every prompt.
-    pub const ALL: [PromptKind; 5] =
-        [PromptKind::Spec, PromptKind::Plan, PromptKind::Implement, PromptKind::Retry, PromptKind::Continue];
-
-    /// The names, in the order of [`PromptKind::ALL`].
-    pub const NAMES: &'static [&'static str] = {
-        let [a, b, c, d, e] = PromptKind::ALL;
-        &[a.name(), b.name(), c.name(), d.name(), e.name()]
-    };
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            PromptKind::Spec => "spec",
-            PromptKind::Plan => "plan",
-            PromptKind::Implement => "implement",
-            PromptKind::Retry => "retry",
-            PromptKind::Continue => "continue",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<PromptKind> {
-        PromptKind::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
     /// The built-in text.
     pub fn built_in(self) -> &'static str {
         match self {
@@ -82,10 +60,10 @@ impl PromptKind {
             let hint = hint(unknown, self.placeholders());
             let known: Vec<&str> = self.placeholders().collect();
             let hint = if hint.is_empty() { format!(" It may have {}.", either(&known)) } else { hint };
-            return Err(format!("The prompt {} has an unknown placeholder {{{{{shown}}}}}.{hint}", self.name()));
+            return Err(format!("The prompt {} has an unknown placeholder {{{{{shown}}}}}.{hint}", self.word()));
         }
         match self.own().iter().find(|(name, must)| *must && !used.contains(name)) {
-            Some((name, _)) => Err(format!("The prompt {} lacks the placeholder {{{{{name}}}}}. Add it.", self.name())),
+            Some((name, _)) => Err(format!("The prompt {} lacks the placeholder {{{{{name}}}}}. Add it.", self.word())),
             None => Ok(()),
         }
     }
@@ -163,10 +141,10 @@ mod tests {
 
     #[test]
     fn the_built_in_texts_have_their_placeholders() {
-        for kind in PromptKind::ALL {
+        for kind in PromptKind::ALL.iter().copied() {
             assert_eq!(kind.check(kind.built_in()), Ok(()));
-            assert_eq!(PromptKind::parse(kind.name()), Some(kind));
-            assert!(kind.built_in().ends_with('\n') && !kind.built_in().starts_with('/'), "{}", kind.name());
+            assert_eq!(PromptKind::from_word(kind.word()), Some(kind));
+            assert!(kind.built_in().ends_with('\n') && !kind.built_in().starts_with('/'), "{}", kind.word());
         }
     }
 

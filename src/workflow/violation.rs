@@ -1,103 +1,88 @@
 //! Violations: a rule, the line that breaks it, and an instruction. The text of a violation never quotes the file.
 
 use crate::protocol::outbound::{RuleViolation, Text};
+use crate::protocol::words::word_enums;
 use crate::suggest::{Typed, Unknown};
 use std::borrow::Cow;
 
 /// The maximum number of violations that are reported at once.
 pub const VIOLATIONS_MAX: usize = 100;
 
-macro_rules! rules {
-    ($($(#[$doc:meta])* $variant:ident, $name:literal;)*) => {
-        /// A rule of the two formats.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Rule { $($(#[$doc])* $variant,)* }
-
-        impl Rule {
-            /// Every rule. Violations in one line come in this order.
-            pub const ALL: &'static [Rule] = &[$(Rule::$variant,)*];
-
-            /// The name.
-            pub fn name(self) -> &'static str {
-                match self { $(Rule::$variant => $name,)* }
-            }
-        }
-    };
-}
-
-rules! {
-    /// A file is missing.
-    MissingFile, "missing-file";
-    /// A file or a part of it is larger than its limit.
-    TooLarge, "too-large";
-    /// A line is not UTF-8.
-    NotUtf8, "not-utf8";
-    /// A line has a control character.
-    ControlCharacter, "control-character";
-    /// The first line is not a title, or there is a second title.
-    Title, "title";
-    /// A fence has no end.
-    UnclosedFence, "unclosed-fence";
-    /// A section is missing, empty or repeated.
-    Section, "section";
-    /// A plan without phases.
-    NoPhases, "no-phases";
-    /// A file or a phase without tasks.
-    NoTasks, "no-tasks";
-    /// A phase without a command.
-    NoVerify, "no-verify";
-    /// A heading that begins with the word Phase but is not the heading of a phase.
-    PhaseHeading, "phase-heading";
-    /// The number of a phase does not ascend.
-    PhaseOrder, "phase-order";
-    /// A list item that should be a task.
-    NotATask, "not-a-task";
-    /// An id that is missing, does not fit or does not ascend.
-    TaskId, "task-id";
-    /// A task outside every phase.
-    OutsidePhase, "outside-phase";
-    /// A section Verify of the wrong form.
-    Verify, "verify";
-    /// A command that is too long or continues in the next line.
-    Command, "command";
-    /// A path that cannot be protected.
-    Protect, "protect";
-    /// A task or the heading of a phase inside a fence.
-    InFence, "in-fence";
-    /// A misplaced line that only this program may write.
-    StateLine, "state-line";
-    /// The line that names the specification.
-    SpecLine, "spec-line";
-    /// A requirement without a task.
-    Uncovered, "uncovered";
-    /// A task that names a requirement missing from the specification.
-    UnknownRequirement, "unknown-requirement";
-    /// A file with a line number.
-    LineReference, "line-reference";
-    /// A shell command as a list item.
-    ShellCommand, "shell-command";
-    /// An instruction as a list item.
-    Instruction, "instruction";
-    /// A heading about the solution.
-    SolutionHeading, "solution-heading";
-    /// Code outside of the section for it.
-    CodeFence, "code-fence";
-    /// A question that is still open.
-    OpenQuestion, "open-question";
+word_enums! {
+    /// A rule of the two formats. Violations in one line come in this order.
+    pub enum Rule {
+        /// A file is missing.
+        MissingFile = "missing-file",
+        /// A file or a part of it is larger than its limit.
+        TooLarge = "too-large",
+        /// A line is not UTF-8.
+        NotUtf8 = "not-utf8",
+        /// A line has a control character.
+        ControlCharacter = "control-character",
+        /// The first line is not a title, or there is a second title.
+        Title = "title",
+        /// A fence has no end.
+        UnclosedFence = "unclosed-fence",
+        /// A section is missing, empty or repeated.
+        Section = "section",
+        /// A plan without phases.
+        NoPhases = "no-phases",
+        /// A file or a phase without tasks.
+        NoTasks = "no-tasks",
+        /// A phase without a command.
+        NoVerify = "no-verify",
+        /// A heading that begins with the word Phase but is not the heading of a phase.
+        PhaseHeading = "phase-heading",
+        /// The number of a phase does not ascend.
+        PhaseOrder = "phase-order",
+        /// A list item that should be a task.
+        NotATask = "not-a-task",
+        /// An id that is missing, does not fit or does not ascend.
+        TaskId = "task-id",
+        /// A task outside every phase.
+        OutsidePhase = "outside-phase",
+        /// A section Verify of the wrong form.
+        Verify = "verify",
+        /// A command that is too long or continues in the next line.
+        Command = "command",
+        /// A path that cannot be protected.
+        Protect = "protect",
+        /// A task or the heading of a phase inside a fence.
+        InFence = "in-fence",
+        /// A misplaced line that only this program may write.
+        StateLine = "state-line",
+        /// The line that names the specification.
+        SpecLine = "spec-line",
+        /// A requirement without a task.
+        Uncovered = "uncovered",
+        /// A task that names a requirement missing from the specification.
+        UnknownRequirement = "unknown-requirement",
+        /// A file with a line number.
+        LineReference = "line-reference",
+        /// A shell command as a list item.
+        ShellCommand = "shell-command",
+        /// An instruction as a list item.
+        Instruction = "instruction",
+        /// A heading about the solution.
+        SolutionHeading = "solution-heading",
+        /// Code outside of the section for it.
+        CodeFence = "code-fence",
+        /// A question that is still open.
+        OpenQuestion = "open-question",
+    }
 }
 
 impl Rule {
     /// The rule with this name, if `--ignore` accepts it. Error: one sentence about the name.
     pub fn ignored(name: &str) -> Result<Rule, String> {
         let may = |rule: &&Rule| !matches!(rule, Rule::MissingFile | Rule::TooLarge);
-        let found = Rule::ALL.iter().find(|rule| rule.name() == name);
-        match found {
-            Some(rule) if may(&rule) => Ok(*rule),
+        match Rule::from_word(name) {
+            Some(rule) if may(&&rule) => Ok(rule),
             Some(rule) => {
-                Err(format!("The rule {} cannot be ignored: without it, nothing could be checked.", rule.name()))
+                Err(format!("The rule {} cannot be ignored: without it, nothing could be checked.", rule.word()))
             }
             None => {
-                let known = Rule::ALL.iter().filter(may).map(|rule| rule.name());
+                let known = Rule::ALL.iter().filter(may).map(|rule| rule.word());
                 Err(Unknown { what: "rule", dashes: "", typed: Typed::Value(name), place: "" }
                     .message(known, "`spektacular help spec` lists the rules."))
             }
@@ -121,7 +106,7 @@ pub struct Violation {
 impl Violation {
     /// The violation as one line: `FILE:LINE: RULE: TEXT`. The line is 0 for a violation without a line.
     pub fn in_words(&self) -> String {
-        format!("{}:{}: {}: {}", self.file, self.line.unwrap_or_default(), self.rule.name(), self.text)
+        format!("{}:{}: {}: {}", self.file, self.line.unwrap_or_default(), self.rule.word(), self.text)
     }
 
     /// The violation as frames show it.
@@ -129,7 +114,7 @@ impl Violation {
         RuleViolation {
             file: Text::from(self.file.as_str()),
             line: self.line.map(|line| line as u64),
-            rule: self.rule.name(),
+            rule: self.rule.word(),
             text: Text::from(self.text.to_string()),
         }
     }

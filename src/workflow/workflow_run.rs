@@ -466,7 +466,6 @@ impl<'p> WorkflowRun<'p> {
         let mut artifacts = self.peer.artifacts.clone();
         artifacts.extend(self.first.iter().filter_map(Body::artifact));
         Terminal {
-            outcome,
             session_id: self.last.session_id.take(),
             artifacts,
             usage: self.peer.usage,
@@ -475,9 +474,9 @@ impl<'p> WorkflowRun<'p> {
             unattended: std::mem::take(&mut self.last.unattended),
             completion_detected: self.last.completion,
             agent_exit: self.last.exit,
-            turns: None,
             workflow: Some(Box::new(self.end.clone())),
             truncated: self.peer.has_more_artifacts(),
+            ..Terminal::new(outcome)
         }
     }
 }

@@ -65,7 +65,7 @@ fn plans() {
 /// Prompts of a project.
 #[test]
 fn prompts() {
-    let seeds = || PromptKind::NAMES.iter().filter_map(|name| PromptKind::parse(name)).map(seed).collect();
+    let seeds = || PromptKind::WORDS.iter().filter_map(|name| PromptKind::from_word(name)).map(seed).collect();
     let target =
         Target { seeds, words: &["{{", "}}", "{{file}}", "{{failure}}", "{{other}}"], ..target("prompts", good) };
     target.round();
@@ -86,7 +86,7 @@ fn prompts() {
             filled.len() == removed.len() + places * "{{failure}}".len(),
             "a value is not put in once for each place",
         )?;
-        for kind in PromptKind::NAMES.iter().filter_map(|name| PromptKind::parse(name)) {
+        for kind in PromptKind::WORDS.iter().filter_map(|name| PromptKind::from_word(name)) {
             let taken = kind.check(&text).is_ok();
             let known = kind.placeholders().filter(|name| has_placeholder(&text, name)).count();
             hold(!taken || known > 0, "a prompt without a placeholder is taken")?;

@@ -122,6 +122,21 @@ fn available_agents_come_first_and_the_others_share_one_line() {
     }
 }
 
+/// A system that promises less than Linux says so once, to people and to programs.
+#[test]
+fn a_check_has_the_reminder_of_systems_that_promise_less() {
+    let plain = Case::new();
+    let (all, one) = (["agents", "check"], ["agents", "check", "demo"]);
+    let json = |args: &[&str]| plain.run(&[args, &["--output", "json"]].concat()).json(0)["reminder"].clone();
+    let reminder = json(&all);
+    assert_eq!(json(&one), reminder);
+    let shown = plain.run(&all).out;
+    match reminder.as_str() {
+        Some(text) => assert!(!cfg!(feature = "linux") && shown.ends_with(&format!("\n{text}\n")), "{shown}"),
+        None => assert!(cfg!(feature = "linux") && reminder.is_null() && !shown.contains("On this system"), "{shown}"),
+    }
+}
+
 #[test]
 fn the_reference_has_every_field_of_the_list_and_the_check() {
     let page = include_str!("../../src/agent/reference.md");

@@ -564,7 +564,7 @@ fn ok_despite(case: &Case, args: &[&str]) {
 
 /// A section of the configuration reference.
 fn part(heading: &str) -> &'static str {
-    let (_, rest) = cmd::command("config").unwrap().text.page.split_once(&format!("\n## {heading}\n")).unwrap();
+    let (_, rest) = cmd::command("config").unwrap().page.split_once(&format!("\n## {heading}\n")).unwrap();
     rest.split("\n## ").next().unwrap()
 }
 

@@ -311,11 +311,23 @@ fn samples_are_wrapped_for_reading() {
 }
 
 #[test]
-fn the_screen_and_the_log_of_a_run_are_real_ones() {
+fn the_log_of_a_run_is_a_real_one() {
+    let shown = fs::read_to_string(root().join("testdata/screens/run/log.txt")).unwrap();
+    let block = format!("```text\n$ spektacular adhoc --yes \"fix the failing test\"\n{shown}```\n");
+    assert!(readme().contains(&block), "README.md lacks the output in testdata/screens/run/log.txt:\n{block}");
+}
+
+/// `terminal::pictures` holds each to a run of the program.
+#[test]
+fn every_picture_of_a_screen_is_shown_with_a_description() {
     let readme = readme();
-    for file in ["80.txt", "log.txt"] {
-        let shown = fs::read_to_string(root().join("testdata/screens/run").join(file)).unwrap();
-        let block = format!("```text\n$ spektacular adhoc --yes \"fix the failing test\"\n{shown}```\n");
-        assert!(readme.contains(&block), "README.md lacks the output in testdata/screens/run/{file}:\n{block}");
+    let pictures = fs::read_dir(root().join("testdata/screens/svg")).unwrap();
+    let pictures: BTreeSet<String> = pictures.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(pictures.len(), 10, "{pictures:?}");
+    for picture in pictures {
+        let link = format!("](testdata/screens/svg/{picture})");
+        let (before, _) = readme.split_once(&link).unwrap_or_else(|| panic!("README.md lacks {picture}"));
+        let (_, description) = before.rsplit_once("![").unwrap();
+        assert!(description.len() > 40 && !description.contains(['[', '\n']), "{picture}: {description}");
     }
 }

@@ -176,17 +176,17 @@ fn each_setting_that_an_agent_does_not_follow_gets_a_warning() {
         let mut turn = DriverOutput::default();
         driver.launch(&settings, &mut turn).unwrap();
         let warns = |preference: Preference| {
-            let text = format!("`{}` has no effect", preference.field().name);
+            let text = format!("`{}` has no effect", preference.word());
             turn.events
                 .iter()
                 .any(|event| matches!(event, AgentEvent::Warning(_, warning) if warning.text().contains(&text)))
         };
         for preference in Preference::ALL {
             assert_eq!(
-                warns(preference),
-                !driver.features(&settings).preferences.contains(&preference),
+                warns(*preference),
+                !driver.features(&settings).preferences.contains(preference),
                 "{name}: {}",
-                preference.field().name
+                preference.word()
             );
         }
     }

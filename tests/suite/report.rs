@@ -168,6 +168,28 @@ fn every_kind_of_progress_has_a_form_and_an_unknown_one_is_shown_as_it_is() {
     }
 }
 
+/// A later attempt changes the files of an earlier one.
+#[test]
+fn a_file_has_one_row_and_phases_without_commits_have_no_column_for_them() {
+    let changes = [("a", "created"), ("b", "modified"), ("a", "modified"), ("b", "deleted")];
+    let artifact = |(path, action): &(&str, &str)| json!({"path": path, "action": action, "size_bytes": 7});
+    let artifacts: Vec<Value> = changes.iter().map(artifact).collect();
+    let frames: String = artifacts.iter().map(|artifact| frame(1, "run.artifact", artifact)).collect();
+    let ended = |commit: Value| {
+        let phases = json!([{"id": "P1", "title": "One", "state": "passed", "attempts": 2, "commit": commit}]);
+        let end = json!({"text": "done", "artifacts": artifacts, "workflow": {"phases": phases, "violations": []}});
+        page(&(frames.clone() + &frame(2, "run.completed", &end)))
+    };
+    let plain = ended(Value::Null);
+    let row = |class: &str, action: &str, path: &str| {
+        format!("<li><span class=\"action {class}\">{action}</span><code>{path}</code><small>7 bytes</small></li>")
+    };
+    assert!(plain.contains(&(row("good", "created", "a") + &row("bad", "deleted", "b") + "</ul>")), "{plain}");
+    assert!(plain.contains("<span>Files</span><b>2</b>") && !plain.contains("Commit</th>"), "{plain}");
+    let committed = ended("0123456789abcdef".into());
+    assert!(committed.contains("<th>Commit</th>") && committed.contains("<code>0123456789</code>"), "{committed}");
+}
+
 #[test]
 fn every_recording_becomes_a_page() {
     for file in cases("recording.jsonl") {

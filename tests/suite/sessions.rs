@@ -61,6 +61,14 @@ fn a_session_is_shown_by_its_name_and_by_its_id() {
 }
 
 #[test]
+fn a_session_of_an_agent_that_cannot_resume_has_no_command_that_continues_it() {
+    let case = Case::new();
+    ok(&case, &["adhoc", "--agent", "demo", "--name", "first", "Greet"]);
+    let text = ok(&case, &["sessions", "show", "first"]).out;
+    assert!(text.contains("agent      demo\n") && !text.contains("continue"), "{text}");
+}
+
+#[test]
 fn a_session_is_resumed_by_its_name_and_keeps_it() {
     let case = named();
     for flag in ["--resume", "--session"] {

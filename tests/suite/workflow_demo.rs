@@ -72,6 +72,9 @@ fn a_person_sees_the_failure_and_its_repair() {
     let at = |wanted: &str| did.err.find(wanted).unwrap_or_else(|| panic!("no {wanted}: {did:?}"));
     let (failed, again) = (at(&format!("  failed {GREP} (")), at("Phase 2, attempt 2\n"));
     assert!(failed < again && again < at(&format!("  passed {GREP} (")), "{}", did.err);
+    assert!(failed < at("\nPhase 2 of 2 failed: its command failed\n"), "{}", did.err);
+    assert!(again < at("    -Godbye, world.\n    +Goodbye, world.\n"), "{}", did.err);
+    assert!(at("Phase 2 passed\nFinal check\n  passed test -s spektacular-demo/hello.txt (") > again, "{}", did.err);
     assert!(did.out.contains("There was a spelling mistake in spektacular-demo/goodbye.txt: I corrected it.\n"));
     assert!(did.out.ends_with(&format!("\n{PLAN}: 2 of 2 phases passed\n")), "{did:?}");
     // The plan is done, but its files were removed. The final check detects that.

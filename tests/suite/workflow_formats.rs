@@ -330,14 +330,14 @@ fn a_plan_names_its_specification() {
 
 #[test]
 fn every_rule_has_an_example_and_can_be_ignored() {
-    let names: BTreeSet<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
+    let names: BTreeSet<&str> = Rule::ALL.iter().map(|rule| rule.word()).collect();
     assert_eq!(names.len(), Rule::ALL.len());
     let source = include_str!("workflow_formats.rs");
     for rule in Rule::ALL.iter().filter(|rule| **rule != Rule::MissingFile) {
         assert!(source.contains(&format!("{rule:?}")), "{rule:?} has no example");
     }
     for rule in Rule::ALL {
-        assert_eq!(Rule::ignored(rule.name()).is_ok(), !matches!(rule, Rule::MissingFile | Rule::TooLarge));
+        assert_eq!(Rule::ignored(rule.word()).is_ok(), !matches!(rule, Rule::MissingFile | Rule::TooLarge));
     }
     assert_eq!(Rule::ignored("sections"), Err("Unknown rule sections. Did you mean section?".into()));
 }
@@ -365,7 +365,7 @@ fn samples_in_the_prompts_and_the_reference_are_valid() {
         assert_eq!(of_plan(shown[0]), [], "{}", shown[0]);
     }
     for rule in Rule::ALL {
-        assert!(reference.contains(&format!("| `{}` |", rule.name())), "the reference lacks {}", rule.name());
+        assert!(reference.contains(&format!("| `{}` |", rule.word())), "the reference lacks {}", rule.word());
     }
 }
 
@@ -373,7 +373,7 @@ fn samples_in_the_prompts_and_the_reference_are_valid() {
 fn the_prompts_have_the_lines_that_agents_and_programs_look_for() {
     let has = |kind: PromptKind, lines: &[&str]| {
         for line in lines {
-            assert!(kind.built_in().lines().any(|known| known == *line), "{} lacks {line}", kind.name());
+            assert!(kind.built_in().lines().any(|known| known == *line), "{} lacks {line}", kind.word());
         }
     };
     let spec = [
@@ -395,7 +395,7 @@ fn the_prompts_have_the_lines_that_agents_and_programs_look_for() {
     assert!(PromptKind::Continue.built_in().starts_with("# Continue\n"));
     assert!(PromptKind::Continue.built_in().ends_with("\n{{words}}\n"));
     for (kind, rounds) in [(PromptKind::Spec, true), (PromptKind::Plan, true), (PromptKind::Retry, false)] {
-        assert_eq!(kind.built_in().contains("at most 3 rounds"), rounds, "{}", kind.name());
+        assert_eq!(kind.built_in().contains("at most 3 rounds"), rounds, "{}", kind.word());
     }
 }
 

@@ -1,12 +1,13 @@
 //! Tests of `--worktree`: the run's agent works in a checkout of its own, and nothing of the user's is lost or run.
 
 use crate::support::agent::Script;
-use crate::support::{Case, list, read};
+use crate::support::person::CTRL_C;
+use crate::support::{Case, io, limit, list, read};
 use crate::workflow_implement::{PLAN, phase, plan, project};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[track_caller]
@@ -215,21 +216,72 @@ fn nothing_that_the_repository_configures_runs() {
     assert_eq!(read(&worktree(&case, "fix").join("old.txt")), "old\n");
 }
 
-/// git sleeps here for longer than a stopped run may take.
-#[test]
-fn a_signal_ends_the_run_while_git_works() {
+/// A repository whose checkouts stop after this work in the shell, for longer than a stopped run may take. The file gets
+/// the pid of git then.
+fn slow_checkout(work: &str) -> (Case, PathBuf) {
     let case = repository("");
     let adding = case.path("adding");
-    let slow = format!("case \"$*\" in *'worktree add'*) echo $$ >{}; sleep 600 ;; esac", adding.display());
-    let case = case.program("git", &format!("#!/bin/sh\n{slow}\nexec /usr/bin/git \"$@\"\n"));
-    let session = case.args(&["--worktree=fix"]).spawn();
-    session.wait_until("git", || fs::read_to_string(&adding).is_ok_and(|text| text.ends_with('\n')));
-    session.signal(Signal::TERM);
-    let outcome = session.finish_unchecked();
-    outcome.cancelled();
-    assert!(outcome.stderr.contains("the worktree fix is not complete"), "{}", outcome.stderr);
-    let git = read(&adding);
-    assert!(!PathBuf::from("/proc").join(git.trim()).exists(), "git runs on");
+    let slow = format!("case \"$*\" in *'worktree add'*) {work}; echo $$ >{}; sleep 600 ;; esac", adding.display());
+    (case.program("git", &format!("#!/bin/sh\n{slow}\nexec /usr/bin/git \"$@\"\n")), adding)
+}
+
+/// The stages in which a checkout can be interrupted: before git did anything, in the middle, and at the end.
+const STAGES: [&str; 3] = [
+    ":",
+    "/usr/bin/git \"$@\"; d=.git/worktrees/fix; echo initializing >$d/locked; echo >$d/index.lock; \
+     rm .spektacular/local/worktrees/fix/old.txt",
+    "/usr/bin/git \"$@\"",
+];
+
+fn is_adding(adding: &Path) -> bool {
+    fs::read_to_string(adding).is_ok_and(|text| text.ends_with('\n'))
+}
+
+#[test]
+fn a_signal_during_the_checkout_ends_the_run_and_leaves_nothing() {
+    for stage in STAGES {
+        let (case, adding) = slow_checkout(stage);
+        let session = case.args(&["--worktree=fix"]).spawn();
+        session.wait_until("git", || is_adding(&adding));
+        session.signal(Signal::TERM);
+        let outcome = session.finish_unchecked();
+        outcome.cancelled();
+        assert!(!outcome.stderr.contains("worktree"), "{}", outcome.stderr);
+        let git = read(&adding);
+        assert!(!Path::new("/proc").join(git.trim()).exists(), "git runs on");
+        assert_eq!(state(outcome.case()), (1, String::new()), "{stage}");
+        assert!(!worktree(outcome.case(), "fix").exists(), "{stage}");
+    }
+}
+
+#[test]
+fn ctrl_c_during_the_checkout_cancels_the_run_and_leaves_nothing() {
+    for stage in STAGES {
+        let (case, adding) = slow_checkout(stage);
+        let mut person = case.at_terminal(&["adhoc", "--worktree=fix", "Work"]);
+        assert!(io::wait_for(limit(), || is_adding(&adding)), "no checkout");
+        person.types(CTRL_C);
+        let (code, seen) = person.ends();
+        assert_eq!((code, seen.matches("spektacular: cancelled").count()), (130, 1), "{seen}");
+        assert!(person.echo());
+        assert_eq!(state(&person.case), (1, String::new()), "{stage}");
+        assert!(!worktree(&person.case, "fix").exists(), "{stage}");
+    }
+}
+
+#[test]
+fn a_checkout_that_fails_leaves_nothing() {
+    let case = repository("");
+    let case = case.program(
+        "git",
+        "#!/bin/sh\ncase \"$*\" in *'worktree add'*) /usr/bin/git \"$@\"; echo fatal: no space >&2; exit 128 ;; esac\n\
+         exec /usr/bin/git \"$@\"\n",
+    );
+    let did = case.run(&["adhoc", "--worktree=fix", "Work"]);
+    assert_eq!(did.code, Some(2), "{did:?}");
+    assert!(did.err.contains("git cannot make the worktree fix: fatal: no space"), "{}", did.err);
+    assert_eq!(state(&case), (1, String::new()));
+    assert!(!worktree(&case, "fix").exists());
 }
 
 /// A message decides for itself where its run takes place.

@@ -11,6 +11,7 @@ pub(crate) mod outcome;
 pub(crate) mod person;
 pub(crate) mod procs;
 pub(crate) mod schema;
+pub(crate) mod screen;
 pub(crate) mod session;
 
 use std::fs;

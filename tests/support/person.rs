@@ -1,6 +1,5 @@
 //! A person at a terminal: the program's pseudo-terminal, keys, and the contents of the screen.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,8 +9,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Instant;
 
+use super::screen::Screen;
 use super::{Case, limit, procs, read};
 use rustix::fs::OFlags;
+use rustix::io::ioctl_fionread;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -31,10 +32,6 @@ impl Case {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let no_owner = i32::try_from(OFlags::NOCTTY.bits()).unwrap();
-        let open =
-            || File::options().read(true).write(true).custom_flags(no_owner).open(name.to_str().unwrap()).unwrap();
         let keyboard = File::from(master);
         resize(&keyboard, self.columns);
         let shell = self.shell.as_deref().unwrap_or("exec \"$@\"");
@@ -50,6 +47,7 @@ impl Case {
             "sh",
         ]);
         command.arg(env!("CARGO_BIN_EXE_spektacular")).args(args);
+        let open = || open(&keyboard);
         command.stdin(open());
         command.stdout(self.stdout_file().unwrap_or_else(open)).stderr(self.stderr_file().unwrap_or_else(open));
         let child = command.spawn().unwrap();
@@ -66,6 +64,14 @@ impl Case {
         });
         Person { child, keyboard, bytes, all: Vec::new(), met: 0, code: None, case: self }
     }
+}
+
+/// The program's end of the terminal.
+#[track_caller]
+fn open(keyboard: &File) -> File {
+    let name = ptsname(keyboard, Vec::new()).unwrap();
+    let no_owner = i32::try_from(OFlags::NOCTTY.bits()).unwrap();
+    File::options().read(true).write(true).custom_flags(no_owner).open(name.to_str().unwrap()).unwrap()
 }
 
 #[track_caller]
@@ -152,6 +158,12 @@ impl Person {
         tcgetattr(&self.keyboard).unwrap().local_modes.contains(LocalModes::ECHO)
     }
 
+    /// The number of bytes in the whole lines that were typed and not read yet.
+    #[track_caller]
+    pub(crate) fn typed_ahead(&self) -> u64 {
+        ioctl_fionread(open(&self.keyboard)).unwrap()
+    }
+
     #[track_caller]
     pub(crate) fn signals(&self, signal: Signal) {
         kill_process(self.pid(), signal).unwrap();
@@ -186,14 +198,8 @@ impl Person {
         self.terminal().rows()
     }
 
-    /// The current contents of the screen as one text, with `⏎` after a row that the terminal broke.
-    pub(crate) fn drawn(&self) -> String {
-        let terminal = self.terminal();
-        let sign = |at: usize| if terminal.broken.contains(&at) { "⏎" } else { "" };
-        terminal.rows().iter().enumerate().map(|(at, row)| format!("{row}{}\n", sign(at))).collect()
-    }
-
-    fn terminal(&self) -> Screen {
+    /// The terminal with all its output so far.
+    pub(crate) fn terminal(&self) -> Screen {
         let mut screen = Screen::new(usize::from(self.case.columns));
         String::from_utf8_lossy(&self.all).chars().for_each(|c| screen.take(c));
         screen
@@ -211,91 +217,5 @@ impl Drop for Person {
             let _ = self.child.wait();
         }
         procs::kill_marked(&self.case.marker);
-    }
-}
-
-/// The functions of a terminal that the program uses.
-#[derive(Default)]
-struct Screen {
-    columns: usize,
-    rows: Vec<Vec<char>>,
-    /// The rows that were full before their text ended.
-    broken: BTreeSet<usize>,
-    row: usize,
-    column: usize,
-    kept: (usize, usize),
-    sequence: Option<String>,
-}
-
-impl Screen {
-    fn new(columns: usize) -> Screen {
-        Screen { columns, rows: vec![Vec::new()], ..Screen::default() }
-    }
-
-    fn take(&mut self, c: char) {
-        if let Some(mut sequence) = self.sequence.take() {
-            sequence.push(c);
-            if sequence == "[" || sequence == "[?" || c.is_ascii_digit() && sequence.starts_with('[') {
-                self.sequence = Some(sequence);
-            } else {
-                self.obey(&sequence);
-            }
-            return;
-        }
-        match c {
-            '\u{1b}' => self.sequence = Some(String::new()),
-            '\r' => self.column = 0,
-            '\n' => self.down(),
-            '\u{8}' => self.column = self.column.saturating_sub(1),
-            c if c.is_control() => {}
-            c => {
-                let width = if ('\u{2e80}'..='\u{ffef}').contains(&c) { 2 } else { 1 };
-                if self.column + width > self.columns {
-                    self.column = 0;
-                    self.broken.insert(self.row);
-                    self.down();
-                }
-                let row = &mut self.rows[self.row];
-                row.resize(row.len().max(self.column + width), ' ');
-                row[self.column] = c;
-                row.splice(self.column + 1..self.column + width, vec!['\0'; width - 1]);
-                self.column += width;
-            }
-        }
-    }
-
-    fn down(&mut self) {
-        self.row += 1;
-        if self.row == self.rows.len() {
-            self.rows.push(Vec::new());
-        }
-    }
-
-    #[track_caller]
-    fn obey(&mut self, sequence: &str) {
-        let number: usize =
-            sequence[1..].trim_start_matches('?').trim_end_matches(char::is_alphabetic).parse().unwrap_or(1);
-        match sequence.chars().last().unwrap() {
-            'm' | 'h' | 'l' => {}
-            'K' => self.rows[self.row].truncate(self.column),
-            'J' => {
-                self.rows[self.row].truncate(self.column);
-                self.rows.truncate(self.row + 1);
-                self.broken.retain(|row| *row < self.row);
-            }
-            'D' => self.down(),
-            'C' => self.column += number,
-            'A' => self.row = self.row.saturating_sub(number),
-            '7' => self.kept = (self.row, self.column),
-            '8' => (self.row, self.column) = self.kept,
-            _ => panic!("a sequence that nobody expects: {sequence:?}"),
-        }
-    }
-
-    fn rows(&self) -> Vec<String> {
-        let text = |row: &Vec<char>| row.iter().filter(|c| **c != '\0').collect::<String>().trim_end().to_owned();
-        let mut rows: Vec<String> = self.rows.iter().map(text).collect();
-        rows.truncate(rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1));
-        rows
     }
 }

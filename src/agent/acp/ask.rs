@@ -60,13 +60,8 @@ impl Acp {
         let call = self.calls.get(&*id)?;
         let title = call.title();
         let text = format!("Allow {title}?");
-        let subject = Subject {
-            category: call.category(),
-            title: title.into(),
-            locations: self.places(&about, call),
-            detail: self.detail(&about, &earlier, call).into(),
-            call_id: None,
-        };
+        let (places, detail) = (self.places(&about, call), self.detail(&about, &earlier, call));
+        let subject = Subject::new(call.category(), title, places, detail);
         let of_kind =
             |kind: &str| params.objects("options").find(|o| o.is("kind", kind)).and_then(|o| o.string("optionId"));
         let (once, reject) = (of_kind("allow_once"), of_kind("reject_once"));
@@ -98,7 +93,7 @@ impl Acp {
         let waits = !known.is_empty() && !is_command(known) && is_command(asked) && !self.early.contains(&call);
         if waits {
             let early = EarlyRequest { id: id.to_owned(), line: params.line().to_owned() };
-            let bytes = early.id.len() + early.line.len();
+            let bytes = call.len() + early.id.len() + early.line.len();
             self.early.insert(call, early, bytes);
         }
         waits

@@ -44,12 +44,12 @@ use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::OutputSchema;
-use crate::protocol::words::{McpTransport, QuestionKind, ToolState};
+use crate::protocol::words::{QuestionKind, ToolState};
 use serde_json::json;
 use std::path::PathBuf;
 
 /// The driver for an agent that speaks ACP.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Acp {
     base: Base,
     index: Index,
@@ -107,38 +107,7 @@ pub(crate) struct Acp {
 impl Acp {
     /// Creates a driver for the agent that `base` starts.
     pub(crate) fn new(base: Base, profile: &'static Profile) -> Acp {
-        Acp {
-            base,
-            index: Index::default(),
-            profile,
-            phase: Phase::Initializing,
-            start: SessionSetup::default(),
-            cwd: PathBuf::new(),
-            session: String::new(),
-            version: None,
-            resumes: None,
-            takes_images: None,
-            requests: 0,
-            waiting: 0,
-            pending: OpenRequests::default(),
-            early: OpenMap::default(),
-            calls: OpenMap::default(),
-            finished: Recent::default(),
-            said: None,
-            passed: None,
-            messages: 0,
-            answer: FinalAnswer::default(),
-            wants: Wants::default(),
-            cancelling: false,
-            denied: Vec::new(),
-            denials: 0,
-            called: false,
-            used: Usage::default(),
-            steps: Steps::default(),
-            uncounted: false,
-            own_tools: Vec::new(),
-            ask_server: String::new(),
-        }
+        Acp { base, profile, ..Acp::default() }
     }
 
     fn message(&mut self, message: Incoming<'_>, out: &mut DriverOutput) {
@@ -278,31 +247,25 @@ impl Driver for Acp {
     }
 
     fn features(&self, settings: &Settings) -> Features {
+        let questions: &[QuestionKind] = match self.own_tools.contains(&self.profile.ask_tool) {
+            true => QuestionKind::ALL,
+            false => &[QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
+        };
         let capabilities = Capabilities {
-            questions: match self.own_tools.contains(&self.profile.ask_tool) {
-                true => QuestionKind::ALL.to_vec(),
-                false => vec![QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
-            },
             resume: self.resumes,
-            deltas: Some(true),
-            structured_output: Some(true),
             usage: self.profile.counts_turns.then_some(true),
-            conversation: Some(true),
             steer: Some(false),
+            ..Capabilities::all(questions.to_vec())
         };
         Features {
-            capabilities,
             keepers: Keepers::by(|limit| self.keeper(limit)),
-            preferences: Preference::ALL.into_iter().filter(|preference| self.follows(*preference)).collect(),
-            transports: McpTransport::ALL,
+            preferences: Preference::ALL.iter().copied().filter(|preference| self.follows(*preference)).collect(),
             images: self.takes_images != Some(false),
             ask_tool: self.ask_tool(settings),
             result_way: self.result_way(settings),
-            reports_tools: true,
-            process_per_turn: false,
-            listens: true,
             leaves: self.profile.leaves_servers || self.start.server_names.is_empty(),
             stderr_is_fit: false,
+            ..Features::of_step(capabilities)
         }
     }
 

@@ -49,6 +49,12 @@ pub(crate) struct Profile {
     pub(crate) native: &'static Native,
 }
 
+impl Default for &Profile {
+    fn default() -> Self {
+        &GENERIC
+    }
+}
+
 /// The signs of a call of one of our own tools. The agents join a server's and a tool's name, so a tool of another
 /// server could have the same name. Therefore our server's name has a random part, and title and id must both match.
 #[derive(Debug)]

@@ -20,9 +20,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The expected message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The response to `initialize`.
+    #[default]
     Initializing,
     /// The response that opens or resumes the session.
     Opening,

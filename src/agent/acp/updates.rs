@@ -173,7 +173,7 @@ impl Acp {
             call.input = if call.input_is_lost { String::new() } else { input.to_owned() };
             call.input_is_asked = false;
         }
-        let texts = call.size();
+        let texts = id.len() + call.size();
         self.calls.insert(id.clone().into_owned(), call, texts);
         Some(id)
     }

@@ -59,13 +59,7 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
         (true, true) => "The agent wants to leave plan mode and carry out its plan.".into(),
         (false, _) => format!("Allow {title}?"),
     };
-    let subject = Subject {
-        category: tools::category(&name),
-        title: title.into(),
-        locations: tools::locations(Some(&input)),
-        detail: detail.into(),
-        call_id: None,
-    };
+    let subject = Subject::new(tools::category(&name), title, tools::locations(Some(&input)), detail);
     Some((pending(What::Permission), one(Ask::permission(subject, text, scope))))
 }
 

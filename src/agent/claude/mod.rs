@@ -47,12 +47,12 @@ use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::Mismatch;
-use crate::protocol::words::{McpTransport, QuestionKind};
+use crate::protocol::words::QuestionKind;
 use serde_json::json;
 use std::collections::BTreeMap;
 
 /// The driver for Claude Code.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Claude {
     base: Base,
     index: Index,
@@ -95,30 +95,7 @@ pub(crate) struct Claude {
 impl Claude {
     /// Creates a driver for the agent that `base` starts.
     pub(crate) fn new(base: Base) -> Claude {
-        Claude {
-            base,
-            index: Index::default(),
-            pending: BTreeMap::new(),
-            calls: Calls::default(),
-            speech: Blocks::default(),
-            plan: None,
-            wants: Wants::default(),
-            session_known: false,
-            mode: None,
-            resuming: false,
-            cost_before: None,
-            api_error: None,
-            mismatches: Vec::new(),
-            used: Usage::default(),
-            streamed: None,
-            model_calls: ModelCalls::default(),
-            requests: 0,
-            steering: Steering::default(),
-            offers_asking: false,
-            names: ask_user_mcp::Names::default(),
-            server: mcp::Server::new(ask_user::TOOL),
-            asked: BTreeMap::new(),
-        }
+        Claude { base, server: mcp::Server::new(ask_user::TOOL), ..Claude::default() }
     }
 
     fn message(&mut self, message: &Object<'_>, out: &mut DriverOutput) {
@@ -185,36 +162,20 @@ impl Driver for Claude {
     }
 
     fn features(&self, settings: &Settings) -> Features {
-        let capabilities = Capabilities {
-            questions: match self.offers_asking {
-                true => QuestionKind::ALL.to_vec(),
-                false => vec![QuestionKind::Select, QuestionKind::Text],
-            },
-            resume: Some(true),
-            deltas: Some(true),
-            structured_output: Some(true),
-            usage: Some(true),
-            conversation: Some(true),
-            steer: self.steering.is_possible(),
-        };
+        let questions: &[QuestionKind] =
+            if self.offers_asking { QuestionKind::ALL } else { &[QuestionKind::Select, QuestionKind::Text] };
+        let capabilities = Capabilities { steer: self.steering.is_possible(), ..Capabilities::all(questions.to_vec()) };
         let keeper = |limit| match limit {
             // Its own flag limits the calls of each turn, not those of the run.
             Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
             Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => Keeper::Agent,
         };
         Features {
-            capabilities,
             keepers: Keepers::by(keeper),
             preferences: Preference::ALL.to_vec(),
-            transports: McpTransport::ALL,
             images: true,
-            ask_tool: None,
             result_way: if launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text },
-            reports_tools: true,
-            process_per_turn: false,
-            listens: true,
-            leaves: true,
-            stderr_is_fit: true,
+            ..Features::of_step(capabilities)
         }
     }
 

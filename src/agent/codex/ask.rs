@@ -112,11 +112,7 @@ fn command_approval(params: &Object<'_>, cwd: &Path) -> Ask {
     let text = with_reason(params.string("reason"), &title);
     let call = params.without(&REQUEST);
     let scope = Scope::of_request(category, None, Some(&call).filter(|_| !action.is_empty()).map(String::as_str));
-    Ask::permission(
-        Subject { category, title: title.into(), locations: Vec::new(), detail: detail.into(), call_id: None },
-        text,
-        scope,
-    )
+    Ask::permission(Subject::new(category, title, Vec::new(), detail), text, scope)
 }
 
 /// The question about a patch. The request itself names no file; the item that began before it does.
@@ -132,8 +128,7 @@ fn patch_approval(params: &Object<'_>, spot: &Spot<'_>, items: &Items) -> Ask {
     let is_shown = |name: &str, _: Raw<'_>| name == "reason" || REQUEST.contains(&name);
     let detail = join(&detail, rest(params, is_shown));
     let text = with_reason(params.string("reason"), &title);
-    let subject = Subject { category, title: title.into(), locations, detail: detail.into(), call_id: None };
-    Ask { also, ..Ask::permission(subject, text, scope) }
+    Ask { also, ..Ask::permission(Subject::new(category, title, locations, detail), text, scope) }
 }
 
 fn user_input(question: &Object<'_>) -> Ask {
@@ -149,13 +144,8 @@ fn elicitation(params: &Object<'_>) -> (CodexRequest, Asks) {
     let call = params.object("_meta").filter(|meta| meta.is("codex_approval_kind", "mcp_tool_call"));
     if let Some(call) = call {
         let tool = call.string("tool_name").unwrap_or_default();
-        let subject = Subject {
-            category: Category::Mcp,
-            title: title(Category::Mcp, &server, &tool).into(),
-            locations: Vec::new(),
-            detail: call.raw("tool_params").map(|raw| raw.get().into()).unwrap_or_default(),
-            call_id: None,
-        };
+        let detail = call.raw("tool_params").map(Raw::get).unwrap_or_default();
+        let subject = Subject::new(Category::Mcp, title(Category::Mcp, &server, &tool), Vec::new(), detail);
         let named = !server.is_empty() && !tool.is_empty();
         let name = named.then(|| to_line(&[&server, &tool]));
         let scope = Scope::of_request(Category::Mcp, name.as_deref(), None);

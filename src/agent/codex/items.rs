@@ -1,5 +1,6 @@
 //! The items of a turn: messages, reasoning and tool calls.
 
+use super::script::script_of;
 use crate::agent::hash::hash;
 use crate::agent::recent::{OpenMap, Recent, RecentMap};
 use crate::agent::text::{FinalAnswer, Fingerprint};
@@ -100,7 +101,8 @@ impl Items {
         };
         if !self.streams.contains(&key) {
             let (message, sent) = (MessageKey::next(&mut self.messages), Fingerprint::default());
-            self.streams.insert(key.clone(), StreamedItem { message, thinking: thinking.is_some(), sent }, 0);
+            let stream = StreamedItem { message, thinking: thinking.is_some(), sent };
+            self.streams.insert(key.clone(), stream, key.len());
         }
         let stream = self.streams.get_mut(&key)?;
         stream.sent.push(&piece);
@@ -204,7 +206,8 @@ impl Items {
                 let (title, locations) = (tool.title.clone(), tool.locations.clone());
                 let (category, also) = patch_categories(item);
                 let patch = Patch { category, also, title, locations, diff: diff(item) };
-                let texts = patch.title.len()
+                let texts = key.len()
+                    + patch.title.len()
                     + patch.diff.len()
                     + patch.locations.iter().map(|place| place.path.size()).sum::<usize>();
                 self.patches.insert(key.clone(), patch, texts);
@@ -234,7 +237,8 @@ impl Items {
             self.finished.add(&key);
             self.tool_over(key, kind, item, out);
         } else if is_new {
-            self.begun.insert(key, (), 0);
+            let bytes = key.len();
+            self.begun.insert(key, (), bytes);
         }
     }
 
@@ -375,52 +379,20 @@ fn at(path: String) -> Option<Place> {
     (!path.is_empty()).then(|| Place { path: path.into(), line: None })
 }
 
-/// The command without its shell wrapper, unless Codex left out more than the wrapper. Codex omits parts of a script
-/// that it considers unimportant, such as a change of the directory.
+/// The command without its shell wrapper.
 pub(super) fn whole_command(params: &Object<'_>) -> String {
-    let short = first_action(params);
-    let Some(whole) = params.str("command") else { return short.into_owned() };
-    let unquoted = ["'", "\"", ""].iter().find_map(|quote| {
-        let wrapper = whole.strip_suffix(quote)?.strip_suffix(&*short)?.strip_suffix(quote)?;
-        // The script between the quotes is what runs only if nothing in it is quoted again. Without quotes, the second
-        // word is an argument: `bash -c touch x` runs `touch` alone.
-        let is_script = match *quote {
-            "'" => !short.contains('\''),
-            "\"" => !short.contains(['"', '\\', '$', '`']),
-            _ => !short.contains(|c: char| c.is_whitespace() || "'\"\\".contains(c)),
-        };
-        (is_shell(wrapper) && is_script).then_some(())
-    });
-    if unquoted.is_some() { short.into_owned() } else { whole.into_owned() }
+    let Some(whole) = params.str("command") else { return only_action(params).unwrap_or_default().into_owned() };
+    script_of(&whole).unwrap_or_else(|| whole.into_owned())
 }
 
-/// Whether a text is a known shell with flags, up to its script: `/bin/bash -lc `.
-fn is_shell(wrapper: &str) -> bool {
-    let Some((shell, flags)) = wrapper.strip_suffix(' ').and_then(|wrapper| wrapper.split_once(' ')) else {
-        return false;
-    };
-    let folder = shell.rsplit_once('/').map_or("/", |(folder, _)| folder);
-    let name = shell.rsplit('/').next().unwrap_or_default();
-    let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte));
-    let is_flag = |flag: &str| flag.strip_prefix('-').is_some_and(|flag| flag.bytes().all(|b| b.is_ascii_lowercase()));
-    let is_known = ["sh", "bash", "zsh", "dash", "ksh"].contains(&name);
-    let ends = flags.rsplit(' ').next().is_some_and(|flag| flag.ends_with('c'));
-    is_known
-        && ["/", "/bin", "/usr/bin", "/usr/local/bin"].contains(&folder)
-        && plain(shell)
-        && flags.split(' ').all(is_flag)
-        && ends
-}
-
-/// The command of the only action that Codex sees in a script, or else the script.
-fn first_action<'a>(item: &Object<'a>) -> Cow<'a, str> {
+/// The command of the only action that Codex sees in a script. Codex omits parts of a script that it considers
+/// unimportant, such as a change of the directory.
+fn only_action<'a>(item: &Object<'a>) -> Option<Cow<'a, str>> {
     let mut actions = item.objects("commandActions");
     match (actions.next(), actions.next()) {
         (Some(only), None) => only.str("command"),
         _ => None,
     }
-    .or_else(|| item.str("command"))
-    .unwrap_or_default()
 }
 
 /// The categories of a patch with their verbs, the most severe first, because permission to edit does not cover deleting

@@ -11,6 +11,7 @@ mod errors;
 mod items;
 mod launch;
 mod native;
+mod script;
 #[cfg(test)]
 mod tests;
 
@@ -43,7 +44,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The driver for Codex.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Codex {
     base: Base,
     index: Index,
@@ -79,25 +80,7 @@ pub(crate) struct Codex {
 impl Codex {
     /// Creates a driver for the agent that `base` starts.
     pub(crate) fn new(base: Base) -> Codex {
-        Codex {
-            base,
-            index: Index::default(),
-            settings: None,
-            requests: BTreeMap::new(),
-            asked: 0,
-            version: None,
-            thread: None,
-            model: None,
-            running: None,
-            pending: BTreeMap::new(),
-            items: Items::default(),
-            held: None,
-            used: Usage::default(),
-            totals: RecentMap::default(),
-            said: None,
-            leaving: false,
-            stops_next: false,
-        }
+        Codex { base, ..Codex::default() }
     }
 
     fn request(&mut self, method: &'static str, params: &impl Serialize) -> String {
@@ -430,28 +413,15 @@ impl Driver for Codex {
     }
 
     fn features(&self, settings: &Settings) -> Features {
-        let capabilities = Capabilities {
-            questions: QuestionKind::ALL.to_vec(),
-            resume: Some(true),
-            deltas: Some(true),
-            structured_output: Some(true),
-            usage: Some(true),
-            conversation: Some(true),
-            steer: Some(true),
-        };
+        let capabilities = Capabilities::all(QuestionKind::ALL.to_vec());
         Features {
-            capabilities,
             keepers: Keepers::by(keeper),
             preferences: Preference::ALL.to_vec(),
             transports: &[McpTransport::Http],
             images: true,
-            ask_tool: None,
             result_way: if launch::schema(settings).is_some() { ResultWay::Own } else { ResultWay::Text },
-            reports_tools: true,
-            process_per_turn: false,
-            listens: true,
-            leaves: true,
             stderr_is_fit: false,
+            ..Features::of_step(capabilities)
         }
     }
 

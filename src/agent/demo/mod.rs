@@ -29,14 +29,14 @@ use crate::protocol::outbound::{AgentExit, Capabilities, FileEdit, Json, Text, T
 use crate::protocol::question::{Answer, Ask, Asks, Place, Subject, one};
 use crate::protocol::request::Settings;
 use crate::protocol::scope::Scope;
-use crate::protocol::words::{Action, Category, McpTransport, QuestionKind, StopReason, ToolState};
+use crate::protocol::words::{Action, Category, QuestionKind, StopReason, ToolState};
 
 /// The name for people, in failures.
 const AGENT: &str = "The demo agent";
 const SESSION: &str = "5d3f0c1e-de30-4000-8000-000000000001";
 
 /// The driver for the demo agent.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Demo {
     base: Base,
     index: Index,
@@ -54,16 +54,7 @@ pub(crate) struct Demo {
 impl Demo {
     /// A driver for the player that `base` starts.
     pub(crate) fn new(base: Base) -> Demo {
-        Demo {
-            base,
-            index: Index::default(),
-            wants: Wants::default(),
-            messages: 0,
-            speaks: false,
-            answer: FinalAnswer::default(),
-            used: Usage::default(),
-            steers: 0,
-        }
+        Demo { base, ..Demo::default() }
     }
 
     /// Reads a line of the player. `None`: it lacks a part that it needs.
@@ -138,7 +129,7 @@ impl Demo {
             let detail = tool.str("content").map_or(subject.clone(), |text| edits::signed('+', &text));
             let scope = Scope::of_request(category, Some(&name), Some(&subject));
             let text = format!("Allow {title}?");
-            let subject = Subject { category, title: title.into(), locations, detail: detail.into(), call_id: None };
+            let subject = Subject::new(category, title, locations, detail);
             let asks = one(Ask::permission(subject, text, scope));
             out.events.push(AgentEvent::Ask { key: AskKey(key), asks, call: Some(call) });
         }
@@ -155,9 +146,17 @@ impl Demo {
             ToolFacts { exit_code: line.number("exit_code").map(|code| code as i64), ..ToolFacts::default() };
         if let Some(changed) = line.object("changed") {
             let (path, action) = (changed.string("path")?, Action::from_word(&changed.str("action")?)?);
-            // The player does not report what a changed file held before.
-            let content = changed.str("content").filter(|_| self.wants.facts && action == Action::Created);
-            let edit = content.and_then(|text| FileEdit::new(path.clone(), edits::signed('+', &text)));
+            let content = changed.str("content").filter(|_| self.wants.facts);
+            let before = changed.str("before");
+            let edit = content.and_then(|text| {
+                // The player reports no old text of a file that is not text.
+                let lines = match (action, &before) {
+                    (Action::Created, _) => edits::signed('+', &text),
+                    (Action::Modified, Some(before)) => edits::between(before, &text),
+                    (Action::Modified, None) | (Action::Deleted, _) => return None,
+                };
+                FileEdit::new(path.clone(), lines)
+            });
             facts.edits = edit.into_iter().collect();
             out.events.push(AgentEvent::Changed { path: path.into(), action });
         }
@@ -236,15 +235,7 @@ fn answer(reply: &Reply) -> Option<Vec<String>> {
 
 impl Driver for Demo {
     fn features(&self, _settings: &Settings) -> Features {
-        let capabilities = Capabilities {
-            questions: QuestionKind::ALL.to_vec(),
-            resume: Some(false),
-            deltas: Some(true),
-            structured_output: Some(true),
-            usage: Some(true),
-            conversation: Some(true),
-            steer: Some(true),
-        };
+        let capabilities = Capabilities { resume: Some(false), ..Capabilities::all(QuestionKind::ALL.to_vec()) };
         let keeper = |limit| match limit {
             Limit::MaxToolCalls
             | Limit::MaxTokens
@@ -253,20 +244,7 @@ impl Driver for Demo {
             | Limit::DisallowedTools => Keeper::Run,
             Limit::MaxTurns | Limit::McpServers => Keeper::Nobody,
         };
-        Features {
-            capabilities,
-            keepers: Keepers::by(keeper),
-            preferences: Vec::new(),
-            transports: McpTransport::ALL,
-            images: false,
-            ask_tool: None,
-            result_way: ResultWay::Own,
-            reports_tools: true,
-            process_per_turn: false,
-            listens: true,
-            leaves: true,
-            stderr_is_fit: true,
-        }
+        Features { keepers: Keepers::by(keeper), result_way: ResultWay::Own, ..Features::of_step(capabilities) }
     }
 
     fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {

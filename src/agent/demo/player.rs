@@ -364,26 +364,35 @@ impl<'s> Player<'s> {
             }
             None => {
                 let done = self.stage.delete(&change.path);
-                self.changed(call, (&change.path, "deleted", None), done)
+                self.changed(call, (&change.path, "deleted", None), None, done)
             }
         }
     }
 
     /// Writes a file that the user allowed to write, and ends the call.
     fn written(&mut self, call: &str, (path, text): (&str, &str), guarded: bool) -> bool {
+        let before = self.stage.read(path);
         let done = self.stage.write(path, text, guarded);
         let action = if done == Some(true) { "created" } else { "modified" };
-        self.changed(call, (path, action, Some(text)), done.is_some())
+        self.changed(call, (path, action, Some(text)), before, done.is_some())
     }
 
-    fn changed(&mut self, call: &str, (path, action, content): (&str, &str, Option<&str>), done: bool) -> bool {
+    fn changed(
+        &mut self,
+        call: &str,
+        (path, action, content): (&str, &str, Option<&str>),
+        before: Option<String>,
+        done: bool,
+    ) -> bool {
+        let text = |text: Option<&str>| text.map_or("null".into(), quoted);
         let line = PlayerLine::default()
             .with("end", &quoted(call))
             .with("state", if done { "\"completed\"" } else { "\"failed\"" });
         let change = PlayerLine::default()
             .with("path", &quoted(path))
             .with("action", &quoted(action))
-            .with("content", &content.map_or("null".into(), quoted));
+            .with("before", &text(before.as_deref()))
+            .with("content", &text(content));
         self.send(if done { line.with("changed", &change.done()) } else { line });
         done
     }

@@ -16,8 +16,7 @@ use super::limit::{Keeper, Keepers};
 use super::preference::{Preference, warn_of_ignored};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, Driver, DriverOutput, Features, Launch, Line, MessageKey, Reply, ResultWay, TurnOver,
-    Wants,
+    AgentEvent, AskKey, Base, Driver, DriverOutput, Features, Launch, Line, MessageKey, Reply, TurnOver, Wants,
 };
 use crate::clean::Cleaner;
 use crate::protocol::failure::{Code, Failure};
@@ -28,7 +27,7 @@ use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::pattern::{COMPILED_BYTES, PATTERN_BYTES, Pattern};
 use crate::protocol::request::Settings;
 use crate::protocol::terms::sentence;
-use crate::protocol::words::{McpTransport, QuestionKind};
+use crate::protocol::words::QuestionKind;
 use std::borrow::Cow;
 
 /// The maximum beginning of a line in which session ids are searched, in bytes.
@@ -37,7 +36,7 @@ const SEARCHED: usize = 64 << 10;
 const BLANK: usize = 64 << 10;
 
 /// The driver for any command.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LinesDriver {
     base: Base,
     args: Vec<String>,
@@ -72,26 +71,8 @@ impl LinesDriver {
     /// them, sessions end with their process.
     pub(crate) fn new(mut base: Base, session_patterns: Vec<String>, resume_args: Vec<String>) -> LinesDriver {
         let args = std::mem::take(&mut base.args);
-        LinesDriver {
-            base,
-            args,
-            resume_args,
-            session_patterns,
-            patterns: Vec::new(),
-            model: None,
-            cwd: String::new(),
-            agent_args: Vec::new(),
-            answer_bytes: FRAME_BYTES,
-            session: None,
-            turns: 0,
-            answer: FinalAnswer::default(),
-            blank: String::new(),
-            seeks: false,
-            sought: 0,
-            matched: Vec::new(),
-            running: false,
-            cleaner: Cleaner::default(),
-        }
+        let answer_bytes = FRAME_BYTES;
+        LinesDriver { base, args, resume_args, session_patterns, answer_bytes, ..LinesDriver::default() }
     }
 
     fn resumes(&self) -> bool {
@@ -210,31 +191,25 @@ fn compiled(patterns: &[String]) -> Result<Vec<Pattern>, Failure> {
 impl Driver for LinesDriver {
     fn features(&self, settings: &Settings) -> Features {
         let asks = !self.resume_args.is_empty();
+        let questions = if asks { vec![QuestionKind::Select, QuestionKind::Text] } else { Vec::new() };
         let capabilities = Capabilities {
-            questions: if asks { vec![QuestionKind::Select, QuestionKind::Text] } else { Vec::new() },
             resume: Some(self.resumes()),
-            deltas: Some(true),
-            structured_output: Some(true),
             usage: Some(false),
             conversation: Some(asks && (!self.resumes() || !self.session_patterns.is_empty())),
             steer: Some(false),
+            ..Capabilities::all(questions)
         };
         let model = self.takes_model(settings).then_some(Preference::Model);
         Features {
-            capabilities,
             // A command reports neither its tools nor its usage.
             keepers: Keepers::by(|_| Keeper::Nobody),
             preferences: model.into_iter().chain([Preference::SystemPrompt]).collect(),
-            transports: McpTransport::ALL,
-            images: false,
-            ask_tool: None,
-            result_way: ResultWay::Text,
             reports_tools: false,
             process_per_turn: true,
             listens: false,
-            leaves: true,
             // The format of its stderr is unknown.
             stderr_is_fit: false,
+            ..Features::of_step(capabilities)
         }
     }
 

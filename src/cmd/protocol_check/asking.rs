@@ -44,13 +44,7 @@ pub(super) fn parsed(asks: &[&str]) -> Vec<Ask> {
 
 /// A question for a permission.
 pub(super) fn permission() -> Ask {
-    let subject = Subject {
-        category: Category::Execute,
-        title: "make test".into(),
-        locations: Vec::new(),
-        detail: "make test".into(),
-        call_id: None,
-    };
+    let subject = Subject::new(Category::Execute, "make test", Vec::new(), "make test");
     Ask::permission(subject, "Allow make test?", None)
 }
 

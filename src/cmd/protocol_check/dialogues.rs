@@ -69,20 +69,23 @@ const EXIT: &str = "Only the terminal frame tells how a run ended: exit with 0 i
                     code if it is run.failed or if there is none.";
 const READ_ON: &str = "Read every frame until the terminal frame.";
 
+/// A dialogue whose run completes. `rule`: broken by a client that leaves early.
+const fn plain(
+    name: &'static str,
+    about: &'static str,
+    steps: &'static [DialogueStep],
+    rule: &'static str,
+) -> Dialogue {
+    Dialogue { name, about, steps, ending: Ending::Completed(0), mistake: Mistake::WrongEnd, rule }
+}
+
 /// All dialogues, in order.
 pub(super) const DIALOGUES: &[Dialogue] = &[
-    Dialogue {
-        name: "hello",
-        about: "a message, and the end at once",
-        steps: &[DialogueStep::Say("Hello.")],
-        ending: Ending::Completed(0),
-        mistake: Mistake::WrongEnd,
-        rule: READ_ON,
-    },
-    Dialogue {
-        name: "questions",
-        about: "questions of every kind, alone and in a group",
-        steps: &[
+    plain("hello", "a message, and the end at once", &[DialogueStep::Say("Hello.")], READ_ON),
+    plain(
+        "questions",
+        "questions of every kind, alone and in a group",
+        &[
             DialogueStep::Ask(&[CONFIRM], Course::Plain),
             DialogueStep::Ask(
                 &[
@@ -105,113 +108,92 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
             ),
             DialogueStep::Permission,
         ],
-        ending: Ending::Completed(0),
-        mistake: Mistake::WrongEnd,
-        rule: "Answer or decline a question of each kind, and read on.",
-    },
+        "Answer or decline a question of each kind, and read on.",
+    ),
+    plain(
+        "bad-answer",
+        "an answer that does not fit: the question comes again with the same id",
+        &[DialogueStep::Ask(&[CONFIRM], Course::Again)],
+        "A run.question with a greater `attempt` repeats the question: answer it again.",
+    ),
+    plain(
+        "thinking",
+        "many frames while a question is open",
+        &[DialogueStep::Ask(&[CONFIRM], Course::Flood)],
+        "Read on while your user thinks.",
+    ),
+    plain(
+        "timeout",
+        "a question that times out, and another one",
+        &[DialogueStep::Ask(&[CONFIRM], Course::Expires), DialogueStep::Ask(&[CONFIRM], Course::Plain)],
+        "question_resolved withdraws the question: go on without an answer.",
+    ),
     Dialogue {
-        name: "bad-answer",
-        about: "an answer that does not fit: the question comes again with the same id",
-        steps: &[DialogueStep::Ask(&[CONFIRM], Course::Again)],
-        ending: Ending::Completed(0),
-        mistake: Mistake::WrongEnd,
-        rule: "A run.question with a greater `attempt` repeats the question: answer it again.",
-    },
-    Dialogue {
-        name: "thinking",
-        about: "many frames while a question is open",
-        steps: &[DialogueStep::Ask(&[CONFIRM], Course::Flood)],
-        ending: Ending::Completed(0),
-        mistake: Mistake::WrongEnd,
-        rule: "Read on while your user thinks.",
-    },
-    Dialogue {
-        name: "timeout",
-        about: "a question that times out, and another one",
-        steps: &[DialogueStep::Ask(&[CONFIRM], Course::Expires), DialogueStep::Ask(&[CONFIRM], Course::Plain)],
-        ending: Ending::Completed(0),
-        mistake: Mistake::WrongEnd,
-        rule: "question_resolved withdraws the question: go on without an answer.",
-    },
-    Dialogue {
-        name: "unknown-type",
-        about: "a frame of an unknown type",
-        steps: &[DialogueStep::Novelty(Novelty::Type), DialogueStep::Say("I go on.")],
-        ending: Ending::Completed(0),
         mistake: Mistake::StoppedAtUnknown,
-        rule: "Ignore frame types that you do not know.",
+        ..plain(
+            "unknown-type",
+            "a frame of an unknown type",
+            &[DialogueStep::Novelty(Novelty::Type), DialogueStep::Say("I go on.")],
+            "Ignore frame types that you do not know.",
+        )
     },
     Dialogue {
-        name: "unknown-kind",
-        about: "progress of an unknown kind",
-        steps: &[DialogueStep::Novelty(Novelty::Kind), DialogueStep::Say("I go on.")],
-        ending: Ending::Completed(0),
         mistake: Mistake::StoppedAtUnknown,
-        rule: "Ignore kinds of run.progress that you do not know.",
+        ..plain(
+            "unknown-kind",
+            "progress of an unknown kind",
+            &[DialogueStep::Novelty(Novelty::Kind), DialogueStep::Say("I go on.")],
+            "Ignore kinds of run.progress that you do not know.",
+        )
     },
     Dialogue {
-        name: "unknown-field",
-        about: "unknown fields in the envelope and the payload",
-        steps: &[DialogueStep::Novelty(Novelty::Field), DialogueStep::Say("I go on.")],
-        ending: Ending::Completed(0),
         mistake: Mistake::StoppedAtUnknown,
-        rule: "Ignore fields that you do not know.",
+        ..plain(
+            "unknown-field",
+            "unknown fields in the envelope and the payload",
+            &[DialogueStep::Novelty(Novelty::Field), DialogueStep::Say("I go on.")],
+            "Ignore fields that you do not know.",
+        )
     },
+    plain(
+        "slow",
+        "frames in pieces, cut inside a character",
+        &[DialogueStep::Slowly("Grüße, 世界."), DialogueStep::Slowly("And again: 世界.")],
+        "A frame ends at its line feed, however many reads it takes.",
+    ),
+    plain(
+        "huge",
+        "a frame as long as max_frame_bytes allows",
+        &[DialogueStep::Huge, DialogueStep::Say("I go on.")],
+        "A frame may be as long as max_frame_bytes, by default 262144 bytes.",
+    ),
     Dialogue {
-        name: "slow",
-        about: "frames in pieces, cut inside a character",
-        steps: &[DialogueStep::Slowly("Grüße, 世界."), DialogueStep::Slowly("And again: 世界.")],
-        ending: Ending::Completed(0),
-        mistake: Mistake::WrongEnd,
-        rule: "A frame ends at its line feed, however many reads it takes.",
-    },
-    Dialogue {
-        name: "huge",
-        about: "a frame as long as max_frame_bytes allows",
-        steps: &[DialogueStep::Huge, DialogueStep::Say("I go on.")],
-        ending: Ending::Completed(0),
-        mistake: Mistake::WrongEnd,
-        rule: "A frame may be as long as max_frame_bytes, by default 262144 bytes.",
-    },
-    Dialogue {
-        name: "failed",
-        about: "run.failed with exit code 0",
-        steps: &[DialogueStep::Say("I try.")],
         ending: Ending::Failed(0),
         mistake: Mistake::TrustedExitCode,
-        rule: EXIT,
+        ..plain("failed", "run.failed with exit code 0", &[DialogueStep::Say("I try.")], EXIT)
     },
     Dialogue {
-        name: "completed",
-        about: "run.completed with exit code 1",
-        steps: &[DialogueStep::Say("I try.")],
         ending: Ending::Completed(1),
         mistake: Mistake::TrustedExitCode,
-        rule: EXIT,
+        ..plain("completed", "run.completed with exit code 1", &[DialogueStep::Say("I try.")], EXIT)
     },
     Dialogue {
-        name: "vanished",
-        about: "exit code 0 without a terminal frame",
-        steps: &[DialogueStep::Say("I try.")],
         ending: Ending::Vanished(0),
         mistake: Mistake::TrustedExitCode,
-        rule: EXIT,
+        ..plain("vanished", "exit code 0 without a terminal frame", &[DialogueStep::Say("I try.")], EXIT)
     },
     Dialogue {
-        name: "killed",
-        about: "a signal in the middle of a frame",
-        steps: &[DialogueStep::Say("I try.")],
         ending: Ending::Killed,
-        mistake: Mistake::WrongEnd,
-        rule: EXIT,
+        ..plain("killed", "a signal in the middle of a frame", &[DialogueStep::Say("I try.")], EXIT)
     },
     Dialogue {
-        name: "conversation",
-        about: "a conversation, if the client holds one",
-        steps: &[DialogueStep::Say("What next?")],
         ending: Ending::Conversation,
-        mistake: Mistake::WrongEnd,
-        rule: "After a turn, send a further prompt or the end.",
+        ..plain(
+            "conversation",
+            "a conversation, if the client holds one",
+            &[DialogueStep::Say("What next?")],
+            "After a turn, send a further prompt or the end.",
+        )
     },
 ];
 

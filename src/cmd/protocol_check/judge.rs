@@ -285,14 +285,14 @@ mod tests {
     const CHECKER: u32 = 1;
 
     /// The codes of the mistakes in a log. The times are in milliseconds.
-    fn codes(dialogue: &str, facts: Vec<(u64, Fact)>) -> Vec<&'static str> {
+    fn codes(dialogue: &str, facts: Vec<(u64, Fact)>) -> Vec<serde_json::Value> {
         let entry = |(at, fact): (u64, Fact)| {
             let pid = if matches!(fact, Fact::CommandEnded(_) | Fact::Expired) { CHECKER } else { 2 };
             LogEntry { at, pid, fact }
         };
         let log: Vec<LogEntry> = facts.into_iter().map(entry).collect();
         let verdict = judge(Dialogue::named(dialogue).unwrap(), &log, CHECKER);
-        verdict.findings.iter().map(|finding| finding.mistake.code()).collect()
+        verdict.findings.iter().map(|finding| serde_json::json!(finding.mistake)).collect()
     }
 
     fn asked_and_timed_out() -> Vec<(u64, Fact)> {

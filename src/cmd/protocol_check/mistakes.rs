@@ -1,7 +1,10 @@
 //! The mistakes of a client.
 
-/// A mistake of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use serde::Serialize;
+
+/// A mistake of a client. Its name in JSON is its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Mistake {
     NotCalled,
     WrongCall,
@@ -22,31 +25,4 @@ pub(super) enum Mistake {
     TrustedExitCode,
     WrongEnd,
     NeverEnded,
-}
-
-impl Mistake {
-    /// The word in JSON.
-    pub(super) fn code(self) -> &'static str {
-        match self {
-            Mistake::NotCalled => "not_called",
-            Mistake::WrongCall => "wrong_call",
-            Mistake::SeveralRuns => "several_runs",
-            Mistake::NoStart => "no_start",
-            Mistake::InvalidMessage => "invalid_message",
-            Mistake::UnknownField => "unknown_field",
-            Mistake::InvalidStart => "invalid_start",
-            Mistake::NotReading => "not_reading",
-            Mistake::UnknownQuestion => "unknown_question",
-            Mistake::AnsweredTwice => "answered_twice",
-            Mistake::AnsweredResolved => "answered_resolved",
-            Mistake::Unanswered => "unanswered",
-            Mistake::NotAnsweredAgain => "not_answered_again",
-            Mistake::ClosedInput => "closed_input",
-            Mistake::LeftRunning => "left_running",
-            Mistake::StoppedAtUnknown => "stopped_at_unknown",
-            Mistake::TrustedExitCode => "trusted_exit_code",
-            Mistake::WrongEnd => "wrong_end",
-            Mistake::NeverEnded => "never_ended",
-        }
-    }
 }

@@ -222,11 +222,8 @@ fn summary(verdicts: &Verdicts) -> String {
 /// The report for a program.
 fn report(verdicts: &Verdicts, passed: bool) -> String {
     let one = |(dialogue, verdict): &(&Dialogue, Verdict)| {
-        let mistakes: Vec<Value> = verdict
-            .findings
-            .iter()
-            .map(|finding| json!({"code": finding.mistake.code(), "text": finding.text}))
-            .collect();
+        let mistakes: Vec<Value> =
+            verdict.findings.iter().map(|finding| json!({"code": finding.mistake, "text": finding.text})).collect();
         json!({
             "name": dialogue.name,
             "about": dialogue.about,

@@ -298,18 +298,11 @@ fn completed() -> Outcome {
 
 fn terminal(outcome: Outcome, took: Duration, metadata: Metadata, turns: Option<u64>) -> Terminal {
     Terminal {
-        outcome,
-        session_id: None,
-        artifacts: Vec::new(),
-        usage: Usage::default(),
         duration_ms: took.as_millis() as u64,
         metadata,
-        unattended: Unattended::default(),
-        completion_detected: false,
         agent_exit: Some(AgentExit { code: Some(0), signal: None }),
         turns,
-        workflow: None,
-        truncated: false,
+        ..Terminal::new(outcome)
     }
 }
 

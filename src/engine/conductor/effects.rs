@@ -1,7 +1,7 @@
 //! Carries out the effects of a run: frames, the agent's process, its stdin, its signals.
 
 use super::Conductor;
-use crate::agent::{Launch, Program};
+use crate::agent::Launch;
 use crate::clean::one_line;
 use crate::engine::host::Host;
 use crate::engine::images;
@@ -181,12 +181,8 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
 
     /// The redacted command line of a launch.
     fn argv(&self, launch: &Launch) -> Vec<String> {
-        let program = match &launch.program {
-            Program::Command(name) => name.clone(),
-            Program::Myself => "spektacular".into(),
-        };
         let redactor = self.run.redactor();
-        std::iter::once(&program).chain(&launch.args).map(|arg| redactor.redact(arg).into_owned()).collect()
+        launch.words().map(|word| redactor.redact(word).into_owned()).collect()
     }
 
     pub(super) fn record(&mut self, moment: impl FnOnce() -> Moment) {

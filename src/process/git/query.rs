@@ -1,11 +1,11 @@
 //! Runs git so that a hostile repository can do no harm, and parses its output.
 
+use super::super::own_executable::is_program;
 use super::super::query::{self, Errors, Until};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -251,8 +251,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 /// The first git on the path that is not in the work tree.
 fn find(path: &OsStr, root: &Path) -> Option<PathBuf> {
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute() && !folder.starts_with(root));
-    let runs = |file: &PathBuf| file.metadata().is_ok_and(|file| file.is_file() && file.mode() & 0o111 != 0);
-    folders.map(|folder| folder.join("git")).find(runs)
+    folders.map(|folder| folder.join("git")).find(|file| is_program(file))
 }
 
 /// The settings that make every filter empty, from the config keys of all filters.

@@ -11,7 +11,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
+/// The time limit of git for the removal of a worktree that it did not complete.
+const DISCARD_LIMIT: Duration = Duration::from_secs(5);
 /// The longest message of git that is kept, in characters.
 const MESSAGE_CHARS: usize = 300;
 
@@ -72,25 +76,50 @@ impl Repository {
     }
 
     pub(crate) fn has_branch(&self, branch: &str, until: &Until) -> Result<bool, Incomplete> {
-        let reference = format!("refs/heads/{branch}");
-        let (code, _) = self.git.run(self.git.here().args(["show-ref", "--quiet", &reference]), false, until)?;
+        let (code, _) =
+            self.git.run(self.git.here().args(["show-ref", "--quiet", &reference(branch)]), false, until)?;
         Ok(code == Some(0))
     }
 
-    /// Checks out HEAD at `path`, on the new branch. Error: git's message, which may hold control characters.
-    pub(crate) fn add(self, path: &Path, branch: String, until: &Until) -> Result<Worktree, String> {
-        let late = |_: Incomplete| "it took too long, or could not be started".to_owned();
+    /// Checks out HEAD at `path`, on the new branch. The branch and the folder must not exist: making them first keeps
+    /// another process from using them too, and everything in them is ours to remove if git fails or is ended.
+    pub(crate) fn add(self, path: &Path, branch: String, until: &Until) -> Result<Worktree, AddFailure> {
+        let failed = |message: &str| AddFailure { message: message.to_owned(), is_left: false };
+        let late = |_: Incomplete| failed("it took too long, or could not be started");
         let mut command = self.git.unfiltered(until).map_err(late)?;
-        command.args(["worktree", "add", "--quiet", "--no-track", "-b", &branch]).arg(path).arg(&self.head);
-        match self.git.run(&mut command, true, until).map_err(late)? {
-            (Some(0), _) => Ok(Worktree { repository: self, path: path.to_owned(), branch }),
-            (_, output) => {
+        fs::create_dir(path).map_err(|_| failed("its folder cannot be created"))?;
+        let worktree = Worktree { repository: self, path: path.to_owned(), branch };
+        let git = &worktree.repository.git;
+        let mut begin = git.here();
+        // The empty value: the branch must not exist.
+        begin.args(["update-ref", &reference(&worktree.branch), &worktree.repository.head, ""]);
+        if !worktree.succeeds(&mut begin, until) {
+            let is_left = fs::remove_dir(path).is_err();
+            return Err(AddFailure { is_left, ..failed("its branch cannot be created") });
+        }
+        command.args(["worktree", "add", "--quiet"]).arg(path).arg(&worktree.branch);
+        let message = match git.run(&mut command, true, until) {
+            Ok((Some(0), _)) => return Ok(worktree),
+            Ok((_, output)) => {
                 let text = String::from_utf8_lossy(&output);
                 let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it failed");
-                Err(last.chars().take(MESSAGE_CHARS).collect())
+                last.chars().take(MESSAGE_CHARS).collect()
             }
-        }
+            Err(incomplete) => late(incomplete).message,
+        };
+        // The caller may have cancelled `until`.
+        let is_left = !worktree.discard(&Until::deadline(Instant::now() + DISCARD_LIMIT));
+        Err(AddFailure { message, is_left })
     }
+}
+
+/// The reason why a worktree could not be made.
+#[derive(Debug)]
+pub(crate) struct AddFailure {
+    /// git's message, which may hold control characters.
+    pub(crate) message: String,
+    /// Whether a part of the worktree could not be removed again.
+    pub(crate) is_left: bool,
 }
 
 /// A worktree that a run made.
@@ -148,14 +177,47 @@ impl Worktree {
     /// Removes a worktree without work, and its branch. git refuses if there is work after all. Returns whether both are
     /// gone.
     pub(crate) fn remove(&self, until: &Until) -> bool {
-        let git = &self.repository.git;
-        let Ok(mut command) = git.unfiltered(until) else { return false };
-        command.args(["worktree", "remove"]).arg(&self.path);
-        let branch = format!("refs/heads/{}", self.branch);
-        let mut forget = git.here();
-        // Only if the branch is still at this commit.
-        forget.args(["update-ref", "-d", &branch, &self.repository.head]);
-        let runs = |command| matches!(git.run(command, false, until), Ok((Some(0), _)));
-        runs(&mut command) && runs(&mut forget)
+        self.unregister(&[], until) && self.forget_branch(until)
     }
+
+    /// Removes a worktree that git did not complete, and its branch. Returns whether both are gone.
+    fn discard(&self, until: &Until) -> bool {
+        let is_gone = fs::remove_dir_all(&self.path).is_ok();
+        // Twice, because git locks a worktree while it makes it. It fails if git has not come that far.
+        let unregistered = self.unregister(&["--force", "--force"], until) || !self.is_registered(until);
+        self.forget_branch(until) && unregistered && is_gone
+    }
+
+    fn unregister(&self, flags: &[&str], until: &Until) -> bool {
+        let Ok(mut command) = self.repository.git.unfiltered(until) else { return false };
+        self.succeeds(command.args(["worktree", "remove"]).args(flags).arg(&self.path), until)
+    }
+
+    /// Whether git lists the worktree. True if that cannot be found out.
+    fn is_registered(&self, until: &Until) -> bool {
+        let git = &self.repository.git;
+        match git.run(git.here().args(["worktree", "list", "--porcelain"]), false, until) {
+            Ok((Some(0), list)) => {
+                let path = [b"worktree ", self.path.as_os_str().as_bytes()].concat();
+                list.split(|byte| *byte == b'\n').any(|line| line == path)
+            }
+            Ok(_) | Err(_) => true,
+        }
+    }
+
+    /// Deletes the branch, if it is still at the commit from which it was made.
+    fn forget_branch(&self, until: &Until) -> bool {
+        let repository = &self.repository;
+        let mut command = repository.git.here();
+        self.succeeds(command.args(["update-ref", "-d", &reference(&self.branch), &repository.head]), until)
+    }
+
+    fn succeeds(&self, command: &mut Command, until: &Until) -> bool {
+        matches!(self.repository.git.run(command, false, until), Ok((Some(0), _)))
+    }
+}
+
+/// The full name of a branch.
+fn reference(branch: &str) -> String {
+    format!("refs/heads/{branch}")
 }

@@ -12,28 +12,20 @@ pub use page::{examples, section, section_names};
 pub use schema::{MessageSet, UnknownParts, schema};
 
 use super::outbound::ProtocolVersion;
+use super::words::word_enums;
 
 /// The reference of the protocol.
 pub const REFERENCE: &str = include_str!("../reference.md");
 
-/// A language with types of the messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
-    TypeScript,
-    Python,
+word_enums! {
+    /// A language with types of the messages.
+    pub enum Language {
+        TypeScript = "ts",
+        Python = "python",
+    }
 }
 
 impl Language {
-    /// The names, in the order of [`Language::ALL`].
-    pub const NAMES: &'static [&'static str] = &["ts", "python"];
-    /// All languages.
-    pub const ALL: [Language; 2] = [Language::TypeScript, Language::Python];
-
-    /// The language with this name. `None`: unknown.
-    pub fn from_name(name: &str) -> Option<Language> {
-        Language::NAMES.iter().position(|known| *known == name).and_then(|at| Language::ALL.get(at)).copied()
-    }
-
     /// A client to copy into a project, which names the types of [`Language::types`].
     pub fn client(self) -> &'static str {
         match self {

@@ -212,7 +212,7 @@ impl Check<'_> {
         let mut fits = true;
         for (bound, limit) in &rules.bounds {
             if !bound.holds(*limit, value) {
-                fits = self.wrong(|| format!("must {} {limit} ({})", bound.words(), bound.keyword()));
+                fits = self.wrong(|| format!("must {} {limit} ({})", bound.words(), bound.word()));
             }
         }
         fits

@@ -1,9 +1,11 @@
 //! The formats of strings that providers of models support.
 
+use serde::Deserialize;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use time::{Date, Month};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Format {
     Date,
     Time,
@@ -18,23 +20,6 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// The format with this name. `None`: it is not checked.
-    pub(super) fn named(name: &str) -> Option<Format> {
-        Some(match name {
-            "date" => Format::Date,
-            "time" => Format::Time,
-            "date-time" => Format::DateTime,
-            "duration" => Format::Duration,
-            "email" => Format::Email,
-            "hostname" => Format::Hostname,
-            "ipv4" => Format::Ipv4,
-            "ipv6" => Format::Ipv6,
-            "uuid" => Format::Uuid,
-            "uri" => Format::Uri,
-            _ => return None,
-        })
-    }
-
     /// The format, as the rest of "must be …".
     pub(super) fn words(self) -> &'static str {
         match self {

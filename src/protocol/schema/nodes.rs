@@ -2,7 +2,9 @@
 
 use super::format::Format;
 use crate::protocol::pattern::Pattern;
+use crate::protocol::words::word_enums;
 use crate::suggest::Name;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
 
@@ -34,81 +36,33 @@ pub(super) struct SchemaRules {
     pub(super) bounds: Vec<(Bound, f64)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Type {
-    Null,
-    Boolean,
-    Integer,
-    Number,
-    String,
-    Array,
-    Object,
-}
-
-impl Type {
-    const ALL: [Type; 7] =
-        [Type::Null, Type::Boolean, Type::Integer, Type::Number, Type::String, Type::Array, Type::Object];
-
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Type::Null => "null",
-            Type::Boolean => "boolean",
-            Type::Integer => "integer",
-            Type::Number => "number",
-            Type::String => "string",
-            Type::Array => "array",
-            Type::Object => "object",
-        }
+word_enums! {
+    pub(super) enum Type {
+        Null = "null",
+        Boolean = "boolean",
+        Integer = "integer",
+        Number = "number",
+        String = "string",
+        Array = "array",
+        Object = "object",
     }
-}
-
-/// A bound of a number, or of a length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bound {
-    Minimum,
-    Maximum,
-    ExclusiveMinimum,
-    ExclusiveMaximum,
-    MultipleOf,
-    MinLength,
-    MaxLength,
-    MinItems,
-    MaxItems,
-    MinProperties,
-    MaxProperties,
+    /// A bound of a number, or of a length, by its keyword.
+    pub(super) enum Bound {
+        Minimum = "minimum",
+        Maximum = "maximum",
+        ExclusiveMinimum = "exclusiveMinimum",
+        ExclusiveMaximum = "exclusiveMaximum",
+        MultipleOf = "multipleOf",
+        MinLength = "minLength",
+        MaxLength = "maxLength",
+        MinItems = "minItems",
+        MaxItems = "maxItems",
+        MinProperties = "minProperties",
+        MaxProperties = "maxProperties",
+    }
 }
 
 impl Bound {
-    const ALL: [Bound; 11] = [
-        Bound::Minimum,
-        Bound::Maximum,
-        Bound::ExclusiveMinimum,
-        Bound::ExclusiveMaximum,
-        Bound::MultipleOf,
-        Bound::MinLength,
-        Bound::MaxLength,
-        Bound::MinItems,
-        Bound::MaxItems,
-        Bound::MinProperties,
-        Bound::MaxProperties,
-    ];
-
-    pub(super) fn keyword(self) -> &'static str {
-        match self {
-            Bound::Minimum => "minimum",
-            Bound::Maximum => "maximum",
-            Bound::ExclusiveMinimum => "exclusiveMinimum",
-            Bound::ExclusiveMaximum => "exclusiveMaximum",
-            Bound::MultipleOf => "multipleOf",
-            Bound::MinLength => "minLength",
-            Bound::MaxLength => "maxLength",
-            Bound::MinItems => "minItems",
-            Bound::MaxItems => "maxItems",
-            Bound::MinProperties => "minProperties",
-            Bound::MaxProperties => "maxProperties",
-        }
-    }
-
     /// Reads the bound's value.
     fn read(self, value: &Value) -> Read<f64> {
         let number = value.as_f64();
@@ -283,8 +237,8 @@ impl<'a> Reader<'a> {
                 }
             }
             "format" => {
-                let name = value.as_str().ok_or("a JSON Schema, whose format is a string")?;
-                rules.format = Format::named(name);
+                value.as_str().ok_or("a JSON Schema, whose format is a string")?;
+                rules.format = Format::deserialize(value).ok();
                 if rules.format.is_none() {
                     self.ignore(keyword);
                 }
@@ -292,8 +246,8 @@ impl<'a> Reader<'a> {
             // They describe, and permit everything.
             "$schema" | "$id" | "$anchor" | "$comment" | "$vocabulary" | "title" | "description" | "default"
             | "examples" | "deprecated" | "readOnly" | "writeOnly" | "contentEncoding" | "contentMediaType" => {}
-            _ => match Bound::ALL.iter().find(|bound| bound.keyword() == keyword) {
-                Some(bound) => rules.bounds.push((*bound, bound.read(value)?)),
+            _ => match Bound::from_word(keyword) {
+                Some(bound) => rules.bounds.push((bound, bound.read(value)?)),
                 None => self.ignore(keyword),
             },
         }
@@ -338,7 +292,7 @@ fn unescaped(pointer: &str) -> Option<String> {
 }
 
 fn types(value: &Value) -> Option<Vec<Type>> {
-    let one = |value: &Value| Type::ALL.into_iter().find(|kind| Some(kind.word()) == value.as_str());
+    let one = |value: &Value| Type::from_word(value.as_str()?);
     match value {
         Value::String(_) => one(value).map(|kind| vec![kind]),
         Value::Array(all) if !all.is_empty() => all.iter().map(one).collect(),

@@ -4,6 +4,7 @@
 //! A run that is killed leaves its record open, because nobody could list its changes. Then every change since the phase
 //! began counts as the attempts'.
 
+use super::protect::{bytes, hex};
 use crate::json::to_line;
 use crate::process::background_task::BackgroundTask;
 use crate::process::git::Baseline;
@@ -196,15 +197,13 @@ fn file(plan: &Path) -> Option<PathBuf> {
     Some(Path::new(LOCAL).join("attempts").join(plan.file_name()?).with_extension("json"))
 }
 
-/// A path as a JSON key: it may not be UTF-8.
+/// A path as a JSON key.
 fn name_of(path: &Path) -> String {
-    path.as_os_str().as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(path.as_os_str().as_bytes())
 }
 
 fn path_of(name: &str) -> Option<PathBuf> {
-    let byte = |at: usize| u8::from_str_radix(name.get(at..at + 2)?, 16).ok();
-    let bytes: Option<Vec<u8>> = (0..name.len()).step_by(2).map(byte).collect();
-    Some(PathBuf::from(OsString::from_vec(bytes?)))
+    Some(PathBuf::from(OsString::from_vec(bytes(name)?)))
 }
 
 #[cfg(test)]

@@ -67,8 +67,7 @@ mod tests {
         let guarded = Guarded { project: project.clone(), paths: vec!["tests/".to_owned()] };
         let decide = |path: &str| {
             let locations = vec![Place { path: path.into(), line: None }];
-            let subject =
-                Subject { category: Category::Edit, title: "t".into(), locations, detail: "".into(), call_id: None };
+            let subject = Subject::new(Category::Edit, "t", locations, "");
             guarded.decide(&subject, &[])
         };
         assert_eq!(decide("elsewhere/a"), Some(Policy::Deny));
@@ -91,7 +90,7 @@ mod tests {
             (Category::Execute, "tests/a", false),
         ] {
             let locations = vec![Place { path: path.into(), line: None }];
-            let subject = Subject { category, title: "t".into(), locations, detail: "".into(), call_id: None };
+            let subject = Subject::new(category, "t", locations, "");
             assert_eq!(guarded.decide(&subject, &[]), denied.then_some(Policy::Deny), "{category:?} {path}");
         }
     }

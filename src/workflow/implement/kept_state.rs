@@ -3,7 +3,7 @@
 //!
 //! The record counts only while plan.md has a state line for the phase. To accept a changed file, remove that line.
 
-use super::protect::ProtectedState;
+use super::protect::{ProtectedState, hex};
 use crate::io::files::{OpenFolder, state_folder};
 use rustix::fs::OFlags;
 use std::ffi::OsStr;
@@ -24,9 +24,7 @@ pub(super) struct KeptState {
 impl KeptState {
     /// `plan`: the plan's folder. `None`: the environment names no state folder.
     pub(super) fn for_phase(project: &Path, plan: &Path, phase: u16) -> Option<KeptState> {
-        let hex =
-            |path: &Path| path.as_os_str().as_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let digest = crate::workflow::plan::Digest::of(hex(&project.join(plan)).as_bytes());
+        let digest = crate::workflow::plan::Digest::of(hex(project.join(plan).as_os_str().as_bytes()).as_bytes());
         Some(KeptState { folder: state_folder()?.join("spektacular/protected"), name: format!("{digest}-{phase}") })
     }
 

@@ -235,6 +235,12 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         Ok(said.acted || reported || changed.unwrap_or(!sees_tools))
     }
 
+    /// The work tree now. `None`: git cannot list it.
+    fn work_tree(&mut self) -> Result<Option<Arc<Baseline>>, Stop> {
+        let project = self.ready.project.folder().to_owned();
+        Ok(self.wait(GIT_LIMIT, move |until| Baseline::now(&project, until).ok().flatten())?.flatten())
+    }
+
     /// Whether files outside `.spektacular` changed. `before`: the work tree before, if git can list it. `None`: git
     /// cannot tell.
     fn changed_since(&mut self, before: Option<Arc<Baseline>>) -> Result<Option<bool>, Stop> {
@@ -324,12 +330,12 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
     fn tell(&mut self, at: Attempt, state: PhaseState, why: Option<&Fault>) {
         let (phase, of) = (self.phase(at.phase), self.ready.plan.phases.len());
         let number = at.phase + 1;
-        let again = if at.number > 1 { format!("attempt {} ", at.number) } else { String::new() };
+        let again = if at.number > 1 { format!(", attempt {},", at.number) } else { String::new() };
         let why = why.map(|fault| format!(": {}", report::words(fault))).unwrap_or_default();
         let text = if state == PhaseState::Started && at.number <= 1 {
             format!("Phase {number} of {of}: {}", phase.title)
         } else {
-            format!("Phase {number} of {of}: {again}{}{why}", state.word())
+            format!("Phase {number} of {of}{again} {}{why}", state.word())
         };
         let about = ProgressKind::Phase {
             phase: phase.id(),
@@ -357,8 +363,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
         paths.extend(self.protected.iter().flat_map(|state| state.behind_links()));
         paths.push(self.ready.path.folder.to_string_lossy().into_owned());
         let judge = Guarded { project: self.ready.project.folder().to_owned(), paths };
-        let project = self.ready.project.folder().to_owned();
-        let tree = self.wait(GIT_LIMIT, move |until| Baseline::now(&project, until).ok().flatten())?.flatten();
+        let tree = self.work_tree()?;
         let keeps_process = at.number < self.ready.options.attempts;
         let terms = Terms { judge: Arc::new(judge), limit: self.left()?, marker: BlockedMarker::Cut, keeps_process };
         let before = self.outer.usage().cost_usd;
@@ -387,8 +392,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
         if !self.outer.has_process() {
             return Ok(false);
         }
-        let project = self.ready.project.folder().to_owned();
-        let tree = self.wait(GIT_LIMIT, move |until| Baseline::now(&project, until).ok().flatten())?.flatten();
+        let tree = self.work_tree()?;
         let before = self.outer.usage().cost_usd;
         let left = self.conversation.leave(self.outer);
         self.account(at.phase, before);

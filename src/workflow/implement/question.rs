@@ -17,8 +17,7 @@ pub(super) fn consent(plan: &str, commands: String) -> Ask {
     let title = format!("{noun} of {plan}");
     let text = format!("Run {title} to verify the work?");
     let locations = vec![Place { path: Text::from(plan), line: None }];
-    let subject =
-        Subject { category: Category::Execute, title: title.into(), locations, detail: commands.into(), call_id: None };
+    let subject = Subject::new(Category::Execute, title, locations, commands);
     Ask { header: "Verification".into(), ..Ask::permission(subject, text, None) }
 }
 

@@ -205,15 +205,12 @@ impl ReadyPlan {
     /// Prepares the commits. `before`: the state of the work tree.
     pub(super) fn commits(&self, before: Option<BaselineResult>) -> Result<Commits, Failure> {
         let earlier = self.earlier(&before);
-        let commits = Commits::begin(self.project.folder(), before, earlier).map_err(|why| match why {
-            NoCommits::NoGit => {
-                let message = "--commit needs git and a git work tree: run `git init`, or leave --commit out.";
-                Failure::refused_for(RefusalReason::NoGit, message)
-            }
-            NoCommits::Failed => {
-                let message = "git cannot list the changes here: see `git status`, or leave --commit out.";
-                Failure::refused_for(RefusalReason::NoGit, message)
-            }
+        let commits = Commits::begin(self.project.folder(), before, earlier).map_err(|why| {
+            let message = match why {
+                NoCommits::NoGit => "--commit needs git and a git work tree: run `git init`, or leave --commit out.",
+                NoCommits::Failed => "git cannot list the changes here: see `git status`, or leave --commit out.",
+            };
+            Failure::refused_for(RefusalReason::NoGit, message)
         })?;
         if commits.is_dirty() && !self.options.allow_dirty {
             let message =

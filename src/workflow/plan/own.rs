@@ -1,6 +1,7 @@
 //! The lines in a plan that only this program writes: the state of a phase, and the digest of the specification.
 
 use super::Digest;
+use crate::protocol::words::word_enums;
 use crate::workflow::markdown::TextLine;
 use std::fmt;
 
@@ -10,27 +11,15 @@ const CLOSE: &str = " -->";
 /// The maximum length of the time in a state line, in bytes.
 const TIME_BYTES_MAX: usize = 40;
 
-/// The state of a phase as plan.md records it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// An attempt has begun.
-    InProgress,
-    /// The phase's commands have passed.
-    Passed,
-    /// The attempts at the phase have failed, or the final check reopened it.
-    Failed,
-}
-
-impl State {
-    /// Every state.
-    pub const ALL: [State; 3] = [State::InProgress, State::Passed, State::Failed];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            State::InProgress => "in_progress",
-            State::Passed => "passed",
-            State::Failed => "failed",
-        }
+word_enums! {
+    /// The state of a phase as plan.md records it.
+    pub enum State {
+        /// An attempt has begun.
+        InProgress = "in_progress",
+        /// The phase's commands have passed.
+        Passed = "passed",
+        /// The attempts at the phase have failed, or the final check reopened it.
+        Failed = "failed",
     }
 }
 
@@ -47,7 +36,7 @@ pub struct StateLine {
 impl StateLine {
     pub(super) fn parse(line: &str) -> Option<StateLine> {
         let [state, attempts, at] = words(line)?[..] else { return None };
-        let state = State::ALL.into_iter().find(|known| known.word() == state)?;
+        let state = State::from_word(state)?;
         let attempts =
             attempts.strip_prefix("attempts=").filter(|number| number.bytes().all(|b| b.is_ascii_digit()))?;
         let at = at.strip_prefix("at=")?;
@@ -90,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_state_line_is_read_back_unchanged() {
-        for state in State::ALL {
+        for state in State::ALL.iter().copied() {
             let line = StateLine { state, attempts: 2, at: "2026-02-20T10:00:00.000Z".into() };
             assert_eq!(StateLine::parse(&line.to_string()), Some(line));
         }

@@ -57,6 +57,11 @@ pub(crate) struct Case {
 }
 
 impl Case {
+    /// Reads a case by name, such as `claude/hello`.
+    pub(crate) fn named(name: &str) -> Case {
+        Case::load(testdata().join(name))
+    }
+
     fn load(dir: PathBuf) -> Case {
         Case::load_with(dir, |text| text)
     }

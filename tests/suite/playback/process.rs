@@ -52,7 +52,7 @@ pub(crate) fn play(case: &Case) -> Result<Played, String> {
 }
 
 /// Puts the replay on the PATH under the agent's name.
-fn sandbox(case: &Case) -> support::Case {
+pub(crate) fn sandbox(case: &Case) -> support::Case {
     // The recorded agent exited by itself after a signal, but the replay does not handle signals.
     let own_end = matches!(case.recording.moments.last(), Some((_, Moment::Exit(_))));
     let trap = if own_end { "trap '' TERM\n" } else { "" };

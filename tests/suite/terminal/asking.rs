@@ -6,7 +6,7 @@ use serde_json::json;
 use super::codex::Codex;
 use crate::support::agent::{Script, question};
 use crate::support::person::{CTRL_BACKSLASH, CTRL_C, CTRL_D, CTRL_Z, Person};
-use crate::support::{Case, in_time};
+use crate::support::{Case, in_time, io, limit};
 
 pub(super) const RUN: &[&str] = &["adhoc", "--agent", "codex", "go"];
 
@@ -198,7 +198,7 @@ fn input_typed_before_a_question_does_not_answer_it() {
     person.waits_for("Codex is working");
     // A whole line, and the beginning of another one.
     person.types("y\ny");
-    person.waits_for("y\r\ny");
+    assert!(io::wait_for(limit(), || person.typed_ahead() == 2));
     std::fs::write(person.case.path("log/typed"), "").unwrap();
     person.answers("Allow this command?", "");
     assert_eq!(person.ends().0, 0);

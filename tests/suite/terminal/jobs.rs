@@ -191,21 +191,6 @@ fn a_background_run_that_waits_costs_no_time_of_the_processor() {
 }
 
 #[test]
-fn input_typed_outside_a_question_is_left_to_the_shell() {
-    let codex = Codex::new().waits_for_file("typed").says("Thank you.");
-    let mut person = Case::new()
-        .program("codex", &codex)
-        .shell("\"$@\"; read line; echo \"the shell got $line\"")
-        .at_terminal(&["adhoc", "--agent", "codex", "go"]);
-    person.waits_for("Codex is working");
-    person.types("a line\n");
-    person.waits_for("a line\r\n");
-    fs::write(person.case.path("log/typed"), "").unwrap();
-    person.waits_for("the shell got a line");
-    assert_eq!(person.ends().0, 0);
-}
-
-#[test]
 fn a_background_run_draws_no_status_line() {
     let codex = Codex::new().waits_for_file("go").says("Thank you.");
     let mut person = at_a_shell(codex);

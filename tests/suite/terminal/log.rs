@@ -78,7 +78,7 @@ fn a_silent_run_sends_heartbeats() {
 #[test]
 fn a_merged_log_has_nothing_behind_an_unfinished_text() {
     let event = |event: Value| json!({"type": "stream_event", "event": event, "session_id": SESSION, "parent_tool_use_id": null});
-    let waits = "until grep -q 'still running' \"$D/../merged\"; do sleep 0.02; done";
+    let waits = "until grep -A 1 'I am about' \"$D/../merged\" | grep -q 'still running'; do sleep 0.02; done";
     let script = Script::new()
         .out(&event(json!({"type": "message_start", "message": {"id": "msg_1"}})))
         .out(&event(json!({"type": "content_block_delta", "delta": {"type": "text_delta", "text": "I am about "}})))

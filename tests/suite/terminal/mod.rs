@@ -8,8 +8,11 @@ mod edits;
 mod jobs;
 mod log;
 mod modes;
+mod pictures;
 mod screens;
 mod showing;
+mod svg;
+mod type_ahead;
 
 use crate::support::person::Person;
 use crate::support::{Case, io, limit};

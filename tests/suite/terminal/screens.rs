@@ -229,17 +229,17 @@ fn reached(form: &Form, columns: u16) -> (Person, String) {
         waits_for_a_second(&mut person);
         // The end of the line.
         person.waits_for("\u{1b}[0m");
-        let screen = person.drawn();
+        let screen = person.terminal().drawn();
         lets_it_go_on(&person);
         person.ends();
         return (person, screen);
     }
     person.ends();
-    let screen = person.drawn();
+    let screen = person.terminal().drawn();
     (person, screen)
 }
 
-fn check(name: &str, got: &str) -> Result<(), String> {
+pub(super) fn check(name: &str, got: &str) -> Result<(), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/screens").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
