@@ -243,7 +243,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     fn prompt(&self, origin: Origin, input: PromptInput) -> Event<'static> {
         let images = match (&input, self.run.settings()) {
             (PromptInput::Prompt(prompt), Some(settings)) => {
-                images::attach(&prompt.images, &settings.cwd, "`images`", &self.host)
+                images::attach(&prompt.images, &settings.cwd, &"`images`".into(), &self.host)
             }
             (PromptInput::Prompt(_) | PromptInput::End | PromptInput::Mixed | PromptInput::Wrong(_), _) => {
                 Ok(Vec::new())
@@ -252,7 +252,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         match images {
             Ok(images) => Event::Prompt(origin, input, images),
             Err(failure) => {
-                let why = failure.message.trim_end_matches('.').to_owned();
+                let why = failure.message.text().redacted(self.run.redactor()).trim_end_matches('.').to_owned();
                 Event::Prompt(origin, PromptInput::Wrong(why.into()), Vec::new())
             }
         }
@@ -270,8 +270,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         let (redactor, short_secrets) = prepare::redactor_for(self.run.redactor().clone(), &options, agent, &self.host);
         let metadata = options.metadata.clone().map(Json::from);
         let checked = if origin.run == Addressee::Invalid {
-            let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
-            Err(Failure::new(Code::InvalidRequest, message))
+            Err(Failure::invalid_run_id())
         } else {
             prepare::settings(options, wrong, agent, (&self.layers.agents, &origins), &self.host)
         };
