@@ -9,7 +9,7 @@ pub(super) use parts::RunSummary;
 
 use super::answers::Script;
 use super::ask_connections::AskOutcome;
-use super::host::{Host, ProcessGone};
+use super::host::{Host, TreeGone};
 use super::images;
 use super::job::{Carried, Job, Prepared};
 use super::outbox::Outbox;
@@ -32,7 +32,9 @@ use crate::protocol::prompt::PromptInput;
 use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Level, Source as CancelSource, Warning};
 use crate::recording::Moment;
-use crate::run::{AlwaysAllowed, Answered, Effect, Event, Gone, Ids, Origin, ReadInput, Refusal, Remake, Run, Unseen};
+use crate::run::{
+    AgentEnded, AlwaysAllowed, Answered, Effect, Event, Ids, Origin, ReadInput, Refusal, Remake, Run, Unseen,
+};
 use std::borrow::Cow;
 use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -371,22 +373,22 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     }
 
     /// Handles the end of the agent's output. The search for changed files may still run.
-    pub fn drained(&mut self, departed: &ProcessGone) {
-        let exit = departed.exit;
+    pub fn tree_gone(&mut self, tree_gone: &TreeGone) {
+        let exit = tree_gone.exit;
         self.record(|| match exit.signal {
             Some(signal) => Moment::Signal(signal),
             None => Moment::Exit(exit.code.unwrap_or_default()),
         });
         self.recordings.write_complete_lines(self.run.redactor(), true);
-        self.step(Event::Drained(exit));
+        self.step(Event::TreeGone(exit));
     }
 
-    /// Handles the exit of the agent's last process. `files`: see [`Gone::files`].
-    pub fn gone(&mut self, departed: ProcessGone, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
-        let ProcessGone { exit, leaked, stderr } = departed;
+    /// Handles the exit of the agent's last process. `files`: see [`AgentEnded::files`].
+    pub fn agent_ended(&mut self, tree_gone: TreeGone, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
+        let TreeGone { exit, leaked, stderr } = tree_gone;
         let stderr_tail = stderr::tail(&stderr, self.run.redactor());
         let files = files.map(|files| self.recordings.without_own(files));
-        self.step(Event::Gone(Gone { exit, leaked, stderr_tail: stderr_tail.into(), files }));
+        self.step(Event::AgentEnded(AgentEnded { exit, leaked, stderr_tail: stderr_tail.into(), files }));
     }
 
     /// Handles a deadline.

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 /// The end of the agent: its process tree is gone and its output has been read.
 #[derive(Clone, Debug)]
-pub struct ProcessGone {
+pub struct TreeGone {
     /// The exit of the agent's own process.
     pub exit: AgentExit,
     /// Whether one of its processes outlived it, although the agent exited by itself.

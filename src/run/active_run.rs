@@ -115,7 +115,7 @@ impl ActiveRun {
 
     /// Begins a run whose driver needs no process.
     fn begin_without_process(&mut self, turn: DriverOutput, checks_only: bool) {
-        self.agent.process = ProcessState::Gone;
+        self.agent.process = ProcessState::Ended;
         self.deadlines.begin_run(self.effects.now, &self.settings);
         self.apply(turn);
         if checks_only {
@@ -164,7 +164,7 @@ impl ActiveRun {
             }
             Event::Spawned => self.begin_process(),
             Event::SpawnFailed(failure) => {
-                self.agent.process = ProcessState::Gone;
+                self.agent.process = ProcessState::Ended;
                 self.decide(Outcome::Failed(failure));
             }
             Event::TaskOver => {
@@ -192,8 +192,8 @@ impl ActiveRun {
             }
             Event::Warn(origin, warning, text) => self.effects.warn(warning, text, origin.id),
             Event::NotRead => self.deadlines.note_output(now),
-            Event::Drained(exit) => self.end_output(exit),
-            Event::Gone(gone) => self.end_process(gone),
+            Event::TreeGone(exit) => self.end_output(exit),
+            Event::AgentEnded(end) => self.end_process(end),
             Event::Rested(files) => self.end_at_rest(files),
             Event::CannotRest => self.refuse_rest(),
             Event::Tick => self.tick(),
@@ -204,7 +204,7 @@ impl ActiveRun {
     pub(super) fn next_deadline(&self) -> Option<Duration> {
         let heartbeat = self.effects.heartbeat_at();
         let all = match (self.agent.process, self.ladder.is_decided()) {
-            (ProcessState::Drained, _) => [heartbeat, None, None, None, None, None],
+            (ProcessState::TreeGone, _) => [heartbeat, None, None, None, None, None],
             (_, true) => [heartbeat, self.ladder.due(), None, None, None, None],
             (_, false) => {
                 let Deadlines { run, start, .. } = self.deadlines;
@@ -230,7 +230,7 @@ impl ActiveRun {
     fn tick(&mut self) {
         let now = self.effects.now;
         let is_due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
-        if self.agent.process != ProcessState::Drained {
+        if self.agent.process != ProcessState::TreeGone {
             if is_due(self.ladder.due()) {
                 self.advance();
             }

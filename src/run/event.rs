@@ -164,10 +164,10 @@ pub enum Event<'a> {
     /// Stdout has room for the next event of the last line.
     More,
     /// The agent's process tree is gone and its output has been read. The search for changed files may still run.
-    Drained(AgentExit),
+    TreeGone(AgentExit),
     /// The search for changed files is finished too.
-    Gone(Gone),
-    /// The agent rests, and the search for changed files is finished. See [`Gone::files`].
+    AgentEnded(AgentEnded),
+    /// The agent rests, and the search for changed files is finished. See [`AgentEnded::files`].
     Rested(Result<Vec<(PathBuf, Action)>, Unseen>),
     /// The agent cannot rest.
     CannotRest,
@@ -183,7 +183,7 @@ pub enum Event<'a> {
 
 /// The end of the agent's processes.
 #[derive(Clone, Debug)]
-pub struct Gone {
+pub struct AgentEnded {
     /// The exit of the agent's own process.
     pub exit: AgentExit,
     /// Whether one of its processes outlived it, although the agent exited by itself.

@@ -31,8 +31,8 @@ mod waiting_events;
 
 pub use always_allowed::AlwaysAllowed;
 pub use event::{
-    Effect, Event, FirstProcess, Gone, OnEof, Origin, ReadInput, Refusal, Remake, RestingSession, Start, StopSignal,
-    Unseen,
+    AgentEnded, Effect, Event, FirstProcess, OnEof, Origin, ReadInput, Refusal, Remake, RestingSession, Start,
+    StopSignal, Unseen,
 };
 pub use open_questions::Answered;
 
@@ -343,8 +343,8 @@ impl Run {
             | Event::ToolAskWithdrawn { .. }
             | Event::Submitted(_)
             | Event::More
-            | Event::Drained(_)
-            | Event::Gone(_)
+            | Event::TreeGone(_)
+            | Event::AgentEnded(_)
             | Event::Rested(_)
             | Event::CannotRest
             | Event::Ignored(_)

@@ -1,7 +1,7 @@
 //! The turns of a run and their ends: the beginning of a turn, its outcome, and the outcome of the run with its terminal
 //! body. The steps that stop the agent are in `stop_ladder`.
 
-use super::Gone;
+use super::AgentEnded;
 use super::active_run::ActiveRun;
 use super::agent_side::ProcessState;
 use super::open_questions::Asker;
@@ -27,7 +27,7 @@ impl ActiveRun {
         if let Some(limit) = self.budget.used_up(&self.settings) {
             return self.keep_limit(Some(limit));
         }
-        let is_ended = self.agent.process == ProcessState::Gone && !self.features().process_per_turn;
+        let is_ended = self.agent.process == ProcessState::Ended && !self.features().process_per_turn;
         if !is_ended && self.agent.driver.takes_turns() {
             let turn = self.agent.send_prompt(&prompt, &mut self.effects);
             return self.apply(turn);
@@ -53,7 +53,7 @@ impl ActiveRun {
     /// Sends a further prompt of the same turn. Returns whether the agent can go on with it.
     fn continue_turn(&mut self, prompt: &str) -> bool {
         self.drive(|driver, turn| driver.follow_up(prompt, &[], turn));
-        self.agent.process != ProcessState::Gone || self.ladder.is_decided()
+        self.agent.process != ProcessState::Ended || self.ladder.is_decided()
     }
 
     /// Sends the answers to the questions from markers.
@@ -179,29 +179,29 @@ impl ActiveRun {
     }
 
     /// Handles the end of the search for changed files. This ends the run, unless the agent's turn asked a question.
-    pub(super) fn end_process(&mut self, gone: Gone) {
-        if self.agent.process == ProcessState::Gone {
+    pub(super) fn end_process(&mut self, end: AgentEnded) {
+        if self.agent.process == ProcessState::Ended {
             return;
         }
-        self.end_output(gone.exit);
-        self.agent.process = ProcessState::Gone;
-        self.agent.exit = Some(gone.exit);
-        self.artifacts.report_found(gone.files, &self.texts, &mut self.effects);
-        if gone.leaked {
+        self.end_output(end.exit);
+        self.agent.process = ProcessState::Ended;
+        self.agent.exit = Some(end.exit);
+        self.artifacts.report_found(end.files, &self.texts, &mut self.effects);
+        if end.leaked {
             self.effects.warn(Warning::LeakedProcess, "A process outlived the agent and was stopped", None);
         }
         if self.ladder.is_decided() {
             return;
         }
-        let over = self.agent.driver.exited(gone.exit, self.agent.alive, &gone.stderr_tail);
+        let over = self.agent.driver.exited(end.exit, self.agent.alive, &end.stderr_tail);
         let Some(over) = self.after_turn(over) else { return };
         // A signal came from elsewhere, and a more specific failure takes precedence.
         let is_general = matches!(&over, TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. }));
-        let is_declined = is_general && self.turns.current.declined && gone.exit.signal.is_none();
+        let is_declined = is_general && self.turns.current.declined && end.exit.signal.is_none();
         let mut outcome = if is_declined { Outcome::Failed(could_not_go_on()) } else { self.outcome(over) };
-        let shown = !self.agent.alive && !gone.stderr_tail.is_empty() && self.features().stderr_is_fit;
+        let shown = !self.agent.alive && !end.stderr_tail.is_empty() && self.features().stderr_is_fit;
         if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
-            failure.stderr_tail = Some(gone.stderr_tail);
+            failure.stderr_tail = Some(end.stderr_tail);
         }
         if let Some(outcome) = self.end_turn(outcome) {
             self.decide(outcome);
@@ -210,7 +210,7 @@ impl ActiveRun {
 
     /// Takes the end, once it is decided and the last process is gone or rests.
     pub(super) fn take_end(&mut self) -> Option<DecidedEnd> {
-        let is_done = matches!(self.agent.process, ProcessState::Gone | ProcessState::Resting);
+        let is_done = matches!(self.agent.process, ProcessState::Ended | ProcessState::Resting);
         let mut end = self.ladder.take_if(is_done)?;
         self.turns.drop_waiting(&mut self.effects);
         if !self.turns.is_over() {

@@ -20,7 +20,9 @@ use spektacular::protocol::prompt::{FurtherPrompt, PromptInput};
 use spektacular::protocol::request::{Options, Permissions, Seconds};
 use spektacular::protocol::words::{OnQuestionTimeout, Policy, PromptState, Source};
 use spektacular::redact::Redactor;
-use spektacular::run::{Answered, Effect, Event, Gone, Ids, OnEof, Origin, ReadInput, Remake, Run, Start, StopSignal};
+use spektacular::run::{
+    AgentEnded, Answered, Effect, Event, Ids, OnEof, Origin, ReadInput, Remake, Run, Start, StopSignal,
+};
 use std::time::Duration;
 
 /// A run with its model.
@@ -134,10 +136,10 @@ impl Pair {
             Act::UnknownType => Event::UnknownType(origin, "Ignored a message".into()),
             Act::NotRead => Event::NotRead,
             Act::Refused => Event::Refused(Failure::new(Code::ResourceExhausted, "It is full.")),
-            Act::Drained => Event::Drained(AgentExit { code: Some(0), signal: None }),
-            Act::Gone => {
+            Act::TreeGone => Event::TreeGone(AgentExit { code: Some(0), signal: None }),
+            Act::Ended => {
                 let exit = AgentExit { code: Some(0), signal: None };
-                Event::Gone(Gone { exit, leaked: false, stderr_tail: "".into(), files: Ok(Vec::new()) })
+                Event::AgentEnded(AgentEnded { exit, leaked: false, stderr_tail: "".into(), files: Ok(Vec::new()) })
             }
             Act::Rested => Event::Rested(Ok(Vec::new())),
             Act::CannotRest => Event::CannotRest,
@@ -256,7 +258,7 @@ fn play(rules: Rules, acts: &[Act]) -> Result<(), String> {
     for _ in 0..8 {
         pair.act(&Act::Due)?;
     }
-    pair.act(&Act::Gone)?;
+    pair.act(&Act::Ended)?;
     if !pair.terminal || !pair.model.is_over() {
         return Err("the run does not end".into());
     }

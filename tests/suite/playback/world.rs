@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use spektacular::agent::registry::Agents;
 use spektacular::agent::{Launch, Line, Offered, Reply};
 use spektacular::config::Layers;
-use spektacular::engine::{Conductor, Host, Job, ProcessGone};
+use spektacular::engine::{Conductor, Host, Job, TreeGone};
 use spektacular::io::inbox::RawLine;
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::failure::{Code, Failure};
@@ -321,9 +321,9 @@ impl World {
     /// Reports that the agent's process exited and its output was read to the end.
     pub(crate) fn gone(&mut self, exit: AgentExit, stderr: &str) {
         if std::mem::take(&mut self.host_mut().has_process) {
-            let departed = ProcessGone { exit, leaked: false, stderr: stderr.to_owned() };
-            self.conductor.drained(&departed);
-            self.conductor.gone(departed, Ok(Vec::new()));
+            let tree_gone = TreeGone { exit, leaked: false, stderr: stderr.to_owned() };
+            self.conductor.tree_gone(&tree_gone);
+            self.conductor.agent_ended(tree_gone, Ok(Vec::new()));
             self.take();
         }
     }
