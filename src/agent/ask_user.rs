@@ -8,6 +8,7 @@ use super::reply::{DECLINED, NO_USER, Reply};
 use crate::json::{Object, Raw};
 use crate::protocol::question::{Answer, Ask, Choice, Choices, Kind};
 use crate::protocol::request::{McpServer, Settings};
+use crate::protocol::terms::sentence;
 use crate::protocol::text::Text;
 use crate::protocol::words::Purpose;
 use serde_json::{Map, Value, json};
@@ -115,9 +116,10 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
 /// Warns if another server's name keeps the tool from being offered.
 pub(super) fn warn_if_taken(settings: &Settings, out: &mut DriverOutput) {
     if settings.interactive && is_taken(&settings.mcp_servers) {
-        let text =
-            "The tool ask_user is not available: a server in `mcp_servers` has a name that begins with spektacular";
-        out.warn(text);
+        out.warn(sentence!(
+            "The tool ask_user is not available: a server in {mcp_servers} has a name that begins with spektacular",
+            mcp_servers
+        ));
     }
 }
 

@@ -1,9 +1,13 @@
 //! The limits of run.start, and the keeper of each with an agent. A limit is kept or refused, never ignored, unless
 //! the caller asked for that with `on_unsupported`.
 
+use super::preference::no_effect;
 use super::{Driver, DriverOutput, Launch, result};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::fields::{Field, field};
 use crate::protocol::request::{McpAccess, McpServer, Settings};
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 pub use crate::protocol::words::Limit;
 use crate::protocol::words::{McpTransport, OnUnsupported};
 
@@ -34,36 +38,51 @@ impl Limit {
         }
     }
 
-    /// The advice when neither this limit nor a similar one can be kept.
-    fn otherwise(self) -> &'static str {
+    /// Its field in run.start.
+    pub(super) fn field(self) -> &'static Field {
         match self {
-            Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens | Limit::MaxCostUsd => "`timeout_s`",
-            Limit::AllowedTools | Limit::DisallowedTools => "`permissions`",
-            Limit::McpServers => "the agent's own configuration",
+            Limit::MaxTurns => field!(max_turns),
+            Limit::MaxToolCalls => field!(max_tool_calls),
+            Limit::MaxTokens => field!(max_tokens),
+            Limit::MaxCostUsd => field!(max_cost_usd),
+            Limit::AllowedTools => field!(allowed_tools),
+            Limit::DisallowedTools => field!(disallowed_tools),
+            Limit::McpServers => field!(mcp_servers),
+        }
+    }
+
+    /// The advice when neither this limit nor a similar one can be kept.
+    fn otherwise(self) -> Sentence {
+        match self {
+            Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens | Limit::MaxCostUsd => {
+                sentence!("{timeout_s}", timeout_s)
+            }
+            Limit::AllowedTools | Limit::DisallowedTools => sentence!("{permissions}", permissions),
+            Limit::McpServers => "the agent's own configuration".into(),
         }
     }
 
     /// The failure of a run whose agent turned out not to keep this limit.
     pub(super) fn not_kept(self, agent: &str, why: &str) -> Failure {
-        let message = format!(
-            "run.start: `{}` cannot be kept on the agent {agent}: {why}. Use {}, or set `on_unsupported` to \"warn\" to \
+        Failure::invalid_start(sentence!(
+            "{field} cannot be kept on the agent {agent}: {why}. Use {otherwise}, or set {on_unsupported} to \"warn\" to \
              run without it.",
-            self.word(),
-            self.otherwise()
-        );
-        Failure::new(Code::InvalidRequest, message)
+            field = self.field(),
+            otherwise = self.otherwise(),
+            on_unsupported
+        ))
     }
 
     /// The failure of a run that reached this limit.
     pub(crate) fn reached(self) -> Failure {
-        let field = self.word();
         let message = match self {
             Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens | Limit::MaxCostUsd => {
-                format!("The run reached {field}: raise it or split the task.")
+                sentence!("The run reached {field:#}: raise it or split the task.", field = self.field())
             }
-            Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => {
-                format!("The agent used a tool that {field} excludes: change {field}, or the prompt.")
-            }
+            Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => sentence!(
+                "The agent used a tool that {field:#} excludes: change {field:#}, or the prompt.",
+                field = self.field()
+            ),
         };
         Failure { limit: Some(self), ..Failure::new(Code::LimitReached, message) }
     }
@@ -126,20 +145,22 @@ pub(crate) fn reachable(
         McpAccess::Remote { transport, .. } => Some(*transport).filter(|transport| !reaches(*transport)),
         McpAccess::Stdio { .. } => None,
     };
-    let (field, mut reached) = (Limit::McpServers.word(), Vec::new());
+    let mut reached = Vec::new();
     for server in servers {
         match lacks(&server).map(McpTransport::word) {
             None => reached.push(server),
-            Some(transport) if drops => out.warn(format!(
-                "A server in `{field}` is left out: this agent does not support the transport {transport}"
+            Some(transport) if drops => out.warn(sentence!(
+                "A server in {mcp_servers} is left out: this agent does not support the transport {transport}",
+                mcp_servers
             )),
             Some(transport) => {
-                let message = format!(
-                    "run.start: `{field}` cannot be kept on the agent {agent}, which does not support the transport \
-                     {transport}: use another `transport` or a `command`, or set `on_unsupported` to \"warn\" to run \
-                     without such servers."
-                );
-                return Err(Failure::new(Code::InvalidRequest, message));
+                return Err(Failure::invalid_start(sentence!(
+                    "{mcp_servers} cannot be kept on the agent {agent}, which does not support the transport {transport}: \
+                     use another `transport` or a `command`, or set {on_unsupported} to \"warn\" to run without such \
+                     servers.",
+                    mcp_servers,
+                    on_unsupported
+                )));
             }
         }
     }
@@ -151,18 +172,19 @@ pub(crate) fn reachable(
 fn check(settings: &Settings, keepers: &Keepers, out: &mut DriverOutput) -> Result<(), Failure> {
     let is_kept = |limit: Limit| keepers.of(limit) != Keeper::Nobody;
     for limit in Limit::ALL.iter().filter(|limit| limit.is_set(settings) && !is_kept(**limit)) {
-        let field = limit.word();
         match settings.on_unsupported {
-            OnUnsupported::Warn => out.warn(format!("`{field}` has no effect on this agent")),
+            OnUnsupported::Warn => out.warn(no_effect(limit.field())),
             OnUnsupported::Fail => {
                 let similar = limit.similar().iter().find(|limit| is_kept(**limit));
-                let instead = similar.map_or(limit.otherwise().into(), |limit| format!("`{}`", limit.word()));
-                let message = format!(
-                    "run.start: `{field}` cannot be kept on the agent {}: use {instead}, or set `on_unsupported` to \
-                     \"warn\" to run without it.",
-                    settings.agent
-                );
-                return Err(Failure::new(Code::InvalidRequest, message));
+                let field_of = |limit: &Limit| sentence!("{field}", field = limit.field());
+                let (agent, instead) = (&settings.agent, similar.map_or_else(|| limit.otherwise(), field_of));
+                return Err(Failure::invalid_start(sentence!(
+                    "{field} cannot be kept on the agent {agent}: use {instead}, or set {on_unsupported} to \"warn\" to \
+                     run without it.",
+                    field = limit.field(),
+                    instead = &instead,
+                    on_unsupported
+                )));
             }
         }
     }

@@ -60,6 +60,7 @@ pub use self::result::ResultWay;
 use self::title::title;
 use crate::json::Object;
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::fields::Field;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::limits::{self, ARGUMENT_BYTES};
@@ -67,6 +68,8 @@ use crate::protocol::outbound::{AgentExit, Entries, Json, Place, PlanEntry, Text
 use crate::protocol::question::Asks;
 use crate::protocol::request::{DEFAULT_START_TIMEOUT, Settings};
 use crate::protocol::schema::Mismatch;
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{Action, Category, Level, PlanStatus, StopReason, ToolState, Warning};
 use crate::suggest::Name;
 use std::borrow::Cow;
@@ -237,7 +240,7 @@ pub enum AgentEvent {
         text: Text,
     },
     /// A warning for the orchestrator.
-    Warning(Warning, Text),
+    Warning(Warning, Sentence),
     /// A line could not be parsed, or only in part.
     Unparsed,
     /// A diagnostic in our own words, for recordings and verbose output.
@@ -284,7 +287,7 @@ pub struct DriverOutput {
 
 impl DriverOutput {
     /// Adds the warning that a setting has no effect.
-    fn warn(&mut self, text: impl Into<Text>) {
+    fn warn(&mut self, text: impl Into<Sentence>) {
         self.events.push(AgentEvent::Warning(Warning::UnsupportedOption, text.into()));
     }
 
@@ -338,17 +341,17 @@ fn plan_entry(entry: &Object<'_>, text: &str) -> PlanEntry {
 }
 
 /// A flag with its value as one argument, so that no value can look like a flag. Error: it does not fit a command line.
-pub(crate) fn argument(field: &str, flag: &str, value: &str) -> Result<String, Failure> {
+pub(crate) fn argument(field: &'static Field, flag: &str, value: &str) -> Result<String, Failure> {
     fitting(field, format!("{flag}={value}"))
 }
 
 /// An argument with the value of `field` in run.start. Error: it does not fit a command line.
-fn fitting(field: &str, argument: String) -> Result<String, Failure> {
+fn fitting(field: &'static Field, argument: String) -> Result<String, Failure> {
     if argument.len() > ARGUMENT_BYTES || argument.contains('\0') {
-        let message = format!(
-            "run.start: `{field}` must fit the agent's command line: at most {ARGUMENT_BYTES} bytes, without NUL."
-        );
-        return Err(Failure::new(Code::InvalidRequest, message));
+        return Err(Failure::invalid_start(sentence!(
+            "{field} must fit the agent's command line: at most {ARGUMENT_BYTES} bytes, without NUL.",
+            field = field
+        )));
     }
     Ok(argument)
 }
@@ -358,13 +361,13 @@ fn no_such_mode(names: impl IntoIterator<Item = String>) -> Failure {
     const SHOWN: usize = 20;
     let names: Vec<String> = names.into_iter().filter(|name| Name::new(name).is_some()).take(SHOWN).collect();
     let choice = if names.is_empty() { String::new() } else { format!(" Its modes are: {}.", names.join(", ")) };
-    Failure::new(Code::InvalidRequest, format!("The agent does not have this mode: check `mode`.{choice}"))
+    let message = sentence!("The agent does not have this mode: check {mode}.{choice}", mode);
+    Failure::new(Code::InvalidRequest, message)
 }
 
 /// The failure for images that the agent cannot take.
 pub(crate) fn takes_no_images(agent: &str) -> Failure {
-    let message = format!("run.start: `images` cannot be given: the agent {agent} takes no images.");
-    Failure::new(Code::InvalidRequest, message)
+    Failure::invalid_start(sentence!("{images} cannot be given: the agent {agent} takes no images.", images))
 }
 
 /// Translates between one agent's dialect and the neutral events.

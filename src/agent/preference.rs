@@ -1,7 +1,10 @@
 //! The settings that some agents ignore. A run warns of those that have no effect.
 
 use super::{Driver, DriverOutput};
+use crate::protocol::fields::{Field, field};
 use crate::protocol::request::Settings;
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::word_enums;
 
 word_enums! {
@@ -16,6 +19,17 @@ word_enums! {
 }
 
 impl Preference {
+    /// Its field in run.start.
+    fn field(self) -> &'static Field {
+        match self {
+            Preference::Model => field!(model),
+            Preference::Effort => field!(effort),
+            Preference::Mode => field!(mode),
+            Preference::SystemPrompt => field!(system_prompt),
+            Preference::AddDirs => field!(add_dirs),
+        }
+    }
+
     /// Whether these settings have it.
     fn is_set(self, settings: &Settings) -> bool {
         match self {
@@ -33,7 +47,12 @@ pub(super) fn warn_of_ignored(settings: &Settings, driver: &dyn Driver, out: &mu
     let followed = driver.features(settings).preferences;
     for preference in Preference::ALL {
         if preference.is_set(settings) && !followed.contains(preference) {
-            out.warn(format!("`{}` has no effect on this agent", preference.word()));
+            out.warn(no_effect(preference.field()));
         }
     }
+}
+
+/// The warning that a field has no effect.
+pub(super) fn no_effect(field: &'static Field) -> Sentence {
+    sentence!("{field} has no effect on this agent", field = field)
 }

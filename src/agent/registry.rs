@@ -8,6 +8,8 @@ use super::native::{self, Native};
 use super::{Base, Driver, DriverOutput, Features, Program, claude, codex, lines};
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::{McpAccess, McpServer, Options, Settings};
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::one_of;
 use crate::suggest::{Typed, Unknown};
 use std::borrow::Cow;
@@ -314,16 +316,16 @@ impl Agents {
     }
 
     /// The message about an unknown name. `from`: where the name comes from, with a leading space.
-    pub fn unknown(&self, name: &str, from: &str) -> String {
+    pub(crate) fn unknown(&self, name: &str, from: &str) -> Sentence {
         if let Some(scenario) = name.strip_prefix(catalog::PREFIX) {
-            return catalog::unknown(scenario, from);
+            return catalog::unknown(scenario, from).into();
         }
         let unknown = Unknown { what: "agent", dashes: "", typed: Typed::Value(name), place: from };
         let otherwise = match name {
-            "plan" | "build" => "If it is a mode of the agent, use `mode`.".to_owned(),
-            _ => format!("The agents are: {}.", self.names()),
+            "plan" | "build" => sentence!("If it is a mode of the agent, use {mode}.", mode),
+            _ => format!("The agents are: {}.", self.names()).into(),
         };
-        unknown.message(self.all_names(), &otherwise)
+        Sentence::new(|audience| unknown.message(self.all_names(), otherwise.to(audience)))
     }
 
     /// All names without the aliases, for a message.

@@ -3,6 +3,7 @@
 use super::DriverOutput;
 use crate::protocol::request::Settings;
 use crate::protocol::schema::{Mismatch, OutputSchema};
+use crate::protocol::terms::sentence;
 use std::fmt::Write;
 
 /// The name of our tool for the result, whose input is the result.
@@ -30,7 +31,8 @@ pub enum ResultWay {
 /// The prompt with the instructions for the result, and a warning for the rules that nobody checks.
 pub(super) fn prompt(settings: &Settings, schema: &OutputSchema, way: ResultWay, out: &mut DriverOutput) -> String {
     if !schema.unchecked().is_empty() {
-        out.warn(format!("`output_schema` is checked without these keywords: {}", schema.unchecked().join(", ")));
+        let keywords = schema.unchecked().join(", ");
+        out.warn(sentence!("{output_schema} is checked without these keywords: {keywords}", output_schema));
     }
     let prompt = &settings.prompt;
     let text = "a message that is nothing but one JSON text, without a code fence, that fits this JSON Schema";

@@ -195,17 +195,9 @@ pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<GivenFlag>) -> Resu
     Ok(read)
 }
 
-/// The field of run.start with this name. A name that does not exist fails the build.
-const fn field_named(name: &str) -> &'static Field {
-    match fields::find(name) {
-        Some(field) => field,
-        None => panic!("a flag names a field that run.start does not have"),
-    }
-}
-
 /// Creates the flag of a field of run.start.
 pub const fn field<T: HasFields>(name: &str, metavar: &'static str, help: &'static str) -> Row<T> {
-    let field = field_named(name);
+    let field = fields::known(name);
     let (value, values): (FlagForm, &[&str]) = match field.form {
         Form::Text | Form::Shaped(_) => (FlagForm::Text, &[]),
         Form::Word(set) => (FlagForm::Text, set.words),
@@ -230,7 +222,7 @@ pub const fn field<T: HasFields>(name: &str, metavar: &'static str, help: &'stat
 
 /// Creates a flag without a value that sets a field of run.start to `meaning`, written as JSON.
 pub const fn switch<T: HasFields>(name: &str, meaning: &'static str, help: &'static str) -> Row<T> {
-    let field = field_named(name);
+    let field = fields::known(name);
     sets(field, Flag::new(field.flag, "", FlagForm::Switch(meaning), help))
 }
 

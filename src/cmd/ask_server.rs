@@ -24,14 +24,15 @@ fn relay() -> Result<(), &'static str> {
     let address = std::env::var(ASK_ADDRESS).unwrap_or_default();
     let (nonce, path) =
         address.split_once(':').ok_or("ask-server works only if an agent starts it during a run of spektacular.")?;
-    let mut socket = UnixStream::connect(path).map_err(|_| "The run of this ask-server has ended.")?;
+    let ended = |_| "The run of this ask-server has ended.";
+    let mut socket = UnixStream::connect(path).map_err(ended)?;
     if !is_same_user(&socket) {
         return Err("The run of this ask-server belongs to another user.");
     }
     let mut lines = socket.try_clone().map_err(|_| "Cannot open a file: raise the limit of open files.")?;
     let mut out = stdout();
     let begin = format!("{nonce}\n");
-    write_whole(&mut socket, begin.as_bytes()).map_err(|_| "The run of this ask-server has ended.")?;
+    write_whole(&mut socket, begin.as_bytes()).map_err(ended)?;
     let pass_on = move || {
         pass(&mut io::stdin().lock(), &mut socket);
         // The agent has closed its side. Closing the socket reports that to the run, and ends the answers.

@@ -9,6 +9,7 @@ use crate::engine::redactor_here;
 use crate::io::output::{deliver, diagnose};
 use crate::json::{map_strings, string, to_line};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::sentence::Sentence;
 use crate::workflow::project::Project;
 use crate::workflow::prompts::of_project_to_trust;
 use serde_json::json;
@@ -38,7 +39,7 @@ pub(super) fn run(config: &ConfigArgs) -> u8 {
     done.unwrap_or_else(|failure| complain(&failure))
 }
 
-fn usage(message: String) -> Failure {
+fn usage(message: impl Into<Sentence>) -> Failure {
     Failure::new(Code::Usage, message)
 }
 

@@ -102,9 +102,7 @@ impl PlayingProcess {
                 }
             }
         };
-        let no_thread =
-            |_| Failure::new(Code::ResourceExhausted, "Cannot start a thread: free some memory or processes.");
-        spawn_thread("stdin", read).map_err(no_thread)?;
+        spawn_thread("stdin", read).map_err(|_| Failure::no_thread())?;
         let cwd = std::env::current_dir().unwrap_or_default();
         Ok(PlayingProcess { host, began: Instant::now(), cwd, written: BTreeSet::new() })
     }

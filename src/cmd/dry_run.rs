@@ -29,7 +29,7 @@ pub(super) fn for_people(plan: &Plan) -> String {
         format!("environment  {}", in_words(&plan.env_set, &plan.env_removed)),
     ];
     lines.extend(plan.images.iter().map(|path| format!("image        {path}")));
-    lines.extend(plan.warnings.iter().map(|text| format!("warning      {text}")));
+    lines.extend(plan.warnings.iter().map(|warning| format!("warning      {}", warning.for_person().shown())));
     let lines: Vec<_> = lines.iter().map(|line| crate::clean::whole(line)).collect();
     lines.join("\n")
 }

@@ -4,6 +4,7 @@ use super::{complain, configured, named};
 use crate::agent::native::{SessionStore, is_session_id};
 use crate::agent::registry::Agent;
 use crate::cli::{Export, Output};
+use crate::engine::secrets_here;
 use crate::io::output::print_bytes;
 use crate::json::to_line;
 use crate::process::child::not_found as agent_not_found;
@@ -67,7 +68,8 @@ pub(super) fn run(typed: &Export) -> u8 {
             print_bytes((to_line(&said) + "\n").as_bytes())
         }
         (Output::Json, Err(failure)) => {
-            let error = json!({"code": failure.code.name(), "message": failure.message});
+            let message = failure.message.text().redacted(&secrets_here()).into_owned();
+            let error = json!({"code": failure.code.name(), "message": message});
             let said = json!({"success": false, "agent": name, "session_id": session, "error": error});
             print_bytes((to_line(&said) + "\n").as_bytes())
         }

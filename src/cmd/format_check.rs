@@ -72,7 +72,7 @@ fn all(typed: &CheckArgs, check: Check) -> u8 {
             Err(_) => UNREADABLE,
         });
         if let Err(refusal) = &found {
-            let message = redact(&format!("{name}: {}", refusal.message));
+            let message = redact(&format!("{name}: {}", refusal.message.for_person().unredacted()));
             diagnose(&format!("spektacular: {}: {message}", Code::InvalidRequest.name()));
         }
         let text = match typed.output {
@@ -117,7 +117,7 @@ pub(super) fn object(name: &str, found: &Result<Findings, Failure>) -> Value {
             json!({"file": found.file, "valid": violations.is_empty(), "tasks": found.tasks, "violations": violations})
         }
         Err(refusal) => {
-            let error = json!({"reason": refusal.reason.map(RefusalReason::word), "message": refusal.message});
+            let error = json!({"reason": refusal.reason.map(RefusalReason::word), "message": refusal.message.text().unredacted()});
             json!({"file": name, "valid": false, "tasks": null, "violations": [], "error": error})
         }
     };

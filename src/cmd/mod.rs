@@ -44,7 +44,7 @@ use crate::io::failpoint::point;
 use crate::io::output::{deliver, diagnose, explain};
 use crate::io::signals::{self, SignalChannels};
 use crate::process::query::find;
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::{Code, Failure, OUR_BUG};
 use crate::protocol::request::Options;
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -128,14 +128,14 @@ fn start(request: Request) -> u8 {
 
 /// Reports a fault of our own on stderr; returns the exit code.
 pub fn crashed() -> u8 {
-    let failure = Failure::of_our_own();
-    diagnose(&format!("spektacular: {}: {}", failure.code.name(), failure.message));
-    failure.code.exit_code()
+    let code = Code::InternalError;
+    diagnose(&format!("spektacular: {}: {OUR_BUG}", code.name()));
+    code.exit_code()
 }
 
 /// Reports that no thread could be started; returns the exit code.
 pub fn no_room() -> u8 {
-    complain(&crate::engine::no_thread())
+    complain(&Failure::no_thread())
 }
 
 pub fn command(name: &str) -> Option<&'static Command> {
@@ -144,7 +144,7 @@ pub fn command(name: &str) -> Option<&'static Command> {
 
 /// Reports a failure on stderr; returns the exit code. Redacts the message: a name in it can be a misplaced secret.
 pub fn complain(failure: &Failure) -> u8 {
-    let message = secrets_here().redact(&failure.message).into_owned();
+    let message = failure.message.for_person().redacted(&secrets_here()).into_owned();
     diagnose(&format!("spektacular: {}: {message}", failure.code.name()));
     failure.code.exit_code()
 }

@@ -5,10 +5,13 @@ use crate::agent::native::{AsksFor, InterfaceOptions};
 use crate::agent::registry::Agent;
 use crate::cli::Open;
 use crate::config::Layers;
+use crate::engine::secrets_here;
 use crate::process::handover::{Handover, hand_over, has_terminal};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::fields::field;
 use crate::protocol::ids::SessionId;
 use crate::protocol::request::{Options, Permissions};
+use crate::protocol::terms::sentence;
 use crate::sessions::{continued, resumed};
 use std::path::{Path, PathBuf};
 
@@ -42,8 +45,9 @@ fn open(typed: &Open) -> Result<u8, Failure> {
         args: &typed.args,
     };
     if session.mode.is_some() && !interface.has_modes {
-        let from = if typed.options.mode.is_some() { "--mode".into() } else { layers.origins.subject("mode") };
-        warn([format!("{from} has no effect on this agent's own interface")].iter());
+        let from = if typed.options.mode.is_some() { "--mode".into() } else { layers.origins.subject(field!(mode)) };
+        let text = sentence!("{from} has no effect on this agent's own interface", from = &from);
+        warn([text.for_person().redacted(&secrets_here()).into_owned()].iter());
     }
     let args = interface.arguments(&agent.base, &session)?;
     let said = Options { agent: typed.agent.clone(), ..typed.options.clone() };

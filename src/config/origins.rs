@@ -1,6 +1,9 @@
 //! The origin of each field of run.start, so that a message can name the flag, variable or file to correct.
 
+use crate::protocol::fields::Field;
 use crate::protocol::request::Options;
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,11 +32,11 @@ impl Origins {
     }
 
     /// The subject of a sentence about a field: `--cwd`, or `run.start: `cwd``.
-    pub fn subject(&self, field: &str) -> String {
-        match self.0.get(field) {
-            Some(FieldOrigin::Flag(name) | FieldOrigin::Variable(name)) => name.clone(),
-            Some(FieldOrigin::File(place)) => format!("{field} in {place},"),
-            None => format!("run.start: `{field}`"),
+    pub(crate) fn subject(&self, field: &'static Field) -> Sentence {
+        match self.0.get(field.name) {
+            Some(FieldOrigin::Flag(name) | FieldOrigin::Variable(name)) => name.as_str().into(),
+            Some(FieldOrigin::File(place)) => format!("{} in {place},", field.name).into(),
+            None => sentence!("{field}", field = field).about_start(),
         }
     }
 
@@ -50,6 +53,7 @@ impl Origins {
 #[cfg(test)]
 mod tests {
     use super::{FieldOrigin, Options, Origins};
+    use crate::protocol::fields::field;
 
     #[test]
     fn a_message_overrides_every_other_origin() {
@@ -58,10 +62,13 @@ mod tests {
         origins.put("agent", FieldOrigin::Flag("--agent".into()));
         origins.put("cwd", FieldOrigin::File("/c.json, line 3".into()));
         assert_eq!(origins.remark("agent").as_deref(), Some(" (from --agent)"));
-        assert_eq!(origins.subject("cwd"), "cwd in /c.json, line 3,");
+        let subject = |origins: &Origins, field| origins.subject(field).text().unredacted().to_owned();
+        assert_eq!(subject(&origins, field!(cwd)), "cwd in /c.json, line 3,");
         let start = Options { cwd: Some("/".into()), ..Options::default() };
         let left = origins.without(&start);
-        assert_eq!((left.subject("cwd").as_str(), left.subject("agent").as_str()), ("run.start: `cwd`", "--agent"));
+        assert_eq!(subject(&left, field!(cwd)), "run.start: `cwd`");
+        assert_eq!(subject(&left, field!(agent)), "--agent");
+        assert_eq!(left.subject(field!(cwd)).for_person().unredacted(), "--cwd");
         assert_eq!(left.remark("cwd"), None);
     }
 }

@@ -243,14 +243,14 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     fn spoken(&self, origin: Origin, spoken: Spoken) -> Event<'static> {
         let images = match (&spoken, self.run.settings()) {
             (Spoken::Prompt(prompt), Some(settings)) => {
-                images::attach(&prompt.images, &settings.cwd, "`images`", &self.host)
+                images::attach(&prompt.images, &settings.cwd, &"`images`".into(), &self.host)
             }
             (Spoken::Prompt(_) | Spoken::End | Spoken::Mixed | Spoken::Wrong(_), _) => Ok(Vec::new()),
         };
         match images {
             Ok(images) => Event::Spoken(origin, spoken, images),
             Err(failure) => {
-                let why = failure.message.trim_end_matches('.').to_owned();
+                let why = failure.message.text().redacted(self.run.redactor()).trim_end_matches('.').to_owned();
                 Event::Spoken(origin, Spoken::Wrong(why.into()), Vec::new())
             }
         }
@@ -268,8 +268,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         let (redactor, short_secrets) = prepare::redactor_for(self.run.redactor().clone(), &options, agent, &self.host);
         let metadata = options.metadata.clone().map(Json::from);
         let checked = if origin.run == Addressee::Invalid {
-            let message = "run.start: `run_id` must match ^[A-Za-z0-9._:-]{1,128}$.";
-            Err(Failure::new(Code::InvalidRequest, message))
+            Err(Failure::invalid_run_id())
         } else {
             prepare::settings(options, wrong, agent, (&self.layers.agents, &origins), &self.host)
         };

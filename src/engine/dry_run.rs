@@ -8,10 +8,10 @@ use crate::process::child::{environment, resolve};
 use crate::process::tree::nonce;
 use crate::protocol::failure::Failure;
 use crate::protocol::request::{Options, Settings};
-use crate::protocol::text::Text;
+use crate::protocol::sentence::Sentence;
 use crate::protocol::words::Warning;
 use crate::redact::Redactor;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
@@ -38,7 +38,12 @@ pub(crate) struct Plan {
     /// Variables of this process that the agent does not get.
     pub env_removed: Vec<String>,
     /// Options that would have no effect.
-    pub warnings: Vec<String>,
+    #[serde(serialize_with = "in_words_of_frames")]
+    pub warnings: Vec<Sentence>,
+}
+
+fn in_words_of_frames<S: Serializer>(warnings: &[Sentence], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(warnings.iter().map(|warning| warning.text().shown()))
 }
 
 /// Plans the run that these options would begin. Error: the failure of a run.start that cannot be carried out.
@@ -85,12 +90,14 @@ pub(crate) fn plan_with(
             .iter()
             .map(|(_, text)| text.clone())
             .chain(untrusted)
-            .chain(out.events.into_iter().filter_map(warning).map(|text| text.into_redacted(&redactor)))
+            .map(Sentence::from)
+            .chain(out.events.into_iter().filter_map(warning))
+            .map(|warning| warning.into_redacted(&redactor))
             .collect(),
     })
 }
 
-fn warning(event: AgentEvent) -> Option<Text> {
+fn warning(event: AgentEvent) -> Option<Sentence> {
     let AgentEvent::Warning(_, text) = event else { return None };
     Some(text)
 }

@@ -2,7 +2,6 @@
 
 use super::answers::Script;
 use super::debug_log::DebugLog;
-use super::no_thread;
 use super::resting::{RestingAgent, RestingPlace};
 use crate::agent::Driver;
 use crate::config::Layers;
@@ -194,7 +193,7 @@ pub(super) fn start_of(work: Awaited) -> Receiver<Result<Box<Prepared>, Failure>
         let _ = start_in.send(work());
     };
     if spawn_thread("start", make).is_err() {
-        let _ = failed.send(Err(no_thread()));
+        let _ = failed.send(Err(Failure::no_thread()));
     }
     start
 }

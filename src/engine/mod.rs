@@ -135,7 +135,7 @@ impl Engine {
         let begin = match (own_executable::low_limit(), &self.signals) {
             (Some(limit), _) => Begin::Refused(Failure::new(Code::ResourceExhausted, limit)),
             (None, Some(_)) => begin,
-            (None, None) => Begin::Refused(no_thread()),
+            (None, None) => Begin::Refused(Failure::no_thread()),
         };
         let (place, mut ending) = RunLoop::new(self, conductor, lines, task).carry(begin);
         let resting = match ending.rested.take() {
@@ -170,10 +170,4 @@ impl Engine {
             resting: None,
         }
     }
-}
-
-/// The failure of a run for which no thread could be started.
-pub(crate) fn no_thread() -> Failure {
-    let message = "Cannot start a thread: free some memory or processes.";
-    Failure::new(Code::ResourceExhausted, message).retryable()
 }

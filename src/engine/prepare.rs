@@ -11,8 +11,11 @@ use crate::agent::registry::{Agent, Agents};
 use crate::agent::{Driver, Offered, ResultWay, ask_user};
 use crate::config::origins::Origins;
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::fields::field;
 use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{McpServer, Options, Problem, Settings};
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use crate::redact::{Redactor, arguments};
 use crate::run::{Answered, Start};
 use crate::suggest::hint;
@@ -62,38 +65,49 @@ pub(crate) fn settings(
     (agents, origins): (&Agents, &Origins),
     host: &impl Host,
 ) -> Result<Ready, Failure> {
-    let bad = |message: String| Failure::new(Code::InvalidRequest, message);
+    let bad = |message: Sentence| Failure::new(Code::InvalidRequest, message);
     if let Some(problem) = wrong {
         return Err(bad(problem.message()));
     }
-    let prompt = options.prompt.clone().ok_or_else(|| bad("run.start: `prompt` must be a non-empty string.".into()))?;
+    let prompt = options.prompt.clone().ok_or_else(Failure::no_prompt)?;
     let agent = agent.ok_or_else(|| {
         let name = options.agent.as_deref().unwrap_or_default();
-        bad(match origins.remark("agent") {
-            Some(from) => agents.unknown(name, &from),
-            // The value of a run.start field is never shown.
-            None => match name.strip_prefix(catalog::PREFIX) {
-                Some(scenario) => format!("run.start: `agent` names an unknown scenario. {}", catalog::hints(scenario)),
-                None => {
-                    let hint = hint(name, agents.all_names());
-                    format!("run.start: `agent` must be one of: {}.{hint}", agents.names())
-                }
-            },
+        bad(origins.remark("agent").map_or_else(|| no_agent(name, agents), |from| agents.unknown(name, &from)))
+    })?;
+    let agent = with_file(agent, host)
+        .map_err(|why| bad(sentence!("{agent}: {why}", agent = origins.subject(field!(agent)))))?;
+    let cwd = host.directory(options.cwd.as_ref().map(Path::new));
+    let cwd = cwd.ok_or_else(|| {
+        bad(match options.cwd {
+            Some(_) => {
+                sentence!("{cwd} must be the path of an existing directory.", cwd = origins.subject(field!(cwd)))
+            }
+            None => sentence!("The current directory no longer exists: change to another one, or set {cwd}.", cwd),
         })
     })?;
-    let agent = with_file(agent, host).map_err(|why| bad(format!("{}: {why}", origins.subject("agent"))))?;
-    let cwd = host.directory(options.cwd.as_ref().map(Path::new));
-    let cwd = cwd.ok_or_else(|| match options.cwd {
-        Some(_) => bad(format!("{} must be the path of an existing directory.", origins.subject("cwd"))),
-        None => bad("The current directory no longer exists: change to another one, or set `cwd`.".into()),
-    })?;
     if options.fork == Some(true) && options.session_id.is_none() {
-        return Err(bad(format!("{} needs `session_id`, the session to begin from.", origins.subject("fork"))));
+        let fork = origins.subject(field!(fork));
+        return Err(bad(sentence!("{fork} needs {session_id}, the session to begin from.", fork = &fork, session_id)));
     }
     let mut settings = options.resolve(prompt, agent.name.clone(), cwd);
     settings.attached = images::check(&settings, &agent, origins, host)?;
     settings.session_cost_usd = host.cost_before(&agent, &settings);
     Ok(Ready { settings, agent: agent.into_owned() })
+}
+
+/// The message about an unknown agent in a run.start, which shows no value of its fields.
+fn no_agent(name: &str, agents: &Agents) -> Sentence {
+    let mistake = match name.strip_prefix(catalog::PREFIX) {
+        Some(scenario) => {
+            let hints = catalog::hints(scenario);
+            sentence!("{agent} names an unknown scenario. {hints}", agent)
+        }
+        None => {
+            let (names, hint) = (agents.names(), hint(name, agents.all_names()));
+            sentence!("{agent} must be one of: {names}.{hint}", agent)
+        }
+    };
+    mistake.about_start()
 }
 
 /// The agent with the absolute path of its scenario's file, if it has one. Error: the mistake in the file.

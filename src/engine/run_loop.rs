@@ -3,6 +3,7 @@
 mod after_panic;
 mod signals;
 
+use super::Engine;
 use super::ask_connections::AskEvent;
 use super::conductor::{Conductor, RunSummary};
 use super::host::ProcessGone;
@@ -10,7 +11,6 @@ use super::job::{Begin, Prepared, start_of};
 use super::local_host::{LocalHost, Looked};
 use super::peer::{Peer, ScreenChange};
 use super::resting::RestingPlace;
-use super::{Engine, no_thread};
 use crate::agent::Line;
 use crate::io::failpoint::point;
 use crate::io::inbox::Arrival;
@@ -230,13 +230,13 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn listen(&mut self) {
         if self.engine.signals.as_mut().is_some_and(|signals| signals.start().is_err()) {
             self.engine.signals = None;
-            self.conductor.step(Event::Refused(no_thread()));
+            self.conductor.step(Event::Refused(Failure::no_thread()));
         }
         if self.awaited.is_some() || self.conductor.is_finished() {
             return;
         }
         if self.engine.inbox.open().is_err() {
-            self.conductor.step(Event::Refused(no_thread()));
+            self.conductor.step(Event::Refused(Failure::no_thread()));
         }
         if self.engine.inbox.closed && !std::mem::replace(&mut self.input_ended, true) {
             self.conductor.step(Event::InputEnded);

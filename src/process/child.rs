@@ -20,6 +20,7 @@ use crate::io::spawn_thread;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::request::Settings;
+use crate::protocol::terms::sentence;
 use crate::suggest::Name;
 use crate::system::DEFAULT_PATH;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
@@ -155,8 +156,7 @@ impl AgentProcess {
         if no_thread {
             agent.signal(rustix::process::Signal::KILL);
             let _ = agent.child.wait();
-            return Err(Failure::new(Code::ResourceExhausted, "Cannot start a thread: free some memory or processes.")
-                .retryable());
+            return Err(Failure::no_thread());
         }
         Ok(agent)
     }
@@ -336,7 +336,7 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
     let exhausted = |what: &str| Failure::new(Code::ResourceExhausted, what).retryable();
     match (error.kind(), Errno::from_io_error(error)) {
         _ if !cwd.is_dir() => {
-            Failure::new(Code::InvalidRequest, "run.start: `cwd` must be the path of an existing directory.")
+            Failure::invalid_start(sentence!("{cwd} must be the path of an existing directory.", cwd))
         }
         (ErrorKind::NotFound, _) if program.exists() => failed(
             "The agent's program names an interpreter that does not exist: install it, or correct the program's first line.",
@@ -346,12 +346,14 @@ fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
         (ErrorKind::ExecutableFileBusy, _) => {
             failed("The agent's program is being written: try again when it is installed.").retryable()
         }
-        (ErrorKind::ArgumentListTooLong, _) => Failure::new(
-            Code::InvalidRequest,
-            "run.start: `agent_args` and `env` exceed, with the environment, the system's limit, which `getconf ARG_MAX` prints in bytes: shorten them.",
-        ),
+        (ErrorKind::ArgumentListTooLong, _) => Failure::invalid_start(sentence!(
+            "{agent_args} and {env} exceed, with the environment, the system's limit, which `getconf ARG_MAX` prints in \
+             bytes: shorten them.",
+            agent_args,
+            env
+        )),
         (ErrorKind::InvalidInput, _) => {
-            Failure::new(Code::InvalidRequest, "run.start: `agent_args` or `env` contains a NUL byte: remove it.")
+            Failure::invalid_start(sentence!("{agent_args} or {env} contains a NUL byte: remove it.", agent_args, env))
         }
         (_, Some(Errno::NOEXEC)) => failed("The agent's program cannot run on this machine: reinstall it."),
         (_, Some(Errno::AGAIN | Errno::NOMEM)) => {

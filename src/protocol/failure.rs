@@ -6,6 +6,8 @@
 use crate::protocol::declare::{objects, sources};
 use crate::protocol::parts::Fixed;
 use crate::protocol::schema::{Mismatch, Mismatches};
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::text::Text;
 use crate::protocol::words::{Limit, RefusalReason};
 
@@ -111,6 +113,9 @@ codes! {
     ResourceExhausted, "resource_exhausted", 70, false;
 }
 
+/// The message about a bug in this program.
+pub(crate) const OUR_BUG: &str = "spektacular has a bug: please report it, with a recording of the run.";
+
 /// The message when the current directory no longer exists.
 pub(crate) const NO_DIRECTORY: &str = "The current directory no longer exists. Change to another one.";
 
@@ -123,8 +128,8 @@ sources! {
     pub struct Failure {
         /// The code.
         pub code: Code,
-        /// One sentence for a person, in our own words.
-        pub message: String as text,
+        /// One sentence, in our own words.
+        pub message: Sentence as text,
         /// Whether a later attempt may succeed. By default, the code decides.
         pub retryable: bool,
         /// The provider's HTTP status, if the agent reports it.
@@ -169,7 +174,7 @@ objects! {
 
 impl Failure {
     /// Creates a failure with the code's `retryable` and no details.
-    pub fn new(code: Code, message: impl Into<String>) -> Failure {
+    pub fn new(code: Code, message: impl Into<Sentence>) -> Failure {
         Failure {
             code,
             message: message.into(),
@@ -187,22 +192,63 @@ impl Failure {
     }
 
     /// The refusal of a workflow before any agent starts.
-    pub fn refused_for(reason: RefusalReason, message: impl Into<String>) -> Failure {
+    pub fn refused_for(reason: RefusalReason, message: impl Into<Sentence>) -> Failure {
         Failure { reason: Some(reason), ..Failure::new(Code::InvalidRequest, message) }
+    }
+
+    /// A run.start that cannot be carried out. `mistake`: a sentence that begins with the field.
+    pub(crate) fn invalid_start(mistake: impl Into<Sentence>) -> Failure {
+        Failure::new(Code::InvalidRequest, mistake.into().about_start())
+    }
+
+    /// A run.start without a prompt.
+    pub(crate) fn no_prompt() -> Failure {
+        let mistake = "run.start: `prompt` must be a non-empty string.";
+        Failure::new(Code::InvalidRequest, Sentence::pair(mistake, "the prompt must not be empty."))
+    }
+
+    /// A run.start whose `run_id` no frame can have.
+    pub(crate) fn invalid_run_id() -> Failure {
+        Failure::invalid_start("`run_id` must match ^[A-Za-z0-9._:-]{1,128}$.")
+    }
+
+    /// A session that cannot be resumed. `why`: a sentence without its capital letter. A person may have typed
+    /// `--continue` instead of the session's id.
+    pub(crate) fn not_resumable(why: &str) -> Failure {
+        let mistake = format!("run.start: `session_id` cannot be given: {why}");
+        let message = Sentence::pair(mistake, format!("The session cannot be resumed: {why}"));
+        Failure::new(Code::InvalidRequest, message)
+    }
+
+    /// A session from which `agent` cannot begin another one.
+    pub(crate) fn not_forkable(agent: &str) -> Failure {
+        Failure::invalid_start(sentence!(
+            "{fork} cannot be given: {agent} cannot begin a session from another one. Leave out {fork} to resume the \
+             session itself.",
+            fork
+        ))
     }
 
     /// A result that does not fit `output_schema`.
     pub fn result_invalid(violations: Vec<Mismatch>) -> Failure {
-        let message = "The agent gave no result that fits `output_schema`: see detail.violations, and simplify the \
-                       schema or the task.";
+        let message = sentence!(
+            "The agent gave no result that fits {output_schema}: see {violations}, and simplify the schema or the task.",
+            output_schema,
+            violations
+        );
         let violations = Box::new(Mismatches(violations));
         Failure { violations: Some(violations), ..Failure::new(Code::ResultInvalid, message) }
     }
 
     /// A bug in this program.
     pub fn of_our_own() -> Failure {
-        let message = "spektacular has a bug: please report it, with a recording of the run.";
-        Failure::new(Code::InternalError, message)
+        Failure::new(Code::InternalError, OUR_BUG)
+    }
+
+    /// A thread could not be started.
+    pub(crate) fn no_thread() -> Failure {
+        let message = "Cannot start a thread: free some memory or processes.";
+        Failure::new(Code::ResourceExhausted, message).retryable()
     }
 
     /// Sets the file that a refused workflow concerns.
@@ -221,6 +267,12 @@ impl Failure {
     pub fn credentials_refused(agent: &str, login: &str, status: Option<u16>) -> Failure {
         let message = format!("The provider refused the credentials of {agent}: {login}.");
         Failure::new(Code::AuthRequired, message).with_status(status)
+    }
+
+    /// The run exceeded its time limit.
+    pub(crate) fn took_too_long() -> Failure {
+        let message = sentence!("The run took longer than {timeout_s:#}: raise it or split the task.", timeout_s);
+        Failure::new(Code::Timeout, message)
     }
 
     /// The model does not exist, or the account may not use it. [`Failure::name_model`] adds its name.
@@ -242,6 +294,11 @@ impl Failure {
         Failure::new(Code::ProviderUnavailable, message).with_status(status)
     }
 
+    /// The account is out of credit.
+    pub(crate) fn no_credit() -> Failure {
+        Failure::new(Code::LimitReached, "The account has no credit left: add credit at the provider.")
+    }
+
     /// The conversation does not fit the model's context.
     pub fn context_exceeded() -> Failure {
         let message = "The prompt or the conversation is too long for the model: shorten it.";
@@ -261,20 +318,26 @@ impl Failure {
 
     /// An agent without the session to resume. `agent`: the agent's display name.
     pub fn session_not_found(agent: &str) -> Failure {
-        let message = format!("{agent} has no session with this id: check session_id, and the working directory.");
+        let message = sentence!(
+            "{agent} has no session with this id: check {session_id:#}, and the working directory.",
+            session_id
+        );
         Failure::new(Code::SessionNotFound, message)
     }
 
     /// An error that fits no other code. `agent`: the agent's display name.
     pub fn reported(agent: &str, said: Option<String>) -> Failure {
-        let what = if said.is_some() { "see detail.agent_message" } else { "record the run to see why" };
-        Failure::new(Code::AgentError, format!("{agent} reported an error: {what}.")).saying(said)
+        let message = match said {
+            Some(_) => sentence!("{agent} reported an error: see {agent_message}.", agent_message),
+            None => format!("{agent} reported an error: record the run to see why.").into(),
+        };
+        Failure::new(Code::AgentError, message).saying(said)
     }
 
     /// Adds the model's name to the message of a missing model, if the text has the form of a name.
     pub fn name_model(&mut self, model: &str) {
         if self.code == Code::ModelNotFound && is_model_name(model) {
-            self.message = model_not_found(&format!(" {model}"));
+            self.message = model_not_found(&format!(" {model}")).into();
         }
     }
 
@@ -328,7 +391,7 @@ mod tests {
         ] {
             let mut failure = Failure::model_not_found();
             failure.name_model(model);
-            let message = failure.message;
+            let message = failure.message.text().unredacted();
             assert_eq!(message.starts_with(&format!("The model {model} does not exist")), shown, "{message}");
             assert!(shown || message.starts_with("The model does not exist"), "{message}");
         }

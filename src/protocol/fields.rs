@@ -94,6 +94,23 @@ pub const fn find(name: &str) -> Option<&'static Field> {
     None
 }
 
+/// The field with this name. Only for constants: a name that does not exist fails the build.
+pub(crate) const fn known(name: &str) -> &'static Field {
+    match find(name) {
+        Some(field) => field,
+        None => panic!("run.start has no field with this name"),
+    }
+}
+
+/// A field of run.start by its name, which the compiler checks.
+macro_rules! field {
+    ($name:ident) => {
+        const { $crate::protocol::fields::known(stringify!($name)) }
+    };
+}
+
+pub(crate) use field;
+
 /// `a == b`, as a constant expression.
 pub(crate) const fn equal(a: &[u8], b: &[u8]) -> bool {
     let mut at = 0;

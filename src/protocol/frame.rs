@@ -143,7 +143,7 @@ pub fn stderr_line(body: &Redacted) -> Option<String> {
     let Body::Terminal(end) = &**body else { return None };
     let Outcome::Failed(failure) = &end.outcome else { return None };
     let mut line = String::new();
-    write!(line, "spektacular: {}: {}", failure.code.name(), failure.message).ok()?;
+    write!(line, "spektacular: {}: {}", failure.code.name(), failure.message.text().shown()).ok()?;
     // A folder's name may contain control characters. They are replaced, because removing them could join the parts of
     // a secret.
     Some(line.chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { visible(c) }).collect())

@@ -1,5 +1,6 @@
 //! The images of a prompt: their formats, and their place in a line for an agent.
 
+use super::sentence::Sentence;
 use crate::base64;
 use std::path::PathBuf;
 
@@ -21,7 +22,7 @@ pub fn media_type(first: &[u8]) -> Option<&'static str> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// The image's place among the images, as the subject of a message about it.
-    pub subject: String,
+    pub subject: Sentence,
     /// The absolute path.
     pub path: PathBuf,
     pub media_type: &'static str,
@@ -95,7 +96,7 @@ mod tests {
     }
 
     fn image(bytes: u64) -> Image {
-        Image { subject: String::new(), path: PathBuf::new(), media_type: "image/gif", bytes }
+        Image { subject: "".into(), path: PathBuf::new(), media_type: "image/gif", bytes }
     }
 
     #[test]

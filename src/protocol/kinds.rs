@@ -132,10 +132,12 @@ kinds! {
             capabilities: Option<Capabilities> as text,
         },
         /// A warning.
-        "warning" from Minimal: Warning(
+        "warning" from Minimal: Warning {
             /// The code.
-            code: Warning
-        ),
+            code: Warning,
+            /// The text in the words of a person at a terminal, where it differs.
+            for_person: Option<Box<Text>> as hidden text,
+        },
         /// A question is resolved.
         "question_resolved" from Minimal: Resolved {
             /// The question's id.

@@ -29,6 +29,8 @@ pub mod redacted;
 pub mod request;
 pub mod schema;
 pub mod scope;
+pub(crate) mod sentence;
+pub(crate) mod terms;
 pub mod text;
 pub(crate) mod unknown;
 mod wire;

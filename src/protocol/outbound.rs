@@ -7,6 +7,8 @@ use super::ids::{QuestionId, SessionId};
 use super::parts::{Parts, Role, Visit};
 use super::question::Ask;
 use super::read::Seconds;
+use super::sentence::Sentence;
+use super::words::Warning;
 
 pub use super::artifact::{Artifact, ArtifactRef};
 pub use super::fields::ShownSettings;
@@ -97,6 +99,12 @@ impl Progress {
     /// Progress of the run itself, outside sub-agents.
     pub fn new(about: ProgressKind, text: impl Into<Text>) -> Progress {
         Progress { text: text.into(), parent_call_id: None, about, truncated: false }
+    }
+
+    /// A warning.
+    pub fn warning(code: Warning, text: impl Into<Sentence>) -> Progress {
+        let (text, for_person) = text.into().into_texts();
+        Progress::new(ProgressKind::Warning { code, for_person }, text)
     }
 }
 

@@ -7,6 +7,7 @@ use super::ids::SessionId;
 use super::limits;
 use super::parts::Fixed;
 use super::schema::OutputSchema;
+use super::sentence::Sentence;
 use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
 use crate::json::{Fields, encode, number, string};
 use crate::redact::is_secret_name;
@@ -40,10 +41,10 @@ impl Problem {
     }
 
     /// One sentence for a failure's message. Names the field, never its value.
-    pub fn message(&self) -> String {
+    pub fn message(&self) -> Sentence {
         match self {
             Problem::Repeated => "A field occurs twice in one object. Send it once.".into(),
-            Problem::Field { name, expected } => format!("run.start: `{name}` must be {expected}."),
+            Problem::Field { name, expected } => Sentence::from(format!("`{name}` must be {expected}.")).about_start(),
         }
     }
 }

@@ -151,7 +151,7 @@ views! {
         /// The code.
         code: Code,
         /// One sentence that says what to do.
-        message: &'a String,
+        message: &'a Text,
         /// Whether a later attempt may succeed.
         retryable: bool,
         /// The known facts.
@@ -218,7 +218,7 @@ views! {
         /// The code.
         code: Code,
         /// One sentence that says what to do.
-        message: &'a String,
+        message: &'a Text,
         /// Whether a later attempt may succeed.
         retryable: bool,
     }
@@ -283,7 +283,7 @@ impl Terminal {
             Outcome::Failed(failure) => {
                 let Failure { code, message, retryable, .. } = failure;
                 let detail = detail(failure);
-                FailedView { code: *code, message, retryable: *retryable, detail }.put_fields(object);
+                FailedView { code: *code, message: message.text(), retryable: *retryable, detail }.put_fields(object);
             }
             Outcome::Cancelled { reason, source } => CancelledView { reason, source: *source }.put_fields(object),
         }
@@ -361,7 +361,7 @@ impl FrameObject for TurnReport {
                 view.stop_reason = Some(*stop_reason);
             }
             Outcome::Failed(Failure { code, message, retryable, .. }) => {
-                view.failure = Some(TurnFailureView { code: *code, message, retryable: *retryable });
+                view.failure = Some(TurnFailureView { code: *code, message: message.text(), retryable: *retryable });
             }
             Outcome::Cancelled { .. } => {}
         }

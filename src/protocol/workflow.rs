@@ -7,6 +7,7 @@ use super::form::{HasForm, Member, ObjectForm};
 use super::frame_value::{FrameObject, ObjectWriter, object_value};
 use super::parts::{Parts, Role, Visit};
 use super::read::{ATTEMPTS, Read, Seconds, boolean, count, narrowed, positive, strings_where, within};
+use super::sentence::Sentence;
 use super::text::Text;
 use super::unknown::UnknownNames;
 use super::words::{PhaseOutcome, WorkflowKind};
@@ -166,7 +167,7 @@ pub struct WorkflowFields {
     /// The valid fields.
     pub options: WorkflowOptions,
     /// The message about the first invalid field.
-    pub wrong: Option<String>,
+    pub wrong: Option<Sentence>,
     /// The fields that this workflow does not have.
     pub unknown: UnknownNames,
 }
@@ -177,7 +178,7 @@ impl WorkflowFields {
         let mut read = WorkflowFields::default();
         let Some(raw) = raw else { return read };
         let Some(fields) = Fields::parse(raw.get()) else {
-            read.wrong = Some("run.start: `workflow` must be an object.".into());
+            read.wrong = Some(Sentence::from("`workflow` must be an object.").about_start());
             return read;
         };
         let own = |name: &&&str| WorkflowOptions::has(kind, name);
@@ -192,7 +193,8 @@ impl WorkflowFields {
                 continue;
             }
             if let Err(expected) = read.options.set(name, raw) {
-                read.wrong.get_or_insert_with(|| format!("run.start: `workflow.{name}` must be {expected}."));
+                let wrong = || Sentence::from(format!("`workflow.{name}` must be {expected}.")).about_start();
+                read.wrong.get_or_insert_with(wrong);
             }
         }
         read
@@ -352,12 +354,14 @@ mod tests {
     fn a_field_of_another_workflow_is_ignored_and_a_wrong_one_is_named() {
         let raw =
             to_raw_value(&serde_json::json!({"attempts": 99, "commit": true, "force": "yes", "name": null})).unwrap();
+        let wrong = |read: &WorkflowFields| read.wrong.as_ref().map(|wrong| wrong.text().unredacted().to_owned());
+        let text = "run.start: `workflow.attempts` must be a whole number from 1 to 10.";
         let read = WorkflowFields::read(WorkflowKind::Spec, Some(&raw));
-        assert_eq!(read.wrong.as_deref(), Some("run.start: `workflow.attempts` must be a whole number from 1 to 10."));
+        assert_eq!(wrong(&read).as_deref(), Some(text));
         let warning = read.unknown.warning("field", " of run.start", &Redactor::new());
         assert_eq!(warning.as_deref(), Some("Ignored an unknown field of run.start: workflow.commit"));
         let read = WorkflowFields::read(WorkflowKind::Implement, Some(&raw));
-        assert_eq!(read.wrong.as_deref(), Some("run.start: `workflow.attempts` must be a whole number from 1 to 10."));
+        assert_eq!(wrong(&read).as_deref(), Some(text));
         assert_eq!(read.options.resolved().attempts, 3);
     }
 }

@@ -19,6 +19,7 @@ use crate::protocol::outbound::{
     AgentExit, AgentName, Body, Capabilities, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
 };
 use crate::protocol::request::Settings;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{Status, StopReason, WaitingOn, Warning};
 use std::time::Duration;
 
@@ -257,8 +258,10 @@ impl ActiveRun {
 /// Refuses a conversation with an agent that cannot hold one.
 fn converses(settings: &Settings, driver: &dyn Driver) -> Result<(), Failure> {
     if settings.conversation && driver.features(settings).capabilities.conversation == Some(false) {
-        let message = "run.start: `conversation` must be false: this agent can neither stay nor resume its session.";
-        return Err(Failure::new(Code::InvalidRequest, message));
+        return Err(Failure::invalid_start(sentence!(
+            "{conversation} must be false: this agent can neither stay nor resume its session.",
+            conversation
+        )));
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::Settings;
+use crate::protocol::terms::sentence;
 use std::time::Duration;
 
 /// The times of past events, and of deadlines.
@@ -48,17 +49,26 @@ impl Deadlines {
 
     /// The failure of the deadline that passed first. `idle_at`: of the agent's next output.
     pub(super) fn passed(&self, now: Duration, idle_at: Option<Duration>) -> Option<Failure> {
-        let all = [
-            (self.run, Code::Timeout, "The run took longer than timeout_s: raise it or split the task."),
-            (self.start, Code::StartTimeout, "The agent sent nothing within start_timeout_s: check its installation."),
-            (
-                idle_at,
-                Code::IdleTimeout,
-                "The agent was silent for longer than idle_timeout_s: raise it, or check what the agent is waiting for.",
-            ),
+        let all: [(_, fn() -> Failure); 3] = [
+            (self.run, Failure::took_too_long),
+            (self.start, || {
+                let message = sentence!(
+                    "The agent sent nothing within {start_timeout_s:#}: check its installation.",
+                    start_timeout_s
+                );
+                Failure::new(Code::StartTimeout, message)
+            }),
+            (idle_at, || {
+                let message = sentence!(
+                    "The agent was silent for longer than {idle_timeout_s:#}: raise it, or check what the agent is \
+                     waiting for.",
+                    idle_timeout_s
+                );
+                Failure::new(Code::IdleTimeout, message)
+            }),
         ];
-        let passed = all.into_iter().filter(|(at, ..)| at.is_some_and(|at| at <= now));
-        passed.min_by_key(|(at, ..)| *at).map(|(_, code, message)| Failure::new(code, message))
+        let passed = all.into_iter().filter(|(at, _)| at.is_some_and(|at| at <= now));
+        passed.min_by_key(|(at, _)| *at).map(|(_, failure)| failure())
     }
 
     /// The duration of the run, in milliseconds.

@@ -6,6 +6,7 @@ use crate::protocol::ids::InboundId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{Artifact, Body, Entries, Progress, ProgressKind, PromptId, Text};
 use crate::protocol::request::{Seconds, Settings};
+use crate::protocol::sentence::Sentence;
 use crate::protocol::words::{Level, PromptState, Status, WaitingOn, Warning};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -88,8 +89,8 @@ impl Effects {
         self.progress(Progress::new(about, text), reply_to);
     }
 
-    pub(super) fn warn(&mut self, warning: Warning, text: impl Into<Text>, reply_to: Option<InboundId>) {
-        self.tell(ProgressKind::Warning(warning), text, reply_to);
+    pub(super) fn warn(&mut self, warning: Warning, text: impl Into<Sentence>, reply_to: Option<InboundId>) {
+        self.progress(Progress::warning(warning, text), reply_to);
     }
 
     pub(super) fn status(&mut self, status: Status, text: &str, reply_to: Option<InboundId>) {

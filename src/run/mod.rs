@@ -39,7 +39,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, QuestionId, RunId};
 use crate::protocol::inbound::{Addressee, Flaw};
 use crate::protocol::limits::HELD_WARNINGS;
-use crate::protocol::outbound::{Body, Metadata, Outcome, Progress, ProgressKind, Terminal, Text};
+use crate::protocol::outbound::{Body, Metadata, Outcome, Progress, Terminal, Text};
 use crate::protocol::question::{Ask, Kind};
 use crate::protocol::request::Settings;
 use crate::protocol::words::{Source, Warning};
@@ -402,7 +402,7 @@ impl Run {
 }
 
 fn progress_warning(warning: Warning, text: &str, reply_to: Option<InboundId>) -> Effect {
-    let progress = Progress::new(ProgressKind::Warning(warning), text);
+    let progress = Progress::warning(warning, text);
     Effect::Emit { body: Body::Progress(Box::new(progress)), reply_to, measure: None }
 }
 

@@ -13,6 +13,8 @@ use crate::protocol::question::{
     ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Asks, BadAnswer, DENY, Kind, PathFact, Subject, check,
 };
 use crate::protocol::request::Settings;
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::text::Text;
 use crate::protocol::words::{OnQuestionTimeout, Policy, Purpose, Resolution};
 use crate::redact::Redactor;
@@ -504,11 +506,18 @@ impl NoAnswerCause {
         match self {
             NoAnswerCause::Timeout => Failure::new(
                 Code::QuestionTimeout,
-                "A question was not answered in time: answer it, or raise question_timeout_s.",
+                sentence!(
+                    "A question was not answered in time: answer it, or raise {question_timeout_s:#}.",
+                    question_timeout_s
+                ),
             ),
             NoAnswerCause::InputClosed | NoAnswerCause::Headless => Failure::new(
                 Code::InputClosed,
-                "A question needs an answer, but nobody can give one: keep stdin open, use --answer, or run headless.",
+                Sentence::pair(
+                    "A question needs an answer, but nobody can give one: keep stdin open, use --answer, or run headless.",
+                    "A question needs an answer, and nobody is left to give one: add --answer, or start the run in a \
+                     terminal.",
+                ),
             ),
         }
     }

@@ -7,6 +7,7 @@ use crate::protocol::ids::{InboundId, QuestionId};
 use crate::protocol::outbound::{Body, PermissionEnd, Progress, ProgressKind, Question, Text};
 use crate::protocol::question::{Ask, Asks, BadAnswer, Kind, Subject};
 use crate::protocol::request::Seconds;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{Category, Purpose, Warning};
 use std::time::Duration;
 
@@ -35,7 +36,10 @@ impl Effects {
         reply_to: Option<InboundId>,
     ) -> String {
         if one.too_long {
-            let text = "A permission was denied, because no frame can show the whole action: raise max_frame_bytes";
+            let text = sentence!(
+                "A permission was denied, because no frame can show the whole action: raise {max_frame_bytes:#}",
+                max_frame_bytes
+            );
             self.warn(Warning::PermissionTooLong, text, None);
         }
         let subject = one.ask.subject.as_ref();

@@ -12,6 +12,7 @@ use crate::protocol::outbound::{
 };
 use crate::protocol::question::{Asks, DENY};
 use crate::protocol::request::{Seconds, Settings};
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{PromptState, Resolution, Source, TurnOutcome};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -115,7 +116,10 @@ impl StopCause {
         match self {
             StopCause::Cancel => Outcome::Cancelled { reason: None, source: Source::Orchestrator },
             StopCause::Timeout => {
-                let message = "The turn took longer than turn_timeout_s: raise it or split the task.";
+                let message = sentence!(
+                    "The turn took longer than {turn_timeout_s:#}: raise it or split the task.",
+                    turn_timeout_s
+                );
                 Outcome::Failed(Failure::new(Code::Timeout, message))
             }
         }
@@ -267,10 +271,15 @@ impl Turns {
     pub(super) fn denied_failure(&self, settings: &Settings) -> Option<Failure> {
         let count = self.past.unattended.denied.count;
         let how_many = if count == 1 { "A permission was".to_owned() } else { format!("{count} permissions were") };
-        let message = format!(
-            "{how_many} denied because nobody answered, and `fail_on_denied` is set: allow what the task needs with `permissions`, or answer."
-        );
-        (settings.fail_on_denied && count > 0).then(|| Failure::new(Code::Denied, message))
+        (settings.fail_on_denied && count > 0).then(|| {
+            let message = sentence!(
+                "{how_many} denied because nobody answered, and {fail_on_denied} is set: allow what the task needs with \
+                 {permissions}, or answer.",
+                fail_on_denied,
+                permissions
+            );
+            Failure::new(Code::Denied, message)
+        })
     }
 
     /// Takes the sums over the turns that have ended: the questions that nobody answered, and whether there was the

@@ -1,7 +1,7 @@
 //! The queue of questions for a person. It asks one at a time.
 
 use super::answer::{self, Meaning};
-use super::editor::{AnswerEnd, Editor, Face};
+use super::editor::{AnswerEnd, Editor, Face, TOO_LONG};
 use super::prompt;
 use super::screen::{Look, Shown};
 use crate::engine::InAdvance;
@@ -325,7 +325,7 @@ impl Asking {
                 }
             }
             AnswerEnd::Declined => Meaning::Answer(Given::Declined, None),
-            AnswerEnd::TooLong => Meaning::Refused("The text is longer than 16 MiB, and was not used.".into()),
+            AnswerEnd::TooLong => Meaning::Refused(TOO_LONG.into()),
         };
         let lines = match meaning {
             Meaning::Answer(given, message) => {

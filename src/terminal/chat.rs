@@ -1,7 +1,7 @@
 //! The line at which a person types the prompts of a conversation. It shows while the agent waits for a prompt, and
 //! while something is typed. Typed prompts become the messages of an orchestrator.
 
-use super::editor::{AnswerEnd, Editor, Face, KeyEffect, echo_of};
+use super::editor::{AnswerEnd, Editor, Face, KeyEffect, TOO_LONG, echo_of};
 use super::prompt;
 use super::screen::{Ink, Look, PromptLine};
 use super::width;
@@ -168,9 +168,7 @@ impl Chat {
         let (lines, meant) = match end {
             AnswerEnd::Text(text) => self.entered(&text),
             AnswerEnd::Declined => self.closed(),
-            AnswerEnd::TooLong => {
-                (prompt::refusal("The text is longer than 16 MiB, and was not used.", &self.look), None)
-            }
+            AnswerEnd::TooLong => (prompt::refusal(TOO_LONG, &self.look), None),
         };
         LineEffect { echo, lines, meant }
     }

@@ -87,6 +87,9 @@ pub(super) struct KeyEffect {
     pub(super) end: Option<AnswerEnd>,
 }
 
+/// The line after [`AnswerEnd::TooLong`].
+pub(super) const TOO_LONG: &str = "The text is longer than 16 MiB, and was not used.";
+
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AnswerEnd {
     /// Enter, with the text.

@@ -49,7 +49,7 @@ impl TerminalPeer {
 
     /// The lines about a failure.
     fn failed(&self, failure: &Failure) -> String {
-        let text = format!("spektacular: {}: {}", failure.code.name(), one_line(&failure_text::failure(failure)));
+        let text = format!("spektacular: {}: {}", failure.code.name(), one_line(failure.message.for_person().shown()));
         self.look.paint(Ink::Red, &text) + "\n" + &failure_text::details(failure)
     }
 

@@ -334,9 +334,10 @@ impl TerminalPeer {
                 self.work.cost(usage.cost_usd);
                 Shown::default()
             }
-            ProgressKind::Warning(Warning::EmptyResult) => Shown::default(),
-            ProgressKind::Warning(_) => {
-                let text = format!("spektacular: warning: {}", failure_text::sentence(&line));
+            ProgressKind::Warning { code: Warning::EmptyResult, .. } => Shown::default(),
+            ProgressKind::Warning { for_person, .. } => {
+                let line = for_person.as_ref().map_or(line, |text| one_line(text.shown()));
+                let text = format!("spektacular: warning: {line}");
                 Shown::lines(self.look.paint(Ink::Yellow, &text) + "\n")
             }
             ProgressKind::Status(_) | ProgressKind::Turn(_) => self.unseen(progress, now),

@@ -14,6 +14,7 @@ use crate::process::own_executable;
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::{Text, WorkflowStarted};
 use crate::protocol::request::Settings;
+use crate::protocol::sentence::Sentence;
 use crate::protocol::words::{RefusalReason, Warning, WorkflowKind};
 use crate::protocol::workflow::{ShownOptions, WorkflowSettings};
 use std::path::{Path, PathBuf};
@@ -29,12 +30,14 @@ pub(crate) struct Surroundings {
 
 /// The project around the run's directory.
 pub(super) fn project_of(settings: &Settings) -> Result<Project, Failure> {
-    Project::around(&settings.cwd).map_err(|_| invalid("The working directory no longer exists.".into()))
+    Project::around(&settings.cwd).map_err(|_| invalid("The working directory no longer exists."))
 }
 
 pub(super) fn ignored(options: &WorkflowSettings) -> Result<Vec<Rule>, Failure> {
     let rules = options.ignore.iter().map(|name| Rule::ignored(name));
-    rules.collect::<Result<_, _>>().map_err(|why| invalid(format!("run.start: `workflow.ignore`: {why}")))
+    rules.collect::<Result<_, _>>().map_err(|why| {
+        invalid(Sentence::pair(format!("run.start: `workflow.ignore`: {why}"), format!("--ignore: {why}")))
+    })
 }
 
 /// The draft that a run.start of `spec` or `plan` asks for.

@@ -5,6 +5,7 @@ use crate::agent::registry::Agent;
 use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer, Understood};
 use crate::io::inbox::RawLine;
 use crate::protocol::failure::Failure;
+use crate::protocol::fields::field;
 use crate::protocol::ids::RunId;
 use crate::protocol::limits::ARTIFACTS;
 use crate::protocol::outbound::{
@@ -14,6 +15,7 @@ use crate::protocol::outbound::{
 use crate::protocol::question::DENY;
 use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
+use crate::protocol::terms::sentence;
 use crate::protocol::unknown::UnknownNames;
 use crate::protocol::words::{Category, Level, OnQuestionTimeout, Status, ToolState, Warning, WorkflowKind};
 use crate::protocol::workflow::{WorkflowFields, WorkflowOptions, WorkflowSettings};
@@ -220,8 +222,8 @@ impl<'p> CombinedPeer<'p> {
                 }
                 self.status = Some(*status);
             }
-            ProgressKind::Warning(Warning::EmptyResult) => return,
-            ProgressKind::Warning(Warning::LeakedProcess) => match &self.part {
+            ProgressKind::Warning { code: Warning::EmptyResult, .. } => return,
+            ProgressKind::Warning { code: Warning::LeakedProcess, .. } => match &self.part {
                 // A process that git starts does not belong to the agent.
                 PartKind::Step(None) => return,
                 PartKind::Step(Some(phase)) => {
@@ -234,7 +236,7 @@ impl<'p> CombinedPeer<'p> {
                 }
                 PartKind::Opening | PartKind::Session | PartKind::Leaving | PartKind::Closing => {}
             },
-            ProgressKind::Warning(Warning::UnsupportedOption)
+            ProgressKind::Warning { code: Warning::UnsupportedOption, .. }
                 if !self.warned.insert(progress.text.shown().to_owned()) && self.part != PartKind::Opening =>
             {
                 return;
@@ -263,7 +265,7 @@ impl<'p> CombinedPeer<'p> {
                     }
                 });
             }
-            ProgressKind::Warning(_)
+            ProgressKind::Warning { .. }
             | ProgressKind::Resolved { .. }
             | ProgressKind::Session { .. }
             | ProgressKind::Heartbeat { .. }
@@ -311,20 +313,19 @@ impl Peer for CombinedPeer<'_> {
         if let Some(wrong) = read.wrong {
             return Err(super::invalid(wrong));
         }
-        let refused = ["session_id", "fork", "images", "output_schema", "raw_prompt", "conversation"]
-            .into_iter()
-            .filter(|field| said.contains(field));
-        let is_set = |field: &str| match field {
-            "fork" => settings.fork,
-            "raw_prompt" => settings.raw_prompt,
-            "conversation" => settings.conversation,
-            _ => true,
-        };
-        if let Some(field) = refused.into_iter().find(|field| is_set(field)) {
-            let message = format!(
-                "run.start: `{field}` cannot be used with a workflow, which makes its own sessions and prompts: leave it out."
-            );
-            return Err(super::invalid(message));
+        let refused = [
+            (field!(session_id), true),
+            (field!(fork), settings.fork),
+            (field!(images), true),
+            (field!(output_schema), true),
+            (field!(raw_prompt), settings.raw_prompt),
+            (field!(conversation), settings.conversation),
+        ];
+        if let Some((field, _)) = refused.into_iter().find(|(field, is_set)| *is_set && said.contains(&field.name)) {
+            return Err(Failure::invalid_start(sentence!(
+                "{field} cannot be used with a workflow, which makes its own sessions and prompts: leave it out.",
+                field = field
+            )));
         }
         // The configuration may set these for runs outside of workflows.
         (settings.session_id, settings.output_schema, settings.raw_prompt) = (None, None, false);

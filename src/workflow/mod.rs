@@ -50,9 +50,10 @@ pub mod violation;
 pub(crate) mod workflow_run;
 
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::sentence::Sentence;
 use crate::protocol::words::WorkflowKind;
 
-fn invalid(message: String) -> Failure {
+fn invalid(message: impl Into<Sentence>) -> Failure {
     Failure::new(Code::InvalidRequest, message)
 }
 

@@ -3,13 +3,13 @@
 use super::admission::{DraftRequest, Surroundings, ignored, project_of, started};
 use super::author::{Author, CheckedDraft};
 use super::check::{self, Contents};
+use super::counted;
 use super::draft::DraftPaths;
 use super::name::Slug;
 use super::project::{DESCRIPTION_BYTES_MAX, FileProblem, Project, shown};
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::slip::{command_word, mistaken};
 use super::template::PromptKind;
-use super::{counted, invalid};
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
@@ -40,7 +40,7 @@ pub(crate) fn admit(
     let ignored = ignored(&options)?;
     let name = match (&options.name, resumes) {
         (Some(name), _) => {
-            Slug::parse(name).ok_or_else(|| invalid(format!("run.start: `workflow.name` must be {NAME_FORM}.")))?
+            Slug::parse(name).ok_or_else(|| Failure::invalid_start(format!("`workflow.name` must be {NAME_FORM}.")))?
         }
         (None, true) => only_draft(&project)?,
         (None, false) => Slug::of_description(&description),

@@ -2,6 +2,7 @@
 
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{Outcome, Text};
+use crate::protocol::sentence::Sentence;
 use crate::protocol::words::Source;
 use crate::run::Late;
 
@@ -26,7 +27,7 @@ pub(crate) enum Stop {
 }
 
 impl Stop {
-    pub(crate) fn failed(code: Code, message: impl Into<String>) -> Stop {
+    pub(crate) fn failed(code: Code, message: impl Into<Sentence>) -> Stop {
         Stop::Failed(Box::new(Failure::new(code, message)))
     }
 

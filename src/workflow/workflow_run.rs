@@ -20,6 +20,8 @@ use crate::protocol::outbound::{
 };
 use crate::protocol::question::{Ask, Judge};
 use crate::protocol::request::{Seconds, Settings};
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{OnQuestionTimeout, PlanStatus, StopReason, Warning, WorkflowKind};
 use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::redact::Redactor;
@@ -205,13 +207,17 @@ impl<'p> WorkflowRun<'p> {
 
     /// Emits a progress frame at the beginning of the next part, if the run's level includes its kind.
     pub(crate) fn tell(&mut self, about: ProgressKind, text: impl Into<Text>) {
-        if self.settings.progress >= about.level() {
-            self.first.push(Body::Progress(Box::new(Progress::new(about, text))));
-        }
+        self.progress(Progress::new(about, text));
     }
 
-    pub(crate) fn warn(&mut self, warning: Warning, text: impl Into<Text>) {
-        self.tell(ProgressKind::Warning(warning), text);
+    pub(crate) fn warn(&mut self, warning: Warning, text: impl Into<Sentence>) {
+        self.progress(Progress::warning(warning, text));
+    }
+
+    fn progress(&mut self, progress: Progress) {
+        if self.settings.progress >= progress.about.level() {
+            self.first.push(Body::Progress(Box::new(progress)));
+        }
     }
 
     /// Emits the workflow's own steps.
@@ -398,8 +404,7 @@ impl<'p> WorkflowRun<'p> {
         let worked = self.spent.worked();
         let left = self.settings.timeout_s.map(|whole| whole.duration().saturating_sub(worked.unwrap_or_default()));
         if left == Some(Duration::ZERO) {
-            let message = "The run took longer than timeout_s: raise it or split the task.";
-            return Err(Stop::failed(Code::Timeout, message));
+            return Err(Stop::Failed(Box::new(Failure::took_too_long())));
         }
         let shorter = limit.is_some_and(|limit| left.is_none_or(|left| limit < left));
         let left = if shorter { limit } else { left };
@@ -416,7 +421,7 @@ impl<'p> WorkflowRun<'p> {
                     WorkflowKind::Spec | WorkflowKind::Plan => "continue the draft with --continue",
                     WorkflowKind::Implement => "run the same command to continue",
                 };
-                let message = format!("The run has used up max_cost_usd: raise it, then {how}.");
+                let message = sentence!("The run has used up {max_cost_usd:#}: raise it, then {how}.", max_cost_usd);
                 Err(Stop::failed(Code::LimitReached, message))
             }
             left => Ok(left),

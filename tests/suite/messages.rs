@@ -322,7 +322,8 @@ fn names_in_messages_are_in_the_reference() {
         (!exempt && !foreign.is_empty()).then(|| format!("{} ({foreign:?})", message.place()))
     });
     none("hold a name that the reference lacks", wrong.collect());
-    assert!(seen > 50, "only {seen} names in messages");
+    // The compiler checks those that `sentence!` writes.
+    assert!(seen > 40, "only {seen} names in messages");
 }
 
 /// A failure consists of one or two sentences that name the fault and the remedy. It ends with a full stop.
@@ -330,7 +331,8 @@ fn names_in_messages_are_in_the_reference() {
 fn failures_are_sentences_that_say_what_to_do() {
     let failures = messages().into_iter().filter(|message| {
         let of_failure = |call: &String| {
-            call.ends_with("Failure::new") || call.ends_with("refused_for") || call == "usage" || call == "message"
+            let makers = ["Failure::new", "Failure::invalid_start", "refused_for"];
+            makers.iter().any(|maker| call.ends_with(maker)) || call == "usage" || call == "message"
         };
         message.calls.iter().any(of_failure)
     });
@@ -339,7 +341,8 @@ fn failures_are_sentences_that_say_what_to_do() {
     let wrong = failures.iter().filter(|message| {
         let text = message.text.trim_end_matches(['}', '{']);
         let sentence = message.text.ends_with(['.', '}']);
-        let remedy = [": ", ". ", " must ", " needs ", " takes "].iter().any(|sign| text.contains(sign));
+        let remedy =
+            [": ", ". ", " must ", " needs ", " takes ", " may have only "].iter().any(|sign| text.contains(sign));
         !sentence || !remedy
     });
     none("are no such sentence", wrong.map(|message| message.place()).collect());

@@ -139,7 +139,7 @@ fn abouts() -> Vec<(ProgressKind, ProgressKind)> {
     let all = vec![
         same(ProgressKind::Status(Status::Running)),
         (session(true), session(false)),
-        same(ProgressKind::Warning(Warning::UnknownType)),
+        same(ProgressKind::Warning { code: Warning::UnknownType, for_person: None }),
         (about_resolved(Some(PermissionEnd { subject: subject(), value: Some("deny") })), about_resolved(None)),
         same(ProgressKind::Heartbeat { idle_s: Seconds(1.0), waiting_on: WaitingOn::Input }),
         (text(true), text(false)),
@@ -156,7 +156,7 @@ fn abouts() -> Vec<(ProgressKind, ProgressKind)> {
     all.iter().for_each(|(most, _)| match most {
         ProgressKind::Status(_)
         | ProgressKind::Session { .. }
-        | ProgressKind::Warning(_)
+        | ProgressKind::Warning { .. }
         | ProgressKind::Resolved { .. } => {}
         ProgressKind::Heartbeat { .. }
         | ProgressKind::Text { .. }

@@ -177,7 +177,9 @@ fn each_setting_that_an_agent_does_not_follow_gets_a_warning() {
         driver.launch(&settings, &mut turn).unwrap();
         let warns = |preference: Preference| {
             let text = format!("`{}` has no effect", preference.word());
-            turn.events.iter().any(|event| matches!(event, AgentEvent::Warning(_, warning) if warning.contains(&text)))
+            turn.events
+                .iter()
+                .any(|event| matches!(event, AgentEvent::Warning(_, warning) if warning.text().contains(&text)))
         };
         for preference in Preference::ALL {
             assert_eq!(

@@ -124,7 +124,11 @@ fn an_argument_is_a_path_or_a_name() {
     for text in ["", "Login", "a b", "login.txt", "-x", "a.MD"] {
         let refused = parsed(text).unwrap_err();
         assert_eq!(refused.reason, Some(RefusalReason::Invalid), "{text}");
-        assert!(text.is_empty() || !refused.message.contains(text) || text == "-x", "{}", refused.message);
+        assert!(
+            text.is_empty() || !refused.message.text().contains(text) || text == "-x",
+            "{}",
+            refused.message.text().unredacted()
+        );
     }
     let folder = PlanPath { folder: "p/a".into(), file: "p/a/plan.md".into() };
     assert_eq!(PlanPath::new("p/a".into()), folder);
@@ -214,6 +218,10 @@ fn a_prompt_is_checked_before_it_is_used() {
     {
         let failure = load(text).unwrap_err();
         assert_eq!(failure.code.name(), "invalid_config");
-        assert!(names.iter().all(|name| failure.message.contains(name)), "{}", failure.message);
+        assert!(
+            names.iter().all(|name| failure.message.text().contains(name)),
+            "{}",
+            failure.message.text().unredacted()
+        );
     }
 }

@@ -5,6 +5,7 @@ use crate::agent::TurnOver;
 use crate::agent::rpc::{Error, METHOD_NOT_FOUND};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
+use crate::protocol::terms::sentence;
 
 /// JSON-RPC's code for "log in first".
 const AUTH_REQUIRED: i64 = -32000;
@@ -40,18 +41,7 @@ pub(super) fn resume(profile: &Profile, error: &Error) -> Failure {
 
 /// The failure for an agent that cannot resume sessions.
 pub(super) fn cannot_resume(profile: &Profile) -> Failure {
-    let message =
-        format!("run.start: `session_id` cannot be given: {} cannot resume a session in this version.", profile.name);
-    Failure::new(Code::InvalidRequest, message)
-}
-
-/// The failure for an agent that cannot begin a session from another one.
-pub(super) fn cannot_fork(profile: &Profile) -> Failure {
-    let message = format!(
-        "run.start: `fork` cannot be given: {} cannot begin a session from another one. Leave out `fork` to resume the session itself.",
-        profile.name
-    );
-    Failure::new(Code::InvalidRequest, message)
+    Failure::not_resumable(&format!("{} cannot resume a session in this version.", profile.name))
 }
 
 /// The failure for a model that the agent rejects.
@@ -61,9 +51,11 @@ pub(super) fn model(error: &Error) -> Failure {
 
 /// The failure for a session whose model nobody chose.
 pub(super) fn stand_in(profile: &Profile) -> Failure {
-    let message = format!(
-        "{} has no configured model, or no credentials for it, and would send the prompt to a remote model that nobody chose: {}, or choose a model with `model`.",
-        profile.name, profile.login
+    let Profile { name, login, .. } = profile;
+    let message = sentence!(
+        "{name} has no configured model, or no credentials for it, and would send the prompt to a remote model that \
+         nobody chose: {login}, or choose a model with {model}.",
+        model
     );
     Failure::new(Code::AuthRequired, message)
 }

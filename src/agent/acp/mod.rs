@@ -39,6 +39,7 @@ use super::{
 };
 use crate::json::{Index, Object};
 use crate::protocol::failure::Failure;
+use crate::protocol::fields::{Field, field};
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
 use crate::protocol::request::Settings;
@@ -172,15 +173,15 @@ impl Acp {
 
     fn arguments(&self, settings: &Settings) -> Result<Vec<String>, Failure> {
         let mut args = Vec::new();
-        let mut give = |field: &str, flag: &str, value: &str| {
+        let mut give = |field: &'static Field, flag: &str, value: &str| {
             args.push(super::argument(field, flag, value)?);
             Ok(())
         };
         if let (Some(flag), Some(model)) = (self.profile.model_flag, &settings.model) {
-            give("model", flag, model)?;
+            give(field!(model), flag, model)?;
         }
         if let Some(flag) = self.profile.dir_flag {
-            settings.add_dirs.iter().try_for_each(|dir| give("add_dirs", flag, dir))?;
+            settings.add_dirs.iter().try_for_each(|dir| give(field!(add_dirs), flag, dir))?;
         }
         args.extend(settings.agent_args.iter().cloned());
         Ok(args)

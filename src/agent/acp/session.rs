@@ -14,6 +14,7 @@ use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{Text, Usage};
 use crate::protocol::request::{McpAccess, McpServer, Settings};
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{McpTransport, OnUnsupported, StopReason};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -194,7 +195,7 @@ impl Acp {
         params["sessionId"] = json!(id);
         if self.start.fork {
             if !forks {
-                return self.fail(errors::cannot_fork(self.profile), out);
+                return self.fail(Failure::not_forkable(self.profile.name), out);
             }
             return self.request("session/fork", &params, out);
         }
@@ -249,8 +250,7 @@ impl Acp {
         let Some(mode) = self.start.mode.take() else { return self.choose_model(out) };
         let Modes { set, names } = &self.start.modes;
         let Some(set) = set.clone() else {
-            let text = "`mode` has no effect on this agent: its sessions offer no modes";
-            out.warn(text);
+            out.warn(sentence!("{mode} has no effect on this agent: its sessions offer no modes", mode));
             return self.choose_model(out);
         };
         let is_excluded = self.profile.modes.is_some_and(|modes| !modes.contains(&mode.as_str()));

@@ -13,6 +13,7 @@ use crate::json::Object;
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::Usage;
 use crate::protocol::request::{Seconds, Settings};
+use crate::protocol::terms::sentence;
 use crate::protocol::words::OnUnsupported;
 
 const PLUGIN: &str = include_str!("opencode/spektacular.js");
@@ -74,7 +75,7 @@ impl Steps {
         for limit in self.budgets.iter().filter(|_| !self.reported) {
             let why = "it does not load the plugin that counts, as with `--pure` or OPENCODE_CONFIG_DIR";
             match self.is_wish {
-                true => out.warn(format!("`{}` has no effect: {why}", limit.word())),
+                true => out.warn(sentence!("{field} has no effect: {why}", field = limit.field())),
                 false => return Err(limit.not_kept(agent, why)),
             }
         }

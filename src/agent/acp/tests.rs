@@ -157,7 +157,11 @@ fn errors_and_limits_have_codes_of_ours() {
         let Some(AgentEvent::TurnOver(TurnOver::Failed(failure))) = events.last() else { panic!("{events:?}") };
         let words = line["error"]["message"].as_str().map(Text::from);
         assert_eq!(failure.agent_message, words, "{line}");
-        assert!(!failure.message.contains("something"), "the sentence is ours: {}", failure.message);
+        assert!(
+            !failure.message.text().contains("something"),
+            "the sentence is ours: {}",
+            failure.message.text().unredacted()
+        );
     }
 }
 

@@ -7,6 +7,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::VIOLATIONS;
 use crate::protocol::outbound::{AgentExit, Text};
 use crate::protocol::schema::Mismatch;
+use crate::protocol::terms::sentence;
 
 /// The agent's name, and the way to log in.
 const AGENT: &str = "Claude Code";
@@ -116,9 +117,7 @@ fn by_status(status: Option<u16>, text: &str) -> Option<Failure> {
         Some(429) => Failure::rate_limited(),
         _ if begins(&["Not logged in"]) => Failure::not_logged_in(AGENT, LOGIN),
         _ if begins(&["Invalid API key", "Failed to authenticate"]) => refused(status),
-        _ if begins(&["Credit balance is too low"]) => {
-            Failure::new(Code::LimitReached, "The account has no credit left: add credit at the provider.")
-        }
+        _ if begins(&["Credit balance is too low"]) => Failure::no_credit(),
         _ if begins(&["Prompt is too long"]) => Failure::context_exceeded(),
         _ if begins(&["There's an issue with the selected model"]) => Failure::model_not_found(),
         Some(500..=599) => Failure::provider_unavailable(status),
@@ -140,7 +139,9 @@ pub(super) fn exited(exit: AgentExit, alive: bool, stderr: &Text) -> Failure {
         return Failure::exited("Claude Code");
     }
     let message = match exit.code {
-        Some(126 | 127) => "Claude Code could not be run: check that its program and its interpreter are installed.",
+        Some(126 | 127) => {
+            "Claude Code could not be run: check that its program and its interpreter are installed.".into()
+        }
         Some(0) => {
             return Failure::new(
                 Code::AgentExited,
@@ -148,9 +149,9 @@ pub(super) fn exited(exit: AgentExit, alive: bool, stderr: &Text) -> Failure {
             );
         }
         _ if stderr.contains("unknown option") => {
-            "Claude Code refused an unknown option: update it, or check agent_args."
+            sentence!("Claude Code refused an unknown option: update it, or check {agent_args:#}.", agent_args)
         }
-        _ => "Claude Code exited without output: see detail.stderr_tail, or run `claude` by hand.",
+        _ => sentence!("Claude Code exited without output: see {stderr_tail}, or run `claude` by hand.", stderr_tail),
     };
     Failure::new(Code::AgentStartFailed, message)
 }

@@ -2,10 +2,12 @@
 
 use crate::agent::{argument, header_variables};
 use crate::json::to_line;
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::Failure;
+use crate::protocol::fields::{Field, field};
 use crate::protocol::limits::RESULT_TURNS;
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
+use crate::protocol::terms::sentence;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -37,30 +39,30 @@ pub(super) fn arguments(
     if settings.fork {
         args.push("--fork-session".into());
     }
-    let mut give = |field: &str, flag: &str, value: String| {
+    let mut give = |field: &'static Field, flag: &str, value: String| {
         args.push(argument(field, flag, &value)?);
         Ok(())
     };
     let texts = [
-        ("model", "--model", settings.model.clone()),
-        ("effort", "--effort", settings.effort.clone()),
-        ("mode", "--agent", settings.mode.clone()),
-        ("session_id", "--resume", settings.session_id.as_deref().map(str::to_owned)),
-        ("system_prompt", "--append-system-prompt", settings.system_prompt.clone()),
-        ("max_turns", "--max-turns", settings.max_turns.map(|n| n.to_string())),
-        ("max_cost_usd", "--max-budget-usd", settings.max_cost_usd.map(|n| n.to_string())),
-        ("output_schema", "--json-schema", schema(settings).map(|schema| schema.of_objects().get().to_owned())),
-        ("mcp_servers", "--mcp-config", mcp_config(&settings.mcp_servers, asking)),
+        (field!(model), "--model", settings.model.clone()),
+        (field!(effort), "--effort", settings.effort.clone()),
+        (field!(mode), "--agent", settings.mode.clone()),
+        (field!(session_id), "--resume", settings.session_id.as_deref().map(str::to_owned)),
+        (field!(system_prompt), "--append-system-prompt", settings.system_prompt.clone()),
+        (field!(max_turns), "--max-turns", settings.max_turns.map(|n| n.to_string())),
+        (field!(max_cost_usd), "--max-budget-usd", settings.max_cost_usd.map(|n| n.to_string())),
+        (field!(output_schema), "--json-schema", schema(settings).map(|schema| schema.of_objects().get().to_owned())),
+        (field!(mcp_servers), "--mcp-config", mcp_config(&settings.mcp_servers, asking)),
     ];
     for (field, flag, value) in texts {
         value.map_or(Ok(()), |value| give(field, flag, value))?;
     }
     let lists = [
-        ("add_dirs", "--add-dir", Some(&settings.add_dirs)),
-        ("disallowed_tools", "--disallowedTools", settings.disallowed_tools.as_ref()),
+        (field!(add_dirs), "--add-dir", Some(&settings.add_dirs)),
+        (field!(disallowed_tools), "--disallowedTools", settings.disallowed_tools.as_ref()),
     ];
     if let Some(tools) = &settings.allowed_tools {
-        give("allowed_tools", "--tools", built_in(tools)?)?;
+        give(field!(allowed_tools), "--tools", built_in(tools)?)?;
     }
     for (field, flag, values) in lists {
         values.into_iter().flatten().try_for_each(|value| give(field, flag, value.clone()))?;
@@ -73,9 +75,13 @@ pub(super) fn arguments(
 /// `--allowedTools` would not limit anything, and would allow without a question.
 fn built_in(tools: &[String]) -> Result<String, Failure> {
     if tools.iter().any(|tool| tool.contains(['(', ','])) {
-        let message = "run.start: `allowed_tools` takes names of tools for this agent, such as Bash: use `permissions` or \
-                       `disallowed_tools` for a part of what a tool does.";
-        return Err(Failure::new(Code::InvalidRequest, message));
+        return Err(Failure::invalid_start(sentence!(
+            "{allowed_tools} takes names of tools for this agent, such as Bash: use {permissions} or {disallowed_tools} \
+             for a part of what a tool does.",
+            allowed_tools,
+            permissions,
+            disallowed_tools
+        )));
     }
     Ok(tools.iter().filter(|tool| !tool.starts_with("mcp__")).map(String::as_str).collect::<Vec<_>>().join(","))
 }

@@ -4,6 +4,7 @@ use crate::agent::{error_text, rpc};
 use crate::json::{Object, Raw};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
+use crate::protocol::terms::sentence;
 
 /// An error from Codex.
 struct Reported {
@@ -124,10 +125,18 @@ pub(super) fn retrying(error: Option<&Object<'_>>) -> String {
 pub(super) fn refused(method: &str, error: Option<&rpc::Error>) -> Failure {
     let (code, text) = match method {
         "thread/resume" | "thread/fork" => {
-            (Code::SessionNotFound, "Codex has no session with this id: check session_id, and CODEX_HOME.")
+            let text =
+                sentence!("Codex has no session with this id: check {session_id:#}, and CODEX_HOME.", session_id);
+            (Code::SessionNotFound, text)
         }
-        "turn/start" => (Code::AgentError, "Codex refused the prompt: see detail.agent_message, or record the run."),
-        _ => (Code::AgentStartFailed, "Codex could not open a session: check its configuration, or update it."),
+        "turn/start" => {
+            let text = sentence!("Codex refused the prompt: see {agent_message}, or record the run.", agent_message);
+            (Code::AgentError, text)
+        }
+        _ => {
+            let text = "Codex could not open a session: check its configuration, or update it.";
+            (Code::AgentStartFailed, text.into())
+        }
     };
     Failure::new(code, text).saying(error.and_then(rpc::Error::said))
 }
@@ -138,9 +147,12 @@ pub(super) fn exited(exit: AgentExit, open: bool, alive: bool) -> Failure {
         return Failure::exited("Codex");
     }
     let message = match exit.code {
-        Some(126 | 127) => "Codex could not be run: check that its program and its interpreter are installed.",
-        _ if alive => "Codex exited before its session was open: run `codex app-server` by hand, or update it.",
-        _ => "Codex exited without output: run `codex app-server` by hand, or check agent_args.",
+        Some(126 | 127) => "Codex could not be run: check that its program and its interpreter are installed.".into(),
+        _ if alive => "Codex exited before its session was open: run `codex app-server` by hand, or update it.".into(),
+        _ => sentence!(
+            "Codex exited without output: run `codex app-server` by hand, or check {agent_args:#}.",
+            agent_args
+        ),
     };
     Failure::new(Code::AgentStartFailed, message)
 }
@@ -178,9 +190,17 @@ mod tests {
         let raw = r#"{"message":"{\"error\":{\"message\":\"Too large.\",\"type\":\"invalid_request_error\"}}"}"#;
         let failure = failed(Object::parse(raw).as_ref());
         assert_eq!((failure.code, failure.agent_message), (Code::AgentError, Some("Too large.".into())));
-        assert!(failure.message.ends_with("see detail.agent_message."), "{}", failure.message);
+        assert!(
+            failure.message.text().unredacted().ends_with("see detail.agent_message."),
+            "{}",
+            failure.message.text().unredacted()
+        );
         let silent = failed(None);
-        assert!(silent.agent_message.is_none() && !silent.message.contains("agent_message"), "{}", silent.message);
+        assert!(
+            silent.agent_message.is_none() && !silent.message.text().contains("agent_message"),
+            "{}",
+            silent.message.text().unredacted()
+        );
         let retry = r#"{"message":"Reconnecting... 1/2","additionalDetails":"status 401",
             "codexErrorInfo":{"httpConnectionFailed":{"httpStatusCode":401}}}"#;
         assert_eq!(no_use(Object::parse(retry).as_ref()).unwrap().agent_message, Some("status 401".into()));

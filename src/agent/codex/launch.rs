@@ -2,10 +2,12 @@
 
 use crate::agent::{ask_user, fitting, header_variables, no_such_mode};
 use crate::json::to_line;
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::Failure;
+use crate::protocol::fields::{Field, field};
 use crate::protocol::image::Image;
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::Level;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -30,29 +32,26 @@ const CONFIG: [&str; 8] = [
 /// The arguments for these settings. Error: a value that does not fit a command line.
 pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
     let mut args = vec!["app-server".to_owned()];
-    let mut give = |field: &str, key: &str, value: String| {
+    args.extend(CONFIG.iter().flat_map(|fixed| ["-c".to_owned(), (*fixed).to_owned()]));
+    let mut give = |field: &'static Field, key: &str, value: String| {
         args.extend(["-c".into(), fitting(field, format!("{key}={value}"))?]);
         Ok(())
     };
-    for fixed in CONFIG {
-        let (key, value) = fixed.split_once('=').unwrap_or((fixed, ""));
-        give("", key, value.into())?;
-    }
     if settings.mode.as_ref().is_some_and(|mode| !MODES.contains(&mode.as_str())) {
         return Err(no_such_mode(MODES.map(str::to_owned)));
     }
     if let Some(effort) = &settings.effort {
-        give("effort", "model_reasoning_effort", to_line(effort))?;
+        give(field!(effort), "model_reasoning_effort", to_line(effort))?;
     }
     if !settings.add_dirs.is_empty() {
         let full: Vec<String> =
             settings.add_dirs.iter().map(|dir| settings.cwd.join(dir).to_string_lossy().into_owned()).collect();
-        give("add_dirs", "sandbox_workspace_write.writable_roots", to_line(&full))?;
+        give(field!(add_dirs), "sandbox_workspace_write.writable_roots", to_line(&full))?;
     }
     for (position, server) in settings.mcp_servers.iter().enumerate() {
         let name = server_name(server)?;
         for (key, value) in server_settings(position, server) {
-            give("mcp_servers", &format!("mcp_servers.{name}.{key}"), value)?;
+            give(field!(mcp_servers), &format!("mcp_servers.{name}.{key}"), value)?;
         }
     }
     args.extend(settings.agent_args.iter().cloned());
@@ -81,8 +80,12 @@ fn server_settings(position: usize, server: &McpServer) -> Vec<(&'static str, St
 /// The server's name, which becomes part of a dotted key. Error: it has a character that Codex does not accept there.
 fn server_name(server: &McpServer) -> Result<&str, Failure> {
     let fits = server.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    let message = "run.start: a name in `mcp_servers` may have only letters, digits, `_` and `-` for this agent.";
-    fits.then_some(server.name.as_str()).ok_or_else(|| Failure::new(Code::InvalidRequest, message))
+    fits.then_some(server.name.as_str()).ok_or_else(|| {
+        Failure::invalid_start(sentence!(
+            "a name in {mcp_servers} may have only letters, digits, `_` and `-` for this agent.",
+            mcp_servers
+        ))
+    })
 }
 
 /// Codex's collaboration modes.

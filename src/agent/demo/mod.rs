@@ -22,7 +22,7 @@ use super::{
 };
 use super::{Wants, ask_user, edits, plan_entry};
 use crate::json::{Index, Object, Raw};
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, FileEdit, Json, Text, ToolFacts, Usage};
@@ -210,9 +210,7 @@ fn failed(from: &Object<'_>) -> Option<Failure> {
             Failure::credentials_refused("the demo agent", "choose a scenario that does not fail", status)
         }
         "context_exceeded" => Failure::context_exceeded(),
-        "limit_reached" => {
-            Failure::new(Code::LimitReached, "The account has no credit left: add credit at the provider.")
-        }
+        "limit_reached" => Failure::no_credit(),
         "model_not_found" => Failure::model_not_found(),
         "provider_unavailable" => Failure::provider_unavailable(status),
         "rate_limited" => Failure::rate_limited(),
@@ -272,8 +270,7 @@ impl Driver for Demo {
 
     fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
         if settings.session_id.is_some() {
-            let message = "run.start: `session_id` cannot be given: this agent has no sessions to resume.";
-            return Err(Failure::new(Code::InvalidRequest, message));
+            return Err(Failure::not_resumable("this agent has no sessions to resume."));
         }
         warn_of_ignored(settings, self, out);
         self.wants = Wants::new(settings);

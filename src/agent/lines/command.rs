@@ -1,7 +1,9 @@
 //! The arguments of a command, with their placeholders replaced.
 
 use crate::agent::fitting;
-use crate::protocol::failure::{Code, Failure};
+use crate::protocol::failure::Failure;
+use crate::protocol::fields::field;
+use crate::protocol::terms::sentence;
 
 pub(super) const PROMPT: &str = "{prompt}";
 /// The placeholder for the session to resume.
@@ -39,7 +41,7 @@ pub(super) fn arguments(template: &[String], values: &Values<'_>) -> Result<Vec<
         if is_flag(&word) && !arg.starts_with('-') && !flags_end {
             return Err(flag_like(arg));
         }
-        let field = if arg.contains(PROMPT) { "prompt" } else { "model" };
+        let field = if arg.contains(PROMPT) { field!(prompt) } else { field!(model) };
         out.push(fitting(field, word)?);
     }
     Ok(out)
@@ -52,13 +54,15 @@ fn is_flag(word: &str) -> bool {
 
 /// The failure for a value at the beginning of this argument that begins with `-`: the command would take it for a flag.
 fn flag_like(arg: &str) -> Failure {
-    let message = if arg.starts_with(PROMPT) {
-        "run.start: `prompt` begins with `-`, so the agent's command would take it for a flag. Put `--` before {prompt} \
-         in its arguments, or leave {prompt} out to pass the prompt on stdin."
+    Failure::invalid_start(if arg.starts_with(PROMPT) {
+        sentence!(
+            "{prompt} begins with `-`, so the agent's command would take it for a flag. Put `--` before {{prompt}} in its \
+             arguments, or leave {{prompt}} out to pass the prompt on stdin.",
+            prompt
+        )
     } else {
-        "run.start: `model` must not begin with `-`: the agent's command would take it for a flag."
-    };
-    Failure::new(Code::InvalidRequest, message)
+        sentence!("{model} must not begin with `-`: the agent's command would take it for a flag.", model)
+    })
 }
 
 /// Replaces the placeholders in one pass, so that those inside values stay.

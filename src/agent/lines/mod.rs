@@ -27,6 +27,7 @@ use crate::protocol::limits::{ARGUMENT_BYTES, FRAME_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::pattern::{COMPILED_BYTES, PATTERN_BYTES, Pattern};
 use crate::protocol::request::Settings;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{McpTransport, QuestionKind};
 use std::borrow::Cow;
 
@@ -222,21 +223,18 @@ impl Driver for LinesDriver {
     fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
         self.patterns = compiled(&self.session_patterns)?;
         if settings.fork {
-            let message = "run.start: `fork` cannot be given: this agent cannot begin a session from another one. Leave out `fork` to resume the session itself.";
-            return Err(Failure::new(Code::InvalidRequest, message));
+            return Err(Failure::not_forkable("this agent"));
         }
         let template = match &settings.session_id {
             None => self.args.clone(),
             Some(id) if self.resumes() && fits_argument(id) => self.resume_args.clone(),
             Some(_) if self.resumes() => {
-                let message = "run.start: `session_id` must not begin with `-` or contain control characters.";
-                return Err(Failure::new(Code::InvalidRequest, message));
+                return Err(Failure::invalid_start(sentence!(
+                    "{session_id} must not begin with `-` or contain control characters.",
+                    session_id
+                )));
             }
-            Some(_) => {
-                let message =
-                    "run.start: `session_id` cannot be given: this agent has no `resume_args` with {session}.";
-                return Err(Failure::new(Code::InvalidRequest, message));
-            }
+            Some(_) => return Err(Failure::not_resumable("this agent has no `resume_args` with {session}.")),
         };
         let takes_model = self.takes_model(settings);
         warn_of_ignored(settings, self, out);

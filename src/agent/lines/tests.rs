@@ -31,7 +31,7 @@ fn launched(
     let (mut lines, mut out) = (driver(args, patterns, resume_args), DriverOutput::default());
     let launch = lines.launch(&settings(options), &mut out).unwrap().unwrap();
     let warned = out.events.into_iter().map(|event| match event {
-        AgentEvent::Warning(_, text) => text.unredacted().to_owned(),
+        AgentEvent::Warning(_, text) => text.text().unredacted().to_owned(),
         AgentEvent::Session { id, .. } => format!("session {}", id.as_deref().unwrap_or_default()),
         other => panic!("{other:?}"),
     });
@@ -196,7 +196,7 @@ fn a_session_is_found_by_its_patterns() {
     let failure = driver(&[], &["fine", "("], &[]).launch(&settings(Options::default()), &mut DriverOutput::default());
     let failure = failure.unwrap_err();
     assert_eq!(failure.code, Code::InvalidConfig);
-    assert!(failure.message.contains("`session_patterns`: number 2"), "{}", failure.message);
+    assert!(failure.message.text().contains("`session_patterns`: number 2"), "{}", failure.message.text().unredacted());
 }
 
 #[test]
@@ -209,7 +209,11 @@ fn a_session_is_resumed_by_its_own_command_line() {
         let failure =
             driver(&[], &[], resume_args).launch(&settings(given(id)), &mut DriverOutput::default()).unwrap_err();
         assert_eq!(failure.code, Code::InvalidRequest);
-        assert!(failure.message.contains("`session_id`") && !failure.message.contains(id), "{}", failure.message);
+        assert!(
+            failure.message.text().contains("`session_id`") && !failure.message.text().contains(id),
+            "{}",
+            failure.message.text().unredacted()
+        );
     }
 }
 

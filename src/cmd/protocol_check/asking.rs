@@ -102,10 +102,7 @@ impl RunPlayer {
 
     /// Ignores an answer to a question that is not open.
     pub(super) fn ignore_answer(&mut self, reply_to: Option<&str>) -> Playing<()> {
-        let warning = Progress::new(
-            ProgressKind::Warning(Warning::UnknownQuestion),
-            "The answer was ignored: no such question is open",
-        );
+        let warning = Progress::warning(Warning::UnknownQuestion, "The answer was ignored: no such question is open");
         self.emit(reply_to, Body::Progress(Box::new(warning)))
     }
 

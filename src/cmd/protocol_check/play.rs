@@ -101,23 +101,23 @@ fn begin(pipes: &mut Pipes, flags: Options, headless: bool) -> Result<Start, Out
             Addressee::Run(run) => pipes.set_run(run),
             Addressee::Unnamed => {}
             Addressee::Invalid => {
-                return Err(invalid(pipes, "run.start: `run_id` must be 1 to 128 letters, digits, `._:-`."));
+                return Err(invalid(pipes, Failure::invalid_run_id()));
             }
         }
         if let Some(problem) = wrong.as_ref().map(Problem::message) {
-            return Err(invalid(pipes, &problem));
+            return Err(invalid(pipes, Failure::new(Code::InvalidRequest, problem)));
         }
         let mut options = options.over(flags.clone());
         let Some(prompt) = options.prompt.take() else {
-            return Err(invalid(pipes, "run.start: `prompt` must be a non-empty string."));
+            return Err(invalid(pipes, Failure::no_prompt()));
         };
         return Ok(Start { options, prompt, id: id.map(|id| id.to_string()) });
     }
 }
 
-fn invalid(pipes: &mut Pipes, message: &str) -> Outcome {
-    pipes.note(Fact::WrongStart(message.to_owned()));
-    Outcome::Failed(Failure::new(Code::InvalidRequest, message))
+fn invalid(pipes: &mut Pipes, failure: Failure) -> Outcome {
+    pipes.note(Fact::WrongStart(failure.message.text().unredacted().to_owned()));
+    Outcome::Failed(failure)
 }
 
 /// Ends a run that did not start; returns the exit code.

@@ -9,6 +9,7 @@ use crate::protocol::inbound::{Addressee, CancelScope, ENVELOPE_IN, Flaw, Inboun
 use crate::protocol::outbound::{Body, MessageId, Progress, ProgressKind, PromptId, Text};
 use crate::protocol::prompt::Spoken;
 use crate::protocol::question::Given;
+use crate::protocol::sentence::Sentence;
 use crate::protocol::words::{PromptState, Status, Warning};
 use crate::redact::Redactor;
 use crate::suggest::{nearest, shown};
@@ -86,8 +87,8 @@ impl RunPlayer {
         Ok(self.pipes.write(&bytes)?)
     }
 
-    pub(super) fn warn(&mut self, code: Warning, text: impl Into<Text>, id: Option<&InboundId>) -> Playing<()> {
-        let warning = Progress::new(ProgressKind::Warning(code), text);
+    pub(super) fn warn(&mut self, code: Warning, text: impl Into<Sentence>, id: Option<&InboundId>) -> Playing<()> {
+        let warning = Progress::warning(code, text);
         self.emit(id.map(|id| &**id), Body::Progress(Box::new(warning)))
     }
 

@@ -1,6 +1,6 @@
 //! The end of a run whose loop cannot continue.
 
-use super::{RunLoop, UNREAD_LIMIT, Wake, no_thread};
+use super::{RunLoop, UNREAD_LIMIT, Wake};
 use crate::io::output::{Order, Written, write_here};
 use crate::protocol::failure::Failure;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ impl RunLoop<'_, '_> {
     /// Ends the run after an internal fault, or after the writer thread failed to start. The loop itself may be at
     /// fault, so this writes the last frames without it.
     pub(super) fn give_up(&mut self) {
-        let failure = if self.engine.output.has_thread { Failure::of_our_own() } else { no_thread() };
+        let failure = if self.engine.output.has_thread { Failure::of_our_own() } else { Failure::no_thread() };
         let _ = catch_unwind(AssertUnwindSafe(|| self.conductor.crash(failure)));
         self.conductor.finish();
         self.delivered = self.deliver();

@@ -28,7 +28,7 @@ mod report;
 pub(crate) use ready::{Preview, Target, admit, preview};
 
 use crate::config::Places;
-use crate::engine::no_thread;
+use crate::protocol::failure::Failure;
 use crate::protocol::words::PhaseOutcome;
 use crate::workflow::counted;
 use crate::workflow::plan::PlanPhase;
@@ -50,7 +50,7 @@ fn begin(outer: &mut WorkflowRun<'_>, target: Target, places: &Places) -> Result
     let settings = outer.settings().clone();
     let _locks = target.lock()?;
     let reading = ReadyPlan::begin(target, &settings, places);
-    let read = outer.wait_for_task(None, reading)?.ok_or_else(|| Stop::from(no_thread()))?;
+    let read = outer.wait_for_task(None, reading)?.ok_or_else(|| Stop::from(Failure::no_thread()))?;
     let mut ready = read.map_err(|unfit| {
         outer.end.tasks = unfit.tasks;
         outer.end.violations = unfit.violations.iter().map(Violation::breach).collect();

@@ -14,7 +14,6 @@ use super::ready::READ_LIMIT;
 use super::ready::ReadyPlan;
 use super::report::{self, Account};
 use crate::clean::last_bytes;
-use crate::engine::no_thread;
 use crate::process::background_task::BackgroundTask;
 use crate::process::git::Baseline;
 use crate::process::query::Until;
@@ -116,7 +115,7 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         match self.wait(READ_LIMIT, take)?.unwrap_or(Err(Unread::GivenUp)) {
             Ok(state) => Ok(state),
             Err(Unread::TooLarge) => Err(too_large(self.phase(index)).into()),
-            Err(Unread::GivenUp) => Err(no_thread().into()),
+            Err(Unread::GivenUp) => Err(Failure::no_thread().into()),
         }
     }
 
@@ -407,7 +406,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
         let Some(before) = self.protected.clone() else { return Ok(Vec::new()) };
         let project = self.ready.project.folder().to_owned();
         let differences = self.wait(READ_LIMIT, move |until| before.differences(&project, until))?;
-        differences.ok_or_else(|| no_thread().into())
+        differences.ok_or_else(|| Failure::no_thread().into())
     }
 
     fn command(&mut self, at: Attempt, command: &str) -> Result<Option<Failing>, Stop> {

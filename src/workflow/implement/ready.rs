@@ -15,6 +15,8 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{Text, WorkflowStarted};
 use crate::protocol::question::Judge;
 use crate::protocol::request::Settings;
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
 use crate::protocol::words::{Category, Policy, RefusalReason, Warning, WorkflowKind};
 use crate::protocol::workflow::WorkflowSettings;
 use crate::redact::Redactor;
@@ -250,7 +252,7 @@ impl ReadyPlan {
     /// Fails if no question can show every command whole and unredacted: nobody consents to what was not shown.
     fn showable(&self, frame_bytes: usize, redactor: &Redactor) -> Result<(), Failure> {
         let commands = self.commands();
-        let refused = |why: String| Err(Failure::refused_for(RefusalReason::Consent, why));
+        let refused = |why: Sentence| Err(Failure::refused_for(RefusalReason::Consent, why));
         let hidden = commands.iter().find(|(_, text)| {
             matches!(redactor.redact_uncleaned(text), Cow::Owned(_))
                 || matches!(redactor.redact_action(text), Cow::Owned(_))
@@ -261,17 +263,18 @@ impl ReadyPlan {
         // A secret of several lines may span two commands.
         let whole = || matches!(redactor.redact_action(&detail), Cow::Owned(_)).then(|| self.target.clone());
         if let Some(place) = phase.or_else(whole) {
-            return refused(format!(
+            let why = format!(
                 "A command of {place} holds a secret or what looks like one, so it cannot be shown for consent: put the \
                  value into a variable of the environment."
-            ));
+            );
+            return refused(why.into());
         }
         if bytes > CONSENT_BYTES || encoded_bytes(&detail) + FRAME_ROOM > frame_bytes {
-            return refused(format!(
-                "The commands of {} are too long to be shown in one question: shorten them, or raise max_frame_bytes; \
-                 at most {} KiB can be shown.",
-                self.target,
-                CONSENT_BYTES >> 10
+            let (target, most) = (&self.target, CONSENT_BYTES >> 10);
+            return refused(sentence!(
+                "The commands of {target} are too long to be shown in one question: shorten them, or raise \
+                 {max_frame_bytes:#}; at most {most} KiB can be shown.",
+                max_frame_bytes
             ));
         }
         Ok(())

@@ -129,7 +129,7 @@ impl Project {
             Ok(Some(Entry::Folder | Entry::Link | Entry::Other)) => FileProblem::Outside,
             Ok(None) => {
                 let refusal = FileProblem::Io(ErrorKind::NotFound).refusal(&what());
-                return Err(Failure { message: refusal.message + &others(), ..refusal });
+                return Err(Failure { message: refusal.message.with(&others()), ..refusal });
             }
             Err(problem) => problem,
         };

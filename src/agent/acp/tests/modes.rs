@@ -37,11 +37,11 @@ fn a_mode_is_set_before_the_model_as_the_session_offers_it() {
     // A mode that is missing or refused: the message names the existing ones whose names can be shown.
     let refused = |events: &[AgentEvent]| match events.last() {
         Some(AgentEvent::TurnOver(TurnOver::Failed(failure))) => {
-            (failure.code, failure.message.clone(), failure.agent_message.clone())
+            (failure.code, failure.message.text().clone(), failure.agent_message.clone())
         }
         other => panic!("{other:?}"),
     };
-    let says = |names: &str| format!("The agent does not have this mode: check `mode`. Its modes are: {names}.");
+    let says = |names: &str| format!("The agent does not have this mode: check `mode`. Its modes are: {names}.").into();
     for (name, names) in [("review", "build, review"), ("sk-odd name", "build")] {
         for offered in [option(name), modes(name)] {
             let (_, sent, events) = with_mode(&OPENCODE, offered);
@@ -59,8 +59,7 @@ fn a_mode_is_set_before_the_model_as_the_session_offers_it() {
 fn a_mode_that_cannot_be_set_is_a_warning() {
     let (_, sent, events) = with_mode(&OPENCODE, json!({}));
     assert_eq!(sent[0]["method"], "session/set_model");
-    let warned =
-        |event: &AgentEvent| matches!(event, AgentEvent::Warning(_, text) if text.contains("`mode` has no effect"));
+    let warned = |event: &AgentEvent| matches!(event, AgentEvent::Warning(_, text) if text.text().contains("`mode` has no effect"));
     assert!(events.iter().any(warned), "{events:?}");
     let modes = json!({"modes": {"availableModes": [{"id": "plan"}, {"id": "yolo"}]}});
     let (_, sent, _) = with_mode(&GEMINI, modes.clone());
