@@ -53,7 +53,7 @@ impl Claude {
             "AskUserQuestion" | "StructuredOutput" => return Some(()),
             name if self.names.is_tool(name) => return Some(()),
             "TodoWrite" => {
-                out.events.extend(input.as_ref().map(plan));
+                self.todos = input.as_ref().map(|input| (CallKey::of(&call), plan(input)));
                 return Some(());
             }
             // The request for permission, which follows, may lack the plan.
@@ -98,8 +98,13 @@ impl Claude {
             out.events.extend(changed(kind, line));
         }
         if kind == CallKind::Hidden {
-            if failed {
-                self.mismatches = block.str("content").and_then(|text| errors::mismatches(&text)).unwrap_or_default();
+            match self.todos.take_if(|(todos, _)| *todos == CallKey::of(&call)) {
+                Some((_, plan)) => out.events.extend((!failed).then_some(plan)),
+                None if failed => {
+                    self.mismatches =
+                        block.str("content").and_then(|text| errors::mismatches(&text)).unwrap_or_default();
+                }
+                None => {}
             }
             return Some(());
         }
