@@ -120,13 +120,11 @@ fn open_tools(tools: usize) -> String {
     [starts, ends].concat().join("\n") + "\n"
 }
 
-/// A plan that the agent sets, and the result of the call.
 fn plan(entries: usize) -> String {
     let entry = |number| format!(r#"{{"content":"Step {number}","status":"pending","activeForm":"Doing {number}"}}"#);
     let all: Vec<String> = (0..entries).map(entry).collect();
     format!(
         r#"{{"type":"assistant","message":{{"id":"m","role":"assistant","content":[{{"type":"tool_use","id":"c","name":"TodoWrite","input":{{"todos":[{}]}}}}]}},"parent_tool_use_id":null,"session_id":"s"}}
-{{"type":"user","message":{{"role":"user","content":[{{"tool_use_id":"c","type":"tool_result","content":"ok"}}]}},"parent_tool_use_id":null,"session_id":"s"}}
 "#,
         all.join(",")
     )

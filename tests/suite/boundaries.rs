@@ -218,7 +218,7 @@ fn the_entries_of_a_plan() {
         let todo = json!({"content": "Do it", "status": "pending", "activeForm": "Doing it"});
         let mut run = Run::new(&json!({"max_frame_bytes": limits::FRAME_BYTES_MAX}));
         let input = json!({"todos": vec![todo; limits::PLAN_ENTRIES + more]});
-        run.tool("c", "TodoWrite", &input, "ok", &json!({}));
+        run.assistant(&json!({"type": "tool_use", "id": "c", "name": "TodoWrite", "input": input}));
         assert_eq!(run.frames("plan")[0]["entries"].as_array().unwrap().len(), limits::PLAN_ENTRIES);
         assert_eq!(run.warned("agent_output_unparsed"), more > 0);
     }

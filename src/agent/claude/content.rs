@@ -53,7 +53,7 @@ impl Claude {
             "AskUserQuestion" | "StructuredOutput" => return Some(()),
             name if self.names.is_tool(name) => return Some(()),
             "TodoWrite" => {
-                self.todos = input.as_ref().map(|input| (CallKey::of(&call), plan(input)));
+                out.events.extend(input.as_ref().map(plan));
                 return Some(());
             }
             // The request for permission, which follows, may lack the plan.
@@ -98,13 +98,8 @@ impl Claude {
             out.events.extend(changed(kind, line));
         }
         if kind == CallKind::Hidden {
-            match self.todos.take_if(|(todos, _)| *todos == CallKey::of(&call)) {
-                Some((_, plan)) => out.events.extend((!failed).then_some(plan)),
-                None if failed => {
-                    self.mismatches =
-                        block.str("content").and_then(|text| errors::mismatches(&text)).unwrap_or_default();
-                }
-                None => {}
+            if failed {
+                self.mismatches = block.str("content").and_then(|text| errors::mismatches(&text)).unwrap_or_default();
             }
             return Some(());
         }

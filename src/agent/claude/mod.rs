@@ -37,7 +37,7 @@ use super::limit::{Keeper, Keepers, Limit};
 use super::mcp;
 use super::preference::Preference;
 use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, Launch, Line, Reply, ResultWay, TurnOver, Wants,
+    AgentEvent, AskKey, Base, Driver, DriverOutput, Features, Launch, Line, Reply, ResultWay, TurnOver, Wants,
 };
 use super::{ask_user, no_such_mode};
 use crate::json::{Index, Object, Raw, is_blank};
@@ -64,9 +64,6 @@ pub(crate) struct Claude {
     speech: Blocks,
     /// The plan in the last call that asks to leave plan mode.
     plan: Option<String>,
-    /// The plan in the last call of TodoWrite, until its result. Claude Code may refuse the call: 2.1.330 does not offer
-    /// the tool, but a model may know it from earlier versions.
-    todos: Option<(CallKey, AgentEvent)>,
     wants: Wants,
     session_known: bool,
     /// The requested agent of Claude Code, which silently ignores an unknown one.

@@ -17,8 +17,6 @@ impl Claude {
             (None, None) => message.raw("result").filter(|raw| raw.is_string()).map(|_| false)?,
         };
         self.speech.forget_streams();
-        // A call without a result was not refused.
-        out.events.extend(self.todos.take().map(|(_, plan)| plan));
         // After the last call within Claude Code's own limit, this result ends the run.
         if subtype.as_deref() != Some("error_max_turns") {
             self.model_calls.over(out);

@@ -118,27 +118,3 @@ fn a_stalled_answer_is_withdrawn_when_another_one_begins() {
         assert_eq!(said[2..].iter().map(|text| text.trim_start_matches("2 ")).collect::<String>(), "I am done");
     }
 }
-
-#[test]
-fn a_plan_is_reported_unless_its_call_is_refused() {
-    let call = |name: &str| {
-        let todos = json!({"todos": [{"content": name, "status": "pending"}]});
-        content("assistant", "m", None, &json!([{"type": "tool_use", "id": name, "name": "TodoWrite", "input": todos}]))
-    };
-    let over = |name: &str, failed: bool| {
-        let block = json!({"type": "tool_result", "tool_use_id": name, "content": "", "is_error": failed});
-        content("user", "", None, &json!([block]))
-    };
-    let end = json!({"type": "result", "subtype": "success", "is_error": false, "result": "Done"});
-    let refused = vec![call("a"), over("a", true), end.clone()];
-    let accepted = vec![call("a"), over("a", false), end.clone()];
-    let refused_again = vec![call("a"), over("a", false), call("b"), over("b", true), end.clone()];
-    let open = vec![call("a"), end];
-    for (lines, plans) in [(refused, 0), (accepted, 1), (refused_again, 1), (open, 1)] {
-        let mut claude = Claude::new(Base::command("claude"));
-        let reported = lines.iter().flat_map(|line| events(&mut claude, line));
-        let reported = reported.filter(|event| matches!(event, AgentEvent::Plan(_))).count();
-        assert_eq!(reported, plans, "{lines:?}");
-        assert!(claude.todos.is_none());
-    }
-}
