@@ -7,6 +7,8 @@ use std::ffi::OsString;
 
 /// The flags, without their dashes: one letter stands for the short form.
 pub(crate) const FLAGS: &[(&str, &str)] = &[
+    ("agent-cmd", ANY_COMMAND),
+    ("agent-command", ANY_COMMAND),
     ("all", "Use spektacular sessions for the list of sessions."),
     ("allow-dangerously-skip-permissions", "Use --yes to allow every request."),
     ("append-system-prompt", "Use --system-prompt."),
@@ -24,6 +26,8 @@ pub(crate) const FLAGS: &[(&str, &str)] = &[
     ("bare", AGENTS_OWN),
     ("bg", "Leave it out, and let the shell run the command in the background."),
     ("cd", "Use --cwd."),
+    ("cmd", ANY_COMMAND),
+    ("command", ANY_COMMAND),
     ("config", "Use --agent-arg for the agent's own settings, or spektacular config for lasting defaults."),
     ("dangerously-bypass-approvals-and-sandbox", "Use --yes to allow every request."),
     ("dangerously-skip-permissions", "Use --yes to allow every request."),
@@ -34,6 +38,7 @@ pub(crate) const FLAGS: &[(&str, &str)] = &[
     ("disable", AGENTS_OWN),
     ("enable", AGENTS_OWN),
     ("ephemeral", "Use --no-session. The agent may still keep the session itself."),
+    ("exec", ANY_COMMAND),
     ("extensions", AGENTS_OWN),
     ("fallback-model", AGENTS_OWN),
     ("file", "Use --prompt-file for a file with the prompt, or --image for an image. Name other files in the prompt."),
@@ -97,6 +102,10 @@ pub(crate) const FLAGS: &[(&str, &str)] = &[
 /// The flags of `sessions` in acpx.
 pub(crate) const SESSIONS_FLAGS: &[(&str, &str)] =
     &[("name", "Use adhoc --name NAME, which begins a session with its first task.")];
+
+/// The sentences about a flag for the command to run as the agent.
+const ANY_COMMAND: &str = "To run your own command as an agent, add it once: spektacular config set --global agents.mine \
+    '{\"driver\":\"lines\",\"command\":\"my-command\"}'. Then use --agent mine.";
 
 /// The sentence about a flag that only one agent has.
 const AGENTS_OWN: &str =

@@ -118,6 +118,9 @@ fn make(name: String, cwd: &Path, until: &Until) -> Result<Made, Failure> {
     if repository.is_changed {
         diagnose("spektacular: warning: the worktree is made from HEAD, without the uncommitted changes here");
     }
+    let commit: String = repository.head().chars().take(SHORT_COMMIT).collect();
+    // Before the checkout, which takes a while in a large repository.
+    diagnose(&format!("spektacular: checking out {commit} into the worktree {name}: {}", path.display()));
     let inside = cwd.strip_prefix(repository.root()).map(Path::to_owned).unwrap_or_default();
     let worktree = repository.add(&path, branch.clone(), until).map_err(|AddFailure { message, is_left }| {
         if is_left {
@@ -127,8 +130,6 @@ fn make(name: String, cwd: &Path, until: &Until) -> Result<Made, Failure> {
     })?;
     let below = path.join(inside);
     let cwd = if below.is_dir() { below } else { path };
-    let commit: String = worktree.repository().head().chars().take(SHORT_COMMIT).collect();
-    diagnose(&format!("spektacular: worktree {name}, from {commit}: {}", worktree.path().display()));
     Ok(Made { worktree, name, cwd })
 }
 

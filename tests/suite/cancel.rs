@@ -3,7 +3,6 @@
 use crate::by_length;
 use crate::support;
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -271,49 +270,10 @@ fn an_agent_without_any_output_is_a_start_timeout() {
 
 #[test]
 fn an_agent_that_falls_silent_is_an_idle_timeout() {
-    let session = working(talker(), json!({"idle_timeout_s": 0.5}));
+    // Whether the agent's text or the limit comes first does not matter.
+    let mut session = Case::with(talker()).spawn();
+    session.start(json!({"idle_timeout_s": 0.5}));
     session.finish().failed("idle_timeout");
-}
-
-#[test]
-fn the_idle_clock_stops_while_a_question_waits() {
-    let mut session = Case::with(Script::asks_bash()).spawn();
-    session.start(json!({"idle_timeout_s": 0.4, "heartbeat_s": 0.25}));
-    let asked = session.until("run.question");
-    for _ in 0..4 {
-        session.until_progress("heartbeat");
-    }
-    session.answer(&asked, json!("deny"));
-    session.finish().completed();
-}
-
-#[test]
-fn the_idle_clock_stops_while_a_tool_runs() {
-    let script = Script::new()
-        .tool_use("toolu_1", "Bash", &bash("sleep 1"))
-        .sh(r#"while ! [ -e "$D/go" ]; do sleep 0.02; done"#)
-        .tool_result("toolu_1", "(done)")
-        .say("msg_1", "ok")
-        .done("ok");
-    let mut session = Case::with(script).spawn();
-    session.start(json!({"idle_timeout_s": 0.4, "heartbeat_s": 0.25}));
-    session.until_progress("tool");
-    for _ in 0..4 {
-        session.until_progress("heartbeat");
-    }
-    fs::write(session.log().path("go"), "").unwrap();
-    session.finish().completed();
-}
-
-#[test]
-fn the_idle_clock_stops_no_longer_than_the_tools_limit() {
-    let script = Script::new().tool_use("toolu_1", "Bash", &bash("sleep 1")).sh("listen");
-    let mut session = Case::with(script).spawn();
-    session.start(json!({"idle_timeout_s": 0.3, "tool_timeout_s": 0.6}));
-    let tool = session.until_progress("tool");
-    let outcome = session.finish();
-    outcome.failed("idle_timeout");
-    assert!(outcome.terminal().at - tool.at >= Duration::from_millis(550), "the tool had no time of its own");
 }
 
 #[test]

@@ -214,20 +214,6 @@ fn prompts_that_cannot_be_taken_are_refused_with_a_warning() {
 }
 
 #[test]
-fn the_idle_clock_stands_still_while_a_prompt_is_awaited() {
-    let mut session = begin(Case::with(two_turns()), json!({"idle_timeout_s": 0.3, "heartbeat_s": 0.1}));
-    session.until_status("waiting_for_prompt");
-    session.until_where("a wait of twice the limit", |frame| {
-        let waits = frame.is_progress("heartbeat") && frame.text("waiting_on") == "prompt";
-        waits && frame["payload"]["idle_s"].as_f64().unwrap() > 0.6
-    });
-    session.send("run.input", json!({"prompt": "And now?"}));
-    session.until_text("Two");
-    session.close_stdin();
-    assert_eq!(session.finish().completed()["text"], "Two");
-}
-
-#[test]
 fn an_agent_that_dies_while_a_prompt_is_awaited_fails_the_run() {
     let script = Script::new().say("msg_1", "One").result("One").sh("exit 3");
     let outcome = begin(Case::with(script), json!({})).finish();
@@ -382,22 +368,6 @@ fn the_turn_that_the_end_of_the_run_cuts_short_is_reported_too() {
     let outcome = begin(Case::with(silent), json!({"idle_timeout_s": 0.3})).finish();
     assert_eq!(outcome.failed("idle_timeout")["turns"], 1);
     assert_eq!(outcome.progress("turn")[0]["payload"]["failure"]["code"], "idle_timeout");
-}
-
-#[test]
-fn a_prompt_waits_for_the_end_of_a_turn_that_took_too_long() {
-    let script =
-        Script::new().say("msg_1", "Thinking").sh(UNTIL_INTERRUPT).sh("prompt").say("msg_2", "Two").done("Two");
-    let mut session = begin(Case::with(script), json!({"turn_timeout_s": 1}));
-    session.until_text("Thinking");
-    session.send("run.input", json!({"prompt": "And now?"}));
-    session.close_stdin();
-    let outcome = session.finish();
-    assert_eq!(
-        (prompts(&outcome.frames), outcome.completed()["text"].as_str()),
-        (vec!["p_1 queued".into(), "p_1 sent".into()], Some("Two"))
-    );
-    assert_eq!(turns(&outcome.frames), [(1, "failed"), (2, "completed")]);
 }
 
 #[test]

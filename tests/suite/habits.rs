@@ -194,3 +194,21 @@ fn the_command_lines_of_opencode() {
 fn the_command_lines_of_acpx() {
     all_hold(ACPX);
 }
+
+/// The message about a flag for a command names the configuration that runs this command.
+#[test]
+fn a_flag_for_a_command_leads_to_an_agent_that_runs_it() {
+    for flag in ["--agent-command", "--agent-cmd", "--command", "--cmd", "--exec"] {
+        let case = Case::new();
+        let run = case.run(&["adhoc", flag, "zq-bad-7731", "Fix it"]);
+        let why = run.refused(2);
+        assert!(why.starts_with(&format!("spektacular: usage: Unknown flag {flag}. ")), "{why}");
+        assert!(!why.contains("zq-bad-7731"), "{why}");
+        let (_, advice) = why.split_once("add it once: ").unwrap();
+        let (set, flag) = advice.trim_end().trim_end_matches('.').split_once(". Then use ").unwrap();
+        let set = set.replace("my-command", "cat");
+        let Output { status, stdout, stderr } = typed(&case, &format!("{set} && spektacular adhoc {flag} 'Fix it'"));
+        assert_eq!(status.code(), Some(0), "{}", String::from_utf8_lossy(&stderr));
+        assert!(stdout.starts_with(b"Fix it"), "{}", String::from_utf8_lossy(&stdout));
+    }
+}

@@ -4,6 +4,7 @@
 
 use crate::tidy::{code, root, rust_files};
 use spektacular::cmd::COMMANDS;
+use spektacular::protocol::fields::FIELDS;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
@@ -162,6 +163,11 @@ fn messages() -> Vec<Message> {
     found
 }
 
+/// The text with `{}` for each placeholder.
+fn without_placeholders(text: &str) -> String {
+    regex_lite::Regex::new(r"\{[^}]*\}").unwrap().replace_all(text, "{}").into_owned()
+}
+
 /// Fails with every message that breaks a rule.
 #[track_caller]
 fn none(rule: &str, wrong: Vec<String>) {
@@ -310,10 +316,8 @@ fn names_in_messages_are_in_the_reference() {
     let mut seen = 0;
     let wrong = messages().into_iter().filter_map(|message| {
         let exempt = message.file.contains("/complete/") || message.calls.iter().any(|call| call.contains("contains"));
-        let placeholder = regex_lite::Regex::new(r"\{[a-z_]*[^}]*\}").unwrap();
-        let names = words(&placeholder.replace_all(&message.text, "{}"), |c| {
-            is_of_name(c) || c.is_ascii_uppercase() || c == '.'
-        });
+        let names =
+            words(&without_placeholders(&message.text), |c| is_of_name(c) || c.is_ascii_uppercase() || c == '.');
         let is_name =
             |name: &&String| name.trim_matches('_').contains('_') && name.bytes().all(|b| is_of_name(b.into()));
         let names: Vec<String> = names.iter().filter(is_name).cloned().collect();
@@ -324,6 +328,29 @@ fn names_in_messages_are_in_the_reference() {
     none("hold a name that the reference lacks", wrong.collect());
     // The compiler checks those that `sentence!` writes.
     assert!(seen > 40, "only {seen} names in messages");
+}
+
+/// A person at a terminal knows no field of run.start. `sentence!` gives each reader its own words, so a sentence that
+/// somebody may read at a terminal names a field only there.
+#[test]
+fn sentences_name_fields_by_the_macro() {
+    let folders = ["agent", "engine", "process", "run", "terminal", "workflow"].map(|name| format!("src/{name}/"));
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '`';
+    // The workflow's own field has a flag of the same name.
+    let exempt = ["run.start: `workflow.ignore`: {why}"];
+    let of_people = |message: &Message| {
+        folders.iter().any(|folder| message.file.starts_with(folder)) && !message.file.contains("/tests/")
+    };
+    let wrong = messages().into_iter().filter(of_people).filter(|message| {
+        let words = words(&without_placeholders(&message.text), is_of_name);
+        let names_field = FIELDS
+            .iter()
+            .map(|field| field.name)
+            .any(|name| words.contains(&format!("`{name}`")) || (name.contains('_') && words.contains(name)));
+        let is_for_programs = message.text.contains("see detail.") || message.text.starts_with("run.start: ");
+        (names_field || is_for_programs) && !exempt.contains(&message.text.as_str())
+    });
+    none("name a field or a detail in the words of frames", wrong.map(|message| message.place()).collect());
 }
 
 /// A failure consists of one or two sentences that name the fault and the remedy. It ends with a full stop.

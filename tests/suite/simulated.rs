@@ -1,6 +1,6 @@
 //! Tests of a simulated run: its idle clock in simulated time, and messages that arrive while nobody reads its frames.
 
-use crate::playback::world::{World, exited};
+use crate::playback::world::{Sent, World, exited};
 use serde_json::{Value, json};
 use spektacular::agent::registry::Agents;
 use spektacular::io::inbox::RawLine;
@@ -40,6 +40,21 @@ fn end(world: &mut World) -> Value {
     world.frames.last().unwrap().value.clone()
 }
 
+/// A text of the agent, and the result of its turn.
+fn answer(world: &mut World, text: &str) {
+    let said = json!([{"type": "text", "text": text}]);
+    let message = json!({"id": text, "role": "assistant", "content": said});
+    world.line(&json!({"type": "assistant", "message": message, "parent_tool_use_id": null}).to_string());
+    let result = json!({"type": "result", "subtype": "success", "is_error": false, "result": text, "session_id": "s"});
+    world.line(&result.to_string());
+}
+
+/// The payloads of the progress of this kind so far.
+fn progress(world: &World, kind: &str) -> Vec<Value> {
+    let payloads = world.frames.iter().map(|frame| &frame.value["payload"]);
+    payloads.filter(|payload| payload["kind"] == kind).cloned().collect()
+}
+
 fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
@@ -59,6 +74,82 @@ fn an_open_question_stops_the_idle_clock_and_its_answer_restarts_it() {
     assert_eq!(end(&mut world)["payload"]["code"], "idle_timeout");
 }
 
+#[test]
+fn the_idle_clock_stands_still_while_a_prompt_is_awaited() {
+    for is_answered in [true, false] {
+        let mut world = working(json!({"conversation": true, "idle_timeout_s": 10, "heartbeat_s": 4}));
+        world.tick_until(seconds(5));
+        answer(&mut world, "One");
+        world.tick_until(seconds(1000));
+        assert!(!world.is_decided(), "the agent counts as silent while it waits for a prompt");
+        let last = progress(&world, "heartbeat").pop().expect("a heartbeat");
+        assert_eq!(last["waiting_on"], "prompt");
+        assert!(last["idle_s"].as_f64().unwrap() > 900.0, "{last}");
+        world.hear(&message("run.input", json!({"prompt": "And now?"})));
+        world.tick_until(seconds(1009));
+        assert!(!world.is_decided(), "the clock did not begin anew");
+        if is_answered {
+            answer(&mut world, "Two");
+            world.hear(&message("run.input", json!({"end": true})));
+            assert_eq!(end(&mut world)["payload"]["text"], "Two");
+        } else {
+            world.tick_until(seconds(1011));
+            assert!(world.is_decided(), "the clock stands still");
+            assert_eq!(end(&mut world)["payload"]["code"], "idle_timeout");
+        }
+    }
+}
+
+#[test]
+fn a_prompt_waits_for_the_end_of_a_turn_that_took_too_long() {
+    let mut world = working(json!({"conversation": true, "turn_timeout_s": 10}));
+    world.hear(&message("run.input", json!({"prompt": "And now?"})));
+    world.hear(&message("run.input", json!({"end": true})));
+    world.tick_until(seconds(11));
+    let sent = |world: &mut World, text: &str| {
+        let mut lines = world.host_mut().sent.iter();
+        lines.any(|sent| matches!(sent, Sent::Line(line) if line.contains(text)))
+    };
+    assert!(sent(&mut world, "interrupt") && !sent(&mut world, "And now?"), "the turn has not ended");
+    let aborted = json!({"type": "result", "subtype": "error_during_execution", "is_error": true, "session_id": "s"});
+    world.line(&aborted.to_string());
+    assert!(sent(&mut world, "And now?"), "the turn has ended");
+    answer(&mut world, "Two");
+    assert_eq!(end(&mut world)["payload"]["text"], "Two");
+    let fields = |kind: &str, field: &str| -> Vec<Value> {
+        progress(&world, kind).iter().map(|payload| payload[field].clone()).collect()
+    };
+    assert_eq!(fields("prompt", "state"), ["queued", "sent"]);
+    assert_eq!(fields("turn", "outcome"), ["failed", "completed"]);
+}
+
+#[test]
+fn a_running_tool_stops_the_idle_clock_for_the_tools_limit() {
+    for is_over in [true, false] {
+        let mut world = working(json!({"idle_timeout_s": 10, "tool_timeout_s": 60, "heartbeat_s": 4}));
+        world.tick_until(seconds(5));
+        let block = json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "sleep 99"}});
+        let call = json!({"id": "m", "role": "assistant", "content": [block]});
+        world.line(&json!({"type": "assistant", "message": call, "parent_tool_use_id": null}).to_string());
+        world.tick_until(seconds(74));
+        assert!(!world.is_decided(), "the agent counts as silent while its tool runs");
+        assert_eq!(progress(&world, "heartbeat").len(), 18);
+        if is_over {
+            let block = json!({"type": "tool_result", "tool_use_id": "t", "content": "(done)"});
+            let result = json!({"role": "user", "content": [block]});
+            world.line(&json!({"type": "user", "message": result, "parent_tool_use_id": null}).to_string());
+            world.tick_until(seconds(83));
+            assert!(!world.is_decided(), "the clock did not begin anew");
+            answer(&mut world, "ok");
+            assert_eq!(end(&mut world)["type"], "run.completed");
+        } else {
+            world.tick_until(seconds(76));
+            assert!(world.is_decided(), "the tool has no limit");
+            assert_eq!(end(&mut world)["payload"]["code"], "idle_timeout");
+        }
+    }
+}
+
 /// Lets frames wait until messages are only counted whose only reply would be a warning.
 fn overfill(world: &mut World) {
     let mut number = 0;
@@ -73,11 +164,6 @@ fn overfill(world: &mut World) {
 /// Hears a line of stdin. Leaves the frames in the outbox.
 fn hear(world: &mut World, line: &str) {
     world.conductor().read_line(&RawLine::Whole(line.as_bytes().to_vec()), Instant::now());
-}
-
-fn warnings(world: &World) -> Vec<&Value> {
-    let payloads = world.frames.iter().map(|frame| &frame.value["payload"]);
-    payloads.filter(|payload| payload["kind"] == "warning").collect()
 }
 
 #[test]
@@ -130,10 +216,11 @@ fn messages_that_would_only_be_warned_about_are_counted_while_too_many_frames_wa
         hear(&mut world, &message("run.start", json!({"prompt": "again"})));
     }
     world.take();
-    assert_eq!(warnings(&world), Vec::<&Value>::new(), "the warnings fill the outbox further");
+    assert_eq!(progress(&world, "warning"), Vec::<Value>::new(), "the warnings fill the outbox further");
     hear(&mut world, "garbage");
     world.take();
-    let texts: Vec<&str> = warnings(&world).iter().map(|warning| warning["text"].as_str().unwrap()).collect();
+    let warnings = progress(&world, "warning");
+    let texts: Vec<&str> = warnings.iter().map(|warning| warning["text"].as_str().unwrap()).collect();
     assert!(texts.len() == 2 && texts[0].contains("20"), "{texts:?}");
 }
 
@@ -145,14 +232,10 @@ fn no_heartbeat_joins_too_many_waiting_frames() {
         world.at(seconds(second));
         world.conductor().tick();
     }
-    let heartbeats = |world: &World| {
-        let kinds = world.frames.iter().map(|frame| &frame.value["payload"]["kind"]);
-        kinds.filter(|kind| **kind == "heartbeat").count()
-    };
     world.take();
-    assert_eq!(heartbeats(&world), 0, "nobody reads them");
+    assert_eq!(progress(&world, "heartbeat"), Vec::<Value>::new(), "nobody reads them");
     world.tick_until(seconds(103));
-    assert!(heartbeats(&world) > 0, "somebody reads again");
+    assert!(!progress(&world, "heartbeat").is_empty(), "somebody reads again");
 }
 
 #[test]

@@ -318,32 +318,6 @@ fn nothing_outside_the_agents_names_an_agent() {
     }
 }
 
-/// A person at a terminal knows no field of run.start. `sentence!` gives each reader its own words, so a sentence that
-/// somebody may read names a field only there.
-#[test]
-fn sentences_name_fields_by_the_macro() {
-    let fields: Vec<String> =
-        spektacular::protocol::fields::FIELDS.iter().map(|field| format!("`{}`", field.name)).collect();
-    let mut terms: Vec<&str> = fields.iter().map(String::as_str).collect();
-    terms.extend(["see detail.", "\"run.start: "]);
-    // A further prompt comes only in a message. The workflow's own field has a flag of the same name.
-    let exempt = [("src/engine/conductor.rs", "`images`"), ("src/workflow/admission.rs", "\"run.start: ")];
-    let folders = ["src/agent", "src/engine", "src/process", "src/run", "src/terminal", "src/workflow"];
-    let mut unused: BTreeSet<_> = exempt.into_iter().collect();
-    for (path, text) in folders.iter().flat_map(|folder| rust_files(folder)) {
-        if path.ends_with("tests.rs") || path.components().any(|part| part.as_os_str() == "tests") {
-            continue;
-        }
-        for line in code(&text).lines().filter(|line| !line.trim_start().starts_with("//")) {
-            for term in terms.iter().filter(|term| line.contains(**term)) {
-                let exempt = exempt.iter().find(|(file, known)| path == Path::new(file) && known == term);
-                assert!(exempt.is_some_and(|exempt| unused.remove(exempt)), "{}: {line}", path.display());
-            }
-        }
-    }
-    assert!(unused.is_empty(), "{unused:?} are no exceptions any more");
-}
-
 /// The release is one static file: no package of the program needs a C compiler or a C library. `.ci/run` builds it and
 /// looks for a dynamic loader in it.
 #[test]

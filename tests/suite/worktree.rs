@@ -246,7 +246,7 @@ fn a_signal_during_the_checkout_ends_the_run_and_leaves_nothing() {
         session.signal(Signal::TERM);
         let outcome = session.finish_unchecked();
         outcome.cancelled();
-        assert!(!outcome.stderr.contains("worktree"), "{}", outcome.stderr);
+        assert!(!outcome.stderr.contains("is not complete"), "{}", outcome.stderr);
         let git = read(&adding);
         assert!(!Path::new("/proc").join(git.trim()).exists(), "git runs on");
         assert_eq!(state(outcome.case()), (1, String::new()), "{stage}");
@@ -260,6 +260,7 @@ fn ctrl_c_during_the_checkout_cancels_the_run_and_leaves_nothing() {
         let (case, adding) = slow_checkout(stage);
         let mut person = case.at_terminal(&["adhoc", "--worktree=fix", "Work"]);
         assert!(io::wait_for(limit(), || is_adding(&adding)), "no checkout");
+        person.waits_for("into the worktree fix: ");
         person.types(CTRL_C);
         let (code, seen) = person.ends();
         assert_eq!((code, seen.matches("spektacular: cancelled").count()), (130, 1), "{seen}");
