@@ -1,9 +1,7 @@
 //! The positions of the values in a line, found in one walk. The memory is reused for the next line.
 
-use super::object::{Object, Raw};
 use super::scan::{FieldKey, JsonScan, Sink};
 use super::span::Span;
-use std::borrow::Cow;
 
 /// The maximum number of indexed values. A line with more is rare, and is walked again for each field that is read.
 const VALUES: usize = 1 << 17;
@@ -75,25 +73,14 @@ impl Beginning {
 /// The index of one line. The first node is the line's whole value.
 #[derive(Debug, Default)]
 pub struct Index {
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     /// The innermost open value.
     open: u32,
 }
 
 impl Index {
-    /// Reads a line as one object. Raw control characters, which JSON forbids in strings, become blanks; only a line
-    /// that has any is copied.
-    pub fn read<'a>(&'a mut self, line: &'a mut Cow<'_, str>) -> Option<Object<'a>> {
-        if self.walk(line).is_none() {
-            *line = without_controls(std::mem::take(line));
-            return Object::parse(line);
-        }
-        let (first, below) = self.nodes.split_first()?;
-        Raw { line, place: first.value, below: Some(below), escapes: first.escapes() }.object()
-    }
-
     /// Records the values of a line. `None`: it is not JSON.
-    fn walk(&mut self, line: &str) -> Option<()> {
+    pub(super) fn walk(&mut self, line: &str) -> Option<()> {
         self.nodes.clear();
         if self.nodes.capacity() > KEPT {
             self.nodes = Vec::new();
@@ -145,19 +132,9 @@ impl Sink for Index {
     }
 }
 
-/// Replaces raw control characters, which JSON forbids in strings, with blanks. Copies only if there are any.
-fn without_controls(line: Cow<'_, str>) -> Cow<'_, str> {
-    // In blocks and without an early end, so that the compiler compares many bytes at once.
-    let has_controls = |block: &[u8]| block.iter().fold(false, |found, byte| found | (*byte < 0x20));
-    if !line.as_bytes().chunks(64).any(has_controls) && !line.starts_with('\u{feff}') {
-        return line;
-    }
-    Cow::Owned(line.trim_start_matches('\u{feff}').replace(|c: char| c < ' ', " "))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Index, KEPT, VALUES, without_controls};
+    use super::{Index, KEPT, VALUES};
     use crate::json::scan::tests::{json, nearly_json};
     use crate::json::{Object, Raw};
     use proptest::prelude::*;
@@ -240,10 +217,5 @@ mod tests {
         }
         assert!(index.read(&mut Cow::Borrowed("{}")).is_some());
         assert!(index.nodes.capacity() <= KEPT);
-    }
-
-    #[test]
-    fn raw_control_characters_become_blanks() {
-        assert_eq!(without_controls("\u{feff}{\"a\":\"x\ty\"}".into()), "{\"a\":\"x y\"}");
     }
 }

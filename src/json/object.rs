@@ -4,7 +4,7 @@
 //! the line, known to be valid and never copied. [`Object::parse`] only checks a text; each access searches for its
 //! value.
 
-use super::index::{Beginning, Node};
+use super::index::{Beginning, Index, Node};
 use super::scan::{JsonScan, unescape};
 use super::span::Span;
 use serde_json::value::RawValue;
@@ -301,16 +301,38 @@ impl<'a> Object<'a> {
     }
 }
 
+impl Index {
+    /// Reads a line as one object. Raw control characters, which JSON forbids in strings, become blanks; only a line
+    /// that has any is copied.
+    pub fn read<'a>(&'a mut self, line: &'a mut Cow<'_, str>) -> Option<Object<'a>> {
+        if self.walk(line).is_none() {
+            *line = without_controls(std::mem::take(line));
+            return Object::parse(line);
+        }
+        let (first, below) = self.nodes.split_first()?;
+        Raw { line, place: first.value, below: Some(below), escapes: first.escapes() }.object()
+    }
+}
+
 /// Whether a line consists only of white space and control characters.
 pub(crate) fn is_blank(line: &str) -> bool {
     let blank = |c: char| c <= ' ' || c.is_whitespace();
     line.trim_start_matches('\u{feff}').trim_start_matches(blank).is_empty()
 }
 
+/// Replaces raw control characters, which JSON forbids in strings, with blanks. Copies only if there are any.
+fn without_controls(line: Cow<'_, str>) -> Cow<'_, str> {
+    // In blocks and without an early end, so that the compiler compares many bytes at once.
+    let has_controls = |block: &[u8]| block.iter().fold(false, |found, byte| found | (*byte < 0x20));
+    if !line.as_bytes().chunks(64).any(has_controls) && !line.starts_with('\u{feff}') {
+        return line;
+    }
+    Cow::Owned(line.trim_start_matches('\u{feff}').replace(|c: char| c < ' ', " "))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Object, Raw};
-    use crate::json::Index;
+    use super::{Index, Object, Raw, without_controls};
 
     #[test]
     fn lone_surrogates_are_replaced_and_pairs_kept() {
@@ -372,5 +394,10 @@ mod tests {
         assert_ne!(of(r#"{"a":1,"b":2}"#), of(r#"{"a":2,"b":2}"#));
         assert_eq!(of(r#"{"b":1}"#), "");
         assert_ne!(of(r#"{"a":"1\n\"c\":2"}"#), of(r#"{"a":"1","c":2}"#));
+    }
+
+    #[test]
+    fn raw_control_characters_become_blanks() {
+        assert_eq!(without_controls("\u{feff}{\"a\":\"x\ty\"}".into()), "{\"a\":\"x y\"}");
     }
 }
