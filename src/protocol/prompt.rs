@@ -1,7 +1,6 @@
 //! A further prompt: the payload of a run.input that answers no question.
 
 use super::form::{Form, Member, ObjectForm, TextRule, WordSet};
-use super::inbound::Flaw;
 use super::input::answer_keys;
 use super::limits::IMAGES;
 use super::read::images;
@@ -59,9 +58,9 @@ pub(super) const END: ObjectForm =
 
 impl PromptInput {
     /// Reads the payload of a run.input. `None`: it answers a question. Error: a key is repeated.
-    pub(super) fn read(fields: &Fields<'_>) -> Result<Option<PromptInput>, Flaw> {
+    pub(super) fn read(fields: &Fields<'_>) -> Result<Option<PromptInput>, Repeated> {
         if fields.repeats_one_of(PROMPT.keys().chain(END.keys())) || fields.repeats_one_of(answer_keys()) {
-            return Err(Flaw::Repeated);
+            return Err(Repeated);
         }
         let has = |key: &str| fields.get(key).is_some();
         let (prompt, end) = (fields.get("prompt"), fields.get("end"));
@@ -96,12 +95,16 @@ fn prompt_of(raw: &RawValue, fields: &Fields<'_>) -> Result<FurtherPrompt, &'sta
     Ok(FurtherPrompt { text: text.into(), now, images })
 }
 
+/// A key occurs twice in a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeated;
+
 #[cfg(test)]
 mod tests {
-    use super::{Flaw, FurtherPrompt, PromptInput};
+    use super::{FurtherPrompt, PromptInput, Repeated};
     use crate::json::Fields;
 
-    fn read(json: &str) -> Result<Option<PromptInput>, Flaw> {
+    fn read(json: &str) -> Result<Option<PromptInput>, Repeated> {
         PromptInput::read(&Fields::parse(json).unwrap())
     }
 
@@ -136,6 +139,6 @@ mod tests {
             assert!(matches!(read(wrong), Ok(Some(PromptInput::Wrong(_)))), "{wrong}");
         }
         assert_eq!(read(r#"{"question_id":"q","value":1}"#), Ok(None));
-        assert_eq!(read(r#"{"prompt":"a","prompt":"b"}"#), Err(Flaw::Repeated));
+        assert_eq!(read(r#"{"prompt":"a","prompt":"b"}"#), Err(Repeated));
     }
 }

@@ -23,6 +23,7 @@ mod questions;
 mod redact_question;
 mod rest;
 mod secret_answer;
+mod stop;
 mod stop_ladder;
 mod tool_calls;
 mod turn_end;

@@ -1,5 +1,5 @@
 //! The turns of a run and their ends: the beginning of a turn, its outcome, and the outcome of the run with its terminal
-//! body. The steps that stop the agent are in `stop_ladder`.
+//! body. The steps that stop the agent are in `stop`.
 
 use super::AgentEnded;
 use super::active_run::ActiveRun;

@@ -1,15 +1,11 @@
 //! The decided end of a run, and the steps that stop its agent.
 //!
-//! A stop begins in [`ActiveRun::stop`]: the driver's interrupt. Each step that is due leads to [`ActiveRun::advance`],
-//! which closes the agent's stdin, and then requests SIGTERM and SIGKILL for the whole tree. A second signal goes to the
-//! kill at once. The host sends the signals, and [`ActiveRun::end_process`] ends the run when the tree is gone.
+//! This is the state alone. `stop` carries out the steps.
 
-use super::active_run::ActiveRun;
-use super::{Effect, Late, StopSignal};
+use super::Late;
 use crate::protocol::failure::Failure;
-use crate::protocol::ids::InboundId;
 use crate::protocol::outbound::{Outcome, Text};
-use crate::protocol::words::{Source, Status};
+use crate::protocol::words::Source;
 use std::time::Duration;
 
 /// The time that the agent has to exit by itself after a result.
@@ -22,7 +18,7 @@ const GRACE: Duration = Duration::from_millis(700);
 
 /// The step that the end has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     /// The agent was asked to stop its work.
     Interrupted,
     /// The agent was told to leave, and its stdin is closed.
@@ -57,13 +53,13 @@ pub(super) struct StopLadder {
 
 impl StopLadder {
     /// Decides an end that lets the agent exit by itself. `leaves`: whether the agent exits when it is told to.
-    fn begin_exit(&mut self, now: Duration, outcome: Outcome, leaves: bool) {
+    pub(super) fn begin_exit(&mut self, now: Duration, outcome: Outcome, leaves: bool) {
         let due = Some(if leaves { now + LEAVE } else { now });
         self.end.get_or_insert(DecidedEnd { outcome, stage: Stage::Leaving, due, stopped: false, leaves });
     }
 
     /// Decides an end that stops the agent.
-    fn begin_stop(&mut self, now: Duration, outcome: Outcome, leaves: bool) {
+    pub(super) fn begin_stop(&mut self, now: Duration, outcome: Outcome, leaves: bool) {
         let due = Some(now + RUNG);
         self.end.get_or_insert(DecidedEnd { outcome, stage: Stage::Interrupted, due, stopped: true, leaves });
     }
@@ -106,7 +102,7 @@ impl StopLadder {
     }
 
     /// Moves to the next step, which the caller carries out. `None`: the end is not decided.
-    fn next_step(&mut self, now: Duration) -> Option<Stage> {
+    pub(super) fn next_step(&mut self, now: Duration) -> Option<Stage> {
         let end = self.end.as_mut()?;
         (end.stage, end.due) = match end.stage {
             Stage::Interrupted => (Stage::Leaving, Some(if end.leaves { now + RUNG } else { now })),
@@ -117,7 +113,7 @@ impl StopLadder {
     }
 
     /// Moves to the last step.
-    fn skip_to_kill(&mut self) {
+    pub(super) fn skip_to_kill(&mut self) {
         if let Some(end) = &mut self.end {
             (end.stage, end.due) = (Stage::Killed, None);
         }
@@ -144,54 +140,5 @@ impl StopLadder {
     /// Takes the end, if it is decided and the agent is done.
     pub(super) fn take_if(&mut self, is_done: bool) -> Option<DecidedEnd> {
         self.end.take_if(|_| is_done)
-    }
-}
-
-impl ActiveRun {
-    /// Decides the outcome, unless it is already decided.
-    pub(super) fn decide(&mut self, outcome: Outcome) {
-        let leaves = self.features().leaves;
-        self.ladder.begin_exit(self.effects.now, outcome, leaves);
-    }
-
-    /// Tells the agent to exit, as its dialect does it.
-    pub(super) fn finish_agent(&mut self) {
-        self.drive(|driver, turn| driver.finish(turn));
-    }
-
-    /// Stops the agent and ends the run. An earlier outcome stands.
-    pub(super) fn stop(&mut self, outcome: Outcome, reply_to: Option<InboundId>) {
-        if self.ladder.is_decided() {
-            return;
-        }
-        self.effects.push(Effect::Hurry);
-        let is_cancelled = matches!(outcome, Outcome::Cancelled { .. });
-        let leaves = self.features().leaves;
-        self.ladder.begin_stop(self.effects.now, outcome, leaves);
-        self.withdraw_questions(None);
-        if is_cancelled {
-            self.effects.status(Status::Cancelling, "Cancelling", reply_to);
-        }
-        self.drive(|driver, turn| driver.interrupt(turn));
-        if !self.features().listens {
-            self.advance();
-            self.advance();
-        }
-    }
-
-    /// Carries out the next step, once it is due or the end is urgent.
-    pub(super) fn advance(&mut self) {
-        match self.ladder.next_step(self.effects.now) {
-            None | Some(Stage::Interrupted) => {}
-            Some(Stage::Leaving) => self.finish_agent(),
-            Some(Stage::Terminated) => self.effects.push(Effect::SignalTree(StopSignal::Terminate)),
-            Some(Stage::Killed) => self.effects.push(Effect::SignalTree(StopSignal::Kill)),
-        }
-    }
-
-    /// Skips to the last step.
-    pub(super) fn kill_tree(&mut self) {
-        self.ladder.skip_to_kill();
-        self.effects.push(Effect::SignalTree(StopSignal::Kill));
     }
 }
