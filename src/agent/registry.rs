@@ -270,6 +270,10 @@ impl Agent {
 #[derive(Clone, Debug)]
 pub struct Agents(Vec<Agent>);
 
+/// The advice to whoever names a command instead of an agent.
+pub(crate) const ANY_COMMAND: &str = "To run your own command as an agent, add it once: spektacular config set --global agents.mine \
+    '{\"driver\":\"lines\",\"command\":\"my-command\"}'. Then use --agent mine.";
+
 impl Agents {
     pub fn built_in() -> Agents {
         let mut agents: Vec<Agent> = BUILT_IN.iter().map(BuiltIn::agent).collect();
@@ -323,6 +327,7 @@ impl Agents {
         let unknown = Unknown { what: "agent", dashes: "", typed: Typed::Value(name), place: from };
         let otherwise = match name {
             "plan" | "build" => sentence!("If it is a mode of the agent, use {mode}.", mode),
+            command if command.contains([' ', '/']) => ANY_COMMAND.into(),
             _ => format!("The agents are: {}.", self.names()).into(),
         };
         Sentence::new(|audience| unknown.message(self.all_names(), otherwise.to(audience)))

@@ -1,7 +1,7 @@
 //! Similar programs: their flags and commands, each with the sentence that names ours. People type what they know from
 //! Claude Code, Codex, Gemini CLI, OpenCode and acpx.
 
-use crate::agent::registry::Agents;
+use crate::agent::registry::{ANY_COMMAND, Agents};
 use crate::suggest::Name;
 use std::ffi::OsString;
 
@@ -102,10 +102,6 @@ pub(crate) const FLAGS: &[(&str, &str)] = &[
 /// The flags of `sessions` in acpx.
 pub(crate) const SESSIONS_FLAGS: &[(&str, &str)] =
     &[("name", "Use adhoc --name NAME, which begins a session with its first task.")];
-
-/// The sentences about a flag for the command to run as the agent.
-const ANY_COMMAND: &str = "To run your own command as an agent, add it once: spektacular config set --global agents.mine \
-    '{\"driver\":\"lines\",\"command\":\"my-command\"}'. Then use --agent mine.";
 
 /// The sentence about a flag that only one agent has.
 const AGENTS_OWN: &str =

@@ -195,14 +195,18 @@ fn the_command_lines_of_acpx() {
     all_hold(ACPX);
 }
 
-/// The message about a flag for a command names the configuration that runs this command.
+/// The message about a command in place of an agent names the configuration that runs this command.
 #[test]
-fn a_flag_for_a_command_leads_to_an_agent_that_runs_it() {
-    for flag in ["--agent-command", "--agent-cmd", "--command", "--cmd", "--exec"] {
+fn a_typed_command_leads_to_an_agent_that_runs_it() {
+    let flags = ["--agent-command", "--agent-cmd", "--command", "--cmd", "--exec"];
+    let flags =
+        flags.map(|flag| (vec!["adhoc", flag, "zq-bad-7731", "Fix it"], format!("usage: Unknown flag {flag}. ")));
+    let command = vec!["adhoc", "--agent", "./zq-bad-7731 --fast", "Fix it"];
+    for (args, mistake) in flags.into_iter().chain([(command, "invalid_request: Unknown agent".into())]) {
         let case = Case::new();
-        let run = case.run(&["adhoc", flag, "zq-bad-7731", "Fix it"]);
+        let run = case.run(&args);
         let why = run.refused(2);
-        assert!(why.starts_with(&format!("spektacular: usage: Unknown flag {flag}. ")), "{why}");
+        assert!(why.starts_with(&format!("spektacular: {mistake}")), "{why}");
         assert!(!why.contains("zq-bad-7731"), "{why}");
         let (_, advice) = why.split_once("add it once: ").unwrap();
         let (set, flag) = advice.trim_end().trim_end_matches('.').split_once(". Then use ").unwrap();
