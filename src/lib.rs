@@ -10,7 +10,7 @@
 //! ask-server ────────┘                  └──────────────────┬───────────────────┘
 //!                                                          ▼ effects
 //!   Emit → redact → Peer (json_lines or terminal) → outbox → stdout, or the writer thread
-//!   Spawn, ToAgent, Stop → Host (a process tree, git, the guard)
+//!   Spawn, ToAgent, SignalTree → Host (a process tree, git, the guard)
 //! ```
 //!
 //! # Where to go
@@ -26,7 +26,7 @@
 //! | [`io`] | stdin, the two output doors, terminal modes, signals |
 //! | [`process`] | the agent's process and its tree, the guard, git, queries to programs, the hand-over of the terminal |
 //! | [`workflow`] | `spec`, `plan` and `implement`: one run made of several; the two formats and their checks, prompts, drafts, verification |
-//! | [`run`] | one run: a pure state machine. `run::active_run` passes each event to its subject: `open_questions` (also policies, and permissions that nobody answers), `deadlines`, `turns`, `budget`, and others. A cancel or a signal goes from `orchestrator` to `outcome`, and on by the `stop_ladder` |
+//! | [`run`] | one run: a pure state machine. `run::active_run` passes each event to its subject: `open_questions` (also policies, and permissions that nobody answers), `deadlines`, `turns`, `budget`, and others. A cancel or a signal goes from `orchestrator` to `stop`, which takes the steps of the `stop_ladder`; `outcome` ends turns and the run |
 //! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the demo agent and its scenarios, the registry of agents, `agent::native` for each agent outside its dialect; `agent::limit`: who keeps each limit of a run, which a driver's `features` says |
 //! | [`protocol`] | messages in, frames out (`outbound`), the kinds of run.progress (`kinds`); the fields of run.start, one row each; sizes (`limits`), words, failure codes, questions and the check of answers; [`protocol::publish`] describes them to other languages |
 //! | [`redact`] | the search for secrets, also across the pieces of a message |

@@ -414,7 +414,7 @@ pub trait Driver: Send {
     fn finish(&mut self, out: &mut DriverOutput);
 
     /// Handles the end of the agent's process, after its last line.
-    fn drained(&mut self, _exit: AgentExit, _out: &mut DriverOutput) {}
+    fn tree_gone(&mut self, _exit: AgentExit, _out: &mut DriverOutput) {}
 
     /// The outcome of a process that ended without a result. `alive`: whether it wrote anything. `stderr`: the end of
     /// its stderr.

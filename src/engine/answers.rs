@@ -6,7 +6,7 @@ use crate::clean::one_line;
 use crate::json::Fields;
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::outbound::Question;
-use crate::protocol::question::{Ask, Given, Input, Kind, check};
+use crate::protocol::question::{AnswerInput, Ask, Given, Kind, check};
 use crate::protocol::words::{Purpose, QuestionKind};
 use crate::suggest::{Name, nearest};
 use serde_json::value::{RawValue, to_raw_value};
@@ -68,7 +68,7 @@ impl Script {
                 true => Some(raw.to_owned()),
                 false => RawValue::from_string(format!("{{\"value\":{raw}}}")).ok(),
             };
-            let usable = |raw: &RawValue| Input::parse(Some(raw)).is_some_and(|input| input.given.is_some());
+            let usable = |raw: &RawValue| AnswerInput::parse(raw).is_some_and(|input| input.given.is_some());
             let which =
                 || Name::new(key).map_or_else(|| format!("Answer {}", at + 1), |name| format!("The answer to {name}"));
             let Some(payload) = payload.filter(|raw| usable(raw)) else {
@@ -113,9 +113,9 @@ impl Script {
         let input = match planned {
             Planned::Typed(text) => {
                 let given = typed(&question.ask, &text).map(Given::Value);
-                Some(Input { question_id: None, given, message: None, unknown: Default::default() })
+                Some(AnswerInput { given, ..AnswerInput::default() })
             }
-            Planned::Payload(raw) => Input::parse(Some(&raw)),
+            Planned::Payload(raw) => AnswerInput::parse(&raw),
         };
         let input = input?;
         let shown = match &input.given {
@@ -125,7 +125,7 @@ impl Script {
             Some(Given::Declined) => InAdvance::Declined,
         };
         let question_id = Some(question.question_id.clone());
-        let message = Message::Input(Input { question_id, ..input });
+        let message = Message::Answer(AnswerInput { question_id, ..input });
         self.due.push_back(Inbound::bare(message));
         Some(shown)
     }

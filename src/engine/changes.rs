@@ -3,7 +3,7 @@
 //! git records the baseline while the agent runs. After the agent's end, git may finish the baseline, and then
 //! compares. The limits count from the agent's end. A stopped run does not wait.
 
-use super::host::ProcessGone;
+use super::host::TreeGone;
 use crate::process::git::{Baseline, Changes, GitResult, Incomplete, Pending};
 use crate::protocol::words::Action;
 use crate::run::Unseen;
@@ -39,7 +39,7 @@ pub(super) enum Waiting {
     /// The sweep of processes that outlived the agent, because git could be mistaken for one of them.
     Sweep,
     /// The report to the run that the agent is gone.
-    Run(ProcessGone),
+    Run(TreeGone),
     /// The comparison for an agent that rests.
     BaselineAtRest,
     /// The report to the run that the agent rests.

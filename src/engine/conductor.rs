@@ -2,14 +2,14 @@
 //! run's effects. It has no thread and no channel and never waits: its owner calls it when something happens, and takes
 //! the bytes to write.
 
-mod effects;
+mod carry_out;
 mod parts;
 
 pub(super) use parts::RunSummary;
 
 use super::answers::Script;
 use super::ask_connections::AskOutcome;
-use super::host::{Host, ProcessGone};
+use super::host::{Host, TreeGone};
 use super::images;
 use super::job::{Carried, Job, Prepared};
 use super::outbox::Outbox;
@@ -28,11 +28,13 @@ use crate::protocol::image::Image;
 use crate::protocol::inbound::{Addressee, CancelScope, Inbound, Message, unknown_type};
 use crate::protocol::limits;
 use crate::protocol::outbound::{Body, Json, Terminal};
-use crate::protocol::prompt::Spoken;
+use crate::protocol::prompt::PromptInput;
 use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Level, Source as CancelSource, Warning};
 use crate::recording::Moment;
-use crate::run::{AlwaysAllowed, Answered, Effect, Event, Gone, Ids, Origin, ReadInput, Refusal, Remake, Run, Unseen};
+use crate::run::{
+    AgentEnded, AlwaysAllowed, Answered, Effect, Event, Ids, Origin, ReadInput, Refusal, Remake, Run, Unseen,
+};
 use std::borrow::Cow;
 use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -221,37 +223,39 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             Message::Cancel { reason, scope: CancelScope::Run } => {
                 Event::Cancel(origin, reason, CancelSource::Orchestrator)
             }
-            Message::Spoken(spoken) => self.spoken(origin, spoken),
+            Message::Prompt(input) => self.prompt(origin, input),
             Message::Start(_) if !self.run.is_waiting() => {
                 let failure =
                     Failure::new(Code::InvalidRequest, "A second run.start was sent: one process is one run.");
                 Event::Start(origin, Err(Refusal::new(failure)))
             }
             Message::Start(start) => self.start(origin, *start),
-            Message::Input(input) => {
+            Message::Answer(input) => {
                 let cwd = input.question_id.as_ref().and_then(|id| self.run.path_question(id));
                 let answered: Option<Answered> =
                     input.given.map(|given| prepare::answer(given, cwd.as_deref(), &self.host));
                 let (question_id, message, unknown) = (input.question_id, input.message, input.unknown);
-                Event::Input(origin, ReadInput { question_id, answered, message, unknown })
+                Event::Answer(origin, ReadInput { question_id, answered, message, unknown })
             }
         };
         self.step(event);
     }
 
     /// Checks the images of a further prompt.
-    fn spoken(&self, origin: Origin, spoken: Spoken) -> Event<'static> {
-        let images = match (&spoken, self.run.settings()) {
-            (Spoken::Prompt(prompt), Some(settings)) => {
+    fn prompt(&self, origin: Origin, input: PromptInput) -> Event<'static> {
+        let images = match (&input, self.run.settings()) {
+            (PromptInput::Prompt(prompt), Some(settings)) => {
                 images::attach(&prompt.images, &settings.cwd, &"`images`".into(), &self.host)
             }
-            (Spoken::Prompt(_) | Spoken::End | Spoken::Mixed | Spoken::Wrong(_), _) => Ok(Vec::new()),
+            (PromptInput::Prompt(_) | PromptInput::End | PromptInput::Mixed | PromptInput::Wrong(_), _) => {
+                Ok(Vec::new())
+            }
         };
         match images {
-            Ok(images) => Event::Spoken(origin, spoken, images),
+            Ok(images) => Event::Prompt(origin, input, images),
             Err(failure) => {
                 let why = failure.message.text().redacted(self.run.redactor()).trim_end_matches('.').to_owned();
-                Event::Spoken(origin, Spoken::Wrong(why.into()), Vec::new())
+                Event::Prompt(origin, PromptInput::Wrong(why.into()), Vec::new())
             }
         }
     }
@@ -302,9 +306,9 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     fn is_noise(&self, message: &Message) -> bool {
         match message {
             Message::Malformed(_) | Message::UnknownType(_) => true,
-            Message::Input(input) => !input.question_id.as_ref().is_some_and(|id| self.run.is_open(id)),
+            Message::Answer(input) => !input.question_id.as_ref().is_some_and(|id| self.run.is_open(id)),
             Message::Start(_) => !self.run.is_waiting(),
-            Message::Spoken(spoken) => matches!(spoken, Spoken::Mixed | Spoken::Wrong(_)),
+            Message::Prompt(input) => matches!(input, PromptInput::Mixed | PromptInput::Wrong(_)),
             Message::Unsupported | Message::Cancel { .. } => false,
         }
     }
@@ -369,22 +373,22 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     }
 
     /// Handles the end of the agent's output. The search for changed files may still run.
-    pub fn drained(&mut self, departed: &ProcessGone) {
-        let exit = departed.exit;
+    pub fn tree_gone(&mut self, tree_gone: &TreeGone) {
+        let exit = tree_gone.exit;
         self.record(|| match exit.signal {
             Some(signal) => Moment::Signal(signal),
             None => Moment::Exit(exit.code.unwrap_or_default()),
         });
         self.recordings.write_complete_lines(self.run.redactor(), true);
-        self.step(Event::Drained(exit));
+        self.step(Event::TreeGone(exit));
     }
 
-    /// Handles the exit of the agent's last process. `files`: see [`Gone::files`].
-    pub fn gone(&mut self, departed: ProcessGone, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
-        let ProcessGone { exit, leaked, stderr } = departed;
+    /// Handles the exit of the agent's last process. `files`: see [`AgentEnded::files`].
+    pub fn agent_ended(&mut self, tree_gone: TreeGone, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
+        let TreeGone { exit, leaked, stderr } = tree_gone;
         let stderr_tail = stderr::tail(&stderr, self.run.redactor());
         let files = files.map(|files| self.recordings.without_own(files));
-        self.step(Event::Gone(Gone { exit, leaked, stderr_tail: stderr_tail.into(), files }));
+        self.step(Event::AgentEnded(AgentEnded { exit, leaked, stderr_tail: stderr_tail.into(), files }));
     }
 
     /// Handles a deadline.

@@ -6,14 +6,14 @@ use crate::protocol::failure::Failure;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::PathFact;
 use crate::protocol::request::{McpServer, Settings};
-use crate::run::Method;
+use crate::run::StopSignal;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// The end of the agent: its process tree is gone and its output has been read.
 #[derive(Clone, Debug)]
-pub struct ProcessGone {
+pub struct TreeGone {
     /// The exit of the agent's own process.
     pub exit: AgentExit,
     /// Whether one of its processes outlived it, although the agent exited by itself.
@@ -67,8 +67,8 @@ pub trait Host {
     }
     /// Closes the agent's stdin once the queue is written.
     fn close_input(&mut self);
-    /// Stops the agent's whole process tree.
-    fn stop(&mut self, method: Method);
+    /// Signals the agent's whole process tree.
+    fn signal_tree(&mut self, signal: StopSignal);
     /// Suspends the agent's processes until the next part of the run, and begins the search for changed files. Returns
     /// false if the agent must end instead.
     fn rest(&mut self) -> bool {

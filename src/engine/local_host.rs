@@ -3,7 +3,7 @@
 use super::ask_connections::{AskConnections, AskEvent};
 use super::ask_socket::AskSocket;
 use super::changes::{Waiting, Watch};
-use super::host::{Host, ProcessGone};
+use super::host::{Host, TreeGone};
 use crate::agent::registry::Agent;
 use crate::agent::{Launch, Offered, Reply};
 use crate::io::files::open_regular;
@@ -20,7 +20,7 @@ use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::PathFact;
 use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::words::Action;
-use crate::run::{Method, Unseen};
+use crate::run::{StopSignal, Unseen};
 use crate::system::{ControlGroup, lost_sight};
 use crossbeam_channel::{Receiver, never};
 use std::io::{self, Read};
@@ -62,7 +62,7 @@ pub(crate) struct LocalHost {
     rests: bool,
     /// The files that changed before the agent rests.
     rested: Option<Result<Vec<(PathBuf, Action)>, Unseen>>,
-    swept_at: Option<Instant>,
+    tree_gone_at: Option<Instant>,
     /// The queries to git for this run.
     watch: Watch,
     /// The time of the current wake-up, since the run began and as a date. All events of a wake-up have the same time.
@@ -82,7 +82,7 @@ struct AgentEnd {
 }
 
 /// The agent's end, and the changed files.
-pub(super) type Looked = (ProcessGone, Result<Vec<(PathBuf, Action)>, Unseen>);
+pub(super) type EndWithFiles = (TreeGone, Result<Vec<(PathBuf, Action)>, Unseen>);
 
 impl LocalHost {
     pub(crate) fn new() -> LocalHost {
@@ -100,7 +100,7 @@ impl LocalHost {
             end: AgentEnd::default(),
             rests: false,
             rested: None,
-            swept_at: None,
+            tree_gone_at: None,
             watch: Watch::default(),
             now: (Duration::ZERO, SystemTime::now()),
         }
@@ -117,14 +117,14 @@ impl LocalHost {
     }
 
     /// The time when the agent's process tree was gone. `None`: it still exists, or never did.
-    pub(super) fn swept_at(&self) -> Option<Instant> {
-        self.swept_at
+    pub(super) fn tree_gone_at(&self) -> Option<Instant> {
+        self.tree_gone_at
     }
 
     /// The channel of the agent's output. Never ready after the end of the output.
     pub(super) fn output(&self) -> Receiver<AgentOutput> {
-        let drained = self.end.stdout && self.end.stderr.is_some();
-        self.agent.as_ref().filter(|_| !drained).map_or_else(never, |agent| agent.data.clone())
+        let is_read = self.end.stdout && self.end.stderr.is_some();
+        self.agent.as_ref().filter(|_| !is_read).map_or_else(never, |agent| agent.data.clone())
     }
 
     /// Whether output of the agent waits.
@@ -196,45 +196,45 @@ impl LocalHost {
         }
     }
 
-    pub(super) fn swept(&mut self, swept: Swept) -> Option<ProcessGone> {
+    pub(super) fn swept(&mut self, swept: Swept) -> Option<TreeGone> {
         self.end.swept = Some(swept);
-        self.swept_at = Some(Instant::now());
-        self.departed()
+        self.tree_gone_at = Some(Instant::now());
+        self.tree_gone()
     }
 
-    pub(super) fn stdout_ended(&mut self) -> Option<ProcessGone> {
+    pub(super) fn stdout_ended(&mut self) -> Option<TreeGone> {
         self.end.stdout = true;
-        self.departed()
+        self.tree_gone()
     }
 
-    pub(super) fn stderr_ended(&mut self, tail: String) -> Option<ProcessGone> {
+    pub(super) fn stderr_ended(&mut self, tail: String) -> Option<TreeGone> {
         self.end.stderr = Some(tail);
-        self.departed()
+        self.tree_gone()
     }
 
     /// The agent's end, once all of its parts have arrived.
-    fn departed(&mut self) -> Option<ProcessGone> {
+    fn tree_gone(&mut self) -> Option<TreeGone> {
         let AgentEnd { forced, swept: Some(swept), stdout: true, stderr: Some(tail), .. } = &self.end else {
             return None;
         };
         let mut agent = self.agent.take()?;
         let leaked = !forced && swept.killed + swept.left > 0;
-        Some(ProcessGone { exit: agent.reap(), leaked, stderr: tail.clone() })
+        Some(TreeGone { exit: agent.reap(), leaked, stderr: tail.clone() })
     }
 
     /// Determines the changed files. `None`: the agent's end waits for git.
-    pub(super) fn look(&mut self, departed: ProcessGone, stopped: bool) -> Option<Looked> {
+    pub(super) fn find_changes(&mut self, tree_gone: TreeGone, stopped: bool) -> Option<EndWithFiles> {
         match self.watch.compare(stopped) {
-            Some(changes) => Some(self.looked(departed, changes, stopped)),
+            Some(changes) => Some(self.with_files(tree_gone, changes, stopped)),
             None => {
-                self.watch.wait(Waiting::Run(departed));
+                self.watch.wait(Waiting::Run(tree_gone));
                 None
             }
         }
     }
 
-    fn looked(&mut self, departed: ProcessGone, changes: Changes, stopped: bool) -> Looked {
-        (departed, self.watch.files(changes, stopped))
+    fn with_files(&mut self, tree_gone: TreeGone, changes: Changes, stopped: bool) -> EndWithFiles {
+        (tree_gone, self.watch.files(changes, stopped))
     }
 
     /// The channel of git's answer.
@@ -248,14 +248,14 @@ impl LocalHost {
     }
 
     /// Handles git's answer, or its failure.
-    pub(super) fn git_told(&mut self, told: Option<GitResult>, stopped: bool) -> Option<Looked> {
+    pub(super) fn git_told(&mut self, told: Option<GitResult>, stopped: bool) -> Option<EndWithFiles> {
         let changes = self.watch.finish_job(told);
         match self.watch.waited() {
             None => {}
             Some(Waiting::Sweep) => self.sweep(stopped),
-            Some(Waiting::Run(departed)) => {
+            Some(Waiting::Run(tree_gone)) => {
                 let changes = changes.unwrap_or(Changes::Incomplete(Incomplete::Late));
-                return Some(self.looked(departed, changes, stopped));
+                return Some(self.with_files(tree_gone, changes, stopped));
             }
             Some(Waiting::BaselineAtRest) => self.compare_at_rest(),
             Some(Waiting::Rest) => {
@@ -300,7 +300,7 @@ impl LocalHost {
     }
 
     /// Abandons git once the wait is over.
-    pub(super) fn tire_of_git(&mut self, stopped: bool) -> Option<Looked> {
+    pub(super) fn tire_of_git(&mut self, stopped: bool) -> Option<EndWithFiles> {
         if self.watch.due().is_none_or(|due| due > Instant::now()) {
             return None;
         }
@@ -308,8 +308,8 @@ impl LocalHost {
         match self.watch.waited() {
             None => {}
             Some(Waiting::Sweep) => self.sweep(stopped),
-            Some(Waiting::Run(departed)) => {
-                return Some(self.looked(departed, Changes::Incomplete(Incomplete::Late), stopped));
+            Some(Waiting::Run(tree_gone)) => {
+                return Some(self.with_files(tree_gone, Changes::Incomplete(Incomplete::Late), stopped));
             }
             Some(Waiting::BaselineAtRest | Waiting::Rest) => {
                 self.rested = Some(self.watch.files(Changes::Incomplete(Incomplete::Late), stopped));
@@ -464,7 +464,7 @@ impl Host for LocalHost {
             tree.spare(guard.pid());
         }
         let tree = tree.within(self.cgroup.clone());
-        (self.end, self.swept_at) = Default::default();
+        (self.end, self.tree_gone_at) = Default::default();
         let agent = AgentProcess::spawn(launch, settings, tree, &self.nonce, stderr)?;
         if let Some(guard) = &mut self.guard {
             guard.leader(agent.pid());
@@ -491,16 +491,16 @@ impl Host for LocalHost {
         }
     }
 
-    fn stop(&mut self, method: Method) {
+    fn signal_tree(&mut self, signal: StopSignal) {
         // After the exit, the sweep stops the other processes.
         if self.end.exited {
             return;
         }
         self.end.forced = true;
         self.resume();
-        self.signal(match method {
-            Method::Terminate => Signal::TERM,
-            Method::Kill => Signal::KILL,
+        self.signal(match signal {
+            StopSignal::Terminate => Signal::TERM,
+            StopSignal::Kill => Signal::KILL,
         });
     }
 

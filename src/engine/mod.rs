@@ -39,7 +39,7 @@ pub use ask_connections::{AskConnections, AskEvent, AskOutcome};
 pub(crate) use ask_socket::ADDRESS as ASK_ADDRESS;
 pub use conductor::Conductor;
 pub use debug_log::DebugLog;
-pub use host::{Host, ProcessGone};
+pub use host::{Host, TreeGone};
 pub use job::{Awaited, Begin, Carried, Job, Next, NextProcess, Over, Prepared, Report};
 pub use outbox::Outbox;
 pub use peer::{InAdvance, Outgoing, Peer, ScreenChange, ScreenPeer, Understood};

@@ -6,9 +6,9 @@ mod signals;
 use super::Engine;
 use super::ask_connections::AskEvent;
 use super::conductor::{Conductor, RunSummary};
-use super::host::ProcessGone;
+use super::host::TreeGone;
 use super::job::{Begin, Prepared, start_of};
-use super::local_host::{LocalHost, Looked};
+use super::local_host::{EndWithFiles, LocalHost};
 use super::peer::{Peer, ScreenChange};
 use super::resting::RestingPlace;
 use crate::agent::Line;
@@ -352,8 +352,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 self.conductor.host_mut().exited(stopped);
             }
             Wake::Process(ProcessEvent::Swept(swept)) => {
-                let departed = self.conductor.host_mut().swept(swept);
-                self.gone(departed);
+                let tree_gone = self.conductor.host_mut().swept(swept);
+                self.tree_gone(tree_gone);
             }
             Wake::Taken => {}
             Wake::Written(written) => self.written(written),
@@ -383,8 +383,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             }
             Wake::Git(told) => {
                 let stopped = self.is_stopping();
-                let looked = self.conductor.host_mut().git_told(told, stopped);
-                self.looked(looked);
+                let ended = self.conductor.host_mut().git_told(told, stopped);
+                self.agent_ended(ended);
             }
             Wake::TaskOver => {
                 self.task = never();
@@ -410,13 +410,13 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             AgentOutput::TooLong => self.conductor.step(Event::Line(Line::TooLong)),
             AgentOutput::Stderr(text) => self.conductor.stderr_text(&text),
             AgentOutput::End => {
-                let departed = self.conductor.host_mut().stdout_ended();
-                self.gone(departed);
+                let tree_gone = self.conductor.host_mut().stdout_ended();
+                self.tree_gone(tree_gone);
             }
             AgentOutput::StderrEnd(tail) => {
                 self.conductor.stderr_ended();
-                let departed = self.conductor.host_mut().stderr_ended(tail);
-                self.gone(departed);
+                let tree_gone = self.conductor.host_mut().stderr_ended(tail);
+                self.tree_gone(tree_gone);
             }
         }
     }
@@ -442,18 +442,18 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     /// Reports the agent's end to the run once all parts of it have arrived.
-    fn gone(&mut self, departed: Option<ProcessGone>) {
-        let Some(departed) = departed else { return };
-        self.conductor.drained(&departed);
+    fn tree_gone(&mut self, tree_gone: Option<TreeGone>) {
+        let Some(tree_gone) = tree_gone else { return };
+        self.conductor.tree_gone(&tree_gone);
         let stopped = self.is_stopping();
-        let looked = self.conductor.host_mut().look(departed, stopped);
-        self.looked(looked);
+        let ended = self.conductor.host_mut().find_changes(tree_gone, stopped);
+        self.agent_ended(ended);
     }
 
     /// Reports to the run that the agent is gone, once the changed files are known.
-    fn looked(&mut self, looked: Option<Looked>) {
-        if let Some((departed, files)) = looked {
-            self.conductor.gone(departed, files);
+    fn agent_ended(&mut self, ended: Option<EndWithFiles>) {
+        if let Some((tree_gone, files)) = ended {
+            self.conductor.agent_ended(tree_gone, files);
         }
     }
 
@@ -472,8 +472,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
         self.conductor.tick();
         let stopped = self.is_stopping();
-        let looked = self.conductor.host_mut().tire_of_git(stopped);
-        self.looked(looked);
+        let ended = self.conductor.host_mut().tire_of_git(stopped);
+        self.agent_ended(ended);
     }
 
     fn written(&mut self, written: Written) {
@@ -506,7 +506,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     /// The remaining time to wait, after a stop and the agent's end, for an orchestrator that does not read.
     fn unread_left(&self, limit: Duration) -> Option<Duration> {
         let host = self.conductor.host();
-        let stopped = self.conductor.run().stopping().is_some() && (!host.has_agent() || host.swept_at().is_some());
+        let stopped = self.conductor.run().stopping().is_some() && (!host.has_agent() || host.tree_gone_at().is_some());
         let undelivered = self.conductor.is_finished() || !self.conductor.waiting().is_empty();
         (stopped && undelivered).then(|| limit.saturating_sub(self.unread.waited))
     }

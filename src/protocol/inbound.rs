@@ -5,9 +5,9 @@
 use super::fields::START_FIELDS;
 use super::form::{Form, Member, MessageForm, ObjectForm, TextRule, VERSION, WordSet};
 use super::ids::{InboundId, RunId};
-use super::input::{self, Input};
+use super::input::{self, AnswerInput};
 use super::limits;
-use super::prompt::{self, Spoken};
+use super::prompt::{self, PromptInput};
 use super::request::{Options, Payload, Problem};
 use super::text::Text;
 use super::unknown::UnknownNames;
@@ -15,7 +15,6 @@ use super::workflow::OPTIONS;
 use crate::json::{Fields, deeper_than, string};
 use crate::redact::Redactor;
 use crate::suggest::{either, nearest, shown};
-use serde_json::value::RawValue;
 
 /// The kinds of inbound lines.
 #[derive(Debug)]
@@ -28,10 +27,10 @@ pub enum Message {
     UnknownType(String),
     /// run.start.
     Start(Box<Payload>),
-    /// run.input.
-    Input(Input),
+    /// run.input that answers a question.
+    Answer(AnswerInput),
     /// run.input with a further prompt, or with the end of the prompts.
-    Spoken(Spoken),
+    Prompt(PromptInput),
     /// run.cancel.
     Cancel {
         /// The reason, if the message states one.
@@ -207,12 +206,15 @@ fn read(fields: &Fields<'_>, id: &Option<String>, run_id: &Option<String>) -> Re
                 Message::Start(Box::new(payload))
             }
         },
-        "run.input" => match Spoken::parse(payload).map_err(|_| Flaw::Repeated)? {
-            Some(spoken) => Message::Spoken(spoken),
-            None => {
-                let input = Input::parse(payload).ok_or(Flaw::Repeated)?;
-                Message::Input(Input { unknown: unknown_in(payload), ..input })
-            }
+        "run.input" => match payload.and_then(|raw| Fields::parse(raw.get())) {
+            None => Message::Answer(AnswerInput::default()),
+            Some(fields) => match PromptInput::read(&fields).map_err(|_| Flaw::Repeated)? {
+                Some(input) => Message::Prompt(input),
+                None => {
+                    let input = AnswerInput::read(&fields).ok_or(Flaw::Repeated)?;
+                    Message::Answer(AnswerInput { unknown: unknown_in(&fields), ..input })
+                }
+            },
         },
         "run.cancel" => {
             let fields = payload.and_then(|raw| Fields::parse(raw.get()));
@@ -242,9 +244,8 @@ fn add_misspelt(envelope: &Fields<'_>, unknown: &mut UnknownNames) {
 }
 
 /// The fields that no run.input has, also those of `value_from`.
-fn unknown_in(payload: Option<&RawValue>) -> UnknownNames {
+fn unknown_in(fields: &Fields<'_>) -> UnknownNames {
     let mut unknown = UnknownNames::default();
-    let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else { return unknown };
     let known = || input::answer_keys().chain(prompt::PROMPT.keys()).chain(prompt::END.keys());
     for (name, _) in fields.iter().filter(|(name, _)| !known().any(|key| key == *name)) {
         unknown.add(name, || nearest(name, known()).map(str::to_owned));

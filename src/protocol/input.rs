@@ -8,8 +8,8 @@ use crate::json::{Fields, string};
 use serde_json::value::RawValue;
 
 /// The payload of a run.input, with its shape checked.
-#[derive(Debug)]
-pub struct Input {
+#[derive(Debug, Default)]
+pub struct AnswerInput {
     /// The question that is answered. `None`: the field is missing or not a string.
     pub question_id: Option<QuestionId>,
     /// The answer. `None`: the message does not have exactly one of value, declined and value_from, or
@@ -77,13 +77,15 @@ pub(super) fn answer_keys() -> impl Iterator<Item = &'static str> {
     VALUE.keys().chain(["declined", "value_from"])
 }
 
-impl Input {
+impl AnswerInput {
+    /// Parses an answer from a script. `None`: a known key is repeated.
+    pub fn parse(payload: &RawValue) -> Option<AnswerInput> {
+        Fields::parse(payload.get()).map_or_else(|| Some(AnswerInput::default()), |fields| AnswerInput::read(&fields))
+    }
+
     /// Reads the payload of a run.input. `None`: a known key is repeated, so the message is malformed.
-    pub fn parse(payload: Option<&RawValue>) -> Option<Input> {
-        let mut input = Input { question_id: None, given: None, message: None, unknown: UnknownNames::default() };
-        let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else {
-            return Some(input);
-        };
+    pub(super) fn read(fields: &Fields<'_>) -> Option<AnswerInput> {
+        let mut input = AnswerInput::default();
         if fields.repeats_one_of(answer_keys()) {
             return None;
         }

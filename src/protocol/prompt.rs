@@ -22,7 +22,7 @@ pub struct FurtherPrompt {
 
 /// The content of a run.input with the key `prompt` or `end`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Spoken {
+pub enum PromptInput {
     Prompt(FurtherPrompt),
     /// `end: true`: no further prompt comes.
     End,
@@ -56,10 +56,9 @@ pub(super) const PROMPT: ObjectForm = ObjectForm {
 pub(super) const END: ObjectForm =
     ObjectForm { name: "End", members: &[Member::field("end", "No further prompt comes.", Form::True, false)] };
 
-impl Spoken {
+impl PromptInput {
     /// Reads the payload of a run.input. `None`: it answers a question. Error: a key is repeated.
-    pub fn parse(payload: Option<&RawValue>) -> Result<Option<Spoken>, Repeated> {
-        let Some(fields) = payload.and_then(|raw| Fields::parse(raw.get())) else { return Ok(None) };
+    pub(super) fn read(fields: &Fields<'_>) -> Result<Option<PromptInput>, Repeated> {
         if fields.repeats_one_of(PROMPT.keys().chain(END.keys())) || fields.repeats_one_of(answer_keys()) {
             return Err(Repeated);
         }
@@ -69,12 +68,12 @@ impl Spoken {
             return Ok(None);
         }
         if answer_keys().any(has) || prompt.is_some() && end.is_some() {
-            return Ok(Some(Spoken::Mixed));
+            return Ok(Some(PromptInput::Mixed));
         }
         Ok(Some(match prompt {
-            None if end.is_some_and(|raw| raw.get() == "true") => Spoken::End,
-            None => Spoken::Mixed,
-            Some(raw) => prompt_of(raw, &fields).map_or_else(|why| Spoken::Wrong(why.into()), Spoken::Prompt),
+            None if end.is_some_and(|raw| raw.get() == "true") => PromptInput::End,
+            None => PromptInput::Mixed,
+            Some(raw) => prompt_of(raw, fields).map_or_else(|why| PromptInput::Wrong(why.into()), PromptInput::Prompt),
         }))
     }
 }
@@ -102,18 +101,18 @@ pub struct Repeated;
 
 #[cfg(test)]
 mod tests {
-    use super::{FurtherPrompt, Repeated, Spoken};
-    use serde_json::value::RawValue;
+    use super::{FurtherPrompt, PromptInput, Repeated};
+    use crate::json::Fields;
 
-    fn read(json: &str) -> Result<Option<Spoken>, Repeated> {
-        Spoken::parse(Some(&RawValue::from_string(json.to_owned()).unwrap()))
+    fn read(json: &str) -> Result<Option<PromptInput>, Repeated> {
+        PromptInput::read(&Fields::parse(json).unwrap())
     }
 
     #[test]
     fn a_payload_is_a_prompt_the_end_an_answer_or_wrong() {
         let with = |now, images: &[&str]| {
             let images = images.iter().map(|path| (*path).to_owned()).collect();
-            Ok(Some(Spoken::Prompt(FurtherPrompt { text: "go".into(), now, images })))
+            Ok(Some(PromptInput::Prompt(FurtherPrompt { text: "go".into(), now, images })))
         };
         let prompt = |now| with(now, &[]);
         assert_eq!(read(r#"{"prompt":"go"}"#), prompt(false));
@@ -121,14 +120,14 @@ mod tests {
         assert_eq!(read(r#"{"prompt":"go","when":"now"}"#), prompt(true));
         assert_eq!(read(r#"{"prompt":"go","when":null,"images":null}"#), prompt(false));
         assert_eq!(read(r#"{"prompt":"go","images":["a.png","/b.png"]}"#), with(false, &["a.png", "/b.png"]));
-        assert_eq!(read(r#"{"end":true}"#), Ok(Some(Spoken::End)));
+        assert_eq!(read(r#"{"end":true}"#), Ok(Some(PromptInput::End)));
         for mixed in [
             r#"{"prompt":"go","value":1}"#,
             r#"{"prompt":"go","question_id":"q"}"#,
             r#"{"prompt":"go","end":true}"#,
             r#"{"end":false}"#,
         ] {
-            assert_eq!(read(mixed), Ok(Some(Spoken::Mixed)), "{mixed}");
+            assert_eq!(read(mixed), Ok(Some(PromptInput::Mixed)), "{mixed}");
         }
         for wrong in [
             r#"{"prompt":""}"#,
@@ -137,10 +136,9 @@ mod tests {
             r#"{"prompt":"x","images":"a.png"}"#,
             r#"{"prompt":"x","images":[1]}"#,
         ] {
-            assert!(matches!(read(wrong), Ok(Some(Spoken::Wrong(_)))), "{wrong}");
+            assert!(matches!(read(wrong), Ok(Some(PromptInput::Wrong(_)))), "{wrong}");
         }
         assert_eq!(read(r#"{"question_id":"q","value":1}"#), Ok(None));
         assert_eq!(read(r#"{"prompt":"a","prompt":"b"}"#), Err(Repeated));
-        assert_eq!(Spoken::parse(None), Ok(None));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::declare::objects;
 use super::ids::CallId;
-pub use super::input::{Given, Input};
+pub use super::input::{AnswerInput, Given};
 use super::limited::{Limited, unique};
 use super::limits::{OPTIONS, QUESTIONS};
 use super::pattern::Pattern;

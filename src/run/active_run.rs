@@ -115,7 +115,7 @@ impl ActiveRun {
 
     /// Begins a run whose driver needs no process.
     fn begin_without_process(&mut self, turn: DriverOutput, checks_only: bool) {
-        self.agent.process = ProcessState::Gone;
+        self.agent.process = ProcessState::Ended;
         self.deadlines.begin_run(self.effects.now, &self.settings);
         self.apply(turn);
         if checks_only {
@@ -140,14 +140,14 @@ impl ActiveRun {
                 let text = "A second run.start was ignored: one process is one run";
                 self.effects.warn(Warning::DuplicateStart, text, origin.id);
             }
-            Event::Input(origin, input) if self.is_for_us(&origin) => self.answer_question(origin.id, input),
-            Event::Spoken(origin, spoken, images) if self.is_for_us(&origin) => {
-                self.take_input(origin.id, spoken, images)
+            Event::Answer(origin, input) if self.is_for_us(&origin) => self.answer_question(origin.id, input),
+            Event::Prompt(origin, input, images) if self.is_for_us(&origin) => {
+                self.take_prompt_input(origin.id, input, images)
             }
             Event::Cancel(origin, reason, source) if self.is_for_us(&origin) => self.cancel(origin.id, reason, source),
             Event::CancelTurn(origin, reason) if self.is_for_us(&origin) => self.cancel_turn(origin.id, reason),
             // These name another run.
-            Event::Input(..) | Event::Spoken(..) | Event::Cancel(..) | Event::CancelTurn(..) => {}
+            Event::Answer(..) | Event::Prompt(..) | Event::Cancel(..) | Event::CancelTurn(..) => {}
             Event::Malformed(origin, flaw) => {
                 let text = format!("A line on stdin was ignored: {}", flaw.clause());
                 self.effects.warn(Warning::MalformedMessage, text, origin.id);
@@ -164,7 +164,7 @@ impl ActiveRun {
             }
             Event::Spawned => self.begin_process(),
             Event::SpawnFailed(failure) => {
-                self.agent.process = ProcessState::Gone;
+                self.agent.process = ProcessState::Ended;
                 self.decide(Outcome::Failed(failure));
             }
             Event::TaskOver => {
@@ -192,8 +192,8 @@ impl ActiveRun {
             }
             Event::Warn(origin, warning, text) => self.effects.warn(warning, text, origin.id),
             Event::NotRead => self.deadlines.note_output(now),
-            Event::Drained(exit) => self.end_output(exit),
-            Event::Gone(gone) => self.end_process(gone),
+            Event::TreeGone(exit) => self.end_output(exit),
+            Event::AgentEnded(end) => self.end_process(end),
             Event::Rested(files) => self.end_at_rest(files),
             Event::CannotRest => self.refuse_rest(),
             Event::Tick => self.tick(),
@@ -204,7 +204,7 @@ impl ActiveRun {
     pub(super) fn next_deadline(&self) -> Option<Duration> {
         let heartbeat = self.effects.heartbeat_at();
         let all = match (self.agent.process, self.ladder.is_decided()) {
-            (ProcessState::Drained, _) => [heartbeat, None, None, None, None, None],
+            (ProcessState::TreeGone, _) => [heartbeat, None, None, None, None, None],
             (_, true) => [heartbeat, self.ladder.due(), None, None, None, None],
             (_, false) => {
                 let Deadlines { run, start, .. } = self.deadlines;
@@ -230,7 +230,7 @@ impl ActiveRun {
     fn tick(&mut self) {
         let now = self.effects.now;
         let is_due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
-        if self.agent.process != ProcessState::Drained {
+        if self.agent.process != ProcessState::TreeGone {
             if is_due(self.ladder.due()) {
                 self.advance();
             }
@@ -241,7 +241,7 @@ impl ActiveRun {
             if !self.ladder.is_decided() && is_due(self.turns.due(&self.settings)) {
                 match self.turns.current.state {
                     TurnState::Running => self.interrupt_turn(StopCause::Timeout, None),
-                    TurnState::Stopping { .. } => self.turns.end_process(&mut self.effects),
+                    TurnState::Stopping { .. } => self.turns.signal_tree(&mut self.effects),
                     TurnState::Over { .. } => self.close_conversation(),
                 }
             }

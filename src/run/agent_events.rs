@@ -220,14 +220,14 @@ impl ActiveRun {
 
     /// Handles the end of the agent's process and of its output.
     pub(super) fn end_output(&mut self, exit: AgentExit) {
-        if matches!(self.agent.process, ProcessState::Drained | ProcessState::Gone) {
+        if matches!(self.agent.process, ProcessState::TreeGone | ProcessState::Ended) {
             return;
         }
         while !self.agent.waiting.is_empty() {
             self.handle_waiting_event();
         }
-        self.agent.process = ProcessState::Drained;
-        self.drive(|driver, out| driver.drained(exit, out));
+        self.agent.process = ProcessState::TreeGone;
+        self.drive(|driver, out| driver.tree_gone(exit, out));
         let stops = self.ladder.is_stopping() || self.turns.is_stopping();
         self.end_open_work(if stops { ToolState::Cancelled } else { ToolState::Failed });
         self.withdraw_questions(None);

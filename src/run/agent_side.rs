@@ -171,10 +171,10 @@ pub(super) enum ProcessState {
     /// The process is to be started.
     Due,
     Running,
-    /// The process is gone, and the search for changed files is running. Only heartbeats are due.
-    Drained,
-    /// The process is gone. The run is over, or waits for answers that begin another turn.
-    Gone,
+    /// The process tree is gone, and the search for changed files is running. Only heartbeats are due.
+    TreeGone,
+    /// There is no process any more. The run is over, or waits for answers that begin another turn.
+    Ended,
     /// The process rests for a later part of the run, and this part is over.
     Resting,
 }

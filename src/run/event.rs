@@ -8,7 +8,7 @@ use crate::protocol::ids::{InboundId, QuestionId, RunId, SessionId};
 use crate::protocol::image::Image;
 use crate::protocol::inbound::{Addressee, Flaw};
 use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text, Usage};
-use crate::protocol::prompt::Spoken;
+use crate::protocol::prompt::PromptInput;
 use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
 use crate::protocol::schema::Mismatch;
@@ -119,10 +119,10 @@ pub struct Origin {
 pub enum Event<'a> {
     /// A run.start, checked.
     Start(Origin, Result<Box<Start>, Box<Refusal>>),
-    /// A run.input, with its value read.
-    Input(Origin, ReadInput),
+    /// A run.input that answers a question, with its value read.
+    Answer(Origin, ReadInput),
     /// A run.input with a further prompt and the files of its images, or with the end of the prompts.
-    Spoken(Origin, Spoken, Vec<Image>),
+    Prompt(Origin, PromptInput, Vec<Image>),
     /// A run.cancel of the running turn.
     CancelTurn(Origin, Option<Text>),
     /// A run.cancel, a signal, or a person at the terminal.
@@ -164,10 +164,10 @@ pub enum Event<'a> {
     /// Stdout has room for the next event of the last line.
     More,
     /// The agent's process tree is gone and its output has been read. The search for changed files may still run.
-    Drained(AgentExit),
+    TreeGone(AgentExit),
     /// The search for changed files is finished too.
-    Gone(Gone),
-    /// The agent rests, and the search for changed files is finished. See [`Gone::files`].
+    AgentEnded(AgentEnded),
+    /// The agent rests, and the search for changed files is finished. See [`AgentEnded::files`].
     Rested(Result<Vec<(PathBuf, Action)>, Unseen>),
     /// The agent cannot rest.
     CannotRest,
@@ -183,7 +183,7 @@ pub enum Event<'a> {
 
 /// The end of the agent's processes.
 #[derive(Clone, Debug)]
-pub struct Gone {
+pub struct AgentEnded {
     /// The exit of the agent's own process.
     pub exit: AgentExit,
     /// Whether one of its processes outlived it, although the agent exited by itself.
@@ -259,20 +259,20 @@ pub enum Effect {
     Hurry,
     /// Suspends the agent's processes until the next part of the run, and begins the search for changed files.
     Rest,
-    /// Stops the agent's processes.
-    Stop(Method),
+    /// Signals the agent's whole process tree.
+    SignalTree(StopSignal),
     /// Writes a line to stderr.
     Diagnose(String),
     /// Writes a line to stderr in verbose mode, and to recordings.
     Note(String),
 }
 
-/// The signal that stops processes.
+/// The signal that ends the agent's processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// SIGTERM to the whole tree.
+pub enum StopSignal {
+    /// SIGTERM.
     Terminate,
-    /// SIGKILL to the whole tree.
+    /// SIGKILL.
     Kill,
 }
 

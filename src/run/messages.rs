@@ -185,7 +185,7 @@ impl Messages {
         if rules.want(piece.reasoning) {
             let text = text.into_redacted(rules.redactor);
             let bytes = if text.len() <= rules.budget() / ESCAPED { text.len() } else { encoded_bytes(&text) };
-            head.emit(text, bytes, true, rules.redactor.generation(), rules.budget(), out);
+            head.emit_pieces(text, bytes, true, rules.redactor.generation(), rules.budget(), out);
         }
         found
     }
@@ -273,7 +273,7 @@ impl Message {
         self.waiting_bytes = encoded_bytes(&rest);
         self.waiting = rest;
         let emitted = !text.is_empty();
-        self.head.emit(text, bytes, done, self.since, budget, out);
+        self.head.emit_pieces(text, bytes, done, self.since, budget, out);
         // A complete message needs a last piece, even an empty one.
         if done && !emitted && self.emitted {
             out(self.head.progress(Text::default(), true, false));
@@ -285,7 +285,7 @@ impl Message {
 impl Head {
     /// Emits a text that has `bytes` bytes as JSON, in as many pieces as needed. `done`: the last one ends the message.
     /// `since`: the redactor's generation when the text was redacted.
-    fn emit(
+    fn emit_pieces(
         &self,
         text: String,
         bytes: usize,

@@ -23,6 +23,7 @@ mod questions;
 mod redact_question;
 mod rest;
 mod secret_answer;
+mod stop;
 mod stop_ladder;
 mod tool_calls;
 mod turn_end;
@@ -31,7 +32,8 @@ mod waiting_events;
 
 pub use always_allowed::AlwaysAllowed;
 pub use event::{
-    Effect, Event, FirstProcess, Gone, Method, OnEof, Origin, ReadInput, Refusal, Remake, RestingSession, Start, Unseen,
+    AgentEnded, Effect, Event, FirstProcess, OnEof, Origin, ReadInput, Refusal, Remake, RestingSession, Start,
+    StopSignal, Unseen,
 };
 pub use open_questions::Answered;
 
@@ -323,10 +325,10 @@ impl Run {
                 self.exit_code = Some(crate::protocol::failure::EXIT_UNDELIVERED);
                 return;
             }
-            Event::Input(origin, _) => {
+            Event::Answer(origin, _) => {
                 return self.hold(held, origin.id, Warning::UnknownQuestion, orchestrator::UNKNOWN_QUESTION.into());
             }
-            Event::Spoken(origin, ..) => {
+            Event::Prompt(origin, ..) => {
                 let text = "A prompt was ignored: no run has begun";
                 return self.hold(held, origin.id, Warning::PromptRefused, text.into());
             }
@@ -342,8 +344,8 @@ impl Run {
             | Event::ToolAskWithdrawn { .. }
             | Event::Submitted(_)
             | Event::More
-            | Event::Drained(_)
-            | Event::Gone(_)
+            | Event::TreeGone(_)
+            | Event::AgentEnded(_)
             | Event::Rested(_)
             | Event::CannotRest
             | Event::Ignored(_)

@@ -3,13 +3,13 @@
 use super::active_run::ActiveRun;
 use super::open_questions::{AnswerEffect, NoAnswerCause};
 use super::turns::{RUN_IS_ENDING, StopCause};
-use super::{Effect, Method, OnEof, Origin, ReadInput};
+use super::{Effect, OnEof, Origin, ReadInput};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
 use crate::protocol::image::Image;
 use crate::protocol::inbound::Addressee;
 use crate::protocol::outbound::{Outcome, Text};
-use crate::protocol::prompt::{FurtherPrompt, Spoken};
+use crate::protocol::prompt::{FurtherPrompt, PromptInput};
 use crate::protocol::words::{PromptState, Source, Warning};
 
 pub(super) const UNKNOWN_QUESTION: &str = "The answer was ignored: no such question is open";
@@ -55,18 +55,18 @@ impl ActiveRun {
     }
 
     /// Handles a further prompt with the files of its images, or the end of the prompts.
-    pub(super) fn take_input(&mut self, reply_to: Option<InboundId>, spoken: Spoken, images: Vec<Image>) {
-        let refused = match spoken {
-            Spoken::Prompt(prompt) => match self.prompt_refusal(&images) {
+    pub(super) fn take_prompt_input(&mut self, reply_to: Option<InboundId>, input: PromptInput, images: Vec<Image>) {
+        let refused = match input {
+            PromptInput::Prompt(prompt) => match self.prompt_refusal(&images) {
                 None => return self.take_prompt(reply_to, prompt, images),
                 Some(why) => why.into(),
             },
-            Spoken::End => return self.close_conversation(),
-            Spoken::Mixed => {
+            PromptInput::End => return self.close_conversation(),
+            PromptInput::Mixed => {
                 let text = "An input was ignored: give an answer, or a prompt, or `end: true`";
                 return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
             }
-            Spoken::Wrong(why) => why,
+            PromptInput::Wrong(why) => why,
         };
         self.effects.warn(Warning::PromptRefused, format!("A prompt was ignored: {refused}"), reply_to);
     }
@@ -115,8 +115,7 @@ impl ActiveRun {
             self.advance();
         }
         if is_urgent {
-            self.ladder.kill();
-            self.effects.push(Effect::Stop(Method::Kill));
+            self.kill_tree();
         }
     }
 

@@ -1,12 +1,13 @@
-//! The end of a turn and of a run: what follows a turn, the steps that stop the agent, and the terminal body.
+//! The turns of a run and their ends: the beginning of a turn, its outcome, and the outcome of the run with its terminal
+//! body. The steps that stop the agent are in `stop`.
 
+use super::AgentEnded;
 use super::active_run::ActiveRun;
 use super::agent_side::ProcessState;
 use super::open_questions::Asker;
-use super::stop_ladder::{DecidedEnd, Stage};
+use super::stop_ladder::DecidedEnd;
 use super::turn_end::{NextStep, could_not_go_on};
 use super::turns::{StopCause, TurnState, WaitingPrompt};
-use super::{Effect, Gone, Method};
 use crate::agent::result::correction;
 use crate::agent::{Reply, TurnOver};
 use crate::protocol::failure::{Code, Failure};
@@ -26,7 +27,7 @@ impl ActiveRun {
         if let Some(limit) = self.budget.used_up(&self.settings) {
             return self.keep_limit(Some(limit));
         }
-        let is_ended = self.agent.process == ProcessState::Gone && !self.features().process_per_turn;
+        let is_ended = self.agent.process == ProcessState::Ended && !self.features().process_per_turn;
         if !is_ended && self.agent.driver.takes_turns() {
             let turn = self.agent.send_prompt(&prompt, &mut self.effects);
             return self.apply(turn);
@@ -52,7 +53,7 @@ impl ActiveRun {
     /// Sends a further prompt of the same turn. Returns whether the agent can go on with it.
     fn continue_turn(&mut self, prompt: &str) -> bool {
         self.drive(|driver, turn| driver.follow_up(prompt, &[], turn));
-        self.agent.process != ProcessState::Gone || self.ladder.is_decided()
+        self.agent.process != ProcessState::Ended || self.ladder.is_decided()
     }
 
     /// Sends the answers to the questions from markers.
@@ -161,7 +162,7 @@ impl ActiveRun {
         let mut stays = false;
         self.drive(|driver, turn| stays = driver.interrupt_turn(turn));
         if !stays {
-            self.turns.end_process(&mut self.effects);
+            self.turns.signal_tree(&mut self.effects);
         }
     }
 
@@ -178,77 +179,38 @@ impl ActiveRun {
     }
 
     /// Handles the end of the search for changed files. This ends the run, unless the agent's turn asked a question.
-    pub(super) fn end_process(&mut self, gone: Gone) {
-        if self.agent.process == ProcessState::Gone {
+    pub(super) fn end_process(&mut self, end: AgentEnded) {
+        if self.agent.process == ProcessState::Ended {
             return;
         }
-        self.end_output(gone.exit);
-        self.agent.process = ProcessState::Gone;
-        self.agent.exit = Some(gone.exit);
-        self.artifacts.report_found(gone.files, &self.texts, &mut self.effects);
-        if gone.leaked {
+        self.end_output(end.exit);
+        self.agent.process = ProcessState::Ended;
+        self.agent.exit = Some(end.exit);
+        self.artifacts.report_found(end.files, &self.texts, &mut self.effects);
+        if end.leaked {
             self.effects.warn(Warning::LeakedProcess, "A process outlived the agent and was stopped", None);
         }
         if self.ladder.is_decided() {
             return;
         }
-        let over = self.agent.driver.exited(gone.exit, self.agent.alive, &gone.stderr_tail);
+        let over = self.agent.driver.exited(end.exit, self.agent.alive, &end.stderr_tail);
         let Some(over) = self.after_turn(over) else { return };
         // A signal came from elsewhere, and a more specific failure takes precedence.
         let is_general = matches!(&over, TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. }));
-        let is_declined = is_general && self.turns.current.declined && gone.exit.signal.is_none();
+        let is_declined = is_general && self.turns.current.declined && end.exit.signal.is_none();
         let mut outcome = if is_declined { Outcome::Failed(could_not_go_on()) } else { self.outcome(over) };
-        let shown = !self.agent.alive && !gone.stderr_tail.is_empty() && self.features().stderr_is_fit;
+        let shown = !self.agent.alive && !end.stderr_tail.is_empty() && self.features().stderr_is_fit;
         if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
-            failure.stderr_tail = Some(gone.stderr_tail);
+            failure.stderr_tail = Some(end.stderr_tail);
         }
         if let Some(outcome) = self.end_turn(outcome) {
             self.decide(outcome);
         }
     }
 
-    /// Decides the outcome, unless it is already decided.
-    pub(super) fn decide(&mut self, outcome: Outcome) {
-        let leaves = self.features().leaves;
-        self.ladder.decide(self.effects.now, outcome, leaves);
-    }
-
-    pub(super) fn finish_agent(&mut self) {
-        self.drive(|driver, turn| driver.finish(turn));
-    }
-
-    /// Stops the agent and ends the run. An earlier outcome stands.
-    pub(super) fn stop(&mut self, outcome: Outcome, reply_to: Option<InboundId>) {
-        if self.ladder.is_decided() {
-            return;
-        }
-        self.effects.push(Effect::Hurry);
-        let is_cancelled = matches!(outcome, Outcome::Cancelled { .. });
-        let leaves = self.features().leaves;
-        self.ladder.stop(self.effects.now, outcome, leaves);
-        self.withdraw_questions(None);
-        if is_cancelled {
-            self.effects.status(Status::Cancelling, "Cancelling", reply_to);
-        }
-        self.drive(|driver, turn| driver.interrupt(turn));
-        if !self.features().listens {
-            self.advance();
-            self.advance();
-        }
-    }
-
-    pub(super) fn advance(&mut self) {
-        match self.ladder.advance(self.effects.now) {
-            None | Some(Stage::Interrupted) => {}
-            Some(Stage::Leaving) => self.finish_agent(),
-            Some(Stage::Terminated) => self.effects.push(Effect::Stop(Method::Terminate)),
-            Some(Stage::Killed) => self.effects.push(Effect::Stop(Method::Kill)),
-        }
-    }
-
     /// Takes the end, once it is decided and the last process is gone or rests.
     pub(super) fn take_end(&mut self) -> Option<DecidedEnd> {
-        let is_done = matches!(self.agent.process, ProcessState::Gone | ProcessState::Resting);
+        let is_done = matches!(self.agent.process, ProcessState::Ended | ProcessState::Resting);
         let mut end = self.ladder.take_if(is_done)?;
         self.turns.drop_waiting(&mut self.effects);
         if !self.turns.is_over() {

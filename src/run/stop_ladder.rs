@@ -1,8 +1,6 @@
 //! The decided end of a run, and the steps that stop its agent.
 //!
-//! A stop begins in `outcome::stop`: the driver's interrupt. Each step that is due leads to `outcome::advance`, which
-//! closes the agent's stdin, and then requests SIGTERM and SIGKILL for the whole tree. A second signal goes to the kill
-//! at once. The host carries these out, and `outcome::end_process` ends the run when the tree is gone.
+//! This is the state alone. `stop` carries out the steps.
 
 use super::Late;
 use crate::protocol::failure::Failure;
@@ -54,14 +52,14 @@ pub(super) struct StopLadder {
 }
 
 impl StopLadder {
-    /// Decides an end after the agent's result. `leaves`: whether the agent exits when it is told to.
-    pub(super) fn decide(&mut self, now: Duration, outcome: Outcome, leaves: bool) {
+    /// Decides an end that lets the agent exit by itself. `leaves`: whether the agent exits when it is told to.
+    pub(super) fn begin_exit(&mut self, now: Duration, outcome: Outcome, leaves: bool) {
         let due = Some(if leaves { now + LEAVE } else { now });
         self.end.get_or_insert(DecidedEnd { outcome, stage: Stage::Leaving, due, stopped: false, leaves });
     }
 
     /// Decides an end that stops the agent.
-    pub(super) fn stop(&mut self, now: Duration, outcome: Outcome, leaves: bool) {
+    pub(super) fn begin_stop(&mut self, now: Duration, outcome: Outcome, leaves: bool) {
         let due = Some(now + RUNG);
         self.end.get_or_insert(DecidedEnd { outcome, stage: Stage::Interrupted, due, stopped: true, leaves });
     }
@@ -99,12 +97,12 @@ impl StopLadder {
     /// Begins the steps anew, because the agent cannot rest. Returns whether the end is decided.
     pub(super) fn end_rest(&mut self, now: Duration) -> bool {
         let Some(DecidedEnd { outcome, leaves, .. }) = self.end.take() else { return false };
-        self.decide(now, outcome, leaves);
+        self.begin_exit(now, outcome, leaves);
         true
     }
 
     /// Moves to the next step, which the caller carries out. `None`: the end is not decided.
-    pub(super) fn advance(&mut self, now: Duration) -> Option<Stage> {
+    pub(super) fn next_step(&mut self, now: Duration) -> Option<Stage> {
         let end = self.end.as_mut()?;
         (end.stage, end.due) = match end.stage {
             Stage::Interrupted => (Stage::Leaving, Some(if end.leaves { now + RUNG } else { now })),
@@ -115,7 +113,7 @@ impl StopLadder {
     }
 
     /// Moves to the last step.
-    pub(super) fn kill(&mut self) {
+    pub(super) fn skip_to_kill(&mut self) {
         if let Some(end) = &mut self.end {
             (end.stage, end.due) = (Stage::Killed, None);
         }

@@ -3,7 +3,7 @@
 
 use super::effects::Effects;
 use super::open_questions::Resolved;
-use super::{Effect, Method};
+use super::{Effect, StopSignal};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::image::Image;
 use crate::protocol::limits::{LEFT_LISTED, PROMPTS_WAITING};
@@ -237,13 +237,13 @@ impl Turns {
         self.current.state = TurnState::Stopping { why, due, with_process: false };
     }
 
-    /// Ends the agent's process to stop the turn: first by SIGTERM, then by SIGKILL.
-    pub(super) fn end_process(&mut self, effects: &mut Effects) {
+    /// Ends the agent's process to stop the turn: first SIGTERM, then SIGKILL.
+    pub(super) fn signal_tree(&mut self, effects: &mut Effects) {
         let TurnState::Stopping { due, with_process, .. } = &mut self.current.state else { return };
-        let method = if *with_process { Method::Kill } else { Method::Terminate };
+        let signal = if *with_process { StopSignal::Kill } else { StopSignal::Terminate };
         *due = (!*with_process).then_some(effects.now + INTERRUPT_LIMIT);
         *with_process = true;
-        effects.push(Effect::Stop(method));
+        effects.push(Effect::SignalTree(signal));
     }
 
     /// Whether no turn runs.

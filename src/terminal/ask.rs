@@ -9,7 +9,7 @@ use crate::io::tty::{EchoOff, KeyMode, KeyWish, Keyboard};
 use crate::protocol::ids::QuestionId;
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::outbound::Question;
-use crate::protocol::question::{Given, Input, Kind};
+use crate::protocol::question::{AnswerInput, Given, Kind};
 use crate::protocol::text::Text;
 use crate::protocol::words::Resolution;
 use std::collections::{HashMap, VecDeque};
@@ -330,16 +330,16 @@ impl Asking {
         let lines = match meaning {
             Meaning::Answer(given, message) => {
                 let question_id = Some(first.question.question_id.clone());
-                let input = Input {
+                let input = AnswerInput {
                     question_id,
                     given: Some(given),
                     message: message.map(Text::from),
-                    unknown: Default::default(),
+                    ..AnswerInput::default()
                 };
                 self.since = None;
                 let alone = || prompt::enter(&first.question).filter(|_| is_enter_alone);
                 self.chosen = prompt::chosen(&first.question, input.given.as_ref()).or_else(alone);
-                return (Shown::default(), Some(Inbound::bare(Message::Input(input))));
+                return (Shown::default(), Some(Inbound::bare(Message::Answer(input))));
             }
             Meaning::Explain => prompt::help(&first.question),
             Meaning::Refused(why) => prompt::refusal(&why, &self.look),

@@ -9,7 +9,7 @@ use crate::clean::{one_line, whole};
 use crate::protocol::ids::{InboundId, PromptId};
 use crate::protocol::inbound::{CancelScope, Inbound, Message};
 use crate::protocol::outbound::{Progress, ProgressKind};
-use crate::protocol::prompt::{FurtherPrompt, Spoken};
+use crate::protocol::prompt::{FurtherPrompt, PromptInput};
 use crate::protocol::request::{Options, Payload};
 use crate::protocol::words::{PromptState, Status};
 use std::collections::HashMap;
@@ -191,7 +191,8 @@ impl Chat {
         }
         self.count += 1;
         let id = format!("prompt_{}", self.count);
-        let message = Message::Spoken(Spoken::Prompt(FurtherPrompt { text: text.into(), now, images: Vec::new() }));
+        let message =
+            Message::Prompt(PromptInput::Prompt(FurtherPrompt { text: text.into(), now, images: Vec::new() }));
         if let Stage::Idle = self.stage {
             self.stage = Stage::Sent;
         }
@@ -204,7 +205,9 @@ impl Chat {
         self.closing = true;
         let message = match self.stage {
             Stage::Opening(_) => Message::Cancel { reason: None, scope: CancelScope::Run },
-            Stage::Starting | Stage::Working | Stage::Idle | Stage::Sent | Stage::Over => Message::Spoken(Spoken::End),
+            Stage::Starting | Stage::Working | Stage::Idle | Stage::Sent | Stage::Over => {
+                Message::Prompt(PromptInput::End)
+            }
         };
         let note = "The conversation ends after this turn.\n";
         let lines = if self.is_working() { self.dim(note) } else { String::new() };
@@ -305,7 +308,7 @@ mod tests {
     use super::{Chat, Look, Options, PromptId, PromptLine, Stage};
     use crate::protocol::inbound::{CancelScope, Inbound, Message};
     use crate::protocol::outbound::{Progress, ProgressKind};
-    use crate::protocol::prompt::Spoken;
+    use crate::protocol::prompt::PromptInput;
     use crate::protocol::words::{PromptState, Status};
     use std::time::{Duration, Instant};
 
@@ -316,8 +319,8 @@ mod tests {
     fn meant(inbound: Option<Inbound>) -> String {
         match inbound.map(|inbound| inbound.message) {
             Some(Message::Start(start)) => format!("start {}", start.options.prompt.unwrap_or_default()),
-            Some(Message::Spoken(Spoken::Prompt(prompt))) => format!("{} {}", prompt.now, prompt.text.shown()),
-            Some(Message::Spoken(Spoken::End)) => "end".into(),
+            Some(Message::Prompt(PromptInput::Prompt(prompt))) => format!("{} {}", prompt.now, prompt.text.shown()),
+            Some(Message::Prompt(PromptInput::End)) => "end".into(),
             Some(Message::Cancel { scope: CancelScope::Turn, .. }) => "cancel the turn".into(),
             Some(Message::Cancel { scope: CancelScope::Run, .. }) => "cancel".into(),
             other => format!("{other:?}"),

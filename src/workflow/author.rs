@@ -291,7 +291,7 @@ impl Author {
         let after = paths.snapshot(project, &paths.finished);
         for ((path, before), after) in paths.files(&paths.finished).iter().zip(before).zip(after) {
             let action = if before.is_some() { Action::Modified } else { Action::Created };
-            outer.emit(artifact(path, action, after.map(|bytes| bytes.len() as u64)));
+            outer.queue(artifact(path, action, after.map(|bytes| bytes.len() as u64)));
         }
         Ok(())
     }

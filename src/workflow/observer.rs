@@ -230,7 +230,7 @@ impl Driver for Observer {
         self.inner.as_ref().map_or(0, |inner| inner.held_bytes())
     }
 
-    fn drained(&mut self, exit: AgentExit, out: &mut DriverOutput) {
+    fn tree_gone(&mut self, exit: AgentExit, out: &mut DriverOutput) {
         // An unfinished message ends with the process.
         for (message, mut cutter) in std::mem::take(&mut self.cutters) {
             let piece = cutter.push("", true);
@@ -241,7 +241,7 @@ impl Driver for Observer {
                 out.events.push(AgentEvent::Text { message, piece, done, reasoning, parent });
             }
         }
-        self.observe(out, |inner, out| inner.drained(exit, out));
+        self.observe(out, |inner, out| inner.tree_gone(exit, out));
     }
 
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {
@@ -309,7 +309,7 @@ mod tests {
         observer.see(AgentEvent::Withdrawn { message: MessageKey(1) });
         observer.see(text(2, "<!--BLOCKED: b", false));
         let mut out = DriverOutput::default();
-        observer.drained(AgentExit { code: Some(0), signal: None }, &mut out);
+        observer.tree_gone(AgentExit { code: Some(0), signal: None }, &mut out);
         assert_eq!(shown(&out.events), "<!--BLOCKED: b");
         drop(observer);
         assert_eq!(over.recv().unwrap().blocked, None);

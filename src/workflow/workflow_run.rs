@@ -226,8 +226,8 @@ impl<'p> WorkflowRun<'p> {
         self.tell(ProgressKind::Plan(entries.collect()), "The plan changed");
     }
 
-    /// Emits any other body, such as an artifact.
-    pub(crate) fn emit(&mut self, body: Body) {
+    /// Queues any other body, such as an artifact, for the beginning of the next part.
+    pub(crate) fn queue(&mut self, body: Body) {
         self.first.push(body);
     }
 

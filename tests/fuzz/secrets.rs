@@ -9,7 +9,7 @@ use super::round::{Checked, settings, share};
 use super::stage::of_case;
 use serde_json::{Value, json};
 use spektacular::config::Layers;
-use spektacular::engine::{Conductor, Job, Peer, ProcessGone};
+use spektacular::engine::{Conductor, Job, Peer, TreeGone};
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::inbound;
 use spektacular::run::{Event, Ids};
@@ -291,9 +291,9 @@ fn play<P: Peer>(mut peer: P, lines: &[String], secret: &str, record: &Path) -> 
 
 fn gone<P: Peer>(conductor: &mut Conductor<&mut P, RecordingHost>, secret: &str) {
     if std::mem::take(&mut conductor.host_mut().has_process) {
-        let departed = ProcessGone { exit: exited(1), leaked: false, stderr: format!("it ended with {secret}\n") };
-        conductor.drained(&departed);
-        conductor.gone(departed, Ok(Vec::new()));
+        let tree_gone = TreeGone { exit: exited(1), leaked: false, stderr: format!("it ended with {secret}\n") };
+        conductor.tree_gone(&tree_gone);
+        conductor.agent_ended(tree_gone, Ok(Vec::new()));
     }
 }
 

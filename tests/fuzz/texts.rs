@@ -10,9 +10,7 @@ use spektacular::agent::registry::Agents;
 use spektacular::clean::{Cleaner, one_line, whole};
 use spektacular::config::{self, Places, Which};
 use spektacular::engine::Script;
-use spektacular::protocol::question::{
-    Answer, Ask, Choice, Choices, Input as Given, Kind, PathFact, Validation, check,
-};
+use spektacular::protocol::question::{Answer, AnswerInput, Ask, Choice, Choices, Kind, PathFact, Validation, check};
 use spektacular::protocol::request::Options;
 use spektacular::protocol::text::Text;
 use spektacular::protocol::words::{Level, Purpose};
@@ -251,7 +249,7 @@ fn answers() {
         let ask = ask(all.lines().next().unwrap_or_default());
         for line in all.lines().skip(1) {
             let Ok(raw) = serde_json::value::RawValue::from_string(line.into()) else { continue };
-            let _ = Given::parse(Some(&raw));
+            let _ = AnswerInput::parse(&raw);
             for path in [None, Some(PathFact::Missing), Some(PathFact::File)] {
                 match check(&ask, &raw, path) {
                     Ok(answer) => hold(allowed(&ask, &answer), "an answer is taken that the question does not allow")?,

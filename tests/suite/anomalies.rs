@@ -15,7 +15,7 @@ use spektacular::protocol::inbound::{Addressee, Flaw};
 use spektacular::protocol::request::{Options, Seconds};
 use spektacular::protocol::words::Source;
 use spektacular::recording::Moment;
-use spektacular::run::{Event, Method, Origin};
+use spektacular::run::{Event, Origin, StopSignal};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
@@ -236,7 +236,7 @@ impl Trial<'_> {
             Anomaly::TwoSignals => {
                 world.signal();
                 world.signal();
-                let killed = world.host_mut().stops.iter().any(|(_, method)| *method == Method::Kill);
+                let killed = world.host_mut().stops.iter().any(|(_, signal)| *signal == StopSignal::Kill);
                 assert!(killed || world.is_over(), "a second signal skips to the kill");
             }
             Anomaly::OutputLost => world.step(Event::OutputLost),

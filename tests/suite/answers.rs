@@ -231,7 +231,7 @@ impl Case {
             message: None,
             unknown: Default::default(),
         };
-        self.step(1, Event::Input(Origin::default(), input));
+        self.step(1, Event::Answer(Origin::default(), input));
     }
 
     fn of_kind(&self, kind: &str) -> Vec<&Value> {
@@ -247,8 +247,8 @@ impl Case {
         self.run.stopping()?;
         let exit = AgentExit { code: Some(0), signal: None };
         let files = Ok(Vec::new());
-        let gone = spektacular::run::Gone { exit, leaked: false, stderr_tail: Text::default(), files };
-        self.step(2, Event::Gone(gone));
+        let gone = spektacular::run::AgentEnded { exit, leaked: false, stderr_tail: Text::default(), files };
+        self.step(2, Event::AgentEnded(gone));
         Some(self.frames.last().unwrap()["payload"]["code"].as_str().unwrap().to_owned())
     }
 }

@@ -241,10 +241,10 @@ fn each_declared_payload_is_a_message() {
             let read = inbound::parse(line.as_bytes()).unwrap().message;
             let is_whole = match &read {
                 Message::Start(payload) => payload.wrong.is_none(),
-                Message::Input(input) => input.given.is_some() && input.question_id.is_some(),
-                Message::Spoken(spoken) => {
-                    use spektacular::protocol::prompt::Spoken;
-                    matches!(spoken, Spoken::Prompt(_) | Spoken::End)
+                Message::Answer(input) => input.given.is_some() && input.question_id.is_some(),
+                Message::Prompt(spoken) => {
+                    use spektacular::protocol::prompt::PromptInput;
+                    matches!(spoken, PromptInput::Prompt(_) | PromptInput::End)
                 }
                 Message::Cancel { reason, .. } => reason.is_some(),
                 Message::Malformed(_) | Message::Unsupported | Message::UnknownType(_) => false,

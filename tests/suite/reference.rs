@@ -25,8 +25,8 @@ use spektacular::protocol::outbound::{
     Outcome, PermissionEnd, Place, PlanEntry, Progress, ProgressKind, PromptId, ProtocolVersion, Question,
     ShownSettings, Started, Terminal, ToolExit, TurnReport, UnansweredItem, UnansweredItems, Unattended, Usage,
 };
-use spektacular::protocol::prompt::Spoken;
-use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Given, Input, Kind, Subject, Validation};
+use spektacular::protocol::prompt::PromptInput;
+use spektacular::protocol::question::{Answer, AnswerInput, Ask, Choice, Choices, Given, Kind, Subject, Validation};
 use spektacular::protocol::redacted::Redacted;
 use spektacular::protocol::request::{DEFAULT_START_TIMEOUT, Options, Payload, Seconds};
 use spektacular::protocol::schema::{Mismatch, Mismatches};
@@ -543,10 +543,10 @@ fn inbound_examples_are_good_messages_and_show_every_way_to_answer() {
             }
             Message::Cancel { scope: CancelScope::Turn, .. } => "cancel of a turn",
             Message::Cancel { reason, scope: CancelScope::Run } => reason.map_or("bare cancel", |_| "cancel"),
-            Message::Spoken(Spoken::Prompt(_)) => "prompt",
-            Message::Spoken(Spoken::End) => "end",
-            Message::Spoken(Spoken::Mixed | Spoken::Wrong(_)) => panic!("not a good message: {line}"),
-            Message::Input(Input { question_id, given, message, unknown: _ }) => {
+            Message::Prompt(PromptInput::Prompt(_)) => "prompt",
+            Message::Prompt(PromptInput::End) => "end",
+            Message::Prompt(PromptInput::Mixed | PromptInput::Wrong(_)) => panic!("not a good message: {line}"),
+            Message::Answer(AnswerInput { question_id, given, message, unknown: _ }) => {
                 assert!(question_id.is_some(), "{line}");
                 seen.extend(message.map(|_| "message"));
                 match given.unwrap_or_else(|| panic!("no answer: {line}")) {

@@ -156,6 +156,14 @@ impl Claude {
     }
 }
 
+fn keeper(limit: Limit) -> Keeper {
+    match limit {
+        // Its own flag limits the calls of each turn, not those of the run.
+        Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
+        Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => Keeper::Agent,
+    }
+}
+
 impl Driver for Claude {
     fn held_bytes(&self) -> usize {
         self.speech.held_bytes()
@@ -173,11 +181,6 @@ impl Driver for Claude {
             usage: Some(true),
             conversation: Some(true),
             steer: self.steering.is_possible(),
-        };
-        let keeper = |limit| match limit {
-            // Its own flag limits the calls of each turn, not those of the run.
-            Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
-            Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => Keeper::Agent,
         };
         Features {
             capabilities,

@@ -233,6 +233,15 @@ fn answer(reply: &Reply) -> Option<Vec<String>> {
     }
 }
 
+fn keeper(limit: Limit) -> Keeper {
+    match limit {
+        Limit::MaxToolCalls | Limit::MaxTokens | Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools => {
+            Keeper::Run
+        }
+        Limit::MaxTurns | Limit::McpServers => Keeper::Nobody,
+    }
+}
+
 impl Driver for Demo {
     fn features(&self, _settings: &Settings) -> Features {
         let capabilities = Capabilities {
@@ -243,14 +252,6 @@ impl Driver for Demo {
             usage: Some(true),
             conversation: Some(true),
             steer: Some(true),
-        };
-        let keeper = |limit| match limit {
-            Limit::MaxToolCalls
-            | Limit::MaxTokens
-            | Limit::MaxCostUsd
-            | Limit::AllowedTools
-            | Limit::DisallowedTools => Keeper::Run,
-            Limit::MaxTurns | Limit::McpServers => Keeper::Nobody,
         };
         Features {
             capabilities,

@@ -294,7 +294,7 @@ impl Driver for LinesDriver {
     /// A command exits by itself.
     fn finish(&mut self, _out: &mut DriverOutput) {}
 
-    fn drained(&mut self, _exit: AgentExit, out: &mut DriverOutput) {
+    fn tree_gone(&mut self, _exit: AgentExit, out: &mut DriverOutput) {
         let missed = (0..self.patterns.len()).filter(|at| !self.matched.contains(at));
         out.events.extend(missed.map(|at| {
             let text = format!("number {} of session_patterns matched none of {} lines", at + 1, self.sought);

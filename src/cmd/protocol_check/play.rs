@@ -91,7 +91,7 @@ fn begin(pipes: &mut Pipes, flags: Options, headless: bool) -> Result<Start, Out
                 return Err(Outcome::Failed(Failure::new(Code::UnsupportedVersion, message)));
             }
             Message::Cancel { reason, .. } => return Err(Outcome::Cancelled { reason, source: Source::Orchestrator }),
-            Message::Input(_) | Message::Spoken(_) => {
+            Message::Answer(_) | Message::Prompt(_) => {
                 pipes.note(Fact::WrongMessage("it is a run.input before run.start".into()));
                 continue;
             }

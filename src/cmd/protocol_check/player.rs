@@ -7,7 +7,7 @@ use crate::protocol::fields::Settings;
 use crate::protocol::ids::{InboundId, QuestionId};
 use crate::protocol::inbound::{Addressee, CancelScope, ENVELOPE_IN, Flaw, Inbound, MESSAGES, Message, parse};
 use crate::protocol::outbound::{Body, MessageId, Progress, ProgressKind, PromptId, Text};
-use crate::protocol::prompt::Spoken;
+use crate::protocol::prompt::PromptInput;
 use crate::protocol::question::Given;
 use crate::protocol::sentence::Sentence;
 use crate::protocol::words::{PromptState, Status, Warning};
@@ -130,7 +130,7 @@ impl RunPlayer {
                 self.wrong("it is a second run.start, and one process is one run");
                 self.warn(Warning::DuplicateStart, "Ignored a second run.start", id.as_ref())?;
             }
-            Message::Input(input) => match (input.question_id, input.given) {
+            Message::Answer(input) => match (input.question_id, input.given) {
                 (Some(question), Some(given)) => {
                     self.pipes.note(Fact::Answered(question.to_string()));
                     return Ok(Received::Answer { question, given, id });
@@ -143,16 +143,18 @@ impl RunPlayer {
                     )?;
                 }
             },
-            Message::Spoken(Spoken::Prompt(_)) => {
+            Message::Prompt(PromptInput::Prompt(_)) => {
                 self.prompts += 1;
                 self.waiting += 1;
                 let about = ProgressKind::Prompt { prompt_id: PromptId(self.prompts), state: PromptState::Queued };
                 let queued = Progress::new(about, "A prompt waits for its turn");
                 self.emit(id.as_deref(), Body::Progress(Box::new(queued)))?;
             }
-            Message::Spoken(Spoken::End) => self.no_more = true,
-            Message::Spoken(Spoken::Mixed) => self.invalid("it has a prompt or an end, and an answer", id.as_ref())?,
-            Message::Spoken(Spoken::Wrong(why)) => self.invalid(&why, id.as_ref())?,
+            Message::Prompt(PromptInput::End) => self.no_more = true,
+            Message::Prompt(PromptInput::Mixed) => {
+                self.invalid("it has a prompt or an end, and an answer", id.as_ref())?
+            }
+            Message::Prompt(PromptInput::Wrong(why)) => self.invalid(&why, id.as_ref())?,
             Message::Cancel { scope: CancelScope::Turn, .. } if self.settings.conversation => {
                 return Ok(Received::TurnCancelled);
             }
@@ -201,7 +203,7 @@ pub(super) fn read(pipes: &mut Pipes, heard: Heard) -> Option<Inbound> {
         Message::UnknownType(_) => {
             pipes.note(Fact::WrongMessage("its `type` must be run.start, run.input or run.cancel".into()));
         }
-        Message::Start(_) | Message::Input(_) | Message::Spoken(_) | Message::Cancel { .. } => {
+        Message::Start(_) | Message::Answer(_) | Message::Prompt(_) | Message::Cancel { .. } => {
             unknown_fields(&line).into_iter().for_each(|name| pipes.note(Fact::UnknownField(name)));
         }
     }

@@ -57,7 +57,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.step(Event::Over(origin, Box::new(over.terminal)));
     }
 
-    /// Handles the files that changed before the agent rests. See [`Gone::files`].
+    /// Handles the files that changed before the agent rests. See [`AgentEnded::files`].
     pub(in crate::engine) fn rested(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
         let files = files.map(|files| self.recordings.without_own(files));
         self.step(Event::Rested(files));

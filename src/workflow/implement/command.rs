@@ -137,7 +137,7 @@ impl Driver for VerifyStep {
 
     fn finish(&mut self, _out: &mut DriverOutput) {}
 
-    fn drained(&mut self, exit: AgentExit, out: &mut DriverOutput) {
+    fn tree_gone(&mut self, exit: AgentExit, out: &mut DriverOutput) {
         let rest = self.stream.finish(&self.redactor);
         self.keep(&rest);
         self.cut();
@@ -186,7 +186,7 @@ mod tests {
             command.line(Line::Text(line.into()), &mut out);
         }
         let mut out = DriverOutput::default();
-        command.drained(exit, &mut out);
+        command.tree_gone(exit, &mut out);
         let Some(AgentEvent::ToolOver { state, output, .. }) = out.events.pop() else { panic!("no end") };
         let output = output.unwrap().shown().to_owned();
         assert_eq!(receiver.try_recv().ok(), Some(output.clone()));

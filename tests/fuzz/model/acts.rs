@@ -113,8 +113,8 @@ pub(crate) enum Act {
     UnknownType,
     NotRead,
     Refused,
-    Drained,
-    Gone,
+    TreeGone,
+    Ended,
     /// The agent rests, or cannot rest.
     Rested,
     CannotRest,
@@ -152,8 +152,8 @@ impl Act {
             31 => Act::InputEnded,
             32 => rng.pick(&[Act::OutputLost, Act::Unsupported, Act::Refused]).clone(),
             33 => rng.pick(&[Act::Malformed, Act::UnknownType, Act::NotRead]).clone(),
-            34 => Act::Gone,
-            35 => Act::Drained,
+            34 => Act::Ended,
+            35 => Act::TreeGone,
             36 => Act::Start,
             37 => Act::Later(rng.next() % 40_000),
             42..=46 => Act::Prompt(rng.once_in(3)),
@@ -165,7 +165,7 @@ impl Act {
             55 | 56 => Act::Rested,
             57 => Act::CannotRest,
             58 | 59 => Act::Spawned,
-            60..=62 => Act::Gone,
+            60..=62 => Act::Ended,
             _ => Act::Due,
         }
     }

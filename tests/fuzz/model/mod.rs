@@ -16,11 +16,13 @@ use spektacular::agent::{Driver, Line};
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::inbound::Flaw;
 use spektacular::protocol::outbound::{AgentExit, Body, Outcome, ProgressKind};
-use spektacular::protocol::prompt::{FurtherPrompt, Spoken};
+use spektacular::protocol::prompt::{FurtherPrompt, PromptInput};
 use spektacular::protocol::request::{Options, Permissions, Seconds};
 use spektacular::protocol::words::{OnQuestionTimeout, Policy, PromptState, Source};
 use spektacular::redact::Redactor;
-use spektacular::run::{Answered, Effect, Event, Gone, Ids, Method, OnEof, Origin, ReadInput, Remake, Run, Start};
+use spektacular::run::{
+    AgentEnded, Answered, Effect, Event, Ids, OnEof, Origin, ReadInput, Remake, Run, Start, StopSignal,
+};
 use std::time::Duration;
 
 /// A run with its model.
@@ -98,7 +100,7 @@ impl Pair {
         };
         let value = RawValue::from_string(value.into()).expect("JSON");
         let answered = if answer == Answer::Declined { Answered::Declined } else { Answered::Value(value, None) };
-        Event::Input(
+        Event::Answer(
             Origin::default(),
             ReadInput { question_id, answered: Some(answered), message: None, unknown: Default::default() },
         )
@@ -123,9 +125,9 @@ impl Pair {
             Act::CancelTurn => Event::CancelTurn(origin, None),
             Act::Prompt(now) => {
                 let prompt = FurtherPrompt { text: "More".into(), now: *now, images: Vec::new() };
-                Event::Spoken(origin, Spoken::Prompt(prompt), Vec::new())
+                Event::Prompt(origin, PromptInput::Prompt(prompt), Vec::new())
             }
-            Act::End => Event::Spoken(origin, Spoken::End, Vec::new()),
+            Act::End => Event::Prompt(origin, PromptInput::End, Vec::new()),
             Act::Signal => Event::Cancel(origin, None, Source::Signal),
             Act::InputEnded => Event::InputEnded,
             Act::OutputLost => Event::OutputLost,
@@ -134,10 +136,10 @@ impl Pair {
             Act::UnknownType => Event::UnknownType(origin, "Ignored a message".into()),
             Act::NotRead => Event::NotRead,
             Act::Refused => Event::Refused(Failure::new(Code::ResourceExhausted, "It is full.")),
-            Act::Drained => Event::Drained(AgentExit { code: Some(0), signal: None }),
-            Act::Gone => {
+            Act::TreeGone => Event::TreeGone(AgentExit { code: Some(0), signal: None }),
+            Act::Ended => {
                 let exit = AgentExit { code: Some(0), signal: None };
-                Event::Gone(Gone { exit, leaked: false, stderr_tail: "".into(), files: Ok(Vec::new()) })
+                Event::AgentEnded(AgentEnded { exit, leaked: false, stderr_tail: "".into(), files: Ok(Vec::new()) })
             }
             Act::Rested => Event::Rested(Ok(Vec::new())),
             Act::CannotRest => Event::CannotRest,
@@ -233,8 +235,8 @@ fn told(effect: Effect) -> Option<Seen> {
         Effect::ToolWithdrawn { call } => Seen::ToolWithdrawn(call),
         Effect::CloseAgentInput => Seen::InputClosed,
         Effect::Rest => Seen::Rest,
-        Effect::Stop(Method::Terminate) => Seen::Terminate,
-        Effect::Stop(Method::Kill) => Seen::Kill,
+        Effect::SignalTree(StopSignal::Terminate) => Seen::Terminate,
+        Effect::SignalTree(StopSignal::Kill) => Seen::Kill,
         Effect::RunId(_)
         | Effect::FrameLimit(_)
         | Effect::Attach(_)
@@ -256,7 +258,7 @@ fn play(rules: Rules, acts: &[Act]) -> Result<(), String> {
     for _ in 0..8 {
         pair.act(&Act::Due)?;
     }
-    pair.act(&Act::Gone)?;
+    pair.act(&Act::Ended)?;
     if !pair.terminal || !pair.model.is_over() {
         return Err("the run does not end".into());
     }

@@ -10,8 +10,8 @@ use std::time::Duration;
 pub(super) enum Process {
     Due,
     Running,
-    Drained,
-    Gone,
+    TreeGone,
+    Ended,
     Resting,
 }
 
@@ -149,8 +149,8 @@ impl Reference {
             Act::Rested => self.is_running() && self.rests,
             Act::CannotRest => self.is_running() && self.rests && self.waits_for_rest(),
             Act::Said(_) | Act::ToolAsk(..) | Act::ToolWithdrawn(_) => self.is_running(),
-            Act::NotRead | Act::Drained => self.is_running(),
-            Act::Gone => started && matches!(self.process, Process::Running | Process::Drained),
+            Act::NotRead | Act::TreeGone => self.is_running(),
+            Act::Ended => started && matches!(self.process, Process::Running | Process::TreeGone),
             Act::Refused | Act::Due => started,
             // If stdout is lost before the run has begun, the run reports nothing.
             Act::OutputLost => self.started,
@@ -168,7 +168,7 @@ impl Reference {
             }
             if self.started
                 && !self.ended
-                && matches!(self.process, Process::Gone | Process::Resting)
+                && matches!(self.process, Process::Ended | Process::Resting)
                 && let Some(decided) = self.decided
             {
                 self.close_last_turn(decided.outcome);
@@ -211,7 +211,7 @@ impl Reference {
                 }
             }
             Act::SpawnFailed => {
-                self.process = Process::Gone;
+                self.process = Process::Ended;
                 self.decide("agent_not_found");
             }
             Act::Said(said) => self.said(said),
@@ -252,10 +252,10 @@ impl Reference {
                 self.active = self.now;
                 self.start_due = None;
             }
-            Act::Drained => self.drained(),
-            Act::Gone => {
-                self.drained();
-                self.process = Process::Gone;
+            Act::TreeGone => self.tree_gone(),
+            Act::Ended => {
+                self.tree_gone();
+                self.process = Process::Ended;
                 self.exited = true;
                 if self.decided.is_none() {
                     self.exited();
@@ -568,9 +568,9 @@ impl Reference {
         }
     }
 
-    fn drained(&mut self) {
+    fn tree_gone(&mut self) {
         if self.process == Process::Running {
-            self.process = Process::Drained;
+            self.process = Process::TreeGone;
             self.tools.clear();
             self.withdraw(None);
         }
@@ -588,7 +588,7 @@ impl Reference {
 
     /// The next deadline.
     pub(crate) fn due(&self) -> Option<Duration> {
-        if !self.started || self.ended || matches!(self.process, Process::Drained) {
+        if !self.started || self.ended || matches!(self.process, Process::TreeGone) {
             return None;
         }
         match self.decided {
@@ -603,7 +603,7 @@ impl Reference {
     fn tick(&mut self) {
         let now = self.now;
         let passed = |due: Option<Duration>| due.is_some_and(|due| due <= now);
-        if self.process == Process::Drained {
+        if self.process == Process::TreeGone {
             return;
         }
         if let Some(decided) = self.decided {

@@ -82,9 +82,9 @@ impl Reference {
         (self.markers, self.answered, self.refused, self.active) = (0, 0, false, self.now);
         match self.process {
             // Only the agent of a conversation is started again.
-            Process::Gone if self.rules.lives.per_turn || self.rules.conversation => self.spawn(),
-            Process::Gone => self.decide("agent_exited"),
-            Process::Due | Process::Running | Process::Drained | Process::Resting => {
+            Process::Ended if self.rules.lives.per_turn || self.rules.conversation => self.spawn(),
+            Process::Ended => self.decide("agent_exited"),
+            Process::Due | Process::Running | Process::TreeGone | Process::Resting => {
                 self.seen.push(Seen::Sent("follow up".into()));
             }
         }
@@ -98,7 +98,7 @@ impl Reference {
         let outcome = self.turns.conclusion();
         match self.process {
             Process::Running => self.after_result(outcome),
-            Process::Due | Process::Drained | Process::Gone | Process::Resting => self.decide(outcome),
+            Process::Due | Process::TreeGone | Process::Ended | Process::Resting => self.decide(outcome),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::support::check::{self, Checked, Seen, hold};
 use spektacular::agent::Line;
 use spektacular::protocol::inbound::Flaw;
 use spektacular::protocol::words::Source;
-use spektacular::run::{Event, Method, Origin};
+use spektacular::run::{Event, Origin, StopSignal};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub(crate) fn world(world: &mut World) -> Checked {
 fn in_time(world: &mut World) -> Checked {
     let stopping = world.run().stopping();
     let host = world.host_mut();
-    let Some((at, _)) = host.stops.iter().find(|(_, method)| *method == Method::Kill) else { return Ok(()) };
+    let Some((at, _)) = host.stops.iter().find(|(_, signal)| *signal == StopSignal::Kill) else { return Ok(()) };
     let by_itself = host.closed.map(|closed| closed + Duration::from_secs(5));
     let due = stopping.map_or(by_itself, |stopping| Some(stopping + Duration::from_secs(3)));
     hold!(due.is_some_and(|due| *at <= due), "killed at {at:?}, due at {due:?}");

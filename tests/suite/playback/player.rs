@@ -5,7 +5,7 @@ use super::world::{DATA, LABEL, Sent, World, exited, killed};
 use serde_json::Value;
 use spektacular::protocol::request::Options;
 use spektacular::recording::Moment;
-use spektacular::run::{Event, Method};
+use spektacular::run::{Event, StopSignal};
 use std::collections::VecDeque;
 
 /// The kind of stop that ends a silent simulated agent.
@@ -201,7 +201,7 @@ impl<'a> Player<'a> {
                 return;
             }
             self.world.spawn();
-            let term = self.world.host_mut().stops.iter().any(|(_, method)| *method == Method::Terminate);
+            let term = self.world.host_mut().stops.iter().any(|(_, signal)| *signal == StopSignal::Terminate);
             if !self.world.host_mut().has_process {
                 let due = self.world.run().next_deadline();
                 due.into_iter().for_each(|due| self.world.tick(due));
@@ -220,7 +220,7 @@ impl<'a> Player<'a> {
     }
 
     fn is_killed(&mut self) -> bool {
-        self.world.host_mut().stops.iter().any(|(_, method)| *method == Method::Kill)
+        self.world.host_mut().stops.iter().any(|(_, signal)| *signal == StopSignal::Kill)
     }
 }
 

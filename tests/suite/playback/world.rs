@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use spektacular::agent::registry::Agents;
 use spektacular::agent::{Launch, Line, Offered, Reply};
 use spektacular::config::Layers;
-use spektacular::engine::{Conductor, Host, Job, ProcessGone};
+use spektacular::engine::{Conductor, Host, Job, TreeGone};
 use spektacular::io::inbox::RawLine;
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::failure::{Code, Failure};
@@ -13,7 +13,7 @@ use spektacular::protocol::inbound::{self, Message};
 use spektacular::protocol::outbound::AgentExit;
 use spektacular::protocol::question::PathFact;
 use spektacular::protocol::request::{McpAccess, McpServer, Options, Settings};
-use spektacular::run::{Event, Ids, Method, Run};
+use spektacular::run::{Event, Ids, Run, StopSignal};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ pub(crate) struct RecordingHost {
     cwd: PathBuf,
     pub(crate) sent: VecDeque<Sent>,
     /// The requested stops with their times.
-    pub(crate) stops: Vec<(Duration, Method)>,
+    pub(crate) stops: Vec<(Duration, StopSignal)>,
     /// The time at which the agent's stdin was closed.
     pub(crate) closed: Option<Duration>,
     /// Whether a process of the agent is running.
@@ -167,8 +167,8 @@ impl Host for RecordingHost {
         self.sent.push_back(Sent::Eof);
     }
 
-    fn stop(&mut self, method: Method) {
-        self.stops.push((self.now, method));
+    fn signal_tree(&mut self, signal: StopSignal) {
+        self.stops.push((self.now, signal));
     }
 
     fn hurry(&mut self, _: bool) {}
@@ -321,9 +321,9 @@ impl World {
     /// Reports that the agent's process exited and its output was read to the end.
     pub(crate) fn gone(&mut self, exit: AgentExit, stderr: &str) {
         if std::mem::take(&mut self.host_mut().has_process) {
-            let departed = ProcessGone { exit, leaked: false, stderr: stderr.to_owned() };
-            self.conductor.drained(&departed);
-            self.conductor.gone(departed, Ok(Vec::new()));
+            let tree_gone = TreeGone { exit, leaked: false, stderr: stderr.to_owned() };
+            self.conductor.tree_gone(&tree_gone);
+            self.conductor.agent_ended(tree_gone, Ok(Vec::new()));
             self.take();
         }
     }

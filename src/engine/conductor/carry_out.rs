@@ -1,4 +1,4 @@
-//! Carries out the effects of a run: frames, the agent's process, its stdin, its signals.
+//! Carries out the effects of a run: delivers its frames to the peer, and drives the agent's process, stdin and signals.
 
 use super::Conductor;
 use crate::agent::Launch;
@@ -23,7 +23,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         match effect {
             Effect::RunId(id) => self.frame_out.run_id = id,
             Effect::FrameLimit(bytes) => self.frame_out.frame_limit = bytes,
-            Effect::Emit { body, reply_to, measure } => self.emit(body, reply_to.as_deref(), measure),
+            Effect::Emit { body, reply_to, measure } => self.deliver(body, reply_to.as_deref(), measure),
             Effect::Said { message, piece, done } => {
                 self.recordings.piece(MessagePiece { message: message.0, text: piece, done })
             }
@@ -35,7 +35,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             Effect::CloseAgentInput => self.close_input(),
             Effect::Hurry => self.host.hurry(self.run.is_stopping()),
             Effect::Rest => self.agent.cannot_rest = !self.host.rest(),
-            Effect::Stop(method) => self.host.stop(method),
+            Effect::SignalTree(signal) => self.host.signal_tree(signal),
             Effect::Note(text) => {
                 if let Some(screen) = self.peer.screen() {
                     self.frame_out.outbox.push(screen.debug(&format!("spektacular: {text}")));
@@ -83,14 +83,14 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.host.close_input();
     }
 
-    fn emit(&mut self, body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
+    fn deliver(&mut self, body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
         for body in std::mem::take(&mut self.first) {
-            self.emit_one(body, None, None);
+            self.deliver_one(body, None, None);
         }
-        self.emit_one(body, reply_to, measure);
+        self.deliver_one(body, reply_to, measure);
     }
 
-    fn emit_one(&mut self, mut body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
+    fn deliver_one(&mut self, mut body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
         if self.frame_out.finished {
             debug_assert!(false, "a body after the terminal one");
             return;

@@ -1,0 +1,61 @@
+//! Carries out the steps that stop the agent, in the order of the `stop_ladder`.
+//!
+//! A stop begins in [`ActiveRun::stop`]: the driver's interrupt. Each step that is due leads to [`ActiveRun::advance`],
+//! which closes the agent's stdin, and then requests SIGTERM and SIGKILL for the whole tree. A second signal goes to the
+//! kill at once. The host sends the signals, and [`ActiveRun::end_process`] ends the run when the tree is gone.
+
+use super::active_run::ActiveRun;
+use super::stop_ladder::Stage;
+use super::{Effect, StopSignal};
+use crate::protocol::ids::InboundId;
+use crate::protocol::outbound::Outcome;
+use crate::protocol::words::Status;
+
+impl ActiveRun {
+    /// Decides the outcome, unless it is already decided.
+    pub(super) fn decide(&mut self, outcome: Outcome) {
+        let leaves = self.features().leaves;
+        self.ladder.begin_exit(self.effects.now, outcome, leaves);
+    }
+
+    /// Tells the agent to exit, as its dialect does it.
+    pub(super) fn finish_agent(&mut self) {
+        self.drive(|driver, turn| driver.finish(turn));
+    }
+
+    /// Stops the agent and ends the run. An earlier outcome stands.
+    pub(super) fn stop(&mut self, outcome: Outcome, reply_to: Option<InboundId>) {
+        if self.ladder.is_decided() {
+            return;
+        }
+        self.effects.push(Effect::Hurry);
+        let is_cancelled = matches!(outcome, Outcome::Cancelled { .. });
+        let leaves = self.features().leaves;
+        self.ladder.begin_stop(self.effects.now, outcome, leaves);
+        self.withdraw_questions(None);
+        if is_cancelled {
+            self.effects.status(Status::Cancelling, "Cancelling", reply_to);
+        }
+        self.drive(|driver, turn| driver.interrupt(turn));
+        if !self.features().listens {
+            self.advance();
+            self.advance();
+        }
+    }
+
+    /// Carries out the next step, once it is due or the end is urgent.
+    pub(super) fn advance(&mut self) {
+        match self.ladder.next_step(self.effects.now) {
+            None | Some(Stage::Interrupted) => {}
+            Some(Stage::Leaving) => self.finish_agent(),
+            Some(Stage::Terminated) => self.effects.push(Effect::SignalTree(StopSignal::Terminate)),
+            Some(Stage::Killed) => self.effects.push(Effect::SignalTree(StopSignal::Kill)),
+        }
+    }
+
+    /// Skips to the last step.
+    pub(super) fn kill_tree(&mut self) {
+        self.ladder.skip_to_kill();
+        self.effects.push(Effect::SignalTree(StopSignal::Kill));
+    }
+}
