@@ -192,8 +192,8 @@ impl ActiveRun {
             }
             Event::Warn(origin, warning, text) => self.effects.warn(warning, text, origin.id),
             Event::NotRead => self.deadlines.note_output(now),
-            Event::TreeGone(exit) => self.end_output(exit),
-            Event::AgentEnded(end) => self.end_process(end),
+            Event::TreeGone(exit) => self.end_tree(exit),
+            Event::AgentEnded(end) => self.end_agent(end),
             Event::Rested(files) => self.end_at_rest(files),
             Event::CannotRest => self.refuse_rest(),
             Event::Tick => self.tick(),

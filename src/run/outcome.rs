@@ -179,11 +179,11 @@ impl ActiveRun {
     }
 
     /// Handles the end of the search for changed files. This ends the run, unless the agent's turn asked a question.
-    pub(super) fn end_process(&mut self, end: AgentEnded) {
+    pub(super) fn end_agent(&mut self, end: AgentEnded) {
         if self.agent.process == ProcessState::Ended {
             return;
         }
-        self.end_output(end.exit);
+        self.end_tree(end.exit);
         self.agent.process = ProcessState::Ended;
         self.agent.exit = Some(end.exit);
         self.artifacts.report_found(end.files, &self.texts, &mut self.effects);

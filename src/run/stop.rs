@@ -2,7 +2,7 @@
 //!
 //! A stop begins in [`ActiveRun::stop`]: the driver's interrupt. Each step that is due leads to [`ActiveRun::advance`],
 //! which closes the agent's stdin, and then requests SIGTERM and SIGKILL for the whole tree. A second signal goes to the
-//! kill at once. The host sends the signals, and [`ActiveRun::end_process`] ends the run when the tree is gone.
+//! kill at once. The host sends the signals, and [`ActiveRun::end_agent`] ends the run when the tree is gone.
 
 use super::active_run::ActiveRun;
 use super::stop_ladder::Stage;
@@ -20,7 +20,7 @@ impl ActiveRun {
 
     /// Tells the agent to exit, as its dialect does it.
     pub(super) fn finish_agent(&mut self) {
-        self.drive(|driver, turn| driver.finish(turn));
+        self.drive(|driver, out| driver.finish(out));
     }
 
     /// Stops the agent and ends the run. An earlier outcome stands.
@@ -36,7 +36,7 @@ impl ActiveRun {
         if is_cancelled {
             self.effects.status(Status::Cancelling, "Cancelling", reply_to);
         }
-        self.drive(|driver, turn| driver.interrupt(turn));
+        self.drive(|driver, out| driver.interrupt(out));
         if !self.features().listens {
             self.advance();
             self.advance();
