@@ -52,7 +52,7 @@ impl ActiveRun {
 
     /// Sends a further prompt of the same turn. Returns whether the agent can go on with it.
     fn continue_turn(&mut self, prompt: &str) -> bool {
-        self.drive(|driver, turn| driver.follow_up(prompt, &[], turn));
+        self.drive(|driver, out| driver.follow_up(prompt, &[], out));
         self.agent.process != ProcessState::Ended || self.ladder.is_decided()
     }
 
@@ -160,7 +160,7 @@ impl ActiveRun {
         self.effects.status(Status::Cancelling, "Cancelling the turn", reply_to);
         self.withdraw_questions(None);
         let mut stays = false;
-        self.drive(|driver, turn| stays = driver.interrupt_turn(turn));
+        self.drive(|driver, out| stays = driver.interrupt_turn(out));
         if !stays {
             self.turns.signal_tree(&mut self.effects);
         }

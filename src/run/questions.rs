@@ -73,7 +73,7 @@ impl ActiveRun {
         match asker {
             Asker::Markers => self.answer_markers(&replies),
             Asker::Tool(call) => self.effects.push(Effect::ToolReplies { call: *call, replies }),
-            Asker::Agent(key) => self.drive(|driver, turn| driver.answer(key, &replies, turn)),
+            Asker::Agent(key) => self.drive(|driver, out| driver.answer(key, &replies, out)),
         }
     }
 

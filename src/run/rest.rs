@@ -66,6 +66,6 @@ impl ActiveRun {
         }
         self.effects.status(Status::Running, "The agent is working", None);
         let prompt = self.settings.prompt.clone();
-        self.drive(|driver, turn| driver.follow_up(&prompt, &[], turn));
+        self.drive(|driver, out| driver.follow_up(&prompt, &[], out));
     }
 }
