@@ -135,7 +135,7 @@ impl Serve {
             select_biased! {
                 recv(signals) -> signal => match signal {
                     Ok(Signal::Stop(_) | Signal::Fatal(_)) => self.close(&mut close_by),
-                    Ok(Signal::Suspend) => signals::stop_ourselves(),
+                    Ok(Signal::Suspend) => signals::suspend_ourselves(),
                     Ok(Signal::Continued | Signal::Resized) | Err(_) => {}
                 },
                 recv(panics) -> _ => {

@@ -391,9 +391,9 @@ pub trait Driver: Send {
         true
     }
 
-    /// Starts a further turn in the same session. The line with the prompt contains the labels of its images. If the
-    /// process ended with the last turn, `out.relaunch` is the next process; without one, or if the turn failed, the run
-    /// is over.
+    /// Sends a further prompt in the same session: for a further turn, or to go on with this one, such as to correct a
+    /// result. The line with the prompt contains the labels of its images. If the process ended with the last turn,
+    /// `out.relaunch` is the next process; without one, or if the turn failed, the run is over.
     fn follow_up(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput);
 
     /// Passes a prompt to the agent while it works on a turn, like [`Driver::follow_up`]. Returns whether the agent takes

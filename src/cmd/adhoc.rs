@@ -81,8 +81,8 @@ fn crashed(mut adhoc: Adhoc, engine: Option<Engine>) -> u8 {
     let layers = Layers::new(Agents::built_in());
     match adhoc.output {
         Some(Output::Json) => {
-            let carrier = TaskRunner::new(&mut adhoc, false);
-            refused(carrier, Job::new(layers), Failure::of_our_own(), &mut JsonLines::default(), engine)
+            let runner = TaskRunner::new(&mut adhoc, false);
+            refused(runner, Job::new(layers), Failure::of_our_own(), &mut JsonLines::default(), engine)
         }
         Some(Output::Cli) | None => super::crashed(),
     }
@@ -109,14 +109,14 @@ pub(crate) fn refuse(
 }
 
 fn refuse_with(mut adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<Engine>) -> u8 {
-    let carrier = TaskRunner::new(&mut adhoc, false);
-    refused(carrier, job(adhoc, loaded), failure, &mut JsonLines::default(), engine)
+    let runner = TaskRunner::new(&mut adhoc, false);
+    refused(runner, job(adhoc, loaded), failure, &mut JsonLines::default(), engine)
 }
 
 /// Carries a run that fails at once.
-fn refused(carrier: TaskRunner, job: Job, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
+fn refused(runner: TaskRunner, job: Job, failure: Failure, peer: &mut dyn Peer, engine: Option<Engine>) -> u8 {
     let job = Job { begin: Begin::Refused(failure), record: None, debug_log: None, ..job };
-    carrier.carry(reading(engine, Source::Nothing), job, peer).code
+    runner.run(reading(engine, Source::Nothing), job, peer).code
 }
 
 /// The engine, which reads its input from `source`.
@@ -166,7 +166,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let wanted = adhoc.worktree.clone();
     let stored = Kept::take_from(&mut adhoc);
     let read_messages = adhoc.read_messages || prompt.is_none();
-    let carrier = TaskRunner::new(&mut adhoc, prompt.is_some());
+    let runner = TaskRunner::new(&mut adhoc, prompt.is_some());
     let mut job = job(adhoc, loaded);
     let mut peer = JsonLines::default();
     // Nobody can answer if stdin carries no messages.
@@ -178,11 +178,11 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let make = move |prompt: Option<Prompt>| files.prepare(prompt, options);
     if dry_run {
         let prepared = make(Some(prompt.unwrap_or_else(Prompt::stand_in)));
-        return plan(carrier, prepared, job, Output::Json, &mut peer);
+        return plan(runner, prepared, job, Output::Json, &mut peer);
     }
     let one_shot = prompt.is_some();
     let (tell, first_lines) = channel();
-    let last = carrier.last(&job).filter(|last| one_shot && stored.wanted(last.has_folder()));
+    let last = runner.last(&job).filter(|last| one_shot && stored.wanted(last.has_folder()));
     let source = if read_messages { Source::Stdin } else { Source::Nothing };
     let (request, end) = fresh_worktree(wanted, &job);
     if at_once {
@@ -193,7 +193,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
             make(prompt).inspect(|prepared| tell_first_line(prepared, &tell))
         }));
     }
-    let ended = carrier.carry(reading(engine, source), job, &mut peer);
+    let ended = runner.run(reading(engine, source), job, &mut peer);
     let last = close(end, last);
     stored.keep(last, &ended, first_lines.try_recv().ok());
     ended.code
@@ -202,7 +202,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
 /// Carries out `--dry-run`: shows the process that the run would start. A run that would be
 /// refused is refused here too.
 fn plan(
-    carrier: TaskRunner,
+    runner: TaskRunner,
     prepared: Result<Box<Prepared>, Failure>,
     mut job: Job,
     output: Output,
@@ -211,26 +211,26 @@ fn plan(
     let planned = prepared.and_then(|prepared| {
         let Prepared { above, start, .. } = *prepared;
         job.layers.above = above.over(std::mem::take(&mut job.layers.above));
-        carrier.plan(start.unwrap_or_default(), &job)
+        runner.plan(start.unwrap_or_default(), &job)
     });
     match planned {
         Ok(plan) => plan.show(output),
-        Err(failure) => refused(carrier, job, failure, peer, None),
+        Err(failure) => refused(runner, job, failure, peer, None),
     }
 }
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let dry_run = adhoc.dry_run;
-    let carrier = TaskRunner::new(&mut adhoc, true);
+    let runner = TaskRunner::new(&mut adhoc, true);
     let converses = adhoc.options.conversation == Some(true);
     let is_typed = converses && !dry_run && Prompt::named_by(&adhoc).is_none() && stdin::kind() == StdinKind::Terminal;
-    let prompt = if is_typed { Ok(None) } else { carrier.prompt(&adhoc).map(Some) };
+    let prompt = if is_typed { Ok(None) } else { runner.prompt(&adhoc).map(Some) };
     let prompt = match find_session(&mut adhoc, &loaded.config).and(prompt) {
         Ok(prompt) => prompt,
         Err(message) => return complain(&Failure::new(Code::Usage, message)),
     };
     let missing = super::default_is_missing(&loaded.config.layers().0, &adhoc.options);
-    if let Some(failure) = missing.filter(|_| !dry_run && !carrier.is_doubtful(&adhoc)) {
+    if let Some(failure) = missing.filter(|_| !dry_run && !runner.is_doubtful(&adhoc)) {
         return complain(&failure);
     }
     let look = look(&adhoc, loaded.config.alert());
@@ -269,15 +269,15 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let interactive = move |answered: bool| Options { interactive: Some(wanted && (person || answered)), ..options };
     let make = move || files.prepare(prompt, interactive);
     if dry_run {
-        return plan(carrier, make(), job, Output::Cli, &mut peer);
+        return plan(runner, make(), job, Output::Cli, &mut peer);
     }
     // The engine handles signals while a slow writer fills the pipe.
     let (tell, first_lines) = channel();
     let (request, end) = fresh_worktree(worktree, &job);
     job.begin =
         Begin::Awaited(in_worktree(request, move || make().inspect(|prepared| tell_first_line(prepared, &tell))));
-    let last = carrier.last(&job).filter(|_| stored.wanted(true));
-    let ended = carrier.carry(reading(engine, source), job, &mut peer);
+    let last = runner.last(&job).filter(|_| stored.wanted(true));
+    let ended = runner.run(reading(engine, source), job, &mut peer);
     let last = close(end, last);
     let first_line = peer.take_first_line().or_else(|| first_lines.try_recv().ok());
     if !stored.keep(last, &ended, first_line) {

@@ -38,7 +38,7 @@ pub(super) struct TaskRunner {
 }
 
 impl TaskRunner {
-    /// The carrier for a command line.
+    /// The runner for a command line.
     pub(super) fn new(adhoc: &mut Adhoc, typed: bool) -> TaskRunner {
         // In a worktree, the arguments name its files.
         let typed = typed && adhoc.worktree.is_none();
@@ -83,7 +83,7 @@ impl TaskRunner {
     }
 
     /// Carries the run to its end, and writes its report.
-    pub(super) fn carry(mut self, engine: Engine, mut job: Job, peer: &mut dyn Peer) -> Ended {
+    pub(super) fn run(mut self, engine: Engine, mut job: Job, peer: &mut dyn Peer) -> Ended {
         let Some(path) = self.report.take() else { return self.carry_plainly(engine, job, peer) };
         let file = ReportFile::open(&path, job.project.as_deref());
         let file = file.map_err(|failure| job.begin = Begin::Refused(failure)).ok();

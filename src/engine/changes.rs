@@ -82,8 +82,8 @@ impl Watch {
     }
 
     /// Begins the comparison. Returns the changes if they are known without git. `None`: git is comparing.
-    pub(super) fn compare(&mut self, stopped: bool) -> Option<Changes> {
-        let git = self.git.as_mut().filter(|_| !stopped);
+    pub(super) fn compare(&mut self, stopping: bool) -> Option<Changes> {
+        let git = self.git.as_mut().filter(|_| !stopping);
         git.map_or(Some(Changes::NotARepository), |git| git.compare(self.left))
     }
 
@@ -93,10 +93,10 @@ impl Watch {
     }
 
     /// The changed files for the run. `Err`: the list is incomplete, which is reported once per run.
-    pub(super) fn files(&mut self, changes: Changes, stopped: bool) -> Result<Vec<(PathBuf, Action)>, Unseen> {
+    pub(super) fn files(&mut self, changes: Changes, stopping: bool) -> Result<Vec<(PathBuf, Action)>, Unseen> {
         match changes {
             // A stopped run reports no changes, so its list is not incomplete.
-            _ if stopped => Ok(Vec::new()),
+            _ if stopping => Ok(Vec::new()),
             Changes::NotARepository => Ok(Vec::new()),
             Changes::Incomplete(_) if std::mem::replace(&mut self.warned, true) => Ok(Vec::new()),
             Changes::Incomplete(Incomplete::Late) => Err(Unseen::Late),

@@ -7,7 +7,7 @@ use super::host::{Host, TreeGone};
 use crate::agent::registry::Agent;
 use crate::agent::{Launch, Offered, Reply};
 use crate::io::files::open_regular;
-use crate::io::signals::stop_ourselves;
+use crate::io::signals::suspend_ourselves;
 use crate::process::batch::Lines;
 use crate::process::child::{AgentProcess, ProcessEvent};
 use crate::process::git::{Changes, GitResult, Incomplete};
@@ -43,9 +43,9 @@ const NO_GUARD: &str = "The guard is not running: if spektacular is killed, the 
 pub(crate) struct LocalHost {
     began: Instant,
     /// The total time for which this process was suspended. The run's clock does not count it.
-    stopped: Duration,
+    suspended: Duration,
     /// Whether this process was suspended before the last reading of the clocks.
-    was_stopped: bool,
+    was_suspended: bool,
     /// The marker of this run's processes.
     nonce: String,
     agent: Option<AgentProcess>,
@@ -88,8 +88,8 @@ impl LocalHost {
     pub(crate) fn new() -> LocalHost {
         LocalHost {
             began: Instant::now(),
-            stopped: Duration::ZERO,
-            was_stopped: false,
+            suspended: Duration::ZERO,
+            was_suspended: false,
             nonce: tree::nonce(),
             agent: None,
             asking: None,
@@ -151,22 +151,22 @@ impl LocalHost {
         self.asking.as_ref().and_then(|socket| socket.callers.progress_at())
     }
 
-    /// Reads the clocks, after the loop has waited or a process was started. `stopped`: whether this process was
+    /// Reads the clocks, after the loop has waited or a process was started. `suspended`: whether this process was
     /// suspended since the last reading. The length of a suspension is unknown, so the run's clock skips the whole time
     /// since then.
-    pub(super) fn read_clocks(&mut self, stopped: impl FnOnce() -> bool) {
+    pub(super) fn read_clocks(&mut self, suspended: impl FnOnce() -> bool) {
         let passed = self.began.elapsed();
-        let stopped = stopped();
+        let suspended = suspended();
         // A suspension right after the clock was read shows only in the next reading.
-        if std::mem::replace(&mut self.was_stopped, stopped) || stopped {
-            self.stopped = passed.saturating_sub(self.now.0);
+        if std::mem::replace(&mut self.was_suspended, suspended) || suspended {
+            self.suspended = passed.saturating_sub(self.now.0);
         }
-        self.now = (passed.saturating_sub(self.stopped), SystemTime::now());
+        self.now = (passed.saturating_sub(self.suspended), SystemTime::now());
     }
 
     /// The instant at which the run's clock will show this time.
     pub(super) fn at(&self, time: Duration) -> Instant {
-        self.began + self.stopped + time
+        self.began + self.suspended + time
     }
 
     /// Lets the reader read more, because the agent's lines are handled.
@@ -177,20 +177,20 @@ impl LocalHost {
     }
 
     /// Handles the exit of the agent's own process: sweeps the processes that outlived it, but not our git.
-    pub(super) fn exited(&mut self, stopped: bool) {
+    pub(super) fn exited(&mut self, stopping: bool) {
         self.end.exited = true;
         self.watch.exited();
-        if stopped {
+        if stopping {
             self.watch.end();
         }
         if self.watch.is_busy() {
             return self.watch.wait(Waiting::Sweep);
         }
-        self.sweep(stopped);
+        self.sweep(stopping);
     }
 
-    fn sweep(&mut self, stopped: bool) {
-        let limit = if stopped { LEAK_LIMIT_STOPPED } else { LEAK_LIMIT };
+    fn sweep(&mut self, stopping: bool) {
+        let limit = if stopping { LEAK_LIMIT_STOPPED } else { LEAK_LIMIT };
         if let Some(agent) = &mut self.agent {
             agent.sweep(limit);
         }
@@ -223,9 +223,9 @@ impl LocalHost {
     }
 
     /// Determines the changed files. `None`: the agent's end waits for git.
-    pub(super) fn find_changes(&mut self, tree_gone: TreeGone, stopped: bool) -> Option<EndWithFiles> {
-        match self.watch.compare(stopped) {
-            Some(changes) => Some(self.with_files(tree_gone, changes, stopped)),
+    pub(super) fn find_changes(&mut self, tree_gone: TreeGone, stopping: bool) -> Option<EndWithFiles> {
+        match self.watch.compare(stopping) {
+            Some(changes) => Some(self.with_files(tree_gone, changes, stopping)),
             None => {
                 self.watch.wait(Waiting::Run(tree_gone));
                 None
@@ -233,8 +233,8 @@ impl LocalHost {
         }
     }
 
-    fn with_files(&mut self, tree_gone: TreeGone, changes: Changes, stopped: bool) -> EndWithFiles {
-        (tree_gone, self.watch.files(changes, stopped))
+    fn with_files(&mut self, tree_gone: TreeGone, changes: Changes, stopping: bool) -> EndWithFiles {
+        (tree_gone, self.watch.files(changes, stopping))
     }
 
     /// The channel of git's answer.
@@ -248,19 +248,19 @@ impl LocalHost {
     }
 
     /// Handles git's answer, or its failure.
-    pub(super) fn git_told(&mut self, told: Option<GitResult>, stopped: bool) -> Option<EndWithFiles> {
+    pub(super) fn git_told(&mut self, told: Option<GitResult>, stopping: bool) -> Option<EndWithFiles> {
         let changes = self.watch.finish_job(told);
         match self.watch.waited() {
             None => {}
-            Some(Waiting::Sweep) => self.sweep(stopped),
+            Some(Waiting::Sweep) => self.sweep(stopping),
             Some(Waiting::Run(tree_gone)) => {
                 let changes = changes.unwrap_or(Changes::Incomplete(Incomplete::Late));
-                return Some(self.with_files(tree_gone, changes, stopped));
+                return Some(self.with_files(tree_gone, changes, stopping));
             }
             Some(Waiting::BaselineAtRest) => self.compare_at_rest(),
             Some(Waiting::Rest) => {
                 let changes = changes.unwrap_or(Changes::Incomplete(Incomplete::Late));
-                self.rested = Some(self.watch.files(changes, stopped));
+                self.rested = Some(self.watch.files(changes, stopping));
             }
         }
         None
@@ -300,19 +300,19 @@ impl LocalHost {
     }
 
     /// Abandons git once the wait is over.
-    pub(super) fn tire_of_git(&mut self, stopped: bool) -> Option<EndWithFiles> {
+    pub(super) fn tire_of_git(&mut self, stopping: bool) -> Option<EndWithFiles> {
         if self.watch.due().is_none_or(|due| due > Instant::now()) {
             return None;
         }
         self.watch.end();
         match self.watch.waited() {
             None => {}
-            Some(Waiting::Sweep) => self.sweep(stopped),
+            Some(Waiting::Sweep) => self.sweep(stopping),
             Some(Waiting::Run(tree_gone)) => {
-                return Some(self.with_files(tree_gone, Changes::Incomplete(Incomplete::Late), stopped));
+                return Some(self.with_files(tree_gone, Changes::Incomplete(Incomplete::Late), stopping));
             }
             Some(Waiting::BaselineAtRest | Waiting::Rest) => {
-                self.rested = Some(self.watch.files(Changes::Incomplete(Incomplete::Late), stopped));
+                self.rested = Some(self.watch.files(Changes::Incomplete(Incomplete::Late), stopping));
             }
         }
         None
@@ -346,7 +346,7 @@ impl LocalHost {
         self.signal(Signal::STOP);
         leave();
         self.read_clocks(|| false);
-        stop_ourselves();
+        suspend_ourselves();
         self.read_clocks(|| true);
         self.signal(Signal::CONT);
     }

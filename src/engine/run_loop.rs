@@ -114,7 +114,7 @@ pub(super) struct RunLoop<'e, 'p> {
     lines: Lines,
     unread: UnreadOutput,
     /// Whether this process was suspended before this wake-up.
-    stopped: bool,
+    was_suspended: bool,
     /// A channel that is never ready, because its receiver is kept and never read.
     nowhere: (Sender<Order>, Receiver<Order>),
     /// A channel that is always ready, because its sender is gone.
@@ -140,7 +140,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             delivered: false,
             lines,
             unread: UnreadOutput::default(),
-            stopped: false,
+            was_suspended: false,
             nowhere: bounded(0),
             always: bounded(0).1,
         };
@@ -155,7 +155,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let carried = catch_unwind(AssertUnwindSafe(|| {
             self.begin(begin)?;
             while !self.is_over() {
-                self.turn()?;
+                self.handle_next()?;
                 if !self.engine.output.has_thread {
                     return Err(InternalFault);
                 }
@@ -196,12 +196,12 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     /// Waits for one event, and handles it.
-    fn turn(&mut self) -> Result<(), InternalFault> {
+    fn handle_next(&mut self) -> Result<(), InternalFault> {
         self.conductor.flush_recording();
         let wake = self.next();
         let heard = self.engine.signals.as_ref();
-        let stopped = || heard.is_some_and(|heard| heard.continued.swap(false, Ordering::Relaxed));
-        self.conductor.host_mut().read_clocks(stopped);
+        let suspended = || heard.is_some_and(|heard| heard.continued.swap(false, Ordering::Relaxed));
+        self.conductor.host_mut().read_clocks(suspended);
         point("loop");
         self.handle(wake)?;
         self.prepare();
@@ -296,7 +296,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             let _ = select.ready_timeout(CONTINUED);
         }
         let heard = self.engine.signals.as_ref();
-        self.stopped = heard.is_some_and(|heard| heard.continued.load(Ordering::Relaxed));
+        self.was_suspended = heard.is_some_and(|heard| heard.continued.load(Ordering::Relaxed));
         self.count_unread(leaving);
         wake
     }
@@ -348,8 +348,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             Wake::Children => self.conductor.host_mut().children_ended(),
             Wake::Timer => self.timer(),
             Wake::Process(ProcessEvent::Exited) => {
-                let stopped = self.is_stopping();
-                self.conductor.host_mut().exited(stopped);
+                let stopping = self.is_stopping();
+                self.conductor.host_mut().exited(stopping);
             }
             Wake::Process(ProcessEvent::Swept(swept)) => {
                 let tree_gone = self.conductor.host_mut().swept(swept);
@@ -382,8 +382,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 outcomes.into_iter().flatten().for_each(|outcome| self.conductor.asked(outcome));
             }
             Wake::Git(told) => {
-                let stopped = self.is_stopping();
-                let ended = self.conductor.host_mut().git_told(told, stopped);
+                let stopping = self.is_stopping();
+                let ended = self.conductor.host_mut().git_told(told, stopping);
                 self.agent_ended(ended);
             }
             Wake::TaskOver => {
@@ -445,8 +445,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn tree_gone(&mut self, tree_gone: Option<TreeGone>) {
         let Some(tree_gone) = tree_gone else { return };
         self.conductor.tree_gone(&tree_gone);
-        let stopped = self.is_stopping();
-        let ended = self.conductor.host_mut().find_changes(tree_gone, stopped);
+        let stopping = self.is_stopping();
+        let ended = self.conductor.host_mut().find_changes(tree_gone, stopping);
         self.agent_ended(ended);
     }
 
@@ -471,8 +471,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             callers.progress(Instant::now());
         }
         self.conductor.tick();
-        let stopped = self.is_stopping();
-        let ended = self.conductor.host_mut().tire_of_git(stopped);
+        let stopping = self.is_stopping();
+        let ended = self.conductor.host_mut().tire_of_git(stopping);
         self.agent_ended(ended);
     }
 
@@ -506,15 +506,16 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     /// The remaining time to wait, after a stop and the agent's end, for an orchestrator that does not read.
     fn unread_left(&self, limit: Duration) -> Option<Duration> {
         let host = self.conductor.host();
-        let stopped = self.conductor.run().stopping().is_some() && (!host.has_agent() || host.tree_gone_at().is_some());
+        let stopped = self.conductor.run().stopping().is_some();
+        let agent_gone = !host.has_agent() || host.tree_gone_at().is_some();
         let undelivered = self.conductor.is_finished() || !self.conductor.waiting().is_empty();
-        (stopped && undelivered).then(|| limit.saturating_sub(self.unread.waited))
+        (stopped && agent_gone && undelivered).then(|| limit.saturating_sub(self.unread.waited))
     }
 
     /// Counts a wait that began at this time.
     fn count_unread(&mut self, began: Option<Instant>) {
         let progress = self.engine.output.progress.load(Ordering::Relaxed);
-        let grew = self.unread.count(began.map(|began| began.elapsed()), progress, self.stopped);
+        let grew = self.unread.count(began.map(|began| began.elapsed()), progress, self.was_suspended);
         if grew && self.unread.waited >= UNREAD_DROP && !self.conductor.is_finished() {
             self.conductor.drop_progress();
         }

@@ -163,8 +163,8 @@ fn is_free(ignored: u64, signal: i32) -> bool {
     ignored & (1 << (signal - 1)) == 0
 }
 
-/// Stops this process as Ctrl-Z would have; returns when it continues.
-pub(crate) fn stop_ourselves() {
+/// Suspends this process as Ctrl-Z would have; returns when it continues.
+pub(crate) fn suspend_ourselves() {
     let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn die_of(signal: i32) -> ! {
     signal_hook::low_level::exit(128 + signal)
 }
 
-/// Ends this process the way this signal would. For SIGTERM and SIGKILL it waits for the signal that a host sends.
+/// Ends this process the way this signal would, for a replayed recording. For SIGTERM and SIGKILL it waits for the signal that a host sends.
 /// Returns the shell's exit code for the signal (128 plus its number) if the process cannot end that way.
 pub(crate) fn end_by(signal: i32) -> u8 {
     if matches!(signal, SIGTERM | SIGKILL) {

@@ -11,7 +11,7 @@
 use super::child::{environment_over, not_found, resolve, spawn};
 use crate::agent::{Base, Program};
 use crate::io::output::print;
-use crate::io::signals::stop_ourselves;
+use crate::io::signals::suspend_ourselves;
 use crate::protocol::failure::{Code, Failure};
 use crate::system::{ignored_signals, to_pid};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
@@ -94,7 +94,7 @@ fn wait(pid: Pid, signals: &mut Signals) -> Option<WaitStatus> {
             Ok(Some((_, status))) if status.stopped() => {
                 // waitpid reports each stop once, so we stop once for each stop of the agent. A shell continues the
                 // whole group, so we do not continue the agent: that could undo a further Ctrl-Z.
-                stop_ourselves();
+                suspend_ourselves();
             }
             Ok(Some((_, status))) => return Some(status),
             Ok(None) => {}

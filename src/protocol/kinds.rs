@@ -1,7 +1,7 @@
 //! The kinds of run.progress, one row each: word, level, and fields.
 //!
 //! For a new kind, the compiler asks for its place in the terminal, in workflows and, through [`KindName`], in
-//! `acp::session`. `report` shows a kind that it does not know as JSON.
+//! `acp::session`; the tests ask for its row in `reference.md`. `report` shows a kind that it does not know as JSON.
 
 use super::declare::{member, put_field, visit_field};
 use super::form::{Member, ObjectForm};

@@ -59,10 +59,11 @@ impl ActiveRun {
     ) -> Result<Box<ActiveRun>, Box<Refusal>> {
         let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, .. } = start;
         let Start { granted, remake, process, keeps_process, checks_only, .. } = start;
-        let mut turn = DriverOutput::default();
+        let mut out = DriverOutput::default();
         let launch = match process {
-            FirstProcess::New => converses(&settings, driver.as_ref())
-                .and_then(|()| limit::launch(&settings, driver.as_mut(), &mut turn)),
+            FirstProcess::New => {
+                converses(&settings, driver.as_ref()).and_then(|()| limit::launch(&settings, driver.as_mut(), &mut out))
+            }
             FirstProcess::Resting(_) | FirstProcess::Leaving(_) => Ok(None),
         };
         let launch = match launch {
@@ -78,7 +79,7 @@ impl ActiveRun {
         let features = driver.features(&settings);
         let budget = Budget::new(&settings, &features.keepers);
         let started = started(display_name, &settings, features.capabilities);
-        let mut live = Box::new(ActiveRun {
+        let mut active = Box::new(ActiveRun {
             effects: Effects::new(now, &settings),
             texts: FrameTexts::new(&settings.cwd, redactor),
             settings,
@@ -94,30 +95,30 @@ impl ActiveRun {
             turns: Turns::first(now, ids.prompts),
             ladder: StopLadder::default(),
         });
-        live.effects.emit(Body::Started(Box::new(started)), reply_to.clone());
+        active.effects.emit(Body::Started(Box::new(started)), reply_to.clone());
         if short_secrets > 0 {
-            live.effects.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
+            active.effects.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
         }
         if asking_failed {
-            live.effects.warn(Warning::UnsupportedOption, NO_ASK_SOCKET, None);
+            active.effects.warn(Warning::UnsupportedOption, NO_ASK_SOCKET, None);
         }
         if let Some(launch) = launch {
-            live.apply(turn);
-            live.effects.status(Status::Starting, "Starting the agent", None);
-            live.agent.start(Box::new(launch), &live.settings, &mut live.effects);
+            active.apply(out);
+            active.effects.status(Status::Starting, "Starting the agent", None);
+            active.agent.start(Box::new(launch), &active.settings, &mut active.effects);
         } else if let FirstProcess::New = process {
-            live.begin_without_process(turn, checks_only);
+            active.begin_without_process(out, checks_only);
         } else {
-            live.begin_at_rest(process);
+            active.begin_at_rest(process);
         }
-        Ok(live)
+        Ok(active)
     }
 
     /// Begins a run whose driver needs no process.
-    fn begin_without_process(&mut self, turn: DriverOutput, checks_only: bool) {
+    fn begin_without_process(&mut self, out: DriverOutput, checks_only: bool) {
         self.agent.process = ProcessState::Ended;
         self.deadlines.begin_run(self.effects.now, &self.settings);
-        self.apply(turn);
+        self.apply(out);
         if checks_only {
             let (text, message_id) = (CHECKED.into(), None);
             let (text_cut, structured_output, stop_reason) = (false, None, StopReason::EndTurn);

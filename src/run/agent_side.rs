@@ -52,25 +52,25 @@ impl AgentSide {
 
     pub(super) fn read_line(&mut self, line: Line<'_>) -> DriverOutput {
         self.alive = true;
-        let mut turn = DriverOutput { events: std::mem::take(&mut self.events), ..DriverOutput::default() };
-        self.driver.line(line, &mut turn);
-        turn
+        let mut out = DriverOutput { events: std::mem::take(&mut self.events), ..DriverOutput::default() };
+        self.driver.line(line, &mut out);
+        out
     }
 
     /// Passes a prompt to the agent as a further turn.
     pub(super) fn send_prompt(&mut self, prompt: &WaitingPrompt, effects: &mut Effects) -> DriverOutput {
         effects.attach(prompt.images.iter());
-        let mut turn = DriverOutput::default();
-        self.driver.follow_up(prompt.text.unredacted(), &prompt.images, &mut turn);
-        turn
+        let mut out = DriverOutput::default();
+        self.driver.follow_up(prompt.text.unredacted(), &prompt.images, &mut out);
+        out
     }
 
     /// Passes a prompt to the agent while it works. Also returns whether it takes one now.
     pub(super) fn steer(&mut self, prompt: &WaitingPrompt, effects: &mut Effects) -> (DriverOutput, bool) {
-        let mut turn = DriverOutput::default();
-        let is_taken = self.driver.steer(prompt.text.unredacted(), &prompt.images, &mut turn);
+        let mut out = DriverOutput::default();
+        let is_taken = self.driver.steer(prompt.text.unredacted(), &prompt.images, &mut out);
         effects.attach(prompt.images.iter().filter(|_| is_taken));
-        (turn, is_taken)
+        (out, is_taken)
     }
 
     /// Keeps what the agent reports about its session.
@@ -113,12 +113,12 @@ impl AgentSide {
             session_cost_usd: budget.usage().cost_usd.map(|cost| settings.session_cost_usd.unwrap_or_default() + cost),
             ..settings.clone()
         };
-        let mut turn = DriverOutput::default();
-        let launch = limit::launch(&settings, self.driver.as_mut(), &mut turn);
+        let mut out = DriverOutput::default();
+        let launch = limit::launch(&settings, self.driver.as_mut(), &mut out);
         // The orchestrator asked for no session.
         let launch =
             launch.map_err(|failure| if failure.code == Code::InvalidRequest { lost_session() } else { failure })?;
-        Ok((turn, launch))
+        Ok((out, launch))
     }
 
     /// The reason why the agent takes no further prompt with these images.

@@ -136,7 +136,7 @@ impl Run {
     /// The counters of the ids.
     pub(crate) fn ids(&self) -> Ids {
         match &self.phase {
-            Phase::ActiveRun(live) => live.ids(),
+            Phase::ActiveRun(active) => active.ids(),
             Phase::Waiting(_) | Phase::Ended => self.ids,
         }
     }
@@ -154,14 +154,14 @@ impl Run {
     /// The redactor that knows the run's secrets.
     pub fn redactor(&self) -> &Redactor {
         match &self.phase {
-            Phase::ActiveRun(live) => &live.texts.redactor,
+            Phase::ActiveRun(active) => &active.texts.redactor,
             Phase::Waiting(_) | Phase::Ended => &self.redactor,
         }
     }
 
     /// Whether events of the agent's last line wait. [`Event::More`] must come until none does, before any other line.
     pub fn has_more(&self) -> bool {
-        matches!(&self.phase, Phase::ActiveRun(live) if !live.agent.waiting.is_empty())
+        matches!(&self.phase, Phase::ActiveRun(active) if !active.agent.waiting.is_empty())
     }
 
     /// The time at which the orchestrator, a signal or a limit requested the end. From then on, the run does not wait
@@ -173,7 +173,7 @@ impl Run {
     /// Whether the run stops the agent before it has a result. False for a run that has its result and is only told to
     /// end sooner.
     pub(crate) fn is_stopping(&self) -> bool {
-        matches!(&self.phase, Phase::ActiveRun(live) if live.ladder.is_stopping())
+        matches!(&self.phase, Phase::ActiveRun(active) if active.ladder.is_stopping())
     }
 
     /// Takes the redactor, before the start or after the end.
@@ -197,44 +197,44 @@ impl Run {
     }
 
     pub(crate) fn is_open(&self, question_id: &QuestionId) -> bool {
-        matches!(&self.phase, Phase::ActiveRun(live) if live.questions.find(question_id).is_some())
+        matches!(&self.phase, Phase::ActiveRun(active) if active.questions.find(question_id).is_some())
     }
 
     /// The settings of the run, while it has an agent.
     pub(crate) fn settings(&self) -> Option<&Settings> {
         match &self.phase {
-            Phase::ActiveRun(live) => Some(&live.settings),
+            Phase::ActiveRun(active) => Some(&active.settings),
             Phase::Waiting(_) | Phase::Ended => None,
         }
     }
 
     /// The working directory, if the answer to this question is a path to check.
     pub(crate) fn path_question(&self, question_id: &QuestionId) -> Option<PathBuf> {
-        let Phase::ActiveRun(live) = &self.phase else { return None };
-        let ask: &Ask = &live.questions.find(question_id)?.1.shown;
-        matches!(ask.kind, Kind::FilePath).then(|| live.settings.cwd.clone())
+        let Phase::ActiveRun(active) = &self.phase else { return None };
+        let ask: &Ask = &active.questions.find(question_id)?.1.shown;
+        matches!(ask.kind, Kind::FilePath).then(|| active.settings.cwd.clone())
     }
 
     /// The time at which the next [`Event::Tick`] is due.
     pub fn next_deadline(&self) -> Option<Duration> {
         match &self.phase {
-            Phase::ActiveRun(live) => live.next_deadline(),
+            Phase::ActiveRun(active) => active.next_deadline(),
             Phase::Waiting(_) | Phase::Ended => None,
         }
     }
 
     /// Takes the memory of a body that was emitted, for the next one.
     pub(crate) fn reuse(&mut self, body: Body) {
-        if let (Phase::ActiveRun(live), Body::Progress(mut progress)) = (&mut self.phase, body) {
+        if let (Phase::ActiveRun(active), Body::Progress(mut progress)) = (&mut self.phase, body) {
             progress.text = Text::default();
-            live.effects.spare = Some(progress);
+            active.effects.spare = Some(progress);
         }
     }
 
     /// Requests [`Effect::Said`], because a recording is being made.
     pub(crate) fn recorded(&mut self) {
-        if let Phase::ActiveRun(live) = &mut self.phase {
-            live.effects.recorded = true;
+        if let Phase::ActiveRun(active) = &mut self.phase {
+            active.effects.recorded = true;
         }
     }
 
@@ -251,33 +251,33 @@ impl Run {
     fn take(&mut self, now: Duration, event: Event<'_>, effects: &mut Vec<Effect>) {
         match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Waiting(held) => self.waiting(now, held, event, effects),
-            Phase::ActiveRun(mut live) => {
-                live.effects.now = now;
-                std::mem::swap(&mut live.effects.list, effects);
-                live.handle(event);
-                let end = live.take_end();
-                std::mem::swap(&mut live.effects.list, effects);
-                self.go_on(now, live, end, effects);
+            Phase::ActiveRun(mut active) => {
+                active.effects.now = now;
+                std::mem::swap(&mut active.effects.list, effects);
+                active.handle(event);
+                let end = active.take_end();
+                std::mem::swap(&mut active.effects.list, effects);
+                self.go_on(now, active, end, effects);
             }
             Phase::Ended => {}
         }
     }
 
     /// Keeps the run alive, or ends it.
-    fn go_on(&mut self, now: Duration, mut live: Box<ActiveRun>, end: Option<DecidedEnd>, effects: &mut Vec<Effect>) {
+    fn go_on(&mut self, now: Duration, mut active: Box<ActiveRun>, end: Option<DecidedEnd>, effects: &mut Vec<Effect>) {
         let Some(ending) = end else {
-            self.phase = Phase::ActiveRun(live);
+            self.phase = Phase::ActiveRun(active);
             return;
         };
         if ending.stopped {
             self.stopping.get_or_insert(now);
         }
-        self.ids = live.ids();
-        self.late = live.ladder.late.take();
-        self.resting = live.resting();
-        self.granted = std::mem::take(&mut live.questions.granted);
-        let terminal = live.terminal(ending.outcome);
-        self.redactor = std::mem::take(&mut live.texts.redactor);
+        self.ids = active.ids();
+        self.late = active.ladder.late.take();
+        self.resting = active.resting();
+        self.granted = std::mem::take(&mut active.questions.granted);
+        let terminal = active.terminal(ending.outcome);
+        self.redactor = std::mem::take(&mut active.texts.redactor);
         effects.push(self.end(terminal, None));
     }
 
@@ -384,13 +384,13 @@ impl Run {
         let run_id = self.run_id(&origin);
         effects.extend([Effect::RunId(run_id.clone()), Effect::FrameLimit(start.settings.max_frame_bytes)]);
         match ActiveRun::begin(now, (&self.random, self.ids), self.on_eof, run_id, origin.id.clone(), start) {
-            Ok(mut live) => {
+            Ok(mut active) => {
                 let held = held.into_iter().map(|held| progress_warning(held.warning, &held.line(), held.reply_to));
-                effects.extend(live.effects.list.drain(..1));
+                effects.extend(active.effects.list.drain(..1));
                 effects.extend(held);
-                let end = live.take_end();
-                effects.append(&mut live.effects.list);
-                self.go_on(now, live, end, effects);
+                let end = active.take_end();
+                effects.append(&mut active.effects.list);
+                self.go_on(now, active, end, effects);
             }
             Err(refusal) => {
                 let Refusal { failure, metadata, redactor } = *refusal;

@@ -287,15 +287,15 @@ impl OpenQuestions {
     pub(super) fn resolve_without_answer(
         &mut self,
         now: Duration,
-        absence: NoAnswerCause,
+        cause: NoAnswerCause,
         settings: &Settings,
     ) -> (Vec<Resolved>, bool) {
         let (mut resolved, mut fails) = (Vec::new(), false);
-        let late = |(deadline, _): &&(Duration, u64)| absence != NoAnswerCause::Timeout || *deadline <= now;
+        let late = |(deadline, _): &&(Duration, u64)| cause != NoAnswerCause::Timeout || *deadline <= now;
         let concerned: BTreeSet<u64> = self.deadlines.iter().take_while(late).map(|(_, number)| *number).collect();
         for number in concerned {
             for member in self.groups.get_mut(&number).into_iter().flat_map(Group::open_mut) {
-                let (one, fail) = member.give_up(absence, settings);
+                let (one, fail) = member.give_up(cause, settings);
                 resolved.push(one);
                 fails |= fail;
             }
@@ -463,19 +463,19 @@ impl OpenQuestion {
         })
     }
 
-    fn give_up(&mut self, absence: NoAnswerCause, settings: &Settings) -> (Resolved, bool) {
-        match self.resolve_unanswered(absence, settings) {
+    fn give_up(&mut self, cause: NoAnswerCause, settings: &Settings) -> (Resolved, bool) {
+        match self.resolve_unanswered(cause, settings) {
             Some(resolved) => (resolved, false),
-            None => (self.resolve(Reply::Declined(None), absence.resolution(), false), true),
+            None => (self.resolve(Reply::Declined(None), cause.resolution(), false), true),
         }
     }
 
     /// Resolves the question by the protocol's rules for unanswered questions. `None`: the run fails.
-    fn resolve_unanswered(&mut self, absence: NoAnswerCause, settings: &Settings) -> Option<Resolved> {
-        let (reply, used_default) = match (&self.ask.default, self.ask.required, absence) {
+    fn resolve_unanswered(&mut self, cause: NoAnswerCause, settings: &Settings) -> Option<Resolved> {
+        let (reply, used_default) = match (&self.ask.default, self.ask.required, cause) {
             // Nobody denied it, so the agent is not told that the user did.
             (_, _, NoAnswerCause::Headless | NoAnswerCause::InputClosed) if self.ask.purpose == Purpose::Permission => {
-                (Reply::NoUser, absence == NoAnswerCause::InputClosed)
+                (Reply::NoUser, cause == NoAnswerCause::InputClosed)
             }
             (Some(default), ..) => (self.reply_for_default(default.clone()), true),
             (None, false, _) => (Reply::Answer(Answer::Null), false),
@@ -489,7 +489,7 @@ impl OpenQuestion {
                 OnQuestionTimeout::Continue => (Reply::Declined(None), false),
             },
         };
-        Some(self.resolve(reply, absence.resolution(), used_default))
+        Some(self.resolve(reply, cause.resolution(), used_default))
     }
 
     /// Converts the default into a reply. The default has the agent's own values.

@@ -83,8 +83,8 @@ impl ActiveRun {
             return self.begin_turn(prompt, reply_to);
         }
         if now && self.turns.current.is_running() {
-            let (turn, is_taken) = self.agent.steer(&prompt, &mut self.effects);
-            self.apply(turn);
+            let (out, is_taken) = self.agent.steer(&prompt, &mut self.effects);
+            self.apply(out);
             if is_taken {
                 return self.effects.prompt(prompt.number, PromptState::Sent, reply_to);
             }
@@ -102,7 +102,6 @@ impl ActiveRun {
     }
 
     pub(super) fn cancel(&mut self, reply_to: Option<InboundId>, reason: Option<Text>, source: Source) {
-        self.effects.push(Effect::Hurry);
         if source != Source::Orchestrator {
             self.ladder.signals += 1;
         }
@@ -110,9 +109,12 @@ impl ActiveRun {
         let is_urgent = self.ladder.signals > 1;
         if !self.ladder.is_decided() {
             self.stop(Outcome::Cancelled { reason, source }, reply_to);
-        } else if !is_urgent {
+        } else {
             // The outcome stands. The cancel only makes the run end sooner.
-            self.advance();
+            self.effects.push(Effect::Hurry);
+            if !is_urgent {
+                self.advance();
+            }
         }
         if is_urgent {
             self.kill_tree();

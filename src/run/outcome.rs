@@ -29,8 +29,8 @@ impl ActiveRun {
         }
         let is_ended = self.agent.process == ProcessState::Ended && !self.features().process_per_turn;
         if !is_ended && self.agent.driver.takes_turns() {
-            let turn = self.agent.send_prompt(&prompt, &mut self.effects);
-            return self.apply(turn);
+            let out = self.agent.send_prompt(&prompt, &mut self.effects);
+            return self.apply(out);
         }
         if !is_ended && self.turns.has_completed() {
             let message =
@@ -39,9 +39,9 @@ impl ActiveRun {
         }
         // The process was ended, or the session is unknown because no turn was completed.
         match self.agent.relaunch(&self.settings, prompt, &self.budget) {
-            Ok((turn, launch)) => {
+            Ok((out, launch)) => {
                 self.budget.begin_process();
-                self.apply(turn);
+                self.apply(out);
                 if let Some(launch) = launch {
                     self.agent.start(Box::new(launch), &self.settings, &mut self.effects);
                 }
