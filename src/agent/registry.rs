@@ -327,7 +327,9 @@ impl Agents {
         let unknown = Unknown { what: "agent", dashes: "", typed: Typed::Value(name), place: from };
         let otherwise = match name {
             "plan" | "build" => sentence!("If it is a mode of the agent, use {mode}.", mode),
-            command if command.contains([' ', '/']) => ANY_COMMAND.into(),
+            command if command.contains([' ', '/']) => {
+                format!("The agents are: {}. {ANY_COMMAND}", self.names()).into()
+            }
             _ => format!("The agents are: {}.", self.names()).into(),
         };
         Sentence::new(|audience| unknown.message(self.all_names(), otherwise.to(audience)))
