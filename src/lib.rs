@@ -28,7 +28,7 @@
 //! | [`workflow`] | `spec`, `plan` and `implement`: one run made of several; the two formats and their checks, prompts, drafts, verification |
 //! | [`run`] | one run: a pure state machine. `run::active_run` passes each event to its subject: `open_questions` (also policies, and permissions that nobody answers), `deadlines`, `turns`, `budget`, and others. A cancel or a signal goes from `orchestrator` to `stop`, which takes the steps of the `stop_ladder`; `outcome` ends turns and the run |
 //! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the demo agent and its scenarios, the registry of agents, `agent::native` for each agent outside its dialect; `agent::limit`: who keeps each limit of a run, which a driver's `features` says |
-//! | [`protocol`] | messages in, frames out (`outbound`), the kinds of run.progress (`kinds`); the fields of run.start, one row each; sizes (`limits`), words, failure codes, `sentence`: errors and warnings, each in the words of both readers; questions and the check of answers; [`protocol::publish`] describes them to other languages |
+//! | [`protocol`] | messages in, frames out (`outbound`), the kinds of run.progress (`kinds`); the fields of run.start, one row each; sizes (`limits`), words, failure codes, errors and warnings in the words of both readers (`sentence`), questions and the check of answers; [`protocol::publish`] describes them to other languages |
 //! | [`redact`] | the search for secrets, also across the pieces of a message |
 //! | `integrate` | files for other programs that use this one, and their configuration |
 //! | [`recording`] | the format of recorded dialogues |

@@ -413,7 +413,7 @@ pub trait Driver: Send {
     /// Tells the agent to exit, after the final result.
     fn finish(&mut self, out: &mut DriverOutput);
 
-    /// Handles the end of the agent's process, after its last line.
+    /// Handles the end of the agent's process tree, after its last line.
     fn tree_gone(&mut self, _exit: AgentExit, _out: &mut DriverOutput) {}
 
     /// The outcome of a process that ended without a result. `alive`: whether it wrote anything. `stderr`: the end of

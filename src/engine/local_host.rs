@@ -116,7 +116,7 @@ impl LocalHost {
         self.agent.is_some()
     }
 
-    /// The time when the agent's process tree was gone. `None`: it still exists, or never did.
+    /// The time at which the agent's process tree was gone. `None`: it still exists, or never existed.
     pub(super) fn tree_gone_at(&self) -> Option<Instant> {
         self.tree_gone_at
     }

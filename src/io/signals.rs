@@ -175,8 +175,9 @@ pub(crate) fn die_of(signal: i32) -> ! {
     signal_hook::low_level::exit(128 + signal)
 }
 
-/// Ends this process the way this signal would, for a replayed recording. For SIGTERM and SIGKILL it waits for the signal that a host sends.
-/// Returns the shell's exit code for the signal (128 plus its number) if the process cannot end that way.
+/// Ends this process the way this signal would, for a replayed recording. For SIGTERM and SIGKILL it waits for the signal
+/// that a host sends. Returns the shell's exit code for the signal (128 plus its number) if the process cannot end that
+/// way.
 pub(crate) fn end_by(signal: i32) -> u8 {
     if matches!(signal, SIGTERM | SIGKILL) {
         loop {

@@ -122,7 +122,7 @@ mod tests {
                 "run.start: `session_id` cannot be given: why.",
                 "The session cannot be resumed: why.",
             ),
-            // A key of a configuration file is no flag.
+            // A message about a configuration file keeps the names of its keys.
             (
                 "timeout_s in config.json, line 3".into(),
                 "timeout_s in config.json, line 3",

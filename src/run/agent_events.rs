@@ -218,7 +218,7 @@ impl ActiveRun {
         }
     }
 
-    /// Handles the end of the agent's process and of its output.
+    /// Handles the end of the agent's process tree and of its output.
     pub(super) fn end_tree(&mut self, exit: AgentExit) {
         if matches!(self.agent.process, ProcessState::TreeGone | ProcessState::Ended) {
             return;

@@ -173,7 +173,7 @@ pub(super) enum ProcessState {
     Running,
     /// The process tree is gone, and the search for changed files is running. Only heartbeats are due.
     TreeGone,
-    /// There is no process any more. The run is over, or waits for answers that begin another turn.
+    /// The agent has ended. The run is over, or waits for answers that begin another turn.
     Ended,
     /// The process rests for a later part of the run, and this part is over.
     Resting,
