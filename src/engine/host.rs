@@ -69,8 +69,8 @@ pub trait Host {
     fn close_input(&mut self);
     /// Signals the agent's whole process tree.
     fn signal_tree(&mut self, signal: StopSignal);
-    /// Suspends the agent's processes until the next part of the run, and begins the search for changed files. Returns
-    /// false if the agent must end instead.
+    /// Suspends the agent's processes until the next part of the run as soon as nothing runs beside the agent, and then
+    /// searches for changed files. Returns false if the agent must end instead.
     fn rest(&mut self) -> bool {
         false
     }

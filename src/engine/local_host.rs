@@ -1,5 +1,7 @@
 //! The host on this machine: the agent's process, its pipes and its tree; the guard; git; the socket of the ask-server.
 
+mod rest;
+
 use super::ask_connections::{AskConnections, AskEvent};
 use super::ask_socket::AskSocket;
 use super::changes::{Waiting, Watch};
@@ -26,6 +28,9 @@ use crossbeam_channel::{Receiver, never};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
+
+use rest::Rest;
+pub(super) use rest::Rested;
 
 /// The time limit for the sweep of processes that outlived the agent, after its own end and after a stop.
 const LEAK_LIMIT: Duration = Duration::from_secs(2);
@@ -58,10 +63,8 @@ pub(crate) struct LocalHost {
     /// Warnings about processes that may outlive the run.
     troubles: Vec<&'static str>,
     end: AgentEnd,
-    /// Whether the agent's processes are suspended until the next part of the run.
-    rests: bool,
-    /// The files that changed before the agent rests.
-    rested: Option<Result<Vec<(PathBuf, Action)>, Unseen>>,
+    rest: Rest,
+    rested: Option<Rested>,
     tree_gone_at: Option<Instant>,
     /// The queries to git for this run.
     watch: Watch,
@@ -98,7 +101,7 @@ impl LocalHost {
             inherited: Inherited::default(),
             troubles: Vec::new(),
             end: AgentEnd::default(),
-            rests: false,
+            rest: Rest::None,
             rested: None,
             tree_gone_at: None,
             watch: Watch::default(),
@@ -179,6 +182,7 @@ impl LocalHost {
     /// Handles the exit of the agent's own process: sweeps the processes that outlived it, but not our git.
     pub(super) fn exited(&mut self, stopping: bool) {
         self.end.exited = true;
+        self.rest.stop_waiting();
         self.watch.exited();
         if stopping {
             self.watch.end();
@@ -260,37 +264,10 @@ impl LocalHost {
             Some(Waiting::BaselineAtRest) => self.compare_at_rest(),
             Some(Waiting::Rest) => {
                 let changes = changes.unwrap_or(Changes::Incomplete(Incomplete::Late));
-                self.rested = Some(self.watch.files(changes, stopping));
+                self.rested = Some(Rested::Files(self.watch.files(changes, stopping)));
             }
         }
         None
-    }
-
-    /// Determines the files that changed before the agent rests.
-    fn compare_at_rest(&mut self) {
-        match self.watch.compare(false) {
-            Some(changes) => self.rested = Some(self.watch.files(changes, false)),
-            None => self.watch.wait(Waiting::Rest),
-        }
-    }
-
-    /// The files that changed before the agent rests, once they are known.
-    pub(super) fn take_rested(&mut self) -> Option<Result<Vec<(PathBuf, Action)>, Unseen>> {
-        self.rested.take()
-    }
-
-    /// Continues an agent that rests, for a further part of the run with a baseline of its own.
-    pub(super) fn wake(&mut self, cwd: &Path) {
-        self.read_clocks(|| false);
-        self.watch = Watch::default();
-        self.watch.begin(cwd);
-        self.resume();
-    }
-
-    fn resume(&mut self) {
-        if std::mem::take(&mut self.rests) {
-            self.agent.iter().for_each(|agent| agent.signal_marked(Signal::CONT));
-        }
     }
 
     /// Kills the agent's whole process tree at once. Returns the exit of its own process.
@@ -312,7 +289,8 @@ impl LocalHost {
                 return Some(self.with_files(tree_gone, Changes::Incomplete(Incomplete::Late), stopping));
             }
             Some(Waiting::BaselineAtRest | Waiting::Rest) => {
-                self.rested = Some(self.watch.files(Changes::Incomplete(Incomplete::Late), stopping));
+                let files = self.watch.files(Changes::Incomplete(Incomplete::Late), stopping);
+                self.rested = Some(Rested::Files(files));
             }
         }
         None
@@ -504,26 +482,16 @@ impl Host for LocalHost {
         });
     }
 
-    /// The agent rests only if nothing runs beside it: tools run in process groups of their own, and what they leave
-    /// running must end with the turn, before anybody looks at its work.
     fn rest(&mut self) -> bool {
-        let Some(agent) = self.agent.as_ref().filter(|_| !self.end.exited) else { return false };
-        agent.signal_marked(Signal::STOP);
-        self.rests = true;
-        if !agent.is_alone() {
-            self.resume();
-            return false;
+        let can_rest = self.agent.is_some() && !self.end.exited;
+        if can_rest {
+            self.begin_rest();
         }
-        self.watch.exited();
-        if self.watch.is_busy() {
-            self.watch.wait(Waiting::BaselineAtRest);
-        } else {
-            self.compare_at_rest();
-        }
-        true
+        can_rest
     }
 
     fn hurry(&mut self, stopping: bool) {
+        self.rest.hurry();
         self.watch.hurry(stopping);
     }
 

@@ -8,7 +8,7 @@ use super::ask_connections::AskEvent;
 use super::conductor::{Conductor, RunSummary};
 use super::host::TreeGone;
 use super::job::{Begin, Prepared, start_of};
-use super::local_host::{EndWithFiles, LocalHost};
+use super::local_host::{EndWithFiles, LocalHost, Rested};
 use super::peer::{Peer, ScreenChange};
 use super::resting::RestingPlace;
 use crate::agent::Line;
@@ -211,8 +211,10 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     /// Does the work that is due without an event.
     fn prepare(&mut self) {
         self.conductor.spawn_if_due();
-        if let Some(files) = self.conductor.host_mut().take_rested() {
-            self.conductor.rested(files);
+        match self.conductor.host_mut().take_rested() {
+            Some(Rested::Files(files)) => self.conductor.rested(files),
+            Some(Rested::NotAlone) => self.conductor.step(Event::CannotRest),
+            None => {}
         }
         while let Some(text) = self.conductor.host_mut().next_trouble() {
             self.conductor.step(Event::Warn(Origin::default(), Warning::Unguarded, text.into()));
@@ -471,6 +473,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             callers.progress(Instant::now());
         }
         self.conductor.tick();
+        self.conductor.host_mut().look_again();
         let stopping = self.is_stopping();
         let ended = self.conductor.host_mut().tire_of_git(stopping);
         self.agent_ended(ended);
@@ -499,7 +502,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let run = self.conductor.run().next_deadline().map(|deadline| host.at(deadline));
         let limit = if self.unread.waited < UNREAD_DROP { UNREAD_DROP } else { UNREAD_LIMIT };
         let unread = self.unread_left(limit).map(|left| Instant::now() + left);
-        let times = [run, host.progress_at(), unread, repaint, host.tires_at()];
+        let times = [run, host.progress_at(), unread, repaint, host.tires_at(), host.look_at()];
         times.into_iter().flatten().min()
     }
 

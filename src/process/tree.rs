@@ -280,8 +280,8 @@ impl Tree {
     }
 
     /// Kills the tree's control group. Then sends SIGKILL in rounds until the tree is empty or `limit` has passed, and
-    /// reaps adopted orphans in each round. If a later round finds new processes, it stops the whole tree before killing it, so that nothing can fork between the
-    /// look and the kill. Only the time limits the number of rounds.
+    /// reaps adopted orphans in each round. If a later round finds new processes, it stops the whole tree before killing
+    /// it, so that nothing can fork between the look and the kill. Only the time limits the number of rounds.
     ///
     /// `leader` is the agent's pid as long as the caller has not reaped it. The sweep never reaps it, and as a zombie
     /// it counts neither as killed nor as left. At least one round runs, even with a limit of zero.

@@ -75,6 +75,15 @@ fn what_a_tool_left_running_ends_with_the_turn_and_so_does_the_agent() {
     assert!(commands(&outcome)[0].ends_with(": completed"), "{:?}", commands(&outcome));
 }
 
+/// OpenCode runs git beside itself when it reports the end of a turn.
+#[test]
+fn what_ends_soon_after_the_turn_does_not_end_the_agent() {
+    let script = agent("setsid sleep 0.3 >/dev/null 2>&1 & touch a", "touch good");
+    let outcome = run(project(&one(&["test -e good"]), script), allowed(json!({})));
+    passes_in_two_attempts(&outcome, 1);
+    assert!(outcome.progress("warning").is_empty());
+}
+
 #[test]
 fn a_process_that_was_killed_while_it_rested_is_replaced() {
     let kill = "kill -9 \"$(cat pid.txt)\" 2>/dev/null; test -e good";
