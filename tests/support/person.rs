@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Instant;
 
 use super::screen::Screen;
-use super::{Case, limit, procs, read};
+use super::{Case, procs, read};
 use rustix::fs::OFlags;
 use rustix::io::ioctl_fionread;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
@@ -110,7 +110,7 @@ impl Person {
     /// Waits for `text` after the output of earlier waits. Returns the output up to it.
     #[track_caller]
     pub(crate) fn waits_for(&mut self, text: &str) -> String {
-        let until = Instant::now() + limit();
+        let until = Instant::now() + self.case.limit;
         loop {
             let new = String::from_utf8_lossy(&self.all[self.met..]).into_owned();
             if let Some(at) = new.find(text) {
@@ -140,7 +140,7 @@ impl Person {
     /// Waits for a condition of the output so far.
     #[track_caller]
     pub(crate) fn waits_until(&mut self, what: &str, done: impl Fn(&Person) -> bool) {
-        let until = Instant::now() + limit();
+        let until = Instant::now() + self.case.limit;
         while !done(self) {
             match self.bytes.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(more) => self.sees(more),
@@ -187,7 +187,7 @@ impl Person {
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap());
         self.code = Some(code);
         // The program's end of the terminal is closed, so its output ends.
-        while let Ok(more) = self.bytes.recv_timeout(limit()) {
+        while let Ok(more) = self.bytes.recv_timeout(self.case.limit) {
             self.sees(more);
         }
         (code, String::from_utf8_lossy(&self.all).into_owned())
