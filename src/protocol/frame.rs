@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_frame_of_many_parts_fits_its_limit() {
-        for (count, length) in [(1000, 10), (1000, 300), (300, 10_000), (3, 1_000_000), (20_000, 1)] {
+        for (count, length) in [(1000, 10), (1000, 300), (300, 1000), (3, 100_000), (20_000, 1)] {
             let mut body = plan((0..count).map(|n| format!("{n}\u{1}").repeat(length)));
             let mut line = Vec::new();
             Stamper::default()

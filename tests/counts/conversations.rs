@@ -1,5 +1,6 @@
 //! A long conversation: each turn costs as much as the first ones, and the memory stays flat.
 
+use crate::length::by_length;
 use crate::workload::Dialect;
 use crate::world::{Sent, World};
 use serde_json::Value;
@@ -11,30 +12,43 @@ use std::time::Instant;
 
 /// The turns before the first measurement, after which every buffer has its size and every bounded memory is full.
 const EARLY: usize = 2000;
-const TURNS: usize = 10_000;
 /// The number of turns that are compared.
 const COMPARED: usize = 1000;
 /// The memory that the measured turns may keep, in bytes.
 const KEPT: i64 = 4096;
 
 #[test]
-fn ten_thousand_turns_cost_the_same_each_and_keep_no_memory() {
-    for dialect in [Dialect::Claude, Dialect::Codex, Dialect::Acp] {
-        let mut talk = Talk::begin(dialect);
-        talk.turns(1..EARLY);
-        let early = allocation_counter::measure(|| talk.turns(EARLY..EARLY + COMPARED));
-        let middle = allocation_counter::measure(|| talk.turns(EARLY + COMPARED..TURNS - COMPARED));
-        let late = allocation_counter::measure(|| talk.turns(TURNS - COMPARED..TURNS));
-        println!("{dialect:?}: {early:?}, then {middle:?}, {late:?}");
-        assert!(early.count_total > COMPARED as u64, "{dialect:?}: nothing was counted");
-        // The nodes of the trees of ids are not split and joined in each turn alike.
-        let (before, after) = (early.count_total as f64, late.count_total as f64);
-        assert!(after < before * 1.001, "{dialect:?}: {COMPARED} turns make {before}, and then {after} allocations");
-        let (before, after) = (early.bytes_total as f64, late.bytes_total as f64);
-        assert!(after < before * 1.01, "{dialect:?}: {COMPARED} turns allocate {before}, and then {after} bytes");
-        let kept = early.bytes_current + middle.bytes_current + late.bytes_current;
-        assert!(kept < KEPT, "{dialect:?}: {kept} bytes are kept");
-    }
+fn turns_of_claude_cost_the_same_each_and_keep_no_memory() {
+    turns_cost_the_same_and_keep_nothing(Dialect::Claude);
+}
+
+#[test]
+fn turns_of_codex_cost_the_same_each_and_keep_no_memory() {
+    turns_cost_the_same_and_keep_nothing(Dialect::Codex);
+}
+
+#[test]
+fn turns_of_an_acp_agent_cost_the_same_each_and_keep_no_memory() {
+    turns_cost_the_same_and_keep_nothing(Dialect::Acp);
+}
+
+#[track_caller]
+fn turns_cost_the_same_and_keep_nothing(dialect: Dialect) {
+    let turns = by_length(4000, 10_000);
+    let mut talk = Talk::begin(dialect);
+    talk.turns(1..EARLY);
+    let early = allocation_counter::measure(|| talk.turns(EARLY..EARLY + COMPARED));
+    let middle = allocation_counter::measure(|| talk.turns(EARLY + COMPARED..turns - COMPARED));
+    let late = allocation_counter::measure(|| talk.turns(turns - COMPARED..turns));
+    println!("{dialect:?}: {early:?}, then {middle:?}, {late:?}");
+    assert!(early.count_total > COMPARED as u64, "{dialect:?}: nothing was counted");
+    // The nodes of the trees of ids are not split and joined in each turn alike.
+    let (before, after) = (early.count_total as f64, late.count_total as f64);
+    assert!(after < before * 1.001, "{dialect:?}: {COMPARED} turns make {before}, and then {after} allocations");
+    let (before, after) = (early.bytes_total as f64, late.bytes_total as f64);
+    assert!(after < before * 1.01, "{dialect:?}: {COMPARED} turns allocate {before}, and then {after} bytes");
+    let kept = early.bytes_current + middle.bytes_current + late.bytes_current;
+    assert!(kept < KEPT, "{dialect:?}: {kept} bytes are kept");
 }
 
 /// A conversation whose agent answers each prompt with a message, a question and a tool.

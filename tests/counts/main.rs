@@ -15,6 +15,8 @@ mod expected;
 mod growth;
 mod inside;
 mod instructions;
+#[path = "../support/length.rs"]
+mod length;
 mod parts;
 #[expect(dead_code, reason = "the benchmark uses the rest")]
 #[path = "../bench/scripted.rs"]

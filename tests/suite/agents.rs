@@ -14,9 +14,14 @@ fn of<'a>(whole: &'a Value, name: &str) -> &'a Value {
     whole["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap()
 }
 
+/// A machine without agents. A real npx takes half a second of a processor's time to find that out for each of its agents.
+fn bare() -> Case {
+    Case::new().script("bin/npx", "echo ENOTCACHED >&2; exit 1")
+}
+
 #[test]
 fn the_list_has_every_built_in_agent() {
-    let plain = Case::new();
+    let plain = bare();
     let list = plain.run(&["agents", "list", "--output", "json"]).json(0);
     let claude = json!({"name": "claude", "display_name": "Claude Code", "aliases": ["claude-code"], "driver": "claude",
         "command": ["claude"]});
@@ -31,7 +36,7 @@ fn the_list_has_every_built_in_agent() {
 
 #[test]
 fn an_agent_that_is_missing_is_not_available_and_exits_4_by_name() {
-    let plain = Case::new();
+    let plain = bare();
     let before = plain.listing();
     let whole = plain.run(&["agents", "check", "--output", "json"]).json(0);
     for name in ["claude", "codex", "gemini", "opencode"] {
@@ -60,7 +65,7 @@ fn an_agent_that_is_missing_is_not_available_and_exits_4_by_name() {
 
 #[test]
 fn the_missing_login_and_default_come_first_in_colour_on_a_terminal() {
-    let case = || Case::new().script("bin/codex", "echo 1.2.3");
+    let case = || bare().script("bin/codex", "echo 1.2.3");
     let missing = "  claude     claude was not found on the PATH: npm install -g @anthropic-ai/claude-code";
     let login = "  codex      not logged in: run `codex login`, or set the provider's key";
     let plain = case().run(&["agents", "check"]).out;
@@ -83,7 +88,7 @@ fn the_missing_login_and_default_come_first_in_colour_on_a_terminal() {
 
 #[test]
 fn available_agents_come_first_and_the_others_share_one_line() {
-    let plain = Case::new().script("bin/opencode", "echo 1.2.3").script("bin/claude", "exit 1");
+    let plain = bare().script("bin/opencode", "echo 1.2.3").script("bin/claude", "exit 1");
     let text = plain.run(&["agents", "check"]);
     assert_eq!((text.code, text.err.as_str()), (Some(0), ""));
     let (first, rest) = text.out.split_once("\nNot available: ").unwrap();
@@ -125,7 +130,7 @@ fn available_agents_come_first_and_the_others_share_one_line() {
 /// A system that promises less than Linux says so once, to people and to programs.
 #[test]
 fn a_check_has_the_reminder_of_systems_that_promise_less() {
-    let plain = Case::new();
+    let plain = bare();
     let (all, one) = (["agents", "check"], ["agents", "check", "demo"]);
     let json = |args: &[&str]| plain.run(&[args, &["--output", "json"]].concat()).json(0)["reminder"].clone();
     let reminder = json(&all);
@@ -142,7 +147,7 @@ fn the_reference_has_every_field_of_the_list_and_the_check() {
     let page = include_str!("../../src/agent/reference.md");
     let (_, section) = page.split_once("## Agents on this machine\n").unwrap();
     let section = section.split("\n## ").next().unwrap();
-    let plain = Case::new();
+    let plain = bare();
     let fields = |action: &str| -> BTreeSet<String> {
         let whole = plain.run(&["agents", action, "--output", "json"]).json(0);
         let all = whole["agents"].as_array().unwrap();
@@ -166,7 +171,7 @@ fn a_check_reports_the_same_capabilities_as_run_started() {
         "words": {"driver": "lines", "command": "words", "resume_args": ["{session}"], "session_patterns": ["x"]},
         "mine": {"driver": "acp", "command": "mine"}
     }});
-    let mut plain = Case::new().file("home/.config/spektacular/config.json", &entries.to_string());
+    let mut plain = bare().file("home/.config/spektacular/config.json", &entries.to_string());
     let names = ["claude", "codex", "gemini", "opencode", "goose", "words", "mine"];
     for name in names {
         plain = plain.script(&format!("bin/{name}"), "exit 3");
@@ -185,7 +190,7 @@ fn a_check_reports_the_same_capabilities_as_run_started() {
 #[test]
 fn the_version_comes_from_the_program_and_not_from_a_file_beside_it() {
     let module = "lib/node_modules/@openai/codex";
-    let plain = Case::new()
+    let plain = bare()
         .script(&format!("{module}/bin/codex.js"), "echo codex-cli 9.9.9")
         .file(&format!("{module}/package.json"), r#"{"name":"@openai/codex","version":"1.2.3"}"#)
         .link("bin/codex", &format!("{module}/bin/codex.js"));
@@ -231,7 +236,7 @@ fn an_unknown_program_is_found_but_not_started() {
         "task": {"driver": "lines", "command": "task"}, "mine": {"driver": "acp", "command": "task", "args": ["acp"]},
         "gone": {"driver": "lines", "command": "/no/such/file"}, "plain": {"driver": "lines", "command": "plain"}
     }});
-    let plain = Case::new()
+    let plain = bare()
         .script("bin/task", ": >\"$HOME/started\"; exit 1")
         .file("bin/plain", "")
         .file("home/.config/spektacular/config.json", &entries.to_string());
@@ -250,7 +255,7 @@ fn an_unknown_program_is_found_but_not_started() {
 
 #[test]
 fn a_program_that_is_asked_leaves_no_file_and_no_process() {
-    let plain = Case::new().script(
+    let plain = bare().script(
         "bin/codex",
         "[ \"$*\" = --version ] || exit 9\nmkdir \"$CODEX_HOME/tmp\" && : >\"$TMPDIR/x\" || exit 8\n(setsid sleep 1000 >/dev/null 2>&1 &)\n\
          echo \"$CODEX_HOME\" >>\"$HOME/seen\"\necho codex-cli 0.169.0",
@@ -275,19 +280,19 @@ fn an_agent_whose_version_query_fails_is_not_available() {
         ("kill -KILL $$", "`claude --version` was killed by a signal"),
         ("head -c 2000000 /dev/zero", "`claude --version` printed more than 1 MiB"),
     ] {
-        let plain = Case::new().script("bin/claude", body);
+        let plain = bare().script("bin/claude", body);
         let whole = plain.run(&["agents", "check", "claude", "--output", "json"]).json(4);
         let claude = of(&whole, "claude");
         assert_eq!((&claude["available"], &claude["version"]), (&json!(false), &json!(null)), "{body}");
         assert_eq!(claude["problem"], problem, "{body}");
     }
-    let plain = Case::new().file("bin/claude", "#!/no/such/interpreter\n");
+    let plain = bare().file("bin/claude", "#!/no/such/interpreter\n");
     let done = plain.command("chmod").args(["755", "../bin/claude"]).status().unwrap();
     assert!(done.success());
     let whole = plain.run(&["agents", "check", "claude", "--output", "json"]).json(4);
     assert_eq!(of(&whole, "claude")["problem"], "claude cannot be started: check its permissions and its interpreter");
     // A program that runs but does not report a version is available.
-    let plain = Case::new().script("bin/claude", "echo hello");
+    let plain = bare().script("bin/claude", "echo hello");
     let whole = plain.run(&["agents", "check", "claude", "--output", "json"]).json(0);
     assert_eq!((&of(&whole, "claude")["available"], &of(&whole, "claude")["version"]), (&json!(true), &json!(null)));
 }
@@ -300,14 +305,14 @@ fn a_login_is_detected_but_never_shown() {
         assert!(!did.out.contains("hunter2"), "{}", did.out);
         of(&did.json(4), name)["logged_in"].as_str().unwrap().to_owned()
     };
-    assert_eq!(check(&Case::new(), "claude"), "no");
-    assert_eq!(check(&Case::new(), "codex"), "no");
-    assert_eq!(check(&Case::new(), "gemini"), "unknown");
-    assert_eq!(check(&Case::new(), "opencode"), "unknown");
-    assert_eq!(check(&Case::new().env("ANTHROPIC_API_KEY", "hunter2"), "claude"), "yes");
-    assert_eq!(check(&Case::new().env("GEMINI_API_KEY", "hunter2"), "gemini"), "yes");
+    assert_eq!(check(&bare(), "claude"), "no");
+    assert_eq!(check(&bare(), "codex"), "no");
+    assert_eq!(check(&bare(), "gemini"), "unknown");
+    assert_eq!(check(&bare(), "opencode"), "unknown");
+    assert_eq!(check(&bare().env("ANTHROPIC_API_KEY", "hunter2"), "claude"), "yes");
+    assert_eq!(check(&bare().env("GEMINI_API_KEY", "hunter2"), "gemini"), "yes");
     // Codex does not use this variable.
-    assert_eq!(check(&Case::new().env("OPENAI_API_KEY", "hunter2"), "codex"), "no");
+    assert_eq!(check(&bare().env("OPENAI_API_KEY", "hunter2"), "codex"), "no");
     let stored = [
         ("claude", "home/.claude/.credentials.json", r#"{"claudeAiOauth":{"accessToken":"hunter2"}}"#, "yes"),
         ("codex", "home/.codex/auth.json", r#"{"OPENAI_API_KEY":"hunter2"}"#, "yes"),
@@ -317,16 +322,16 @@ fn a_login_is_detected_but_never_shown() {
         ("opencode", "home/.local/share/opencode/auth.json", "{}", "unknown"),
     ];
     for (name, path, content, wanted) in stored {
-        assert_eq!(check(&Case::new().file(path, content), name), wanted, "{path}: {content}");
+        assert_eq!(check(&bare().file(path, content), name), wanted, "{path}: {content}");
     }
-    let moved = Case::new().file("elsewhere/auth.json", r#"{"tokens":{"id_token":"hunter2"}}"#);
+    let moved = bare().file("elsewhere/auth.json", r#"{"tokens":{"id_token":"hunter2"}}"#);
     let folder = moved.path("elsewhere").display().to_string();
     assert_eq!(check(&moved.env("CODEX_HOME", &folder), "codex"), "yes");
 }
 
 #[test]
 fn an_unknown_name_gets_a_suggestion() {
-    let plain = Case::new();
+    let plain = bare();
     let rows: [(&[&str], &str); 7] = [
         (&["check", "cluade"], "Unknown agent cluade. Did you mean claude?"),
         (
@@ -347,7 +352,7 @@ fn an_unknown_name_gets_a_suggestion() {
 
 #[test]
 fn a_dry_run_shows_the_command_and_names_only() {
-    let plain = Case::new().script("bin/claude", ": >\"$HOME/started\"").env("CLAUDECODE", "1").env("MINE", "x");
+    let plain = bare().script("bin/claude", ": >\"$HOME/started\"").env("CLAUDECODE", "1").env("MINE", "x");
     let args =
         ["adhoc", "--dry-run", "--output", "json", "--model", "m", "--env", "TOKEN_A=hunter2hunter2", "--agent-arg"];
     let shown = plain.run(&[&args[..], &["--key=hunter2hunter2", "-C", "../home", "do it"]].concat()).json(0);
@@ -371,7 +376,7 @@ fn a_dry_run_shows_the_command_and_names_only() {
 
 #[test]
 fn a_dry_run_warns_of_options_without_effect_and_cuts_long_texts() {
-    let plain = Case::new();
+    let plain = bare();
     let long = "x".repeat(5000);
     let args = ["adhoc", "--dry-run", "--output", "json", "-a", "gemini", "--effort", "high", "--agent-arg", &long];
     let shown = plain.run(&args).json(0);
@@ -382,7 +387,7 @@ fn a_dry_run_warns_of_options_without_effect_and_cuts_long_texts() {
 
 #[test]
 fn a_dry_run_is_refused_like_a_run() {
-    let plain = Case::new();
+    let plain = bare();
     let args = ["adhoc", "--dry-run", "-C", "/nowhere/at/all"];
     assert!(plain.run(&args).refused(2).contains("invalid_request"));
     let frame = plain.run(&[&args[..], &["--output", "json"]].concat()).json(2);
@@ -394,8 +399,8 @@ fn a_dry_run_is_refused_like_a_run() {
 
 #[test]
 fn a_program_that_hangs_is_abandoned_and_killed() {
-    let plain = Case::new()
-        .script("bin/claude", "trap '' TERM\necho 1.2.3\necho $$ >\"$HOME/pid\"\nwhile :; do sleep 1000; done");
+    let plain =
+        bare().script("bin/claude", "trap '' TERM\necho 1.2.3\necho $$ >\"$HOME/pid\"\nwhile :; do sleep 1000; done");
     let whole = plain.run(&["agents", "check", "claude", "--output", "json"]).json(4);
     assert_eq!(of(&whole, "claude")["problem"], "`claude --version` took longer than 15 s");
     assert!(!lives(&plain, "pid"), "it is still there");
@@ -413,7 +418,7 @@ fn a_daemon_that_cleared_its_environment_is_ended_too() {
     let daemon = r#"env -i setsid sh -c 'echo $$ >'"$HOME"'/daemon.new; mv '"$HOME"'/daemon.new '"$HOME"'/daemon; exec sleep 1000' >/dev/null 2>&1 &
 until [ -e "$HOME/daemon" ]; do :; done
 echo 1.2.3"#;
-    let plain = Case::new().script("bin/claude", daemon);
+    let plain = bare().script("bin/claude", daemon);
     let whole = plain.run(&["agents", "check", "claude", "--output", "json"]).json(0);
     assert_eq!(of(&whole, "claude")["version"], "1.2.3");
     assert!(!lives(&plain, "daemon"), "it is still there");
@@ -421,7 +426,7 @@ echo 1.2.3"#;
 
 #[test]
 fn a_check_that_is_killed_leaves_nothing_behind() {
-    let plain = Case::new().script(
+    let plain = bare().script(
         "bin/claude",
         "trap '' TERM\necho $$ >\"$HOME/new\"; mv \"$HOME/new\" \"$HOME/pid\"\nwhile :; do sleep 1000; done",
     );
@@ -437,7 +442,7 @@ fn a_check_that_is_killed_leaves_nothing_behind() {
 
 #[test]
 fn without_the_default_agent_the_installed_ones_are_named() {
-    let plain = Case::new();
+    let plain = bare();
     let none = plain.run(&["adhoc", "hello"]);
     let start = "spektacular: agent_not_found: claude (the default) is not installed.";
     assert!(none.refused(4).starts_with(&format!("{start} To install it: npm install")), "{}", none.err);

@@ -1,8 +1,8 @@
 //! Replays every recording of a real agent with a fault before its moments: all of them in the long form, and a sample of
-//! them in the short one. Each run is driven to its end in
-//! simulated time. The invariants of every run hold, and the outcome follows the protocol.
+//! them in the short one. Each run is driven to its end in simulated time. The invariants of every run hold, and the
+//! outcome follows the protocol.
 
-use crate::by_length;
+use crate::length::by_length;
 use crate::playback;
 
 use playback::case::{self, Case};
@@ -17,6 +17,7 @@ use spektacular::protocol::words::Source;
 use spektacular::recording::Moment;
 use spektacular::run::{Event, Origin, StopSignal};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
 use std::time::Instant;
 
 /// The fault to inject.
@@ -361,17 +362,25 @@ fn unnumbered(frames: &[Frame]) -> Vec<String> {
     all
 }
 
+/// Each case, and its frames without a fault.
+static PLAYED: LazyLock<Vec<(Case, Vec<Frame>)>> = LazyLock::new(|| {
+    let played = |case: Case| {
+        let frames = Player::play(&case).unwrap_or_else(|why| panic!("{}: {why}", case.name)).world.frames;
+        (case, frames)
+    };
+    case::all().into_iter().map(played).collect()
+});
+
 /// In the short form, a fault comes before one moment in this number.
-const SAMPLE: usize = 10;
+const SAMPLE: usize = 20;
 
 /// Runs a fault at the places of every recording. `number`: the row of the fault, so that the short forms of all faults
 /// together have one at every place.
 fn everywhere(number: usize, anomaly: Anomaly) {
     let step = by_length(SAMPLE, 1);
-    let (began, cases) = (Instant::now(), case::all());
+    let began = Instant::now();
     let (mut runs, mut places, mut wrong) = (0, 0, Vec::new());
-    for (at, case) in cases.iter().enumerate() {
-        let golden = Player::play(case).unwrap_or_else(|why| panic!("{}: {why}", case.name)).world.frames;
+    for (at, (case, golden)) in PLAYED.iter().enumerate() {
         let moments = case.recording.moments.len();
         places += match anomaly {
             Anomaly::SpawnFails => 1,
@@ -384,7 +393,7 @@ fn everywhere(number: usize, anomaly: Anomaly) {
             if anomaly.is_text_of_a_command() && case.is_plain() {
                 continue;
             }
-            let trial = Trial { case, golden: &golden, anomaly, when };
+            let trial = Trial { case, golden, anomaly, when };
             let result = catch_unwind(AssertUnwindSafe(|| trial.run())).unwrap_or_else(|_| Err("it panicked".into()));
             wrong.extend(result.err().map(|why| format!("{}, {anomaly:?}, {when:?}: {why}", case.name)));
             runs += 1;

@@ -1,6 +1,6 @@
 //! Tests every way to stop a run: run.cancel, signals, deadlines, the end of stdin. Some agents resist.
 
-use crate::by_length;
+use crate::length::by_length;
 use crate::support;
 
 use std::time::{Duration, Instant};

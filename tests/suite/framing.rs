@@ -1,5 +1,6 @@
 //! Tests of the lines in and the frames out: malformed and ignored lines, the order of checks, the length of frames.
 
+use crate::length::by_length;
 use crate::support;
 
 use serde_json::{Value, json};
@@ -386,7 +387,7 @@ fn the_pieces_of_a_long_message_fill_their_frames() {
     // Plain text, and text that grows when it is escaped: a control character takes six bytes as JSON.
     for unit in ["plain words, ", "\u{1b}\"\\\n", "\u{e4}\u{1}"] {
         let text = unit.repeat((1 << 20) / unit.len());
-        for max in [16 << 10, 256 << 10] {
+        for max in by_length(&[256 << 10][..], &[256 << 10, 16 << 10]).iter().copied() {
             let outcome =
                 run(Case::with(Script::new().say("msg_1", &text).done("ok")), json!({"max_frame_bytes": max}));
             outcome.completed();

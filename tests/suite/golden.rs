@@ -1,6 +1,7 @@
 //! Compares every recording of a real agent with its expected frames: through the library, where time and order are
 //! exact, and again through the program with a replay as the agent.
 
+use crate::length::by_length;
 use crate::playback;
 
 use playback::case::{self, Case};
@@ -47,12 +48,15 @@ fn check(case: &Case, update: bool) -> Result<(), String> {
     Err(named(format!("the frames differ:\n{}", normal::difference(&lines(&expected), &lines(&got)))))
 }
 
+/// Every case, or every fourth in the short form.
+///
 /// The program reads the agent's lines and the orchestrator's answers as they come: a line that the agent writes
 /// without waiting may be taken before or after an answer. That changes the order of frames and nothing else, so
 /// the lists are compared sorted; that ids have no gap is one of the invariants.
 #[test]
 fn the_program_gives_the_same_frames() {
-    let (cases, next, wrong) = (case::all(), AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let cases: Vec<Case> = case::all().into_iter().step_by(by_length(4, 1)).collect();
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {

@@ -11,6 +11,8 @@
     reason = "a test that cannot go on has failed"
 )]
 
+#[path = "../support/length.rs"]
+mod length;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -111,8 +113,3 @@ mod workflow_served;
 mod workflow_spec;
 mod workflow_status;
 mod worktree;
-
-/// The size of a test: `short`, or `long` where `TEST_LONG=1` asks for the long form of each test.
-fn by_length<T>(short: T, long: T) -> T {
-    if std::env::var_os("TEST_LONG").is_some_and(|value| value == "1") { long } else { short }
-}

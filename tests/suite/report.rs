@@ -1,5 +1,6 @@
 //! Tests of `report` and `--report`: a run as one page of HTML.
 
+use crate::length::by_length;
 use crate::support::Case;
 use crate::support::procs::peak_kib;
 use serde_json::{Value, json};
@@ -264,7 +265,7 @@ fn a_message_in_pieces_is_one_entry_and_a_long_one_is_cut() {
 fn a_huge_input_makes_a_bounded_page_in_bounded_memory() {
     let text = "y".repeat(60 << 10);
     let mut frames = String::new();
-    for _ in 0..1_000 {
+    for _ in 0..by_length(400, 1_000) {
         frames += &frame(0, "run.progress", &json!({"kind": "text", "text": text, "message_id": "m", "done": true}));
     }
     frames += &frame(9, "run.completed", &json!({"text": "The end of it.", "stop_reason": "end_turn"}));

@@ -1,7 +1,7 @@
 //! Tests with many runs in parallel, many events, and long silences. Each test has a short form, and a long form for an
 //! idle machine.
 
-use crate::by_length;
+use crate::length::by_length;
 use crate::support::agent::{Script, text};
 use crate::support::{Case, Session, io, limit, procs, read, start_line};
 use serde_json::json;

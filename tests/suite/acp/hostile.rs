@@ -2,6 +2,7 @@
 
 use super::Script;
 use super::client::Client;
+use crate::length::by_length;
 use crate::support::Case;
 use crate::support::machine::not_checked;
 use crate::support::procs;
@@ -158,10 +159,10 @@ fn a_hostile_client_cannot_make_the_program_hold_more_than_its_limits() {
     assert!(crate::support::io::wait_for(client.case.limit, || client.case.processes().len() > 1), "no run");
     client.gate().open();
     // Long lines, and a line that does not end.
-    for _ in 0..3 {
+    for _ in 0..by_length(1, 3) {
         client.send_bytes([vec![b'x'; 15 << 20], vec![b'\n']].concat());
     }
-    client.send_bytes(vec![b'x'; 64 << 20]);
+    client.send_bytes(vec![b'x'; by_length(20, 64) << 20]);
     client.send("");
     let last = client.request("session/list", json!({}));
     client.answer_of(last);
