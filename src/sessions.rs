@@ -1,6 +1,6 @@
 //! The last sessions, for `--continue` and `sessions`: one small file per agent in a directory, and one per agent and
-//! document of a workflow. For a directory with a `.spektacular`, the files are there, where git ignores them. For other directories, they are in the
-//! user's state folder, so that a run leaves nothing in a directory outside projects.
+//! document of a workflow. For a directory with a `.spektacular`, the files are there, where git ignores them. For other
+//! directories, they are in the user's state folder, so that a run leaves nothing in a directory outside projects.
 
 use crate::clean::one_line;
 use crate::config::Layers;
@@ -12,7 +12,7 @@ use crate::protocol::words::WorkflowKind;
 use crate::protocol::workflow::HOME;
 use crate::suggest::{Name, Typed, Unknown, nearest};
 use rustix::fs::OFlags;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::DirBuilderExt;
@@ -192,10 +192,17 @@ fn place(directory: &Path, data: &str) -> Option<(PathBuf, Vec<OsString>)> {
         return Some((directory.to_owned(), [HOME, LOCAL, data].map(OsString::from).to_vec()));
     }
     let names = directory.components().filter_map(|part| match part {
-        Component::Normal(name) => Some(name.to_owned()),
+        Component::Normal(name) => Some(marked(name)),
         Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
     });
     Some((state_folder()?, ["spektacular", data].map(OsString::from).into_iter().chain(names).collect()))
+}
+
+/// The name of the folder that stands for a directory. A directory may be named like a file of another one.
+fn marked(directory: &OsStr) -> OsString {
+    let mut name = OsString::from("+");
+    name.push(directory);
+    name
 }
 
 fn has_folder(directory: &Path) -> bool {

@@ -141,6 +141,21 @@ fn a_session_with_a_name_outlasts_the_others() {
     );
 }
 
+/// Outside projects, the sessions of all directories are in one folder.
+#[test]
+fn a_directory_may_have_the_name_of_an_agent() {
+    let case = Case::with(Script::hello());
+    for folder in ["work", "work/claude", "work/claude/claude"] {
+        fs::create_dir_all(case.path(folder)).unwrap();
+        let run = |args: &[&str]| case.other(folder, args).output().unwrap();
+        let ended = run(&["adhoc", &format!("Fix {folder}")]);
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert!(ended.status.success() && !said.contains("could not be stored"), "{folder}: {said}");
+        let list = String::from_utf8(run(&["sessions"]).stdout).unwrap();
+        assert!(list.ends_with(&format!("Fix {folder}\n")) && list.lines().count() == 1, "{folder}: {list}");
+    }
+}
+
 #[test]
 fn a_run_may_store_no_session() {
     let case = Case::with(Script::hello());
