@@ -192,14 +192,15 @@ fn place(directory: &Path, data: &str) -> Option<(PathBuf, Vec<OsString>)> {
         return Some((directory.to_owned(), [HOME, LOCAL, data].map(OsString::from).to_vec()));
     }
     let names = directory.components().filter_map(|part| match part {
-        Component::Normal(name) => Some(marked(name)),
+        Component::Normal(name) => Some(stand_in(name)),
         Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
     });
     Some((state_folder()?, ["spektacular", data].map(OsString::from).into_iter().chain(names).collect()))
 }
 
-/// The name of the folder that stands for a directory. A directory may be named like a file of another one.
-fn marked(directory: &OsStr) -> OsString {
+/// The name of the folder that stands for a directory. The names of session files never begin with a plus sign, so that
+/// the file of agent `claude` for one directory leaves room for its subdirectory `claude`.
+fn stand_in(directory: &OsStr) -> OsString {
     let mut name = OsString::from("+");
     name.push(directory);
     name

@@ -502,7 +502,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let run = self.conductor.run().next_deadline().map(|deadline| host.at(deadline));
         let limit = if self.unread.waited < UNREAD_DROP { UNREAD_DROP } else { UNREAD_LIMIT };
         let unread = self.unread_left(limit).map(|left| Instant::now() + left);
-        let times = [run, host.progress_at(), unread, repaint, host.tires_at(), host.look_at()];
+        let times = [run, host.progress_at(), unread, repaint, host.tires_at(), host.next_look()];
         times.into_iter().flatten().min()
     }
 

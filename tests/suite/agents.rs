@@ -14,7 +14,8 @@ fn of<'a>(whole: &'a Value, name: &str) -> &'a Value {
     whole["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap()
 }
 
-/// A machine without agents. A real npx takes half a second of a processor's time to find that out for each of its agents.
+/// A machine without agents. A real npx takes half a second of a processor's time to find that out for each of its
+/// agents.
 fn bare() -> Case {
     Case::new().script("bin/npx", "echo ENOTCACHED >&2; exit 1")
 }

@@ -254,6 +254,7 @@ fn assert_bounded(lines: &[Hostile], count: usize, bytes: usize) {
 #[test]
 fn an_agent_cannot_make_the_program_hold_more_than_its_budget() {
     let all = hostile();
+    // The last two end the run.
     assert_bounded(by_length(&all[2..], &all), 5, 8 << 20);
 }
 

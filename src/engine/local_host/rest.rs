@@ -58,7 +58,7 @@ impl LocalHost {
         }
     }
 
-    /// Suspends the agent as soon as nothing runs beside it.
+    /// Suspends the agent as soon as nothing runs beside it, within [`ALONE_LIMIT`].
     pub(super) fn begin_rest(&mut self) {
         self.rest_if_alone(Instant::now() + ALONE_LIMIT);
     }
@@ -68,15 +68,15 @@ impl LocalHost {
         self.rested.take()
     }
 
-    /// The time of the next look for processes beside the agent, which is to rest.
-    pub(in crate::engine) fn look_at(&self) -> Option<Instant> {
+    /// The time of the next look for processes beside the agent. `None`: the agent does not wait to rest.
+    pub(in crate::engine) fn next_look(&self) -> Option<Instant> {
         match self.rest {
             Rest::Awaited { look_at, .. } => Some(look_at),
             Rest::None | Rest::Suspended => None,
         }
     }
 
-    /// Suspends the agent if nothing runs beside it any more, or gives up after the limit.
+    /// Looks again if the look is due.
     pub(in crate::engine) fn look_again(&mut self) {
         if let Rest::Awaited { look_at, until } = self.rest
             && look_at <= Instant::now()
@@ -85,8 +85,9 @@ impl LocalHost {
         }
     }
 
-    /// Tools run in process groups of their own, and what they leave running must end with the turn, before anybody
-    /// looks at the agent's work.
+    /// Suspends the agent if nothing runs beside it. Otherwise, the next look is due, or the agent cannot rest after
+    /// `until`: tools run in process groups of their own, and what they leave running must end with the turn, before
+    /// anybody looks at the agent's work.
     fn rest_if_alone(&mut self, until: Instant) {
         let Some(agent) = &self.agent else { return };
         agent.signal_marked(Signal::STOP);
