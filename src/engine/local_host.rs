@@ -491,7 +491,6 @@ impl Host for LocalHost {
     }
 
     fn hurry(&mut self, stopping: bool) {
-        self.rest.hurry();
         self.watch.hurry(stopping);
     }
 

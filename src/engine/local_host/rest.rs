@@ -25,14 +25,6 @@ pub(super) enum Rest {
 }
 
 impl Rest {
-    /// Makes the next look the last one, because the run must end now.
-    pub(super) fn hurry(&mut self) {
-        if let Rest::Awaited { look_at, until } = self {
-            let now = Instant::now();
-            (*look_at, *until) = (now, now);
-        }
-    }
-
     /// Ends the wait, because the agent's process exited.
     pub(super) fn stop_waiting(&mut self) {
         if let Rest::Awaited { .. } = self {
