@@ -62,7 +62,8 @@ fn is_specified(run: &Run) {
     run.completed(&format!("{SPEC} created with 2 tasks"));
     assert_eq!(run.artifacts(), [(SPEC, "created")]);
     assert_eq!(read(&run.outcome.case().work().join(SPEC)), GOOD_SPEC);
-    assert!(run.outcome.progress("warning").is_empty());
+    let warnings: Vec<&str> = run.outcome.progress("warning").iter().map(|frame| frame.raw.as_str()).collect();
+    assert!(warnings.is_empty(), "{warnings:?}");
 }
 
 /// Without a user, the policy allows writing the draft and running the check command, and nothing is denied.
