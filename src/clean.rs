@@ -2,6 +2,7 @@
 //! because a sequence may be split anywhere.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// Cleans a text that arrives in pieces.
 #[derive(Clone, Debug, Default)]
@@ -151,7 +152,6 @@ pub fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Cleans a whole text.
 pub fn whole(text: &str) -> Cow<'_, str> {
     let mut cleaner = Cleaner::default();
     let clean = cleaner.push(text);
@@ -213,15 +213,29 @@ pub fn last_bytes(text: &str, bytes: usize) -> &str {
     &text[text.ceil_char_boundary(text.len() - bytes)..]
 }
 
-/// Quotes a word for a shell.
+/// Quotes a word for a shell. Characters that act on a terminal become escapes, which bash, zsh and ksh read.
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_=./:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.into();
+    }
+    if !word.chars().any(is_deceptive) {
+        return format!("'{}'", word.replace('\'', r"'\''"));
+    }
+    let mut out = String::from("$'");
+    for c in word.chars() {
+        match c {
+            '\'' | '\\' => out.extend(['\\', c]),
+            c if is_deceptive(c) => c.to_string().bytes().for_each(|byte| _ = write!(out, "\\{byte:03o}")),
+            c => out.push(c),
+        }
+    }
+    out + "'"
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Cleaner, escaped, last_bytes, safe, whole};
+    use super::{Cleaner, escaped, last_bytes, safe, shell_word, whole};
 
     const CASES: &[(&str, &str)] = &[
         ("plain \u{1f468}\u{200d}\u{1f469} é\ttab\n", "plain \u{1f468}\u{200d}\u{1f469} é\ttab\n"),
@@ -318,6 +332,18 @@ mod tests {
         for (text, end) in [("a\nb", "a\nb"), ("aaaa\nbb", "a\nbb"), ("aaaaaa", "aaaa"), ("aaéé", "éé"), ("éée", "ée")]
         {
             assert_eq!(last_bytes(text, 4), end);
+        }
+    }
+
+    #[test]
+    fn a_word_of_a_shell_acts_on_no_terminal() {
+        for (word, quoted) in [
+            ("/a/b-c_1.d", "/a/b-c_1.d"),
+            ("/a b", "'/a b'"),
+            ("/it's", r"'/it'\''s'"),
+            ("/a\u{1b}[2J'\\\u{9b}", r"$'/a\033[2J\'\\\302\233'"),
+        ] {
+            assert_eq!(shell_word(word), quoted);
         }
     }
 }

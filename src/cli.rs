@@ -39,14 +39,11 @@ pub type Wrong = String;
 /// A parsed command line.
 #[derive(Debug)]
 pub enum Request {
-    /// The version of the program.
     Version,
     Help(Help),
-    /// A command.
     Start(Runnable),
 }
 
-/// The help to show.
 #[derive(Clone, Copy, Debug)]
 pub enum Help {
     /// The list of commands.
@@ -60,7 +57,6 @@ pub enum Help {
 /// The arguments of `replay`.
 #[derive(Debug, Default)]
 pub struct Replay {
-    /// The recording.
     pub file: PathBuf,
     /// Whether to fail if the host deviates from the recording.
     pub strict: bool,
@@ -79,7 +75,6 @@ pub struct ReportArgs {
     pub force: bool,
 }
 
-/// The commands of the program.
 type Commands = &'static [Command];
 
 /// Reads a command line, without the program's name.

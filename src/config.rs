@@ -23,6 +23,8 @@ use crate::config::origins::{FieldOrigin, Origins};
 use crate::json::string;
 use crate::process::variables::INTERNAL;
 use crate::protocol::failure::{Code, Failure, NO_DIRECTORY};
+use crate::protocol::limits::CONFIG_BYTES;
+use crate::protocol::misspelt::meant;
 use crate::protocol::request::Options;
 use crate::protocol::unknown::UnknownNames;
 use crate::protocol::words::Warning;
@@ -38,13 +40,11 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueOrigin {
-    /// The default.
     BuiltIn,
     /// The user's file.
     User(PathBuf),
     /// The project's file.
     Project(PathBuf),
-    /// This environment variable.
     Environment(String),
 }
 
@@ -99,7 +99,6 @@ const WARNINGS: usize = 20;
 /// A layer: values by dotted name. Each value fits its key.
 type Layer = BTreeMap<String, Value>;
 
-/// A configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     user: Layer,
@@ -134,12 +133,13 @@ pub fn load_from(places: &Places, variables: impl Iterator<Item = (OsString, OsS
         failure: None,
     };
     if let Some(path) = &places.user {
-        let read = files::read(path).map(|text| text.map(|text| read(&text, ValueOrigin::User(path.clone()), true)));
+        let read = files::read(path, CONFIG_BYTES)
+            .map(|text| text.map(|text| read(&text, ValueOrigin::User(path.clone()), true)));
         loaded.config.user = loaded.add_read(read);
     }
     if let Some(path) = &places.project {
         let leads_out = files::leads_out(path, &places.folder);
-        let text = if leads_out { Ok(None) } else { files::read(path) };
+        let text = if leads_out { Ok(None) } else { files::read(path, CONFIG_BYTES) };
         if leads_out {
             let text = format!(
                 "{} is a symbolic link that leads out of the project, and is not read. Replace it with a regular file.",
@@ -213,6 +213,9 @@ impl Lines<'_> {
     }
 }
 
+/// The reason why an error is not only a warning.
+const PROTECTS: &str = "This error is not ignored, because the key protects you.";
+
 /// Reads a file's text, which is one JSON object.
 fn read(text: &str, origin: ValueOrigin, trusted: bool) -> Read {
     let mut read = Read::default();
@@ -230,7 +233,11 @@ fn read(text: &str, origin: ValueOrigin, trusted: bool) -> Read {
             Ok(slot) => slot,
             Err(_) => {
                 let place = format!(" in {}", at(&file, line));
-                read.ignored(slot(&name, &place).err().unwrap_or_default());
+                let why = slot(&name, &place).err().unwrap_or_default();
+                match meant(&name).filter(|key| trusted && key.key == Some(ProjectFileRule::Guards)) {
+                    Some(key) => read.fail(format!("{why} It is taken for {}. {PROTECTS}", key.name)),
+                    None => read.ignored(why),
+                }
                 continue;
             }
         };
@@ -247,9 +254,7 @@ fn read(text: &str, origin: ValueOrigin, trusted: bool) -> Read {
             }
             Err(why) if slot.project_rule() == ProjectFileRule::Guards => {
                 let place = at(&file, line);
-                read.fail(format!(
-                    "{name} in {place}, {why}. This error is not ignored, because the key protects you."
-                ));
+                read.fail(format!("{name} in {place}, {why}. {PROTECTS}"));
             }
             Err(why) => read.ignored(format!("{name} in {}, is ignored: it {why}.", at(&file, line))),
         }
@@ -451,7 +456,8 @@ impl Places {
     /// Removes a value from a file. Returns whether it was there. Error: the file cannot be read or written.
     pub fn unset(&self, which: Which, name: &str) -> Result<bool, Failure> {
         let path: Vec<&str> = name.split('.').collect();
-        let there = files::read(self.file(which)?)?.is_some_and(|text| edit::unset(&text, &path).is_some());
+        let there =
+            files::read(self.file(which)?, CONFIG_BYTES)?.is_some_and(|text| edit::unset(&text, &path).is_some());
         if there {
             self.change(which, |old| Ok(edit::unset(old, &path).unwrap_or_else(|| old.to_owned())))?;
         }
@@ -464,7 +470,7 @@ impl Places {
             files::not_linked(path)?;
         }
         let mut renew = None;
-        files::change(path, if which == Which::User { 0o600 } else { 0o666 }, |old| {
+        files::change(path, if which == Which::User { 0o600 } else { 0o666 }, CONFIG_BYTES, |old| {
             let ours = old.is_none_or(|old| needs_trust(old).is_empty() || trust::is_trusted(store, path, old));
             let new = edit(old.unwrap_or("{}\n"))?;
             renew = (which == Which::Project && ours && !needs_trust(&new).is_empty()).then(|| new.clone());
@@ -493,7 +499,7 @@ impl Places {
         self.file(Which::User)?;
         let path = self.file(Which::Project)?;
         files::not_linked(path)?;
-        let Some(text) = files::read(path)? else { return Ok(None) };
+        let Some(text) = files::read(path, CONFIG_BYTES)? else { return Ok(None) };
         self.trust_text(path, &text)?;
         Ok(Some(needs_trust(&text)))
     }

@@ -29,7 +29,6 @@ pub(crate) struct Here<'a> {
     pub(crate) program: &'a str,
     /// The folder of the integration's files, or a placeholder for it.
     pub(crate) folder: &'a str,
-    /// The configured agents.
     pub(crate) agents: Vec<&'a Agent>,
     /// The name of the default agent.
     pub(crate) default: &'a str,
@@ -39,7 +38,6 @@ pub(crate) struct Here<'a> {
 pub(crate) const INTEGRATIONS: &[Integration] =
     &[openclaw::OPENCLAW, clients::ZED, clients::ACPX, many::RAY, many::KUBERNETES, many::GITHUB];
 
-/// The names of all integrations.
 pub(crate) const NAMES: &[&str] = &[
     openclaw::OPENCLAW.name,
     clients::ZED.name,
@@ -49,7 +47,6 @@ pub(crate) const NAMES: &[&str] = &[
     many::GITHUB.name,
 ];
 
-/// The names of the integrations without files.
 pub(crate) const WITHOUT_FILES: &[&str] = &[clients::ZED.name, clients::ACPX.name];
 
 #[cfg(test)]

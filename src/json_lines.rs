@@ -1,34 +1,25 @@
 //! An orchestrator as the peer of a run: JSON Lines on stdin and stdout, and one line on stderr for a failed run.
 
-use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer, Understood};
-use crate::io::inbox::RawLine;
+use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer};
 use crate::io::output::Chunk;
 use crate::protocol::frame::{Stamper, stderr_line};
-use crate::protocol::inbound::{Flaw, Inbound, Message, parse};
-use std::time::Instant;
-
-/// The byte order mark that some systems put before the first line.
-const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// The peer of one run. It numbers the frames, and refuses frames after the terminal one.
 #[derive(Debug, Default)]
 pub struct JsonLines {
     stamper: Stamper,
-    begun: bool,
+    /// Whether lines on stderr begin with the run's id.
+    log_id: bool,
+}
+
+impl JsonLines {
+    /// A peer whose lines on stderr begin with the run's id if `log_id`.
+    pub fn new(log_id: bool) -> JsonLines {
+        JsonLines { log_id, ..JsonLines::default() }
+    }
 }
 
 impl Peer for JsonLines {
-    fn read_line(&mut self, line: &RawLine, _at: Instant) -> Understood {
-        let first = !std::mem::replace(&mut self.begun, true);
-        let message = match line {
-            RawLine::Whole(line) => parse(line.strip_prefix(BOM).filter(|_| first).unwrap_or(line)),
-            RawLine::TooLong => Some(Inbound::bare(Message::Malformed(Flaw::Length))),
-            // A last line without LF is incomplete, and is dropped.
-            RawLine::Unended(_) | RawLine::Keys(_) => None,
-        };
-        Understood { messages: message.into_iter().collect(), ..Understood::default() }
-    }
-
     fn dropped(&mut self, frames: u64) {
         self.stamper.dropped(frames);
     }
@@ -44,7 +35,8 @@ impl Peer for JsonLines {
             out.line(|line| frame.write(max_bytes, line));
         }
         if let Some(line) = err {
-            out.push(Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() });
+            let id = if self.log_id { &format!("[{}] ", &**run_id) } else { "" };
+            out.push(Chunk { err: format!("{id}{line}\n").into_bytes(), ..Chunk::default() });
         }
     }
 }

@@ -5,7 +5,7 @@
 //! io: stdin lines ───┐ control
 //!     signals ───────┤                  ┌──────────────── pure ────────────────┐
 //!     deadlines ─────┼─► engine loop ──►│ run::Run::step(now, Event)            │
-//! process: agent ────┤ data (batches)   │   ↕ agent::Driver (a line in,         │
+//! process: agent ────┤ data (lines)     │   ↕ agent::Driver (a line in,         │
 //!          exit, git │                  │     neutral events and lines out)     │
 //! ask-server ────────┘                  └──────────────────┬───────────────────┘
 //!                                                          ▼ effects
@@ -23,7 +23,7 @@
 //! | [`engine`] | run after run in one process: the loop, the conductor of a run, the peers' trait, preparation, dry run |
 //! | `acp` | sessions for a client of the Agent Client Protocol; each has a run in a child of this program |
 //! | [`json_lines`], [`terminal`] | the two peers of a run: an orchestrator, and a person; `terminal::ask` has the keyboard and its echo |
-//! | [`io`] | stdin, the two output doors, terminal modes, signals |
+//! | [`io`] | stdin, the two output doors, terminal modes, signals, the backstop of every end |
 //! | [`process`] | the agent's process and its tree, the guard, git, queries to programs, the hand-over of the terminal |
 //! | [`workflow`] | `spec`, `plan` and `implement`: one run made of several; the two formats and their checks, prompts, drafts, verification |
 //! | [`run`] | one run: a pure state machine. `run::active_run` passes each event to its subject: `open_questions` (also policies, and permissions that nobody answers), `deadlines`, `turns`, `budget`, and others. A cancel or a signal goes from `orchestrator` to `stop`, which takes the steps of the `stop_ladder`; `outcome` ends turns and the run |
@@ -44,7 +44,7 @@
 //!
 //! Dependencies point one way: `main → cmd → {workflow, json_lines, terminal → engine → {config, process → io, run}} →
 //! {agent, protocol}`. `protocol` knows no agent; `agent` knows no frame, and shares the types of questions and settings.
-//! `tests/suite/tidy.rs` holds these rules.
+//! `tests/suite/tidy` holds these rules.
 //!
 //! # Invariants
 //!
@@ -52,17 +52,21 @@
 //!   terminal bodies, and both the conductor and the stamper refuse a frame after one.
 //! - The outcome is decided when it is known; it is emitted when the agent's whole process tree is gone and its output
 //!   is read to the end.
-//! - One thread owns all state. The others move bytes. There is no Mutex and no callback.
+//! - One thread owns all state. The others move bytes, and that of stdin parses its messages, so that no signal waits for
+//!   a long one. There is no Mutex and no callback.
 //! - `run` and the drivers have no clock, no I/O and no randomness, so a recording replays to the same bytes. One
-//!   exception: the [`protocol::question::Judge`] of spec and plan resolves symbolic links on disk when the run asks it
-//!   about a path, because a link that the agent made a moment ago must not lead a permission out of the project.
+//!   exception: `run::inside` and the [`protocol::question::Judge`] of spec and plan resolve symbolic links on disk when
+//!   they judge a path, because a link that the agent made a moment ago must not lead a permission out of the project.
 //! - The conductor has no thread and no channel, so recordings play in tests through the code that real runs use.
+//! - From the first signal, cancel or deadline on, the process ends within 4 s, whatever a thread, a channel or a file of
+//!   its own does: nothing on that way waits without a limit, and `io::backstop` ends the process if it does.
 //! - Whatever a process has once (stdin, signals, stdout, the numbers of ids) is the engine's; a run leaves no thread
 //!   and no descriptor behind.
 //! - Nothing is read without a limit, and only the agent waits for an orchestrator that does not read.
-//! - Nothing waits for a batch to fill: a batch holds the lines that one read brought, 15 at most, and a chunk the frames
-//!   that were ready when it was written.
-//! - At most 32 events of the agent are read and not yet handled. They are counted by line, whatever the batches.
+//! - Nothing waits for more to come: the loop gets the lines that one read brought, and a chunk holds the frames that
+//!   were ready when it was written.
+//! - Either the reader or the loop has the agent's lines, so at most one read of them waits. The loop takes one line at a
+//!   time, and at most 64 in a row before a message or a signal has its turn.
 //! - No error text holds a value that somebody typed.
 //!
 //! # Absent on purpose

@@ -110,8 +110,7 @@ impl Cutter {
 struct Fences {
     /// The beginning of the current line.
     line: String,
-    /// The character and the length of the open fence.
-    fence: Option<(char, usize)>,
+    fence: Fence,
 }
 
 impl Fences {
@@ -119,14 +118,15 @@ impl Fences {
     const LINE_BYTES: usize = 80;
 
     fn open(&self) -> bool {
-        self.fence.is_some()
+        self.fence.is_open()
     }
 
     fn see(&mut self, text: &str) {
         let mut lines = text.split('\n');
         self.add(lines.next().unwrap_or_default());
         for line in lines {
-            self.end_line();
+            self.fence.see_line(&self.line);
+            self.line.clear();
             self.add(line);
         }
     }
@@ -135,67 +135,28 @@ impl Fences {
         let room = Self::LINE_BYTES.saturating_sub(self.line.len()).min(text.len());
         self.line.push_str(&text[..text.ceil_char_boundary(room)]);
     }
+}
 
-    fn end_line(&mut self) {
-        let text = self.line.trim_start_matches(' ');
-        let sign = text.chars().next().filter(|_| self.line.len() - text.len() <= 3);
+/// The open code fence, if there is one: its character and its length.
+#[derive(Debug, Default)]
+pub(crate) struct Fence(Option<(char, usize)>);
+
+impl Fence {
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Sees a whole line, or its beginning.
+    pub(crate) fn see_line(&mut self, line: &str) {
+        let text = line.trim_start_matches(' ');
+        let sign = text.chars().next().filter(|_| line.len() - text.len() <= 3);
         if let Some(sign @ ('`' | '~')) = sign {
             let length = text.chars().take_while(|c| *c == sign).count();
-            self.fence = match self.fence {
+            self.0 = match self.0 {
                 None if length >= 3 => Some((sign, length)),
                 Some((open, least)) if open == sign && length >= least && text.trim_end().len() == length => None,
                 same => same,
             };
-        }
-        self.line.clear();
-    }
-}
-
-/// Searches for the completion marker in a message that arrives in pieces.
-#[derive(Debug, Default)]
-pub(crate) struct Finder {
-    /// The end of the text so far, in which the marker may begin.
-    tail: String,
-    pub(crate) found: bool,
-}
-
-impl Finder {
-    /// Searches the next piece of the message.
-    pub(crate) fn push(&mut self, marker: &str, piece: &str) {
-        if self.found {
-            return;
-        }
-        let keep = marker.len().saturating_sub(1);
-        // Only the beginning of a piece can complete a marker that begins in the tail.
-        let head = &piece[..piece.floor_char_boundary(keep)];
-        self.tail.push_str(head);
-        self.found = piece.contains(marker) || self.tail.contains(marker);
-        if piece.len() > head.len() {
-            self.tail.clear();
-            self.tail.push_str(&piece[piece.ceil_char_boundary(piece.len().saturating_sub(keep))..]);
-        } else {
-            let cut = self.tail.ceil_char_boundary(self.tail.len().saturating_sub(keep));
-            self.tail.drain(..cut);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Finder;
-
-    #[test]
-    fn a_marker_is_found_over_any_split() {
-        const MARKER: &str = "<promise>COMPLETE</promise>";
-        let text = "before <promise>COMPLETE</promise> after";
-        for first in 0..text.len() {
-            for second in first..text.len() {
-                let mut finder = Finder::default();
-                finder.push(MARKER, &text[..first]);
-                finder.push(MARKER, &text[first..second]);
-                finder.push(MARKER, &text[second..]);
-                assert!(finder.found, "{first} {second}");
-            }
         }
     }
 }

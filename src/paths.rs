@@ -1,8 +1,9 @@
-//! Paths as texts: no function here looks at the file system.
+//! Paths without dots, and with all links resolved.
 
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-/// An absolute path without `.` and `..`.
+/// An absolute path without `.` and `..`. Does not look at the file system.
 pub(crate) fn absolute(cwd: &Path, path: impl AsRef<Path>) -> PathBuf {
     let mut out = PathBuf::new();
     for component in cwd.join(path).components() {
@@ -15,6 +16,27 @@ pub(crate) fn absolute(cwd: &Path, path: impl AsRef<Path>) -> PathBuf {
         }
     }
     out
+}
+
+/// The path with all links resolved. The part that does not exist yet is kept as it is. `None`: the path leads nowhere,
+/// or some programs would take it for another one: a URL, or a path in a home.
+pub(crate) fn real(cwd: &Path, path: &Path) -> Option<PathBuf> {
+    let is_plain = |text: &str| !text.starts_with('~') && !text.contains("://");
+    let path = path.to_str().is_none_or(is_plain).then(|| cwd.join(path))?;
+    let mut rest: Vec<&OsStr> = Vec::new();
+    let mut at = path.as_path();
+    loop {
+        match at.canonicalize() {
+            Ok(found) => return Some(rest.iter().rev().fold(found, |path, name| path.join(name))),
+            // A write through a dangling link would create its target.
+            Err(_) if at.symlink_metadata().is_ok() => return None,
+            Err(_) => match at.components().next_back()? {
+                Component::Normal(name) => rest.push(name),
+                Component::CurDir | Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+            },
+        }
+        at = at.parent()?;
+    }
 }
 
 #[cfg(test)]

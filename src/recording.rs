@@ -28,7 +28,6 @@ use std::time::Duration;
 pub enum Moment {
     /// A line to the agent.
     Host(String),
-    /// A line from the agent.
     Agent(String),
     /// A line of the agent's stderr.
     Stderr(String),
@@ -44,10 +43,8 @@ pub enum Moment {
     Signal(i32),
 }
 
-/// The header of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// The driver of the dialect.
     pub driver: String,
     /// The agent's version, if known.
     pub agent_version: Option<String>,
@@ -57,7 +54,6 @@ pub struct Header {
     pub cwd: Option<String>,
 }
 
-/// A whole recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     pub header: Header,
@@ -299,10 +295,20 @@ fn blank_split_secrets(held: &mut [Held], redactor: &Redactor, cut: &BTreeSet<u6
             }
             for piece in pieces {
                 let text = left.take().unwrap_or_default();
-                *line = map_strings(line, &mut |old| if piece.text == old { text.clone() } else { old.to_owned() });
+                let is_this = |old: &str| is_piece(old, piece.text.unredacted());
+                *line = map_strings(line, &mut |old| if is_this(old) { text.clone() } else { old.to_owned() });
             }
         }
     }
+}
+
+/// Whether a string of a line is this piece of a message. A driver joins the halves of a character that two pieces have:
+/// the first piece has none of it, the second all.
+fn is_piece(string: &str, piece: &str) -> bool {
+    let mut chars = piece.chars();
+    chars.next();
+    let is_same = |string: &str| string == piece || string.strip_prefix('\u{fffd}') == Some(chars.as_str());
+    is_same(string) || string.strip_suffix('\u{fffd}').is_some_and(is_same)
 }
 
 /// Whether redaction leaves a line as it is, which holds for most lines: without a character that has an escape or needs
@@ -332,5 +338,53 @@ fn clean(moment: Moment, redactor: &Redactor) -> Moment {
         Moment::Note(line) => Moment::Note(text(line)),
         Moment::Spawn(argv) => Moment::Spawn(argv.into_iter().map(text).collect()),
         Moment::HostEof | Moment::Exit(_) | Moment::Signal(_) => moment,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Header, MessagePiece, Moment, Recorder};
+    use crate::redact::Redactor;
+    use std::io::{Read, Seek};
+    use std::time::Duration;
+
+    /// The recording of a message whose pieces are these strings of JSON, each with its text as the driver reads it.
+    fn recorded(pieces: &[(&str, &str)], redactor: &Redactor) -> String {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut recorder = Recorder::default();
+        recorder.add(file.try_clone().unwrap());
+        recorder.header(&Header::default());
+        for (at, (literal, text)) in pieces.iter().enumerate() {
+            recorder.moment(Duration::ZERO, Moment::Agent(format!(r#"{{"text":"{literal}"}}"#)));
+            let done = at + 1 == pieces.len();
+            recorder.pieces(&mut vec![MessagePiece { message: 1, text: (*text).into(), done }]);
+        }
+        recorder.write_complete_lines(redactor, true);
+        let mut text = String::new();
+        file.rewind().unwrap();
+        file.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_recorded_as_it_came() {
+        let text = recorded(&[(r"a \ud83d", "a "), (r"\ude00!", "\u{1f600}!")], &Redactor::new());
+        assert!(text.contains(r"a \\ud83d") && text.contains(r"\\ude00!"), "{text}");
+    }
+
+    #[test]
+    fn a_secret_is_hidden_wherever_its_character_is_cut() {
+        let (secret, mut redactor) = ("hunter2-\u{1f600}-Zq7731", Redactor::new());
+        assert!(redactor.add(secret));
+        for (first, second) in [
+            ((r"hunter2-\ud83d", "hunter2-"), (r"\ude00-Zq7731", "\u{1f600}-Zq7731")),
+            ((r"hunter2-\ud83d\ude00", "hunter2-\u{1f600}"), ("-Zq7731", "-Zq7731")),
+            ((r"hunter2-\ufffd\ud83d", "hunter2-\u{fffd}"), (r"\ude00-Zq7731", "\u{1f600}-Zq7731")),
+        ] {
+            let text = recorded(&[first, second], &redactor);
+            let is_secret = !first.0.contains("fffd");
+            assert_eq!(text.contains("Zq7731"), !is_secret, "{text}");
+            assert_eq!(text.contains("hunter2"), !is_secret, "{text}");
+        }
     }
 }

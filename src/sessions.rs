@@ -88,6 +88,9 @@ impl Stored {
     }
 }
 
+/// The folder of the worktrees in the local folder of a project, and in the user's state folder.
+pub(crate) const WORKTREES: &str = "worktrees";
+
 /// The file with an agent's last sessions in a directory, or for a document.
 pub(crate) struct SessionFile {
     cwd: PathBuf,
@@ -148,19 +151,16 @@ impl SessionFile {
     }
 
     /// Stores a session atomically, ahead of the earlier ones. Does nothing without a project and a home directory.
-    /// Error: the file cannot be written. Symbolic links are not followed, because the directory may come from a
-    /// stranger.
-    pub(crate) fn keep(&self, stored: &Stored) -> io::Result<()> {
-        self.change(|mut all| {
-            let earlier = all.iter().position(|other| other.id == stored.id).map(|at| all.remove(at));
-            all.insert(0, stored.clone().after(earlier.as_ref()));
-            while all.len() > KEPT {
-                // A session with a name stays longer than the others.
-                let unnamed = all.iter().rposition(|one| one.name.is_none()).filter(|at| *at > 0);
-                all.remove(unnamed.unwrap_or(all.len() - 1));
-            }
+    /// Returns whether it has its name, which a run that began at the same time may have taken. Error: the file cannot be
+    /// written. Symbolic links are not followed, because the directory may come from a stranger.
+    pub(crate) fn keep(&self, stored: &Stored) -> io::Result<bool> {
+        let mut is_named = true;
+        self.change(|all| {
+            let all = with(all, stored.clone());
+            is_named = stored.name.is_none() || all.first().is_some_and(|first| first.name == stored.name);
             all
-        })
+        })?;
+        Ok(is_named)
     }
 
     /// Removes a session. The agent keeps its own files. Error: see [`SessionFile::keep`].
@@ -233,6 +233,19 @@ pub(crate) fn data_folder(directory: &Path, data: &str) -> io::Result<PathBuf> {
     root.canonicalize().map(|root| parts.iter().fold(root, |path, part| path.join(part)))
 }
 
+/// The sessions with this one ahead of them. A name stays with the session that had it first.
+fn with(mut all: Vec<Stored>, mut stored: Stored) -> Vec<Stored> {
+    let earlier = all.iter().position(|other| other.id == stored.id).map(|at| all.remove(at));
+    stored.name = stored.name.filter(|name| all.iter().all(|other| other.name.as_ref() != Some(name)));
+    all.insert(0, stored.after(earlier.as_ref()));
+    while all.len() > KEPT {
+        // A session with a name stays longer than the others.
+        let unnamed = all.iter().rposition(|one| one.name.is_none()).filter(|at| *at > 0);
+        all.remove(unnamed.unwrap_or(all.len() - 1));
+    }
+    all
+}
+
 /// Whether an agent's name can be part of a file name. It may come from a configuration.
 fn is_plain(agent: &str) -> bool {
     agent.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
@@ -277,8 +290,8 @@ pub(crate) fn continued(layers: &Layers, options: Options) -> Result<SessionId, 
     Err(format!("--continue: {agent} has no earlier session in this directory. {remedy}"))
 }
 
-/// The id of the session that `--session` names by its id or its name. An unknown text is taken for an id that the agent
-/// knows. Error: the text is the name of another agent's session, or almost a name.
+/// The id of the session that `--session` names by its id or its name. An unknown text with a digit is taken for an id
+/// that the agent knows: agents choose ids by chance. Error: the text is an unknown name, or that of another agent's session.
 pub(crate) fn resumed(layers: &Layers, options: Options, typed: &SessionId) -> Result<SessionId, String> {
     let Some(file) = SessionFile::of_run(layers, options) else { return Ok(typed.clone()) };
     let own = file.all();
@@ -299,8 +312,31 @@ pub(crate) fn resumed(layers: &Layers, options: Options, typed: &SessionId) -> R
     match (nearest(typed, names), Name::new(typed)) {
         (Some(name), Some(typed)) => Err(format!("Unknown session {typed}. Did you mean {name}?")),
         (Some(name), None) => Err(format!("Unknown session. Did you mean {name}?")),
-        (None, _) => Ok(typed.clone()),
+        (None, _) if typed.bytes().any(|byte| byte.is_ascii_digit()) => Ok(typed.clone()),
+        (None, typed) => {
+            let typed = typed.map(|typed| format!(" {typed}")).unwrap_or_default();
+            Err(format!(
+                "Unknown session{typed}. `spektacular sessions` lists them; an id of the agent's own has a digit."
+            ))
+        }
     }
+}
+
+/// The session with this name or id that a run in a worktree of the project stored, and its directory. `None`: there is
+/// none, or a session in the directory of these options has it.
+pub(crate) fn stored_in_worktree(layers: &Layers, options: Options, typed: &SessionId) -> Option<(SessionId, PathBuf)> {
+    let file = SessionFile::of_run(layers, options)?;
+    if file.all().iter().any(|stored| stored.is_named(typed)) {
+        return None;
+    }
+    let (root, parts) = place(&file.cwd, WORKTREES)?;
+    let folder = parts.iter().fold(root, |path, part| path.join(part));
+    let mut trees = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    trees.find_map(|cwd| {
+        let file = SessionFile { cwd, name: file.name.clone() };
+        let stored = file.all().into_iter().find(|stored| stored.is_named(typed))?;
+        Some((stored.id, file.cwd))
+    })
 }
 
 /// Fails if another session in the directory of these options has this name. `resumed`: the session that may have it.
@@ -324,7 +360,7 @@ pub(crate) fn is_free(
 
 #[cfg(test)]
 mod tests {
-    use super::{SessionFile, Stored};
+    use super::{SessionFile, Stored, with};
     use crate::protocol::ids::{SessionId, SessionName};
     use crate::protocol::words::WorkflowKind;
     use std::path::Path;
@@ -360,6 +396,15 @@ mod tests {
         for line in ["", "\t1\tx", "--yes\t1\tx", "../x", "a b", &"x".repeat(2000)] {
             assert_eq!(Stored::read(line), None, "{line:?}");
         }
+    }
+
+    #[test]
+    fn runs_that_end_with_one_name_give_it_to_the_first_of_them() {
+        let run =
+            |id: &str| Stored { name: SessionName::new("one"), ..Stored::now(&SessionId::stored(id).unwrap(), "x") };
+        let all = ["a", "b", "a", "c"].into_iter().fold(Vec::new(), |all, id| with(all, run(id)));
+        let named: Vec<&str> = all.iter().filter(|one| one.name.is_some()).map(|one| &*one.id).collect();
+        assert_eq!((all.len(), named), (3, vec!["a"]));
     }
 
     #[test]

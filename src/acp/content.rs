@@ -10,7 +10,6 @@ use crate::protocol::limits::IMAGES;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct PromptContent {
     pub(super) text: String,
-    /// The paths of the images.
     pub(super) images: Vec<String>,
 }
 

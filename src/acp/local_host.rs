@@ -3,7 +3,7 @@
 use super::shared::ServerHost;
 use super::store::{self, StoredSession};
 use crate::base64;
-use crate::process::scratch::Scratch;
+use crate::process::guard::GuardedScratch;
 use crate::process::tree::nonce;
 use std::fs;
 use std::path::Path;
@@ -17,15 +17,16 @@ pub(crate) struct Lookups {
     pub(crate) missing: Box<dyn Fn() -> Option<String>>,
     /// The way to log in, if the agent is known not to be logged in.
     pub(crate) login: Box<dyn Fn() -> Option<String>>,
-    /// Removes secrets from a text.
-    pub(crate) redact: Box<dyn Fn(&str) -> String>,
+    /// Removes secrets from a text, also those of these MCP servers, as run.start takes them.
+    pub(crate) redact: Box<Redact>,
 }
 
-/// This machine.
+type Redact = dyn Fn(&str, Option<&str>) -> String;
+
 pub(crate) struct LocalServerHost {
     known: Lookups,
     /// The folder of the images, once there is one. Dropping it removes the images.
-    images: Option<Scratch>,
+    images: Option<GuardedScratch>,
     written: u64,
 }
 
@@ -55,12 +56,16 @@ impl ServerHost for LocalServerHost {
     fn image(&mut self, data: &str) -> Option<String> {
         let bytes = base64::decode(data)?;
         if self.images.is_none() {
-            self.images = Scratch::new();
+            self.images = GuardedScratch::new();
         }
         self.written += 1;
         let path = self.images.as_ref()?.path().join(self.written.to_string());
         fs::write(&path, bytes).ok()?;
         path.into_os_string().into_string().ok()
+    }
+
+    fn redact(&self, text: &str, servers: Option<&str>) -> String {
+        (self.known.redact)(text, servers)
     }
 
     fn remove(&mut self, path: &str) {
@@ -74,7 +79,7 @@ impl ServerHost for LocalServerHost {
     fn store(&mut self, session: &StoredSession) {
         let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]Z");
         let updated = OffsetDateTime::from(SystemTime::now()).format(format).unwrap_or_default();
-        let session = StoredSession { title: (self.known.redact)(&session.title), updated, ..session.clone() };
+        let session = StoredSession { updated, ..session.clone() };
         // A session that cannot be stored can be used, but not resumed.
         let _ = store::store(&session);
     }

@@ -192,6 +192,8 @@ impl AcpServer {
 
     /// The MCP servers of the client, as run.start takes them.
     fn servers(&self, list: Option<Elements<'_>>) -> Result<Vec<Value>, RequestError> {
+        // An editor expects an agent that goes on without a server.
+        let required = false;
         let read = |(at, raw): (usize, Raw<'_>)| {
             let wrong = |expected: &str| RequestError::parameter(&format!("mcpServers[{at}]"), expected);
             let server = raw.object().ok_or_else(|| wrong("an object"))?;
@@ -206,13 +208,15 @@ impl AcpServer {
                     let args: Option<Vec<String>> = server.array("args").map(Raw::string).collect();
                     let args = args.ok_or_else(|| wrong("a server whose `args` is a list of strings"))?;
                     let env = pairs(&server, "env").ok_or_else(|| wrong("a server whose `env` is a list"))?;
-                    return Ok(json!({"name": name, "command": command, "args": args, "env": env}));
+                    return Ok(
+                        json!({"name": name, "command": command, "args": args, "env": env, "required": required}),
+                    );
                 }
                 Some(_) => return Err(wrong("of type stdio, http or sse")),
             };
             let url = server.string("url").ok_or_else(|| wrong("a server with `url`"))?;
             let headers = pairs(&server, "headers").ok_or_else(|| wrong("a server whose `headers` is a list"))?;
-            Ok(json!({"name": name, "url": url, "headers": headers, "transport": transport}))
+            Ok(json!({"name": name, "url": url, "headers": headers, "transport": transport, "required": required}))
         };
         list.into_iter().flatten().enumerate().map(read).collect()
     }

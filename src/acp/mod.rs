@@ -72,9 +72,7 @@ pub(crate) struct Facts {
     pub(crate) question_limit: bool,
     /// The configured permissions: a word, or `custom` for a policy by category.
     pub(crate) permissions: String,
-    /// The configured model.
     pub(crate) model: Option<String>,
-    /// The configured effort.
     pub(crate) effort: Option<String>,
     /// The configured mode of the agent.
     pub(crate) mode: Option<String>,

@@ -5,7 +5,8 @@
 use super::updates::{fenced, location, tool_kind, value};
 use crate::agent::form::own_words;
 use crate::clean::{is_deceptive, one_line};
-use crate::json::Object;
+use crate::json::{Object, Raw};
+use crate::protocol::limits::OPTIONS;
 use crate::protocol::words::QuestionKind;
 use serde_json::{Map, Value, json};
 
@@ -121,7 +122,6 @@ impl Question {
         self.validation.get(name).and_then(Value::as_u64)
     }
 
-    /// The property for the answer.
     fn property(&self, narrow: bool) -> Value {
         let option = |choice: &Choice| {
             let mut option = json!({"const": choice.value, "title": choice.label});
@@ -185,7 +185,7 @@ impl Question {
         let content = result.object("content").filter(|_| result.is("action", "accept"));
         let Some(content) = content else { return json!({"question_id": id, "declined": true}) };
         let other = content.string(OTHER).filter(|text| !text.trim().is_empty());
-        let chosen = content.raw(ANSWER).map(value).filter(|chosen| *chosen != json!(""));
+        let chosen = content.raw(ANSWER).map(answer).filter(|chosen| *chosen != json!(""));
         match (chosen, other) {
             (Some(Value::Array(mut list)), Some(other)) => {
                 list.push(json!(other));
@@ -257,6 +257,18 @@ impl Question {
              Give the agent the secret another way, for example in its environment.\n",
             self.text
         )
+    }
+}
+
+/// The answer in a form. One that fits no question becomes an empty object, which the run refuses.
+fn answer(raw: Raw<'_>) -> Value {
+    match raw.elements() {
+        Some(elements) => {
+            let texts = elements.take(OPTIONS + 1).map(|element| element.string().map(Value::from));
+            texts.collect::<Option<Vec<_>>>().map_or_else(|| json!({}), Value::from)
+        }
+        None if raw.fields().is_some() => json!({}),
+        None => value(raw),
     }
 }
 
@@ -335,6 +347,23 @@ mod tests {
         assert_eq!(several.payload_of_text("/skip"), json!({"question_id": "q", "declined": true}));
         let one = question(r#"{"question_id":"q","kind":"text"}"#);
         assert_eq!(one.payload_of_text("a, b\n"), json!({"question_id": "q", "value": "a, b"}));
+    }
+
+    #[test]
+    fn an_answer_that_fits_no_question_takes_no_memory() {
+        let several = question(r#"{"question_id":"q","kind":"select","multiple":true}"#);
+        let many = format!("[{}]", vec!["\"a\""; 100_000].join(","));
+        for (answer, wanted) in [
+            (r#"["a","b"]"#, json!(["a", "b"])),
+            ("true", json!(true)),
+            (r#"{"a":[1]}"#, json!({})),
+            (r#"["a",{}]"#, json!({})),
+            (&many, json!(vec!["a"; 1001])),
+        ] {
+            let result = format!(r#"{{"action":"accept","content":{{"answer":{answer}}}}}"#);
+            let payload = several.payload_of_form(&Object::parse(&result).unwrap());
+            assert_eq!(payload, json!({"question_id": "q", "value": wanted}));
+        }
     }
 
     #[test]

@@ -50,6 +50,10 @@ impl RequestError {
         RequestError::new(REQUEST_CANCELLED, "Cancelled before the prompt was sent.")
     }
 
+    pub(super) fn too_long() -> RequestError {
+        RequestError::parameter("prompt", "shorter: no run takes a message of more than 16 MiB")
+    }
+
     pub(super) fn login(display_name: &str, how: &str) -> RequestError {
         let message = format!("auth_required: {display_name} is not logged in: {how}");
         RequestError { code: AUTH_REQUIRED, message, data: json!({"code": "auth_required", "retryable": false}) }
@@ -78,7 +82,6 @@ impl RequestError {
         RequestError { code: number, message, data: json!({"code": code, "retryable": retryable}) }
     }
 
-    /// The text of the message.
     pub(super) fn message(&self) -> &str {
         &self.message
     }

@@ -1,13 +1,34 @@
 //! The messages for a run, and the end of its turns.
 
 use super::refusal::RequestError;
-use super::updates::value;
 use crate::json::{Object, to_line};
+use crate::protocol::limits::INBOUND_LINE_BYTES;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
-/// A message for a run.
 pub(super) fn message(kind: &str, payload: &Value) -> String {
     to_line(&json!({"v": "1", "type": kind, "payload": payload}))
+}
+
+/// The id of the messages that begin a turn, by which a run's warning about one of them names it.
+pub(super) const PROMPT: &str = "prompt";
+
+/// A message that begins a turn. `None`: a run takes no message of this length.
+pub(super) fn prompt_message(kind: &str, payload: &Value) -> Option<String> {
+    let line = to_line(&json!({"v": "1", "id": PROMPT, "type": kind, "payload": payload}));
+    (line.len() <= INBOUND_LINE_BYTES).then_some(line)
+}
+
+/// Whether a warning of a run says that it did not take a message. `is_prompt`: the message began the turn.
+pub(super) fn is_ignored(code: &str, is_prompt: bool) -> bool {
+    match code {
+        // Such a message has no id. Only a prompt can be too long or too deep.
+        "malformed_message" | "prompt_refused" => true,
+        "invalid_answer" | "unknown_type" | "unknown_run" | "unknown_question" | "duplicate_start" => is_prompt,
+        _ => false,
+    }
 }
 
 /// The payload of a prompt: of run.start if it has more fields, or else of run.input.
@@ -20,16 +41,49 @@ pub(super) fn prompt(mut fields: Value, text: &str, images: &[String]) -> Value 
 }
 
 /// The end of a turn.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(super) enum RunOutcome {
-    /// The turn ended with this stop reason. The value: more about the turn.
-    Stopped(&'static str, Value),
+    Stopped(PromptResult),
     Failed(RequestError),
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct PromptResult {
+    #[serde(rename = "_meta", skip_serializing_if = "About::is_empty")]
+    about: About,
+    #[serde(rename = "stopReason")]
+    reason: &'static str,
+}
+
+/// The facts about a turn that the protocol has no field for. Kept as JSON, because the values of a structured result take
+/// many times their length in memory.
+#[derive(Debug, Default, Serialize)]
+struct About {
+    spektacular: BTreeMap<&'static str, Box<RawValue>>,
+}
+
+impl About {
+    fn is_empty(&self) -> bool {
+        self.spektacular.is_empty()
+    }
+
+    /// These facts of a frame.
+    fn of(frame: &Object<'_>, names: &[&'static str]) -> About {
+        let fact = |name: &&'static str| Some((*name, frame.raw(name)?.value().to_owned()));
+        About { spektacular: names.iter().filter_map(fact).collect() }
+    }
+}
+
+impl PromptResult {
+    /// A result without further facts.
+    pub(super) fn of(reason: &'static str) -> PromptResult {
+        PromptResult { about: About::default(), reason }
+    }
 }
 
 impl RunOutcome {
     pub(super) fn cancelled() -> RunOutcome {
-        RunOutcome::Stopped("cancelled", Value::Null)
+        RunOutcome::Stopped(PromptResult::of("cancelled"))
     }
 
     /// The end of a turn, from the progress message that reports it.
@@ -37,17 +91,22 @@ impl RunOutcome {
         match (frame.string("outcome").as_deref(), frame.object("failure")) {
             (Some("cancelled"), _) => RunOutcome::cancelled(),
             (_, Some(failure)) => RunOutcome::of_failure(&failure),
-            _ => RunOutcome::Stopped(stop_reason(frame), about(frame)),
+            _ => RunOutcome::of_end(frame),
         }
     }
 
     /// The end of a run, from its terminal frame.
     pub(super) fn of_run(kind: &str, payload: &Object<'_>) -> RunOutcome {
         match kind {
-            "run.completed" => RunOutcome::Stopped(stop_reason(payload), about(payload)),
+            "run.completed" => RunOutcome::of_end(payload),
             "run.cancelled" => RunOutcome::cancelled(),
             _ => RunOutcome::of_failure(payload),
         }
+    }
+
+    fn of_end(frame: &Object<'_>) -> RunOutcome {
+        let about = About::of(frame, &["usage", "structured_output", "denied", "unanswered"]);
+        RunOutcome::Stopped(PromptResult { about, reason: stop_reason(frame) })
     }
 
     fn of_failure(failure: &Object<'_>) -> RunOutcome {
@@ -57,16 +116,7 @@ impl RunOutcome {
             Some("context_exceeded") => "max_tokens",
             _ => return RunOutcome::Failed(RequestError::failure(failure)),
         };
-        let named = |name: &str| failure.raw(name).map(value).unwrap_or_default();
-        RunOutcome::Stopped(reason, json!({"code": named("code"), "message": named("message")}))
-    }
-
-    /// The result of the prompt.
-    pub(super) fn result(reason: &str, about: &Value) -> Value {
-        match about.as_object().is_some_and(|about| !about.is_empty()) {
-            true => json!({"stopReason": reason, "_meta": {"spektacular": about}}),
-            false => json!({"stopReason": reason}),
-        }
+        RunOutcome::Stopped(PromptResult { about: About::of(failure, &["code", "message"]), reason })
     }
 }
 
@@ -76,11 +126,4 @@ fn stop_reason(frame: &Object<'_>) -> &'static str {
         Some("refusal") => "refusal",
         _ => "end_turn",
     }
-}
-
-/// The facts about a turn that the protocol has no field for.
-fn about(frame: &Object<'_>) -> Value {
-    let names = ["usage", "structured_output", "denied", "unanswered"];
-    let facts = names.into_iter().filter_map(|name| Some((name.to_owned(), value(frame.raw(name)?))));
-    Value::Object(facts.collect())
 }

@@ -4,12 +4,12 @@
 //! that does not read stops the children, whose runs then stop their agents; only the client's own messages are still
 //! read, so that a cancel is served. A child that does not read stops nobody else.
 
-use super::server::AcpServer;
+use super::server::{AcpServer, ClientLine};
 use super::shared::{ChildKey, ServerEffect};
 use crate::io::failpoint::point;
 use crate::io::lines::{Framed, LineReader};
-use crate::io::output::{Chunk, Order, StdoutWriter, Written, diagnose, stdout_is_closed, write_whole};
-use crate::io::panic_channel;
+use crate::io::outbox::Outbox;
+use crate::io::output::{Order, StdoutWriter, Written, diagnose, stdout_is_closed, write_whole};
 use crate::io::signals::{self, Signal, SignalChannels};
 use crate::io::spawn_thread;
 use crate::process::own_run::{self, OwnRun};
@@ -28,6 +28,8 @@ use std::time::{Duration, Instant};
 const CLOSING_LIMIT: Duration = Duration::from_millis(3800);
 /// The time in which a child must end once its stdin is closed.
 const ENDING_LIMIT: Duration = Duration::from_secs(10);
+/// The time in which a cancelled turn must end. A run needs at most 4 s.
+const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 /// The time that the last lines get after all children have ended.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 /// The bytes that wait for the client before the children wait too.
@@ -57,8 +59,7 @@ struct Serve {
     children: BTreeMap<ChildKey, Running>,
     heard: Receiver<Heard>,
     tell: Sender<Heard>,
-    outbox: VecDeque<String>,
-    outbox_bytes: usize,
+    outbox: Outbox,
     /// Whether the client is gone.
     closing: bool,
     /// Whether stdout takes nothing any more.
@@ -72,8 +73,8 @@ pub(crate) fn serve(server: AcpServer) -> u8 {
     if stdout_is_closed() {
         return EXIT_UNDELIVERED;
     }
-    let panics = panic_channel::listen();
     let mut signals = signals::listen().ok();
+    let panics = signals.as_ref().map_or_else(never, |signals| signals.panics.clone());
     let signals_come = signals.as_mut().is_some_and(|signals| signals.start().is_ok());
     let (line_in, lines) = bounded(1);
     if !signals_come || spawn_thread("stdin", move || read_client(&line_in)).is_err() {
@@ -81,9 +82,8 @@ pub(crate) fn serve(server: AcpServer) -> u8 {
         return 70;
     }
     let (tell, heard) = bounded(FRAMES_WAITING);
-    let (outbox, children) = (VecDeque::new(), BTreeMap::new());
-    let mut serve =
-        Serve { server, children, heard, tell, outbox, outbox_bytes: 0, closing: false, lost: false, panicked: false };
+    let (outbox, children) = (Outbox::default(), BTreeMap::new());
+    let mut serve = Serve { server, children, heard, tell, outbox, closing: false, lost: false, panicked: false };
     // The children end with this process: their stdin closes, and they cancel themselves.
     let ended = catch_unwind(AssertUnwindSafe(|| serve.run(lines, panics, signals.as_ref())));
     match ended {
@@ -96,13 +96,13 @@ pub(crate) fn serve(server: AcpServer) -> u8 {
     }
 }
 
-/// Passes the client's lines on. `None` is a line that is too long.
-fn read_client(lines: &Sender<Option<Vec<u8>>>) {
+/// Passes the client's lines on.
+fn read_client(lines: &Sender<ClientLine>) {
     let mut reader = LineReader::new(io::stdin(), INBOUND_LINE_BYTES);
     while let Some(framed) = reader.next() {
         let line = match framed {
-            Framed::Line(line) => Some(line.into_owned()),
-            Framed::TooLong => None,
+            Framed::Line(line) => ClientLine::Whole(line.into_owned()),
+            Framed::TooLong(head) => ClientLine::TooLong(head),
             // A line without its end was not delivered.
             Framed::Rest(_) => return,
         };
@@ -114,12 +114,7 @@ fn read_client(lines: &Sender<Option<Vec<u8>>>) {
 
 impl Serve {
     /// Handles all events. Nothing in this loop returns early: the children must end first.
-    fn run(
-        &mut self,
-        mut lines: Receiver<Option<Vec<u8>>>,
-        mut panics: Receiver<()>,
-        signals: Option<&SignalChannels>,
-    ) {
+    fn run(&mut self, mut lines: Receiver<ClientLine>, mut panics: Receiver<()>, signals: Option<&SignalChannels>) {
         let mut out = StdoutWriter::new();
         out.watch(true);
         let signals = signals.map_or_else(never, |signals| signals.signals.clone());
@@ -127,9 +122,9 @@ impl Serve {
         let mut close_by = None;
         while !(self.closing && self.children.is_empty()) && close_by.is_none_or(|by| by > Instant::now()) {
             point("acp loop");
-            let client = if self.outbox_bytes < CLIENT_WAITS_BYTES { lines.clone() } else { never() };
+            let client = if self.outbox.bytes() < CLIENT_WAITS_BYTES { lines.clone() } else { never() };
             let heard =
-                if self.outbox_bytes < CHILDREN_WAIT_BYTES || self.closing { self.heard.clone() } else { never() };
+                if self.outbox.bytes() < CHILDREN_WAIT_BYTES || self.closing { self.heard.clone() } else { never() };
             let writer = if self.outbox.is_empty() || self.lost { never_ready.clone() } else { out.orders.clone() };
             let due = self.children.values().filter_map(|child| child.due).chain(close_by).min();
             select_biased! {
@@ -144,7 +139,7 @@ impl Serve {
                 }
                 recv(client) -> line => match line {
                     Ok(line) => {
-                        let effects = self.server.client(line.as_deref());
+                        let effects = self.server.client(&line);
                         self.carry_out(effects);
                     }
                     Err(_) => {
@@ -159,7 +154,7 @@ impl Serve {
                     }
                     Ok(Written::Flushed) => {}
                 },
-                send(writer, out.order(|| self.next_order())) -> _ => {}
+                send(writer, out.order(|| Order::Write(self.outbox.pop()))) -> _ => {}
                 recv(heard) -> heard => self.handle_child(heard),
                 recv(due.map_or_else(never, at)) -> _ => self.kill_late(),
             }
@@ -178,20 +173,6 @@ impl Serve {
             Err(_) => return,
         };
         self.carry_out(effects);
-    }
-
-    /// The next lines for stdout, in one write.
-    fn next_order(&mut self) -> Order {
-        let mut bytes = Vec::new();
-        while let Some(line) = self.outbox.pop_front() {
-            self.outbox_bytes -= line.len();
-            bytes.extend_from_slice(line.as_bytes());
-            bytes.push(b'\n');
-            if bytes.len() > 64 << 10 {
-                break;
-            }
-        }
-        Order::Write(Chunk { out: bytes, ..Chunk::default() })
     }
 
     /// Ends all sessions, because the client is gone.
@@ -215,10 +196,7 @@ impl Serve {
         let mut effects = VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
             match effect {
-                ServerEffect::Say(line) => {
-                    self.outbox_bytes += line.len();
-                    self.outbox.push_back(line);
-                }
+                ServerEffect::Say(line) => self.outbox.line(|out| out.extend(line.bytes().chain(*b"\n"))),
                 ServerEffect::Start(key, cwd) => match self.start(key, &cwd) {
                     Ok(child) => _ = self.children.insert(key, child),
                     Err(error) => {
@@ -236,8 +214,17 @@ impl Serve {
                         child.due = Some(Instant::now() + ENDING_LIMIT);
                     }
                 }
+                ServerEffect::Limit(key) => self.set_due(key, Some(Instant::now() + CANCEL_LIMIT)),
+                ServerEffect::Unlimit(key) => self.set_due(key, None),
                 ServerEffect::Diagnose(text) => diagnose(&format!("spektacular: warning: {text}")),
             }
+        }
+    }
+
+    /// Sets the time at which a child is killed, unless it is ending.
+    fn set_due(&mut self, key: ChildKey, due: Option<Instant>) {
+        if let Some(child) = self.children.get_mut(&key).filter(|child| child.lines.is_some()) {
+            child.due = due;
         }
     }
 
@@ -267,7 +254,7 @@ impl Serve {
                     *asked = true;
                     return Order::Flush;
                 }
-                serve.next_order()
+                Order::Write(serve.outbox.pop())
             };
             select_biased! {
                 send(writer, out.order(|| next(self, &mut asked))) -> _ => {}

@@ -5,14 +5,20 @@ use super::refusal::{INVALID_REQUEST, PARSE_ERROR, RequestError};
 use super::session::ClientSession;
 use super::shared::{ChildKey, ServerEffect, ServerHost, SharedState};
 use crate::agent::rpc::{self, Incoming};
-use crate::json::Object;
 use crate::json::deeper_than;
+use crate::json::{Object, Raw};
 use std::collections::BTreeMap;
 
 /// The maximum depth of a message.
 const DEPTH: usize = 128;
 /// The maximum length of a request's id, in bytes.
 const ID_BYTES: usize = 1024;
+
+pub(crate) enum ClientLine {
+    Whole(Vec<u8>),
+    /// The beginning of a line that is longer than its limit.
+    TooLong(Vec<u8>),
+}
 
 /// All sessions of one client.
 pub(crate) struct AcpServer {
@@ -25,16 +31,28 @@ impl AcpServer {
         AcpServer { shared: SharedState::new(facts, host), sessions: BTreeMap::new() }
     }
 
-    /// Handles a line of the client. `None`: the line was too long.
-    pub(crate) fn client(&mut self, line: Option<&[u8]>) -> Vec<ServerEffect> {
-        self.read(line);
+    pub(crate) fn client(&mut self, line: &ClientLine) -> Vec<ServerEffect> {
+        match line {
+            ClientLine::Whole(line) => self.read(line),
+            ClientLine::TooLong(head) => self.refuse_long(head),
+        }
         self.shared.take_effects()
     }
 
-    fn read(&mut self, line: Option<&[u8]>) {
-        let Some(line) = line else {
-            return self.unread(INVALID_REQUEST, "The message is longer than 16 MiB.");
-        };
+    /// Answers a request that is too long, and ends the question that a response of such a length was for.
+    fn refuse_long(&mut self, head: &[u8]) {
+        let (fields, next) = first_fields(head).unwrap_or_default();
+        let object = Object::parse(&fields);
+        let request = object.and_then(|object| object.count("id")).filter(|_| next.starts_with(b"\"result\""));
+        if let Some(request) = request {
+            return self.response(request, None);
+        }
+        let id = object.and_then(|object| object.raw("id")).map(Raw::get).filter(|id| is_plain(id));
+        let refusal = RequestError::new(INVALID_REQUEST, "The message is longer than 16 MiB.");
+        self.shared.refuse(id.unwrap_or("null"), &refusal);
+    }
+
+    fn read(&mut self, line: &[u8]) {
         let Ok(text) = std::str::from_utf8(line) else {
             return self.unread(PARSE_ERROR, "The line is not UTF-8.");
         };
@@ -63,9 +81,7 @@ impl AcpServer {
     fn message(&mut self, object: &Object<'_>) {
         // An id is echoed, so only a string or a number of reasonable length is taken.
         let id = object.raw("id").map(|raw| raw.get());
-        let plain =
-            |id: &str| id.len() <= ID_BYTES && id.starts_with(|c: char| c == '"' || c == '-' || c.is_ascii_digit());
-        if id.is_some_and(|id| !plain(id)) {
+        if id.is_some_and(|id| !is_plain(id)) {
             return self.unread(INVALID_REQUEST, "`id` must be a string or a number.");
         }
         let mut keys = object.iter().map(|(key, _)| key);
@@ -92,7 +108,6 @@ impl AcpServer {
         }
     }
 
-    /// Handles a line of a child.
     pub(crate) fn child(&mut self, key: ChildKey, line: &str) -> Vec<ServerEffect> {
         let session = self.shared.children.get(&key).and_then(|id| self.sessions.get_mut(id));
         if let (Some(session), Some(frame)) = (session, Object::parse(line)) {
@@ -117,5 +132,51 @@ impl AcpServer {
         }
         self.sessions.clear();
         self.shared.take_effects()
+    }
+}
+
+/// Whether an id is a string or a number of reasonable length.
+fn is_plain(id: &str) -> bool {
+    id.len() <= ID_BYTES && id.starts_with(|c: char| c == '"' || c == '-' || c.is_ascii_digit())
+}
+
+/// The complete fields at the beginning of an object, as an object, and the rest. `None`: there are none.
+fn first_fields(head: &[u8]) -> Option<(String, &[u8])> {
+    let (mut depth, mut in_string, mut escaped, mut end) = (0usize, false, false, None);
+    for (at, byte) in head.iter().enumerate() {
+        match byte {
+            _ if std::mem::take(&mut escaped) => {}
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b',' if depth == 1 => end = Some(at),
+            _ => {}
+        }
+    }
+    let (fields, rest) = head.split_at(end?);
+    Some((format!("{}}}", std::str::from_utf8(fields).ok()?), rest[1..].trim_ascii_start()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_fields;
+
+    #[test]
+    fn the_first_fields_of_a_long_object_are_whole() {
+        for (head, fields) in [
+            (
+                r#"{"id":1,"method":"a,b","params":{"x":[1,2],"y"#,
+                Some((r#"{"id":1,"method":"a,b"}"#, r#""params":{"x":[1,2],"y"#)),
+            ),
+            (r#" {"id":"a\"},", "params":["x"#, Some((r#" {"id":"a\"},"}"#, r#""params":["x"#))),
+            (r#"{"params":{"id":1,"#, None),
+            ("xxx", None),
+        ] {
+            let fields = fields.map(|(fields, rest): (&str, &str)| (fields.to_owned(), rest.as_bytes()));
+            assert_eq!(first_fields(head.as_bytes()), fields, "{head}");
+        }
+        assert_eq!(first_fields(b"{\"id\":\"\xff\",\"x"), None, "not UTF-8");
     }
 }

@@ -4,12 +4,13 @@ mod asking;
 
 use super::questions::Question;
 use super::refusal::RequestError;
-use super::runs::{self, RunOutcome, message};
+use super::runs::{self, PromptResult, RunOutcome, message};
 use super::settings::Chosen;
 use super::shared::{ChildKey, ServerEffect, SharedState};
 use super::store::{StoredSession, title};
 use super::{CHILDREN, updates};
 use crate::json::Object;
+use crate::protocol::limits::INBOUND_LINE_BYTES;
 use crate::protocol::messages::KindName;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,7 +28,6 @@ pub(super) struct Place {
     pub(super) servers: Option<String>,
 }
 
-/// A prompt that waits.
 #[derive(Debug)]
 pub(super) struct ClientPrompt {
     /// The id of the request, verbatim.
@@ -38,7 +38,6 @@ pub(super) struct ClientPrompt {
     pub(super) size: usize,
 }
 
-/// The child of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Child {
     None,
@@ -47,7 +46,6 @@ enum Child {
         key: ChildKey,
         ready: bool,
     },
-    /// It is ending.
     Leaving(ChildKey),
 }
 
@@ -58,7 +56,6 @@ enum Shown {
     Nothing,
     /// A request with this number.
     Form(u64),
-    /// Text in the turn.
     Text,
 }
 
@@ -82,7 +79,6 @@ pub(super) struct ClientSession {
     cancelled: bool,
     /// The id of the prompt's request that the turn answers. In a turn without one, a question waits for the next prompt.
     active: Option<String>,
-    /// The images of the turn.
     images: Vec<String>,
     waiting: VecDeque<ClientPrompt>,
     /// The questions that are open, except permissions. The first one is in front of the client.
@@ -148,7 +144,8 @@ impl ClientSession {
     /// Takes a prompt, which is sent once the turn before it is over.
     pub(super) fn prompt(&mut self, prompt: ClientPrompt, shared: &mut SharedState) {
         if self.title.is_none() {
-            let title = title(&prompt.text);
+            // Before it is cut: half a secret is not found.
+            let title = title(&shared.host.redact(&prompt.text, self.place.servers.as_deref()));
             shared.update(&self.id, &json!({"sessionUpdate": "session_info_update", "title": title}));
             self.title = Some(title);
         }
@@ -169,10 +166,15 @@ impl ClientSession {
                 && let Some(question) = self.questions.front()
             {
                 let answer = question.payload_of_text(&prompt.text);
+                prompt.images.iter().for_each(|path| shared.host.remove(path));
+                let line = message("run.input", &answer);
+                if line.len() > INBOUND_LINE_BYTES {
+                    shared.refuse(&prompt.id, &RequestError::too_long());
+                    return self.advance(shared);
+                }
                 self.shown = Shown::Nothing;
                 self.active = Some(prompt.id);
-                prompt.images.iter().for_each(|path| shared.host.remove(path));
-                self.tell("run.input", &answer, shared);
+                self.send(line, shared);
             }
             return;
         }
@@ -193,24 +195,26 @@ impl ClientSession {
     /// Sends the next prompt as a turn, to a new child if there is none.
     fn begin_turn(&mut self, starts: bool, shared: &mut SharedState) {
         let Some(ClientPrompt { id, text, images, .. }) = self.take_prompt(shared) else { return };
-        if starts {
-            if let Err(refusal) = self.may_start(shared) {
+        let (kind, fields) = if starts { ("run.start", self.start_fields(shared)) } else { ("run.input", json!({})) };
+        let line = runs::prompt_message(kind, &runs::prompt(fields, &text, &images));
+        let line = line.ok_or_else(RequestError::too_long);
+        let line = match line.and_then(|line| if starts { self.may_start(shared).map(|()| line) } else { Ok(line) }) {
+            Ok(line) => line,
+            Err(refusal) => {
                 shared.refuse(&id, &refusal);
                 images.iter().for_each(|path| shared.host.remove(path));
                 return self.advance(shared);
             }
+        };
+        if starts {
             let key = shared.start(&self.id, &self.place.cwd);
             self.child = Child::Live { key, ready: false };
             self.runs += 1;
             self.changed = false;
-            let payload = runs::prompt(self.start_fields(shared), &text, &images);
-            self.tell("run.start", &payload, shared);
         } else {
-            if let Child::Live { ready, .. } = &mut self.child {
-                *ready = false;
-            }
-            self.tell("run.input", &runs::prompt(json!({}), &text, &images), shared);
+            self.set_ready(false);
         }
+        self.send(line, shared);
         (self.active, self.images, self.in_turn, self.cancelled) = (Some(id), images, true, false);
         self.spoken.clear();
     }
@@ -261,8 +265,19 @@ impl ClientSession {
     }
 
     fn tell(&self, kind: &str, payload: &Value, shared: &mut SharedState) {
+        self.send(message(kind, payload), shared);
+    }
+
+    fn send(&self, line: String, shared: &mut SharedState) {
         if let Child::Live { key, .. } = self.child {
-            shared.put(ServerEffect::Tell(key, message(kind, payload)));
+            shared.put(ServerEffect::Tell(key, line));
+        }
+    }
+
+    /// Notes whether the run waits for a prompt.
+    fn set_ready(&mut self, is_ready: bool) {
+        if let Child::Live { ready, .. } = &mut self.child {
+            *ready = is_ready;
         }
     }
 
@@ -282,7 +297,7 @@ impl ClientSession {
     pub(super) fn cancel(&mut self, shared: &mut SharedState) {
         while let Some(prompt) = self.take_prompt(shared) {
             prompt.images.iter().for_each(|path| shared.host.remove(path));
-            shared.result(&prompt.id, &RunOutcome::result("cancelled", &Value::Null));
+            shared.result(&prompt.id, &PromptResult::of("cancelled"));
         }
         if !self.in_turn || self.cancelled {
             return;
@@ -296,6 +311,9 @@ impl ClientSession {
             shared.asked.remove(&request);
         }
         self.tell("run.cancel", &json!({"scope": "turn"}), shared);
+        if let Child::Live { key, .. } = self.child {
+            shared.put(ServerEffect::Limit(key));
+        }
     }
 
     /// Cancels the prompt with this request's id, verbatim. Returns whether it is one of this session.
@@ -350,6 +368,11 @@ impl ClientSession {
         }
         self.end_calls(shared);
         let cancelled = std::mem::take(&mut self.cancelled);
+        if let Child::Live { key, .. } = self.child
+            && cancelled
+        {
+            shared.put(ServerEffect::Unlimit(key));
+        }
         let Some(id) = self.active.take() else {
             if let RunOutcome::Failed(refusal) = outcome {
                 self.say(&format!("\n\n{}\n", refusal.message()), "failure", shared);
@@ -357,9 +380,9 @@ impl ClientSession {
             return;
         };
         match outcome {
-            RunOutcome::Failed(_) if cancelled => shared.result(&id, &RunOutcome::result("cancelled", &Value::Null)),
+            RunOutcome::Failed(_) if cancelled => shared.result(&id, &PromptResult::of("cancelled")),
             RunOutcome::Failed(refusal) => shared.refuse(&id, &refusal),
-            RunOutcome::Stopped(reason, about) => shared.result(&id, &RunOutcome::result(reason, &about)),
+            RunOutcome::Stopped(result) => shared.result(&id, &result),
         }
     }
 
@@ -381,7 +404,6 @@ impl ClientSession {
         chunk.iter().for_each(|chunk| shared.update(&self.id, chunk));
     }
 
-    /// Handles a frame of the child.
     pub(super) fn frame(&mut self, key: ChildKey, frame: &Object<'_>, shared: &mut SharedState) {
         if !matches!(self.child, Child::Live { key: ours, .. } | Child::Leaving(ours) if ours == key) {
             return;
@@ -389,7 +411,7 @@ impl ClientSession {
         let (kind, payload) = (frame.string("type").unwrap_or_default(), frame.object("payload"));
         let Some(payload) = payload else { return };
         match kind.as_str() {
-            "run.progress" => self.progress(&payload, shared),
+            "run.progress" => self.progress(&payload, frame.is("reply_to", runs::PROMPT), shared),
             "run.question" => self.question(&payload, shared),
             "run.completed" | "run.failed" | "run.cancelled" => {
                 self.learn_session(&payload, shared);
@@ -403,7 +425,8 @@ impl ClientSession {
         }
     }
 
-    fn progress(&mut self, frame: &Object<'_>, shared: &mut SharedState) {
+    /// `is_about_prompt`: the frame replies to the message that began the turn.
+    fn progress(&mut self, frame: &Object<'_>, is_about_prompt: bool, shared: &mut SharedState) {
         // A later version of the child's program may know more kinds.
         let Some(kind) = KindName::from_word(&frame.string("kind").unwrap_or_default()) else { return };
         match kind {
@@ -420,7 +443,7 @@ impl ClientSession {
                 self.store(shared);
             }
             KindName::Status => self.status(frame, shared),
-            KindName::Warning => self.warn(frame, shared),
+            KindName::Warning => self.warn(frame, is_about_prompt, shared),
             KindName::Resolved => self.resolved(&frame.string("question_id").unwrap_or_default(), shared),
             // The client knows the state of its prompts. Heartbeats are off, and only workflows have todos and phases.
             KindName::Prompt | KindName::Heartbeat | KindName::Todo | KindName::Phase => {}
@@ -431,16 +454,18 @@ impl ClientSession {
         if !frame.is("status", "waiting_for_prompt") {
             return;
         }
-        if let Child::Live { ready, .. } = &mut self.child {
-            *ready = true;
-        }
+        self.set_ready(true);
         self.advance(shared);
     }
 
-    fn warn(&mut self, frame: &Object<'_>, shared: &mut SharedState) {
-        let text = frame.string("text").unwrap_or_default();
-        if self.in_turn && frame.is("code", "prompt_refused") {
-            self.end_turn(RunOutcome::Failed(RequestError::internal("prompt_refused", &text)), shared);
+    /// Passes a warning on. One that a prompt was not taken ends its turn: nothing else will.
+    fn warn(&mut self, frame: &Object<'_>, is_about_prompt: bool, shared: &mut SharedState) {
+        let (code, text) = (frame.string("code").unwrap_or_default(), frame.string("text").unwrap_or_default());
+        if self.in_turn && runs::is_ignored(&code, is_about_prompt) {
+            self.end_turn(RunOutcome::Failed(RequestError::internal(&code, &text)), shared);
+            // The run still waits for a prompt, and does not say so again.
+            self.set_ready(true);
+            self.advance(shared);
         } else if shared.client.notices {
             shared.update(&self.id, &updates::notice(&text));
         } else {

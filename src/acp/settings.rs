@@ -11,7 +11,6 @@ const POLICIES: [(&str, &str, &str); 4] = [
     ("deny", "Deny", "Deny everything that needs permission"),
     ("read-only", "Read only", "Allow reading and searching, deny all else"),
 ];
-/// A policy by category in the configuration.
 const CUSTOM: (&str, &str, &str) = ("custom", "Configured", "The policy of the configuration");
 /// The value of an option that is not set.
 const DEFAULT: &str = "default";
@@ -59,13 +58,11 @@ impl Chosen {
         self.permissions.as_deref().unwrap_or(&facts.permissions)
     }
 
-    /// The modes for a response.
     pub(super) fn modes(&self, facts: &Facts) -> Value {
         let mode = |(id, name, about): (&str, &str, &str)| json!({"id": id, "name": name, "description": about});
         json!({"currentModeId": self.policy(facts), "availableModes": policies(facts).map(mode).collect::<Vec<_>>()})
     }
 
-    /// The options for a response.
     pub(super) fn options(&self, facts: &Facts) -> Value {
         let policy = |(id, name, about): (&str, &str, &str)| json!({"value": id, "name": name, "description": about});
         let policies: Vec<Value> = policies(facts).map(policy).collect();

@@ -16,12 +16,15 @@ pub(crate) type ChildKey = u64;
 pub(crate) enum ServerEffect {
     /// Write a line to the client.
     Say(String),
-    /// Start a child in this directory.
     Start(ChildKey, String),
     /// Write a line to a child.
     Tell(ChildKey, String),
     /// Close the child's stdin. If a run is not over, that cancels it.
     End(ChildKey),
+    /// Kill the child unless its turn ends soon, because it was cancelled: a run that is stopped or hangs ends nothing.
+    Limit(ChildKey),
+    /// The turn has ended.
+    Unlimit(ChildKey),
     /// Write a line to stderr.
     Diagnose(String),
 }
@@ -38,6 +41,8 @@ pub(crate) trait ServerHost {
     fn login(&self) -> Option<String>;
     /// Writes an image into a file, and returns the path. `None`: the data is not base64, or cannot be written.
     fn image(&mut self, data: &str) -> Option<String>;
+    /// Removes the secrets from a text, also those of these MCP servers.
+    fn redact(&self, text: &str, servers: Option<&str>) -> String;
     /// Removes such a file.
     fn remove(&mut self, path: &str);
     /// The stored sessions of the agent, the newest first.
@@ -49,9 +54,7 @@ pub(crate) trait ServerHost {
 #[derive(Debug, Default)]
 pub(super) struct Client {
     pub(super) initialized: bool,
-    /// Whether it shows forms.
     pub(super) forms: bool,
-    /// Whether it shows notices.
     pub(super) notices: bool,
     /// Whether its forms take two to four options of limited length, and no patterns.
     pub(super) narrow: bool,
@@ -105,7 +108,6 @@ impl SharedState {
         self.put(ServerEffect::Say(refusal.line(id)));
     }
 
-    /// Sends an update of a session.
     pub(super) fn update(&mut self, session: &str, update: &Value) {
         let params = json!({"sessionId": session, "update": update});
         self.put(ServerEffect::Say(rpc::notification("session/update", Some(&params))));

@@ -2,7 +2,7 @@
 //! agent's own session, which holds the content.
 
 use crate::clean::one_line;
-use crate::io::files::state_folder;
+use crate::io::files::{open_regular, state_folder};
 use crate::json::Object;
 use crate::json::to_line;
 use serde_json::json;
@@ -18,12 +18,10 @@ const FILE_BYTES: u64 = 64 << 10;
 /// The maximum length of a title, in characters.
 const TITLE: usize = 80;
 
-/// A stored session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredSession {
     /// The id that the client knows.
     pub(crate) id: String,
-    /// The name of the agent.
     pub(crate) agent: String,
     /// The agent's own id of the session.
     pub(crate) agent_session: String,
@@ -75,7 +73,7 @@ pub(super) fn all() -> Vec<StoredSession> {
     // Twice the number that is kept: another process may add some before the oldest are removed.
     let texts = entries.take(2 * KEPT).filter_map(|entry| {
         let mut text = String::new();
-        File::open(entry.path()).ok()?.take(FILE_BYTES).read_to_string(&mut text).ok()?;
+        open_regular(&entry.path()).ok()?.take(FILE_BYTES).read_to_string(&mut text).ok()?;
         Some(text)
     });
     let mut found: Vec<StoredSession> = texts.filter_map(|text| StoredSession::read(&text)).collect();

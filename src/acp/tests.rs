@@ -1,5 +1,6 @@
 //! Random orders of everything that a client, runs and their ends can do, against the rules that hold in each of them.
 
+use super::server::ClientLine;
 use super::shared::{ChildKey, ServerEffect, ServerHost};
 use super::store::StoredSession;
 use super::{AcpServer, Facts};
@@ -34,6 +35,9 @@ impl ServerHost for FakeHost {
         let path = self.id();
         self.images.borrow_mut().insert(path.clone());
         Some(path)
+    }
+    fn redact(&self, text: &str, _: Option<&str>) -> String {
+        text.replace("hunter2", "[redacted]")
     }
     fn remove(&mut self, path: &str) {
         assert!(self.images.borrow_mut().remove(path), "an image is removed twice");
@@ -73,7 +77,6 @@ struct Run {
     in_turn: bool,
     open: Vec<String>,
     questions: u64,
-    /// Whether its stdin is closed.
     closed: bool,
     /// Whether it ends once its frames are delivered.
     over: bool,
@@ -199,7 +202,7 @@ impl Game {
     }
 
     fn send(&mut self, message: &Value) {
-        let effects = self.server.client(Some(message.to_string().as_bytes()));
+        let effects = self.server.client(&ClientLine::Whole(message.to_string().into_bytes()));
         self.carry_out(effects);
     }
 
@@ -232,12 +235,11 @@ impl Game {
                         run.end("run.cancelled");
                     }
                 }
-                ServerEffect::Diagnose(_) => {}
+                ServerEffect::Limit(_) | ServerEffect::Unlimit(_) | ServerEffect::Diagnose(_) => {}
             }
         }
     }
 
-    /// Hears a message of the server.
     fn hear(&mut self, message: &Value) {
         let Some(method) = message["method"].as_str() else {
             let id = message["id"].as_u64().unwrap();
@@ -410,4 +412,100 @@ fn a_waiting_image_counts_as_much_as_its_data() {
         game.request("session/prompt", &json!({"sessionId": game.sessions[0], "prompt": blocks}));
     }
     assert!(game.server.shared.waiting > 4000, "{}", game.server.shared.waiting);
+}
+
+impl Game {
+    fn with_session() -> Game {
+        let mut game = Game::new(1);
+        game.request("session/new", &json!({"cwd": "/", "mcpServers": []}));
+        game
+    }
+
+    fn prompt(&mut self, text: &str) {
+        let blocks = json!([{"type": "text", "text": text}]);
+        self.request("session/prompt", &json!({"sessionId": self.sessions[0], "prompt": blocks}));
+    }
+}
+
+#[test]
+fn a_prompt_that_no_run_takes_is_refused() {
+    let mut game = Game::with_session();
+    game.prompt(&"x".repeat(16 << 20));
+    assert_eq!((game.unanswered(), game.runs.len()), (vec![], 0), "it is refused before a run starts");
+    game.prompt("Go");
+    assert_eq!((game.unanswered().len(), game.runs.len()), (1, 1));
+}
+
+/// The effects of a line of which this is the beginning.
+fn too_long(game: &mut Game, head: &str) -> Vec<String> {
+    let effects = game.server.client(&ClientLine::TooLong(head.into()));
+    effects
+        .into_iter()
+        .filter_map(|effect| match effect {
+            ServerEffect::Say(line) => Some(line),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_request_that_is_too_long_is_answered_by_its_id() {
+    let mut game = Game::with_session();
+    for (head, id) in [
+        (r#"{"jsonrpc":"2.0","id":"p-1","method":"session/prompt","params":{"prompt":[{"text":"x"#, json!("p-1")),
+        (r#"{"method":"session/prompt","id":7,"params":{"id":8,"x"#, json!(7)),
+        (r#"{"id":7, "params":{"id":8,"x"#, json!(7)),
+        (r#"{"jsonrpc":"2.0","method":"session/prompt","params":{"id":8,"x"#, Value::Null),
+        (r#"{"id":[1],"method":"session/prompt","params":{"x"#, Value::Null),
+        ("xxxxxxxx", Value::Null),
+    ] {
+        let said = too_long(&mut game, head);
+        assert_eq!(said.len(), 1, "{head}");
+        let answer: Value = serde_json::from_str(&said[0]).unwrap();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(-32600)), "{head}");
+    }
+}
+
+/// A run that ignores a message says so once, and waits on.
+#[test]
+fn a_warning_about_a_prompt_ends_it_and_the_next_one_is_sent() {
+    for (code, reply_to) in [
+        ("malformed_message", Value::Null),
+        ("prompt_refused", json!("prompt")),
+        ("invalid_answer", json!("prompt")),
+        ("unknown_type", json!("prompt")),
+    ] {
+        let mut game = Game::with_session();
+        game.prompt("First");
+        let key = *game.runs.keys().next().unwrap();
+        game.runs.get_mut(&key).unwrap().end_turn("completed", true);
+        while !game.runs[&key].frames.is_empty() {
+            game.run_acts(key, false);
+        }
+        assert_eq!(game.unanswered(), [0; 0]);
+        game.prompt("Second");
+        game.runs.get_mut(&key).unwrap().in_turn = false;
+        let warning = json!({"v": "1", "type": "run.progress", "reply_to": reply_to,
+            "payload": {"kind": "warning", "code": code, "text": "It is ignored."}});
+        let effects = game.server.child(key, &warning.to_string());
+        game.carry_out(effects);
+        assert_eq!(game.unanswered(), [0; 0], "{code}");
+        game.prompt("Third");
+        assert!(game.runs[&key].in_turn, "{code}: the next prompt is sent");
+    }
+}
+
+/// A warning about something else ends no turn.
+#[test]
+fn a_warning_about_another_message_ends_no_prompt() {
+    for (code, reply_to) in [("unknown_question", Value::Null), ("short_secret", json!("prompt"))] {
+        let mut game = Game::with_session();
+        game.prompt("First");
+        let key = *game.runs.keys().next().unwrap();
+        let warning = json!({"v": "1", "type": "run.progress", "reply_to": reply_to,
+            "payload": {"kind": "warning", "code": code, "text": "Something."}});
+        let effects = game.server.child(key, &warning.to_string());
+        game.carry_out(effects);
+        assert_eq!(game.unanswered().len(), 1, "{code}");
+    }
 }

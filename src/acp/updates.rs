@@ -1,6 +1,7 @@
 //! Frames of a run as updates of a session.
 
 use crate::json::{Object, Raw};
+use crate::protocol::words::ToolState;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -9,7 +10,6 @@ pub(super) fn absolute(path: &str, cwd: &str) -> String {
     Path::new(cwd).join(path).to_string_lossy().into_owned()
 }
 
-/// A place in a file.
 pub(super) fn location(place: &Object<'_>, cwd: &str) -> Option<Value> {
     let path = absolute(&place.string("path")?, cwd);
     Some(match place.count("line") {
@@ -50,9 +50,11 @@ pub(super) fn tool(frame: &Object<'_>, call: &str, cwd: &str, is_new: bool) -> V
         _ => "failed",
     };
     let category = field("category").unwrap_or_default();
+    let title = field("text").unwrap_or_default();
+    let title = ToolState::from_word(&state).map_or(title.as_str(), |state| state.title(&title));
     let mut update = json!({
         "sessionUpdate": if is_new { "tool_call" } else { "tool_call_update" },
-        "toolCallId": call, "title": field("text").unwrap_or_default(),
+        "toolCallId": call, "title": title,
         "kind": tool_kind(&category), "status": status,
     });
     let locations: Vec<Value> = frame.objects("locations").filter_map(|place| location(&place, cwd)).collect();
@@ -132,7 +134,6 @@ pub(super) fn usage(frame: &Object<'_>) -> Option<Value> {
     Some(update)
 }
 
-/// A warning as a notice.
 pub(super) fn notice(text: &str) -> Value {
     json!({"sessionUpdate": "notice", "severity": "warning", "title": text})
 }

@@ -62,7 +62,6 @@ pub(crate) fn renamed(line: &str, recorded: Option<&str>, now: &str) -> String {
     })
 }
 
-/// The description for the model.
 pub(crate) const DESCRIPTION: &str = "\
 Asks the user questions and waits for the answers, which may take minutes. Use it when only the user can know or \
 decide something: a choice between alternatives with different consequences, a missing fact, a password, or \
@@ -187,7 +186,7 @@ pub(crate) fn result(asks: &[Ask], replies: &[Reply]) -> String {
         let (status, more) = match reply {
             Reply::Answer(Answer::Null) => ("left_open", None),
             Reply::Answer(answer) => ("answered", Some(("answer", answer.unredacted()))),
-            Reply::Allowed => ("answered", Some(("answer", json!(true)))),
+            Reply::Allowed | Reply::AllowedWith(_) => ("answered", Some(("answer", json!(true)))),
             Reply::NoUser => ("no_user", Some(("note", json!(NO_USER)))),
             Reply::Declined(said) | Reply::Denied(said) => {
                 ("declined", Some(("note", json!(said.as_ref().map_or(DECLINED, Text::unredacted)))))
@@ -276,10 +275,8 @@ mod tests {
 
     #[test]
     fn a_server_with_our_name_or_the_beginning_of_our_tools_name_is_seen() {
-        let server = |name: &str| McpServer {
-            name: name.into(),
-            access: McpAccess::Stdio { command: "x".into(), args: Vec::new(), env: [].into() },
-        };
+        let access = || McpAccess::Stdio { command: "x".into(), args: Vec::new(), env: [].into() };
+        let server = |name: &str| McpServer::new(name, access());
         assert!(is_taken(&[server("a"), server("Spektacular")]) && is_taken(&[server("spektacular ask")]));
         assert!(!is_taken(&[server("my-spektacular")]));
     }

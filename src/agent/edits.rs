@@ -10,12 +10,69 @@ const CONTEXT: usize = 3;
 
 /// Every line of a text with a sign before it.
 pub(super) fn signed(sign: char, text: &str) -> String {
-    text.lines().fold(String::with_capacity(text.len() + 16), |mut out, line| {
-        out.push(sign);
-        out.push_str(line);
-        out.push('\n');
+    signs(sign, text.split_terminator('\n'))
+}
+
+/// These lines with a sign before each. A carriage return stays: without it, a change of line ends would not show.
+fn signs<'a>(sign: char, lines: impl Iterator<Item = &'a str>) -> String {
+    lines.fold(String::new(), |mut out, line| {
+        let _ = writeln!(out, "{sign}{line}");
         out
     })
+}
+
+/// The removed and the added lines, without the equal lines before and after.
+pub(super) fn replaced(old: &str, new: &str) -> String {
+    if let Some(note) = unseen(old, new) {
+        return note.to_owned();
+    }
+    let (mut old, mut new): (Vec<&str>, Vec<&str>) =
+        (old.split_terminator('\n').collect(), new.split_terminator('\n').collect());
+    let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    (old, new) = (old.split_off(same), new.split_off(same));
+    let same = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+    old.truncate(old.len() - same);
+    new.truncate(new.len() - same);
+    signs('-', old.into_iter()) + &signs('+', new.into_iter())
+}
+
+/// The words for a change of a text that no line shows.
+pub(super) fn unseen(old: &str, new: &str) -> Option<&'static str> {
+    if old == new {
+        Some("No line changes, at most the mode of the file.\n")
+    } else {
+        old.lines().eq(new.lines()).then_some("Only line ends change.\n")
+    }
+}
+
+/// The files that the headers of a unified diff name, except for `/dev/null`.
+pub(super) fn files(diff: &str) -> Vec<&str> {
+    const WORDS: [&str; 5] = ["Index: ", "rename from ", "rename to ", "copy from ", "copy to "];
+    let mut found = Vec::new();
+    let mut lines = diff.lines().peekable();
+    while let Some(line) = lines.next() {
+        let next = lines.peek().and_then(|next| next.strip_prefix("+++ "));
+        if let Some(pair) = line.strip_prefix("diff --git ") {
+            // Only this line names a file whose mode changes alone.
+            found.extend(pair.strip_prefix("a/").and_then(|pair| pair.split_once(" b/")).map(|(_, file)| file));
+        } else if let Some((old, new)) = line.strip_prefix("--- ").zip(next) {
+            let [old, new] = [old, new].map(|name| name.split_once('\t').map_or(name, |(name, _)| name));
+            let (old, new) = in_tree(old, "a/").zip(in_tree(new, "b/")).unwrap_or((old, new));
+            found.extend([old, new]);
+        } else {
+            found.extend(WORDS.iter().find_map(|word| line.strip_prefix(word)));
+        }
+    }
+    found.retain(|file| *file != NO_FILE);
+    found
+}
+
+/// The name for the missing side of a created or deleted file.
+const NO_FILE: &str = "/dev/null";
+
+/// A name in a header without the tree that git puts before it.
+fn in_tree<'a>(name: &'a str, tree: &str) -> Option<&'a str> {
+    if name == NO_FILE { Some(name) } else { name.strip_prefix(tree) }
 }
 
 /// The hunks of a unified diff, without the lines that name its files.
@@ -39,17 +96,55 @@ pub(crate) fn between(old: &str, new: &str) -> String {
     }
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let mut out = String::new();
-    let mut changes = changes(&old, &new).into_iter().peekable();
-    while let Some(first) = changes.next() {
-        let mut hunk = vec![first];
-        // Changes with touching context share a hunk.
-        let end = |hunk: &[Change]| hunk.last().map_or(0, |last| last.old.end);
-        while let Some(next) = changes.next_if(|next| next.old.start <= end(&hunk) + 2 * CONTEXT) {
-            hunk.push(next);
+    for hunk in hunks(&old, &new) {
+        if !out.is_empty() {
+            out.push_str("@@\n");
         }
         write_hunk(&old, &new, &hunk, &mut out);
     }
     out
+}
+
+/// The unified diff between two versions of the file with this name. Empty: their lines are the same.
+pub(crate) fn unified_diff(name: &str, old: &str, new: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let mut out = String::new();
+    for hunk in hunks(&old, &new) {
+        if out.is_empty() {
+            let _ = writeln!(out, "--- {name}\n+++ {name}");
+        }
+        let [old_lines, new_lines] = with_context(&old, &hunk);
+        let range = |lines: &Range<usize>| {
+            let first = lines.start + usize::from(!lines.is_empty());
+            (first as u64, lines.len() as u64)
+        };
+        out.push_str(&header(range(&old_lines), range(&new_lines)));
+        write_hunk(&old, &new, &hunk, &mut out);
+    }
+    out
+}
+
+/// The changes between two texts, those with touching context together.
+fn hunks(old: &[&str], new: &[&str]) -> Vec<Vec<Change>> {
+    let mut hunks: Vec<Vec<Change>> = Vec::new();
+    for change in changes(old, new) {
+        let last = hunks
+            .last_mut()
+            .filter(|hunk| hunk.last().is_some_and(|last| change.old.start <= last.old.end + 2 * CONTEXT));
+        match last {
+            Some(hunk) => hunk.push(change),
+            None => hunks.push(vec![change]),
+        }
+    }
+    hunks
+}
+
+/// The lines of a hunk with its context, in the old text and in the new one.
+fn with_context(old: &[&str], hunk: &[Change]) -> [Range<usize>; 2] {
+    let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return [0..0, 0..0] };
+    let before = first.old.start.min(CONTEXT);
+    let after = (old.len() - last.old.end).min(CONTEXT);
+    [first.old.start - before..last.old.end + after, first.new.start - before..last.new.end + after]
 }
 
 /// Lines of the old text, replaced by lines of the new one.
@@ -59,15 +154,9 @@ struct Change {
     new: Range<usize>,
 }
 
-/// Adds the lines of a hunk, with a mark between it and the one before.
+/// Adds the lines of a hunk.
 fn write_hunk(old: &[&str], new: &[&str], hunk: &[Change], out: &mut String) {
-    let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return };
-    let before = first.old.start.min(CONTEXT);
-    let after = (old.len() - last.old.end).min(CONTEXT);
-    if !out.is_empty() {
-        out.push_str("@@\n");
-    }
-    let mut at = first.old.start - before;
+    let [Range { start: mut at, end }, _] = with_context(old, hunk);
     let mut lines = |sign: char, lines: &[&str]| {
         for line in lines {
             let _ = writeln!(out, "{sign}{line}");
@@ -79,7 +168,7 @@ fn write_hunk(old: &[&str], new: &[&str], hunk: &[Change], out: &mut String) {
         lines('+', &new[change.new.clone()]);
         at = change.old.end;
     }
-    lines(' ', &old[at..at + after]);
+    lines(' ', &old[at..end]);
 }
 
 /// The changes between two lists of lines, in time by their length: lines that occur once in both keep their place
@@ -139,7 +228,7 @@ fn anchors(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{between, header, unified};
+    use super::{between, header, unified, unified_diff};
 
     fn numbered(count: usize) -> String {
         (1..=count).map(|n| format!("line {n}\n")).collect()
@@ -173,6 +262,17 @@ mod tests {
         assert_eq!(between(&old, &near).matches("@@").count(), 0);
         let apart = old.replace("line 2\n", "").replace("line 10\n", "line ten\n");
         assert_eq!(between(&old, &apart).matches("@@").count(), 1);
+    }
+
+    #[test]
+    fn a_unified_diff_has_the_numbers_of_its_lines() {
+        let old = numbered(30);
+        let new = old.replace("line 2\n", "").replace("line 25\n", "line 25\nmore\n");
+        let shown = "--- a.md\n+++ a.md\n@@ -1,5 +1,4 @@\n line 1\n-line 2\n line 3\n line 4\n line 5\n\
+            @@ -23,6 +22,7 @@\n line 23\n line 24\n line 25\n+more\n line 26\n line 27\n line 28\n";
+        assert_eq!(unified_diff("a.md", &old, &new), shown);
+        assert_eq!(unified_diff("a.md", "", "x\n"), "--- a.md\n+++ a.md\n@@ -0,0 +1 @@\n+x\n");
+        assert_eq!(unified_diff("a.md", "x\r\n", "x\n"), "");
     }
 
     #[test]

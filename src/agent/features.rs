@@ -23,7 +23,6 @@ pub struct Features {
     pub result_way: ResultWay,
     /// Whether the agent reports the tools that it calls.
     pub reports_tools: bool,
-    /// Whether each turn has a process of its own.
     pub process_per_turn: bool,
     /// Whether the agent reacts to an interrupt or the end of its stdin. If not, a stop begins with SIGTERM.
     pub listens: bool,

@@ -62,10 +62,12 @@ impl ElicitationForm {
                     content.insert(field.name.clone(), field.value(answer)?);
                     answered = true;
                 }
-                Reply::Allowed | Reply::Declined(_) | Reply::Denied(_) | Reply::NoUser if field.required => {
+                Reply::Allowed | Reply::AllowedWith(_) | Reply::Declined(_) | Reply::Denied(_) | Reply::NoUser
+                    if field.required =>
+                {
                     return None;
                 }
-                Reply::Allowed | Reply::Declined(_) | Reply::Denied(_) | Reply::NoUser => {}
+                Reply::Allowed | Reply::AllowedWith(_) | Reply::Declined(_) | Reply::Denied(_) | Reply::NoUser => {}
             }
         }
         answered.then_some(content)
@@ -95,9 +97,12 @@ impl Field {
     fn value(&self, answer: &Answer) -> Option<Value> {
         match answer {
             Answer::Text(text) if self.is_number => number(text.unredacted()).map(Value::Number),
-            Answer::Text(_) | Answer::Bool(_) | Answer::One(_) | Answer::Many(_) | Answer::Null => {
-                Some(answer.unredacted())
-            }
+            Answer::Decision(_)
+            | Answer::Text(_)
+            | Answer::Bool(_)
+            | Answer::One(_)
+            | Answer::Many(_)
+            | Answer::Null => Some(answer.unredacted()),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::Program;
 use super::native::SessionFiles;
-use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
-use crate::protocol::request::Seconds;
+use crate::protocol::request::{DEFAULT_START_TIMEOUT, Seconds, Settings};
+use std::time::Duration;
 
 /// The process of an agent, and the lines to write to it first.
 #[derive(Clone, Debug, Default)]
@@ -20,12 +20,13 @@ pub struct Launch {
     pub send: Vec<String>,
     /// The images whose labels are in one of its lines, now or later; see [`Image::label`].
     pub images: Vec<Image>,
-    /// Files to write for it.
     pub files: Vec<LaunchFile>,
-    /// The session to load, if the agent stores sessions in files that need a certain name for that.
-    pub session: Option<(&'static SessionFiles, SessionId)>,
+    /// The files of the agent's sessions, if they need a certain name or content before the agent can load them.
+    pub session_files: Option<&'static SessionFiles>,
     /// Whether to close its stdin after these lines.
     pub close_input: bool,
+    /// Whether the driver reads its stderr.
+    pub reads_stderr: bool,
     /// The time limit for its first line if run.start sets none. `None`: no limit.
     pub start_timeout: Option<Seconds>,
     /// The dialect, as recordings name it.
@@ -50,6 +51,11 @@ impl Launch {
     }
 }
 
+/// The time that an agent gives a server to start: a little less than its own, so that it can say which one failed.
+pub(super) fn server_limit(settings: &Settings) -> Duration {
+    settings.start_timeout_s.unwrap_or(DEFAULT_START_TIMEOUT).duration().mul_f64(0.9)
+}
+
 /// A file that only this run's agent reads, and that goes when the agent is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchFile {
@@ -57,7 +63,6 @@ pub struct LaunchFile {
     pub found: FoundBy,
     /// The file's path below the folder of these files.
     pub name: &'static str,
-    /// The content.
     pub text: String,
 }
 

@@ -9,7 +9,7 @@ use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
 pub use crate::protocol::words::Limit;
-use crate::protocol::words::{McpTransport, OnUnsupported};
+use crate::protocol::words::{LimitField, McpTransport, OnUnsupported};
 
 impl Limit {
     /// Whether these settings have the limit.
@@ -22,6 +22,21 @@ impl Limit {
             Limit::AllowedTools => settings.allowed_tools.is_some(),
             Limit::DisallowedTools => settings.disallowed_tools.is_some(),
             Limit::McpServers => !settings.mcp_servers.is_empty(),
+            Limit::Permissions => settings.permissions.denies(),
+        }
+    }
+
+    /// Its name in a failure.
+    fn name(self) -> LimitField {
+        match self {
+            Limit::MaxTurns => LimitField::MaxTurns,
+            Limit::MaxToolCalls => LimitField::MaxToolCalls,
+            Limit::MaxTokens => LimitField::MaxTokens,
+            Limit::MaxCostUsd => LimitField::MaxCostUsd,
+            Limit::AllowedTools => LimitField::AllowedTools,
+            Limit::DisallowedTools => LimitField::DisallowedTools,
+            Limit::McpServers => LimitField::McpServers,
+            Limit::Permissions => LimitField::Permissions,
         }
     }
 
@@ -32,9 +47,9 @@ impl Limit {
             Limit::MaxToolCalls => &[Limit::MaxTurns, Limit::MaxTokens, Limit::MaxCostUsd],
             Limit::MaxTokens => &[Limit::MaxCostUsd, Limit::MaxTurns, Limit::MaxToolCalls],
             Limit::MaxCostUsd => &[Limit::MaxTokens, Limit::MaxTurns, Limit::MaxToolCalls],
-            Limit::AllowedTools => &[Limit::DisallowedTools],
-            Limit::DisallowedTools => &[Limit::AllowedTools],
-            Limit::McpServers => &[],
+            Limit::AllowedTools => &[Limit::DisallowedTools, Limit::Permissions],
+            Limit::DisallowedTools => &[Limit::AllowedTools, Limit::Permissions],
+            Limit::McpServers | Limit::Permissions => &[],
         }
     }
 
@@ -48,6 +63,7 @@ impl Limit {
             Limit::AllowedTools => field!(allowed_tools),
             Limit::DisallowedTools => field!(disallowed_tools),
             Limit::McpServers => field!(mcp_servers),
+            Limit::Permissions => field!(permissions),
         }
     }
 
@@ -57,8 +73,9 @@ impl Limit {
             Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens | Limit::MaxCostUsd => {
                 sentence!("{timeout_s}", timeout_s)
             }
-            Limit::AllowedTools | Limit::DisallowedTools => sentence!("{permissions}", permissions),
+            Limit::AllowedTools | Limit::DisallowedTools => "another agent".into(),
             Limit::McpServers => "the agent's own configuration".into(),
+            Limit::Permissions => sentence!("{sandbox} with \"read-only\" or `\"allow\"`", sandbox),
         }
     }
 
@@ -83,8 +100,12 @@ impl Limit {
                 "The agent used a tool that {field:#} excludes: change {field:#}, or the prompt.",
                 field = self.field()
             ),
+            Limit::Permissions => sentence!(
+                "The agent did without a request what {permissions} denies: use another agent, or change {permissions}.",
+                permissions
+            ),
         };
-        Failure { limit: Some(self), ..Failure::new(Code::LimitReached, message) }
+        Failure::new(Code::LimitReached, message).at(self.name())
     }
 }
 
@@ -170,9 +191,12 @@ pub(crate) fn reachable(
 /// Checks that each limit of these settings is kept. Error: the first one that is not. With `on_unsupported` `"warn"`,
 /// adds a warning to `out` instead.
 fn check(settings: &Settings, keepers: &Keepers, out: &mut DriverOutput) -> Result<(), Failure> {
-    let is_kept = |limit: Limit| keepers.of(limit) != Keeper::Nobody;
+    let by_sandbox = |limit| limit == Limit::Permissions && settings.sandbox.keeps(&settings.permissions);
+    let is_kept = |limit: Limit| keepers.of(limit) != Keeper::Nobody || by_sandbox(limit);
     for limit in Limit::ALL.iter().filter(|limit| limit.is_set(settings) && !is_kept(**limit)) {
-        match settings.on_unsupported {
+        // A workflow allows what its own steps need, whatever the policy says.
+        let is_warning = settings.is_part && *limit == Limit::Permissions;
+        match if is_warning { OnUnsupported::Warn } else { settings.on_unsupported } {
             OnUnsupported::Warn => out.warn(no_effect(limit.field())),
             OnUnsupported::Fail => {
                 let similar = limit.similar().iter().find(|limit| is_kept(**limit));

@@ -26,7 +26,6 @@ const INVALID_PARAMS: i64 = -32602;
 /// The result of a call beyond the limits.
 const TOO_MANY: &str = "Too many questions are open: wait for their answers first.";
 
-/// The id of a request, verbatim.
 pub(crate) type RequestId = String;
 
 /// The tools that a server offers.
@@ -82,7 +81,6 @@ struct Call {
 /// The outcome of one message.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Out {
-    /// Nothing to send.
     Nothing,
     /// A message to send back.
     Send(String),
@@ -95,7 +93,6 @@ pub(crate) enum Out {
 }
 
 impl Server {
-    /// Creates the server for a new connection.
     pub(crate) fn new(offered: impl Into<Offered>) -> Server {
         Server { offered: offered.into(), ..Server::default() }
     }

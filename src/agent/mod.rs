@@ -43,11 +43,13 @@ pub(crate) mod mcp;
 pub(crate) mod native;
 pub(crate) mod npx;
 mod preference;
+mod provider;
 mod recent;
 pub mod registry;
 mod reply;
 pub(crate) mod result;
 pub(crate) mod rpc;
+mod shell;
 pub mod text;
 mod title;
 
@@ -70,17 +72,16 @@ use crate::protocol::request::{DEFAULT_START_TIMEOUT, Settings};
 use crate::protocol::schema::Mismatch;
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
-use crate::protocol::words::{Action, Category, Level, PlanStatus, StopReason, ToolState, Warning};
+use crate::protocol::utc::UtcTime;
+use crate::protocol::words::{Action, Category, Level, McpState, PlanStatus, StopReason, ToolState, Warning};
 use crate::suggest::Name;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The program to start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Program {
     /// A program, found on the PATH that the agent will have.
     Command(String),
-    /// This binary.
     #[default]
     Myself,
 }
@@ -185,7 +186,9 @@ pub enum AgentEvent {
         done: bool,
     },
     /// The agent takes back a message after some of its pieces were sent.
-    Withdrawn { message: MessageKey },
+    Withdrawn {
+        message: MessageKey,
+    },
     /// A tool call began, or new facts about it are known.
     Tool {
         call: CallKey,
@@ -232,14 +235,26 @@ pub enum AgentEvent {
         call: Option<CallKey>,
     },
     /// The agent no longer waits for the answers to a request.
-    AskWithdrawn { key: AskKey },
+    AskWithdrawn {
+        key: AskKey,
+    },
     /// The agent itself refused a result that the model gave with our tool, and told the model.
     ResultRefused(Mismatch),
+    /// The agent reported the state of an MCP server, maybe of one that the run does not know.
+    McpServer {
+        name: String,
+        state: McpState,
+        /// The agent's reason for a failure.
+        said: Option<Text>,
+    },
+    /// The agent is ready for its first prompt, and [`Driver::send_held`] sends it once the MCP servers are known to run.
+    AwaitsServers,
     Retrying {
         /// A line for people, in our own words.
         text: Text,
+        /// The time of the next attempt.
+        retry_at: Option<UtcTime>,
     },
-    /// A warning for the orchestrator.
     Warning(Warning, Sentence),
     /// A line could not be parsed, or only in part.
     Unparsed,
@@ -249,13 +264,11 @@ pub enum AgentEvent {
     TurnOver(TurnOver),
 }
 
-/// The outcome of a turn.
 #[derive(Clone, Debug)]
 pub enum TurnOver {
     /// The turn ended with a result.
     Completed {
         answer: text::FinalAnswer,
-        /// The structured result.
         structured: Option<Json>,
         /// The reason why the model stopped.
         stop: StopReason,
@@ -275,7 +288,6 @@ impl TurnOver {
 /// The outcome of one call of a driver.
 #[derive(Debug, Default)]
 pub struct DriverOutput {
-    /// The events, in order.
     pub events: Vec<AgentEvent>,
     /// Lines for the agent, each without its LF.
     pub send: Vec<String>,
@@ -365,7 +377,6 @@ fn no_such_mode(names: impl IntoIterator<Item = String>) -> Failure {
     Failure::new(Code::InvalidRequest, message)
 }
 
-/// The failure for images that the agent cannot take.
 pub(crate) fn takes_no_images(agent: &str) -> Failure {
     Failure::invalid_start(sentence!("{images} cannot be given: the agent {agent} takes no images.", images))
 }
@@ -382,6 +393,15 @@ pub trait Driver: Send {
 
     /// Handles one line of the agent's stdout.
     fn line(&mut self, line: Line<'_>, out: &mut DriverOutput);
+
+    /// Handles a line of the agent's stderr, or a part of a long one, if its [`Launch::reads_stderr`].
+    fn stderr(&mut self, _text: &str, _out: &mut DriverOutput) {}
+
+    /// Whether the agent has not opened its session yet, so that its output is no proof that it started. Only for an agent
+    /// that answers the request for a session at once.
+    fn is_opening(&self) -> bool {
+        false
+    }
 
     /// Answers the request `key`: one reply per question, in their order.
     fn answer(&mut self, key: &AskKey, replies: &[Reply], out: &mut DriverOutput);
@@ -401,6 +421,9 @@ pub trait Driver: Send {
     fn steer(&mut self, _prompt: &str, _images: &[Image], _out: &mut DriverOutput) -> bool {
         false
     }
+
+    /// Sends the first prompt, which waited for MCP servers. See [`AgentEvent::AwaitsServers`].
+    fn send_held(&mut self, _out: &mut DriverOutput) {}
 
     /// Asks the agent to stop its turn and to stay for the next one. Returns whether it can.
     fn interrupt_turn(&mut self, _out: &mut DriverOutput) -> bool {

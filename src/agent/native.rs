@@ -6,7 +6,7 @@ use super::Base;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::ARGUMENT_BYTES;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The environment of an agent: returns the value of a variable by its name.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
@@ -16,7 +16,6 @@ pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 pub struct Native {
     /// The query of its version. `None`: its version cannot be queried.
     pub version: Option<Version>,
-    /// The signs of a login.
     pub login: Login,
     /// The source of its stored sessions. `None`: `export` cannot read them.
     pub sessions: Option<SessionStore>,
@@ -24,6 +23,95 @@ pub struct Native {
     pub interface: Option<Interface>,
     /// Its built-in modes, which shells complete. It may have more.
     pub modes: &'static [&'static str],
+    /// The user's own rules that a run would replace. `None`: a run replaces none.
+    pub own_rules: Option<OwnRules>,
+    /// Its needs in a sandbox.
+    pub state: State,
+}
+
+/// The state of agents below HOME, with their logins, which a sandbox hides from other agents.
+pub(crate) const OF_AGENTS: &[&str] = &[
+    ".claude",
+    ".claude.json",
+    ".codex",
+    ".gemini",
+    ".local/share/opencode",
+    ".local/state/opencode",
+    ".cache/opencode",
+    ".config/opencode",
+    ".cursor",
+    ".config/Cursor",
+    ".config/github-copilot",
+    ".copilot",
+    ".qwen",
+    ".qoder",
+    ".factory",
+    ".augment",
+    ".junie",
+    ".kimi",
+    ".vibe",
+    ".pi",
+    ".stakpak",
+    ".config/goose",
+    ".local/share/goose",
+    ".openclaw",
+];
+
+/// The settings of agents in a project, which can run commands in a later run.
+pub(crate) const IN_PROJECT: &[&str] = &[
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".codex/config.toml",
+    ".codex/hooks.json",
+    ".gemini/settings.json",
+    "opencode.json",
+    "opencode.jsonc",
+    ".opencode/plugin",
+    ".opencode/plugins",
+];
+
+/// A place below a folder of an agent.
+pub(crate) type StatePlace = (Folder, &'static str);
+
+/// The files of an agent, for a run with a sandbox, which hides them from other agents.
+#[derive(Debug)]
+pub struct State {
+    /// The places that it reads: its configuration and its login.
+    pub reads: &'static [StatePlace],
+    /// The folders that it changes, which must exist.
+    pub folders: &'static [StatePlace],
+    /// The files that it changes in place, if they exist.
+    pub files: &'static [StatePlace],
+    /// Files that it changes in place and cannot make in a sandbox. They are made empty.
+    pub made: &'static [StatePlace],
+    /// Variables that move files of it into one of the folders.
+    pub variables: &'static [(&'static str, StatePlace)],
+    /// Its settings, which could run commands in a later run. The run reports their changes.
+    pub settings: &'static [StatePlace],
+}
+
+impl State {
+    pub(crate) const NONE: State =
+        State { reads: &[], folders: &[], files: &[], made: &[], variables: &[], settings: &[] };
+}
+
+/// The user's own rules about the agent's tools.
+#[derive(Debug)]
+pub struct OwnRules {
+    /// The places that may hold some, for an environment and a working directory. A later one overrides an earlier one.
+    pub sources: fn(Environment<'_>, &Path) -> Vec<RuleSource>,
+    /// The part of them that a run must keep, in a form that only the driver reads. Empty: none.
+    pub kept: fn(&[String]) -> String,
+}
+
+/// A place of the user's own rules.
+#[derive(Debug)]
+pub enum RuleSource {
+    /// The text of this file, if it exists.
+    File(PathBuf),
+    /// The path of this folder, if it exists.
+    Folder(PathBuf),
+    Text(String),
 }
 
 /// A query of a program's version.
@@ -68,11 +156,9 @@ pub struct Login {
 pub enum Sign {
     /// A variable that is set and not empty.
     Variable(&'static str),
-    /// A file in a folder, and a text in the file.
     File(Folder, &'static str, &'static str),
 }
 
-/// Whether an agent is logged in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoggedIn {
     /// The agent has credentials. Only the provider knows whether they are still valid.
@@ -134,6 +220,8 @@ pub struct SessionFiles {
     pub paths: fn(&str) -> Vec<String>,
     /// A text in the file's first line, for a session's id.
     pub first_line: fn(&str) -> String,
+    /// A text that the file has once the agent can load the session. `None`: it can from the beginning.
+    pub kept: Option<&'static str>,
     /// The name that a session's file must have before the agent loads the session. `None`: any name.
     pub loadable: Option<fn(&str) -> String>,
     /// The cost of the session so far in US dollars, if a line of its file reports it. `None`: no line does.
@@ -147,8 +235,8 @@ pub struct Interface {
     pub args: fn(&InterfaceOptions<'_>) -> Vec<String>,
     /// Whether the interface accepts a mode.
     pub has_modes: bool,
-    /// Variables that make the agent ask permission for every action.
-    pub asking_env: &'static [(&'static str, &'static str)],
+    /// A variable that makes the agent ask permission for every action, with the user's [`OwnRules`] that it keeps.
+    pub asking_env: fn(&str) -> Option<(&'static str, String)>,
     /// Prefixes of the arguments in the agent's entry that only its dialect needs.
     pub not_for_people: &'static [&'static str],
     /// Variables to remove from its environment.
@@ -177,12 +265,10 @@ impl AsksFor {
 /// The options of an agent's own interface.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InterfaceOptions<'a> {
-    /// The first prompt.
     pub prompt: Option<&'a str>,
     pub model: Option<&'a str>,
     /// The agent's own mode.
     pub mode: Option<&'a str>,
-    /// The session to resume.
     pub session: Option<&'a str>,
     /// The actions for which the agent asks permission. `None`: its own settings decide.
     pub asks_for: Option<AsksFor>,
@@ -197,6 +283,8 @@ pub(crate) static NONE: Native = Native {
     sessions: None,
     interface: None,
     modes: &[],
+    own_rules: None,
+    state: State::NONE,
 };
 
 impl Interface {
@@ -308,7 +396,8 @@ mod tests {
         ] {
             assert_eq!(line(native, &[], &asks), line_wanted);
         }
-        assert!(opencode.interface.as_ref().unwrap().asking_env.iter().any(|(name, _)| *name == "OPENCODE_PERMISSION"));
+        let asking = (opencode.interface.as_ref().unwrap().asking_env)(r#"{"permission":{"bash":{"rm *":"deny"}}}"#);
+        assert!(asking.is_some_and(|(_, rules)| rules.ends_with(r#","bas?":{"rm *":"deny"}}"#)));
         assert_eq!(line(gemini, &["--acp", "--approval-mode=default", "-d"], &InterfaceOptions::default()), "-d");
         assert_eq!(line(opencode, &["acp"], &InterfaceOptions::default()), "");
     }

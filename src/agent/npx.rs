@@ -19,7 +19,7 @@ pub(crate) fn command(base: &Base) -> Option<Vec<String>> {
     let mut args = base.args.iter();
     while let Some(arg) = args.next() {
         match arg.as_str() {
-            "-y" | "--yes" => {}
+            flag if installs(flag) => {}
             "-p" | "--package" => command.extend([arg.clone(), args.next()?.clone()]),
             flag if flag.starts_with('-') => command.push(arg.clone()),
             // The agent's own arguments follow.
@@ -30,6 +30,12 @@ pub(crate) fn command(base: &Base) -> Option<Vec<String>> {
         }
     }
     None
+}
+
+/// Whether an argument of npx lets it install a package. npm takes each unambiguous beginning of a name, and a value.
+fn installs(arg: &str) -> bool {
+    let name = arg.split_once('=').map_or(arg, |(name, _)| name);
+    matches!(name, "-y" | "--y" | "--ye" | "--yes" | "--no-no-install" | "--install")
 }
 
 /// Whether npx reports a missing package.
@@ -53,6 +59,7 @@ mod tests {
             (&["--yes", "@a/b", "--acp"][..], Some("--no-install @a/b")),
             (&["-y", "-p", "a", "b", "--yes"], Some("--no-install -p a b")),
             (&["--yes", "--package=a", "b"], Some("--no-install --package=a b")),
+            (&["--yes=true", "--y", "--ye=1", "-y=true", "a"], Some("--no-install a")),
             (&["--yes"], None),
             (&["-p"], None),
             (&[], None),

@@ -30,7 +30,6 @@ impl Preference {
         }
     }
 
-    /// Whether these settings have it.
     fn is_set(self, settings: &Settings) -> bool {
         match self {
             Preference::Model => settings.model.is_some(),
@@ -52,7 +51,6 @@ pub(super) fn warn_of_ignored(settings: &Settings, driver: &dyn Driver, out: &mu
     }
 }
 
-/// The warning that a field has no effect.
 pub(super) fn no_effect(field: &'static Field) -> Sentence {
     sentence!("{field} has no effect on this agent", field = field)
 }

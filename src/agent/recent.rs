@@ -138,6 +138,10 @@ impl<V, K: Ord> OpenMap<V, K> {
         self.values.contains_key(key)
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.values.iter().map(|(key, (value, _))| (key, value))
+    }
+
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.values.values_mut().map(|(value, _)| value)
     }

@@ -20,7 +20,6 @@ pub struct Agent {
     pub name: String,
     /// Other names for it.
     pub aliases: Vec<String>,
-    /// The name for people.
     pub display_name: String,
     pub dialect: Dialect,
     /// The command that starts it.
@@ -33,13 +32,14 @@ pub struct Agent {
     pub session_patterns: Vec<String>,
     /// The arguments for a further turn, for a dialect with one process per turn.
     pub resume_args: Vec<String>,
+    /// Files and folders of its own, which it may change in a sandbox.
+    pub state: Vec<String>,
     /// The argument with which its program prints its version. `None`: unknown, or the dialect defines it.
     pub version: Option<&'static str>,
 }
 
 macro_rules! dialects {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
-        /// The dialect of an agent.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Dialect {
             $($(#[$doc])* $variant,)*
@@ -161,9 +161,7 @@ static BUILT_IN: &[BuiltIn] = &[
     },
 ];
 
-/// The demo agent.
 const DEMO: &str = "demo";
-/// The default agent.
 pub const DEFAULT: &str = "claude";
 
 impl BuiltIn {
@@ -197,6 +195,7 @@ impl Agent {
             completion_marker: None,
             session_patterns: Vec::new(),
             resume_args: Vec::new(),
+            state: Vec::new(),
             version: None,
         }
     }
@@ -211,7 +210,7 @@ impl Agent {
         let mut driver = self.driver();
         // The capabilities depend only on whether there is a server.
         let access = McpAccess::Stdio { command: String::new(), args: Vec::new(), env: [].into() };
-        let server = |_| McpServer { name: String::new(), access };
+        let server = |_| McpServer::new("", access);
         settings.ask_server = driver.features(&settings).ask_tool.map(server);
         // The capabilities are the same if the driver refuses the settings.
         let _ = driver.launch(&settings, &mut DriverOutput::default());
@@ -251,7 +250,6 @@ impl Agent {
         }
     }
 
-    /// Creates the driver for one run.
     pub fn driver(&self) -> Box<dyn Driver> {
         let base = self.base.clone();
         match self.dialect {
@@ -302,6 +300,15 @@ impl Agents {
         Some(agent)
     }
 
+    /// Has the demo agent play the scenario in this file under the name of each agent.
+    pub(crate) fn play(&mut self, scenario: &str) {
+        let demo = Agents::built_in().with_scenario(&format!("{}{scenario}", catalog::PREFIX));
+        for agent in &mut self.0 {
+            let played = demo.clone().unwrap_or_else(|| agent.clone());
+            *agent = Agent { name: agent.name.clone(), display_name: agent.display_name.clone(), ..played };
+        }
+    }
+
     /// Adds an agent, or replaces the one with the same name.
     pub fn put(&mut self, agent: Agent) {
         match self.0.binary_search_by(|known| known.name.cmp(&agent.name)) {
@@ -314,7 +321,6 @@ impl Agents {
         self.0.iter()
     }
 
-    /// All names and aliases.
     pub fn all_names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(|agent| std::iter::once(&agent.name).chain(&agent.aliases)).map(String::as_str)
     }

@@ -11,6 +11,9 @@ pub enum Reply {
     Answer(Answer),
     /// Permission for this one request. The run remembers "always"; drivers never see it.
     Allowed,
+    /// Permission for this one request with another input of its tool, a JSON object. Only for an agent with
+    /// [`Capabilities::updated_input`](crate::protocol::outbound::Capabilities::updated_input).
+    AllowedWith(String),
     /// The user declined, with the user's message.
     Declined(Option<Text>),
     /// Permission denied, with the message of whoever denied it.
@@ -33,8 +36,9 @@ impl Reply {
     pub fn spoken(&self) -> String {
         match self {
             Reply::Answer(Answer::One(text) | Answer::Text(text)) => text.unredacted().to_owned(),
+            Reply::Answer(Answer::Decision(decision)) => decision.word().into(),
             Reply::Answer(Answer::Many(texts)) => texts.iter().map(Text::unredacted).collect::<Vec<_>>().join(", "),
-            Reply::Answer(Answer::Bool(true)) | Reply::Allowed => "yes".into(),
+            Reply::Answer(Answer::Bool(true)) | Reply::Allowed | Reply::AllowedWith(_) => "yes".into(),
             Reply::Answer(Answer::Bool(false)) => "no".into(),
             Reply::Answer(Answer::Null) => "(no answer)".into(),
             Reply::Declined(_) | Reply::Denied(_) => DECLINED.into(),

@@ -22,14 +22,18 @@ pub(crate) enum Incoming<'a> {
     Response { id: u64, result: Result<Option<Object<'a>>, Error> },
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Error {
     pub(crate) code: i64,
     pub(crate) message: String,
     /// The text in the error's data.
     pub(crate) detail: String,
+    /// The provider's own code for the failure, if the data has one.
+    pub(crate) reason: String,
     /// The agent's name for the kind of error, if the data has one.
     pub(crate) name: String,
+    /// The HTTP status in the error's data.
+    pub(crate) status: Option<u64>,
 }
 
 /// Reads an object as a message. `None`: not a JSON-RPC message.
@@ -73,7 +77,9 @@ fn error_of(raw: Raw<'_>) -> Error {
         code: error.as_ref().and_then(|error| error.number("code")).unwrap_or(0.0) as i64,
         message: field("message").or_else(|| raw.string()).unwrap_or_default(),
         detail: field("data").or_else(|| in_data(&["message", "details", "detail", "error"])).unwrap_or_default(),
-        name: in_data(&["errorName"]).unwrap_or_default(),
+        reason: in_data(&["code", "type", "reason"]).unwrap_or_default(),
+        name: in_data(&["errorName", "errorKind"]).unwrap_or_default(),
+        status: ["status", "statusCode"].iter().find_map(|name| data.as_ref()?.count(name)),
     }
 }
 
@@ -81,6 +87,23 @@ impl Error {
     /// The agent's own error message.
     pub(crate) fn said(&self) -> Option<String> {
         error_text::errors([self.message.as_str(), self.detail.as_str()])
+    }
+
+    /// Whether the agent refused a session because another process writes it. Codex: "already has an active writer".
+    pub(crate) fn is_of_busy_session(&self) -> bool {
+        const WORDS: [&str; 9] = [
+            "active writer",
+            "in use",
+            "being used",
+            "is busy",
+            "is locked",
+            "another process",
+            "already open",
+            "already active",
+            "already running",
+        ];
+        let text = format!("{}\n{}", self.message, self.detail).to_lowercase();
+        WORDS.iter().any(|word| text.contains(word))
     }
 }
 

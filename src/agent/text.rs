@@ -10,7 +10,6 @@ use serde_json::value::RawValue;
 pub struct Fingerprint(TextHash);
 
 impl Fingerprint {
-    /// The fingerprint of a whole text.
     pub fn of(text: &str) -> Fingerprint {
         let mut print = Fingerprint::default();
         print.push(text);
@@ -37,7 +36,6 @@ impl PartialEq for Fingerprint {
 /// The final answer: as much text as a frame can hold, and the fingerprint of all of it.
 #[derive(Clone, Debug, Default)]
 pub struct FinalAnswer {
-    /// The text, or its beginning.
     text: String,
     /// The fingerprint of the whole text.
     pub print: Fingerprint,
@@ -69,7 +67,6 @@ impl FinalAnswer {
         self.text.push_str(&piece[..piece.floor_char_boundary(room)]);
     }
 
-    /// The text, or its beginning.
     pub fn into_text(self) -> Text {
         self.text.into()
     }

@@ -9,11 +9,9 @@ use std::ffi::OsString;
 pub enum Offers {
     /// No completions.
     Nothing,
-    /// File names.
     Files,
     /// Directory names.
     Folders,
-    /// The names of agents.
     Agents,
     /// The names and ids of the last sessions in the directory.
     Sessions,
@@ -23,11 +21,9 @@ pub enum Offers {
     Specs,
     /// The names of the project's plans, or file names.
     Plans,
-    /// The names of commands.
     Commands,
     /// The names that lead to a section of the protocol reference.
     Sections,
-    /// The keys of the configuration.
     Keys,
     /// The values of the key in the preceding word.
     ValuesOfKey,
@@ -52,7 +48,6 @@ pub struct Action {
     pub name: &'static str,
     /// One line for help.
     pub about: &'static str,
-    /// The words that follow it.
     pub words: &'static [Word],
     /// Whether the words may be left out.
     pub optional: bool,

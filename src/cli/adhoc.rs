@@ -1,14 +1,14 @@
 //! The command line of `adhoc`, whose flags become fields of run.start.
 
-use super::row::{Flag, FlagForm, HasFields};
+use super::row::{Flag, FlagForm, GivenFlag, HasFields, Row, store};
 use super::{Wrong, foreign, one_of, text, variable};
 use crate::cli::typed_fields;
 use crate::json::string;
 use crate::protocol::fields::Field;
 use crate::protocol::ids::SessionName;
 use crate::protocol::request::{Options, Seconds};
-use crate::protocol::words::{WorkflowKind, word_enums};
-use crate::protocol::workflow::WorkflowOptions;
+use crate::protocol::words::{SandboxMode, WorkflowKind, word_enums};
+use crate::protocol::workflow::{WORDS_BYTES, WorkflowOptions};
 use crate::suggest::hint;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
@@ -38,7 +38,6 @@ macro_rules! choices {
 }
 
 choices! {
-    /// The output mode.
     Output {
         /// Text for a person.
         Cli = "cli",
@@ -56,7 +55,6 @@ choices! {
     }
     /// The effect of the end of stdin.
     AtEof {
-        /// The run continues.
         Continue = "continue",
         /// The run is cancelled.
         Cancel = "cancel",
@@ -65,14 +63,11 @@ choices! {
     DiffSize {
         /// The first lines.
         Short = "short",
-        /// Everything.
         Full = "full",
-        /// Nothing.
         None = "none",
     }
 }
 
-/// The name of a worktree to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorktreeName {
     /// The run invents a name.
@@ -115,7 +110,6 @@ pub struct Adhoc {
     pub output: Option<Output>,
     /// Whether `--input jsonl` is given.
     pub read_messages: bool,
-    /// The words of the prompt.
     pub words: Vec<String>,
     /// The value of `--prompt`.
     pub prompt: Option<String>,
@@ -141,6 +135,10 @@ pub struct Adhoc {
     pub record: Option<PathBuf>,
     /// The value of `--report`.
     pub report: Option<PathBuf>,
+    /// Whether `--signal-exit` is given.
+    pub signal_exit: bool,
+    /// Whether `--log-id` is given.
+    pub log_id: bool,
     /// Whether `--mirror-stderr` is given.
     pub mirror_stderr: bool,
     /// Whether `--dry-run` is given.
@@ -159,6 +157,15 @@ pub struct Adhoc {
     pub diff: DiffSize,
     /// The value of `--worktree`.
     pub worktree: Option<WorktreeName>,
+    /// The scenario that the demo agent plays in place of every agent. No flag sets it.
+    pub scenario: Option<PathBuf>,
+    /// The flags that a run which continues this one repeats, with their values.
+    pub repeated: Vec<String>,
+    /// The names of further ones, whose values may be secret.
+    pub unshown: Vec<&'static str>,
+    /// The values of `--sandbox-write` and `--sandbox-read`.
+    pub sandbox_write: Vec<String>,
+    pub sandbox_read: Vec<String>,
     /// Fields of run.start that flags set.
     pub options: Options,
     /// The flags that set these fields, by field.
@@ -173,9 +180,58 @@ pub struct Adhoc {
     pairs: BTreeMap<&'static str, (&'static Flag, BTreeMap<String, String>)>,
 }
 
-/// Adds the words of a workflow.
+/// The flags that say where a run begins, what its task is, and which files it writes. A run that continues it repeats
+/// all others.
+const NOT_REPEATED: [&str; 16] = [
+    "prompt",
+    "prompt-file",
+    "image",
+    "cwd",
+    "worktree",
+    "session",
+    "fork",
+    "continue",
+    "name",
+    "no-session",
+    "conversation",
+    "force",
+    "dry-run",
+    "record",
+    "report",
+    "input",
+];
+/// The flags whose values may be secret.
+const UNSHOWN: [&str; 5] = ["env", "secret", "mcp-servers", "agent-arg", "answer"];
+
+/// Stores the values of all flags of a command line, in order.
+pub(crate) fn stored(rows: &'static [Row<Adhoc>], given: Vec<GivenFlag>) -> Result<Adhoc, Wrong> {
+    let (mut repeated, mut unshown) = (Vec::new(), Vec::new());
+    for GivenFlag { at, value } in &given {
+        let Some(Row { flag, .. }) = rows.get(*at) else { continue };
+        if UNSHOWN.contains(&flag.long) {
+            if !unshown.contains(&flag.long) {
+                unshown.push(flag.long);
+            }
+        } else if !NOT_REPEATED.contains(&flag.long) {
+            repeated.push(format!("--{}", flag.long));
+            repeated.extend(flag.takes_value().then(|| value.to_string_lossy().into_owned()));
+        }
+    }
+    Ok(Adhoc { repeated, unshown, ..store(rows, given)? })
+}
+
 pub(crate) fn read_workflow(kind: WorkflowKind, adhoc: Adhoc, words: Vec<OsString>) -> Result<Adhoc, Wrong> {
-    Ok(Adhoc { workflow: Some(kind), ..read(adhoc, words)? })
+    let mut adhoc = Adhoc { workflow: Some(kind), ..read(adhoc, words)? };
+    if kind == WorkflowKind::Plan && adhoc.words.len() > 1 {
+        let words = adhoc.words.split_off(1).join(" ");
+        if words.len() > WORDS_BYTES {
+            return Err(
+                "The words after SPEC are longer than 128 KiB: put details into files that the agent reads.".into()
+            );
+        }
+        adhoc.fields.words = Some(words);
+    }
+    Ok(adhoc)
 }
 
 /// Adds the words of `chat`.
@@ -193,6 +249,7 @@ pub(crate) fn read(mut adhoc: Adhoc, words: Vec<OsString>) -> Result<Adhoc, Wron
     for (name, (flag, pairs)) in std::mem::take(&mut adhoc.pairs) {
         set(&mut adhoc.options, flag, name, &raw(&pairs)?)?;
     }
+    widen_sandbox(&mut adhoc)?;
     for word in words {
         adhoc.words.push(word.into_string().map_err(|_| "The prompt must be UTF-8.".to_owned())?);
     }
@@ -212,6 +269,24 @@ pub(crate) fn read(mut adhoc: Adhoc, words: Vec<OsString>) -> Result<Adhoc, Wron
     }
     agrees(&adhoc)?;
     Ok(adhoc)
+}
+
+/// Adds the paths of `--sandbox-write` and `--sandbox-read` to `--sandbox`.
+fn widen_sandbox(adhoc: &mut Adhoc) -> Result<(), Wrong> {
+    let (write, read) = (std::mem::take(&mut adhoc.sandbox_write), std::mem::take(&mut adhoc.sandbox_read));
+    let Some(sandbox) = adhoc.options.sandbox.as_mut().filter(|sandbox| sandbox.is_on()) else {
+        return match (write.is_empty(), read.is_empty()) {
+            (true, true) => Ok(()),
+            (false, _) => Err("--sandbox-write needs --sandbox workspace.".into()),
+            (true, false) => Err("--sandbox-read needs --sandbox read-only or --sandbox workspace.".into()),
+        };
+    };
+    if sandbox.mode == SandboxMode::ReadOnly && !write.is_empty() {
+        return Err("--sandbox-write needs --sandbox workspace: a read-only agent changes nothing.".into());
+    }
+    sandbox.write.extend(write);
+    sandbox.read.extend(read);
+    Ok(())
 }
 
 /// Rejects flags that contradict each other.

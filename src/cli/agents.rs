@@ -88,7 +88,6 @@ pub struct Export {
 pub struct Open {
     /// The value of `--agent`.
     pub agent: Option<String>,
-    /// The words of the prompt.
     pub prompt: Option<String>,
     /// The value of `--session`.
     pub session: Option<String>,

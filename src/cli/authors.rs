@@ -21,7 +21,7 @@ const LEFT_OUT: [&str; 11] = [
 ];
 
 /// The flags of `adhoc` that `chat` does not have: it is a conversation with a person.
-const NOT_OF_CHAT: [&str; 5] = ["conversation", "output", "json", "input", "on-eof"];
+const NOT_OF_CHAT: [&str; 7] = ["conversation", "output", "json", "input", "on-eof", "signal-exit", "log-id"];
 
 pub(crate) const CHAT: &[Row<Adhoc>] = &joined::<0, { ADHOC.len() - NOT_OF_CHAT.len() }>([], &NOT_OF_CHAT);
 
@@ -82,7 +82,7 @@ const VERIFY_HELP: &str = "\
 Without it, you are asked for consent to the plan's commands before the first phase, unless --permissions allows execute.
 Read the commands first: they come from a file. --dry-run shows them.";
 
-const IMPLEMENT_OWN: [Row<Adhoc>; 7] = [
+const IMPLEMENT_OWN: [Row<Adhoc>; 8] = [
     attempts("how often the agent may try a phase, 1 to 10").begins("The plan"),
     own("max-phases", "N", FlagForm::Json, "stop after N phases have passed", |to, flag, value| {
         workflow_field(to, "max_phases", flag, value)
@@ -98,6 +98,10 @@ const IMPLEMENT_OWN: [Row<Adhoc>; 7] = [
         to.fields.allow_verify = Some(true);
     })
     .more(VERIFY_HELP),
+    own_switch("accept-done", "count a phase as passed if its commands pass before any work", |to: &mut Adhoc| {
+        to.fields.accept_done = Some(true);
+    })
+    .more("Without it, you are asked; a headless run has the agent work on such a phase all the same."),
     own("verify-timeout", "SECONDS", FlagForm::Json, "limit for each command of the plan", |to, flag, value| {
         workflow_field(to, "verify_timeout_s", flag, value)
     })

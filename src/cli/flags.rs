@@ -20,10 +20,17 @@ POLICY is ask, allow or deny for every request, or a list by category of tool: r
 read-only lets the agent read and search, and denies everything else.
 The categories are read, edit, delete, move, search, execute, fetch, think, agent, mcp, mode, other, and * for the rest.
 JSON works too: {\"read\":\"allow\",\"*\":\"ask\"}.
-A policy answers the agent's requests for permission. It is not a sandbox.";
+A policy answers the agent's requests for permission. It is not a sandbox: see --sandbox.";
+
+const SANDBOX_HELP: &str = "\
+workspace lets the agent change the working directory, --add-dir and --sandbox-write, and nothing else.
+read-only lets it change nothing but its own state. Both hide the secrets in HOME, on every agent.
+Not kept: the network, what a service outside does when asked (docker, ssh-agent), file attributes, root's view.
+It needs Linux 6.2 or later with Landlock. `spektacular protocol` lists the paths, the secrets and the risks.";
 
 const SERVERS_HELP: &str = "\
 JSON is a list of {\"name\",\"command\",\"args\",\"env\"}, or {\"mcpServers\":{NAME:{\"command\",\"args\",\"env\"}}}.
+The run fails if a server does not start, unless it has \"required\":false.
 @FILE reads the JSON from a file.";
 
 const OPEN_POLICY_HELP: &str = "\
@@ -127,6 +134,27 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         .more(POLICY_HELP)
         .begins("Permissions and answers"),
     switch("permissions", "\"allow\"", "the same as --permissions allow").named("yes").short('y'),
+    field("sandbox", "MODE", "off, read-only or workspace: what the kernel lets the agent do").more(SANDBOX_HELP),
+    own(
+        "sandbox-write",
+        "PATH",
+        FlagForm::Text,
+        "another path that a sandboxed agent may change",
+        |to: &mut Adhoc, flag, value| {
+            to.sandbox_write.push(text(flag, value)?);
+            Ok(())
+        },
+    ),
+    own(
+        "sandbox-read",
+        "PATH",
+        FlagForm::Text,
+        "another path that a sandboxed agent may read",
+        |to: &mut Adhoc, flag, value| {
+            to.sandbox_read.push(text(flag, value)?);
+            Ok(())
+        },
+    ),
     own("answer", "KEY=VALUE", FlagForm::Pair, "answer a question in advance", |to: &mut Adhoc, flag, value| {
         to.answers.push(answer(flag, value)?);
         Ok(())
@@ -222,11 +250,15 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         to.record = Some(value.into());
         Ok(())
     }),
-    own("report", "FILE", FlagForm::Text, "write a page of HTML about the run when it ends", |to: &mut Adhoc, _, value| {
+    own("report", "FILE", FlagForm::Text, "write an HTML page about the run when it ends", |to: &mut Adhoc, _, value| {
         to.report = Some(value.into());
         Ok(())
     })
     .more("With --progress full, the page has diffs and outputs. An existing file is replaced."),
+    own_switch("signal-exit", "exit with 130, 143 or 129 after a signal, in JSON mode too", |to| {
+        to.signal_exit = true;
+    }),
+    own_switch("log-id", "begin each line on stderr about the run with the run's id", |to| to.log_id = true),
     own_switch("mirror-stderr", "copy the agent's stderr to this program's, redacted", |to| to.mirror_stderr = true),
     own_switch("dry-run", "show what would be started, and start nothing", |to| to.dry_run = true),
 ];
@@ -457,8 +489,20 @@ mod tests {
     fn every_flag_is_stored<T: Debug + Default>(rows: &'static [Row<T>]) {
         let nothing = format!("{:?}", T::default());
         for (at, Row { flag, .. }) in rows.iter().enumerate() {
-            let samples =
-                ["json", "cancel", "NAME=a", "20000", "{}", "jsonl", "allow", "full", "true", "[]", "model=a"];
+            let samples = [
+                "json",
+                "cancel",
+                "NAME=a",
+                "20000",
+                "{}",
+                "jsonl",
+                "allow",
+                "full",
+                "true",
+                "[]",
+                "model=a",
+                "workspace",
+            ];
             let stored = samples.iter().chain(flag.values).filter_map(|value| {
                 let given = GivenFlag { at, value: (*value).into() };
                 Some(format!("{:?}", store(rows, vec![given]).ok()?))

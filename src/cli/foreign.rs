@@ -76,11 +76,7 @@ pub(crate) const FLAGS: &[(&str, &str)] = &[
     ("profile", AGENTS_OWN),
     ("prompt-interactive", "Use spektacular chat, or spektacular open for the agent's own interface."),
     ("r", "Use --resume."),
-    (
-        "s",
-        "Use --session for a session. For Codex's sandbox, use --permissions read-only, or --permissions with other rules.",
-    ),
-    ("sandbox", "Use --permissions, or --agent-arg for the agent's own sandbox."),
+    ("s", "Use --session for a session. For a sandbox, use --sandbox read-only or --sandbox workspace."),
     ("search", AGENTS_OWN),
     ("session-id", "Use --session."),
     ("setting-sources", AGENTS_OWN),
@@ -107,7 +103,6 @@ pub(crate) const SESSIONS_FLAGS: &[(&str, &str)] =
 const AGENTS_OWN: &str =
     "If it is a flag of the agent itself, pass it on: --agent-arg=--FLAG, and its value with another --agent-arg.";
 
-/// The commands.
 const COMMANDS: &[(&str, &str)] = &[
     ("auth", "Log in with the agent's own program. agents check shows who is logged in."),
     ("doctor", "Use agents check."),
@@ -147,7 +142,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("approval_policy", "--permissions"),
     ("model", "--model"),
     ("model_reasoning_effort", "--effort"),
-    ("sandbox_mode", "--permissions"),
+    ("sandbox_mode", "--sandbox"),
 ];
 
 /// The key of a setting, such as `model` or `projects."/a".trust_level`. `None`: the text is that of a prompt.

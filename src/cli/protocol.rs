@@ -2,7 +2,7 @@
 
 use super::row::{GivenFlag, Row, store};
 use super::{Output, Wrong, no_words};
-use crate::protocol::publish::{Language, MessageSet, UnknownParts, section, section_names};
+use crate::protocol::publish::{MessageSet, UnknownParts, section, section_names};
 use crate::protocol::request::Seconds;
 use crate::suggest::{Typed, Unknown, either, hint};
 use std::ffi::OsString;
@@ -56,14 +56,19 @@ pub(crate) fn schema(
 }
 
 /// The language that the word after `command` names.
-pub(crate) fn language(command: &str, words: &[OsString]) -> Result<Language, Wrong> {
-    let names = either(Language::WORDS);
+pub(crate) fn language<T>(
+    command: &str,
+    words: &[OsString],
+    known: &'static [&'static str],
+    parse: fn(&str) -> Option<T>,
+) -> Result<T, Wrong> {
+    let names = either(known);
     match words {
         [] => Err(format!("Missing language: {names}.")),
         [name] => {
             let name = name.to_string_lossy();
-            let hint = hint(&name, Language::WORDS.iter().copied());
-            Language::from_word(&name).ok_or_else(|| format!("The language must be {names}.{hint}"))
+            let hint = hint(&name, known.iter().copied());
+            parse(&name).ok_or_else(|| format!("The language must be {names}.{hint}"))
         }
         _ => Err(format!("Too many words: {command} takes one language: {names}.")),
     }

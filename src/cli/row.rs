@@ -14,7 +14,6 @@ use std::ffi::OsString;
 pub enum FlagForm {
     /// No value: the flag itself means this JSON value.
     Switch(&'static str),
-    /// A string.
     Text,
     /// A number or other JSON; anything else is a string.
     Json,
@@ -170,7 +169,6 @@ impl<T> Clone for Set<T> {
 
 impl<T> Copy for Set<T> {}
 
-/// The flags of a command, from its rows.
 pub const fn flags<T, const N: usize>(rows: &[Row<T>]) -> [Flag; N] {
     let (mut flags, mut at) = ([HELP; N], 0);
     while at < N {
@@ -203,7 +201,7 @@ pub const fn field<T: HasFields>(name: &str, metavar: &'static str, help: &'stat
         Form::Word(set) => (FlagForm::Text, set.words),
         Form::Bool => (FlagForm::Json, &["true", "false"]),
         Form::Either(_) | Form::Policies(_) => (FlagForm::Words, &[]),
-        Form::List(Form::Text | Form::Shaped(_)) | Form::AtMost(_, Form::Shaped(_)) => (FlagForm::Item, &[]),
+        Form::AtMost(_, Form::Text | Form::Shaped(_)) => (FlagForm::Item, &[]),
         Form::Map(_) | Form::Named(..) => (FlagForm::Pair, &[]),
         Form::Integer
         | Form::Number
@@ -271,13 +269,11 @@ impl<T> Row<T> {
         Row { flag, set: self.set }
     }
 
-    /// Replaces the name.
     pub const fn named(self, long: &'static str) -> Row<T> {
         let flag = Flag { long, ..self.flag };
         self.with(flag)
     }
 
-    /// Adds other names.
     pub const fn also_named(self, other_names: &'static [&'static str]) -> Row<T> {
         let flag = Flag { other_names, ..self.flag };
         self.with(flag)
@@ -289,19 +285,16 @@ impl<T> Row<T> {
         self.with(flag)
     }
 
-    /// Begins a group with this title.
     pub const fn begins(self, group: &'static str) -> Row<T> {
         let flag = Flag { group: Some(group), ..self.flag };
         self.with(flag)
     }
 
-    /// Lists all values.
     pub const fn values(self, values: &'static [&'static str]) -> Row<T> {
         let flag = Flag { values, ..self.flag };
         self.with(flag)
     }
 
-    /// Names the default.
     pub const fn default(self, default: &'static str) -> Row<T> {
         let flag = Flag { default, ..self.flag };
         self.with(flag)

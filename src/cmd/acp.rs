@@ -9,11 +9,11 @@ use crate::agent::native::LoggedIn;
 use crate::agent::registry::Agent;
 use crate::cli::AcpArgs;
 use crate::config::Layers;
-use crate::engine::secrets_here;
+use crate::engine::redactor_here;
 use crate::process::query::find;
 use crate::protocol::failure::Failure;
-use crate::protocol::read::Permissions;
 use crate::protocol::request::Options;
+use crate::protocol::request::Permissions;
 use crate::protocol::words::{McpTransport, OnUnsupported};
 use std::path::PathBuf;
 
@@ -28,20 +28,27 @@ pub(super) fn run(typed: &AcpArgs) -> u8 {
 fn server(typed: &AcpArgs) -> Result<AcpServer, Failure> {
     let layers = configured()?;
     let agent = named(&layers, typed.agent.as_deref(), " --agent")?.into_owned();
-    let facts = facts(typed, &layers, &agent);
-    let redactor = secrets_here();
+    let start = Options { agent: Some(agent.name.clone()), ..typed.options.clone() };
+    let (options, _) = layers.under(start);
+    let redactor = redactor_here(&options, Some(&agent));
+    let facts = facts(typed, &layers, &agent, options);
     let (missing, logged_in) = (agent.clone(), agent);
     let known = Lookups {
         missing: Box::new(move || why_missing(&missing)),
         login: Box::new(move || how_to_log_in(&logged_in)),
-        redact: Box::new(move |text| redactor.redact(text).into_owned()),
+        redact: Box::new(move |text, servers| {
+            let mut of_client = Options::default();
+            if let Some(servers) = servers.and_then(|servers| serde_json::from_str(servers).ok()) {
+                // Servers that cannot be read are refused when the run begins.
+                let _ = of_client.set("mcp_servers", servers);
+            }
+            redactor_here(&of_client, None).redact(&redactor.redact(text)).into_owned()
+        }),
     };
     Ok(AcpServer::new(facts, Box::new(LocalServerHost::new(known))))
 }
 
-fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent) -> Facts {
-    let start = Options { agent: Some(agent.name.clone()), ..typed.options.clone() };
-    let (options, _) = layers.under(start);
+fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent, options: Options) -> Facts {
     let able = capabilities(agent, layers);
     let settings = options.clone().resolve(String::new(), agent.name.clone(), PathBuf::new());
     let features = agent.features(&settings);

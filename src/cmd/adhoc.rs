@@ -3,14 +3,13 @@
 use super::complain;
 use super::task::TaskRunner;
 use super::texts::{self, Prompt};
-use super::worktree::{self, WorktreeEnd, WorktreeRequest};
+use super::worktree::{self, Again, WorktreeEnd, WorktreeRequest, in_worktree};
 use crate::agent::registry::Agents;
-use crate::cli::typed_fields;
-use crate::cli::{Adhoc, AtEof, Color, DiffSize, Output, WorktreeName};
+use crate::cli::{Adhoc, AtEof, Color, DiffSize, Output, WorktreeName, typed_fields};
 use crate::config::Layers;
 use crate::config::origins::FieldOrigin;
 use crate::config::{self, Config, Loaded};
-use crate::engine::{Awaited, Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED};
+use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED};
 use crate::io::failpoint::point;
 use crate::io::inbox::Source;
 use crate::io::output::{diagnose, stdout_is_closed};
@@ -18,19 +17,19 @@ use crate::io::signals::{self, SignalChannels};
 use crate::io::stdin::{self, StdinKind};
 use crate::io::tty::Keyboard;
 use crate::json_lines::JsonLines;
+use crate::process::guard::Guard;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::ids::SessionName;
 use crate::protocol::limits;
 use crate::protocol::request::{Options, Seconds};
 use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKind};
 use crate::run::OnEof;
-use crate::sessions::{SessionFile, Stored, continued, is_free, resumed};
+use crate::sessions::{SessionFile, Stored, continued, is_free, resumed, stored_in_worktree};
 use crate::terminal::{Detail, Look, TerminalFeatures, TerminalPeer};
 use crate::workflow::workflow_run::Ended;
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
@@ -52,15 +51,33 @@ const DIFF_LINES: usize = 40;
 
 /// Runs the command with the registered signals; returns the exit code.
 pub(crate) fn run(adhoc: Adhoc, signals: Option<SignalChannels>) -> u8 {
+    {
+        let mut peer = JsonLines::new(adhoc.log_id);
+        run_with(adhoc, signals, &mut peer)
+    }
+}
+
+/// Like [`run`]. `peer`: the peer of a run for an orchestrator.
+pub(super) fn run_with(adhoc: Adhoc, signals: Option<SignalChannels>, peer: &mut dyn Peer) -> u8 {
     if stdout_is_closed() {
         return undelivered();
     }
-    let engine = (!adhoc.dry_run).then(|| engine(signals));
+    let mut engine = (!adhoc.dry_run).then(|| engine(signals));
+    // git runs before an agent and its guard do, and after them.
+    let uses_git = adhoc.worktree.is_some() || adhoc.workflow == Some(WorkflowKind::Implement);
+    let guard = uses_git.then(Guard::of_git).flatten();
+    engine.iter_mut().for_each(|engine| guard.iter().for_each(|guard| engine.know(guard)));
+    let code = begin(adhoc, engine, peer);
+    guard.into_iter().for_each(Guard::leave_git);
+    code
+}
+
+fn begin(adhoc: Adhoc, engine: Option<Engine>, peer: &mut dyn Peer) -> u8 {
     let Ok(mut loaded) = catch_unwind(load) else { return crashed(adhoc, engine) };
     let failure = loaded.failure.take();
     match (adhoc.output.unwrap_or_else(|| loaded.config.output()), failure) {
-        (Output::Json, Some(failure)) => refuse_with(adhoc, loaded, failure, engine),
-        (Output::Json, None) => json(adhoc, loaded, engine),
+        (Output::Json, Some(failure)) => refuse_with(adhoc, loaded, failure, engine, peer),
+        (Output::Json, None) => json(adhoc, loaded, engine, peer),
         (Output::Cli, Some(failure)) => complain(&failure),
         (Output::Cli, None) => cli(adhoc, loaded, engine),
     }
@@ -103,14 +120,14 @@ pub(crate) fn refuse(
     (adhoc.workflow, adhoc.output) = (workflow, output);
     let Ok(loaded) = catch_unwind(load) else { return crashed(adhoc, engine) };
     match output.unwrap_or_else(|| loaded.config.output()) {
-        Output::Json => refuse_with(adhoc, loaded, failure, engine),
+        Output::Json => refuse_with(adhoc, loaded, failure, engine, &mut JsonLines::default()),
         Output::Cli => complain(&failure),
     }
 }
 
-fn refuse_with(mut adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<Engine>) -> u8 {
+fn refuse_with(mut adhoc: Adhoc, loaded: Loaded, failure: Failure, engine: Option<Engine>, peer: &mut dyn Peer) -> u8 {
     let runner = TaskRunner::new(&mut adhoc, false);
-    refused(runner, job(adhoc, loaded), failure, &mut JsonLines::default(), engine)
+    refused(runner, job(adhoc, loaded), failure, peer, engine)
 }
 
 /// Carries a run that fails at once.
@@ -135,6 +152,9 @@ fn job(adhoc: Adhoc, loaded: Loaded) -> Job {
     let Loaded { config, mut warnings, .. } = loaded;
     let (mut layers, wrong) = config.layers();
     layers.above = adhoc.options.over(layers.above);
+    if let Some(scenario) = adhoc.scenario {
+        layers.agents.play(&scenario.to_string_lossy());
+    }
     for (field, flag) in adhoc.flags {
         layers.origins.put(field, FieldOrigin::Flag(format!("--{flag}")));
     }
@@ -153,22 +173,23 @@ fn job(adhoc: Adhoc, loaded: Loaded) -> Job {
             command: adhoc.workflow.map_or("adhoc", WorkflowKind::word),
         }),
         project: Some(config.folder().into()),
+        log_id: adhoc.log_id,
         mirror_stderr: adhoc.mirror_stderr,
         ..Job::new(layers)
     }
 }
 
-fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
+fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>, peer: &mut dyn Peer) -> u8 {
     if let Err(message) = find_session(&mut adhoc, &loaded.config) {
-        return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message), engine);
+        return refuse_with(adhoc, loaded, Failure::new(Code::Usage, message), engine, peer);
     }
     let (prompt, files, dry_run) = (Prompt::named_by(&adhoc), Named::take_from(&mut adhoc), adhoc.dry_run);
-    let wanted = adhoc.worktree.clone();
+    let wanted = adhoc.worktree.clone().map(|name| (name, Again::of(&adhoc)));
+    let signal_exit = adhoc.signal_exit;
     let stored = Kept::take_from(&mut adhoc);
     let read_messages = adhoc.read_messages || prompt.is_none();
     let runner = TaskRunner::new(&mut adhoc, prompt.is_some());
     let mut job = job(adhoc, loaded);
-    let mut peer = JsonLines::default();
     // Nobody can answer if stdin carries no messages.
     let options = move |answered: bool| {
         let nobody = !read_messages && !answered;
@@ -178,7 +199,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let make = move |prompt: Option<Prompt>| files.prepare(prompt, options);
     if dry_run {
         let prepared = make(Some(prompt.unwrap_or_else(Prompt::stand_in)));
-        return plan(runner, prepared, job, Output::Json, &mut peer);
+        return plan(runner, prepared, job, Output::Json, peer);
     }
     let one_shot = prompt.is_some();
     let (tell, first_lines) = channel();
@@ -193,10 +214,10 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
             make(prompt).inspect(|prepared| tell_first_line(prepared, &tell))
         }));
     }
-    let ended = runner.run(reading(engine, source), job, &mut peer);
-    let last = close(end, last);
-    stored.keep(last, &ended, first_lines.try_recv().ok());
-    ended.code
+    let ended = runner.run(reading(engine, source), job, peer);
+    let last = close(end, last, &ended);
+    let _ = stored.keep(last, &ended, first_lines.try_recv().ok());
+    if signal_exit && ended.cancelled { shell_code(&ended) } else { ended.code }
 }
 
 /// Carries out `--dry-run`: shows the process that the run would start. A run that would be
@@ -221,6 +242,7 @@ fn plan(
 
 fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     let dry_run = adhoc.dry_run;
+    let worktree = adhoc.worktree.clone().map(|name| (name, Again::of(&adhoc)));
     let runner = TaskRunner::new(&mut adhoc, true);
     let converses = adhoc.options.conversation == Some(true);
     let is_typed = converses && !dry_run && Prompt::named_by(&adhoc).is_none() && stdin::kind() == StdinKind::Terminal;
@@ -242,7 +264,6 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     }
     let mut peer = TerminalPeer::new(look, keyboard, std::env::var("HOME").ok());
     let files = Named::take_from(&mut adhoc);
-    let worktree = adhoc.worktree.clone();
     let stored = Kept::take_from(&mut adhoc);
     // The end of a worktree has a command of its own, or the worktree is gone.
     peer.resumed_by(stored.flag().filter(|_| worktree.is_none()));
@@ -278,45 +299,35 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
         Begin::Awaited(in_worktree(request, move || make().inspect(|prepared| tell_first_line(prepared, &tell))));
     let last = runner.last(&job).filter(|_| stored.wanted(true));
     let ended = runner.run(reading(engine, source), job, &mut peer);
-    let last = close(end, last);
+    let last = close(end, last, &ended);
     let first_line = peer.take_first_line().or_else(|| first_lines.try_recv().ok());
-    if !stored.keep(last, &ended, first_line) {
-        diagnose("spektacular: warning: the session could not be stored for --continue");
+    if let Err(why) = stored.keep(last, &ended, first_line) {
+        diagnose(&format!("spektacular: warning: {why}"));
     }
     // A run that never worked had no questions to match.
     let worked = ![EXIT_UNDELIVERED, Code::AuthRequired.exit_code()].contains(&ended.code);
     super::warn(ended.unused_answers.iter().filter(|_| worked));
-    let Ended { code, signal, .. } = ended;
-    // Shells expect this exit code after a signal.
-    signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(code)
+    shell_code(&ended)
+}
+
+/// The exit code that shells expect: 128 and the number of the signal that cancelled the run.
+fn shell_code(ended: &Ended) -> u8 {
+    ended.signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(ended.code)
 }
 
 /// The request for the worktree that the command line asks for, and its counterpart for the end of the run.
-fn fresh_worktree(name: Option<WorktreeName>, job: &Job) -> (Option<WorktreeRequest>, Option<WorktreeEnd>) {
-    let Some(name) = name else { return (None, None) };
+fn fresh_worktree(wanted: Option<(WorktreeName, Again)>, job: &Job) -> (Option<WorktreeRequest>, Option<WorktreeEnd>) {
+    let Some((name, again)) = wanted else { return (None, None) };
     let (options, _) = job.layers.under(Options::default());
-    let (request, end) = worktree::request(name, options.cwd.as_deref());
+    let limit = options.timeout_s.map(|limit| limit.duration());
+    let (request, end) = worktree::request(name, options.cwd.as_deref(), again, limit);
     (Some(request), Some(end))
 }
 
-/// Work that prepares a run, and its worktree.
-fn in_worktree(
-    request: Option<WorktreeRequest>,
-    make: impl FnOnce() -> Result<Box<Prepared>, Failure> + Send + 'static,
-) -> Awaited {
-    Box::new(move || {
-        let prepared = make()?;
-        match request {
-            Some(request) => request.prepare(prepared),
-            None => Ok(prepared),
-        }
-    })
-}
-
 /// Closes the run's worktree. Returns the file for the run's session.
-fn close(end: Option<WorktreeEnd>, last: Option<SessionFile>) -> Option<SessionFile> {
+fn close(end: Option<WorktreeEnd>, last: Option<SessionFile>, ended: &Ended) -> Option<SessionFile> {
     match end {
-        Some(end) => end.close(last),
+        Some(end) => end.close(last, ended.asked_at),
         None => last,
     }
 }
@@ -395,7 +406,15 @@ fn find_session(adhoc: &mut Adhoc, config: &Config) -> Result<(), String> {
     if adhoc.go_on {
         adhoc.options.session_id = Some(continued(&layers(), adhoc.options.clone())?);
     } else if let Some(typed) = &adhoc.options.session_id {
-        adhoc.options.session_id = Some(resumed(&layers(), adhoc.options.clone(), typed)?);
+        let id = match stored_in_worktree(&layers(), adhoc.options.clone(), typed) {
+            Some((id, cwd)) => {
+                // The session goes on where it was.
+                adhoc.options.cwd = cwd.to_str().map(str::to_owned);
+                id
+            }
+            None => resumed(&layers(), adhoc.options.clone(), typed)?,
+        };
+        adhoc.options.session_id = Some(id);
     }
     let Some(name) = &adhoc.session_name else { return Ok(()) };
     let stays = adhoc.options.session_id.as_ref().filter(|_| adhoc.options.fork != Some(true));
@@ -507,17 +526,21 @@ impl Kept {
         }
     }
 
-    /// Stores the session. Returns whether storing succeeded. `first_line`: that of the prompt.
-    fn keep(self, last: Option<SessionFile>, ended: &Ended, first_line: Option<String>) -> bool {
+    /// Stores the session. `first_line`: that of the prompt. Error: what a person must know about it.
+    fn keep(self, last: Option<SessionFile>, ended: &Ended, first_line: Option<String>) -> Result<(), &'static str> {
         // A workflow stores its sessions itself.
-        let Some(report) = &ended.report else { return true };
+        let Some(report) = &ended.report else { return Ok(()) };
         let words = report.redacted(&first_line.unwrap_or_default());
         let name = match self {
             Kept::Not | Kept::Unnamed => None,
             Kept::Named(name) => Some(name),
         };
         let cost_usd = report.terminal.as_ref().and_then(|end| end.usage.cost_usd);
-        last.zip(report.session_id())
-            .is_none_or(|(last, id)| last.keep(&Stored { name, cost_usd, ..Stored::now(id, &words) }).is_ok())
+        let Some((last, id)) = last.zip(report.session_id()) else { return Ok(()) };
+        match last.keep(&Stored { name, cost_usd, ..Stored::now(id, &words) }) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err("another run has taken the name of this session, which is stored without it"),
+            Err(_) => Err("the session could not be stored for --continue"),
+        }
     }
 }

@@ -6,12 +6,11 @@ use crate::agent::registry::Agent;
 use crate::agent::{Program, npx};
 use crate::config::Layers;
 use crate::engine::flaw_in_file;
+use crate::io::files::open_regular;
 use crate::process::query::{Asked, NoAnswer, Queries, find, variable};
-use crate::process::scratch::Scratch;
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::Options;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -42,7 +41,11 @@ pub(super) fn checks<'a>(agents: &[&'a Agent], layers: &Layers) -> Vec<(&'a Agen
     // npm creates this folder even if it stores nothing.
     let npm = std::env::var_os("HOME").map(|home| Path::new(&home).join(".npm")).filter(|folder| !folder.exists());
     let mut found: Vec<(&Agent, Check)> = std::thread::scope(|scope| {
-        let threads = agents.iter().map(|agent| (*agent, scope.spawn(|| answer(agent, &asking)))).collect::<Vec<_>>();
+        let ask = |(number, agent): (usize, &&'a Agent)| {
+            let (agent, asking) = (*agent, &asking);
+            (agent, scope.spawn(move || answer(agent, asking, number)))
+        };
+        let threads = agents.iter().enumerate().map(ask).collect::<Vec<_>>();
         let crashed = || Err("the check itself failed".to_owned());
         let answers = threads.into_iter().map(|(agent, thread)| (agent, thread.join().unwrap_or_else(|_| crashed())));
         answers.map(|(agent, answer)| (agent, check(agent, answer, layers))).collect()
@@ -79,8 +82,9 @@ pub(super) fn capabilities(agent: &Agent, layers: &Layers) -> Capabilities {
     agent.capabilities(options.resolve("{prompt}".into(), agent.name.clone(), cwd))
 }
 
-/// The version that the program reports, if any. Error: the reason why the program cannot be started.
-fn answer(agent: &Agent, asking: &Queries) -> Result<Option<String>, String> {
+/// The version that the program reports, if any. `number`: the agent's own. Error: the reason why the program cannot be
+/// started.
+fn answer(agent: &Agent, asking: &Queries, number: usize) -> Result<Option<String>, String> {
     let program = match &agent.base.program {
         Program::Myself => {
             return flaw_in_file(agent).map_or_else(|| Ok(Some(env!("CARGO_PKG_VERSION").to_owned())), Err);
@@ -94,11 +98,13 @@ fn answer(agent: &Agent, asking: &Queries) -> Result<Option<String>, String> {
         let may_run = path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0);
         return if may_run { Ok(None) } else { Err(not_started(program)) };
     };
-    let scratch = Scratch::new().ok_or("a temporary directory cannot be created")?;
+    let folder = asking.folder().map(|folder| folder.join(number.to_string()));
+    let folder = folder.filter(|folder| std::fs::create_dir(folder).is_ok());
+    let folder = folder.ok_or("a temporary directory cannot be created")?;
     let (base, args) = (&agent.base, question.args.clone());
-    let env = question.environment(scratch.path());
+    let env = question.environment(&folder);
     // The query runs in an empty directory, because some programs load files from the current one.
-    let cwd = Some(scratch.path());
+    let cwd = Some(folder.as_path());
     let asked = Asked { cwd, base, args, env, limit: VERSION_LIMIT, bytes: FILE_BYTES };
     let line = || format!("`{program} {}`", question.args.join(" "));
     match asking.ask(&asked) {
@@ -166,8 +172,7 @@ fn version(output: Vec<u8>) -> Option<String> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    let is_file = path.metadata().is_ok_and(|meta| meta.is_file());
     let mut content = Vec::new();
-    File::open(path).ok().filter(|_| is_file)?.take(FILE_BYTES).read_to_end(&mut content).ok()?;
+    open_regular(path).ok()?.take(FILE_BYTES).read_to_end(&mut content).ok()?;
     Some(String::from_utf8_lossy(&content).into_owned())
 }

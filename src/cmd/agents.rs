@@ -12,8 +12,11 @@ use crate::config::Layers;
 use crate::engine::redactor_here;
 use crate::io::output::print;
 use crate::json::to_line;
+use crate::process::sandbox::kernel;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::protocol::request::Options;
+use crate::protocol::sandbox::Kernel;
+use crate::protocol::words::GitState;
 use crate::system::SHORTFALL;
 use crate::terminal::{Ink, Look};
 use serde_json::{Value, json};
@@ -52,7 +55,7 @@ fn check(agents: &[&Agent], layers: &Layers, typed: &AgentsArgs) -> (String, boo
     let available = found.iter().all(|(_, check)| check.problem.is_none());
     if typed.output == Output::Json {
         let agents: Vec<Value> = found.iter().map(|(agent, check)| checked(agent, check)).collect();
-        return (object(&json!({"agents": agents, "reminder": SHORTFALL})), available);
+        return (object(&json!({"agents": agents, "reminder": SHORTFALL, "sandbox": sandbox()})), available);
     }
     let look = look();
     let mut parts: Vec<String> = missing(&found, layers, &look).into_iter().collect();
@@ -62,9 +65,39 @@ fn check(agents: &[&Agent], layers: &Layers, typed: &AgentsArgs) -> (String, boo
         parts.push(format!("Not available: {names}.\n`spektacular agents check --all` shows why.\n"));
     }
     if !one_by_one {
+        parts.push(sandbox_line());
         parts.extend(SHORTFALL.map(|line| format!("{line}\n")));
     }
     (parts.join("\n"), available)
+}
+
+/// The parts of a sandbox that this system keeps.
+fn sandbox() -> Value {
+    match kernel() {
+        Ok(Kernel { abi, signals, sockets }) => {
+            json!({"abi": abi, "signals": signals, "sockets": sockets, "git": GitState::Checked, "problem": null})
+        }
+        Err(why) => json!({"abi": null, "signals": null, "sockets": null, "git": null, "problem": why}),
+    }
+}
+
+fn sandbox_line() -> String {
+    match kernel() {
+        Ok(Kernel { abi, signals, sockets }) => {
+            let kept = [(true, "files"), (signals, "signals"), (sockets, "Unix sockets")];
+            let of = |wanted: bool| {
+                let names = kept.iter().filter(|(kept, _)| *kept == wanted).map(|(_, name)| *name);
+                names.collect::<Vec<_>>().join(", ")
+            };
+            let missing = match (signals, sockets) {
+                (true, true) => String::new(),
+                (false, _) => format!("; for {}, Linux 6.12 and 7.1 are needed", of(false)),
+                (true, false) => format!("; for {}, Linux 7.1 is needed", of(false)),
+            };
+            format!("Sandbox: --sandbox keeps {} (Landlock {abi}){missing}. The network is not restricted.\n", of(true))
+        }
+        Err(why) => format!("Sandbox: not available, because {why}.\n"),
+    }
 }
 
 fn object(value: &Value) -> String {

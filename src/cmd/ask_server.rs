@@ -43,15 +43,16 @@ fn relay() -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Copies bytes as they arrive, until either end closes.
-fn pass(from: &mut impl Read, to: &mut (impl Write + AsFd)) {
+/// Copies bytes as they arrive, until either end closes. Returns whether `from` closed first.
+pub(super) fn pass(from: &mut impl Read, to: &mut (impl Write + AsFd)) -> bool {
     let mut bytes = vec![0; 64 << 10];
     loop {
         match from.read(&mut bytes) {
-            Ok(0) => return,
+            Ok(0) => return true,
             Ok(count) if write_whole(to, &bytes[..count]).is_ok() => {}
+            Ok(_) => return false,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            _ => return,
+            Err(_) => return true,
         }
     }
 }

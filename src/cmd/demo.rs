@@ -55,7 +55,6 @@ fn show(name: &str, output: Output) -> Result<String, Failure> {
     })
 }
 
-/// The text of a scenario, and the scenario.
 fn scenario(name: &str) -> Result<(String, Scenario), Failure> {
     let usage = |why: String| Failure::new(Code::Usage, why);
     let choice = ScenarioChoice::of(name).ok_or_else(|| usage(catalog::unknown(name, "")))?;
@@ -83,7 +82,6 @@ fn act(name: Option<&str>) -> Result<u8, Failure> {
     }
 }
 
-/// The process that plays.
 struct PlayingProcess {
     host: Receiver<String>,
     began: Instant,

@@ -5,6 +5,7 @@ use crate::agent::native::{SessionStore, is_session_id};
 use crate::agent::registry::Agent;
 use crate::cli::{Export, Output};
 use crate::engine::secrets_here;
+use crate::io::files::open_regular;
 use crate::io::output::print_bytes;
 use crate::json::to_line;
 use crate::process::child::not_found as agent_not_found;
@@ -14,7 +15,7 @@ use crate::process::tree::nonce;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::sessions::{Stored, newest as last_sessions};
 use serde_json::json;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -112,7 +113,7 @@ fn newest(files: Vec<PathBuf>) -> Option<PathBuf> {
 fn contents(path: &Path) -> Result<Vec<u8>, Failure> {
     let failed = |message| Failure::new(Code::AgentError, message);
     let unreadable = |_| failed("The file of the session cannot be read: check its permissions.");
-    let file = File::open(path).map_err(unreadable)?;
+    let file = open_regular(path).map_err(unreadable)?;
     if file.metadata().map_err(unreadable)?.len() > SESSION_BYTES {
         return Err(failed("The session is longer than 1 GiB: copy it from the agent's own folder."));
     }
@@ -121,7 +122,6 @@ fn contents(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(data)
 }
 
-/// The session as the agent prints it.
 fn printed(agent: &Agent, args: Vec<String>, unknown_says: &[&str]) -> Result<Vec<u8>, Failure> {
     if find(&agent.base).is_none() {
         return Err(agent_not_found(&agent.base.program, agent.base.install.as_deref()));

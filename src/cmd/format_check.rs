@@ -24,7 +24,6 @@ const VIOLATED: u8 = 1;
 /// The exit code if a file cannot be read.
 const UNREADABLE: u8 = 2;
 
-/// The findings for one argument.
 pub(super) struct Findings {
     /// The file as messages name it.
     file: String,

@@ -1,6 +1,7 @@
 //! `integrate`: writes the files of an integration, or lists the integrations.
 
 use super::{configured, finish};
+use crate::clean::is_deceptive;
 use crate::cli::IntegrateArgs;
 use crate::config::Layers;
 use crate::integrate::{Here, INTEGRATIONS, Integration};
@@ -50,8 +51,10 @@ fn listed(integration: &Integration, here: &Here<'_>) -> String {
 
 /// The path as text for a configuration.
 fn printable<'a>(what: &str, path: &'a Path) -> Result<&'a str, Failure> {
-    path.to_str()
-        .ok_or_else(|| Failure::new(Code::Usage, format!("{what} must be UTF-8, because a JSON file names it.")))
+    path.to_str().filter(|text| !text.chars().any(is_deceptive)).ok_or_else(|| {
+        let message = format!("{what} must be UTF-8 without control characters, because a JSON file names it.");
+        Failure::new(Code::Usage, message)
+    })
 }
 
 /// Writes the files below a folder, which must be new or empty, or `force` is set.

@@ -68,7 +68,9 @@ fn exits() -> Vec<(String, String)> {
         let codes = if codes.is_empty() { String::new() } else { format!(": {}", codes.join(", ")) };
         (exit.to_string(), format!("{meaning}{codes}"))
     };
-    let by_signal =
-        ("129, 130, 143".to_owned(), "with --output cli: SIGHUP, SIGINT or SIGTERM ended the run".to_owned());
+    let by_signal = (
+        "129, 130, 143".to_owned(),
+        "with --output cli or --signal-exit: SIGHUP, SIGINT or SIGTERM ended the run".to_owned(),
+    );
     EXITS.iter().map(row).chain([by_signal]).collect()
 }

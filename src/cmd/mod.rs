@@ -22,6 +22,7 @@ mod protocol_check;
 mod replay;
 mod report;
 mod reported;
+mod server_launcher;
 mod sessions;
 mod status;
 mod table;
@@ -37,7 +38,7 @@ use crate::cli::command::{Command, Runnable, Runs};
 use crate::cli::{self, Output, Request};
 use crate::config::Layers;
 use crate::config::load;
-use crate::engine::secrets_here;
+use crate::engine::{LAUNCH, secrets_here};
 use crate::help::complete::ARGUMENT;
 use crate::help::overview;
 use crate::io::failpoint::point;
@@ -56,6 +57,11 @@ pub fn run(args: Vec<OsString>) -> u8 {
         && first == ARGUMENT
     {
         return complete::run(rest);
+    }
+    if let Some((first, rest)) = args.split_first()
+        && first == LAUNCH
+    {
+        return server_launcher::run(rest);
     }
     let runs = cli::named(COMMANDS, &args).map_or(Runs::Nothing, |command| command.runs);
     if runs != Runs::Nothing

@@ -7,12 +7,14 @@ use crate::cli::Open;
 use crate::config::Layers;
 use crate::engine::secrets_here;
 use crate::process::handover::{Handover, hand_over, has_terminal};
+use crate::process::own_rules::kept_rules;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::fields::field;
 use crate::protocol::ids::SessionId;
 use crate::protocol::request::{Options, Permissions};
 use crate::protocol::terms::sentence;
 use crate::sessions::{continued, resumed};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Runs the command; returns the exit code of the agent, or of the failure that prevented its start.
@@ -54,12 +56,14 @@ fn open(typed: &Open) -> Result<u8, Failure> {
     if let Some(failure) = default_is_missing(&layers, &said) {
         return Err(failure);
     }
-    // The environment of the agent's entry and --env override these variables.
-    let asks = interface
-        .asking_env
-        .iter()
+    // The environment of the agent's entry and --env override this variable.
+    let own = |name: &str| typed.env.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone());
+    let own = |name: &str| own(name).or_else(|| agent.base.env.get(name).cloned()).map(OsString::from);
+    let environment = |name: &str| own(name).or_else(|| std::env::var_os(name));
+    let rules = native.own_rules.as_ref().map(|rules| kept_rules(rules, &environment, &cwd)).unwrap_or_default();
+    let asks = (interface.asking_env)(&rules)
         .filter(|(name, _)| session.asks_for == Some(AsksFor::Everything) && !agent.base.env.contains_key(*name));
-    let asks = asks.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let asks = asks.map(|(name, value)| (name.to_owned(), value)).into_iter();
     let env: Vec<(String, String)> = asks.chain(typed.env.clone()).collect();
     hand_over(&Handover { base: &agent.base, args: &args, env: &env, env_remove: interface.env_remove, cwd: &cwd })
 }

@@ -4,7 +4,7 @@ use crate::cli::{Output, OutputArgs, SchemaArgs};
 use crate::io::output::deliver;
 use crate::json::to_line;
 use crate::protocol::outbound::ProtocolVersion;
-use crate::protocol::publish::{self, Language, REFERENCE};
+use crate::protocol::publish::{self, Client, Language, REFERENCE};
 use serde_json::json;
 
 /// Prints the reference, or one section of it; returns the exit code.
@@ -20,17 +20,17 @@ pub(super) fn schema(typed: SchemaArgs) -> u8 {
 
 /// Prints the types for a language; returns the exit code.
 pub(super) fn types(language: Language) -> u8 {
-    deliver(&language.types())
+    deliver(language.types())
 }
 
-/// Prints the client for a language; returns the exit code.
-pub(super) fn client(language: Language) -> u8 {
-    deliver(language.client())
+/// Prints a client; returns the exit code.
+pub(super) fn client(client: Client) -> u8 {
+    deliver(&client.file())
 }
 
 /// Prints the examples; returns the exit code.
 pub(super) fn examples() -> u8 {
-    deliver(&publish::examples())
+    deliver(publish::EXAMPLES)
 }
 
 /// Prints the version of the protocol; returns the exit code.

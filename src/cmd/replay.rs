@@ -5,13 +5,15 @@ use super::texts::unread;
 use crate::agent::ask_user::{named_server, renamed};
 use crate::cli::Replay;
 use crate::io::files::read_text;
+use crate::io::lines::{Framed, LineReader};
 use crate::io::output::{diagnose, print};
 use crate::io::signals::end_by;
 use crate::json::{Fields, string};
+use crate::protocol::limits::AGENT_LINE_BYTES;
 use crate::recording::{Moment, Recording};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
-use std::io::{BufRead, ErrorKind};
+use std::io::ErrorKind;
 
 /// The maximum size of a recording, in bytes.
 const FILE_BYTES: u64 = 1 << 30;
@@ -37,12 +39,13 @@ pub(super) fn run(replay: &Replay) -> u8 {
 struct Player {
     moments: VecDeque<Moment>,
     strict: bool,
+    /// The recorded working directory, if a line can name it: every path begins with the root directory.
     recorded_cwd: Option<String>,
     own_cwd: String,
-    /// The ids of the host's requests, as pairs of the recorded and the current id.
-    ids: Vec<(String, String)>,
-    /// The ids of the host's unanswered JSON-RPC requests, verbatim, as pairs of the recorded and the current id.
-    rpc_ids: Vec<(String, String)>,
+    /// The current id of each of the host's requests, by the recorded id.
+    ids: HashMap<String, String>,
+    /// Likewise for the host's unanswered JSON-RPC requests, verbatim.
+    rpc_ids: HashMap<String, String>,
     /// The recorded name of the server of our own tool. `None`: the recording has none, or a name from an older
     /// version.
     recorded_server: Option<String>,
@@ -63,10 +66,10 @@ impl Player {
         let mut player = Player {
             moments: VecDeque::new(),
             strict: replay.strict,
-            recorded_cwd: recording.header.cwd.clone(),
+            recorded_cwd: recording.header.cwd.clone().filter(|cwd| cwd.len() > 1 && cwd.starts_with('/')),
             own_cwd,
-            ids: Vec::new(),
-            rpc_ids: Vec::new(),
+            ids: HashMap::new(),
+            rpc_ids: HashMap::new(),
             recorded_server: recorded_server(&recording),
             server: given(&replay.args).find_map(|arg| named_server(&arg).map(str::to_owned)),
         };
@@ -79,8 +82,16 @@ impl Player {
     }
 
     fn play(mut self) -> u8 {
-        let mut host = std::io::stdin().lock().lines();
-        let mut next = || host.next().and_then(Result::ok);
+        let mut host = LineReader::small(std::io::stdin(), AGENT_LINE_BYTES);
+        let text = |line: &[u8]| String::from_utf8_lossy(line).into_owned();
+        let mut next = || {
+            Some(match host.next()? {
+                Framed::Line(line) => text(&line),
+                Framed::Rest(line) => text(&line),
+                // No line of the host's is so long.
+                Framed::TooLong(_) => String::new(),
+            })
+        };
         while let Some(moment) = self.moments.pop_front() {
             match moment {
                 Moment::Agent(line) => {
@@ -115,22 +126,24 @@ impl Player {
 
     /// Waits for a line of the same shape as `wanted`.
     fn expect_line(&mut self, wanted: &str, next: &mut dyn FnMut() -> Option<String>) -> Heard {
+        let expected = shape(wanted);
+        let translated = self.translated(&expected);
         loop {
             let Some(line) = next() else {
-                diagnose(&format!("replay: stdin ended, but the recording expects {}", shape(wanted)));
+                diagnose(&format!("replay: stdin ended, but the recording expects {expected}"));
                 return if self.strict { Heard::Differs } else { Heard::Ended };
             };
-            if shape(&line) == self.translated(&shape(wanted)) {
+            if shape(&line) == translated {
                 if let (Some(recorded), Some(now)) = (request_id(wanted), request_id(&line)) {
-                    self.ids.push((recorded, now));
+                    self.ids.insert(recorded, now);
                 }
                 if let (Some((_, recorded, true)), Some((_, now, true))) = (rpc_id(wanted), rpc_id(&line)) {
-                    self.rpc_ids.push((recorded.to_owned(), now.to_owned()));
+                    self.rpc_ids.insert(recorded.to_owned(), now.to_owned());
                 }
                 self.server = self.server.take().or_else(|| named_server(&line).map(str::to_owned));
                 return Heard::Same;
             }
-            diagnose(&format!("replay: the host sent {}, but the recording expects {}", shape(&line), shape(wanted)));
+            diagnose(&format!("replay: the host sent {}, but the recording expects {expected}", shape(&line)));
             if self.strict {
                 return Heard::Differs;
             }
@@ -146,28 +159,46 @@ impl Player {
 
     /// Converts a recorded line to the current names, ids and working directory.
     fn translated(&self, line: &str) -> String {
-        let mut out = match &self.server {
+        let line = match &self.server {
             Some(now) => renamed(line, self.recorded_server.as_deref(), now),
             None => line.to_owned(),
         };
-        for (recorded, now) in &self.ids {
-            out = out.replace(&format!("\"{recorded}\""), &format!("\"{now}\""));
-        }
-        match &self.recorded_cwd {
-            Some(cwd) => {
-                // The root directory already ends with a slash.
-                let inside = format!("{}/", self.own_cwd.trim_end_matches('/'));
-                out.replace(&format!("{cwd}/"), &inside).replace(cwd.as_str(), &self.own_cwd)
+        self.in_own_directory(&self.with_current_ids(&line))
+    }
+
+    /// The line with the current id in the place of each recorded one, in one pass whatever their number.
+    fn with_current_ids(&self, line: &str) -> String {
+        let mut pieces = line.split('"').peekable();
+        let mut out = pieces.next().unwrap_or_default().to_owned();
+        // Every other piece follows a quote, and all but the last are followed by one.
+        while let Some(piece) = pieces.next() {
+            out.push('"');
+            match self.ids.get(piece).filter(|_| pieces.peek().is_some()) {
+                Some(now) => out.push_str(now),
+                None => out.push_str(piece),
             }
-            None => out,
         }
+        out
+    }
+
+    /// The line with the own working directory in the place of the recorded one.
+    fn in_own_directory(&self, line: &str) -> String {
+        let Some(cwd) = &self.recorded_cwd else { return line.to_owned() };
+        let mut pieces = line.split(cwd.as_str());
+        let mut out = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            // The root directory already ends with a slash.
+            let own = if piece.starts_with('/') { self.own_cwd.trim_end_matches('/') } else { &self.own_cwd };
+            out.push_str(own);
+            out.push_str(piece);
+        }
+        out
     }
 
     /// Converts a recorded JSON-RPC answer to the id of the current request.
     fn answered(&mut self, line: &str) -> String {
         let Some((at, id, false)) = rpc_id(line) else { return line.to_owned() };
-        let Some(known) = self.rpc_ids.iter().position(|(recorded, _)| recorded == id) else { return line.to_owned() };
-        let (_, now) = self.rpc_ids.remove(known);
+        let Some(now) = self.rpc_ids.remove(id) else { return line.to_owned() };
         format!("{}{now}{}", &line[..at], &line[at + id.len()..])
     }
 }
@@ -198,7 +229,6 @@ fn shape(line: &str) -> String {
     parts.join(" ")
 }
 
-/// The id of a request from the host.
 fn request_id(line: &str) -> Option<String> {
     let fields = Fields::parse(line)?;
     fields.get("request").and(fields.get("request_id")).and_then(string)
@@ -216,6 +246,41 @@ fn rpc_id(line: &str) -> Option<(usize, &str, bool)> {
 #[cfg(test)]
 mod tests {
     use super::{Player, Recording, Replay};
+    use crate::recording::Header;
+
+    /// A player of a recording that was made in this directory.
+    fn player(cwd: &str) -> Player {
+        let header = Header { cwd: Some(cwd.to_owned()), ..Header::default() };
+        let replay = Replay { strict: true, ..Replay::default() };
+        Player::new(Recording { header, moments: Vec::new() }, &replay)
+    }
+
+    #[test]
+    fn a_line_names_the_own_directory_in_the_place_of_the_recorded_one() {
+        for (recorded, own, line, wanted) in [
+            ("/home/a", "/home/a/b", "/home/a, /home/a/x", "/home/a/b, /home/a/b/x"),
+            ("/home/a", "/", "/home/a, /home/a/x", "/, /x"),
+            ("/", "/work", "/, /x and text/plain", "/, /x and text/plain"),
+            ("", "/work", "any text", "any text"),
+        ] {
+            let player = Player { own_cwd: own.to_owned(), ..player(recorded) };
+            assert_eq!(player.translated(line), wanted, "{recorded:?}");
+        }
+    }
+
+    #[test]
+    fn ids_are_replaced_once_and_in_linear_time() {
+        let mut player = player("/home/a");
+        const REQUESTS: usize = 20_000;
+        for number in 0..REQUESTS {
+            let request = |id| format!(r#"{{"type":"control_request","request_id":"r{id}","request":{{}}}}"#);
+            player.expect_line(&request(number), &mut || Some(request(number + 1)));
+        }
+        for number in 0..REQUESTS {
+            let answer = |id| format!(r#"{{"response":{{"request_id":"r{id}","x":"r"}},"y":""}}"#);
+            assert_eq!(player.translated(&answer(number)), answer(number + 1));
+        }
+    }
 
     #[test]
     fn an_answer_has_the_id_of_the_current_request() {

@@ -5,10 +5,10 @@ use super::export::write;
 use super::texts::unread;
 use crate::clean::one_line;
 use crate::cli::ReportArgs;
+use crate::io::files::FileOrPipe;
 use crate::io::output::{diagnose, print_bytes};
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::report::{LINE_BYTES, ReportLine, ReportPage};
-use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
@@ -42,7 +42,7 @@ fn add(report: &mut ReportPage, file: &Path) -> Result<(), String> {
     let read = if is_stdin {
         lines(report, std::io::stdin().lock())
     } else {
-        let opened = File::open(file).map_err(|error| failed(error.kind()))?;
+        let opened = FileOrPipe::open(file).map_err(|error| failed(error.kind()))?;
         lines(report, BufReader::new(opened))
     };
     read.map_err(|error| failed(error.kind()))?;

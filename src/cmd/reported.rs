@@ -1,11 +1,11 @@
 //! `--report`: collects the frames of a run on their way to its peer, and writes the page when the run ends.
 
 use crate::agent::registry::Agent;
-use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer, Understood};
+use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer};
 use crate::io::files::create_private;
-use crate::io::inbox::RawLine;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::frame::Stamper;
+use crate::protocol::outbound::{Body, ProgressKind};
 use crate::protocol::request::Settings;
 use crate::protocol::unknown::UnknownNames;
 use crate::redact::Redactor;
@@ -14,7 +14,6 @@ use serde_json::value::RawValue;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::time::Instant;
 
 /// The file of a report, opened before the run, so that a wrong path fails at once.
 pub(super) struct ReportFile(File);
@@ -25,7 +24,6 @@ pub(super) struct Reported<'a> {
     report: ReportPage,
     /// Numbers the frames of the report.
     stamper: Stamper,
-    /// The memory for a frame.
     frame: Vec<u8>,
 }
 
@@ -56,10 +54,6 @@ impl<'a> Reported<'a> {
 }
 
 impl Peer for Reported<'_> {
-    fn read_line(&mut self, line: &RawLine, at: Instant) -> Understood {
-        self.peer.read_line(line, at)
-    }
-
     fn admit(
         &mut self,
         settings: &mut Settings,
@@ -75,6 +69,11 @@ impl Peer for Reported<'_> {
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let Outgoing { body, reply_to, run_id, max_bytes, at, in_advance } = outgoing;
+        if let Body::Progress(progress) = &**body
+            && let ProgressKind::Prompt { said: Some(said), .. } = &progress.about
+        {
+            self.report.prompt(said.shown());
+        }
         if let Some(mut frame) = self.stamper.stamp(at, run_id, reply_to, body) {
             self.frame.clear();
             // Without a limit, because writing cuts the body that the peer gets next.

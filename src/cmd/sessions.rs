@@ -2,6 +2,7 @@
 
 use super::agent_check::capabilities;
 use super::{configured, finish};
+use crate::clean::escaped;
 use crate::cli::{Output, SessionsAction, SessionsArgs};
 use crate::config::Layers;
 use crate::json::to_line;
@@ -97,7 +98,7 @@ fn shown((agent, stored): &Found<'_>, cwd: &Path, now: u64, can_resume: bool) ->
         ("session", Some(id.to_string())),
         ("name", name.as_ref().map(|name| name.to_string())),
         ("agent", Some((*agent).to_owned())),
-        ("directory", Some(cwd.display().to_string())),
+        ("directory", Some(escaped(&cwd.to_string_lossy(), false).replace('\n', "\\u{a}"))),
         ("last run", ended),
         ("prompt", Some(words.clone()).filter(|words| !words.is_empty())),
         ("cost", cost_usd.map(|cost| format!("${cost:.4}"))),

@@ -22,7 +22,6 @@ const GAP: usize = 2;
 struct Row {
     document: Document,
     found: Result<Findings, Failure>,
-    /// The state, in words.
     state: String,
     /// The command that comes next. `None`: nothing is left to do, or no command can name the document.
     next: Option<String>,

@@ -5,6 +5,7 @@ use super::{
     protocol_check, replay, report, sessions, status,
 };
 use crate::cli::action::{Offers, actions};
+use crate::cli::adhoc::stored;
 use crate::cli::agents::{ACTIONS as AGENTS_ACTIONS, SESSIONS_ACTIONS};
 use crate::cli::authors::{CHAT, IMPLEMENT, PLAN, SPEC};
 use crate::cli::command::{Command, CommandText, ReadCommand, Runnable, Runs, Words};
@@ -19,7 +20,7 @@ use crate::cli::{self, Wrong, foreign, no_words};
 use crate::help::complete::Shell;
 use crate::help::texts;
 use crate::integrate::{NAMES, WITHOUT_FILES};
-use crate::protocol::publish::Language;
+use crate::protocol::publish::{Client, Language};
 use crate::protocol::words::WorkflowKind;
 use crate::workflow::template::PromptKind;
 use std::ffi::OsString;
@@ -33,7 +34,7 @@ pub static COMMANDS: &[Command] = &[
         foreign: foreign::FLAGS,
         runs: Runs::Adhoc,
         ..row("adhoc", &texts::ADHOC, |given, words| {
-            Ok(Runnable::Run(Box::new(cli::adhoc::read(store(ADHOC, given)?, words)?)))
+            Ok(Runnable::Run(Box::new(cli::adhoc::read(stored(ADHOC, given)?, words)?)))
         })
     },
     Command {
@@ -42,7 +43,7 @@ pub static COMMANDS: &[Command] = &[
         foreign: foreign::FLAGS,
         runs: Runs::Chat,
         ..row("chat", &texts::CHAT, |given, words| {
-            Ok(Runnable::Run(Box::new(cli::adhoc::read_chat(store(CHAT, given)?, words)?)))
+            Ok(Runnable::Run(Box::new(cli::adhoc::read_chat(stored(CHAT, given)?, words)?)))
         })
     },
     Command {
@@ -59,17 +60,17 @@ pub static COMMANDS: &[Command] = &[
         runs: Runs::Workflow(WorkflowKind::Spec),
         page: include_str!("../workflow/reference.md"),
         ..row("spec", &texts::SPEC, |given, words| {
-            Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow(WorkflowKind::Spec, store(SPEC, given)?, words)?)))
+            Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow(WorkflowKind::Spec, stored(SPEC, given)?, words)?)))
         })
     },
     Command {
-        words: Words::Free("SPEC", Offers::Specs),
+        words: Words::Free("SPEC [WORDS...]", Offers::Specs),
         below: PLAN_CHECK,
         flags: &flags::<_, { PLAN.len() }>(PLAN),
         foreign: foreign::FLAGS,
         runs: Runs::Workflow(WorkflowKind::Plan),
         ..row("plan", &texts::PLAN, |given, words| {
-            Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow(WorkflowKind::Plan, store(PLAN, given)?, words)?)))
+            Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow(WorkflowKind::Plan, stored(PLAN, given)?, words)?)))
         })
     },
     Command {
@@ -80,7 +81,7 @@ pub static COMMANDS: &[Command] = &[
         ..row("implement", &texts::IMPLEMENT, |given, words| {
             Ok(Runnable::Run(Box::new(cli::adhoc::read_workflow(
                 WorkflowKind::Implement,
-                store(IMPLEMENT, given)?,
+                stored(IMPLEMENT, given)?,
                 words,
             )?)))
         })
@@ -224,13 +225,15 @@ static PROTOCOL: &[Command] = &[
     Command {
         words: Words::Free("ts | python", Offers::Words(Language::WORDS)),
         ..row("protocol types", &texts::PROTOCOL_TYPES, |_, words| {
-            Ok(Runnable::new(cli::protocol::language("protocol types", &words)?, protocol::types))
+            let language = cli::protocol::language("protocol types", &words, Language::WORDS, Language::from_word)?;
+            Ok(Runnable::new(language, protocol::types))
         })
     },
     Command {
-        words: Words::Free("ts | python", Offers::Words(Language::WORDS)),
+        words: Words::Free("ts | python | python-asyncio", Offers::Words(Client::WORDS)),
         ..row("protocol client", &texts::PROTOCOL_CLIENT, |_, words| {
-            Ok(Runnable::new(cli::protocol::language("protocol client", &words)?, protocol::client))
+            let client = cli::protocol::language("protocol client", &words, Client::WORDS, Client::from_word)?;
+            Ok(Runnable::new(client, protocol::client))
         })
     },
     row("protocol examples", &texts::PROTOCOL_EXAMPLES, |_, words| {

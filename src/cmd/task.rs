@@ -22,7 +22,7 @@ use crate::workflow::implement::{self, Preview};
 use crate::workflow::project::Project;
 use crate::workflow::prompts::SessionPrompt;
 use crate::workflow::slip::command_word;
-use crate::workflow::workflow_run::{Ended, WorkflowRun};
+use crate::workflow::workflow_run::{Ended, SAME_COMMAND, SHOWN_COMMAND, WorkflowRun};
 use crate::workflow::{plan_run, spec_run};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -33,6 +33,8 @@ pub(super) struct TaskRunner {
     fields: WorkflowOptions,
     /// Whether the prompt comes from the command line, with paths relative to our own directory.
     typed: bool,
+    /// Whether the run makes a worktree for itself.
+    in_worktree: bool,
     /// The file for a report about the run.
     report: Option<PathBuf>,
 }
@@ -41,9 +43,10 @@ impl TaskRunner {
     /// The runner for a command line.
     pub(super) fn new(adhoc: &mut Adhoc, typed: bool) -> TaskRunner {
         // In a worktree, the arguments name its files.
-        let typed = typed && adhoc.worktree.is_none();
+        let in_worktree = adhoc.worktree.is_some();
+        let typed = typed && !in_worktree;
         let fields = std::mem::take(&mut adhoc.fields);
-        TaskRunner { workflow: adhoc.workflow, fields, typed, report: adhoc.report.take() }
+        TaskRunner { workflow: adhoc.workflow, fields, typed, in_worktree, report: adhoc.report.take() }
     }
 
     /// Whether the description is the name of a command, which is a slip to correct before anything else.
@@ -79,7 +82,7 @@ impl TaskRunner {
 
     fn surroundings(&self, dry: bool) -> Surroundings {
         let typed_in = self.typed.then(|| std::env::current_dir().unwrap_or_default());
-        Surroundings { typed_in, places: Places::of_process(), dry }
+        Surroundings { typed_in, places: Places::of_process(), dry, in_worktree: self.in_worktree }
     }
 
     /// Carries the run to its end, and writes its report.
@@ -208,7 +211,10 @@ fn implement(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptio
     let from = around.typed_in.as_deref();
     let admit = |settings: &mut Settings, _: &_, options| implement::admit(settings, options, from);
     match WorkflowRun::open(engine, job, peer, (WorkflowKind::Implement, flags), admit) {
-        Ok((outer, target)) => implement::carry(outer, target, &around.places),
+        Ok((mut outer, target)) => {
+            outer.again = if around.in_worktree { SHOWN_COMMAND } else { SAME_COMMAND };
+            implement::carry(outer, target, &around.places)
+        }
         Err(ended) => ended,
     }
 }

@@ -14,8 +14,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The maximum size of a text from a file or a pipe, in bytes: the same as for an inbound line.
-const TEXT_BYTES: u64 = limits::INBOUND_LINE_BYTES as u64;
+/// The maximum size of a text from a file or a pipe, in bytes.
+const TEXT_BYTES: u64 = limits::PROMPT_BYTES as u64;
 
 pub(super) enum Prompt {
     /// The prompt is on the command line, or in a file that it names.
@@ -78,9 +78,19 @@ impl Prompt {
         let text = match self {
             Prompt::Nothing => return Ok(" ".into()),
             Prompt::Own(own) => own.read()?,
-            Prompt::Stdin(wish) => piped(wish, NO_PROMPT)?,
+            Prompt::Stdin(wish) => piped(wish, NO_PROMPT).map_err(|problem| unreadable(problem, NO_PROMPT))?,
             Prompt::With(own, wish, after) => {
-                let (before, input) = (own.read()?, piped(wish, NO_INPUT)?);
+                let before = own.read()?;
+                let input = match piped(wish, NO_INPUT) {
+                    Err(StdinProblem::Silent(limit)) => {
+                        let waited = limit.as_secs_f64();
+                        diagnose(&format!(
+                            "spektacular: stdin sent nothing for {waited} s: the run goes on without it"
+                        ));
+                        String::new()
+                    }
+                    read => read.map_err(|problem| unreadable(problem, NO_INPUT))?,
+                };
                 if input.is_empty() && wish == Wish::Asked {
                     return Err(
                         "stdin is empty, but the prompt has a - for it. Pipe something in, or leave out the -.".into(),
@@ -120,16 +130,20 @@ const NO_PROMPT: &str = "give the prompt as words, or - to wait for it without a
 const NO_INPUT: &str = "add </dev/null to run without it, or a - to the prompt to wait for it without a limit";
 
 /// The text on stdin, without trailing line ends. `remedy`: the advice if stdin stays silent.
-fn piped(wish: Wish, remedy: &str) -> Result<String, String> {
+fn piped(wish: Wish, remedy: &str) -> Result<String, StdinProblem> {
     let notice = || diagnose(&format!("spektacular: waiting for input from a pipe: {remedy}"));
-    stdin::read(wish, TEXT_BYTES, notice).map(trimmed).map_err(|problem| match problem {
+    stdin::read(wish, TEXT_BYTES, notice).map(trimmed)
+}
+
+fn unreadable(problem: StdinProblem, remedy: &str) -> String {
+    match problem {
         StdinProblem::Silent(limit) => format!("stdin sent nothing for {} s: {remedy}.", limit.as_secs_f64()),
         StdinProblem::Endless => format!(
             "stdin did not end within {} min: end it, or add a - to the prompt to wait for it.",
             stdin::WHOLE.as_secs() / 60
         ),
         StdinProblem::Io(kind) => why("stdin", kind),
-    })
+    }
 }
 
 /// The text of a file that a flag names, without trailing line ends. Error: one sentence, without the file's name.
@@ -161,7 +175,7 @@ const UNREAD: &[(ErrorKind, &str)] = &[
     (ErrorKind::IsADirectory, "this is a directory, not a file"),
     (ErrorKind::InvalidData, "the text must be UTF-8"),
     (ErrorKind::TimedOut, "nothing writes to this pipe. Start its writer first, or name a file"),
-    (ErrorKind::FileTooLarge, "the text is longer than 16 MiB: put it into a file that the agent reads"),
+    (ErrorKind::FileTooLarge, "the text is longer than 8 MiB: put it into a file that the agent reads"),
 ];
 
 /// The reason why a file cannot be read, without a full stop.

@@ -3,14 +3,13 @@
 use crate::agent::registry::{Agent, Agents, Dialect};
 use crate::agent::{Base, Program};
 use crate::json::string;
-use crate::protocol::read::{Read, any_string, arguments, environment, layer, non_empty, strings};
+use crate::protocol::read::{Read, any_string, arguments, environment, layer, non_empty, paths, strings};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 layer! {
     /// An entry of `agents`. `None`: the entry does not set the field.
     Entry {
-        /// The dialect.
         driver: Dialect = dialect;
         /// The program, searched on the PATH that the agent gets.
         command: String = program;
@@ -20,7 +19,6 @@ layer! {
         env: BTreeMap<String, String> = environment;
         /// The model, unless the run names one.
         model: String = non_empty;
-        /// The name for people.
         display_name: String = any_string;
         /// Patterns that find the session's id in the output.
         session_patterns: Vec<String> = strings;
@@ -28,6 +26,8 @@ layer! {
         completion_marker: String = non_empty;
         /// The arguments for a further turn.
         resume_args: Vec<String> = arguments;
+        /// The files and folders that it may change in a sandbox.
+        state: Vec<String> = paths;
     }
 }
 
@@ -63,6 +63,7 @@ impl Entry {
         agent.session_patterns = self.session_patterns.unwrap_or(agent.session_patterns);
         agent.completion_marker = self.completion_marker.or(agent.completion_marker);
         agent.resume_args = self.resume_args.unwrap_or(agent.resume_args);
+        agent.state = self.state.unwrap_or(agent.state);
         Some(agent)
     }
 }

@@ -1,23 +1,23 @@
 //! The places of configuration files, and how they are read and written.
 
-use crate::io::files::OpenFolder;
+use crate::io::files::{OpenFolder, open_regular};
+use crate::json::bounded;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::workflow::HOME;
 use rustix::fs::RawMode;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The name of the project's file, and of the user's.
 const FILE: &str = "config.json";
-/// The maximum size of a file, in bytes.
-const FILE_BYTES: u64 = 4 << 20;
+/// The maximum size of the list of trusted files, which holds their texts, in bytes.
+pub(super) const TRUSTED_BYTES: usize = 4 << 20;
 /// The maximum wait for another process that changes a file in the same folder.
 const LOCK_LIMIT: Duration = Duration::from_secs(10);
 
-/// The places of the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// The user's file, which may not exist; `None` without a home directory.
@@ -93,17 +93,18 @@ pub(super) fn not_linked(path: &Path) -> Result<(), Failure> {
     if is_linked(path) { Err(unusable(path, " is a symbolic link: replace it with a regular file")) } else { Ok(()) }
 }
 
-/// Reads a file that holds one JSON object. An empty file counts as an empty object, a missing file is `None`.
-pub(super) fn read(path: &Path) -> Result<Option<String>, Failure> {
+/// Reads a file that holds one JSON object of at most `most` bytes. An empty file counts as an empty object, a missing
+/// file is `None`.
+pub(super) fn read(path: &Path, most: usize) -> Result<Option<String>, Failure> {
     let meta = match fs::metadata(path) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
         meta => meta.map_err(|_| unusable(path, " cannot be read: check its permissions"))?,
     };
-    if !meta.is_file() || meta.len() > FILE_BYTES {
-        return Err(unusable(path, " must be a file of at most 4 MiB"));
+    if !meta.is_file() || meta.len() > most as u64 {
+        return Err(unusable(path, &format!(" must be a file of at most {} MiB", most >> 20)));
     }
     let mut bytes = Vec::new();
-    let done = File::open(path).and_then(|file| file.take(FILE_BYTES).read_to_end(&mut bytes));
+    let done = open_regular(path).and_then(|file| file.take(most as u64).read_to_end(&mut bytes));
     done.map_err(|_| unusable(path, " cannot be read: check its permissions"))?;
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -130,7 +131,7 @@ pub fn flaw(error: &serde_json::Error) -> &'static str {
 
 /// Checks that a text is one JSON object. Error: the fault, to follow the name of the file.
 fn parse(bytes: &[u8]) -> Result<String, String> {
-    let value: serde_json::Value = serde_json::from_slice(bytes)
+    let value = bounded(bytes, 0, 0)
         .map_err(|error| format!(", line {}, column {}: {}", error.line(), error.column(), flaw(&error)))?;
     if !value.is_object() {
         return Err(" must contain one JSON object, in { and }".into());
@@ -138,11 +139,12 @@ fn parse(bytes: &[u8]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(bytes).into_owned())
 }
 
-/// Changes a file atomically: `change` maps the old text to the new one. A lock keeps other processes of this program
-/// away. `mode`: the mode of a new file.
+/// Changes a file of at most `most` bytes atomically: `change` maps the old text to the new one. A lock keeps other
+/// processes of this program away. `mode`: the mode of a new file.
 pub(super) fn change(
     path: &Path,
     mode: RawMode,
+    most: usize,
     change: impl FnOnce(Option<&str>) -> Result<String, Failure>,
 ) -> Result<(), Failure> {
     let denied = |_| unusable(path, " cannot be written: free some space, or check the permissions of its folder");
@@ -160,20 +162,16 @@ pub(super) fn change(
     let alone = folder.lock(LOCK_LIMIT).ok_or_else(|| {
         unusable(path, " is being changed by another process, which does not finish: stop that process")
     })?;
-    let old = read(&target)?;
+    let old = read(&target, most)?;
     let new = change(old.as_deref())?;
     parse(new.as_bytes()).map_err(|_| unusable(path, " would be broken by this change: edit it by hand"))?;
-    if !fits(&new) {
-        return Err(unusable(path, " would exceed 4 MiB with this change, and could not be read again"));
+    if new.len() > most {
+        let why = format!(" would exceed {} MiB with this change, and could not be read again", most >> 20);
+        return Err(unusable(path, &why));
     }
     let name = target.file_name().unwrap_or_default();
     // Every change under the lock uses this name, so that the next one replaces the file that a killed one left.
     let by = if alone { String::new() } else { format!(".{}", std::process::id()) };
     let temporary = OsString::from(format!(".{}{by}.tmp", name.to_string_lossy()));
     folder.replace(name, &temporary, mode, new.as_bytes()).map_err(denied)
-}
-
-/// Whether a text is short enough to be read again.
-pub(super) fn fits(text: &str) -> bool {
-    text.len() as u64 <= FILE_BYTES
 }

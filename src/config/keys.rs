@@ -12,7 +12,6 @@ use crate::protocol::words::Policy;
 use crate::suggest::{Typed, Unknown};
 use serde_json::value::{RawValue, to_raw_value};
 
-/// A key of the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// The name, with a dot between an object and its key.
@@ -100,7 +99,8 @@ impl Key {
             Kind::Field(field) => match field.form {
                 Form::Word(set) => set.words,
                 Form::Bool => &["true", "false"],
-                Form::Either(_) | Form::Policies(_) => Policy::WORDS,
+                Form::Either(forms) => return words_of(forms),
+                Form::Policies(_) => Policy::WORDS,
                 Form::Text
                 | Form::Shaped(_)
                 | Form::Integer
@@ -133,6 +133,12 @@ impl Key {
     pub(super) fn typed(&self, text: &str) -> Result<Box<RawValue>, String> {
         Slot::Key(self).typed(text)
     }
+}
+
+/// The words among the values of these forms.
+fn words_of(forms: &[Form]) -> Vec<String> {
+    let sets = forms.iter().filter_map(|form| if let Form::Word(set) = form { Some(set.words) } else { None });
+    sets.flatten().map(|word| (*word).to_owned()).collect()
 }
 
 /// The target of one value.
@@ -205,7 +211,6 @@ fn is_group(name: &str) -> bool {
     matches!(name, "" | "debug" | "agents") || name.strip_prefix("agents.").is_some_and(|agent| !agent.contains('.'))
 }
 
-/// Whether an agent can have this name.
 fn is_agent_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     name.len() <= 64

@@ -16,7 +16,6 @@ pub struct Layers {
     /// The model of a project's file that is not trusted. Overrides `below`, but not for an agent whose command line
     /// takes the model as it is.
     pub guest_model: Option<String>,
-    /// The origin of each default.
     pub origins: Origins,
 }
 

@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldOrigin {
-    /// A flag, with its dashes.
     Flag(String),
-    /// An environment variable.
     Variable(String),
     /// A file: its path and the line, as one text.
     File(String),

@@ -29,7 +29,6 @@ pub struct Script {
     headers: Vec<String>,
 }
 
-/// The answers with one key.
 #[derive(Debug)]
 struct Answers {
     key: String,

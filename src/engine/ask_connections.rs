@@ -20,7 +20,6 @@ const PROGRESS: Duration = Duration::from_secs(10);
 pub enum AskEvent {
     /// A connection sent the nonce. Lines for the connection go to this sender.
     Came(u64, Sender<String>),
-    /// A line from the connection.
     Line(u64, String),
     /// A line that was too long.
     TooLong(u64),
@@ -39,7 +38,6 @@ pub enum AskOutcome {
     Submitted(Result<Json, Vec<Mismatch>>),
 }
 
-/// All connections and calls.
 #[derive(Debug)]
 pub struct AskConnections {
     offered: Offered,

@@ -1,6 +1,6 @@
 //! The socket that connects a run with the ask-server, which the agent starts for its model.
 //!
-//! The socket is in a new folder that only the user can enter. The kernel must confirm that a client belongs to the
+//! The socket is in a folder that only the user can enter. The kernel must confirm that a client belongs to the
 //! same user, and the client must first send the nonce from the server's configuration. The threads here move lines;
 //! [`AskConnections`] interprets them, and the loop owns all state.
 
@@ -10,7 +10,7 @@ use crate::io::lines::{Framed, LineReader};
 use crate::io::output::write_whole;
 use crate::io::spawn_thread;
 use crate::process::own_executable;
-use crate::process::scratch::{SOCKET, remove_socket, socket_folder};
+use crate::process::scratch::{SOCKET, SocketFolder};
 use crate::process::tree;
 pub(crate) use crate::process::variables::ASK as ADDRESS;
 use crate::protocol::limits::TOOL_LINE_BYTES;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The first argument that makes this program the ask-server.
@@ -32,9 +32,10 @@ const CONNECTIONS: usize = 8;
 const NONCE_LIMIT: Duration = Duration::from_secs(5);
 /// The maximum number of lines queued for a connection that does not read.
 const LINES_WAITING: usize = 64;
-/// The open socket. Dropping it removes its folder.
+
+/// The open socket.
 pub(crate) struct AskSocket {
-    folder: PathBuf,
+    folder: Arc<SocketFolder>,
     nonce: String,
     pub(crate) heard: Receiver<AskEvent>,
     /// Keeps the channel open even if all threads have ended.
@@ -46,11 +47,9 @@ pub(crate) struct AskSocket {
 }
 
 impl AskSocket {
-    /// Creates the folder and the socket, and listens. Error: the system's, if no folder is usable or no
-    /// thread can be started.
-    pub(crate) fn open(offered: Offered) -> io::Result<AskSocket> {
-        let (nonce, name) = (tree::nonce(), tree::nonce());
-        let folder = socket_folder(&name[..12.min(name.len())])?;
+    /// Creates the socket, and listens. Error: the system's, also if no thread can be started.
+    pub(crate) fn open(folder: Arc<SocketFolder>, offered: Offered) -> io::Result<AskSocket> {
+        let nonce = tree::nonce();
         let (heard_in, heard) = bounded(32);
         let (open, closed) = bounded(0);
         let socket = AskSocket {
@@ -61,8 +60,7 @@ impl AskSocket {
             open: Some(open),
             callers: AskConnections::new(offered),
         };
-        // From here on dropping the value removes the folder, also after an error.
-        let listener = UnixListener::bind(socket.folder.join(SOCKET))?;
+        let listener = UnixListener::bind(socket.folder.path().join(SOCKET))?;
         let nonce = socket.nonce.clone();
         spawn_thread("ask", move || accept(&listener, &nonce, &heard_in, &closed))?;
         Ok(socket)
@@ -72,20 +70,9 @@ impl AskSocket {
     /// program's own file is unknown.
     pub(crate) fn server(&self) -> Option<McpServer> {
         let command = own_executable::file()?.into_os_string().into_string().ok()?;
-        let address = format!("{}:{}", self.nonce, self.folder.join(SOCKET).to_str()?);
-        Some(McpServer {
-            name: String::new(),
-            access: McpAccess::Stdio {
-                command,
-                args: vec![COMMAND.into()],
-                env: BTreeMap::from([(ADDRESS.to_owned(), address)]),
-            },
-        })
-    }
-
-    /// The folder, which the guard removes if this process is killed.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+        let address = format!("{}:{}", self.nonce, self.folder.path().join(SOCKET).to_str()?);
+        let env = BTreeMap::from([(ADDRESS.to_owned(), address)]);
+        Some(McpServer::new("", McpAccess::Stdio { command, args: vec![COMMAND.into()], env }))
     }
 }
 
@@ -93,8 +80,7 @@ impl Drop for AskSocket {
     fn drop(&mut self) {
         self.open = None;
         // Wakes the listening thread, which then ends.
-        let _ = UnixStream::connect(self.folder.join(SOCKET));
-        remove_socket(&self.folder);
+        let _ = UnixStream::connect(self.folder.path().join(SOCKET));
     }
 }
 
@@ -157,7 +143,7 @@ fn serve(number: u64, mut stream: UnixStream, nonce: &str, heard: &Sender<AskEve
         let said = match framed {
             Framed::Line(line) if line.trim_ascii().is_empty() => continue,
             Framed::Line(line) => AskEvent::Line(number, String::from_utf8_lossy(&line).into_owned()),
-            Framed::TooLong => AskEvent::TooLong(number),
+            Framed::TooLong(_) => AskEvent::TooLong(number),
             // A last line without LF is incomplete.
             Framed::Rest(_) => break,
         };

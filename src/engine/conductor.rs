@@ -12,15 +12,16 @@ use super::ask_connections::AskOutcome;
 use super::host::{Host, TreeGone};
 use super::images;
 use super::job::{Carried, Job, Prepared};
-use super::outbox::Outbox;
 use super::peer::{Peer, ScreenChange, Understood};
 use super::prepare;
 use super::recordings::Recordings;
+use super::server_reports::ServerReport;
 use super::stderr;
 use crate::agent::{Launch, Line};
+use crate::clean::last_bytes;
 use crate::config::Layers;
 use crate::io::failpoint::point;
-use crate::io::inbox::RawLine;
+use crate::io::outbox::Outbox;
 use crate::io::output::Chunk;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::RunId;
@@ -29,6 +30,7 @@ use crate::protocol::inbound::{Addressee, CancelScope, Inbound, Message, unknown
 use crate::protocol::limits;
 use crate::protocol::outbound::{Body, Json, Terminal};
 use crate::protocol::prompt::PromptInput;
+use crate::protocol::question::AnswerInput;
 use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Level, Source as CancelSource, Warning};
 use crate::recording::Moment;
@@ -87,6 +89,8 @@ struct FrameOut {
     outbox: Outbox,
     run_id: RunId,
     frame_limit: usize,
+    /// Whether lines on stderr begin with the run's id.
+    log_id: bool,
     /// The number of messages ignored because nobody reads stdout.
     ignored: u64,
     /// Whether the terminal body was emitted, or can no longer be.
@@ -100,7 +104,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     pub fn new(job: Job, mut peer: P, host: H, random: &str, ids: Ids) -> Conductor<P, H> {
         let Job { layers, warnings, answers, on_eof, record, project, debug_log, mirror_stderr, signal_source, .. } =
             job;
-        let Job { opens, first, carried, .. } = job;
+        let Job { opens, first, carried, log_id, .. } = job;
         let (recordings, opened) = Recordings::open(record, project.as_deref(), debug_log);
         let fresh = || Carried {
             redactor: prepare::redactor(&host, peer.screen().is_some()),
@@ -119,6 +123,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
                 outbox: Outbox::default(),
                 run_id: RunId::generated(random),
                 frame_limit: limits::FRAME_BYTES,
+                log_id,
                 ignored: 0,
                 finished: false,
                 terminal: None,
@@ -174,10 +179,22 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.frame_out.finished = true;
     }
 
-    /// Handles a line of input.
-    pub fn read_line(&mut self, line: &RawLine, at: Instant) {
-        let understood = self.peer.read_line(line, at);
-        self.understood(understood);
+    /// Handles a message on stdin.
+    pub(super) fn heard(&mut self, mut inbound: Inbound) {
+        self.peer.heard(&mut inbound.message);
+        self.inbound(inbound);
+    }
+
+    /// Handles the end of stdin inside a line.
+    pub(super) fn input_cut(&mut self) {
+        self.peer.input_cut();
+    }
+
+    /// Handles keys that a person typed.
+    pub(super) fn typed(&mut self, keys: &[u8], at: Instant) {
+        if let Some(understood) = self.peer.screen().map(|screen| screen.typed(keys, at)) {
+            self.understood(understood);
+        }
     }
 
     /// Handles Ctrl-C at a terminal, or a signal that cannot be told from it.
@@ -234,8 +251,8 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
                 let cwd = input.question_id.as_ref().and_then(|id| self.run.path_question(id));
                 let answered: Option<Answered> =
                     input.given.map(|given| prepare::answer(given, cwd.as_deref(), &self.host));
-                let (question_id, message, unknown) = (input.question_id, input.message, input.unknown);
-                Event::Answer(origin, ReadInput { question_id, answered, message, unknown })
+                let AnswerInput { question_id, message, updated_input, unknown, given: _ } = input;
+                Event::Answer(origin, ReadInput { question_id, answered, message, updated_input, unknown })
             }
         };
         self.step(event);
@@ -345,6 +362,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     pub fn stderr_text(&mut self, text: &str) {
         let clean = self.agent.stderr.push(self.run.redactor(), text);
         self.said_on_stderr(clean);
+        self.step(Event::Stderr(text));
     }
 
     /// Handles the end of the agent's stderr.
@@ -372,6 +390,13 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         });
     }
 
+    /// Handles a report about an MCP server.
+    pub fn server_reported(&mut self, report: ServerReport) {
+        let tail = stderr::tail(&report.words, self.run.redactor());
+        let words = last_bytes(&tail, limits::AGENT_MESSAGE_BYTES).to_owned();
+        self.step(Event::McpServer { position: report.position, state: report.state, words: words.into() });
+    }
+
     /// Handles the end of the agent's output. The search for changed files may still run.
     pub fn tree_gone(&mut self, tree_gone: &TreeGone) {
         let exit = tree_gone.exit;
@@ -380,12 +405,15 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             None => Moment::Exit(exit.code.unwrap_or_default()),
         });
         self.recordings.write_complete_lines(self.run.redactor(), true);
+        if tree_gone.lost_session {
+            self.step(Event::SessionLost);
+        }
         self.step(Event::TreeGone(exit));
     }
 
     /// Handles the exit of the agent's last process. `files`: see [`AgentEnded::files`].
     pub fn agent_ended(&mut self, tree_gone: TreeGone, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
-        let TreeGone { exit, leaked, stderr } = tree_gone;
+        let TreeGone { exit, leaked, stderr, lost_session: _ } = tree_gone;
         let stderr_tail = stderr::tail(&stderr, self.run.redactor());
         let files = files.map(|files| self.recordings.without_own(files));
         self.step(Event::AgentEnded(AgentEnded { exit, leaked, stderr_tail: stderr_tail.into(), files }));
@@ -410,7 +438,10 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     fn note(&mut self, line: &str) {
         self.frame_out.outbox.push(match self.peer.screen() {
             Some(screen) => screen.note(line),
-            None => Chunk { err: format!("{line}\n").into_bytes(), ..Chunk::default() },
+            None => {
+                let id = if self.frame_out.log_id { &format!("[{}] ", &*self.frame_out.run_id) } else { "" };
+                Chunk { err: format!("{id}{line}\n").into_bytes(), ..Chunk::default() }
+            }
         });
     }
 
@@ -452,7 +483,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         &self.run
     }
 
-    /// The host of the run.
     pub fn host_mut(&mut self) -> &mut H {
         &mut self.host
     }

@@ -2,10 +2,13 @@
 
 use crate::agent::registry::Agent;
 use crate::agent::{Launch, Offered, Reply};
+use crate::process::sandbox::SandboxFault;
 use crate::protocol::failure::Failure;
+use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::PathFact;
-use crate::protocol::request::{McpServer, Settings};
+use crate::protocol::request::{Launcher, McpServer, Settings};
+use crate::protocol::sandbox::Domain;
 use crate::run::StopSignal;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,6 +21,8 @@ pub struct TreeGone {
     pub exit: AgentExit,
     /// Whether one of its processes outlived it, although the agent exited by itself.
     pub leaked: bool,
+    /// Whether the agent cannot load its session later.
+    pub lost_session: bool,
     /// The end of its stderr, unredacted.
     pub stderr: String,
 }
@@ -26,7 +31,6 @@ pub struct TreeGone {
 pub trait Host {
     /// The time since the run began. It never goes back.
     fn now(&self) -> Duration;
-    /// The current date.
     fn date(&self) -> SystemTime;
     /// The environment variables of this process that are text.
     fn variables(&self) -> Vec<(String, String)>;
@@ -46,12 +50,24 @@ pub trait Host {
     fn cost_before(&self, _agent: &Agent, _settings: &Settings) -> Option<f64> {
         None
     }
+    /// The user's own rules about the agent's tools that the run must keep. Empty: none.
+    fn own_rules(&self, _agent: &Agent, _settings: &Settings) -> String {
+        String::new()
+    }
+    /// The domain of a run with a sandbox.
+    fn domain(&self, _agent: &Agent, _settings: &Settings) -> Result<Domain, SandboxFault> {
+        Err(SandboxFault::System("this host has no processes".into()))
+    }
     /// A random text that no other process can know. Empty: names get no random part.
     fn nonce(&self) -> String {
         String::new()
     }
     /// Offers the model these tools. `None`: this host cannot offer them.
     fn offer(&mut self, tools: Offered) -> Option<McpServer>;
+    /// The launcher of the MCP server at each of these positions in `mcp_servers`. Empty: this host hears nothing of them.
+    fn launchers(&mut self, _positions: &[usize]) -> Vec<Launcher> {
+        Vec::new()
+    }
     /// Answers a call of the tool.
     fn reply(&mut self, call: u64, replies: &[Reply]);
     /// Ends a call of the tool without an answer.
@@ -59,6 +75,8 @@ pub trait Host {
     /// Starts the agent. `stderr`: whether the lines of its stderr are needed. Error: the reason why the agent cannot
     /// run, and what to do about it.
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure>;
+    /// Keeps other runs from resuming a session that the agent writes, until its process is gone.
+    fn hold_session(&mut self, _id: &SessionId) {}
     /// Queues a line for the agent's stdin.
     fn send(&mut self, line: String);
     /// The number of bytes in the queue for the agent's stdin.

@@ -8,7 +8,7 @@ use crate::config::Layers;
 use crate::io::spawn_thread;
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::{RunId, SessionId};
-use crate::protocol::outbound::{Body, Terminal};
+use crate::protocol::outbound::{Body, Outcome, Terminal};
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::{Source as CancelSource, Warning};
 use crate::redact::Redactor;
@@ -16,7 +16,7 @@ use crate::run::{AlwaysAllowed, Late, OnEof};
 use crossbeam_channel::{Receiver, bounded};
 use std::convert::Infallible;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The request for a run. A peer may join several runs into one. The first then ends before any process starts
 /// ([`Job::opens`]), the next ones begin with [`Begin::Next`], and the last one with [`Begin::Over`].
@@ -27,7 +27,6 @@ pub struct Job {
     pub layers: Layers,
     /// Warnings about the configuration. The run emits them.
     pub warnings: Vec<(Warning, String)>,
-    /// Answers given in advance.
     pub answers: Script,
     /// The consequence of the end of stdin, if stdin is read.
     pub on_eof: OnEof,
@@ -38,13 +37,14 @@ pub struct Job {
     pub project: Option<PathBuf>,
     /// The folder with a recording of each run.
     pub debug_log: Option<DebugLog>,
+    /// Whether lines on stderr begin with the run's id.
+    pub log_id: bool,
     /// Whether to copy the agent's stderr to ours.
     pub mirror_stderr: bool,
     /// The source that frames name for a signal: a person at a terminal, or a signal.
     pub signal_source: CancelSource,
     /// Whether this run ends before any agent starts, because later runs continue with its work.
     pub opens: bool,
-    /// Bodies to emit first.
     pub first: Vec<Body>,
     /// A channel that is disconnected once the work is done for which a run without a process waits. `None`: the run
     /// waits for no work.
@@ -65,6 +65,7 @@ impl Job {
             record: None,
             project: None,
             debug_log: None,
+            log_id: false,
             mirror_stderr: false,
             signal_source: CancelSource::Signal,
             opens: false,
@@ -81,6 +82,7 @@ impl Job {
             record: self.record.clone(),
             project: self.project.clone(),
             debug_log: self.debug_log.clone(),
+            log_id: self.log_id,
             mirror_stderr: self.mirror_stderr,
             signal_source: self.signal_source,
             ..Job::new(self.layers.clone())
@@ -118,9 +120,7 @@ impl Begin {
 
 /// A further part of a run.
 pub struct Next {
-    /// The id of the whole run.
     pub run_id: RunId,
-    /// The settings of the part.
     pub settings: Settings,
     /// The agent's name for people.
     pub display_name: String,
@@ -135,7 +135,6 @@ pub struct Next {
 /// The agent's process in a further part of a run.
 #[derive(Default)]
 pub enum NextProcess {
-    /// A new one.
     #[default]
     New,
     /// The process that an earlier part kept gets the prompt as a further turn.
@@ -156,11 +155,9 @@ impl NextProcess {
 
 /// The end of a run of several parts.
 pub struct Over {
-    /// The id of the whole run.
     pub run_id: RunId,
     /// The maximum size of the run's frames, in bytes.
     pub max_frame_bytes: usize,
-    /// The terminal body.
     pub terminal: Terminal,
 }
 
@@ -169,9 +166,7 @@ pub struct Over {
 pub struct Carried {
     /// The redactor, which knows every secret, including secret answers.
     pub(super) redactor: Redactor,
-    /// The answers "always".
     pub(super) granted: AlwaysAllowed,
-    /// The remaining scripted answers.
     pub(super) answers: Script,
 }
 
@@ -212,12 +207,13 @@ pub struct Prepared {
 /// The result of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// The exit code.
     pub code: u8,
     /// The terminal body, redacted. `None`: no frame could be delivered.
     pub terminal: Option<Terminal>,
     /// The first signal that cancelled the run.
     pub signal: Option<i32>,
+    /// The time of the request to end the run, or of its deadline. `None`: the run ended by itself.
+    pub asked_at: Option<Instant>,
     /// A sentence about the answers given in advance whose keys matched no question. `None`: every key matched.
     pub unused_answers: Option<String>,
     /// A cancel that came after the run had its outcome.
@@ -231,6 +227,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// Whether run.cancelled was the end.
+    pub fn is_cancelled(&self) -> bool {
+        self.terminal.as_ref().is_some_and(|terminal| matches!(terminal.outcome, Outcome::Cancelled { .. }))
+    }
+
     /// Redacts a text with the run's secrets.
     pub fn redacted(&self, text: &str) -> String {
         self.carried.redactor.redact(text).into_owned()

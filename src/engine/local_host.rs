@@ -1,34 +1,45 @@
 //! The host on this machine: the agent's process, its pipes and its tree; the guard; git; the socket of the ask-server.
 
+mod changed_files;
+mod places;
 mod rest;
+mod sockets;
 
-use super::ask_connections::{AskConnections, AskEvent};
 use super::ask_socket::AskSocket;
 use super::changes::{Waiting, Watch};
 use super::host::{Host, TreeGone};
+use super::server_reports::ServerReports;
+use super::session_lock::SessionLocks;
 use crate::agent::registry::Agent;
 use crate::agent::{Launch, Offered, Reply};
-use crate::io::files::open_regular;
+use crate::io::files::read_regular;
 use crate::io::signals::suspend_ourselves;
-use crate::process::batch::Lines;
+use crate::process::agent_lines::AgentLines;
 use crate::process::child::{AgentProcess, ProcessEvent};
-use crate::process::git::{Changes, GitResult, Incomplete};
 use crate::process::guard::Guard;
+use crate::process::own_rules::kept_rules;
 use crate::process::readers::AgentOutput;
-use crate::process::session_files::cost_before;
+use crate::process::sandbox::trusted::Trusted;
+use crate::process::sandbox::{self, SandboxFault};
+use crate::process::scratch::SocketFolder;
+use crate::process::session_files::{self, cost_before};
 use crate::process::tree::{self, Inherited, Signal, Swept, Tree};
 use crate::protocol::failure::Failure;
+use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::PathFact;
-use crate::protocol::request::{McpServer, Settings};
-use crate::protocol::words::Action;
+use crate::protocol::request::{Launcher, McpServer, Settings};
+use crate::protocol::sandbox::Domain;
+use crate::protocol::words::{Action, Warning};
 use crate::run::{StopSignal, Unseen};
 use crate::system::{ControlGroup, lost_sight};
 use crossbeam_channel::{Receiver, never};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use places::{directory, image, look};
 use rest::Rest;
 pub(super) use rest::Rested;
 
@@ -44,7 +55,6 @@ const NAME_DIGITS: usize = 12;
 /// The warning about a missing guard.
 const NO_GUARD: &str = "The guard is not running: if spektacular is killed, the agent and its tools keep running";
 
-/// The host of one run.
 pub(crate) struct LocalHost {
     began: Instant,
     /// The total time for which this process was suspended. The run's clock does not count it.
@@ -54,18 +64,31 @@ pub(crate) struct LocalHost {
     /// The marker of this run's processes.
     nonce: String,
     agent: Option<AgentProcess>,
+    sessions: SessionLocks,
+    /// The session that the agent writes.
+    session: Option<SessionId>,
     /// The socket for the model's questions, if the model is offered the tool.
     asking: Option<AskSocket>,
+    /// The socket for reports about MCP servers, if the agent starts some.
+    reports: Option<ServerReports>,
+    /// The folder of both.
+    sockets: Option<Arc<SocketFolder>>,
     guard: Option<Guard>,
     /// The control group of the agent's processes.
     cgroup: Option<ControlGroup>,
     inherited: Inherited,
     /// Warnings about processes that may outlive the run.
-    troubles: Vec<&'static str>,
+    troubles: Vec<(Warning, String)>,
+    /// The state of what a person trusts where the agent of a sandbox can change it.
+    trusted: Option<Trusted>,
     end: AgentEnd,
     rest: Rest,
     rested: Option<Rested>,
     tree_gone_at: Option<Instant>,
+    /// The time of the last kill, or of the later beginning of the sweep.
+    killed_at: Option<Instant>,
+    /// The last time at which the loop handled output, or could not.
+    busy_at: Option<Instant>,
     /// The queries to git for this run.
     watch: Watch,
     /// The time of the current wake-up, since the run began and as a date. All events of a wake-up have the same time.
@@ -95,15 +118,22 @@ impl LocalHost {
             was_suspended: false,
             nonce: tree::nonce(),
             agent: None,
+            sessions: SessionLocks::default(),
+            session: None,
             asking: None,
+            reports: None,
+            sockets: None,
             guard: None,
             cgroup: None,
             inherited: Inherited::default(),
             troubles: Vec::new(),
+            trusted: None,
             end: AgentEnd::default(),
             rest: Rest::None,
             rested: None,
             tree_gone_at: None,
+            killed_at: None,
+            busy_at: None,
             watch: Watch::default(),
             now: (Duration::ZERO, SystemTime::now()),
         }
@@ -140,20 +170,6 @@ impl LocalHost {
         self.agent.as_ref().filter(|_| self.end.swept.is_none()).map_or_else(never, |agent| agent.process.clone())
     }
 
-    /// The channel of the ask-server's events.
-    pub(super) fn asks(&self) -> Receiver<AskEvent> {
-        self.asking.as_ref().map_or_else(never, |socket| socket.heard.clone())
-    }
-
-    pub(super) fn asking(&mut self) -> Option<&mut AskConnections> {
-        self.asking.as_mut().map(|socket| &mut socket.callers)
-    }
-
-    /// The time at which the tool's callers get the next progress message.
-    pub(super) fn progress_at(&self) -> Option<Instant> {
-        self.asking.as_ref().and_then(|socket| socket.callers.progress_at())
-    }
-
     /// Reads the clocks, after the loop has waited or a process was started. `suspended`: whether this process was
     /// suspended since the last reading. The length of a suspension is unknown, so the run's clock skips the whole time
     /// since then.
@@ -173,7 +189,7 @@ impl LocalHost {
     }
 
     /// Lets the reader read more, because the agent's lines are handled.
-    pub(super) fn taken(&mut self, lines: Lines) {
+    pub(super) fn taken(&mut self, lines: AgentLines) {
         if let Some(agent) = &self.agent {
             agent.taken(lines);
         }
@@ -195,6 +211,7 @@ impl LocalHost {
 
     fn sweep(&mut self, stopping: bool) {
         let limit = if stopping { LEAK_LIMIT_STOPPED } else { LEAK_LIMIT };
+        self.killed_at = self.killed_at.map(|_| Instant::now());
         if let Some(agent) = &mut self.agent {
             agent.sweep(limit);
         }
@@ -216,84 +233,56 @@ impl LocalHost {
         self.tree_gone()
     }
 
+    /// Notes that the loop handles output, or that an orchestrator that does not read keeps it from that. It matters once
+    /// the tree is gone.
+    pub(super) fn busy_with_output(&mut self) {
+        self.busy_at = self.tree_gone_at.map(|_| Instant::now());
+    }
+
+    /// The time at which a stopped run, or one whose agent was killed, waits no longer for the parts of the agent's end:
+    /// exit and sweep together get two leak limits after the last kill, and then the readers one in which they bring
+    /// nothing.
+    pub(super) fn readers_due(&self, stopping: bool) -> Option<Instant> {
+        self.agent.as_ref()?;
+        match (self.tree_gone_at, self.killed_at) {
+            (Some(gone), killed) if stopping || killed.is_some() => {
+                Some(self.busy_at.map_or(gone, |busy| busy.max(gone)) + LEAK_LIMIT_STOPPED)
+            }
+            (None, Some(killed)) if self.watch.due().is_none() => Some(killed + 2 * LEAK_LIMIT_STOPPED),
+            (Some(_) | None, _) => None,
+        }
+    }
+
+    /// Continues without the parts of the agent's end that have not arrived.
+    pub(super) fn give_up_readers(&mut self) -> Option<TreeGone> {
+        if self.end.swept.is_none() {
+            let swept = self.agent.as_mut()?.sweep_here(LEAK_LIMIT_STOPPED);
+            self.swept(swept);
+        }
+        self.end.stdout = true;
+        self.end.stderr.get_or_insert_default();
+        self.tree_gone()
+    }
+
     /// The agent's end, once all of its parts have arrived.
     fn tree_gone(&mut self) -> Option<TreeGone> {
         let AgentEnd { forced, swept: Some(swept), stdout: true, stderr: Some(tail), .. } = &self.end else {
             return None;
         };
         let mut agent = self.agent.take()?;
+        // Before the terminal frame, after which a run may resume the session at once.
+        self.sessions = SessionLocks::default();
         let leaked = !forced && swept.killed + swept.left > 0;
-        Some(TreeGone { exit: agent.reap(), leaked, stderr: tail.clone() })
-    }
-
-    /// Determines the changed files. `None`: the agent's end waits for git.
-    pub(super) fn find_changes(&mut self, tree_gone: TreeGone, stopping: bool) -> Option<EndWithFiles> {
-        match self.watch.compare(stopping) {
-            Some(changes) => Some(self.with_files(tree_gone, changes, stopping)),
-            None => {
-                self.watch.wait(Waiting::Run(tree_gone));
-                None
-            }
-        }
-    }
-
-    fn with_files(&mut self, tree_gone: TreeGone, changes: Changes, stopping: bool) -> EndWithFiles {
-        (tree_gone, self.watch.files(changes, stopping))
-    }
-
-    /// The channel of git's answer.
-    pub(super) fn git(&self) -> Receiver<GitResult> {
-        self.watch.told()
-    }
-
-    /// The time at which the wait for git ends.
-    pub(super) fn tires_at(&self) -> Option<Instant> {
-        self.watch.due()
-    }
-
-    /// Handles git's answer, or its failure.
-    pub(super) fn git_told(&mut self, told: Option<GitResult>, stopping: bool) -> Option<EndWithFiles> {
-        let changes = self.watch.finish_job(told);
-        match self.watch.waited() {
-            None => {}
-            Some(Waiting::Sweep) => self.sweep(stopping),
-            Some(Waiting::Run(tree_gone)) => {
-                let changes = changes.unwrap_or(Changes::Incomplete(Incomplete::Late));
-                return Some(self.with_files(tree_gone, changes, stopping));
-            }
-            Some(Waiting::BaselineAtRest) => self.compare_at_rest(),
-            Some(Waiting::Rest) => {
-                let changes = changes.unwrap_or(Changes::Incomplete(Incomplete::Late));
-                self.rested = Some(Rested::Files(self.watch.files(changes, stopping)));
-            }
-        }
-        None
+        let changed = self.trusted.as_mut().and_then(Trusted::warning);
+        self.troubles.extend(changed.map(|text| (Warning::ProtectedChanged, text)));
+        let lost_session = self.session.take().is_some_and(|id| !agent.keeps(&id));
+        Some(TreeGone { exit: agent.reap(), leaked, lost_session, stderr: tail.clone() })
     }
 
     /// Kills the agent's whole process tree at once. Returns the exit of its own process.
     pub(super) fn end_now(&mut self) -> Option<AgentExit> {
         self.watch.end();
         self.agent.take().map(|mut agent| agent.end_now(LEAK_LIMIT_STOPPED))
-    }
-
-    /// Abandons git once the wait is over.
-    pub(super) fn tire_of_git(&mut self, stopping: bool) -> Option<EndWithFiles> {
-        if self.watch.due().is_none_or(|due| due > Instant::now()) {
-            return None;
-        }
-        self.watch.end();
-        match self.watch.waited() {
-            None => {}
-            Some(Waiting::Sweep) => self.sweep(stopping),
-            Some(Waiting::Run(tree_gone)) => {
-                return Some(self.with_files(tree_gone, Changes::Incomplete(Incomplete::Late), stopping));
-            }
-            Some(Waiting::BaselineAtRest | Waiting::Rest) => {
-                let files = self.watch.files(Changes::Incomplete(Incomplete::Late), stopping);
-                self.rested = Some(Rested::Files(files));
-            }
-        }
-        None
     }
 
     /// Whether orphans may be reaped now. Our git must finish first, because it could be mistaken for an orphan.
@@ -308,14 +297,14 @@ impl LocalHost {
         }
         if self.guard.as_mut().is_some_and(Guard::has_ended) {
             self.guard = None;
-            self.troubles.push(NO_GUARD);
+            self.troubles.push((Warning::Unguarded, NO_GUARD.into()));
         }
         // SIGCHLD comes for a stop of the guard too.
         self.guard.iter().for_each(Guard::wake);
     }
 
-    /// The next warning about processes that may outlive the run.
-    pub(super) fn next_trouble(&mut self) -> Option<&'static str> {
+    /// The next warning about processes that may outlive the run, or about what the agent of a sandbox changed.
+    pub(super) fn next_trouble(&mut self) -> Option<(Warning, String)> {
         self.troubles.pop()
     }
 
@@ -366,35 +355,19 @@ impl Host for LocalHost {
     }
 
     fn directory(&self, cwd: Option<&Path>) -> Option<PathBuf> {
-        let path = match cwd {
-            Some(cwd) if cwd.is_absolute() => cwd.to_owned(),
-            // The current directory may have been deleted.
-            cwd => std::env::current_dir().ok()?.join(cwd.unwrap_or(Path::new(""))),
-        };
-        // The real path, because an agent reports the paths that it sees.
-        path.is_dir().then(|| path.canonicalize().unwrap_or(path))
+        directory(cwd)
     }
 
     fn look(&self, path: &Path) -> PathFact {
-        match path.metadata() {
-            Ok(meta) if meta.is_dir() => PathFact::Directory,
-            Ok(_) => PathFact::File,
-            Err(_) => PathFact::Missing,
-        }
+        look(path)
     }
 
     fn read(&self, path: &Path) -> Option<String> {
-        let mut text = String::new();
-        open_regular(path).ok()?.take(VALUE_BYTES + 1).read_to_string(&mut text).ok()?;
-        (text.len() as u64 <= VALUE_BYTES).then_some(text)
+        read_regular(path, VALUE_BYTES).ok()
     }
 
     fn image(&self, path: &Path, bytes: u64) -> io::Result<(u64, Vec<u8>)> {
-        let file = open_regular(path)?;
-        let size = file.metadata()?.len();
-        let mut first = Vec::new();
-        file.take(bytes).read_to_end(&mut first)?;
-        Ok((size, first))
+        image(path, bytes)
     }
 
     fn size(&self, path: &Path) -> Option<u64> {
@@ -405,14 +378,29 @@ impl Host for LocalHost {
         cost_before(agent, settings)
     }
 
+    fn own_rules(&self, agent: &Agent, settings: &Settings) -> String {
+        let rules = |rules| kept_rules(rules, &session_files::environment(agent, settings), &settings.cwd);
+        agent.native().own_rules.as_ref().map(rules).unwrap_or_default()
+    }
+
+    fn domain(&self, agent: &Agent, settings: &Settings) -> Result<Domain, SandboxFault> {
+        sandbox::domain(agent, settings, &session_files::environment(agent, settings))
+    }
+
     fn nonce(&self) -> String {
         // This is not the nonce of the tree, which the agent's processes have in their environment.
         tree::nonce().chars().take(NAME_DIGITS).collect()
     }
 
     fn offer(&mut self, tools: Offered) -> Option<McpServer> {
-        self.asking = AskSocket::open(tools).ok();
+        self.asking = self.sockets().and_then(|folder| AskSocket::open(folder, tools).ok());
         self.asking.as_ref().and_then(AskSocket::server)
+    }
+
+    fn launchers(&mut self, positions: &[usize]) -> Vec<Launcher> {
+        self.reports = self.sockets().and_then(|folder| ServerReports::open(folder).ok());
+        let launcher = |reports: &ServerReports| positions.iter().map(|at| reports.launcher(*at)).collect();
+        self.reports.as_ref().and_then(launcher).unwrap_or_default()
     }
 
     fn reply(&mut self, call: u64, replies: &[Reply]) {
@@ -424,32 +412,42 @@ impl Host for LocalHost {
     }
 
     fn spawn(&mut self, launch: &Launch, settings: &Settings, stderr: bool) -> Result<(), Failure> {
+        let sessions = SessionLocks::before_spawn(launch, settings)?;
         let first = self.watch.is_idle();
         if first {
             self.inherited.renew();
-            // The baseline begins before the spawn, because file times are coarse and the agent's changes must be newer.
-            self.watch.begin(&settings.cwd);
         }
         let mut tree = Tree::before_spawn(self.nonce.clone()).beside(&self.inherited);
         if first {
             self.cgroup = ControlGroup::create(&self.nonce);
             // The run continues without a guard, which is needed only if this process is killed.
-            let folder = self.asking.as_ref().map(AskSocket::folder);
+            let folder = self.sockets.as_deref().map(SocketFolder::path);
             self.guard = Guard::start(&self.nonce, self.cgroup.as_ref(), folder).ok();
-            self.troubles.extend(lost_sight().or(self.guard.is_none().then_some(NO_GUARD)));
+            let unguarded = lost_sight().or(self.guard.is_none().then_some(NO_GUARD));
+            self.troubles.extend(unguarded.map(|text| (Warning::Unguarded, text.to_owned())));
+            // After the guard, which ends git too. Before the spawn, because file times are coarse and the agent's changes
+            // must be newer.
+            self.watch.begin(&settings.cwd);
         }
         if let Some(guard) = &self.guard {
             tree.spare(guard.pid());
         }
         let tree = tree.within(self.cgroup.clone());
-        (self.end, self.tree_gone_at) = Default::default();
+        (self.end, self.tree_gone_at, self.killed_at, self.busy_at) = Default::default();
+        self.trusted = Trusted::before(settings);
         let agent = AgentProcess::spawn(launch, settings, tree, &self.nonce, stderr)?;
         if let Some(guard) = &mut self.guard {
             guard.leader(agent.pid());
         }
-        self.agent = Some(agent);
+        (self.agent, self.sessions) = (Some(agent), sessions);
         self.read_clocks(|| false);
         Ok(())
+    }
+
+    fn hold_session(&mut self, id: &SessionId) {
+        // Another process may have it only if two new sessions have one id.
+        self.sessions.hold(id);
+        self.session = Some(id.clone());
     }
 
     fn send(&mut self, line: String) {
@@ -470,6 +468,9 @@ impl Host for LocalHost {
     }
 
     fn signal_tree(&mut self, signal: StopSignal) {
+        if matches!(signal, StopSignal::Kill) {
+            self.killed_at = Some(Instant::now());
+        }
         // After the exit, the sweep stops the other processes.
         if self.end.exited {
             return;

@@ -1,9 +1,9 @@
 //! The engine: the state that a process has once, and the loop that drives a run.
 //!
-//! A reader thread per pipe pushes batches of lines, a signal thread pushes signals. The loop waits for all of them in
-//! one select, control before data, passes each event to the [`Conductor`], writes the frames, and waits again. At
-//! most 32 events of the agent wait, and a batch is small enough that a control event that arrives meanwhile is served
-//! in time. The loop never waits for stdout:
+//! A reader thread per pipe waits for its lines, a signal thread pushes signals. The loop waits for all of them in
+//! one select, control before data, passes each event to the [`Conductor`], writes the frames, and waits again. It takes
+//! at most 64 lines of the agent in a row, so that a control event that arrives meanwhile is served in time. The loop
+//! never waits for stdout:
 //! bytes that a pipe or socket does not accept at once, and all bytes for a terminal or a file, go to a writer thread.
 //! Two rules limit memory: the loop takes nothing from the agent while the outbox is full, and sending to the writer is
 //! one arm of the select, so that an unread stdout never delays a cancel.
@@ -26,14 +26,16 @@ mod host;
 mod images;
 mod job;
 mod local_host;
-mod outbox;
 mod peer;
 mod prepare;
 mod recordings;
 mod resting;
 mod run_loop;
+mod server_reports;
+mod session_lock;
 mod stderr;
 
+pub use crate::io::outbox::Outbox;
 pub use answers::Script;
 pub use ask_connections::{AskConnections, AskEvent, AskOutcome};
 pub(crate) use ask_socket::ADDRESS as ASK_ADDRESS;
@@ -41,18 +43,19 @@ pub use conductor::Conductor;
 pub use debug_log::DebugLog;
 pub use host::{Host, TreeGone};
 pub use job::{Awaited, Begin, Carried, Job, Next, NextProcess, Over, Prepared, Report};
-pub use outbox::Outbox;
 pub use peer::{InAdvance, Outgoing, Peer, ScreenChange, ScreenPeer, Understood};
 pub(crate) use prepare::flaw_in_file;
 pub use prepare::{redactor_here, secrets_here};
 pub use resting::RestingAgent;
+pub(crate) use server_reports::LAUNCH;
+pub use server_reports::ServerReport;
 
 use crate::io::inbox::{Inbox, Source};
 use crate::io::output::{StdoutWriter, diagnose, reader_has_left, streams_are_apart};
 use crate::io::panic_channel;
 use crate::io::signals::{self, SignalChannels};
 use crate::io::tty::LineModes;
-use crate::process::batch::Lines;
+use crate::process::guard::Guard;
 use crate::process::own_executable;
 use crate::process::tree::{self, Inherited};
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
@@ -90,7 +93,7 @@ impl Engine {
 
     /// Like [`Engine::start`], with registered signals.
     pub(crate) fn with(signals: Option<SignalChannels>, source: Source) -> Engine {
-        let panics = panic_channel::listen();
+        let panics = signals.as_ref().map_or_else(panic_channel::listen, |signals| signals.panics.clone());
         tree::become_subreaper();
         let nonce = tree::nonce();
         let mut engine = Engine {
@@ -105,6 +108,11 @@ impl Engine {
         };
         engine.read(source);
         engine
+    }
+
+    /// Tells the runs that this guard is a child of ours.
+    pub(crate) fn know(&mut self, guard: &Guard) {
+        self.inherited.except(guard.pid());
     }
 
     /// Takes the input from `source`. Call this before the first run.
@@ -127,7 +135,7 @@ impl Engine {
         }
         let mut begin = std::mem::replace(&mut job.begin, Begin::FromInput);
         let place = begin.take_place();
-        let (host, lines) = place.unwrap_or_else(|| (LocalHost::beside(&self.inherited), Lines::default()));
+        let (host, lines) = place.unwrap_or_else(|| (LocalHost::beside(&self.inherited), None));
         let is_screen = peer.screen().is_some();
         let task = job.task.take();
         let mut conductor = Conductor::new(job, peer, host, &self.random, self.ids);
@@ -163,6 +171,7 @@ impl Engine {
             code: code.unwrap_or(EXIT_UNDELIVERED),
             terminal: ending.terminal.filter(|_| code.is_some()),
             signal: ending.signal,
+            asked_at: ending.asked_at,
             unused_answers: ending.carried.answers.unused(),
             late: ending.late,
             worked: ending.worked,

@@ -1,12 +1,11 @@
 //! The other side of a run, which sees its frames and answers its questions.
 
-use super::outbox::Outbox;
 use crate::agent::registry::Agent;
-use crate::io::inbox::RawLine;
+use crate::io::outbox::Outbox;
 use crate::io::output::Chunk;
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::RunId;
-use crate::protocol::inbound::Inbound;
+use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
 use crate::protocol::unknown::UnknownNames;
@@ -24,7 +23,6 @@ pub struct Outgoing<'a> {
     pub run_id: &'a RunId,
     /// The limit of a frame, in bytes.
     pub max_bytes: usize,
-    /// The time of the frame.
     pub at: SystemTime,
     /// The scripted answer that this question gets at once.
     pub in_advance: Option<InAdvance>,
@@ -37,23 +35,25 @@ pub enum InAdvance {
     Value(String),
     /// The answer is a secret, or comes from a file or an environment variable.
     Hidden,
-    /// The question is declined.
     Declined,
 }
 
-/// A peer's interpretation of a line of input.
+/// A peer's interpretation of a person's keys.
 #[derive(Debug, Default)]
 pub struct Understood {
     /// The bytes to show at once.
     pub chunk: Chunk,
-    /// The messages in the line, in order.
+    /// The messages that they make, in order.
     pub messages: Vec<Inbound>,
 }
 
-/// Both directions of a conversation: turns raw input into messages, and bodies into bytes.
+/// The other side of a conversation: turns bodies into bytes.
 pub trait Peer {
-    /// Interprets a line of input. `at`: the time when it was read.
-    fn read_line(&mut self, line: &RawLine, at: Instant) -> Understood;
+    /// Handles a message of the orchestrator before the run does, and may change it.
+    fn heard(&mut self, _message: &mut Message) {}
+
+    /// Handles the end of stdin inside a line, which does not count.
+    fn input_cut(&mut self) {}
 
     /// Admits a run.start that the protocol considers valid. `workflow`: its field of that name; `said`: the other
     /// fields that it sets; `unknown`: the unknown fields to warn about; `redactor`: knows every secret of the run. A
@@ -85,6 +85,9 @@ pub trait Peer {
 
 /// A person's screen. The agent's escape sequences must be removed from everything that it shows.
 pub trait ScreenPeer {
+    /// Interprets keys that a person typed. `at`: the time when they were read.
+    fn typed(&mut self, keys: &[u8], at: Instant) -> Understood;
+
     /// The bytes of a diagnostic line. `line` has no LF.
     fn note(&mut self, line: &str) -> Chunk;
 
@@ -105,7 +108,6 @@ pub trait ScreenPeer {
     fn clear_last_line(&mut self) -> Vec<u8>;
 }
 
-/// A change of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenChange {
     /// The time of [`ScreenPeer::wake_at`] came, or the terminal was resized.

@@ -10,18 +10,23 @@ use crate::agent::demo::scenario::Scenario;
 use crate::agent::registry::{Agent, Agents};
 use crate::agent::{Driver, Offered, ResultWay, ask_user};
 use crate::config::origins::Origins;
+use crate::process::sandbox::SandboxFault;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::fields::field;
+use crate::protocol::limits;
 use crate::protocol::question::{Given, PathFact};
 use crate::protocol::request::{McpServer, Options, Problem, Settings};
+use crate::protocol::sandbox::Force;
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
+use crate::protocol::words::OnUnsupported;
 use crate::redact::{Redactor, arguments};
 use crate::run::{Answered, Start};
 use crate::suggest::hint;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Settings, checked against the machine.
 pub(crate) struct Ready {
@@ -35,7 +40,8 @@ impl Ready {
         let Ready { settings, agent } = self;
         let driver = agent.driver();
         let display_name = agent.display_name;
-        start((settings, display_name, driver), redactor, short_secrets, host)
+        let missing = settings.sandbox.missing();
+        Start { missing, ..start((settings, display_name, driver), redactor, short_secrets, host) }
     }
 }
 
@@ -53,8 +59,21 @@ pub(super) fn start(
     let name = ask_user::server_name(&settings);
     let server = if ask.is_some() || by_tool { host.offer(Offered { ask, result }) } else { None };
     settings.ask_server = server.map(|server| McpServer { name, ..server });
+    launch_through_us(&mut settings.mcp_servers, host);
     let asking_failed = ask.is_some() && settings.ask_server.is_none();
     Start { short_secrets, asking_failed, ..Start::new(settings, display_name, driver, redactor) }
+}
+
+/// Gives each server that the agent starts a launcher, which reports what becomes of it.
+fn launch_through_us(servers: &mut [McpServer], host: &mut impl Host) {
+    let is_started = |server: &McpServer| server.command_line().is_some();
+    let started: Vec<usize> = (0..servers.len()).filter(|at| is_started(&servers[*at])).collect();
+    if started.is_empty() {
+        return;
+    }
+    for (at, launcher) in started.iter().zip(host.launchers(&started)) {
+        servers[*at].launcher = Some(launcher);
+    }
 }
 
 /// Checks a run.start, with its defaults, against the machine.
@@ -74,6 +93,10 @@ pub(crate) fn settings(
         let name = options.agent.as_deref().unwrap_or_default();
         bad(origins.remark("agent").map_or_else(|| no_agent(name, agents), |from| agents.unknown(name, &from)))
     })?;
+    if argument_bytes(&options) > limits::ARGUMENTS_BYTES {
+        let args = origins.subject(field!(agent_args));
+        return Err(bad(sentence!("{args} and {env} must be at most 128 KiB long together.", args = &args, env)));
+    }
     let agent = with_file(agent, host)
         .map_err(|why| bad(sentence!("{agent}: {why}", agent = origins.subject(field!(agent)))))?;
     let cwd = host.directory(options.cwd.as_ref().map(Path::new));
@@ -92,7 +115,39 @@ pub(crate) fn settings(
     let mut settings = options.resolve(prompt, agent.name.clone(), cwd);
     settings.attached = images::check(&settings, &agent, origins, host)?;
     settings.session_cost_usd = host.cost_before(&agent, &settings);
+    settings.own_rules = host.own_rules(&agent, &settings);
+    if settings.sandbox.is_on() {
+        settings.sandbox.force = force(&settings, &agent, origins, host)?;
+    }
     Ok(Ready { settings, agent: agent.into_owned() })
+}
+
+/// The state of a sandbox on this machine. Error: it cannot be kept, and must be.
+fn force(settings: &Settings, agent: &Agent, origins: &Origins, host: &impl Host) -> Result<Force, Failure> {
+    match host.domain(agent, settings) {
+        Ok(domain) => Ok(Force::Kept(Arc::new(domain))),
+        Err(SandboxFault::System(why)) if settings.on_unsupported == OnUnsupported::Warn => Ok(Force::Missing(why)),
+        Err(SandboxFault::System(why)) => {
+            let (subject, why) = (origins.subject(field!(sandbox)), why.as_str());
+            Err(Failure::new(
+                Code::InvalidRequest,
+                sentence!(
+                    "{subject} cannot be kept, because {why}: use {permissions} on an agent that asks, or set \
+                     {on_unsupported} to \"warn\" to run without a sandbox.",
+                    subject = &subject,
+                    permissions,
+                    on_unsupported
+                ),
+            ))
+        }
+        Err(SandboxFault::Request(message)) => Err(Failure::new(Code::InvalidRequest, message)),
+    }
+}
+
+/// The size of the agent's arguments and variables, in bytes.
+fn argument_bytes(options: &Options) -> usize {
+    let variables = options.env.iter().flatten().flat_map(|(name, value)| [name, value]);
+    options.agent_args.iter().flatten().chain(variables).map(String::len).sum()
 }
 
 /// The message about an unknown agent in a run.start, which shows no value of its fields.

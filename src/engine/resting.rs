@@ -2,7 +2,7 @@
 
 use super::local_host::LocalHost;
 use super::recordings::Recordings;
-use crate::process::batch::Lines;
+use crate::process::agent_lines::AgentLines;
 use crate::protocol::outbound::AgentExit;
 use crate::redact::Redactor;
 use crate::run::RestingSession;
@@ -17,7 +17,7 @@ pub struct RestingAgent {
 }
 
 /// The host of an agent's process, and the agent's unhandled lines.
-pub(super) type RestingPlace = (LocalHost, Lines);
+pub(super) type RestingPlace = (LocalHost, Option<AgentLines>);
 
 impl RestingAgent {
     pub(super) fn new(place: RestingPlace, recordings: Recordings, session: RestingSession) -> RestingAgent {

@@ -1,8 +1,10 @@
 //! The loop: the events that wake it, and their handling.
 
 mod after_panic;
+mod end_in_time;
 mod signals;
 
+use self::end_in_time::{UNREAD_DROP, UNREAD_LIMIT, UnreadOutput};
 use super::Engine;
 use super::ask_connections::AskEvent;
 use super::conductor::{Conductor, RunSummary};
@@ -12,16 +14,16 @@ use super::local_host::{EndWithFiles, LocalHost, Rested};
 use super::peer::{Peer, ScreenChange};
 use super::resting::RestingPlace;
 use crate::agent::Line;
+use crate::io::backstop::Backstop;
 use crate::io::failpoint::point;
 use crate::io::inbox::Arrival;
 use crate::io::output::{Order, Written};
 use crate::io::signals::Signal;
-use crate::process::batch::Lines;
+use crate::process::agent_lines::AgentLines;
 use crate::process::child::ProcessEvent;
 use crate::process::git::GitResult;
 use crate::process::readers::AgentOutput;
 use crate::protocol::failure::Failure;
-use crate::protocol::words::Warning;
 use crate::run::{Event, Origin};
 use crossbeam_channel::{Receiver, Select, Sender, at, bounded, never, select_biased};
 use std::convert::Infallible;
@@ -31,9 +33,8 @@ use std::time::{Duration, Instant};
 
 /// The number of messages handled in a row while lines of the agent wait.
 const CONTROLS_IN_ROW: u32 = 16;
-/// The waits after a stop for an orchestrator that does not read: until the end, and until progress is dropped.
-const UNREAD_LIMIT: Duration = Duration::from_secs(1);
-const UNREAD_DROP: Duration = Duration::from_millis(500);
+/// The number of lines handled in a row, before a message or a signal has its turn.
+const LINES_IN_ROW: usize = 64;
 /// The delay of a timer that suggests that the process was suspended.
 const LATE: Duration = Duration::from_millis(200);
 /// The longest wait for the signal that confirms a suspension.
@@ -56,8 +57,9 @@ enum Wake {
     Prepared(Result<Box<Prepared>, Failure>),
     /// A line of input, or its end.
     Input(Arrival),
-    /// An event of the ask-server.
     Ask(AskEvent),
+    /// Reports about MCP servers wait.
+    Servers,
     /// git's list of changed files, or its failure.
     Git(Option<GitResult>),
     /// The outbox has room again, so the loop continues with lines already read or with a long line.
@@ -75,28 +77,6 @@ struct InternalFault;
 /// Files that a thread reads. The loop does not read stdin before they arrive.
 type AwaitedStart = Option<Receiver<Result<Box<Prepared>, Failure>>>;
 
-/// The time that the loop has waited while the writer made no progress. The time in which the loop handles events does
-/// not count.
-#[derive(Default)]
-struct UnreadOutput {
-    waited: Duration,
-    /// The writer's last known progress.
-    progress: usize,
-}
-
-impl UnreadOutput {
-    /// Adds a wait, unless the writer made progress meanwhile or this process was suspended. Returns whether it did.
-    fn count(&mut self, wait: Option<Duration>, progress: usize, suspended: bool) -> bool {
-        if std::mem::replace(&mut self.progress, progress) != progress {
-            self.waited = Duration::ZERO;
-            return false;
-        }
-        let Some(wait) = wait.filter(|_| !suspended) else { return false };
-        self.waited += wait;
-        true
-    }
-}
-
 pub(super) struct RunLoop<'e, 'p> {
     engine: &'e mut Engine,
     conductor: Conductor<&'p mut dyn Peer, LocalHost>,
@@ -110,9 +90,11 @@ pub(super) struct RunLoop<'e, 'p> {
     flushing: bool,
     /// Whether everything was written after the run's end.
     delivered: bool,
-    /// Lines of the agent that were read but not handled yet.
-    lines: Lines,
+    /// The agent's lines, until those that were read are handled.
+    lines: Option<AgentLines>,
     unread: UnreadOutput,
+    /// Ends this process if a stop or the run's deadline is not served in time.
+    backstop: Option<Backstop>,
     /// Whether this process was suspended before this wake-up.
     was_suspended: bool,
     /// A channel that is never ready, because its receiver is kept and never read.
@@ -125,7 +107,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     pub(super) fn new(
         engine: &'e mut Engine,
         conductor: Conductor<&'p mut dyn Peer, LocalHost>,
-        lines: Lines,
+        lines: Option<AgentLines>,
         task: Option<Receiver<Infallible>>,
     ) -> Self {
         let lost = engine.output.lost;
@@ -140,6 +122,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             delivered: false,
             lines,
             unread: UnreadOutput::default(),
+            backstop: None,
             was_suspended: false,
             nowhere: bounded(0),
             always: bounded(0).1,
@@ -167,6 +150,9 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
         let (host, mut ending) = self.conductor.end();
         ending.lost |= !self.delivered;
+        ending.asked_at = self.backstop.as_ref().map(|backstop| backstop.due).filter(|due| *due <= Instant::now());
+        // After a signal, nothing but the end of the process follows.
+        self.backstop.filter(|_| ending.signal.is_some()).into_iter().for_each(Backstop::keep);
         ((host, self.lines), ending)
     }
 
@@ -205,6 +191,10 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         point("loop");
         self.handle(wake)?;
         self.prepare();
+        if let Some(backstop) = &self.backstop {
+            point("loop with a deadline");
+            backstop.note_served();
+        }
         Ok(())
     }
 
@@ -216,11 +206,16 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             Some(Rested::NotAlone) => self.conductor.step(Event::CannotRest),
             None => {}
         }
-        while let Some(text) = self.conductor.host_mut().next_trouble() {
-            self.conductor.step(Event::Warn(Origin::default(), Warning::Unguarded, text.into()));
-        }
+        self.tell_troubles();
         self.conductor.answer_in_advance();
         self.listen();
+        self.secure_end();
+    }
+
+    fn tell_troubles(&mut self) {
+        while let Some((warning, text)) = self.conductor.host_mut().next_trouble() {
+            self.conductor.step(Event::Warn(Origin::default(), warning, text));
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -257,6 +252,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let input = self.input(ready.is_some() || !data.is_empty());
         let ready = ready.unwrap_or_else(never);
         let asks = if self.conductor.waiting().is_full() { never() } else { self.conductor.host().asks() };
+        let reports = self.conductor.host().reports();
         let awaited = self.awaited.clone().unwrap_or_else(never);
         let heard = self.engine.signals.as_ref();
         let signals = heard.map_or_else(never, |heard| heard.signals.clone());
@@ -285,6 +281,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             recv(input) -> heard => Wake::Input(heard.unwrap_or(Arrival::Closed)),
             recv(children) -> ended => ended.map_or(Wake::InternalFault, |()| Wake::Children),
             recv(asks) -> event => event.map_or(Wake::InternalFault, Wake::Ask),
+            recv(reports) -> ready => ready.map_or(Wake::InternalFault, |()| Wake::Servers),
             recv(git) -> told => Wake::Git(told.ok()),
             recv(self.task) -> _ => Wake::TaskOver,
             recv(ready) -> _ => Wake::Ready,
@@ -300,6 +297,9 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let heard = self.engine.signals.as_ref();
         self.was_suspended = heard.is_some_and(|heard| heard.continued.load(Ordering::Relaxed));
         self.count_unread(leaving);
+        if matches!(wake, Wake::Agent(_) | Wake::Ready) || self.conductor.waiting().is_full() {
+            self.conductor.host_mut().busy_with_output();
+        }
         wake
     }
 
@@ -325,7 +325,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         // A flood of messages fills the outbox with replies, which must not keep the agent waiting forever.
         let flooded = self.controls_in_row >= CONTROLS_IN_ROW && !self.conductor.run().has_more();
         let full = if flooded { waiting.is_overfull() } else { waiting.is_full() };
-        let in_hand = self.conductor.run().has_more() || !self.lines.is_empty();
+        let in_hand = self.conductor.run().has_more() || self.lines.is_some();
         match (full, in_hand) {
             (true, _) => (None, never()),
             (false, true) => (Some(self.always.clone()), never()),
@@ -366,9 +366,14 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                     Err(failure) => self.conductor.refuse(failure),
                 }
             }
-            Wake::Input(Arrival::Line(line, at)) => {
+            Wake::Input(Arrival::Message(message)) => {
                 self.controls_in_row += 1;
-                self.conductor.read_line(&line, at);
+                self.conductor.heard(*message);
+            }
+            Wake::Input(Arrival::Cut) => self.conductor.input_cut(),
+            Wake::Input(Arrival::Keys(keys, at)) => {
+                self.controls_in_row += 1;
+                self.conductor.typed(&keys, at);
             }
             Wake::Input(Arrival::Pressed) => self.conductor.screen_changed(ScreenChange::Enter),
             Wake::Input(Arrival::Foreground) => {
@@ -383,6 +388,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 let outcomes = self.conductor.host_mut().asking().map(|callers| callers.handle(event, Instant::now()));
                 outcomes.into_iter().flatten().for_each(|outcome| self.conductor.asked(outcome));
             }
+            Wake::Servers => self.hear_servers(true),
             Wake::Git(told) => {
                 let stopping = self.is_stopping();
                 let ended = self.conductor.host_mut().git_told(told, stopping);
@@ -392,10 +398,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 self.task = never();
                 self.conductor.step(Event::TaskOver);
             }
-            Wake::Ready if self.conductor.run().has_more() => {
-                self.conductor.more();
-                self.lines_taken();
-            }
+            Wake::Ready if self.conductor.run().has_more() => self.conductor.more(),
             Wake::Ready => self.take_lines(),
             Wake::Agent(output) => self.agent(output),
             Wake::InternalFault => return Err(InternalFault),
@@ -406,10 +409,9 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn agent(&mut self, output: AgentOutput) {
         match output {
             AgentOutput::Lines(lines) => {
-                self.lines = lines;
+                self.lines = Some(lines);
                 self.take_lines();
             }
-            AgentOutput::TooLong => self.conductor.step(Event::Line(Line::TooLong)),
             AgentOutput::Stderr(text) => self.conductor.stderr_text(&text),
             AgentOutput::End => {
                 let tree_gone = self.conductor.host_mut().stdout_ended();
@@ -423,22 +425,33 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
     }
 
-    /// Handles at least one line of the batch, and more until the outbox is full. A batch is small.
+    /// Handles the reports about MCP servers that wait.
+    fn hear_servers(&mut self, woken: bool) {
+        let reports = self.conductor.host().take_reports(woken);
+        reports.into_iter().for_each(|report| self.conductor.server_reported(report));
+    }
+
+    /// Handles lines that were read, until the outbox is full.
     fn take_lines(&mut self) {
-        while let Some(line) = self.lines.next() {
-            self.conductor.line(line);
-            let has_more = self.conductor.run().has_more();
-            if has_more || self.conductor.waiting().is_full() || self.conductor.has_answers() {
+        self.hear_servers(false);
+        for _ in 0..LINES_IN_ROW {
+            match self.lines.as_mut().and_then(AgentLines::next) {
+                None => break,
+                Some(Line::Text(line)) => self.conductor.line(line),
+                Some(Line::TooLong) => self.conductor.step(Event::Line(Line::TooLong)),
+            }
+            let conductor = &self.conductor;
+            if conductor.run().has_more() || conductor.waiting().is_full() || conductor.has_answers() {
                 break;
             }
         }
-        self.lines_taken();
+        self.give_back();
     }
 
-    /// Lets the reader read more once a whole batch is handled.
-    fn lines_taken(&mut self) {
-        if self.lines.size() > 0 && self.lines.is_empty() && !self.conductor.run().has_more() {
-            let lines = std::mem::take(&mut self.lines);
+    /// Lets the reader read more once every line is handled.
+    fn give_back(&mut self) {
+        let has_more = self.conductor.run().has_more();
+        if let Some(lines) = self.lines.take_if(|lines| !has_more && !lines.has_next()) {
             self.conductor.host_mut().taken(lines);
         }
     }
@@ -455,6 +468,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     /// Reports to the run that the agent is gone, once the changed files are known.
     fn agent_ended(&mut self, ended: Option<EndWithFiles>) {
         if let Some((tree_gone, files)) = ended {
+            self.tell_troubles();
             self.conductor.agent_ended(tree_gone, files);
         }
     }
@@ -464,7 +478,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     fn timer(&mut self) {
-        let has_output = !self.lines.is_empty() || self.conductor.host().has_output();
+        let has_output = self.lines.is_some() || self.conductor.host().has_output();
         if self.conductor.waiting().is_full() && has_output {
             // The agent is not silent: its output waits because nobody reads stdout.
             self.conductor.step(Event::NotRead);
@@ -474,6 +488,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         }
         self.conductor.tick();
         self.conductor.host_mut().look_again();
+        self.tire_of_readers();
         let stopping = self.is_stopping();
         let ended = self.conductor.host_mut().tire_of_git(stopping);
         self.agent_ended(ended);
@@ -502,45 +517,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         let run = self.conductor.run().next_deadline().map(|deadline| host.at(deadline));
         let limit = if self.unread.waited < UNREAD_DROP { UNREAD_DROP } else { UNREAD_LIMIT };
         let unread = self.unread_left(limit).map(|left| Instant::now() + left);
-        let times = [run, host.progress_at(), unread, repaint, host.tires_at(), host.next_look()];
+        let times = [run, host.progress_at(), unread, repaint, host.tires_at(), host.next_look(), self.readers_due()];
         times.into_iter().flatten().min()
-    }
-
-    /// The remaining time to wait, after a stop and the agent's end, for an orchestrator that does not read.
-    fn unread_left(&self, limit: Duration) -> Option<Duration> {
-        let host = self.conductor.host();
-        let stopped = self.conductor.run().stopping().is_some();
-        let agent_gone = !host.has_agent() || host.tree_gone_at().is_some();
-        let undelivered = self.conductor.is_finished() || !self.conductor.waiting().is_empty();
-        (stopped && agent_gone && undelivered).then(|| limit.saturating_sub(self.unread.waited))
-    }
-
-    /// Counts a wait that began at this time.
-    fn count_unread(&mut self, began: Option<Instant>) {
-        let progress = self.engine.output.progress.load(Ordering::Relaxed);
-        let grew = self.unread.count(began.map(|began| began.elapsed()), progress, self.was_suspended);
-        if grew && self.unread.waited >= UNREAD_DROP && !self.conductor.is_finished() {
-            self.conductor.drop_progress();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::UnreadOutput;
-    use std::time::Duration;
-
-    #[test]
-    fn only_time_that_a_reader_lets_pass_counts_as_unread() {
-        let second = Some(Duration::from_secs(1));
-        let mut unread = UnreadOutput::default();
-        let mut waited = |wait, progress, suspended| {
-            unread.count(wait, progress, suspended);
-            unread.waited.as_secs()
-        };
-        assert_eq!((waited(second, 0, false), waited(second, 0, false)), (1, 2));
-        assert_eq!(waited(second, 0, true), 2, "the time of a suspension counts");
-        assert_eq!(waited(None, 0, false), 2);
-        assert_eq!(waited(second, 1, false), 0, "the reader took something");
     }
 }

@@ -9,7 +9,6 @@ use crate::cli::row::Flag;
 /// drop an empty argument, and the words between the program and that word.
 pub const ARGUMENT: &str = "__complete";
 
-/// The supported shells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shell {
     Bash,

@@ -2,7 +2,6 @@
 
 use crate::cli::command::CommandText;
 
-/// The reference of the configuration.
 pub(crate) const CONFIG_PAGE: &str = include_str!("../config/reference.md");
 
 pub(crate) const ADHOC: CommandText = CommandText {
@@ -108,10 +107,12 @@ pub(crate) const PLAN: CommandText = CommandText {
     more: "\
 SPEC is the name of a specification, or a path that contains / or ends in .md.
 The agent writes plan.md, research.md and context.md as a draft. Once they pass spektacular's check, they become the plan.
+Further words are instructions for the agent. With --continue it also learns how the specification changed since.
 `spektacular help spec` explains the format.",
     examples: &[
         ("spektacular plan login", "plan .spektacular/specs/login.md, into .spektacular/plans/login"),
         ("spektacular plan --continue login", "continue a draft that broke a rule"),
+        ("spektacular plan --continue login \"Split phase 2\"", "change a plan"),
         ("spektacular plan check login", "check the files in .spektacular/plans/login"),
     ],
 };
@@ -274,7 +275,7 @@ pub(crate) const PROTOCOL_SCHEMA: CommandText = CommandText {
 pub(crate) const PROTOCOL_TYPES: CommandText = CommandText {
     about: "print types of the protocol's messages for a language",
     more: "\
-One file without dependencies: TypeScript with unions that `type` and `kind` tell apart, or TypedDicts for Python 3.11.
+One file without dependencies: TypeScript with unions that `type` and `kind` tell apart, or TypedDicts for Python 3.9.
 Message is what an orchestrator writes, Frame what it reads.",
     examples: &[
         ("spektacular protocol types ts > spektacular-types.ts", "for TypeScript"),
@@ -286,9 +287,10 @@ pub(crate) const PROTOCOL_CLIENT: CommandText = CommandText {
     about: "print a client to copy into a project",
     more: "\
 One file without dependencies. It starts a run, yields its frames, hands each question to a callback, and cancels, converses
-and notices a run that dies. Its header has an example. Its types are those of spektacular protocol types.",
+and notices a run that dies. Its header has an example. At its end are the types of spektacular protocol types.",
     examples: &[
         ("spektacular protocol client python > spektacular.py", "for Python 3.9"),
+        ("spektacular protocol client python-asyncio > spektacular_asyncio.py", "for an event loop of asyncio"),
         ("spektacular protocol client ts > spektacular.ts", "for Node.js 18"),
     ],
 };
@@ -351,7 +353,7 @@ If the recording has several processes, replay plays the first one that was star
 };
 
 pub(crate) const REPORT: CommandText = CommandText {
-    about: "make a page of HTML of a run or a recording",
+    about: "make an HTML page of a run or a recording",
     more: "\
 FILE holds the frames of a run, as adhoc, spec, plan and implement write them with --output json, or a recording of --record.
 Several files make one page. `-` is stdin. Without --out, the page goes to stdout.

@@ -1,7 +1,8 @@
 //! Recipes for many runs on several machines, by schedulers that exist. A test runs or checks each of them.
 
 use super::{Here, Integration};
-use crate::protocol::publish::Language;
+use crate::clean::shell_word;
+use crate::protocol::publish::Client;
 
 pub(super) const RAY: Integration =
     Integration { name: "ray", about: "many runs on a Ray cluster, in Python", files: Some(ray_files), setup: ray };
@@ -11,7 +12,10 @@ pub(super) const KUBERNETES: Integration = Integration {
     about: "many runs as an indexed Job of Kubernetes",
     files: Some(|_| vec![("tasks.yaml", include_str!("many/tasks.yaml").to_owned())]),
     setup: |here| {
-        format!("Name your image and your tasks in the file, then: kubectl apply -f {}/tasks.yaml\n", here.folder)
+        format!(
+            "Name your image and your tasks in the file, then: kubectl apply -f {}/tasks.yaml\n",
+            shell_word(here.folder)
+        )
     },
 };
 
@@ -34,7 +38,7 @@ pub(super) const GITHUB: Integration = Integration {
 fn ray_files(_: &Here<'_>) -> Vec<(&'static str, String)> {
     vec![
         ("ray_runs.py", include_str!("many/ray_runs.py").to_owned()),
-        ("spektacular.py", Language::Python.client().to_owned()),
+        ("spektacular.py", Client::Python.file()),
         ("tasks.jsonl", include_str!("many/tasks.jsonl").to_owned()),
     ]
 }
@@ -43,6 +47,6 @@ fn ray(here: &Here<'_>) -> String {
     format!(
         "With spektacular and the agent on the PATH of each node of the cluster:\n\n\
          cd {} && python ray_runs.py tasks.jsonl results.jsonl\n",
-        here.folder
+        shell_word(here.folder)
     )
 }

@@ -1,14 +1,25 @@
-//! Points at which a test can make this process panic, or a signal arrive.
+//! Points at which a test can make this process panic or hang, or a signal arrive.
+
+use std::ffi::OsString;
 
 /// The environment variable that makes a build for tests panic at the [`point`] that it names.
 #[cfg(debug_assertions)]
 const PANIC_AT: &str = "TEST_PANIC_AT";
 
+/// The environment variable that makes a build for tests send itself a SIGTERM at the [`point`] that it names, and then
+/// stop there for ever.
+#[cfg(debug_assertions)]
+const HANG_AT: &str = "TEST_HANG_AT";
+
 /// The environment variable that makes a build for tests send itself a SIGTERM at the [`point`] that it names.
 #[cfg(debug_assertions)]
 const SIGNAL_AT: &str = "TEST_SIGNAL_AT";
 
-/// A point at which a test can make this process panic, or a signal arrive. Does nothing in a build without debug
+/// The environment variable that makes a build for tests stop for ever at the [`point`] that it names.
+#[cfg(debug_assertions)]
+const STALL_AT: &str = "TEST_STALL_AT";
+
+/// A point at which a test can make this process panic or hang, or a signal arrive. Does nothing in a build without debug
 /// assertions.
 #[inline]
 pub(crate) fn point(name: &str) {
@@ -16,11 +27,24 @@ pub(crate) fn point(name: &str) {
     {
         use rustix::process::{Signal, getpid, kill_process};
         let is_wanted = |variable| std::env::var_os(variable).is_some_and(|wanted| wanted == name);
-        if is_wanted(SIGNAL_AT) {
+        let hangs = is_wanted(HANG_AT);
+        if hangs || is_wanted(SIGNAL_AT) {
             let _ = kill_process(getpid(), Signal::TERM);
+        }
+        if hangs || is_wanted(STALL_AT) {
+            loop {
+                std::thread::park();
+            }
         }
         assert!(!is_wanted(PANIC_AT), "the test wants a panic at {name}");
     }
     #[cfg(not(debug_assertions))]
     let _ = name;
+}
+
+/// The variables of tests in this process's environment, for a helper that inherits nothing else. None in a build without
+/// debug assertions.
+pub(crate) fn variables() -> impl Iterator<Item = (OsString, OsString)> {
+    let is_of_test = |name: &OsString| cfg!(debug_assertions) && name.as_encoded_bytes().starts_with(b"TEST_");
+    std::env::vars_os().filter(move |(name, _)| is_of_test(name))
 }

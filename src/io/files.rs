@@ -23,40 +23,63 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(ErrorKind::InvalidInput.into()) }
 }
 
-/// Reads a text of at most this many bytes from a file or a pipe. Waits as long as the pipe has a writer. Error: the
-/// system's; `TimedOut` if nobody opens the pipe for writing within [`WRITER_LIMIT`]; `FileTooLarge`; `InvalidData` if
-/// it is not UTF-8.
+/// Reads a text of at most this many bytes from a regular file. Error: the system's; `InvalidInput` for another kind of
+/// file; `FileTooLarge`; `InvalidData` if it is not UTF-8.
+pub(crate) fn read_regular(path: &Path, bytes: u64) -> io::Result<String> {
+    whole_text(open_regular(path)?, bytes)
+}
+
+/// Reads a text of at most this many bytes from a file or a pipe. Error: the system's; those of [`FileOrPipe`];
+/// `FileTooLarge`; `InvalidData` if it is not UTF-8.
 pub(crate) fn read_text(path: &Path, bytes: u64) -> io::Result<String> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let mut file = File::from(openat(CWD, path, flags, Mode::empty())?);
-    let is_pipe = file.metadata()?.file_type().is_fifo();
-    let began = Instant::now();
-    // After the first writer, an end of the input is final.
-    let mut met = !is_pipe;
+    whole_text(FileOrPipe::open(path)?, bytes)
+}
+
+fn whole_text(source: impl Read, bytes: u64) -> io::Result<String> {
     let mut text = Vec::new();
-    let mut buffer = vec![0; 64 << 10];
-    while text.len() as u64 <= bytes {
-        match file.read(&mut buffer) {
-            Ok(0) if met => {
-                return String::from_utf8(text).map_err(|_| ErrorKind::InvalidData.into());
+    source.take(bytes + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > bytes {
+        return Err(ErrorKind::FileTooLarge.into());
+    }
+    String::from_utf8(text).map_err(|_| ErrorKind::InvalidData.into())
+}
+
+/// A file or a pipe to read. Waits as long as the pipe has a writer. A read fails with `TimedOut` if nobody opens the pipe
+/// for writing within [`WRITER_LIMIT`].
+pub(crate) struct FileOrPipe {
+    file: File,
+    /// The time until which a first writer may come. After it, an end of the input is final.
+    awaited: Option<Instant>,
+}
+
+impl FileOrPipe {
+    pub(crate) fn open(path: &Path) -> io::Result<FileOrPipe> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = File::from(openat(CWD, path, flags, Mode::empty())?);
+        let is_pipe = file.metadata()?.file_type().is_fifo();
+        Ok(FileOrPipe { file, awaited: is_pipe.then(|| Instant::now() + WRITER_LIMIT) })
+    }
+}
+
+impl Read for FileOrPipe {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match (self.file.read(buffer), self.awaited) {
+                (Ok(0), Some(until)) if until <= Instant::now() => return Err(ErrorKind::TimedOut.into()),
+                // Without a writer a poll may return at once, again and again.
+                (Ok(0), Some(_)) => std::thread::sleep(LOOK_AGAIN),
+                (Err(error), _) if error.kind() == ErrorKind::WouldBlock => {
+                    self.awaited = None;
+                    // A signal ends the wait early, and the next read starts it again.
+                    let _ = poll(&mut [PollFd::new(&self.file, PollFlags::IN)], None);
+                }
+                (read, _) => {
+                    self.awaited = None;
+                    return read;
+                }
             }
-            Ok(0) if began.elapsed() >= WRITER_LIMIT => return Err(ErrorKind::TimedOut.into()),
-            // Without a writer a poll may return at once, again and again.
-            Ok(0) => std::thread::sleep(LOOK_AGAIN),
-            Ok(count) => {
-                met = true;
-                text.extend_from_slice(&buffer[..count]);
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                met = true;
-                // A signal ends the wait early, and the next read starts it again.
-                let _ = poll(&mut [PollFd::new(&file, PollFlags::IN)], None);
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
         }
     }
-    Err(ErrorKind::FileTooLarge.into())
 }
 
 /// The maximum wait for a pipe's writer.
@@ -212,7 +235,6 @@ impl OpenFolder {
 /// The maximum number of names to try for a temporary file. A folder may have the first one.
 const TEMPORARY_NAMES: u32 = 100;
 
-/// Creates a temporary file with the first name that is free. Returns the file and its name.
 fn first_free(name: &OsStr, create: impl Fn(&OsStr) -> io::Result<File>) -> io::Result<(File, OsString)> {
     let mut number = 1;
     let mut tried = name.to_owned();

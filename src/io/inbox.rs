@@ -1,10 +1,11 @@
-//! stdin: one thread, which runs as long as the process, pushes raw lines into a channel. The thread does not
-//! interpret them.
+//! stdin: one thread, which runs as long as the process, pushes messages or keys into a channel. It also parses the
+//! messages, because a signal must not wait while a long one is read.
 
 use super::failpoint::point;
 use super::keys::{Keys, KeysReady};
 use super::lines::{Framed, LineReader};
 use super::{spawn_thread, tty};
+use crate::protocol::inbound::{Flaw, Inbound, Message, parse};
 use crate::protocol::limits::INBOUND_LINE_BYTES;
 use crossbeam_channel::{Receiver, Sender, bounded, never};
 use std::io::{self, ErrorKind, IsTerminal, Read};
@@ -22,10 +23,8 @@ const BURST_WAIT: Duration = Duration::from_millis(10);
 const CTRL_D: u8 = 4;
 const ESCAPE: u8 = 27;
 
-/// The source of input.
 #[derive(Debug)]
 pub enum Source {
-    /// Lines on stdin.
     Stdin,
     /// A person who types at a terminal.
     Terminal(Keys),
@@ -33,24 +32,16 @@ pub enum Source {
     Nothing,
 }
 
-/// A piece of input as it was read, before anything interprets it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RawLine {
-    /// A line that ended with LF, without the LF.
-    Whole(Vec<u8>),
-    /// The bytes after the last LF.
-    Unended(Vec<u8>),
-    /// A line longer than [`INBOUND_LINE_BYTES`]. Its end may not have come yet; the reader skips it.
-    TooLong,
-    /// Keys that a person typed or pasted at a terminal, in one burst. More may follow.
-    Keys(Vec<u8>),
-}
-
 /// A report of the thread that reads stdin.
 #[derive(Debug)]
 pub(crate) enum Arrival {
-    /// A line, and the time at which it was read.
-    Line(RawLine, Instant),
+    /// A line with a message, or with what was meant as one.
+    Message(Box<Inbound>),
+    /// The end of stdin inside a line, which does not count.
+    Cut,
+    /// Keys that a person typed or pasted at a terminal, in one burst, and the time at which they were read. More may
+    /// follow.
+    Keys(Vec<u8>, Instant),
     /// Somebody pressed Enter at a terminal that is not being read.
     Pressed,
     /// The terminal that we want to read is ours again: a shell's `fg` gave it back.
@@ -73,7 +64,7 @@ enum State {
     /// stdin.
     Unread(Source),
     /// The first part of stdin was read.
-    Begun(Box<LineReader<Stdin>>),
+    Begun(Box<Messages>),
     Open(Receiver<Arrival>),
 }
 
@@ -88,10 +79,10 @@ impl Inbox {
         if !matches!(self.state, State::Unread(Source::Stdin)) || io::stdin().is_terminal() {
             return None;
         }
-        let mut lines = Box::new(LineReader::small(Stdin::piped(), INBOUND_LINE_BYTES));
-        lines.fill_within(FIRST_WAIT);
-        let first = if lines.has_line() { lines.next().map(arrived) } else { None };
-        self.state = State::Begun(lines);
+        let mut messages = Box::new(Messages::of(Stdin::piped()));
+        messages.lines.fill_within(FIRST_WAIT);
+        let first = if messages.lines.has_line() { messages.next() } else { None };
+        self.state = State::Begun(messages);
         first
     }
 
@@ -107,9 +98,9 @@ impl Inbox {
             State::Unread(Source::Stdin) => spawn_thread("stdin", move || {
                 let terminal = tty::stdin().map(|terminal| Watched::new(Keys::always(terminal), heard_in.clone()));
                 let stdin = Stdin { terminal, ..Stdin::piped() };
-                read_stdin(LineReader::small(stdin, INBOUND_LINE_BYTES), &heard_in);
+                read_stdin(Messages::of(stdin), &heard_in);
             }),
-            State::Begun(lines) => spawn_thread("stdin", move || read_stdin(*lines, &heard_in)),
+            State::Begun(messages) => spawn_thread("stdin", move || read_stdin(*messages, &heard_in)),
             State::Unread(Source::Terminal(keys)) => spawn_thread("stdin", move || read_terminal(keys, &heard_in)),
         }
     }
@@ -123,25 +114,45 @@ impl Inbox {
     }
 }
 
-fn read_stdin(mut lines: LineReader<Stdin>, heard: &Sender<Arrival>) {
-    while let Some(framed) = lines.next() {
-        if heard.send(arrived(framed)).is_err() {
+fn read_stdin(mut messages: Messages, heard: &Sender<Arrival>) {
+    while let Some(message) = messages.next() {
+        if heard.send(message).is_err() {
             return;
         }
     }
     let _ = heard.send(Arrival::Closed);
 }
 
-fn arrived(framed: Framed<'_>) -> Arrival {
-    point("stdin line");
-    Arrival::Line(raw(framed), Instant::now())
+/// The byte order mark that some systems put before the first line.
+const BOM: &[u8] = "\u{feff}".as_bytes();
+
+#[derive(Debug)]
+struct Messages {
+    lines: LineReader<Stdin>,
+    /// Whether the first line was read.
+    begun: bool,
 }
 
-fn raw(framed: Framed<'_>) -> RawLine {
-    match framed {
-        Framed::Line(line) => RawLine::Whole(line.into_owned()),
-        Framed::Rest(rest) => RawLine::Unended(rest),
-        Framed::TooLong => RawLine::TooLong,
+impl Messages {
+    fn of(stdin: Stdin) -> Messages {
+        Messages { lines: LineReader::small(stdin, INBOUND_LINE_BYTES), begun: false }
+    }
+
+    /// The next message. `None`: stdin ended.
+    fn next(&mut self) -> Option<Arrival> {
+        loop {
+            let framed = self.lines.next()?;
+            let is_first = !std::mem::replace(&mut self.begun, true);
+            point("stdin message");
+            let message = match framed {
+                Framed::Line(line) => parse(line.strip_prefix(BOM).filter(|_| is_first).unwrap_or(&line)),
+                Framed::TooLong(_) => Some(Inbound::bare(Message::Malformed(Flaw::Length))),
+                Framed::Rest(_) => return Some(Arrival::Cut),
+            };
+            if let Some(message) = message {
+                return Some(Arrival::Message(Box::new(message)));
+            }
+        }
     }
 }
 
@@ -189,7 +200,7 @@ fn read_terminal(keys: Keys, heard: &Sender<Arrival>) {
             true => vec![CTRL_D],
             false => burst,
         };
-        if heard.send(Arrival::Line(RawLine::Keys(burst), keys.read_at)).is_err() {
+        if heard.send(Arrival::Keys(burst, keys.read_at)).is_err() {
             return;
         }
     }

@@ -16,6 +16,8 @@ pub(crate) const READ_BYTES: usize = 64 << 10;
 /// The maximum bytes of one read of a source that seldom carries much. A smaller buffer saves memory, because creating
 /// it touches each of its pages.
 const SMALL_READ_BYTES: usize = 16 << 10;
+/// The part of a line beyond the limit that is kept, in bytes.
+const HEAD_BYTES: usize = 4 << 10;
 
 /// A line as it was read, without its LF. It lies in the reader's buffer, unless it came in several reads.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,8 +26,20 @@ pub(crate) enum Framed<'a> {
     Line(Cow<'a, [u8]>),
     /// The bytes after the last LF.
     Rest(Vec<u8>),
-    /// A line that exceeds the limit. It is reported at once, because its end may never come, and then skipped.
-    TooLong,
+    /// A line that exceeds the limit, by its first [`HEAD_BYTES`]. It is reported at once, because its end may never come,
+    /// and then skipped.
+    TooLong(Vec<u8>),
+}
+
+impl Framed<'_> {
+    /// The same line, apart from the reader's buffer.
+    pub(crate) fn into_owned(self) -> Framed<'static> {
+        match self {
+            Framed::Line(line) => Framed::Line(Cow::Owned(line.into_owned())),
+            Framed::Rest(rest) => Framed::Rest(rest),
+            Framed::TooLong(head) => Framed::TooLong(head),
+        }
+    }
 }
 
 /// Reads lines of at most `limit` bytes.
@@ -74,7 +88,7 @@ impl<R: Read + AsFd> LineReader<R> {
     pub(crate) fn next(&mut self) -> Option<Framed<'_>> {
         let mut line = Vec::new();
         loop {
-            if self.start == self.end && !self.fill() {
+            if self.is_empty() && !self.fill() {
                 self.skipping = false;
                 return (!line.is_empty()).then_some(Framed::Rest(line));
             }
@@ -85,7 +99,11 @@ impl<R: Read + AsFd> LineReader<R> {
             }
             if line.len() + part.len() > self.limit {
                 self.skipping = !ended;
-                return Some(Framed::TooLong);
+                let room = HEAD_BYTES.saturating_sub(line.len()).min(part.len());
+                line.extend_from_slice(&self.buffer[part][..room]);
+                line.truncate(HEAD_BYTES);
+                line.shrink_to_fit();
+                return Some(Framed::TooLong(line));
             }
             if ended && line.is_empty() {
                 return Some(Framed::Line((&self.buffer[part]).into()));
@@ -100,7 +118,7 @@ impl<R: Read + AsFd> LineReader<R> {
     /// The next part of a line, without its LF, and whether the line ends with it. `None`: the source ended, or a read
     /// error ended the reading the same way. The limit does not apply: a part is at most as long as a read.
     pub(crate) fn next_part(&mut self) -> Option<(&[u8], bool)> {
-        if self.start == self.end && !self.fill() {
+        if self.is_empty() && !self.fill() {
             return None;
         }
         let (part, ended) = self.part();
@@ -121,6 +139,17 @@ impl<R: Read + AsFd> LineReader<R> {
         !self.skipping && self.has_end()
     }
 
+    /// The line that [`LineReader::next`] returns without another read.
+    pub(crate) fn peek(&mut self) -> Option<&[u8]> {
+        let length = self.has_line().then_some(self.first).flatten()?;
+        Some(&self.buffer[self.start..self.start + length - 1])
+    }
+
+    /// Whether everything that was read was returned.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
     /// Whether the buffer contains the end of a line.
     fn has_end(&mut self) -> bool {
         if self.first.is_none() {
@@ -131,7 +160,7 @@ impl<R: Read + AsFd> LineReader<R> {
 
     /// Reads once into the empty buffer. Waits for input even if somebody else made the pipe non-blocking. `false`:
     /// nothing more will come.
-    fn fill(&mut self) -> bool {
+    pub(crate) fn fill(&mut self) -> bool {
         loop {
             match self.source.read(&mut self.buffer) {
                 Ok(count) => {
@@ -158,32 +187,28 @@ pub(crate) fn wait(fd: &impl AsFd, what: PollFlags) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Framed, LineReader, READ_BYTES};
-    use std::borrow::Cow;
+    use super::{Framed, HEAD_BYTES, LineReader, READ_BYTES};
     use std::io::Write;
     use std::time::Duration;
-
-    fn owned(framed: Framed<'_>) -> Framed<'static> {
-        match framed {
-            Framed::Line(line) => Framed::Line(Cow::Owned(line.into_owned())),
-            Framed::Rest(rest) => Framed::Rest(rest),
-            Framed::TooLong => Framed::TooLong,
-        }
-    }
 
     fn all(bytes: &[u8], limit: usize) -> Vec<Framed<'static>> {
         let (reader, mut writer) = std::io::pipe().unwrap();
         writer.write_all(bytes).unwrap();
         drop(writer);
         let mut lines = LineReader::new(reader, limit);
-        std::iter::from_fn(|| lines.next().map(owned)).collect()
+        std::iter::from_fn(|| lines.next().map(Framed::into_owned)).collect()
+    }
+
+    fn too_long(head: &str) -> Framed<'static> {
+        Framed::TooLong(head.into())
     }
 
     #[test]
     fn long_lines_are_skipped_and_the_next_is_whole() {
         let line = |text: &'static str| Framed::Line(text.as_bytes().into());
-        assert_eq!(all(b"ab\n\nabc\nx", 2), [line("ab"), line(""), Framed::TooLong, Framed::Rest("x".into())]);
-        assert_eq!(all(b"abc", 2), [Framed::TooLong]);
+        assert_eq!(all(b"ab\n\nabc\nx", 2), [line("ab"), line(""), too_long("abc"), Framed::Rest("x".into())]);
+        assert_eq!(all(b"abc", 2), [too_long("abc")]);
+        assert_eq!(all(&[b'x'; 2 * HEAD_BYTES], HEAD_BYTES), [too_long(&"x".repeat(HEAD_BYTES))]);
         assert_eq!(all(b"", 2), []);
     }
 
@@ -192,7 +217,7 @@ mod tests {
         let (reader, mut writer) = std::io::pipe().unwrap();
         let mut lines = LineReader::new(reader, 2);
         writer.write_all(b"abc").unwrap();
-        assert_eq!(lines.next(), Some(Framed::TooLong));
+        assert_eq!(lines.next(), Some(too_long("abc")));
         writer.write_all(b"de\nf\n").unwrap();
         lines.fill_within(Duration::ZERO);
         assert!(!lines.has_line());

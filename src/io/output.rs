@@ -24,7 +24,6 @@ use std::time::Duration;
 pub struct Chunk {
     /// For stderr, written first.
     pub before: Vec<u8>,
-    /// For stdout.
     pub out: Vec<u8>,
     /// For stderr, written last.
     pub err: Vec<u8>,
@@ -41,7 +40,6 @@ pub(crate) enum Written {
     Flushed,
 }
 
-/// An order for the writer.
 #[derive(Debug)]
 pub(crate) enum Order {
     Write(Chunk),
@@ -321,7 +319,7 @@ pub(crate) fn stdout() -> Unbuffered<io::Stdout> {
     Unbuffered(io::stdout())
 }
 
-fn stderr() -> Unbuffered<io::Stderr> {
+pub(crate) fn stderr() -> Unbuffered<io::Stderr> {
     Unbuffered(io::stderr())
 }
 

@@ -1,7 +1,8 @@
 //! Signals as events: a dedicated thread turns them into messages in a channel.
 
+use super::backstop::{self, LastResort};
 use super::failpoint::point;
-use super::spawn_thread;
+use super::{panic_channel, spawn_thread};
 use crate::system::{FATAL_SIGNALS, ignored_signals};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use signal_hook::consts::{
@@ -34,11 +35,12 @@ pub(crate) enum Signal {
 /// sends them to a program that does not ask for them.
 const FATAL: [i32; 7] = [SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU];
 
+const REQUESTS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
 fn is_fatal(signal: i32) -> bool {
     FATAL.contains(&signal) || FATAL_SIGNALS.contains(&signal)
 }
 
-/// The signals of this process.
 #[derive(Debug)]
 pub(crate) struct SignalChannels {
     /// Signals that a run reacts to, in order.
@@ -49,6 +51,9 @@ pub(crate) struct SignalChannels {
     pub(crate) continued: Arc<AtomicBool>,
     /// Set once a request to end has come, before its [`Signal::Stop`] comes.
     pub(crate) asked_to_end: Arc<AtomicBool>,
+    pub(crate) last_resort: LastResort,
+    /// Ready after a panic in any thread, the one of the backstop included.
+    pub(crate) panics: Receiver<()>,
     /// The argument of the thread, until it starts.
     unread: Option<Unread>,
 }
@@ -61,9 +66,11 @@ struct Unread {
     children: Sender<()>,
 }
 
-/// Registers the signals. A signal that was ignored when the process started stays ignored. The kernel merges pending
-/// signals of one kind. From here on nothing at a terminal stops this process except Ctrl-Z.
+/// Registers the signals, and starts the backstop of the requests to end. A signal that was ignored when the process
+/// started stays ignored. The kernel merges pending signals of one kind. From here on nothing at a terminal stops this process except Ctrl-Z.
 pub(crate) fn listen() -> io::Result<SignalChannels> {
+    // Before the first thread of this process.
+    let panics = panic_channel::listen();
     let ignored = ignored_signals();
     let is_free = |signal: &i32| is_free(ignored, *signal);
     let continued = Arc::new(AtomicBool::new(false));
@@ -71,11 +78,11 @@ pub(crate) fn listen() -> io::Result<SignalChannels> {
     let on_terminal = io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
     // Without a terminal there is nothing to give back, so the default action will do.
     let fatal = FATAL.into_iter().chain(FATAL_SIGNALS).filter(|_| on_terminal);
-    let wanted = [SIGINT, SIGTERM, SIGHUP, SIGTSTP].into_iter().chain(fatal).filter(is_free);
+    let wanted = REQUESTS.into_iter().chain([SIGTSTP]).chain(fatal).filter(is_free);
     let registered = Signals::new(wanted.chain([SIGCHLD, SIGCONT]).chain(on_terminal.then_some(SIGWINCH)))?;
     // After the registration above, which keeps a signal from being lost.
     let asked_to_end = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(is_free) {
+    for signal in REQUESTS.into_iter().filter(is_free) {
         signal_hook::flag::register(signal, Arc::clone(&asked_to_end))?;
     }
     // The terminal sends these two to the whole group, even if it was another process of a pipeline that read the
@@ -87,14 +94,19 @@ pub(crate) fn listen() -> io::Result<SignalChannels> {
     let (signal_in, signals) = bounded(16);
     let (child_in, children) = bounded(1);
     let unread = Some(Unread { registered, signals: signal_in, children: child_in });
-    Ok(SignalChannels { signals, children, continued, asked_to_end, unread })
+    let last_resort = LastResort::prepare(on_terminal);
+    // Before the thread that reads the signals, so that it also ends a process whose main thread stops before the run.
+    let requests = REQUESTS.into_iter().filter(is_free);
+    backstop::await_signals(requests, Arc::clone(&asked_to_end), last_resort.clone())?;
+    Ok(SignalChannels { signals, children, continued, asked_to_end, last_resort, panics, unread })
 }
 
 impl SignalChannels {
     /// Starts the thread that reads the signals, unless it runs. Signals that came before are not lost. Error: the
     /// system's, if no thread can be started.
     pub(crate) fn start(&mut self) -> io::Result<()> {
-        self.unread.take().map_or(Ok(()), |unread| spawn_thread("signals", move || unread.read()))
+        let Some(unread) = self.unread.take() else { return Ok(()) };
+        spawn_thread("signals", move || unread.read())
     }
 }
 
@@ -140,7 +152,7 @@ impl Unread {
 /// started stays ignored. Error: the system's, if the signals cannot be registered or no thread can be started.
 pub(crate) fn before_the_end(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let ignored = ignored_signals();
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| is_free(ignored, *signal)))?;
+    let mut signals = Signals::new(REQUESTS.into_iter().filter(|signal| is_free(ignored, *signal)))?;
     spawn_thread("signals", move || {
         if let Some(signal) = signals.forever().next() {
             work();

@@ -25,7 +25,6 @@ const SLICE: Duration = Duration::from_millis(250);
 pub(crate) struct Limits {
     /// For the first byte.
     pub first: Duration,
-    /// For the whole text.
     pub whole: Duration,
     /// For the first byte, before [`read`] calls its `notice`.
     pub notice: Duration,

@@ -104,6 +104,32 @@ impl Keyboard {
     }
 }
 
+/// The modes of the controlling terminal, for an end of this process in which nothing is dropped.
+#[derive(Debug)]
+pub(super) struct SavedModes {
+    terminal: File,
+    modes: Termios,
+}
+
+impl SavedModes {
+    /// The modes now. `None`: this process has no terminal.
+    pub(super) fn save() -> Option<SavedModes> {
+        let terminal = controlling()?;
+        let modes = tcgetattr(&terminal).ok()?;
+        Some(SavedModes { terminal, modes })
+    }
+
+    /// Sets them, if they differ and the terminal is ours. Never waits.
+    pub(super) fn restore(&self) {
+        let now = tcgetattr(&self.terminal).ok().filter(|_| in_front(&self.terminal));
+        let Some(now) = now.filter(|now| now.local_modes != self.modes.local_modes) else { return };
+        if !now.local_modes.contains(LocalModes::ICANON) {
+            let _ = (&self.terminal).write_all(LEAVE_PASTES);
+        }
+        let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.modes);
+    }
+}
+
 /// Whether this is a pipe, so that the program at its other end may use the same terminal.
 fn is_piped(stream: BorrowedFd<'_>) -> bool {
     let kind = stream.try_clone_to_owned().map(File::from).and_then(|file| file.metadata()).map(|it| it.file_type());
@@ -132,7 +158,6 @@ const LEAVE_PASTES: &[u8] = b"\x1b[?2004l";
 /// The way in which keys are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyWish {
-    /// Whether a secret is typed.
     pub secret: bool,
     /// Whether the terminal understands escape sequences, so that it can mark a paste.
     pub marks: bool,

@@ -1,6 +1,7 @@
 //! Decodes a long string in chunks, so that memory never holds both a line of many megabytes and its decoded text.
 
 use super::scan::unescape;
+use std::ops::Range;
 
 /// The size of a chunk, in bytes of the literal.
 const CHUNK: usize = 64 << 10;
@@ -49,6 +50,22 @@ impl Iterator for Chunks<'_> {
     }
 }
 
+/// Decodes a string of a line in the line's own memory. `place`: the string with its quotes.
+pub fn decoded_in_place(line: String, place: Range<usize>) -> String {
+    let mut bytes = line.into_bytes();
+    let (mut from, mut to, end) = (place.start + 1, 0, place.end - 1);
+    while from < end {
+        // Perhaps the window ends inside a character. It is so long that a chunk never does.
+        let window = bytes[from..end.min(from + 2 * CHUNK)].utf8_chunks().next().map_or("", |chunk| chunk.valid());
+        let length = cut(window);
+        let chunk = unescape(&window[..length]).into_owned();
+        bytes[to..to + chunk.len()].copy_from_slice(chunk.as_bytes());
+        (from, to) = (from + length, to + chunk.len());
+    }
+    bytes.truncate(to);
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
 /// The length of the longest escape: a surrogate pair.
 const ESCAPE: usize = r"\ud83d\ude00".len();
 
@@ -81,7 +98,7 @@ fn cut(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHUNK, Chunks};
+    use super::{CHUNK, Chunks, decoded_in_place};
 
     #[test]
     fn chunks_join_to_the_whole_wherever_they_are_cut() {
@@ -92,6 +109,8 @@ mod tests {
             let chunks: Vec<String> = Chunks::new(&literal).collect();
             assert!(chunks.len() > 1);
             assert_eq!(chunks.concat(), text);
+            let line = format!(r#"{{"é":{literal}}}"#);
+            assert_eq!(decoded_in_place(line.clone(), 6..line.len() - 1), text);
         }
     }
 

@@ -1,34 +1,81 @@
 //! The fields of one JSON object, as the protocol and the configuration read them: strictly.
 
-use super::object::Object;
+use super::object::{Object, Raw};
+use super::span::Span;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// The fields of one JSON object, in order, with unparsed values. Duplicates are kept, and the reader of a field
 /// decides about them. A key with half a surrogate pair is read as U+FFFD, so that it is ignored like any unknown key.
 #[derive(Debug)]
-pub struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub struct Fields<'a> {
+    text: &'a str,
+    /// The keys that have escapes, decoded, one after the other.
+    decoded: String,
+    /// Positions instead of slices: a message may have millions of fields.
+    places: Vec<Places>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Places {
+    /// The key in the text, or, beyond its end, in the decoded keys.
+    key: Span,
+    value: Span,
+}
 
 impl<'a> Fields<'a> {
     /// Parses `text` as one object. `None`: it is not an object.
     pub fn parse(text: &'a str) -> Option<Fields<'a>> {
-        Some(Fields(Object::scanned(text)?.iter().map(|(key, raw)| (key, raw.value())).collect()))
+        let mut fields = Fields { text, decoded: String::new(), places: Vec::new() };
+        for (place, key, raw) in Object::scanned(text)?.placed() {
+            let key = match key {
+                Cow::Borrowed(_) => place,
+                Cow::Owned(key) => {
+                    let from = text.len() + fields.decoded.len();
+                    fields.decoded.push_str(&key);
+                    Span::new(from, from + key.len())
+                }
+            };
+            fields.places.push(Places { key, value: raw.place });
+        }
+        Some(fields)
+    }
+
+    fn key(&self, field: &Places) -> &str {
+        let Span { from, to } = field.key;
+        match from.checked_sub(self.text.len() as u32) {
+            None => field.key.slice_of(self.text),
+            Some(start) => Span { from: start, to: to - from + start }.slice_of(&self.decoded),
+        }
+    }
+
+    fn value(&self, field: &Places) -> &'a RawValue {
+        serde_json::from_str(field.value.slice_of(self.text)).unwrap_or(RawValue::NULL)
     }
 
     /// The value of the field `name`, if present.
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
+        self.places.iter().rev().find(|field| self.key(field) == name).map(|field| self.value(field))
     }
 
     /// Whether one of `known` occurs more than once.
     pub fn repeats_one_of<'n>(&self, known: impl IntoIterator<Item = &'n str>) -> bool {
-        known.into_iter().any(|name| self.0.iter().filter(|(key, _)| key == name).count() > 1)
+        let mut left: Vec<(&str, bool)> = known.into_iter().map(|name| (name, false)).collect();
+        self.places.iter().any(|field| {
+            let known = left.iter_mut().find(|(name, _)| *name == self.key(field));
+            known.is_some_and(|(_, seen)| std::mem::replace(seen, true))
+        })
     }
 
     /// All fields in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
-        self.0.iter().map(|(key, value)| (&**key, *value))
+        self.places.iter().map(|field| (self.key(field), self.value(field)))
     }
+}
+
+/// The elements of a list, read as they are asked for. `None`: the value is not a list.
+pub fn elements(raw: &RawValue) -> Option<impl Iterator<Item = &RawValue>> {
+    Some(Raw::of(raw)?.elements()?.map(Raw::value))
 }
 
 /// Decodes a string. `None`: the value is not a string, or contains half a surrogate pair.

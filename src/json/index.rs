@@ -76,6 +76,8 @@ pub struct Index {
     pub(super) nodes: Vec<Node>,
     /// The innermost open value.
     open: u32,
+    /// The number of values from which on no further one may contain others.
+    most: usize,
 }
 
 impl Index {
@@ -85,9 +87,14 @@ impl Index {
         if self.nodes.capacity() > KEPT {
             self.nodes = Vec::new();
         }
-        self.open = COUNT;
+        self.walk_over(line, JsonScan::strict(line), VALUES)
+    }
+
+    /// Records the values of a text by a scan from its beginning, in an empty index.
+    pub(super) fn walk_over(&mut self, line: &str, mut scan: JsonScan<'_>, most: usize) -> Option<()> {
+        (self.open, self.most) = (COUNT, most);
         u32::try_from(line.len()).ok()?;
-        let mut scan = JsonScan::strict(line);
+        scan.blanks();
         scan.walk(self)?;
         scan.end()
     }
@@ -118,7 +125,7 @@ impl Sink for Index {
         let number = self.nodes.len();
         self.push(key, Span::new(at, at), self.open | if object { OBJECT } else { 0 });
         self.open = number as u32;
-        (number < VALUES).then_some(())
+        (number < self.most).then_some(())
     }
 
     #[inline(always)]

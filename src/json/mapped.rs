@@ -14,7 +14,7 @@ pub fn map_strings(raw: &str, change: &mut dyn FnMut(&str) -> String) -> String 
 /// A function that changes a string, or returns it borrowed if it stays the same.
 pub type Change<'c> = &'c mut dyn for<'a> FnMut(&'a str) -> Cow<'a, str>;
 
-/// Like [`map_strings`], but keys pass through `change` too. Distinct keys of one object stay distinct: if `change`
+/// Like [`map_strings`], but keys pass through `change` too, and a string that stays the same may keep its escapes. Distinct keys of one object stay distinct: if `change`
 /// makes some of them equal, all but the first get a number.
 pub fn map_keys_and_strings(raw: &str, change: Change<'_>) -> String {
     // Usually no key changes, and the keys need not be tracked.
@@ -26,7 +26,6 @@ pub fn map_keys_and_strings(raw: &str, change: Change<'_>) -> String {
     }
 }
 
-/// The treatment of keys.
 enum KeyChange {
     /// Keys stay as they are.
     Never,
@@ -61,11 +60,22 @@ fn mapped(raw: &str, keys: &mut KeyChange, change: Change<'_>) -> String {
                 KeyChange::Tracked(keys) => put_string(&keys.changed(text.into_owned(), change), &mut out),
             }
         } else {
-            put_string(&change(&text), &mut out);
+            let changed = change(&text);
+            // Half a surrogate pair has no other form than its escape.
+            if matches!(changed, Cow::Borrowed(same) if same == text) && is_safe(literal) {
+                out.extend_from_slice(literal.as_bytes());
+            } else {
+                put_string(&changed, &mut out);
+            }
         }
         rest = after;
     }
     String::from_utf8(out).unwrap_or_default()
+}
+
+/// Whether a string as written is safe on a line.
+fn is_safe(literal: &str) -> bool {
+    literal.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
 /// The keys of the objects around the current position, the innermost object last.

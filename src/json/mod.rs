@@ -4,6 +4,7 @@
 //!
 //! serde_json's own error texts quote their input, so none of them leaves this module.
 
+mod bounded;
 mod chunks;
 mod escape;
 mod fields;
@@ -12,16 +13,19 @@ mod mapped;
 mod object;
 mod scan;
 mod span;
+mod split_pair;
 
-pub use self::chunks::Chunks;
+pub use self::bounded::bounded;
+pub use self::chunks::{Chunks, decoded_in_place};
 pub use self::escape::put_string;
 use self::escape::{plain_len, put_safe};
-pub use self::fields::{Fields, number, string};
+pub use self::fields::{Fields, elements, number, string};
 pub use self::index::Index;
 pub use self::mapped::{Change, map_keys_and_strings, map_strings};
 pub(crate) use self::object::is_blank;
-pub use self::object::{Elements, Object, Raw};
+pub use self::object::{Elements, Object, ObjectFields, Raw};
 use self::scan::literal_len;
+pub use self::split_pair::SplitPair;
 use serde::Serialize;
 
 /// Whether objects and arrays nest deeper than `limit`. Works on broken JSON too.
@@ -85,7 +89,6 @@ pub(crate) fn unsafe_on_a_line(c: char) -> bool {
         | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Appends a number.
 pub fn put_number(number: u64, out: &mut Vec<u8>) {
     let (mut digits, mut at, mut rest) = ([0; 20], 20, number);
     loop {

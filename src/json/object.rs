@@ -5,10 +5,11 @@
 //! value.
 
 use super::index::{Beginning, Index, Node};
-use super::scan::{JsonScan, unescape};
+use super::scan::{JsonScan, literal_len, unescape};
 use super::span::Span;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// A valid JSON value, verbatim.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,13 @@ impl<'a> Raw<'a> {
         self.place.slice_of(self.line)
     }
 
+    /// A value that serde has read. `None`: it is longer than 4 GiB.
+    pub fn of(raw: &'a RawValue) -> Option<Raw<'a>> {
+        let line = raw.get();
+        u32::try_from(line.len()).ok()?;
+        Some(Raw { line, place: Span::new(0, line.len()), below: None, escapes: true })
+    }
+
     /// The JSON text as a serde value.
     pub fn value(self) -> &'a RawValue {
         serde_json::from_str(self.get()).unwrap_or(RawValue::NULL)
@@ -36,21 +44,25 @@ impl<'a> Raw<'a> {
         self.line.as_bytes().get(self.place.from as usize).copied()
     }
 
-    /// Whether the value is a string.
     pub fn is_string(self) -> bool {
         self.first() == Some(b'"')
+    }
+
+    /// A string without its quotes, verbatim.
+    pub(crate) fn literal(self) -> Option<&'a str> {
+        self.is_string().then(|| self.place.inside().slice_of(self.line))
     }
 
     /// A string's text. Half a surrogate pair becomes U+FFFD. Borrowed unless it has escapes.
     #[inline]
     pub fn str(self) -> Option<Cow<'a, str>> {
-        let inner = self.is_string().then(|| self.place.inside().slice_of(self.line))?;
+        let inner = self.literal()?;
         Some(if self.escapes { unescape(inner) } else { Cow::Borrowed(inner) })
     }
 
     /// The text of a string without escapes.
     pub(crate) fn plain_str(self) -> Option<&'a str> {
-        (self.is_string() && !self.escapes).then(|| self.place.inside().slice_of(self.line))
+        self.literal().filter(|_| !self.escapes)
     }
 
     /// A string's text, owned.
@@ -67,13 +79,27 @@ impl<'a> Raw<'a> {
         (!broken).then_some(object)
     }
 
+    /// The fields of the value, half surrogate pairs in keys included. `None`: it is not an object.
+    pub fn fields(self) -> Option<ObjectFields<'a>> {
+        (self.first() == Some(b'{')).then(|| Object(self).iter())
+    }
+
+    /// The position of the value in its line.
+    pub(crate) fn at(self) -> usize {
+        self.place.from as usize
+    }
+
+    /// The place of the value in its line.
+    pub(crate) fn place(self) -> Range<usize> {
+        self.at()..self.place.to as usize
+    }
+
     /// The elements of the value. `None`: it is not an array.
     pub fn elements(self) -> Option<Elements<'a>> {
         (self.first() == Some(b'[')).then(|| Elements(Children::new(self, false)))
     }
 }
 
-/// The elements of an array.
 #[derive(Clone, Debug)]
 pub struct Elements<'a>(Children<'a>);
 
@@ -83,6 +109,19 @@ impl<'a> Iterator for Elements<'a> {
     #[inline]
     fn next(&mut self) -> Option<Raw<'a>> {
         self.0.next().map(|child| child.value)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct ObjectFields<'a>(Children<'a>);
+
+impl<'a> Iterator for ObjectFields<'a> {
+    type Item = (Cow<'a, str>, Raw<'a>);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let line = self.0.line;
+        self.0.next().map(|child| (unescape(child.key.slice_of(line)), child.value))
     }
 }
 
@@ -227,10 +266,15 @@ impl<'a> Object<'a> {
         (value.first() != Some(b'n')).then_some(value)
     }
 
-    /// All fields in order, verbatim.
-    pub fn iter(&self) -> impl Iterator<Item = (Cow<'a, str>, Raw<'a>)> + use<'a> {
+    /// All fields in order, each with the place of its key without the quotes.
+    pub(super) fn placed(&self) -> impl Iterator<Item = (Span, Cow<'a, str>, Raw<'a>)> + use<'a> {
         let line = self.0.line;
-        self.children().map(move |child| (unescape(child.key.slice_of(line)), child.value))
+        self.children().map(move |child| (child.key, unescape(child.key.slice_of(line)), child.value))
+    }
+
+    /// All fields in order, verbatim.
+    pub fn iter(&self) -> ObjectFields<'a> {
+        ObjectFields(self.children())
     }
 
     /// All fields except `names`, verbatim, as a text by which objects can be compared.
@@ -239,7 +283,6 @@ impl<'a> Object<'a> {
         kept.map(|(name, raw)| format!("{}:{}\n", super::to_line(&name), raw.get())).collect()
     }
 
-    /// A field that is a string.
     pub fn str(&self, name: &str) -> Option<Cow<'a, str>> {
         self.raw(name).and_then(Raw::str)
     }
@@ -254,7 +297,6 @@ impl<'a> Object<'a> {
         self.str(name).is_some_and(|text| text == wanted)
     }
 
-    /// A field that is an object.
     pub fn object(&self, name: &str) -> Option<Object<'a>> {
         self.raw(name).and_then(Raw::object)
     }
@@ -302,6 +344,14 @@ impl<'a> Object<'a> {
 }
 
 impl Index {
+    /// Reads a text as one value, whatever the number of values in it. `None`: it is not JSON.
+    pub fn value<'a>(&'a mut self, text: &'a str) -> Option<Raw<'a>> {
+        self.nodes = Vec::with_capacity(values_in(text));
+        self.walk_over(text, JsonScan::new(text, 0), usize::MAX)?;
+        let (first, below) = self.nodes.split_first()?;
+        Some(Raw { line: text, place: first.value, below: Some(below), escapes: first.escapes() })
+    }
+
     /// Reads a line as one object. Raw control characters, which JSON forbids in strings, become blanks; only a line
     /// that has any is copied.
     pub fn read<'a>(&'a mut self, line: &'a mut Cow<'_, str>) -> Option<Object<'a>> {
@@ -312,6 +362,17 @@ impl Index {
         let (first, below) = self.nodes.split_first()?;
         Raw { line, place: first.value, below: Some(below), escapes: first.escapes() }.object()
     }
+}
+
+/// The number of values in a valid text. White space in an empty object or array counts as one more.
+fn values_in(text: &str) -> usize {
+    let (mut at, mut count) = (0, 1);
+    while let Some(byte) = text.as_bytes().get(at) {
+        let is_empty = || matches!(text.as_bytes().get(at + 1), Some(b'}' | b']'));
+        count += usize::from(*byte == b',' || matches!(byte, b'{' | b'[') && !is_empty());
+        at += if *byte == b'"' { literal_len(&text[at..]) } else { 1 };
+    }
+    count
 }
 
 /// Whether a line consists only of white space and control characters.

@@ -406,7 +406,6 @@ pub(super) mod tests {
         read && scan.at == text.len()
     }
 
-    /// Texts that are JSON, or nearly.
     pub(in crate::json) fn nearly_json() -> impl Strategy<Value = String> {
         let tokens = prop::sample::select(vec![
             "{",

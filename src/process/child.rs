@@ -5,21 +5,26 @@
 //! their order, so a reader that meets the sentinel has read everything before it. Waiting for the end of file instead
 //! would wait for every process that still holds the pipe.
 
-use super::batch::Lines;
-use super::new_session;
+use super::agent_lines::AgentLines;
+use super::new_session::{self, NotRestricted};
 use super::own_executable;
 use super::readers::{AgentOutput, read_stderr, read_stdout};
 use super::reaper::Reaper;
+use super::sandbox::{self, ProcessPlaces, SERVICES, TEMPORARY};
 use super::scratch::{AgentFiles, Scratch, write_files};
-use super::session_files::make_loadable;
+use super::session_files::{is_kept, make_loadable};
 use super::tree::{self, MARKER, Swept, Tree, marker_value, wait_without_reaping};
+use super::variables::OF_GIT;
+use crate::agent::native::SessionFiles;
 use crate::agent::{Launch, Program};
 use crate::io::failpoint::point;
 use crate::io::output::write_whole;
 use crate::io::spawn_thread;
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::request::Settings;
+use crate::protocol::sandbox::Domain;
 use crate::protocol::terms::sentence;
 use crate::suggest::Name;
 use crate::system::DEFAULT_PATH;
@@ -53,10 +58,12 @@ pub(crate) struct AgentProcess {
     unsent: Arc<AtomicUsize>,
     /// Starts the sweep, which first ends the reaper: only one of them may reap orphans at a time.
     sweep: Sender<(Duration, Option<Reaper>)>,
-    emptied: Sender<Lines>,
+    emptied: Sender<AgentLines>,
     reaper: Option<Reaper>,
     /// The folder of the files that the agent reads. Dropping this removes it.
     _files: Option<Scratch>,
+    /// The files of its sessions, and its environment, which leads to them.
+    sessions: Option<(&'static SessionFiles, BTreeMap<OsString, OsString>)>,
     /// The agent's output. The channel holds one message, and a full one makes the readers wait.
     pub(crate) data: Receiver<AgentOutput>,
     /// Changes in the state of the agent's process.
@@ -78,13 +85,22 @@ impl AgentProcess {
             Program::Myself => own_executable::not_found(),
             program @ Program::Command(_) => not_found(program, launch.install.as_deref()),
         })?;
-        if let Some((files, id)) = &launch.session {
+        if let (Some(files), Some(id)) = (launch.session_files, &settings.session_id) {
             make_loadable(files, id, &|name| environment.get(OsStr::new(name)).cloned())?;
         }
-        let AgentFiles { folder, arguments, variables } = write_files(&launch.files)?;
+        let domain = settings.sandbox.domain();
+        let AgentFiles { folder, arguments, variables } = write_files(&launch.files, domain.is_some(), nonce)?;
         for (variable, folder) in variables.iter().zip(folder.iter().cycle()) {
             environment.entry(variable.into()).or_insert_with(|| folder.path().into());
         }
+        let grants = match (domain, &folder) {
+            (Some(domain), Some(files)) => {
+                let places = ProcessPlaces { program: &program, files: files.path(), temporary: &files.temporary()? };
+                confine(&mut environment, domain, settings, &places);
+                Some(sandbox::grants(domain, settings, &environment, &places))
+            }
+            (None, _) | (_, None) => None,
+        };
         let (out, our_out) = pipe()?;
         let (err, our_err) = pipe()?;
         let prepare = |command: &mut Command| {
@@ -92,10 +108,22 @@ impl AgentProcess {
             command.stdin(Stdio::piped()).stdout(our_out.try_clone()?);
             Ok(())
         };
-        let child = spawn(|| new_session::spawn(&program, tree.cgroup(), &our_err, prepare), &program, &settings.cwd)?;
+        let child = spawn(
+            || new_session::spawn(&program, tree.cgroup(), grants.as_ref(), &our_err, prepare),
+            &program,
+            &settings.cwd,
+        )?;
         // The sentinel has a different nonce, because the agent's processes know the one in their environment.
         let agent = AgentProcess::attach(child, tree, &tree::nonce(), mirror, (out, our_out), (err, our_err));
-        agent.map(|agent| AgentProcess { _files: folder, ..agent })
+        let sessions = launch.session_files.map(|files| (files, environment));
+        agent.map(|agent| AgentProcess { _files: folder, sessions, ..agent })
+    }
+
+    /// Whether the agent can load the session later.
+    pub(crate) fn keeps(&self, id: &SessionId) -> bool {
+        self.sessions
+            .as_ref()
+            .is_none_or(|(files, environment)| is_kept(files, id, &|name| environment.get(OsStr::new(name)).cloned()))
     }
 
     fn attach(
@@ -123,7 +151,11 @@ impl AgentProcess {
         let swept_tree = Arc::clone(&tree);
         let threads = [
             spawn_thread("agent-stdin", move || write_lines(stdin, &lines, &queued)),
-            spawn_thread("agent-stdout", move || read_stdout(out, end_out.as_bytes(), &data_in, &returned)),
+            spawn_thread("agent-stdout", move || {
+                // The buffer is the thread's work.
+                let lines = AgentLines::new(out, own_executable::agent_line_bytes(), end_out.as_bytes());
+                read_stdout(lines, &data_in, &returned);
+            }),
             spawn_thread("agent-stderr", move || read_stderr(err, &end_err, mirror, &for_stderr)),
             spawn_thread("agent-exit", move || {
                 wait_without_reaping(pid);
@@ -149,6 +181,7 @@ impl AgentProcess {
             sweep,
             emptied,
             reaper,
+            sessions: None,
             _files: None,
             data,
             process,
@@ -179,8 +212,8 @@ impl AgentProcess {
         self.input = None;
     }
 
-    /// Tells the reader of stdout that these lines are handled, which makes room for more.
-    pub(crate) fn taken(&self, lines: Lines) {
+    /// Gives the lines back to the reader of stdout, which waits for more.
+    pub(crate) fn taken(&self, lines: AgentLines) {
         let _ = self.emptied.send(lines);
     }
 
@@ -217,9 +250,14 @@ impl AgentProcess {
 
     /// Kills the whole tree and reaps the agent, on the calling thread. Returns the agent's exit status. The sweep takes at most `limit`.
     pub(crate) fn end_now(&mut self, limit: Duration) -> AgentExit {
-        self.reaper.take().into_iter().for_each(Reaper::finish);
-        self.tree.sweep(Some(self.child.id()), limit);
+        self.sweep_here(limit);
         self.reap()
+    }
+
+    /// Kills the whole tree, on the calling thread.
+    pub(crate) fn sweep_here(&mut self, limit: Duration) -> Swept {
+        self.reaper.take().into_iter().for_each(Reaper::finish);
+        self.tree.sweep(Some(self.child.id()), limit)
     }
 
     /// Whether the tree has no process outside the agent's own process group.
@@ -227,11 +265,11 @@ impl AgentProcess {
         self.tree.is_one_group(self.child.id())
     }
 
-    /// Reaps an agent that has exited and returns its exit status.
+    /// Reaps an agent that has exited and returns its exit status. Never blocks: the kernel may keep a killed process.
     pub(crate) fn reap(&mut self) -> AgentExit {
-        match self.child.wait() {
-            Ok(status) => AgentExit { code: status.code(), signal: status.signal() },
-            Err(_) => AgentExit { code: None, signal: None },
+        match self.child.try_wait() {
+            Ok(Some(status)) => AgentExit { code: status.code(), signal: status.signal() },
+            Ok(None) | Err(_) => AgentExit { code: None, signal: None },
         }
     }
 }
@@ -245,14 +283,19 @@ fn pipe() -> Result<(PipeReader, PipeWriter), Failure> {
     io::pipe().map_err(resources)
 }
 
-/// Our own environment, overridden by the variables in `own`.
-pub(crate) fn environment_over(own: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
-    std::env::vars_os().chain(own).collect()
+/// Our own variables, without those that lead git to one repository.
+pub(crate) fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os().filter(|(name, _)| !OF_GIT.iter().any(|git| name == git))
 }
 
-/// The agent's whole environment. Later sources take precedence: our own variables (all of them, or those that
-/// `env_allow` and the fixed list admit) without those that the driver removes, the driver's variables, the request's
-/// `env`, and the marker.
+/// Our own environment as an agent inherits it, overridden by the variables in `own`.
+pub(crate) fn environment_over(own: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
+    inherited().chain(own).collect()
+}
+
+/// The agent's whole environment. Later sources take precedence: our own variables (all of them but those of git's, or
+/// those that `env_allow` and the fixed list admit) without those that the driver removes, the driver's variables, the
+/// request's `env`, and the marker.
 pub(crate) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> BTreeMap<OsString, OsString> {
     const ALWAYS: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "LC_*", "TERM", "TMPDIR"];
     let matches = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
@@ -264,7 +307,7 @@ pub(crate) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> 
         let Some(name) = name.to_str() else { return false };
         ALWAYS.iter().any(|pattern| matches(pattern, name)) || list.iter().any(|pattern| matches(pattern, name))
     };
-    let mut all: BTreeMap<OsString, OsString> = std::env::vars_os().filter(|(name, _)| allowed(name)).collect();
+    let mut all: BTreeMap<OsString, OsString> = inherited().filter(|(name, _)| allowed(name)).collect();
     for name in &launch.env_remove {
         all.remove(&OsString::from(name));
     }
@@ -272,6 +315,25 @@ pub(crate) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> 
     all.extend(settings.env.iter().map(|(name, value)| (name.into(), value.into())));
     all.insert(MARKER.into(), marker_value(nonce).into());
     all
+}
+
+/// Changes the environment for a process in a sandbox. What the request's `env` sets stays.
+fn confine(
+    environment: &mut BTreeMap<OsString, OsString>,
+    domain: &Domain,
+    settings: &Settings,
+    places: &ProcessPlaces<'_>,
+) {
+    let is_free = |name: &&str| !settings.env.contains_key(*name);
+    for name in SERVICES.iter().copied().filter(is_free) {
+        environment.remove(OsStr::new(name));
+    }
+    for name in TEMPORARY.into_iter().filter(|name| is_free(name)) {
+        environment.insert(name.into(), places.temporary.into());
+    }
+    for (name, folder) in &domain.variables {
+        environment.entry((*name).into()).or_insert_with(|| folder.into());
+    }
 }
 
 /// The program as an absolute path, found on the PATH that the agent will have. A relative path is relative to `cwd`.
@@ -334,6 +396,10 @@ pub(crate) fn spawn(
 fn spawn_failure(error: &io::Error, program: &Path, cwd: &Path) -> Failure {
     let failed = |what: &str| Failure::new(Code::AgentStartFailed, what);
     let exhausted = |what: &str| Failure::new(Code::ResourceExhausted, what).retryable();
+    if let Some(NotRestricted(why)) = error.get_ref().and_then(|error| error.downcast_ref()) {
+        let why = why.as_str();
+        return Failure::invalid_start(sentence!("{sandbox} cannot be kept: {why}.", sandbox));
+    }
     match (error.kind(), Errno::from_io_error(error)) {
         _ if !cwd.is_dir() => {
             Failure::invalid_start(sentence!("{cwd} must be the path of an existing directory.", cwd))
@@ -379,6 +445,7 @@ fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>, unsent: &Ato
 #[cfg(test)]
 mod tests {
     use super::{AgentProcess, MARKER, ProcessEvent, Tree, marker_value, pipe, tree};
+    use crate::agent::Line;
     use crate::process::readers::AgentOutput;
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use std::io::PipeWriter;
@@ -407,11 +474,9 @@ mod tests {
     #[test]
     fn the_end_of_stderr_does_not_wait_for_a_full_stdout() {
         let (mut agent, stdout) = agent("echo why >&2; exec yes");
-        // Nobody handles the lines. With the second batch, the reader waits for room and reads no more.
-        for _ in 0..2 {
-            let lines = agent.data.recv_timeout(LONG);
-            assert!(matches!(lines, Ok(AgentOutput::Lines(_))), "{lines:?}");
-        }
+        // Nobody handles the lines, so the reader waits for them and reads no more.
+        let lines = agent.data.recv_timeout(LONG);
+        assert!(matches!(lines, Ok(AgentOutput::Lines(_))), "{lines:?}");
         let now = Some(&Timespec::default());
         let is_full = || poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], now) == Ok(0);
         while !is_full() {
@@ -438,9 +503,10 @@ mod tests {
         while said.last().is_none_or(|line| line != "late") {
             match agent.data.recv_timeout(LONG) {
                 Ok(AgentOutput::Lines(mut lines)) => {
-                    while let Some(line) = lines.next() {
+                    while let Some(Line::Text(line)) = lines.next() {
                         said.push(line.into_owned());
                     }
+                    agent.taken(lines);
                 }
                 other => panic!("{other:?} after {said:?}"),
             }

@@ -12,9 +12,9 @@
 mod query;
 pub(crate) mod worktree;
 
-pub use self::query::Incomplete;
+pub use self::query::{Head, Incomplete};
 
-use self::query::{Blob, Content, FileState, Git, Status, in_time};
+use self::query::{Blob, Content, FileState, Filters, Git, LookBelow, Status, in_time};
 use super::background_task::BackgroundTask;
 use super::query::Until;
 use crate::protocol::words::Action;
@@ -22,7 +22,7 @@ use crate::system::{DEFAULT_PATH, file_tick};
 use crossbeam_channel::{Receiver, never};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -48,9 +48,22 @@ pub type BaselineResult = Result<Option<Arc<Baseline>>, Incomplete>;
 pub struct Baseline {
     git: Git,
     begun: SystemTime,
-    head: Option<String>,
-    /// Files that were already changed or untracked, with their state on disk.
+    head: Head,
+    /// Files that were already changed or untracked, with their state on disk. Includes submodules with another commit
+    /// or with changed files.
     dirty: BTreeMap<Vec<u8>, Option<State>>,
+    /// Whether the look includes the repositories below.
+    looks: LookBelow,
+    /// The repositories below the work tree, by their folders. Empty if they are ignored.
+    below: BTreeMap<Vec<u8>, Repository>,
+}
+
+/// A repository below a work tree.
+#[derive(Debug)]
+struct Repository {
+    tree: Baseline,
+    /// Whether the repository around it has a commit of it. Otherwise, git does not know its files.
+    is_submodule: bool,
 }
 
 /// The queries to git for one run: first the baseline, then the changes. They run in a separate thread, so no method
@@ -85,11 +98,23 @@ impl Baseline {
         Baseline::begin_with(cwd, limit, path, config)
     }
 
-    /// Takes the baseline of the work tree around `cwd` and waits for git. Returns `None` outside a work tree or
-    /// without git. Error: git failed, or was too slow.
+    /// Takes the baseline of the work tree around `cwd`, with the repositories below it, and waits for git. Returns
+    /// `None` outside a work tree or without git. Error: git failed, or was too slow.
     pub fn now(cwd: &Path, until: &Until) -> BaselineResult {
+        Baseline::look(cwd, Filters::Empty, until)
+    }
+
+    /// Like [`Baseline::now`], with the filters that a commit runs. Without them, a file that is stored through a filter
+    /// may look changed.
+    pub fn for_commit(cwd: &Path, until: &Until) -> BaselineResult {
+        Baseline::look(cwd, Filters::Own, until)
+    }
+
+    fn look(cwd: &Path, filters: Filters, until: &Until) -> BaselineResult {
         let (path, config) = surroundings();
-        Baseline::take_baseline(cwd, file_tick(), until, path, config)
+        let begun = file_tick();
+        let git = Git::open(cwd, path, config, filters, until)?;
+        git.map(|git| Baseline::of(git, begun, LookBelow::Included, until).map(Arc::new)).transpose()
     }
 
     /// The root of the work tree.
@@ -97,19 +122,50 @@ impl Baseline {
         self.git.root()
     }
 
-    /// The git program.
     pub fn program(&self) -> &Path {
         self.git.program()
     }
 
-    /// The commit of HEAD. `None`: HEAD has no commit yet.
-    pub fn head(&self) -> Option<&str> {
-        self.head.as_deref()
+    pub fn head(&self) -> &Head {
+        &self.head
     }
 
-    /// The changed and untracked files, relative to the root.
+    /// The changed and untracked files and the changed submodules, relative to the root.
     pub fn changed(&self) -> impl Iterator<Item = &Path> {
-        self.dirty.keys().map(|name| Path::new(OsStr::from_bytes(name)))
+        self.dirty.keys().map(|name| path_of(name))
+    }
+
+    /// The folders of the repositories below that nobody added as a submodule, relative to the root.
+    pub fn nested(&self) -> Vec<PathBuf> {
+        let nested = self.below.iter().flat_map(|(name, repository)| match repository.is_submodule {
+            true => repository.tree.nested().iter().map(|inner| path_of(name).join(inner)).collect(),
+            false => vec![path_of(name).to_owned()],
+        });
+        nested.collect()
+    }
+
+    /// The files that the submodule at this path has not committed, relative to the root.
+    pub fn uncommitted_in(&self, submodule: &Path) -> Vec<PathBuf> {
+        let files = self.repository(submodule).into_iter().flat_map(Baseline::changed);
+        files.map(|file| submodule.join(file)).collect()
+    }
+
+    /// A text that changes with the repository below at this path. `None`: there is none.
+    pub fn state_below(&self, path: &Path) -> Option<String> {
+        self.repository(path).map(Baseline::state)
+    }
+
+    fn repository(&self, path: &Path) -> Option<&Baseline> {
+        self.below.iter().find_map(|(name, repository)| {
+            let inner = path.strip_prefix(path_of(name)).ok()?;
+            if inner.as_os_str().is_empty() { Some(&repository.tree) } else { repository.tree.repository(inner) }
+        })
+    }
+
+    /// HEAD, the changed files and the repositories below, as one text.
+    fn state(&self) -> String {
+        let below: Vec<String> = self.below.values().map(|repository| repository.tree.state()).collect();
+        format!("{:?} {:?} {below:?}", self.head, self.dirty)
     }
 
     /// Whether git reports this file as changed. `path`: relative to the root.
@@ -117,9 +173,9 @@ impl Baseline {
         self.dirty.contains_key(path.as_os_str().as_bytes())
     }
 
-    /// Whether a file differs from its state in `then`.
+    /// Whether a file, or a repository below, differs from its state in `then`.
     pub fn differs(&self, then: &Baseline, path: &Path) -> bool {
-        let of = |tree: &Baseline| tree.dirty.get(path.as_os_str().as_bytes()).copied();
+        let of = |tree: &Baseline| (tree.dirty.get(path.as_os_str().as_bytes()).copied(), tree.state_below(path));
         of(self) != of(then)
     }
 
@@ -128,26 +184,30 @@ impl Baseline {
         let begun = file_tick();
         let cwd = cwd.to_path_buf();
         let job = BackgroundTask::start("git-baseline", limit, move |until| {
-            GitResult::Baseline(Baseline::take_baseline(&cwd, begun, until, path, config))
+            let take = || {
+                let git = Git::open(&cwd, path, config, Filters::Empty, until)?;
+                git.map(|git| Baseline::of(git, begun, LookBelow::Ignored, until).map(Arc::new)).transpose()
+            };
+            GitResult::Baseline(take())
         });
         Pending { baseline: Err(Incomplete::Late), job: Some(job) }
     }
 
-    fn take_baseline(
-        cwd: &Path,
-        begun: SystemTime,
-        until: &Until,
-        path: OsString,
-        config: Option<OsString>,
-    ) -> BaselineResult {
-        let Some(git) = Git::open(cwd, path, config, until)? else { return Ok(None) };
-        let Status { head, files } = git.status(until)?;
+    fn of(git: Git, begun: SystemTime, looks: LookBelow, until: &Until) -> Result<Baseline, Incomplete> {
+        let Status { head, files, nested } = git.status(looks, until)?;
         if git.head_files().into_iter().flatten().any(|file| since(&file, begun)) {
             // A fast agent may have committed already, so the state at its start is unknown.
             return Err(Incomplete::Late);
         }
-        let mut dirty = BTreeMap::new();
-        for (name, seen) in files {
+        let (mut dirty, mut below) = (BTreeMap::new(), BTreeMap::new());
+        for (name, is_submodule) in folders_below(&git, looks, nested, until)? {
+            let tree = Baseline::of(git.at(&git.absolute(&name), until)?, begun, looks, until)?;
+            if is_submodule && (files.contains_key(&name) || !tree.dirty.is_empty()) {
+                dirty.insert(name.clone(), None);
+            }
+            below.insert(name, Repository { tree, is_submodule });
+        }
+        for (name, seen) in files.into_iter().filter(|(name, _)| !below.contains_key(name)) {
             let metadata = git.look(&name, Some(&seen));
             let folder = || git.folder_of(&name).is_some_and(|folder| since(&folder, begun));
             if metadata.is_none() && seen.in_head.is_some() && folder() {
@@ -158,13 +218,15 @@ impl Baseline {
             dirty.insert(name, state);
             in_time(until)?;
         }
-        Ok(Some(Arc::new(Baseline { git, begun, head, dirty })))
+        Ok(Baseline { git, begun, head, dirty, looks, below })
     }
 
-    /// The files that changed since, by absolute path. Waits for git. Error: git failed, or was too slow.
+    /// The files that changed since, by absolute path, and the repositories below that came or went. Waits for git.
+    /// Error: git failed, or was too slow.
     pub fn compare(&self, until: &Until) -> Result<Vec<(PathBuf, Action)>, Incomplete> {
-        let Status { head, files } = self.git.status(until)?;
-        let moved = match (&self.head, &head) {
+        let Status { head, files, nested } = self.git.status(self.looks, until)?;
+        let below = folders_below(&self.git, self.looks, nested, until)?;
+        let moved = match (&self.head.commit, &head.commit) {
             (old, new) if old == new => BTreeMap::new(),
             (old, new) => self.git.difference(old.as_deref(), new.as_deref(), until)?,
         };
@@ -172,13 +234,42 @@ impl Baseline {
         names.sort_unstable();
         names.dedup();
         let mut changed = Vec::new();
-        for name in names {
+        for name in below.keys().filter(|name| !self.below.contains_key(*name)) {
+            changed.push((self.git.absolute(name), Action::Created));
+        }
+        for (name, repository) in &self.below {
+            match below.contains_key(name) {
+                true => changed.extend(repository.tree.compare(until)?),
+                false => changed.push((self.git.absolute(name), Action::Deleted)),
+            }
+        }
+        for name in names.into_iter().filter(|name| !below.contains_key(*name) && !self.below.contains_key(*name)) {
             let action = self.action(name, files.get(name), moved.get(name));
             changed.extend(action.map(|action| (self.git.absolute(name), action)));
             in_time(until)?;
         }
         changed.sort_unstable();
         Ok(changed)
+    }
+
+    /// Whether a file that git ignores, or a folder of it, changed since. `except`: a folder that does not count. Error:
+    /// git failed, or the time is up.
+    pub fn has_ignored_changes(&self, except: &Path, until: &Until) -> Result<bool, Incomplete> {
+        let mut paths = self.git.ignored(until)?;
+        while let Some(path) = paths.pop() {
+            in_time(until)?;
+            let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+            if path.starts_with(except) {
+                continue;
+            }
+            if self.was_touched(&metadata) {
+                return Ok(true);
+            }
+            if metadata.is_dir() {
+                paths.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+            }
+        }
+        Ok(false)
     }
 
     /// The change of one file. `None`: the file did not change. `moved`: the file in the old and the new HEAD, if HEAD
@@ -218,6 +309,41 @@ impl Baseline {
     fn was_touched(&self, now: &Metadata) -> bool {
         since(now, self.begun)
     }
+}
+
+/// The place of HEAD in the work tree around `cwd`, if HEAD is on another branch than `from`, or left its history.
+/// Commits on top of `from` are no such move. Waits for git. Error: git failed, or was too slow.
+pub fn moved_head(cwd: &Path, from: &Head, until: &Until) -> Result<Option<Head>, Incomplete> {
+    let (path, config) = surroundings();
+    let Some(git) = Git::open(cwd, path, config, Filters::Empty, until)? else { return Ok(None) };
+    let now = git.head(until)?;
+    let goes_on = now.branch == from.branch
+        && match (&from.commit, &now.commit) {
+            (Some(old), Some(new)) => old == new || git.is_ancestor(old, new, until)?,
+            (None, _) => true,
+            (Some(_), None) => false,
+        };
+    Ok((!goes_on).then_some(now))
+}
+
+/// The folders of the repositories below a work tree, and whether each is a submodule. `nested`: those that are not.
+fn folders_below(
+    git: &Git,
+    looks: LookBelow,
+    nested: Vec<Vec<u8>>,
+    until: &Until,
+) -> Result<BTreeMap<Vec<u8>, bool>, Incomplete> {
+    Ok(match looks {
+        LookBelow::Ignored => BTreeMap::new(),
+        LookBelow::Included => {
+            let submodules = git.submodules(until)?.into_iter().map(|name| (name, true));
+            nested.into_iter().map(|name| (name, false)).chain(submodules).collect()
+        }
+    })
+}
+
+fn path_of(name: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(name))
 }
 
 /// The PATH for finding git, by the rule for agents, and the folder of the user's ignore file.
@@ -328,7 +454,7 @@ mod tests {
 
     #[test]
     fn a_change_right_before_the_start_is_older_and_one_right_after_it_is_not() {
-        let folder = crate::process::scratch::Scratch::new().unwrap();
+        let folder = crate::process::scratch::Scratch::of(&crate::process::tree::nonce()).unwrap();
         let look = |name: &str| {
             let file = folder.path().join(name);
             fs::write(&file, "1").unwrap();
@@ -345,7 +471,7 @@ mod tests {
 
     #[test]
     fn a_file_changed_after_the_start_is_modified_although_head_moved_back() {
-        let folder = crate::process::scratch::Scratch::new().unwrap();
+        let folder = crate::process::scratch::Scratch::of(&crate::process::tree::nonce()).unwrap();
         let root = folder.path().canonicalize().unwrap();
         let git = |args: &[&str]| {
             let mut command = Command::new("git");

@@ -1,4 +1,4 @@
-//! The guard: a second process of this program that ends the agent's tree if the host is killed.
+//! The guard: a second process of this program that ends the agent's tree and our git if the host is killed.
 //!
 //! The guard blocks in a read of its stdin, a pipe whose other end only the host holds. The kernel closes that pipe
 //! however the host ends. The guard cannot find the tree by descent from the host, because the orphans have new parents
@@ -18,10 +18,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, kill_process};
 
 use super::own_executable;
-use super::scratch;
-use super::tree::{Signal, Tree};
+use super::scratch::{self, Scratch};
+use super::tree::{self, Signal, Tree};
+use crate::io::failpoint;
 use crate::io::signals::outlive_hangups;
-use crate::process::variables::{GUARD, GUARD_CGROUP, GUARD_FOLDER};
+use crate::process::variables::{GUARD, GUARD_CGROUP, GUARD_FOLDER, RUN};
 use crate::system::{ControlGroup, Id, lost_sight, start_time};
 
 /// The hidden first argument that makes this program run as the guard.
@@ -35,7 +36,7 @@ const KILL_LIMIT: Duration = Duration::from_secs(5);
 /// The maximum size of a line to the guard, in bytes. The guard ignores the rest of a longer line.
 const LINE_BYTES_MAX: usize = 80;
 
-/// The running guard. Dropping it without [`Guard::dismiss`], as in a panic, makes it end the agent's tree.
+/// The running guard. Dropping it without [`Guard::dismiss`], as in a panic, makes it end the processes.
 #[derive(Debug)]
 pub(crate) struct Guard {
     child: Child,
@@ -43,15 +44,22 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard for the tree with this nonce and in this control group. `folder`: the folder of a socket, which
-    /// the guard removes if the host is killed. Call it before the agent is spawned. Error: a text for a diagnostic.
-    /// The run can continue without a guard.
+    /// Starts the guard for our git, and for the tree with this nonce and in this control group. `folder`: the folder of
+    /// a socket, which the guard removes if the host is killed. Call it before the agent is spawned. Error: a text for a
+    /// diagnostic. The run can continue without a guard.
     pub(crate) fn start(nonce: &str, cgroup: Option<&ControlGroup>, folder: Option<&Path>) -> Result<Guard, String> {
         if let Some(reason) = lost_sight() {
             return Err(format!("no guard: {reason}"));
         }
         let program = own_executable::program().ok_or("no guard: cannot find this program's own file")?;
-        spawn(&program, nonce, cgroup, folder).map_err(|error| format!("no guard: {error}"))
+        let nonces = format!("{nonce}:{}", tree::nonce_of_git());
+        spawn(&program, &nonces, cgroup, folder).map_err(|error| format!("no guard: {error}"))
+    }
+
+    /// Starts a guard for the git of a process that has no agent yet, or no longer. `None`: the system permits none, which
+    /// matters only if this process is killed.
+    pub(crate) fn of_git() -> Option<Guard> {
+        Guard::start("", None, None).ok()
     }
 
     /// Whether the guard has ended, for example because somebody killed it.
@@ -80,6 +88,11 @@ impl Guard {
         }
     }
 
+    /// Ends the guard of git. If git still runs, the guard ends it first.
+    pub(crate) fn leave_git(self) {
+        if tree::has_git() { drop(self) } else { self.dismiss() }
+    }
+
     /// Ends and reaps the guard without ending the tree. Call it once the tree is gone.
     pub(crate) fn dismiss(mut self) {
         let _ = self.stdin.write_all(b"done\n");
@@ -90,12 +103,15 @@ impl Guard {
     }
 }
 
-fn spawn(program: &Path, nonce: &str, cgroup: Option<&ControlGroup>, folder: Option<&Path>) -> io::Result<Guard> {
+fn spawn(program: &Path, nonces: &str, cgroup: Option<&ControlGroup>, folder: Option<&Path>) -> io::Result<Guard> {
     let mut child = Command::new(program)
         .arg(GUARD_ARGUMENT)
-        .env(GUARD, nonce)
-        .env_remove(GUARD_FOLDER)
-        .env_remove(GUARD_CGROUP)
+        // The agent could read the environment of a process that has not hidden it yet. The guard needs the marker of an
+        // outer run, and the places of the folders that it removes.
+        .env_clear()
+        .envs([RUN, "XDG_RUNTIME_DIR", "TMPDIR"].into_iter().filter_map(|name| Some((name, env::var_os(name)?))))
+        .envs(failpoint::variables())
+        .env(GUARD, nonces)
         .envs(folder.map(|folder| (GUARD_FOLDER, folder)))
         .envs(cgroup.map(|cgroup| (GUARD_CGROUP, cgroup.folder())))
         .current_dir("/")
@@ -111,15 +127,43 @@ fn spawn(program: &Path, nonce: &str, cgroup: Option<&ControlGroup>, folder: Opt
     }
 }
 
+/// A folder of a process that has no other guard.
+#[derive(Debug)]
+pub(crate) struct GuardedScratch {
+    folder: Scratch,
+    /// A missing guard matters only if this process is killed.
+    guard: Option<Guard>,
+}
+
+impl GuardedScratch {
+    /// See [`Scratch::of`].
+    pub(crate) fn new() -> Option<GuardedScratch> {
+        let nonce = tree::nonce();
+        let guard = Guard::start(&nonce, None, None).ok();
+        Some(GuardedScratch { folder: Scratch::of(&nonce)?, guard })
+    }
+
+    /// The folder's path.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for GuardedScratch {
+    fn drop(&mut self) {
+        self.guard.take().into_iter().for_each(Guard::dismiss);
+    }
+}
+
 /// The guard's main function: reads `leader PID STARTTIME` and `done` lines from `stdin`. If `stdin` ends without
 /// `done`, it sends SIGTERM to the whole tree, waits up to 200 ms, then sends SIGKILL until no process is left, for
-/// at most 5 s, and removes the control group and the socket's folder.
+/// at most 5 s, and removes the control group, the folders of the nonces and the socket's folder.
 ///
 /// Returns the exit code: 0 after `done` or if all processes are gone, 1 if a process is left, 2 without a nonce in
 /// `SPEKTACULAR_GUARD`.
 pub(crate) fn run_guard(stdin: impl Read) -> i32 {
-    let nonce = env::var(GUARD).unwrap_or_default();
-    if nonce.is_empty() {
+    let nonces = env::var(GUARD).unwrap_or_default();
+    if nonces.is_empty() {
         return 2;
     }
     // When the host's death orphans the group of a stopped guard, the kernel sends it SIGHUP and then SIGCONT.
@@ -127,9 +171,10 @@ pub(crate) fn run_guard(stdin: impl Read) -> i32 {
     match listen(stdin) {
         Farewell::Done => 0,
         Farewell::End { leader } => {
-            let code = end_tree(nonce, leader);
+            let code = end_tree(nonces.clone(), leader);
+            nonces.split(':').filter(|nonce| !nonce.is_empty()).for_each(scratch::remove_left);
             if let Some(folder) = env::var_os(GUARD_FOLDER) {
-                scratch::remove_socket(Path::new(&folder));
+                scratch::remove_sockets(Path::new(&folder));
             }
             code
         }
@@ -175,9 +220,9 @@ fn parse_leader(line: &[u8]) -> Option<Id> {
     Some((pid.parse().ok()?, start.parse().ok()?))
 }
 
-fn end_tree(nonce: String, leader: Option<Id>) -> i32 {
+fn end_tree(nonces: String, leader: Option<Id>) -> i32 {
     let cgroup = env::var_os(GUARD_CGROUP).and_then(|folder| ControlGroup::at(folder.into()));
-    let tree = Tree::of_the_dead(nonce, leader).within(cgroup);
+    let tree = Tree::of_the_dead(nonces, leader).within(cgroup);
     let leader = leader.map(|(pid, _)| pid);
     // Kept across the looks, so that a process that loses its parent or its marker stays in the tree.
     let mut known = HashSet::new();

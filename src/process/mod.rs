@@ -7,19 +7,22 @@ pub use crate::system::ControlGroup;
 
 use std::ffi::OsString;
 
+pub(crate) mod agent_lines;
 pub(crate) mod background_task;
-pub(crate) mod batch;
 pub(crate) mod child;
 pub(crate) mod client;
 pub mod git;
 pub(crate) mod guard;
 pub(crate) mod handover;
+pub(crate) mod mcp_server;
 mod new_session;
 pub mod own_executable;
+pub(crate) mod own_rules;
 pub(crate) mod own_run;
 pub(crate) mod query;
 pub(crate) mod readers;
 mod reaper;
+pub(crate) mod sandbox;
 pub(crate) mod scratch;
 pub(crate) mod session_files;
 

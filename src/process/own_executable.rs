@@ -3,6 +3,7 @@
 //! The system is the best source. In a bare container image, it may not know, so `argv[0]` is the second source, as a
 //! path or as a name on PATH. The program never changes its working directory, so a relative path stays valid.
 
+use crate::io::STACK;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::AGENT_LINE_BYTES;
 use crate::system::{OWN_FILE, hide_memory};
@@ -50,29 +51,20 @@ const RESERVED: u64 = ADDRESS_SPACE - (32 << 20);
 /// The minimum address space for a run, in bytes. A process that reaches the limit in an allocation aborts.
 const ADDRESS_SPACE: u64 = if cfg!(target_env = "gnu") { 2 << 30 } else { 64 << 20 };
 
-/// The minimum stack for a run, in bytes. The main thread of a run needs about 110 KiB of it, and without them it is
-/// killed by SIGSEGV.
-const STACK: u64 = 256 << 10;
-
-/// The stack of the thread that takes the place of such a main thread, in bytes.
-const OWN_STACK: usize = 2 << 20;
-
-/// Runs this on a thread with a stack of its own if the main thread's is too small even to refuse a run. `None`: the
+/// Runs this with the stack of every other thread: on a thread of its own if the main thread's is smaller. `None`: the
 /// thread cannot be started.
 pub fn with_room<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    if getrlimit(Resource::Stack).current.is_none_or(|now| now >= STACK) {
+    if getrlimit(Resource::Stack).current.is_none_or(|now| now >= STACK as u64) {
         return Some(run());
     }
-    std::thread::Builder::new().name("main".into()).stack_size(OWN_STACK).spawn(run).ok()?.join().ok()
+    std::thread::Builder::new().name("main".into()).stack_size(STACK).spawn(run).ok()?.join().ok()
 }
 
 /// The limit of this process that leaves no room for a run, as a sentence. `None`: there is room.
 pub(crate) fn low_limit() -> Option<String> {
-    let limits = [(Resource::As, ADDRESS_SPACE, "address space", "-v"), (Resource::Stack, STACK, "stack", "-s")];
-    let (_, least, name, option) =
-        limits.into_iter().find(|(limit, least, ..)| getrlimit(*limit).current.is_some_and(|now| now < *least))?;
-    let least = if least < 1 << 20 { format!("{} KiB", least >> 10) } else { format!("{} MiB", least >> 20) };
-    Some(format!("The {name} limit of this process is below {least}: raise it with `ulimit {option}`."))
+    getrlimit(Resource::As).current.filter(|now| *now < ADDRESS_SPACE)?;
+    let least = ADDRESS_SPACE >> 20;
+    Some(format!("The address space limit of this process is below {least} MiB: raise it with `ulimit -v`."))
 }
 
 /// The length of the longest agent line, in bytes. While a line is handled, it takes up to eight times its length; without
@@ -107,7 +99,6 @@ fn on_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|file| is_program(file))
 }
 
-/// Whether this is an executable file.
 pub(super) fn is_program(file: &Path) -> bool {
     file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }

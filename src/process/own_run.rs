@@ -11,9 +11,7 @@ const ARGUMENTS: [&str; 5] = ["adhoc", "--output", "json", "--on-eof", "cancel"]
 
 /// A run in a process of its own. It writes diagnostics to our stderr.
 pub(crate) struct OwnRun {
-    /// For the messages.
     pub(crate) stdin: ChildStdin,
-    /// The frames.
     pub(crate) stdout: ChildStdout,
     /// The process, which somebody must wait for.
     pub(crate) child: Child,

@@ -5,10 +5,12 @@ use super::child::{environment_over, resolve};
 use super::guard::Guard;
 use super::new_session;
 use super::own_executable;
+use super::scratch::Scratch;
 use super::tree::{self, Inherited, MARKER, Signal, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Base, Program};
 use crate::io::signals;
 use crate::io::spawn_thread;
+use crate::system::{signal_group, to_pid};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, at, bounded, never, select_biased};
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -19,7 +21,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The maximum time of the sweep of an agent's remaining processes.
+/// The maximum time of the sweep of remaining processes.
 const SWEEP_LIMIT: Duration = Duration::from_millis(500);
 
 /// The maximum size of the stderr that is kept of an agent, in bytes.
@@ -28,7 +30,6 @@ const ERRORS_BYTES: u64 = 64 << 10;
 /// The destination of the program's stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Errors {
-    /// Discarded.
     Dropped,
     /// Merged into the output.
     Mixed,
@@ -58,15 +59,16 @@ pub(crate) enum NoAnswer {
     TooLong,
 }
 
-/// Runs a command until it exits, with an empty stdin, in its own process group. `bytes`: the maximum output. `end` runs
-/// before the command is reaped, to end its processes. It receives the pid and whether the command exited in time.
-pub(super) fn run(
+/// Runs git until it exits, with an empty stdin, in its own process group. `bytes`: the maximum output. When this
+/// returns, nothing that git started is left, except what cleared its environment.
+pub(super) fn run_git(
     command: &mut Command,
     errors: Errors,
     bytes: u64,
     until: &Until,
-    end: impl FnOnce(u32, bool),
 ) -> Result<QueryOutput, NoAnswer> {
+    let own = tree::nonce();
+    command.env(MARKER, marker_value(&format!("{}:{own}", tree::nonce_of_git())));
     let (out, out_end) = io::pipe().map_err(not_started)?;
     let stderr = match errors {
         Errors::Dropped => Stdio::null(),
@@ -76,7 +78,13 @@ pub(super) fn run(
     let child = command.spawn();
     // `command` still holds the write ends of the pipe.
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    collect(child.map_err(not_started)?, out, None, bytes, until, end)
+    collect(child.map_err(not_started)?, out, None, bytes, until, |pid, in_time| {
+        // Most calls leave nothing outside git's group, so they do without a look at all processes.
+        signal_group(to_pid(pid), Signal::KILL);
+        if !in_time || tree::has_orphan_of(&own) {
+            Tree::by_marker(own).sweep(Some(pid), SWEEP_LIMIT);
+        }
+    })
 }
 
 fn not_started(_: io::Error) -> NoAnswer {
@@ -121,7 +129,11 @@ impl Until {
         (Until { deadline, wanted }, sender)
     }
 
-    /// Whether the wait is over.
+    /// The same limit, but not later than this time from now.
+    pub(crate) fn at_most(&self, limit: Duration) -> Until {
+        Until { deadline: self.deadline.min(Instant::now() + limit), wanted: self.wanted.clone() }
+    }
+
     pub fn is_over(&self) -> bool {
         self.deadline <= Instant::now() || self.wanted.try_recv() == Err(TryRecvError::Disconnected)
     }
@@ -208,6 +220,8 @@ pub(crate) struct Queries {
     nonce: String,
     tree: Arc<Tree>,
     guard: Option<Guard>,
+    /// An empty folder for these queries.
+    folder: Option<Scratch>,
 }
 
 impl Queries {
@@ -226,7 +240,13 @@ impl Queries {
         let _ = signals::before_the_end(move || {
             swept.sweep(None, SWEEP_LIMIT);
         });
-        Queries { nonce, tree, guard }
+        let folder = Scratch::of(&nonce);
+        Queries { nonce, tree, guard, folder }
+    }
+
+    /// An empty folder, which does not outlive the queries. `None`: it could not be created.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.folder.as_ref().map(Scratch::path)
     }
 
     /// The mark of all processes of these queries.
@@ -252,7 +272,7 @@ impl Queries {
             asked.cwd.into_iter().for_each(|cwd| _ = command.current_dir(cwd));
             Ok(())
         };
-        let child = new_session::spawn(&program, None, &err_end, prepare).map_err(not_started)?;
+        let child = new_session::spawn(&program, None, None, &err_end, prepare).map_err(not_started)?;
         drop((out_end, err_end));
         collect(child, out, Some(err), asked.bytes, &until, |pid, _| {
             tree.sweep(Some(pid), SWEEP_LIMIT);
@@ -267,13 +287,6 @@ impl Drop for Queries {
         if let Some(guard) = self.guard.take() {
             guard.dismiss();
         }
-    }
-}
-
-/// Kills the program's group if it did not exit in time. Only for a program whose children stay in its group.
-pub(super) fn kill_late(pid: u32, in_time: bool) {
-    if !in_time {
-        crate::system::signal_group(crate::system::to_pid(pid), Signal::KILL);
     }
 }
 

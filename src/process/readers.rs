@@ -1,29 +1,17 @@
-//! The readers of the agent's stdout and stderr. Lines of stdout pass to the loop in batches, and their reader waits
-//! while too many are not handled.
+//! The readers of the agent's stdout and stderr. The reader of stdout waits while the loop handles what was read.
 
-use super::batch::{BATCH_LINES, Gathered, Lines};
-use super::own_executable;
+use super::agent_lines::AgentLines;
 use crate::io::failpoint::point;
-use crate::io::lines::{Framed, LineReader};
+use crate::io::lines::LineReader;
 use crate::protocol::limits::STDERR_TAIL_BYTES;
 use crossbeam_channel::{Receiver, Sender};
-use std::borrow::Cow;
 use std::io::PipeReader;
-
-/// The maximum number of lines that are read but not yet handled. With an empty line that precedes a batch, a notice of
-/// a line that is too long and two texts of stderr, at most 32 events of the agent wait for the loop.
-const LINES_WAITING: usize = 2 * BATCH_LINES;
-/// The maximum size of these lines, in bytes. A single line may exceed it.
-const BYTES_WAITING: usize = 256 << 10;
 
 /// A piece of the agent's output.
 #[derive(Debug)]
 pub(crate) enum AgentOutput {
-    /// Lines of the agent's stdout.
-    Lines(Lines),
-    /// A line of stdout longer than [`own_executable::agent_line_bytes`]; the reader skipped it.
-    TooLong,
-    /// The end of stdout.
+    /// The agent's stdout, of which a line can be taken.
+    Lines(AgentLines),
     End,
     /// Text of stderr, sent only if stderr is mirrored: a line with its LF, or a part of a long line.
     Stderr(String),
@@ -31,81 +19,18 @@ pub(crate) enum AgentOutput {
     StderrEnd(String),
 }
 
-/// Reads stdout up to the sentinel `end`. `returned`: the batches that the loop has handled.
-pub(super) fn read_stdout(pipe: PipeReader, end: &[u8], data: &Sender<AgentOutput>, returned: &Receiver<Lines>) {
+/// Reads stdout up to the sentinel. `returned`: the lines once the loop has taken those that were read.
+pub(super) fn read_stdout(mut lines: AgentLines, data: &Sender<AgentOutput>, returned: &Receiver<AgentLines>) {
     // However this thread ends, the engine learns that no more output follows.
     let _end = SendEnd(data);
-    let mut source =
-        StdoutReader { lines: LineReader::new(pipe, own_executable::agent_line_bytes()), end, empty: false };
-    let (mut lines, mut bytes) = (0, 0);
-    let mut spare = Gathered::default();
-    loop {
-        // Back-pressure: the next line is not even read before there is room for it.
-        while lines + BATCH_LINES > LINES_WAITING || bytes >= BYTES_WAITING || !returned.is_empty() {
-            let Ok(handled) = returned.recv() else { return };
-            lines -= handled.count();
-            bytes -= handled.size();
-            spare = handled.reuse();
-        }
-        let mut gathered = std::mem::take(&mut spare);
-        let stopped = source.gather(&mut gathered);
+    while lines.wait() {
         point("agent-stdout line");
-        let batch = gathered.into_lines();
-        lines += batch.count();
-        bytes += batch.size();
-        if !batch.is_empty() && data.send(AgentOutput::Lines(batch)).is_err() {
+        if data.send(AgentOutput::Lines(lines)).is_err() {
             return;
         }
-        match stopped {
-            Stopped::NoLine => {}
-            Stopped::TooLong if data.send(AgentOutput::TooLong).is_ok() => {}
-            Stopped::TooLong | Stopped::End => return,
-        }
-    }
-}
-
-/// The agent's stdout up to the sentinel.
-struct StdoutReader<'a> {
-    lines: LineReader<PipeReader>,
-    end: &'a [u8],
-    /// Whether the last line was empty. The sentinel begins with an LF, so an empty line counts only if another line
-    /// follows it.
-    empty: bool,
-}
-
-/// The reason why a batch accepts no further line.
-enum Stopped {
-    /// The batch is full, or the next line needs another read.
-    NoLine,
-    /// The next line was too long.
-    TooLong,
-    /// The output has ended.
-    End,
-}
-
-impl StdoutReader<'_> {
-    /// Waits for a line, then adds the lines that were read with it.
-    fn gather(&mut self, batch: &mut Gathered) -> Stopped {
-        while batch.is_empty() || (!batch.is_full() && self.lines.has_line()) {
-            let line = match self.lines.next() {
-                None => return Stopped::End,
-                Some(Framed::Line(line)) if *line == *self.end => return Stopped::End,
-                Some(Framed::Line(line)) if line.is_empty() && !std::mem::replace(&mut self.empty, true) => continue,
-                Some(Framed::Line(line)) => line,
-                Some(Framed::Rest(line)) => line.into(),
-                Some(Framed::TooLong) => {
-                    if std::mem::take(&mut self.empty) {
-                        batch.push(Cow::default());
-                    }
-                    return Stopped::TooLong;
-                }
-            };
-            if !line.is_empty() && std::mem::take(&mut self.empty) {
-                batch.push(Cow::default());
-            }
-            batch.push(line);
-        }
-        Stopped::NoLine
+        // Back-pressure: nothing is read while the loop has the lines.
+        let Ok(handled) = returned.recv() else { return };
+        lines = handled;
     }
 }
 
@@ -181,54 +106,4 @@ fn unfinished_char(bytes: &[u8]) -> usize {
     let last = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
     let needs_more = std::str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
     if needs_more { last.len() } else { 0 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{AgentOutput, BATCH_LINES, BYTES_WAITING, LINES_WAITING, read_stdout};
-    use crossbeam_channel::unbounded;
-    use std::io::{Write, pipe};
-    use std::thread;
-
-    /// The events that pass while the loop handles none: the number and size of lines, and the number of other events.
-    fn passed(output: Vec<u8>) -> (usize, usize, usize) {
-        let (reader, mut writer) = pipe().unwrap();
-        // Nobody reads the rest, so this write fails once the reader is gone.
-        let agent = thread::spawn(move || drop(writer.write_all(&output)));
-        let (data, passed) = unbounded();
-        // Where the reader would wait for a handled batch, it ends.
-        let (_, returned) = unbounded();
-        read_stdout(reader, b"end", &data, &returned);
-        agent.join().unwrap();
-        let (mut lines, mut bytes, mut others) = (0, 0, 0);
-        for event in passed.try_iter() {
-            match event {
-                AgentOutput::Lines(batch) => (lines, bytes) = (lines + batch.count(), bytes + batch.size()),
-                AgentOutput::TooLong | AgentOutput::Stderr(_) | AgentOutput::StderrEnd(_) => others += 1,
-                AgentOutput::End => {}
-            }
-        }
-        (lines, bytes, others)
-    }
-
-    #[test]
-    fn at_most_32_events_wait_for_the_loop_whatever_their_size() {
-        for size in [1, 10, 100, 1000, 10_000, 30_000, 60_000] {
-            let line = [vec![b'x'; size], vec![b'\n']].concat();
-            let (lines, bytes, _) = passed(line.repeat(1000));
-            assert!(lines > LINES_WAITING - BATCH_LINES || bytes >= BYTES_WAITING, "{size}: only {lines} lines");
-            assert!(lines <= 32 - 3, "{size}: {lines} lines");
-            assert!(bytes < BYTES_WAITING + 128 * 1024, "{size}: {bytes} bytes");
-        }
-        // An empty line is held back until the next line shows that it is not the beginning of the sentinel.
-        let (lines, ..) = passed([b"a\n".as_slice(), &b"\nx\n".repeat(1000)].concat());
-        assert!(lines <= 32 - 3, "{lines} lines");
-    }
-
-    #[test]
-    fn batches_are_small_enough_that_two_fit() {
-        assert_eq!(LINES_WAITING, 2 * BATCH_LINES);
-        let (lines, _, others) = passed(b"x\n".repeat(LINES_WAITING));
-        assert_eq!((lines, others), (LINES_WAITING, 0));
-    }
 }

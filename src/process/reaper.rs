@@ -12,6 +12,9 @@ use std::time::Duration;
 /// The pause after a look. Orphans that end meanwhile are reaped together.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// The longest wait for the end of the thread. A look takes a few milliseconds.
+const FINISH_LIMIT: Duration = Duration::from_millis(300);
+
 /// The running thread. Dropping this ends the thread without waiting for it.
 pub(super) struct Reaper {
     requests: Sender<()>,
@@ -43,10 +46,11 @@ impl Reaper {
         let _ = self.requests.try_send(());
     }
 
-    /// Ends the thread and waits for it, so that it cannot take a child that is started later for an orphan.
+    /// Ends the thread and waits for it, so that it cannot take a child that is started later for an orphan. Does not
+    /// wait for ever.
     pub(super) fn finish(self) {
         let Reaper { requests, ended, _stop } = self;
         drop((requests, _stop));
-        let _ = ended.recv();
+        let _ = ended.recv_timeout(FINISH_LIMIT);
     }
 }

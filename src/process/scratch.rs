@@ -10,21 +10,31 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The name of the socket in its folder.
+/// The name of the ask-server's socket in its folder.
 pub(crate) const SOCKET: &str = "s";
+/// The name of the socket for reports about MCP servers, in the same folder.
+pub(crate) const REPORTS: &str = "r";
 /// The maximum size of a socket's path, in bytes, without the NUL. Linux allows 108 with it.
 const PATH_BYTES: usize = 103;
 
-/// An empty folder for a query. Dropping this removes the folder with its contents.
+/// An empty folder. Dropping this removes the folder with its contents.
 #[derive(Debug)]
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Creates a folder in the system's folder for temporary files. `None`: the folder could not be created.
-    pub(crate) fn new() -> Option<Scratch> {
-        let path = env::temp_dir().join(format!("spektacular-{}", tree::nonce()));
+    /// Creates the folder of this nonce in the system's folder for temporary files. The guard of the nonce removes it if
+    /// this process is killed. `None`: the folder could not be created.
+    pub(crate) fn of(nonce: &str) -> Option<Scratch> {
+        let path = folder_of(nonce);
         DirBuilder::new().mode(0o700).create(&path).ok()?;
         Some(Scratch(path))
+    }
+
+    /// Creates the agent's own folder for temporary files in it, and returns that folder's path.
+    pub(super) fn temporary(&self) -> Result<PathBuf, Failure> {
+        let path = self.0.join("tmp");
+        DirBuilder::new().mode(0o700).create(&path).map_err(|_| not_written())?;
+        Ok(path)
     }
 
     /// The folder's path.
@@ -39,6 +49,15 @@ impl Drop for Scratch {
     }
 }
 
+fn folder_of(nonce: &str) -> PathBuf {
+    env::temp_dir().join(format!("spektacular-{nonce}"))
+}
+
+/// Removes the folder of a nonce that a killed process left.
+pub(super) fn remove_left(nonce: &str) {
+    let _ = fs::remove_dir_all(folder_of(nonce));
+}
+
 /// The files of an agent, and the way to them.
 #[derive(Default)]
 pub(super) struct AgentFiles {
@@ -48,21 +67,25 @@ pub(super) struct AgentFiles {
     pub(super) variables: Vec<&'static str>,
 }
 
-/// Writes files into a folder of their own.
-pub(super) fn write_files(files: &[LaunchFile]) -> Result<AgentFiles, Failure> {
+fn not_written() -> Failure {
+    let message =
+        "Cannot write a file for the agent in the directory for temporary files: free some space, or set TMPDIR.";
+    Failure::new(Code::ResourceExhausted, message)
+}
+
+/// Writes files into the folder of this nonce. `needed`: creates the folder even if there is no file.
+pub(super) fn write_files(files: &[LaunchFile], needed: bool, nonce: &str) -> Result<AgentFiles, Failure> {
     let mut written = AgentFiles::default();
-    if files.is_empty() {
+    if files.is_empty() && !needed {
         return Ok(written);
     }
-    let failed = || {
-        let message =
-            "Cannot write a file for the agent in the directory for temporary files: free some space, or set TMPDIR.";
-        Failure::new(Code::ResourceExhausted, message)
-    };
-    let folder = Scratch::new().ok_or_else(failed)?;
+    let folder = Scratch::of(nonce).ok_or_else(not_written)?;
     for LaunchFile { found, name, text } in files {
         let path = folder.path().join(name);
-        path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text)).map_err(|_| failed())?;
+        path.parent()
+            .map_or(Ok(()), fs::create_dir_all)
+            .and_then(|()| fs::write(&path, text))
+            .map_err(|_| not_written())?;
         match found {
             FoundBy::Flag(flag) => {
                 let mut argument = OsString::from(format!("{flag}="));
@@ -76,10 +99,32 @@ pub(super) fn write_files(files: &[LaunchFile]) -> Result<AgentFiles, Failure> {
     Ok(written)
 }
 
-/// Creates a folder for a socket that only the user can enter, and returns its path. Tries the user's runtime folder
+/// The folder of a run's sockets. Dropping this removes it.
+#[derive(Debug)]
+pub(crate) struct SocketFolder(PathBuf);
+
+impl SocketFolder {
+    /// Error: see [`socket_folder`].
+    pub(crate) fn create() -> io::Result<SocketFolder> {
+        let name = tree::nonce();
+        socket_folder(&name[..12.min(name.len())]).map(SocketFolder)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for SocketFolder {
+    fn drop(&mut self) {
+        remove_sockets(&self.0);
+    }
+}
+
+/// Creates a folder for sockets that only the user can enter, and returns its path. Tries the user's runtime folder
 /// first, then the folders for temporary files. Skips one in which the socket's path would exceed 103 bytes or would
 /// not be UTF-8. Error: the system's last one, if none of these folders can be used.
-pub(crate) fn socket_folder(name: &str) -> io::Result<PathBuf> {
+fn socket_folder(name: &str) -> io::Result<PathBuf> {
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let parents = runtime.into_iter().chain([env::temp_dir(), PathBuf::from("/tmp")]);
     let mut last = io::Error::from(ErrorKind::NotFound);
@@ -97,9 +142,11 @@ pub(crate) fn socket_folder(name: &str) -> io::Result<PathBuf> {
     Err(last)
 }
 
-/// Removes a socket and its folder, but no other file in it.
-pub(crate) fn remove_socket(folder: &Path) {
-    let _ = fs::remove_file(folder.join(SOCKET));
+/// Removes the sockets and their folder, but no other file in it.
+pub(crate) fn remove_sockets(folder: &Path) {
+    for name in [SOCKET, REPORTS] {
+        let _ = fs::remove_file(folder.join(name));
+    }
     let _ = fs::remove_dir(folder);
 }
 
@@ -110,7 +157,7 @@ mod tests {
 
     #[test]
     fn only_the_user_can_enter_a_temporary_folder_which_is_removed() {
-        let folder = Scratch::new().unwrap();
+        let folder = Scratch::of(&crate::process::tree::nonce()).unwrap();
         let path = folder.path().to_owned();
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o700);
         std::fs::write(path.join("file"), "x").unwrap();

@@ -2,15 +2,18 @@
 
 use crate::agent::native::{Environment, SessionFiles, SessionStore, fits, is_session_id};
 use crate::agent::registry::Agent;
+use crate::io::files::open_regular;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::Settings;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// The maximum length of a first line, in bytes.
 const LINE_BYTES: u64 = 1 << 20;
+/// The length of a file's beginning in which the first message of a model is searched, in bytes.
+const KEPT_BYTES: u64 = 16 << 20;
 /// The length of a file's end that may hold the cost, in bytes.
 const END_BYTES: u64 = 256 << 10;
 
@@ -40,16 +43,33 @@ pub(super) fn make_loadable(files: &SessionFiles, id: &str, environment: Environ
     })
 }
 
+/// Whether the agent can load the session later.
+pub(crate) fn is_kept(files: &SessionFiles, id: &str, environment: Environment<'_>) -> bool {
+    let Some(sign) = files.kept.filter(|_| is_session_id(id)) else { return true };
+    let found = find(files, id, environment);
+    // Nothing is known about a session that is stored elsewhere.
+    found.is_empty()
+        || found.iter().any(|path| {
+            let Ok(file) = open_regular(path) else { return false };
+            let mut lines = BufReader::new(file.take(KEPT_BYTES)).split(b'\n').map_while(Result::ok);
+            lines.any(|line| String::from_utf8_lossy(&line).contains(sign))
+        })
+}
+
+pub(crate) fn environment(agent: &Agent, settings: &Settings) -> impl Fn(&str) -> Option<OsString> {
+    let own = |name: &str| settings.env.get(name).or_else(|| agent.base.env.get(name)).map(OsString::from);
+    move |name| own(name).or_else(|| std::env::var_os(name))
+}
+
 /// The cost of a run's session before the run, in US dollars. `None`: the run begins a session, or the agent does not
 /// store the cost.
 pub(crate) fn cost_before(agent: &Agent, settings: &Settings) -> Option<f64> {
     let Some(SessionStore::File(files)) = &agent.native().sessions else { return None };
     let cost = files.cost?;
     let id = settings.session_id.as_deref().filter(|id| is_session_id(id))?;
-    let own = |name: &str| settings.env.get(name).or_else(|| agent.base.env.get(name)).map(OsString::from);
-    let found = find(files, id, &|name| own(name).or_else(|| std::env::var_os(name)));
+    let found = find(files, id, &environment(agent, settings));
     let modified = |path: &PathBuf| path.metadata().and_then(|meta| meta.modified()).ok();
-    let mut file = File::open(found.into_iter().max_by_key(modified)?).ok()?;
+    let mut file = open_regular(&found.into_iter().max_by_key(modified)?).ok()?;
     let size = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(size.saturating_sub(END_BYTES))).ok()?;
     let mut end = Vec::new();
@@ -70,13 +90,13 @@ fn matches(folder: &Path, path: &str) -> Vec<PathBuf> {
 
 fn begins(path: &Path, text: &str) -> bool {
     let mut line = Vec::new();
-    let read = File::open(path).and_then(|file| BufReader::new(file.take(LINE_BYTES)).read_until(b'\n', &mut line));
+    let read = open_regular(path).and_then(|file| BufReader::new(file.take(LINE_BYTES)).read_until(b'\n', &mut line));
     read.is_ok() && String::from_utf8_lossy(&line).contains(text)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::make_loadable;
+    use super::{is_kept, make_loadable};
     use crate::agent::acp::profile::GEMINI;
     use crate::agent::native::SessionStore;
     use crate::protocol::failure::Code;
@@ -114,6 +134,21 @@ mod tests {
         fs::write(chats.join(LOADABLE), &session).unwrap();
         load(ID).unwrap();
         assert_eq!(fs::read_to_string(chats.join(LOADABLE)).unwrap(), session);
+    }
+
+    #[test]
+    fn a_session_without_a_message_of_its_model_is_not_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let chats = home.path().join(".gemini/tmp/project/chats");
+        fs::create_dir_all(&chats).unwrap();
+        let Some(SessionStore::File(files)) = &GEMINI.native.sessions else { panic!("no files") };
+        let keeps = || is_kept(files, ID, &|name| (name == "HOME").then(|| OsString::from(home.path())));
+        assert!(keeps(), "nothing is known about it");
+        let user = format!("{{\"sessionId\":\"{ID}\"}}\n{{\"type\":\"user\"}}\n");
+        fs::write(chats.join("session-2026-01-01T10-01-01234567.jsonl"), &user).unwrap();
+        assert!(!keeps());
+        fs::write(chats.join("session-2026-01-01T10-01-01234567.jsonl"), user + "{\"type\":\"gemini\"}\n").unwrap();
+        assert!(keeps());
     }
 
     #[test]

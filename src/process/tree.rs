@@ -22,7 +22,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions};
 
 use crate::system::{
     ControlGroup, Id, ProcessInfo, adopted, carries, descendants, from_pid, group_keeps_number, group_lives,
-    keeps_descendants, processes, random, read_process, send, signal_group, to_pid,
+    hides_environment, keeps_descendants, processes, random, read_process, send, signal_group, start_time, to_pid,
 };
 
 pub use crate::process::variables::RUN as MARKER;
@@ -62,6 +62,20 @@ pub fn nonce() -> String {
     format!("{high:016x}{low:016x}")
 }
 
+/// The nonce of the git processes that this process starts, which the sweeps of its runs must spare. Its guards end them
+/// too.
+pub(super) fn nonce_of_git() -> String {
+    let me = std::process::id();
+    format!("git{me}x{}", start_time(me).unwrap_or_default())
+}
+
+/// Whether such a git is among our descendants.
+pub(super) fn has_git() -> bool {
+    let nonce = nonce_of_git();
+    let is_git = |process: &ProcessInfo| !process.zombie && carries(process.id.0, MARKER, &nonce);
+    descendants().unwrap_or_default().iter().any(is_git)
+}
+
 /// The value of [`MARKER`] for the processes that we spawn: the inherited nonces, then `own`, at most 32 in all. Each
 /// run's sweep finds its own nonce in the list, so an outer run also ends inner ones.
 pub fn marker_value(own: &str) -> String {
@@ -81,9 +95,20 @@ pub fn wait_without_reaping(pid: u32) {
     while rustix::process::waitid(WaitId::Pid(pid), options).err() == Some(Errno::INTR) {}
 }
 
+/// Whether an orphan that we adopted carries this nonce, or may: a process in the middle of exec shows no environment.
+pub(super) fn has_orphan_of(nonce: &str) -> bool {
+    let lives = |pid| read_process(pid).is_some_and(|process| !process.zombie);
+    let may_be = |pid| carries(pid, MARKER, nonce) || hides_environment(pid) && lives(pid);
+    adopted().into_iter().flatten().any(may_be)
+}
+
 /// The children that this process had before it started any: a process that replaced itself by this program left them.
 #[derive(Clone, Debug, Default)]
-pub struct Inherited(Vec<Id>);
+pub struct Inherited {
+    living: Vec<Id>,
+    /// Our own children that started before a run.
+    ours: HashSet<u32>,
+}
 
 impl Inherited {
     /// Finds them. Call it before the first process is started.
@@ -91,19 +116,25 @@ impl Inherited {
         let me = std::process::id();
         let children = adopted().map_or_else(processes, |pids| pids.into_iter().filter_map(read_process).collect());
         let living = children.into_iter().filter(|process| process.parent == me && !process.zombie);
-        Inherited(living.map(|process| process.id).collect())
+        Inherited { living: living.map(|process| process.id).collect(), ours: HashSet::new() }
     }
 
     /// Adds the daemons that became our children when their inherited parents exited. Call it before the first process
     /// of a run is started.
     pub(crate) fn renew(&mut self) {
-        if !self.0.is_empty() {
-            self.0.extend(Inherited::find().0);
+        if !self.living.is_empty() {
+            self.living.extend(Inherited::find().living);
         }
     }
 
+    /// Does not count this child, which we started before a run.
+    pub(crate) fn except(&mut self, pid: u32) {
+        self.ours.insert(pid);
+    }
+
     fn any_is_alive(&self) -> bool {
-        self.0.iter().any(|id| read_process(id.0).is_some_and(|now| now.id == *id && !now.zombie))
+        let ids = self.living.iter().filter(|id| !self.ours.contains(&id.0));
+        ids.into_iter().any(|id| read_process(id.0).is_some_and(|now| now.id == *id && !now.zombie))
     }
 }
 
@@ -115,7 +146,8 @@ impl Inherited {
 /// nothing where we adopt the orphans of strangers: as PID 1, and while an inherited child lives.
 #[derive(Debug)]
 pub struct Tree {
-    nonce: String,
+    /// The nonce of its processes, or several with colons between them.
+    nonces: String,
     me: u32,
     /// The latest start time before the spawn, in clock ticks since boot. An older process is not checked for the
     /// marker, unless it is in `before`.
@@ -201,13 +233,13 @@ impl Tree {
 
     /// The tree of a host that is gone. Its agent is not our child, so the group is signalled only while the agent's
     /// start time matches.
-    pub(super) fn of_the_dead(nonce: String, leader: Option<Id>) -> Tree {
-        Tree { foreign_leader: leader, orphaned: true, ..Tree::new(nonce) }
+    pub(super) fn of_the_dead(nonces: String, leader: Option<Id>) -> Tree {
+        Tree { foreign_leader: leader, orphaned: true, ..Tree::new(nonces) }
     }
 
-    fn new(nonce: String) -> Tree {
+    fn new(nonces: String) -> Tree {
         Tree {
-            nonce,
+            nonces,
             me: std::process::id(),
             since: 0,
             by_descent: false,
@@ -256,10 +288,13 @@ impl Tree {
         done.count().max(usize::from(group_done))
     }
 
-    /// Whether all processes that certainly belong to the tree are in the leader's process group.
+    /// Whether all processes of the tree are in the leader's process group. A descendant of ours that shows no environment
+    /// counts as a process of the tree outside that group: one in the middle of exec may prove to be one.
     pub(super) fn is_one_group(&self, leader: u32) -> bool {
-        let living = self.look_by(false, Some(leader), &mut HashSet::new()).living;
-        living.iter().all(|process| process.group == leader)
+        let living = |descent| self.look_by(descent, Some(leader), &mut HashSet::new()).living;
+        living(false).iter().all(|process| process.group == leader)
+            && (!self.by_descent
+                || living(true).iter().all(|process| process.group == leader || !hides_environment(process.id.0)))
     }
 
     /// The pids of the tree's living processes, including the agent. Zombies are not alive.
@@ -399,7 +434,7 @@ impl Tree {
 
     fn is_marked(&self, process: &ProcessInfo) -> bool {
         let is_old = process.id.1 < self.since && !self.before.contains(&process.id);
-        !is_old && carries(process.id.0, MARKER, &self.nonce)
+        !is_old && carries(process.id.0, MARKER, &self.nonces)
     }
 
     fn may_signal(&self, process: &ProcessInfo) -> bool {

@@ -34,6 +34,16 @@ impl Parts for Ask {
     }
 }
 
+impl Parts for Answer {
+    fn visit(&mut self, role: Role, visit: Visit<'_>) {
+        match self {
+            Answer::One(text) | Answer::Text(text) => text.visit(role, visit),
+            Answer::Many(texts) => texts.visit(role, visit),
+            Answer::Decision(_) | Answer::Bool(_) | Answer::Null => {}
+        }
+    }
+}
+
 fn answers(kind: &mut Kind, default: &mut Option<Answer>, visit: Visit<'_>) {
     let options: &[Choice] = match kind {
         Kind::Select { choices, multiple: _, allow_other: _ } => {
@@ -45,7 +55,7 @@ fn answers(kind: &mut Kind, default: &mut Option<Answer>, visit: Visit<'_>) {
     };
     let named: HashSet<&Text> = match default {
         Some(Answer::One(_) | Answer::Many(_)) => options.iter().map(|choice| &choice.value).collect(),
-        Some(Answer::Bool(_) | Answer::Text(_) | Answer::Null) | None => HashSet::new(),
+        Some(Answer::Decision(_) | Answer::Bool(_) | Answer::Text(_) | Answer::Null) | None => HashSet::new(),
     };
     // A default that names an option must still name it afterwards.
     fn part<'a>(named: &HashSet<&Text>, value: &'a mut Text) -> BodyPart<'a> {
@@ -58,6 +68,6 @@ fn answers(kind: &mut Kind, default: &mut Option<Answer>, visit: Visit<'_>) {
             values.iter_mut().for_each(|value| visit(Rank::List, part(&named, value)));
             visit(Rank::List, BodyPart::List(values));
         }
-        Some(Answer::Bool(_) | Answer::Null) | None => {}
+        Some(Answer::Decision(_) | Answer::Bool(_) | Answer::Null) | None => {}
     }
 }

@@ -9,7 +9,8 @@ use crate::protocol::schema::{Mismatch, Mismatches};
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
 use crate::protocol::text::Text;
-use crate::protocol::words::{Limit, RefusalReason};
+use crate::protocol::utc::UtcTime;
+use crate::protocol::words::{LimitField, RefusalReason};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $exit:literal, $retryable:literal;)*) => {
@@ -53,12 +54,16 @@ codes! {
     AgentProtocolError, "agent_protocol_error", 1, false;
     /// The session to resume does not exist.
     SessionNotFound, "session_not_found", 1, false;
+    /// Another process writes the session to resume.
+    SessionBusy, "session_busy", 1, true;
     /// The model does not exist, or the account may not use it.
     ModelNotFound, "model_not_found", 1, false;
     /// The conversation does not fit the model's context.
     ContextExceeded, "context_exceeded", 1, false;
-    /// A budget of the run or the account is exhausted.
+    /// A budget of the run, or a limit of the agent itself, is reached.
     LimitReached, "limit_reached", 1, false;
+    /// The account's quota is used up, or has to be paid.
+    QuotaExceeded, "quota_exceeded", 1, false;
     /// The model refused the task.
     Refused, "refused", 1, false;
     /// The provider's rate limit was reached.
@@ -122,6 +127,14 @@ pub(crate) const NO_DIRECTORY: &str = "The current directory no longer exists. C
 /// The exit code if the last frame cannot be delivered: stdout is closed, or nobody reads it after a stop.
 pub const EXIT_UNDELIVERED: u8 = 74;
 
+/// The value of a limit or of a timeout.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LimitValue(pub f64);
+
+impl Eq for LimitValue {}
+
+impl Fixed for LimitValue {}
+
 sources! {
     /// A failure: a code, a sentence that says what to do, and details.
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,12 +147,16 @@ sources! {
         pub retryable: bool,
         /// The provider's HTTP status, if the agent reports it.
         pub http_status: Option<u16>,
+        /// The time at which the agent or its provider goes on again.
+        pub retry_at: Option<UtcTime>,
         /// The agent's own message. The run cuts it to [`crate::protocol::limits::AGENT_MESSAGE_BYTES`].
         pub agent_message: Option<Text> as output,
         /// The last lines of the agent's stderr, at most [`crate::protocol::limits::STDERR_TAIL_BYTES`] bytes.
-        pub stderr_tail: Option<Text> as output,
+        pub stderr_tail: Option<Box<Text>> as output,
         /// The field of run.start whose limit was reached.
-        pub limit: Option<Limit>,
+        pub limit: Option<LimitField>,
+        /// The value of that field, if it is a number.
+        pub value: Option<LimitValue>,
         /// The reason why a workflow was refused.
         pub reason: Option<RefusalReason>,
         /// The file that a refused workflow concerns.
@@ -180,9 +197,11 @@ impl Failure {
             message: message.into(),
             retryable: code.retryable(),
             http_status: None,
+            retry_at: None,
             agent_message: None,
             stderr_tail: None,
             limit: None,
+            value: None,
             reason: None,
             target: None,
             commands: None,
@@ -272,7 +291,7 @@ impl Failure {
     /// The run exceeded its time limit.
     pub(crate) fn took_too_long() -> Failure {
         let message = sentence!("The run took longer than {timeout_s:#}: raise it or split the task.", timeout_s);
-        Failure::new(Code::Timeout, message)
+        Failure::new(Code::Timeout, message).at(LimitField::Timeout)
     }
 
     /// The model does not exist, or the account may not use it. [`Failure::name_model`] adds its name.
@@ -294,9 +313,11 @@ impl Failure {
         Failure::new(Code::ProviderUnavailable, message).with_status(status)
     }
 
-    /// The account is out of credit.
-    pub(crate) fn no_credit() -> Failure {
-        Failure::new(Code::LimitReached, "The account has no credit left: add credit at the provider.")
+    /// The account's quota is used up, or has to be paid.
+    pub(crate) fn quota_exceeded() -> Failure {
+        let message =
+            "The account's quota is used up: raise it or add credit at the provider, or wait until it is renewed.";
+        Failure::new(Code::QuotaExceeded, message)
     }
 
     /// The conversation does not fit the model's context.
@@ -325,6 +346,11 @@ impl Failure {
         Failure::new(Code::SessionNotFound, message)
     }
 
+    /// A session that another process writes.
+    pub(crate) fn session_busy() -> Failure {
+        Failure::new(Code::SessionBusy, "Another process is using this session: wait until it ends, and try again.")
+    }
+
     /// An error that fits no other code. `agent`: the agent's display name.
     pub fn reported(agent: &str, said: Option<String>) -> Failure {
         let message = match said {
@@ -347,9 +373,22 @@ impl Failure {
         self
     }
 
+    /// Sets the field of run.start that ended the run.
+    pub fn at(mut self, limit: LimitField) -> Failure {
+        self.limit = Some(limit);
+        self
+    }
+
     /// Sets the provider's HTTP status.
     pub fn with_status(mut self, status: Option<u16>) -> Failure {
         self.http_status = status;
+        self
+    }
+
+    /// Sets the time at which the provider goes on again, if this is the failure of a limit without a known time.
+    pub fn until(mut self, retry_at: Option<UtcTime>) -> Failure {
+        let is_limit = matches!(self.code, Code::RateLimited | Code::QuotaExceeded);
+        self.retry_at = self.retry_at.or(retry_at.filter(|_| is_limit));
         self
     }
 

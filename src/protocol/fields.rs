@@ -13,12 +13,14 @@ use super::image::Image;
 use super::limits;
 use super::mcp_server::{McpServer, mcp_servers};
 use super::parts::{Parts, Role, Visit};
+use super::permissions::{Permissions, permissions};
 use super::question::Judge;
 use super::read::{
-    Permissions, Seconds, any_string, arguments, boolean, cost, count, environment, frame_bytes, images, layer, level,
-    metadata, names, narrowed, non_empty, on_question_timeout, on_unsupported, path, paths, permissions, positive,
-    schema, secrets, session_id, strings, zero_or_more,
+    Seconds, any_string, arguments, boolean, cost, count, environment, frame_bytes, images, layer, level, metadata,
+    names, narrowed, non_empty, on_question_timeout, on_unsupported, path, paths, positive, prompt, schema, secrets,
+    session_id, strings, system_prompt, zero_or_more,
 };
+use super::sandbox::{Sandbox, SandboxInForce, sandbox};
 use super::schema::OutputSchema;
 use super::text::Text;
 use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
@@ -111,6 +113,11 @@ macro_rules! field {
 
 pub(crate) use field;
 
+/// The form of the values that a reader accepts. That of `sandbox` differs from what run.started shows.
+const fn form_of(reader: &str, form: Form) -> Form {
+    if equal(reader.as_bytes(), b"sandbox") { Sandbox::REQUEST } else { narrowed(reader, form) }
+}
+
 /// `a == b`, as a constant expression.
 pub(crate) const fn equal(a: &[u8], b: &[u8]) -> bool {
     let mut at = 0;
@@ -134,6 +141,8 @@ pub struct ShownSettings {
     pub settings: Box<Settings>,
     /// `cwd`, as the frame shows it.
     pub cwd: Text,
+    /// `sandbox`, as far as it is in force.
+    pub sandbox: SandboxInForce,
     /// `agent_args`, as the frame shows them.
     pub agent_args: Vec<Text>,
 }
@@ -267,6 +276,9 @@ macro_rules! run_start {
             pub tool_facts: bool,
             /// The cost of the resumed session so far, in US dollars, if known. Not a field of run.start.
             pub session_cost_usd: Option<f64>,
+            /// The user's own rules about the agent's tools that the run must keep, in a form that only the driver reads.
+            /// Not a field of run.start.
+            pub own_rules: String,
             /// Whether any layer sets `on_question_timeout`. Not a field of run.start.
             pub sets_on_question_timeout: bool,
             /// Whether the end of stdin declines a required question instead of failing the run. Not a field of
@@ -288,6 +300,7 @@ macro_rules! run_start {
                     is_part: false,
                     tool_facts: false,
                     session_cost_usd: None,
+                    own_rules: String::new(),
                 }
             }
         }
@@ -318,7 +331,7 @@ macro_rules! run_start {
                 $(Member::field(
                     stringify!($name),
                     concat!($($doc),*),
-                    narrowed(stringify!($read), <$type as HasForm>::FORM),
+                    form_of(stringify!($read), <$type as HasForm>::FORM),
                     is_optional!($name),
                 ),)*
             ],
@@ -328,7 +341,7 @@ macro_rules! run_start {
         pub const FIELDS: &[Field] = &[$(Field {
             name: stringify!($name),
             doc: concat!($($doc),*),
-            form: narrowed(stringify!($read), <$type as HasForm>::FORM),
+            form: form_of(stringify!($read), <$type as HasForm>::FORM),
             fallback: fallback!($kind $(($($extra)*))?, $type),
             key: $key,
             flag: $flag,
@@ -343,7 +356,7 @@ pub const DEFAULT_START_TIMEOUT: Seconds = Seconds(60.0);
 
 run_start! {
     /// The task.
-    prompt: String = non_empty, required(String), None, "", [hidden];
+    prompt: String = prompt, required(String), None, "", [hidden];
     /// The name of a configured agent.
     // Not every agent asks before it acts, and some are downloaded when a run first names them.
     agent: String = any_string, agent(String), Some(Trusted), "agent", [name];
@@ -355,7 +368,7 @@ run_start! {
     // Some modes allow actions that others ask about.
     mode: String = non_empty, optional, Some(Trusted), "mode", [text];
     /// A system prompt.
-    system_prompt: String = any_string, optional, Some(Trusted), "system-prompt", [hidden];
+    system_prompt: String = system_prompt, optional, Some(Trusted), "system-prompt", [hidden];
     /// The agent's working directory.
     cwd: String = path, required(PathBuf), Some(Trusted), "cwd", [in_text text];
     /// Further directories that the agent may use.
@@ -371,6 +384,8 @@ run_start! {
     /// The answers to the agent's requests for permission.
     permissions: Permissions =
         permissions, default(Permissions::default()), Some(Guards), "permissions", [];
+    /// The limits that the kernel sets to the agent and all that comes from it.
+    sandbox: Sandbox = sandbox, default(Sandbox::default()), Some(Guards), "sandbox", [in_text text];
     /// Tools that the agent may use, by the agent's names for them.
     allowed_tools: Vec<String> = strings, optional, Some(Guards), "allowed-tool", [list];
     /// Tools that the agent may not use, by the agent's names for them.
@@ -445,10 +460,10 @@ run_start! {
 }
 
 impl Settings {
-    /// Whether the agent may read and search without a question, but not run commands.
-    pub fn reads_unasked(&self) -> bool {
+    /// Whether the run reads, and no command of the agent's has to act.
+    pub fn only_reads(&self) -> bool {
         let lets_read = self.judge.as_ref().is_some_and(|judge| judge.lets_read());
-        self.permissions.reads_unasked() || lets_read && self.permissions.policy(Category::Execute) != Policy::Allow
+        self.permissions.is_read_only() || lets_read && self.permissions.policy(Category::Execute) != Policy::Allow
     }
 }
 
@@ -468,7 +483,14 @@ mod tests {
     fn the_texts_of_the_ranges_name_the_limits() {
         for (name, limit) in [
             ("session_id", limits::SESSION_ID_BYTES),
+            ("add_dirs", limits::LIST_ENTRIES),
+            ("allowed_tools", limits::LIST_ENTRIES),
+            ("env_allow", limits::LIST_ENTRIES),
+            ("mcp_servers", limits::LIST_ENTRIES),
+            ("agent_args", limits::LIST_ENTRIES),
             ("agent_args", limits::ARGUMENT_BYTES),
+            ("agent_args", limits::ARGUMENTS_BYTES),
+            ("env", limits::ARGUMENTS_BYTES),
             ("images", limits::IMAGES),
             ("max_frame_bytes", limits::FRAME_BYTES_MIN),
             ("max_frame_bytes", limits::FRAME_BYTES_MAX),

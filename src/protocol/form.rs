@@ -182,19 +182,6 @@ impl ObjectForm {
             Member::All(_) | Member::AllOrNone(_) | Member::Kind | Member::Hidden => None,
         })
     }
-
-    /// Every field in order, those of other declarations included.
-    pub fn fields(&self) -> Vec<FieldForm> {
-        let fields = self.members.iter().map(|member| match member {
-            Member::Field(field) => vec![*field],
-            Member::All(object) => object.fields(),
-            Member::AllOrNone(object) => {
-                object.fields().into_iter().map(|field| FieldForm { optional: true, ..field }).collect()
-            }
-            Member::Kind | Member::Hidden => Vec::new(),
-        });
-        fields.flatten().collect()
-    }
 }
 
 impl Member {
@@ -205,7 +192,8 @@ impl Member {
 }
 
 /// A type that has one form in JSON.
-pub(crate) trait HasForm {
+pub trait HasForm {
+    /// The form.
     const FORM: Form;
 }
 

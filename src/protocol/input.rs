@@ -17,6 +17,8 @@ pub struct AnswerInput {
     pub given: Option<Given>,
     /// Free text for the agent, to go with a denial.
     pub message: Option<Text>,
+    /// The input for the tool whose permission is granted, a JSON object. Makes another answer invalid.
+    pub updated_input: Option<String>,
     /// The message's unknown fields. Empty for an answer from a script.
     pub unknown: UnknownNames,
 }
@@ -37,10 +39,13 @@ pub enum Given {
 const QUESTION_ID: Member = Member::field("question_id", "The question to answer.", Form::Text, false);
 const MESSAGE: Member = Member::field("message", "Free text for the agent, to go with a denial.", Form::Text, true);
 
+const UPDATED_INPUT: Member =
+    Member::field("updated_input", "With allow_once: the input to use for the tool.", Form::AnyObject, true);
+
 /// An answer.
 pub(super) const VALUE: ObjectForm = ObjectForm {
     name: "Answer",
-    members: &[QUESTION_ID, Member::field("value", "The answer.", Form::Any, false), MESSAGE],
+    members: &[QUESTION_ID, Member::field("value", "The answer.", Form::Any, false), MESSAGE, UPDATED_INPUT],
 };
 
 /// A refusal to answer.
@@ -102,6 +107,12 @@ impl AnswerInput {
             (Some(only), None) => only,
             _ => None,
         };
+        if let Some(raw) = fields.get("updated_input").filter(|raw| raw.get() != "null") {
+            input.updated_input = Some(raw.get().to_owned());
+            if !raw.get().starts_with('{') {
+                input.given = None;
+            }
+        }
         Some(input)
     }
 }

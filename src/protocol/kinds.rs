@@ -8,10 +8,11 @@ use super::form::{Member, ObjectForm};
 use super::frame_value::{FrameObject, ObjectWriter};
 use super::ids::{CallId, MessageId, PromptId, QuestionId, SessionId};
 use super::parts::{Parts, Role, Visit};
-use super::pieces::{Capabilities, FileEdit, PermissionEnd, PlanEntry, ToolExit, TurnReport, Usage};
-use super::question::Place;
+use super::pieces::{Capabilities, FileEdit, McpServerState, PlanEntry, ToolExit, TurnReport, Usage};
+use super::question::{Answer, Place, Subject};
 use super::read::Seconds;
 use super::text::{Json, Text};
+use super::utc::UtcTime;
 use super::words::{Category, Level, PhaseState, PromptState, Resolution, Status, ToolState, WaitingOn, Warning};
 
 /// A kind of run.progress.
@@ -130,11 +131,15 @@ kinds! {
             model: Option<Text> as text,
             /// The capabilities of the driver, as far as they are known now.
             capabilities: Option<Capabilities> as text,
+            /// The MCP servers of the run, and those that the agent reports besides.
+            mcp_servers: Vec<McpServerState> as list,
         },
         /// A warning.
         "warning" from Minimal: Warning {
             /// The code.
             code: Warning,
+            /// For `agent_retrying`: the time at which the agent or its provider goes on again, in UTC.
+            retry_at: Option<UtcTime> as known,
             /// The text in the words of a person at a terminal, where it differs.
             for_person: Option<Box<Text>> as hidden text,
         },
@@ -146,8 +151,11 @@ kinds! {
             resolution: Resolution,
             /// Whether the default was used.
             used_default: bool,
-            /// The permission that was requested.
-            permission: Option<PermissionEnd> as flat text,
+            /// The permission that was requested. Absent: the question is none.
+            subject: Option<Subject> as known past_action,
+            /// The value that was taken. Null: none was, or it is a secret. Absent: the level of progress is minimal, and
+            /// the question is no permission.
+            value: Option<Answer> as known text,
             /// The question in one short line with its options, for a screen: the frame has the question in its text.
             what: Text as hidden text,
         },
@@ -192,6 +200,8 @@ kinds! {
             duration_ms: Option<u64> as known,
             /// The exit code of a command that ended. Null: unknown.
             exit_code: ToolExit as known,
+            /// Whether the output of a failed tool says that access was denied, in a run with a sandbox.
+            sandbox_suspected: bool as known,
             /// For a command of a workflow: the phase that it verifies.
             phase: Option<String> as known name,
             /// The input of the call, an object.
@@ -237,6 +247,8 @@ kinds! {
             prompt_id: PromptId,
             /// The state.
             state: PromptState,
+            /// The prompt itself, in the first frame about it, for a page about the run.
+            said: Option<Text> as hidden text,
         },
         /// The end of a turn of a conversation.
         "turn" from Minimal: Turn(

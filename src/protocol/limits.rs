@@ -18,6 +18,18 @@ pub const FRAME_BYTES_MAX: usize = 64 << 20;
 pub const COMPLETED_FACTOR: usize = 16;
 /// The maximum number of warnings held until run.started.
 pub const HELD_WARNINGS: usize = 64;
+/// The longest list in a field of run.start or of the configuration, in entries.
+pub const LIST_ENTRIES: usize = 1024;
+/// The longest `prompt` and the longest `system_prompt`, in bytes.
+pub const PROMPT_BYTES: usize = 8 << 20;
+/// The largest value of any other field of run.start or of the configuration, in bytes of JSON as it was sent.
+pub const FIELD_BYTES: usize = 1 << 20;
+/// The maximum size of `agent_args` and `env` together, in bytes without their NULs and equals signs.
+pub const ARGUMENTS_BYTES: usize = 128 << 10;
+/// The largest structured result, in bytes of JSON.
+pub const RESULT_BYTES: usize = 4 << 20;
+/// The largest file of the configuration, in bytes.
+pub const CONFIG_BYTES: usize = 1 << 20;
 /// The largest `metadata`, in bytes of JSON as it was sent.
 pub const METADATA_BYTES: usize = 64 << 10;
 /// The longest secret, in bytes.

@@ -1,7 +1,7 @@
 //! The MCP servers for an agent to start or to reach, in the format of run.start and in that of other programs.
 
 use super::form::{Form, HasForm, Member, ObjectForm, TextRule};
-use super::read::{Problem, Read, arguments, environment, is_null, list, non_empty, secrets_fit, string_map};
+use super::read::{Problem, Read, arguments, boolean, environment, is_null, list, non_empty, secrets_fit, string_map};
 use super::words::McpTransport;
 use crate::json::{Fields, to_line};
 use crate::redact::Redactor;
@@ -11,11 +11,11 @@ use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 
 /// The rule for servers that a person typed, as the rest of a sentence.
-pub(crate) const EXPECTED: &str = r#"must be a list of {name, command, args, env}, or of {name, url, headers, transport}, or {"mcpServers": {NAME: {…}}} with the same keys except name"#;
+pub(crate) const EXPECTED: &str = r#"must be a list of {name, command, args, env, required}, or of {name, url, headers, transport, required}, or {"mcpServers": {NAME: {…}}} with the same keys except name"#;
 
 /// The rule for a list of servers.
-pub(crate) const SERVERS: &str = "a list of {name, command, args, env}, or of {name, url, headers, transport}, whose secrets \
-                                  total at most 256 KiB and 1000 lines";
+pub(crate) const SERVERS: &str = "a list of {name, command, args, env, required}, or of {name, url, headers, transport, \
+                                  required}, of at most 1024 servers whose secrets total at most 256 KiB and 1000 lines";
 const KEYS: &str = "a list in which each server has either `command`, with `args` and `env`, or `url`, with `headers` and \
                     `transport`";
 const URL: &str = "a list in which each `url` begins with http:// or https://, names a host without a user or password, \
@@ -23,6 +23,7 @@ const URL: &str = "a list in which each `url` begins with http:// or https://, n
 const HEADERS: &str = "a list in which `headers` are an object of strings: each name has letters, digits and \
                        !#$%&'*+-.^_`|~ only and occurs once, and each value is printable ASCII";
 const TRANSPORT: &str = "a list in which each `transport` is \"http\" or \"sse\"";
+const REQUIRED: &str = "a list in which each `required` is true or false";
 
 /// An MCP server for the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -32,6 +33,20 @@ pub struct McpServer {
     /// The way to the server.
     #[serde(flatten)]
     pub access: McpAccess,
+    /// Whether the run waits for the server, and fails without it.
+    pub required: bool,
+    /// The launcher between the agent and a server that it starts. Not part of run.start.
+    #[serde(skip)]
+    pub launcher: Option<Launcher>,
+}
+
+/// The start of this program that starts a server of a run and reports to the run what becomes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launcher {
+    /// This program's file.
+    pub program: String,
+    /// The arguments before the server's own command.
+    pub args: Vec<String>,
 }
 
 /// The way to an MCP server.
@@ -63,6 +78,12 @@ const FILLED: Form = Form::Shaped(&TextRule::FILLED);
 const WEB: Form =
     Form::Shaped(&TextRule::matching(r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s/?#\\:@][^\s/?#\\@]*([/?#\\][^\s]*)?$"));
 const NAME_FIELD: Member = Member::field("name", "The server's name, as the agent sees it.", FILLED, false);
+const REQUIRED_FIELD: Member = Member::field(
+    "required",
+    "Whether the run waits for the server, and fails without it. By default true.",
+    Form::Bool,
+    true,
+);
 
 impl HasForm for McpServer {
     const FORM: Form = Form::Either(&[
@@ -73,6 +94,7 @@ impl HasForm for McpServer {
                 Member::field("command", "The server's program.", FILLED, false),
                 Member::field("args", "The program's arguments.", Form::List(&Form::Text), true),
                 Member::field("env", "Variables to add to its environment.", Form::Map(&Form::Text), true),
+                REQUIRED_FIELD,
             ],
         }),
         Form::Object(&ObjectForm {
@@ -82,12 +104,30 @@ impl HasForm for McpServer {
                 Member::field("url", "The server's URL.", WEB, false),
                 Member::field("headers", "Headers to send with each request.", Form::Map(&Form::Text), true),
                 Member::field("transport", "The protocol over HTTP. By default http.", McpTransport::FORM, true),
+                REQUIRED_FIELD,
             ],
         }),
     ]);
 }
 
 impl McpServer {
+    /// A server that the run needs, with nothing between the agent and it.
+    pub fn new(name: impl Into<String>, access: McpAccess) -> McpServer {
+        McpServer { name: name.into(), access, required: true, launcher: None }
+    }
+
+    /// The program and the arguments with which the agent starts the server. `None`: the agent reaches it by its URL.
+    pub fn command_line(&self) -> Option<(&str, Vec<&str>)> {
+        let McpAccess::Stdio { command, args, .. } = &self.access else { return None };
+        let own = args.iter().map(String::as_str);
+        Some(match &self.launcher {
+            None => (command, own.collect()),
+            Some(Launcher { program, args }) => {
+                (program, args.iter().map(String::as_str).chain([command.as_str()]).chain(own).collect())
+            }
+        })
+    }
+
     /// The headers of a server that the agent reaches by its URL.
     pub fn headers(&self) -> Option<&BTreeMap<String, String>> {
         match &self.access {
@@ -121,7 +161,10 @@ pub(super) fn mcp_servers(raw: &RawValue) -> Read<Vec<McpServer>> {
 
 fn server(raw: &RawValue) -> Read<McpServer> {
     let fields = Fields::parse(raw.get()).ok_or(Some(SERVERS))?;
-    if fields.repeats_one_of(["name"]) || fields.repeats_one_of(STDIO_KEYS) || fields.repeats_one_of(REMOTE_KEYS) {
+    if fields.repeats_one_of(["name", "required"])
+        || fields.repeats_one_of(STDIO_KEYS)
+        || fields.repeats_one_of(REMOTE_KEYS)
+    {
         return Err(None);
     }
     let optional = |name| fields.get(name).filter(|raw| !is_null(raw));
@@ -141,7 +184,8 @@ fn server(raw: &RawValue) -> Read<McpServer> {
         (true, Some(_)) | (true, None) => return Err(Some(KEYS)),
         (false, None) => return Err(Some(if has(&REMOTE_KEYS) { KEYS } else { SERVERS })),
     };
-    Ok(McpServer { name, access })
+    let required = optional("required").map_or(Ok(true), |raw| boolean(raw).map_err(|_| Some(REQUIRED)))?;
+    Ok(McpServer { required, ..McpServer::new(name, access) })
 }
 
 fn transport(raw: &RawValue) -> Read<McpTransport> {
@@ -180,7 +224,7 @@ pub(crate) fn by_name(text: &str) -> Result<Option<Box<RawValue>>, String> {
     let (mut list, mut seen) = (Vec::new(), HashSet::new());
     for (name, raw) in all.iter() {
         let server = Fields::parse(raw.get()).ok_or_else(wrong)?;
-        let known = ["command", "args", "env", "url", "headers", "transport"];
+        let known = ["command", "args", "env", "url", "headers", "transport", "required"];
         if outer.repeats_one_of(["mcpServers"])
             || server.repeats_one_of(known)
             || server.repeats_one_of(["type"])

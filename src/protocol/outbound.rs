@@ -15,7 +15,7 @@ pub use super::fields::ShownSettings;
 pub use super::ids::{CallId, MessageId, PromptId};
 pub use super::kinds::ProgressKind;
 pub use super::pieces::{
-    AgentExit, Capabilities, Entries, FileEdit, Outcome, PermissionEnd, PlanEntry, ToolExit, ToolFacts, TurnReport,
+    AgentExit, Capabilities, Entries, FileEdit, McpServerState, Outcome, PlanEntry, ToolExit, ToolFacts, TurnReport,
     UnansweredItem, UnansweredItems, Unattended, Usage,
 };
 pub use super::question::Place;
@@ -67,7 +67,7 @@ objects! {
 
 impl ProtocolVersion {
     /// The version that this program speaks.
-    pub const OURS: ProtocolVersion = ProtocolVersion { v: "1", minor: 1, spektacular: env!("CARGO_PKG_VERSION") };
+    pub const OURS: ProtocolVersion = ProtocolVersion { v: "1", minor: 2, spektacular: env!("CARGO_PKG_VERSION") };
 }
 
 /// The metadata of run.start, as it was sent. A frame shows an empty object if there is none.
@@ -104,7 +104,7 @@ impl Progress {
     /// A warning.
     pub fn warning(code: Warning, text: impl Into<Sentence>) -> Progress {
         let (text, for_person) = text.into().into_texts();
-        Progress::new(ProgressKind::Warning { code, for_person }, text)
+        Progress::new(ProgressKind::Warning { code, retry_at: None, for_person }, text)
     }
 }
 

@@ -6,9 +6,8 @@ use super::ids::MessageId;
 use super::limited::Limited;
 use super::limits::{LEFT_LISTED, PLAN_ENTRIES};
 use super::parts::{Fixed, Parts, Rank, Role, Visit};
-use super::question::Subject;
 use super::text::{Json, Text};
-use super::words::{PlanStatus, QuestionKind, Source, StopReason, TurnOutcome};
+use super::words::{McpState, PlanStatus, QuestionKind, Source, StopReason, TurnOutcome};
 
 objects! {
     /// The usage of tokens and money. Unknown values are null in a frame.
@@ -64,6 +63,17 @@ impl Usage {
 }
 
 objects! {
+    /// An MCP server of the agent.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct McpServerState {
+        /// The server's name.
+        pub name: Text as text,
+        /// Whether it runs.
+        pub state: McpState,
+    }
+}
+
+objects! {
     /// The capabilities of a driver. Unknown ones are null in a frame.
     #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
     pub struct Capabilities {
@@ -81,6 +91,8 @@ objects! {
         pub conversation: Option<bool>,
         /// Whether the agent takes a prompt while it works.
         pub steer: Option<bool>,
+        /// Whether a permission can be granted with another input of the tool.
+        pub updated_input: Option<bool>,
     }
 }
 
@@ -96,6 +108,7 @@ impl Capabilities {
             usage: no,
             conversation: no,
             steer: no,
+            updated_input: no,
         }
     }
 }
@@ -134,17 +147,6 @@ sources! {
         pub lines: Text as inherited,
         /// Whether lines at the end are missing.
         pub is_cut: bool,
-    }
-}
-
-objects! {
-    /// The end of a request for permission.
-    #[derive(Clone, Debug)]
-    pub struct PermissionEnd {
-        /// The action.
-        pub subject: Subject as past_action,
-        /// The chosen option. Null: none was chosen.
-        pub value: Option<&'static str>,
     }
 }
 

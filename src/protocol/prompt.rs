@@ -2,8 +2,8 @@
 
 use super::form::{Form, Member, ObjectForm, TextRule, WordSet};
 use super::input::answer_keys;
-use super::limits::IMAGES;
-use super::read::images;
+use super::limits::{IMAGES, PROMPT_BYTES};
+use super::read::{TOO_LONG, images, prompt};
 use super::text::Text;
 use crate::json::{Fields, string};
 use serde_json::value::RawValue;
@@ -36,7 +36,12 @@ pub enum PromptInput {
 pub(super) const PROMPT: ObjectForm = ObjectForm {
     name: "Prompt",
     members: &[
-        Member::field("prompt", "The prompt.", Form::Shaped(&TextRule::FILLED), false),
+        Member::field(
+            "prompt",
+            "The prompt.",
+            Form::Shaped(&TextRule { most: Some(PROMPT_BYTES), ..TextRule::FILLED }),
+            false,
+        ),
         Member::field(
             "when",
             "`now`: the agent gets it while it works, if it can. `next`, the default: after the turn.",
@@ -80,7 +85,10 @@ impl PromptInput {
 
 /// Reads a prompt. Error: the rest of a sentence that says why it cannot be taken.
 fn prompt_of(raw: &RawValue, fields: &Fields<'_>) -> Result<FurtherPrompt, &'static str> {
-    let text = string(raw).filter(|text| !text.is_empty()).ok_or("`prompt` must be a non-empty string")?;
+    let text = prompt(raw).map_err(|why| match why {
+        Some(TOO_LONG) => "`prompt` must be at most 8 MiB long",
+        Some(_) | None => "`prompt` must be a non-empty string",
+    })?;
     let given = |name: &str| fields.get(name).filter(|raw| raw.get() != "null");
     let now = match given("when").map(string) {
         None => false,

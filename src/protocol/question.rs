@@ -182,10 +182,31 @@ objects! {
 }
 
 impl Subject {
-    /// A subject as an agent describes it. The run adds the tool call.
+    /// A subject as an agent describes it. The run adds the tool call. The detail of a change names each of its files.
     pub fn new(category: Category, title: impl Into<Text>, locations: Vec<Place>, detail: impl Into<Text>) -> Subject {
-        Subject { category, title: title.into(), locations, detail: detail.into(), call_id: None }
+        let mut detail = detail.into();
+        if category.changes_files() {
+            detail = with_files(&locations, detail);
+        }
+        Subject { category, title: title.into(), locations, detail, call_id: None }
     }
+}
+
+/// The detail of a change, after a line for each file that none of its own lines names. The content of a file does not
+/// count: it could name another one.
+fn with_files(locations: &[Place], detail: Text) -> Text {
+    let lines = detail.unredacted().lines().filter(|line| !line.starts_with(['+', '-', ' ']));
+    let named: HashSet<&str> =
+        lines.flat_map(|line| [" ", ": "].map(|end| line.split_once(end))).flatten().map(|at| at.1).collect();
+    let heads = locations.iter().map(|place| file_line("file", place.path.unredacted()));
+    let unnamed: String = heads.filter(|head| !named.contains(head["file ".len()..].trim_end())).collect();
+    if unnamed.is_empty() { detail } else { format!("{unnamed}{}", detail.unredacted()).into() }
+}
+
+/// The line that begins the change of a file: what happens to it, and its whole path.
+pub(crate) fn file_line(what: &str, path: &str) -> String {
+    // A path with a line break could look like a change.
+    format!("{what} {}\n", path.replace('\n', "\\n"))
 }
 
 /// Decides about requests for permission before the policy of the run does. A workflow uses it to allow the actions
@@ -266,7 +287,7 @@ impl Ask {
     fn deniable(subject: Subject, text: impl Into<Text>, choices: Choices) -> Ask {
         let kind = Kind::Select { choices, multiple: false, allow_other: false };
         Ask {
-            default: Some(Answer::One(DENY.into())),
+            default: Some(Answer::Decision(Decision::Deny)),
             subject: Some(subject),
             ..Ask::new(Purpose::Permission, kind, "Permission", text)
         }
@@ -289,9 +310,34 @@ pub const ALLOW_ALWAYS: &str = "allow_always";
 /// The permission option that denies the request. It is always offered.
 pub const DENY: &str = "deny";
 
+/// The answer to a permission. Its words are the protocol's own, so that no secret can hide them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    AllowOnce,
+    AllowAlways,
+    Deny,
+}
+
+impl Decision {
+    /// The option that states this decision.
+    pub fn word(self) -> &'static str {
+        match self {
+            Decision::AllowOnce => ALLOW_ONCE,
+            Decision::AllowAlways => ALLOW_ALWAYS,
+            Decision::Deny => DENY,
+        }
+    }
+
+    fn of(option: &Text) -> Option<Decision> {
+        [Decision::AllowOnce, Decision::AllowAlways, Decision::Deny].into_iter().find(|one| *option == one.word())
+    }
+}
+
 /// A valid answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
+    /// The answer to a permission.
+    Decision(Decision),
     /// The answer to a confirm.
     Bool(bool),
     /// The answer to a select: an option's value, or free text.
@@ -308,6 +354,7 @@ impl Answer {
     /// The answer as unredacted JSON, for the agent or for a question that is already redacted.
     pub fn unredacted(&self) -> Value {
         match self {
+            Answer::Decision(decision) => decision.word().into(),
             Answer::Bool(answer) => Value::Bool(*answer),
             Answer::One(text) | Answer::Text(text) => text.unredacted().into(),
             Answer::Many(texts) => texts.iter().map(Text::unredacted).collect(),
@@ -338,7 +385,9 @@ pub fn check(ask: &Ask, value: &RawValue, path: Option<PathFact>) -> Result<Answ
     match &ask.kind {
         Kind::Confirm => confirm(value),
         Kind::Select { choices, multiple: false, allow_other } => {
-            choose(&Named::new(choices), *allow_other, value).map(Answer::One)
+            let chosen = choose(&Named::new(choices), *allow_other, value)?;
+            let decision = Decision::of(&chosen).filter(|_| ask.purpose == Purpose::Permission);
+            Ok(decision.map_or(Answer::One(chosen), Answer::Decision))
         }
         Kind::Select { choices, multiple: true, allow_other } => {
             several(choices, *allow_other, value, rules, ask.required)

@@ -1,21 +1,19 @@
 //! Readers of the values of fields: one function per type and range, which the rows of [`super::fields`] and
 //! [`super::workflow`] name.
 
-use super::form::{Form, HasForm, Range, TextRule, WordSet, range};
+use super::form::{Form, HasForm, Range, TextRule, range};
 use super::frame_value::values;
 use super::ids::SessionId;
 use super::limits;
 use super::parts::Fixed;
 use super::schema::OutputSchema;
 use super::sentence::Sentence;
-use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
-use crate::json::{Fields, encode, number, string};
+use super::words::{Level, OnQuestionTimeout, OnUnsupported};
+use crate::json::{Fields, elements, encode, number, string};
 use crate::redact::is_secret_name;
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use std::collections::{BTreeMap, HashSet};
-use std::fmt;
+use std::collections::BTreeMap;
 
 /// The reason why a payload could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +27,18 @@ pub enum Problem {
         /// The values that are allowed.
         expected: &'static str,
     },
+    /// A field that run.start does not have, but whose name resembles that of a limit.
+    Misspelt {
+        /// The field's name, as messages show it.
+        typed: String,
+        /// The limit's name.
+        meant: &'static str,
+    },
+    /// A field is larger than [`limits::FIELD_BYTES`].
+    Size {
+        /// The field's name.
+        name: &'static str,
+    },
 }
 
 impl Problem {
@@ -37,6 +47,8 @@ impl Problem {
         match self {
             Problem::Repeated => "repeats a key".into(),
             Problem::Field { expected, .. } => format!("must be {expected}"),
+            Problem::Misspelt { typed, meant } => format!("has no field `{typed}`: name it `{meant}`"),
+            Problem::Size { .. } => format!("must be at most {} MiB of JSON", limits::FIELD_BYTES >> 20),
         }
     }
 
@@ -44,7 +56,13 @@ impl Problem {
     pub fn message(&self) -> Sentence {
         match self {
             Problem::Repeated => "A field occurs twice in one object. Send it once.".into(),
-            Problem::Field { name, expected } => Sentence::from(format!("`{name}` must be {expected}.")).about_start(),
+            Problem::Misspelt { typed, meant } => Sentence::from(format!(
+                "run.start has no field `{typed}`, and a misspelt limit would not hold: name it `{meant}`."
+            ))
+            .about_start(),
+            Problem::Field { name, .. } | Problem::Size { name } => {
+                Sentence::from(format!("`{name}` {}.", self.clause())).about_start()
+            }
         }
     }
 }
@@ -68,6 +86,8 @@ pub(super) const ATTEMPTS: Range = range!(whole "a whole number" from 1 to 10);
 /// The form of the values that a reader accepts: that of its type, or a narrower one.
 pub(super) const fn narrowed(reader: &str, form: Form) -> Form {
     const FILLED: Form = Form::Shaped(&TextRule::FILLED);
+    const VARIABLES: Form = Form::Shaped(&TextRule::matching(r"^([A-Za-z_][A-Za-z0-9_]*\*?|\*)$"));
+    const RULE: Form = Form::Shaped(&TextRule::matching("^[a-z-]{1,64}$"));
     match reader.as_bytes() {
         b"positive" => Form::Within(&POSITIVE),
         b"zero_or_more" => Form::Within(&ZERO_OR_MORE),
@@ -76,14 +96,24 @@ pub(super) const fn narrowed(reader: &str, form: Form) -> Form {
         b"frame_bytes" => Form::Within(&FRAME_BYTES),
         b"attempts" => Form::Within(&ATTEMPTS),
         b"non_empty" | b"path" => FILLED,
-        b"strings" | b"paths" | b"secrets" => const { Form::List(&FILLED) },
+        b"prompt" => const { Form::Shaped(&TextRule { most: Some(limits::PROMPT_BYTES), ..TextRule::FILLED }) },
+        b"system_prompt" => {
+            const { Form::Shaped(&TextRule { least: 0, most: Some(limits::PROMPT_BYTES), pattern: "" }) }
+        }
+        b"strings" | b"paths" | b"secrets" => const { Form::AtMost(limits::LIST_ENTRIES, &FILLED) },
         b"images" => const { Form::AtMost(limits::IMAGES, &FILLED) },
-        b"names" => const { Form::List(&Form::Shaped(&TextRule::matching(r"^([A-Za-z_][A-Za-z0-9_]*\*?|\*)$"))) },
+        b"names" => const { Form::AtMost(limits::LIST_ENTRIES, &VARIABLES) },
         b"environment" => const { Form::Named(&TextRule::matching(r"^[A-Za-z_][A-Za-z0-9_]*$"), &Form::Text) },
         b"name" => const { Form::Shaped(&TextRule::matching("^[a-z0-9]([a-z0-9_-]{0,48}[a-z0-9])?$")) },
         b"skill" => const { Form::Shaped(&TextRule::matching("^[A-Za-z0-9][A-Za-z0-9:_-]{0,255}$")) },
-        b"rules" => const { Form::List(&Form::Shaped(&TextRule::matching("^[a-z-]{1,64}$"))) },
-        _ => form,
+        b"rules" => const { Form::AtMost(limits::LIST_ENTRIES, &RULE) },
+        _ => {
+            if let Form::List(one) = form {
+                Form::AtMost(limits::LIST_ENTRIES, one)
+            } else {
+                form
+            }
+        }
     }
 }
 
@@ -104,12 +134,10 @@ macro_rules! layer {
                 name: &str,
                 raw: &serde_json::value::RawValue,
             ) -> Result<(), $crate::protocol::read::Problem> {
-                use $crate::protocol::read::Problem;
                 match name {
-                    $(stringify!($name) => self.$name = Some($read(raw).map_err(|e| match e {
-                        None => Problem::Repeated,
-                        Some(expected) => Problem::Field { name: stringify!($name), expected },
-                    })?),)*
+                    $(stringify!($name) => {
+                        self.$name = Some($crate::protocol::read::field(stringify!($name), raw, $read)?);
+                    })*
                     _ => {}
                 }
                 Ok(())
@@ -133,6 +161,15 @@ macro_rules! layer {
 
 pub(crate) use layer;
 
+/// Reads a field of a layer. Its size is checked first, so that a large value costs nothing.
+pub(crate) fn field<T>(name: &'static str, raw: &RawValue, read: fn(&RawValue) -> Read<T>) -> Result<T, Problem> {
+    // The prompts have a limit of their own.
+    if raw.get().len() > limits::FIELD_BYTES && !matches!(name, "prompt" | "system_prompt") {
+        return Err(Problem::Size { name });
+    }
+    read(raw).map_err(|wrong| wrong.map_or(Problem::Repeated, |expected| Problem::Field { name, expected }))
+}
+
 /// A length of time in seconds: finite, not negative, at most a hundred years.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Seconds(pub f64);
@@ -146,22 +183,12 @@ impl Seconds {
 
 values! {
     Seconds, it, out => encode(it, out);
-    Permissions, it, out => encode(it, out);
 }
 
 impl Fixed for Seconds {}
-impl Fixed for Permissions {}
 
 impl HasForm for Seconds {
     const FORM: Form = Form::Number;
-}
-
-impl HasForm for Permissions {
-    const FORM: Form = Form::Either(&[
-        Policy::FORM,
-        Form::Word(&WordSet { name: "", words: &[READ_ONLY], grows: false }),
-        Form::Policies(&Policy::FORM),
-    ]);
 }
 
 impl Serialize for Seconds {
@@ -174,123 +201,28 @@ impl Serialize for Seconds {
     }
 }
 
-/// A permission policy: one word for all requests, or one per category.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Permissions {
-    /// Reading, searching and thinking are allowed, everything else is denied.
-    ReadOnly,
-    /// The same policy for every category.
-    All(Policy),
-    /// One policy per category.
-    ByCategory {
-        /// The categories with an entry.
-        named: BTreeMap<Category, Policy>,
-        /// The entry `*`. `None`: the user is asked about the other categories.
-        rest: Option<Policy>,
-    },
-}
-
-impl Default for Permissions {
-    fn default() -> Permissions {
-        Permissions::All(Policy::Ask)
-    }
-}
-
-impl Permissions {
-    /// Whether everything is allowed.
-    pub fn allow_all(&self) -> bool {
-        Category::ALL.iter().all(|category| self.policy(*category) == Policy::Allow)
-    }
-
-    pub fn policy(&self, category: Category) -> Policy {
-        match self {
-            Permissions::ReadOnly => match category {
-                Category::Read | Category::Search | Category::Think => Policy::Allow,
-                Category::Edit
-                | Category::Delete
-                | Category::Move
-                | Category::Execute
-                | Category::Fetch
-                | Category::Agent
-                | Category::Mcp
-                | Category::Mode
-                | Category::Other => Policy::Deny,
-            },
-            Permissions::All(policy) => *policy,
-            Permissions::ByCategory { named, rest } => {
-                named.get(&category).or(rest.as_ref()).copied().unwrap_or(Policy::Ask)
-            }
-        }
-    }
-
-    /// Whether reading and searching are allowed, and everything that acts is denied.
-    pub fn is_read_only(&self) -> bool {
-        let reads = |category: &Category| matches!(category, Category::Read | Category::Search);
-        self.reads_unasked()
-            && Category::ALL
-                .iter()
-                .filter(|category| !reads(category) && **category != Category::Think)
-                .all(|category| self.policy(*category) == Policy::Deny)
-    }
-
-    /// Whether reading and searching are allowed, and running a command is not.
-    pub fn reads_unasked(&self) -> bool {
-        [Category::Read, Category::Search].iter().all(|category| self.policy(*category) == Policy::Allow)
-            && self.policy(Category::Execute) != Policy::Allow
-    }
-
-    /// The strictest policy for these categories.
-    pub fn strictest(&self, categories: impl Iterator<Item = Category>) -> Policy {
-        let strictness = |policy: &Policy| match policy {
-            Policy::Allow => 0,
-            Policy::Ask => 1,
-            Policy::Deny => 2,
-        };
-        categories.map(|category| self.policy(category)).max_by_key(strictness).unwrap_or(Policy::Ask)
-    }
-}
-
-/// Formats the policy as `--permissions` accepts it.
-impl fmt::Display for Permissions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Permissions::ReadOnly => f.write_str(READ_ONLY),
-            Permissions::All(policy) => f.write_str(policy.word()),
-            Permissions::ByCategory { named, rest } => {
-                for (category, policy) in named {
-                    write!(f, "{}={},", category.word(), policy.word())?;
-                }
-                write!(f, "*={}", rest.unwrap_or(Policy::Ask).word())
-            }
-        }
-    }
-}
-
-impl Serialize for Permissions {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Permissions::ReadOnly => serializer.serialize_str(READ_ONLY),
-            Permissions::All(policy) => policy.serialize(serializer),
-            Permissions::ByCategory { named, rest } => {
-                let mut map = serializer.serialize_map(None)?;
-                for (category, policy) in named {
-                    map.serialize_entry(category, policy)?;
-                }
-                if let Some(rest) = rest {
-                    map.serialize_entry("*", rest)?;
-                }
-                map.end()
-            }
-        }
-    }
-}
-
 pub(crate) fn any_string(raw: &RawValue) -> Read<String> {
     string(raw).ok_or(Some("a string"))
 }
 
 pub(crate) fn non_empty(raw: &RawValue) -> Read<String> {
     string(raw).filter(|s| !s.is_empty()).ok_or(Some("a non-empty string"))
+}
+
+pub(super) fn prompt(raw: &RawValue) -> Read<String> {
+    non_empty(raw).and_then(short)
+}
+
+pub(super) fn system_prompt(raw: &RawValue) -> Read<String> {
+    any_string(raw).and_then(short)
+}
+
+/// The rule for the length of a prompt.
+pub(super) const TOO_LONG: &str = "at most 8 MiB long";
+
+/// A prompt of at most [`limits::PROMPT_BYTES`].
+fn short(prompt: String) -> Read<String> {
+    if prompt.len() <= limits::PROMPT_BYTES { Ok(prompt) } else { Err(Some(TOO_LONG)) }
 }
 
 pub(super) fn session_id(raw: &RawValue) -> Read<SessionId> {
@@ -314,8 +246,10 @@ pub(super) fn is_null(raw: &RawValue) -> bool {
     raw.get() == "null"
 }
 
+/// The entries of a list. `None`: it is not a list, or has more than [`limits::LIST_ENTRIES`].
 pub(super) fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
-    serde_json::from_str(raw.get()).ok()
+    let entries: Vec<&RawValue> = elements(raw)?.take(limits::LIST_ENTRIES + 1).collect();
+    (entries.len() <= limits::LIST_ENTRIES).then_some(entries)
 }
 
 pub(super) fn strings_where(raw: &RawValue, fits: fn(&String) -> bool, expected: &'static str) -> Read<Vec<String>> {
@@ -324,7 +258,7 @@ pub(super) fn strings_where(raw: &RawValue, fits: fn(&String) -> bool, expected:
 }
 
 pub(crate) fn strings(raw: &RawValue) -> Read<Vec<String>> {
-    strings_where(raw, |s| !s.is_empty() && !s.contains('\0'), "a list of non-empty strings")
+    strings_where(raw, |s| !s.is_empty() && !s.contains('\0'), "a list of at most 1024 non-empty strings")
 }
 
 /// The maximum total size of `secrets`, in bytes.
@@ -343,8 +277,8 @@ pub(super) fn secrets(raw: &RawValue) -> Read<Vec<String>> {
     if fits { Ok(all) } else { Err(Some(expected)) }
 }
 
-pub(super) fn paths(raw: &RawValue) -> Read<Vec<String>> {
-    strings_where(raw, |s| !s.is_empty() && !s.contains('\0'), "a list of paths")
+pub(crate) fn paths(raw: &RawValue) -> Read<Vec<String>> {
+    strings_where(raw, |s| !s.is_empty() && !s.contains('\0'), "a list of at most 1024 paths")
 }
 
 pub(super) fn images(raw: &RawValue) -> Read<Vec<String>> {
@@ -353,8 +287,12 @@ pub(super) fn images(raw: &RawValue) -> Read<Vec<String>> {
 }
 
 pub(crate) fn arguments(raw: &RawValue) -> Read<Vec<String>> {
+    let expected = "a list of at most 1024 strings without NUL, each at most 131071 and all together at most 131072 \
+                    bytes long";
     let fits = |s: &String| !s.contains('\0') && s.len() <= limits::ARGUMENT_BYTES;
-    strings_where(raw, fits, "a list of strings without NUL, each at most 131071 bytes long")
+    let all = strings_where(raw, fits, expected)?;
+    let bytes: usize = all.iter().map(String::len).sum();
+    if bytes <= limits::ARGUMENTS_BYTES { Ok(all) } else { Err(Some(expected)) }
 }
 
 /// Reads a number within a range.
@@ -394,37 +332,6 @@ pub(super) fn on_unsupported(raw: &RawValue) -> Read<OnUnsupported> {
     string(raw).and_then(|w| OnUnsupported::from_word(&w)).ok_or(Some(OnUnsupported::EXPECTED))
 }
 
-/// The policy that lets an agent look at everything and change nothing.
-const READ_ONLY: &str = "read-only";
-
-/// The type of `permissions`, for messages; it names every category.
-const POLICIES: &str = "\"ask\", \"allow\", \"deny\", \"read-only\", or an object of these by tool category: read, edit, delete, move, \
-    search, execute, fetch, think, agent, mcp, mode, other, or * for the rest";
-
-pub(super) fn permissions(raw: &RawValue) -> Read<Permissions> {
-    let expected = POLICIES;
-    let policy = |raw: &RawValue| string(raw).and_then(|w| Policy::from_word(&w)).ok_or(Some(expected));
-    let Some(fields) = Fields::parse(raw.get()) else {
-        if string(raw).is_some_and(|word| word == READ_ONLY) {
-            return Ok(Permissions::ReadOnly);
-        }
-        return policy(raw).map(Permissions::All);
-    };
-    let mut keys = HashSet::new();
-    if !fields.iter().all(|(key, _)| keys.insert(key)) {
-        return Err(None);
-    }
-    let (mut named, mut rest) = (BTreeMap::new(), None);
-    for (key, value) in fields.iter() {
-        if key == "*" {
-            rest = Some(policy(value)?);
-        } else {
-            named.insert(Category::from_word(key).ok_or(Some(expected))?, policy(value)?);
-        }
-    }
-    Ok(Permissions::ByCategory { named, rest })
-}
-
 /// Whether a string can be the name of an environment variable.
 pub fn is_environment_name(name: &str) -> bool {
     let mut bytes = name.bytes();
@@ -434,14 +341,15 @@ pub fn is_environment_name(name: &str) -> bool {
 
 pub(crate) fn environment(raw: &RawValue) -> Read<BTreeMap<String, String>> {
     let expected = Some(
-        "an object of strings whose names are [A-Za-z_][A-Za-z0-9_]* and which fit an environment; those with names of \
-         secrets total at most 256 KiB and 1000 lines",
+        "an object of strings whose names are [A-Za-z_][A-Za-z0-9_]* and which fit an environment, all together at most \
+         131072 bytes long; those with names of secrets have at most 1000 lines",
     );
-    let mut out = BTreeMap::new();
+    let (mut out, mut bytes) = (BTreeMap::new(), 0);
     for (name, value) in string_map(raw).ok_or(expected)? {
         // The kernel limits the length of `NAME=value` and its NUL.
         let fits = name.len() + value.len() + 2 <= limits::ARGUMENT_BYTES + 1;
-        if !is_environment_name(&name) || value.contains('\0') || !fits {
+        bytes += name.len() + value.len();
+        if !is_environment_name(&name) || value.contains('\0') || !fits || bytes > limits::ARGUMENTS_BYTES {
             return Err(expected);
         }
         out.insert(name, value);
@@ -468,7 +376,7 @@ pub(super) fn string_map(raw: &RawValue) -> Option<Vec<(String, String)>> {
 
 pub(super) fn names(raw: &RawValue) -> Read<Vec<String>> {
     let fits = |s: &String| is_environment_name(s.strip_suffix('*').unwrap_or(s)) || s == "*";
-    strings_where(raw, fits, "a list of names of environment variables, each optionally ending in `*`")
+    strings_where(raw, fits, "a list of at most 1024 names of environment variables, each optionally ending in `*`")
 }
 
 pub(super) fn object(raw: &RawValue) -> Read<Box<RawValue>> {

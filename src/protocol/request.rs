@@ -1,13 +1,16 @@
 //! The payload of a run.start and its parser.
 
 pub use super::fields::{DEFAULT_START_TIMEOUT, Options, Settings};
-pub use super::mcp_server::{McpAccess, McpServer};
+pub use super::mcp_server::{Launcher, McpAccess, McpServer};
+use super::misspelt::meant;
+pub use super::permissions::Permissions;
 use super::read::is_null;
-pub use super::read::{Permissions, Problem, Seconds, is_environment_name};
+pub use super::read::{Problem, Seconds, is_environment_name};
 use super::unknown::UnknownNames;
 use super::workflow::WorkflowOptions;
 use crate::json::Fields;
-use crate::suggest::nearest;
+use crate::redact::Redactor;
+use crate::suggest::{nearest, shown};
 use serde_json::value::RawValue;
 
 /// The parsed payload of a run.start.
@@ -38,6 +41,11 @@ impl Options {
                 continue;
             }
             if !Options::NAMES.contains(&name) {
+                if let Some(meant) = meant(name).filter(|_| !is_null(raw)) {
+                    read.wrong
+                        .get_or_insert(Problem::Misspelt { typed: shown(name, &Redactor::new()), meant: meant.name });
+                    continue;
+                }
                 read.unknown.add(name, || nearest(name, Options::NAMES.iter().copied()).map(str::to_owned));
                 continue;
             }

@@ -10,10 +10,10 @@ mod nodes;
 use self::nodes::{Reader, SchemaNode};
 use super::declare::objects;
 use super::form::{Form, HasForm};
+use super::limits::{DEPTH, RESULT_BYTES};
 use super::parts::{Parts, Role, Visit};
 use super::text::{Json, Text};
-use crate::json::map_strings;
-use serde_json::Value;
+use crate::json::{Index, deeper_than, has_huge_number, map_strings};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
@@ -68,13 +68,13 @@ impl OutputSchema {
     /// Reads a schema. Error: the rule that it breaks, as the rest of "must be …".
     pub fn read(raw: &RawValue) -> Result<OutputSchema, &'static str> {
         const EXPECTED: &str = "an object that is a JSON Schema";
-        let value: Value = serde_json::from_str(raw.get()).map_err(|_| EXPECTED)?;
-        if !value.is_object() {
+        if !raw.get().starts_with('{') || is_odd(raw.get()) {
             return Err(EXPECTED);
         }
-        let (nodes, unchecked) = Reader::read(&value)?;
         // On one line, because agents read lines.
         let line = map_strings(raw.get(), &mut str::to_owned);
+        let mut index = Index::default();
+        let (nodes, unchecked) = Reader::read(index.value(&line).ok_or(EXPECTED)?)?;
         let raw = RawValue::from_string(line).map_err(|_| EXPECTED)?;
         Ok(OutputSchema { raw, nodes: nodes.into(), unchecked: unchecked.into() })
     }
@@ -111,12 +111,20 @@ impl OutputSchema {
 
     /// Checks a result. Returns at most [`super::limits::VIOLATIONS`] violations; empty: it fits.
     pub fn check(&self, result: &Json) -> Vec<Mismatch> {
-        match serde_json::from_str(result.unredacted()) {
-            Ok(value) => check::violations(&self.nodes, &value),
-            // It is valid JSON, but nests too deeply or has a number beyond the range of a double. The frame shows null.
-            Err(_) => Vec::new(),
+        let result = result.unredacted();
+        if result.len() > RESULT_BYTES {
+            return vec![Mismatch::of_whole(format!("is longer than {} MiB", RESULT_BYTES >> 20))];
         }
+        // The frame shows null for an odd value.
+        let mut index = Index::default();
+        let value = index.value(result).filter(|_| !is_odd(result));
+        value.map_or_else(Vec::new, |value| check::violations(&self.nodes, value))
     }
+}
+
+/// Whether a valid value nests too deeply, or has a number beyond the range of a double.
+fn is_odd(value: &str) -> bool {
+    deeper_than(value.as_bytes(), DEPTH) || has_huge_number(value)
 }
 
 #[cfg(test)]

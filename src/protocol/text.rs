@@ -33,6 +33,14 @@ impl Text {
         &self.text
     }
 
+    /// Appends words of our own. A secret may end with them.
+    pub fn push_own(&mut self, words: &'static str) {
+        if !words.is_empty() {
+            self.text.push_str(words);
+            self.clean = None;
+        }
+    }
+
     /// The text with its secrets. Only for matching, for finding the file that it names, or for returning it to the
     /// agent.
     pub fn unredacted(&self) -> &str {

@@ -1,7 +1,7 @@
 //! Writes the bodies of frames as JSON.
 
 use super::declare::views;
-use super::failure::{Code, Failure, PhaseFailure};
+use super::failure::{Code, Failure, LimitValue, PhaseFailure};
 use super::form::{Form, HasForm, Member, MessageForm, ObjectForm, TextRule, VERSION, WordSet, described};
 use super::frame_value::{FrameObject, FrameValue, Known, ObjectWriter, put_object, put_word, values};
 use super::ids::{MessageId, QuestionId, RunId};
@@ -14,11 +14,14 @@ use super::question::{Answer, Choice, Kind, Subject, Validation};
 use super::read::Seconds;
 use super::schema::{Mismatch, Mismatches};
 use super::text::{Json, Text};
-use super::words::{Limit, Purpose, QuestionKind, RefusalReason, Source, StopReason, TurnOutcome};
+use super::utc::UtcTime;
+use super::words::{LimitField, Purpose, QuestionKind, RefusalReason, Source, StopReason, TurnOutcome};
+use crate::json::encode;
 
 described! {
     Metadata => Form::AnyObject;
     Code => Form::Word(&WordSet { name: "FailureCode", words: Code::NAMES, grows: true });
+    LimitValue => Form::Number;
     ToolExit => Form::Nullable(&Form::Integer);
     Answer => Form::Nullable(&Form::Either(&[Form::Bool, Form::Text, Form::List(&Form::Text)]));
     Mismatches => Form::List(&Mismatch::FORM);
@@ -28,6 +31,7 @@ described! {
 
 values! {
     Code, it, out => put_word(it.name(), out);
+    LimitValue, it, out => encode(&it.0, out);
     Versions, _it, out => out.extend_from_slice(b"[\"1\"]");
 }
 
@@ -35,6 +39,7 @@ impl FrameValue for Answer {
     fn put(&self, out: &mut Vec<u8>, proof: IsRedacted) {
         match self {
             Answer::Bool(answer) => answer.put(out, proof),
+            Answer::Decision(decision) => decision.word().put(out, proof),
             Answer::One(text) | Answer::Text(text) => text.put(out, proof),
             Answer::Many(texts) => texts.put(out, proof),
             Answer::Null => out.extend_from_slice(b"null"),
@@ -163,15 +168,19 @@ views! {
         /// The reason why a workflow was refused.
         reason: Option<RefusalReason> as known,
         /// The field of run.start whose limit was reached.
-        limit: Option<Limit> as known,
+        limit: Option<LimitField> as known,
+        /// The value of that field, if it is a number.
+        value: Option<LimitValue> as known,
         /// The provider's HTTP status.
         http_status: Option<u16> as known,
+        /// The time at which the agent or its provider goes on again, in UTC.
+        retry_at: Option<UtcTime> as known,
         /// The supported major versions.
         supported: Option<Versions> as known,
         /// The agent's own message.
         agent_message: &'a Option<Text> as known,
         /// The last lines of the agent's stderr.
-        stderr_tail: &'a Option<Text> as known,
+        stderr_tail: Option<&'a Text> as known,
         /// The reasons why a result does not fit `output_schema`.
         violations: Option<&'a Mismatches> as known,
         /// The commands of a plan to which nobody can consent.
@@ -314,9 +323,11 @@ fn detail(failure: &Failure) -> Detail<'_> {
         message: _,
         retryable: _,
         http_status,
+        retry_at,
         agent_message,
         stderr_tail,
         limit,
+        value,
         reason,
         target: _,
         commands,
@@ -326,10 +337,12 @@ fn detail(failure: &Failure) -> Detail<'_> {
     Detail(FailureDetailView {
         reason: *reason,
         limit: *limit,
+        value: *value,
         http_status: *http_status,
+        retry_at: *retry_at,
         supported: (*code == Code::UnsupportedVersion).then_some(Versions),
         agent_message,
-        stderr_tail,
+        stderr_tail: stderr_tail.as_deref(),
         violations: violations.as_deref(),
         commands: commands.as_deref(),
         phase: phase.as_deref(),

@@ -88,6 +88,8 @@ macro_rules! words {
 words! {
     /// The protocol over HTTP of an MCP server with a URL.
     McpTransport { Http = "http", Sse = "sse" }
+    /// The state of an MCP server.
+    McpState { Pending = "pending", Ready = "ready", Failed = "failed" }
     /// The category of a tool, which permission policies use too.
     Category {
         Read = "read", Edit = "edit", Delete = "delete", Move = "move", Search = "search", Execute = "execute",
@@ -101,10 +103,25 @@ words! {
     OnQuestionTimeout { Fail = "fail", Continue = "continue" }
     /// The effect of a limit that cannot be kept.
     OnUnsupported { Fail = "fail", Warn = "warn" }
+    /// The limits that the kernel sets to the agent and all that comes from it.
+    SandboxMode { Off = "off", ReadOnly = "read-only", Workspace = "workspace" }
+    /// Whether a sandbox hides the secrets in HOME.
+    SandboxSecrets { Hidden = "hidden", Readable = "readable" }
+    /// The protection of git's hooks and settings in a sandbox.
+    GitState { Protected = "protected", Checked = "checked" }
     /// The limits of run.start, by their fields.
     Limit {
         AllowedTools = "allowed_tools", DisallowedTools = "disallowed_tools", McpServers = "mcp_servers",
+        Permissions = "permissions",
         MaxTurns = "max_turns", MaxToolCalls = "max_tool_calls", MaxTokens = "max_tokens", MaxCostUsd = "max_cost_usd",
+    }
+    /// The field of run.start that ended a run.
+    LimitField {
+        AllowedTools = "allowed_tools", DisallowedTools = "disallowed_tools", McpServers = "mcp_servers",
+        Permissions = "permissions",
+        MaxTurns = "max_turns", MaxToolCalls = "max_tool_calls", MaxTokens = "max_tokens", MaxCostUsd = "max_cost_usd",
+        Timeout = "timeout_s", TurnTimeout = "turn_timeout_s", StartTimeout = "start_timeout_s",
+        IdleTimeout = "idle_timeout_s", QuestionTimeout = "question_timeout_s",
     }
     /// The state of the run.
     Status {
@@ -147,6 +164,8 @@ words! {
         SpecViolations = "spec_violations", Unverified = "unverified", UnexpectedChange = "unexpected_change",
         UntrustedPrompt = "untrusted_prompt", NotCommitted = "not_committed",
         PermissionTooLong = "permission_too_long", PromptRefused = "prompt_refused",
+        OutputIncomplete = "output_incomplete", McpUnavailable = "mcp_unavailable",
+        SandboxPartial = "sandbox_partial", ProtectedChanged = "protected_changed",
     }
     /// A workflow.
     WorkflowKind { Spec = "spec", Plan = "plan", Implement = "implement" }
@@ -167,4 +186,31 @@ words! {
     }
     /// The kind of path that a file_path answer must name.
     PathType { File = "file", Directory = "directory" }
+}
+
+impl ToolState {
+    /// The end of the line about a call that ended in this state. Empty for the usual end.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            ToolState::Started | ToolState::Completed => "",
+            ToolState::Failed => ": failed",
+            ToolState::Denied => ": denied",
+            ToolState::Cancelled => ": cancelled",
+        }
+    }
+
+    /// The title of a call in the line about its end in this state.
+    pub fn title(self, line: &str) -> &str {
+        line.strip_suffix(self.suffix()).unwrap_or(line)
+    }
+}
+
+impl Category {
+    /// The categories of calls that change something by themselves.
+    pub const ACTS: &[Category] = &[Category::Edit, Category::Delete, Category::Move, Category::Execute];
+
+    /// Whether an action of this category changes files, so that its detail is a diff.
+    pub fn changes_files(self) -> bool {
+        matches!(self, Category::Edit | Category::Delete | Category::Move)
+    }
 }

@@ -69,16 +69,20 @@ macro_rules! fields {
         impl FrameObject for ShownOptions {
             const OBJECT: ObjectForm = ObjectForm {
                 name: "WorkflowOptions",
-                members: &[$(Member::field(
-                    $name,
-                    concat!($($doc),*),
-                    <setting!($kind $(($default))?, $type) as HasForm>::FORM,
-                    true,
-                )),*],
+                members: &[$(if is_shown($name) {
+                    Member::field(
+                        $name,
+                        concat!($($doc),*),
+                        <setting!($kind $(($default))?, $type) as HasForm>::FORM,
+                        true,
+                    )
+                } else {
+                    Member::Hidden
+                }),*],
             };
 
             fn put_fields(&self, object: &mut ObjectWriter<'_>) {
-                $(if WorkflowOptions::has(self.of, $name) {
+                $(if is_shown($name) && WorkflowOptions::has(self.of, $name) {
                     object.entry(concat!(",\"", $name, "\":"), &self.settings.$field);
                 })*
             }
@@ -104,6 +108,8 @@ fields! {
     force, "force": bool = boolean, default(false), [Spec, Plan];
     /// Whether an earlier draft is continued.
     resume, "continue": bool = boolean, default(false), [Spec, Plan];
+    /// The words of the user about the draft that is continued, or about the plan.
+    words, "words": String = words, optional, [Spec, Plan];
     /// The agent's own command that begins the prompt.
     skill, "skill": String = skill, optional, [Spec];
     /// The rules that the check ignores.
@@ -116,6 +122,8 @@ fields! {
     phase_timeout_s, "phase_timeout_s": Seconds = positive, optional, [Implement];
     /// Whether the user consents to the plan's commands in advance.
     allow_verify, "allow_verify": bool = boolean, default(false), [Implement];
+    /// Whether a phase whose commands pass before any work counts as passed.
+    accept_done, "accept_done": bool = boolean, default(false), [Implement];
     /// The limit of each command.
     verify_timeout_s, "verify_timeout_s": Seconds = positive, default(Seconds(600.0)), [Implement];
     /// Whether each phase that passes becomes a commit.
@@ -143,6 +151,18 @@ fn name(raw: &RawValue) -> Read<String> {
     string(raw).filter(|text| is_name(text)).ok_or(Some(NAME_FORM))
 }
 
+/// Whether run.started shows a field. The user's words are a part of the prompt.
+const fn is_shown(field: &str) -> bool {
+    !matches!(field.as_bytes(), b"words")
+}
+
+/// The longest words of a user, in bytes.
+pub const WORDS_BYTES: usize = 128 << 10;
+
+fn words(raw: &RawValue) -> Read<String> {
+    string(raw).filter(|text| text.len() <= WORDS_BYTES).ok_or(Some("a text of at most 128 KiB"))
+}
+
 fn skill(raw: &RawValue) -> Read<String> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b":_-".contains(&b);
     let fits = |text: &String| {
@@ -154,7 +174,7 @@ fn skill(raw: &RawValue) -> Read<String> {
 fn rules(raw: &RawValue) -> Read<Vec<String>> {
     let fits =
         |text: &String| (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
-    strings_where(raw, fits, "a list of names of rules")
+    strings_where(raw, fits, "a list of at most 1024 names of rules")
 }
 
 fn attempts(raw: &RawValue) -> Read<u32> {
@@ -328,6 +348,9 @@ objects! {
         pub files: Vec<ArtifactRef> as output,
         /// The id of the phase's commit.
         pub commit: Option<String> as name,
+        /// Where HEAD was, and where it is, if the agent moved it to another branch or off its commit. Absent: HEAD
+        /// stayed.
+        pub head: Option<Text> as known inherited,
         /// The manual checks that nobody confirmed.
         pub unverified: Vec<Text> as output,
     }

@@ -17,7 +17,7 @@ fn marks(name: &str) -> bool {
 /// `KEY=VALUE`, `-H 'Name: VALUE'`, and the strings in JSON and TOML under such a name. A header counts as a whole, and as
 /// its credentials alone where a scheme such as Bearer precedes them.
 pub(crate) fn secrets(arguments: &[String]) -> Vec<String> {
-    let mut found = Vec::new();
+    let (mut found, patterns) = (Vec::new(), Patterns::new());
     for (at, argument) in arguments.iter().enumerate() {
         let (name, value) = match argument.split_once('=') {
             Some((name, value)) if !name.contains(['{', '"', ' ', ':']) => (name, value),
@@ -27,42 +27,59 @@ pub(crate) fn secrets(arguments: &[String]) -> Vec<String> {
             },
         };
         if marks(name) {
-            collect(value, &mut found);
+            patterns.collect(value, &mut found);
         }
-        in_tables(value, &mut found);
+        patterns.in_tables(value, &mut found);
     }
     found
 }
 
-/// Takes a value, and its parts if it is a header.
-fn collect(value: &str, found: &mut Vec<String>) {
-    let value = value.trim().trim_matches(['"', '\'']);
-    if value.starts_with('{') || value.is_empty() {
-        return strings(value, found);
+/// The patterns of secrets inside an argument.
+struct Patterns {
+    /// A name and a quoted value, in JSON or TOML.
+    pair: Regex,
+    table: Regex,
+    value: Regex,
+}
+
+impl Patterns {
+    fn new() -> Patterns {
+        Patterns {
+            pair: pattern(r#"([A-Za-z0-9_.-]+)["']?\s*[:=]\s*"((?:[^"\\]|\\.)*)""#),
+            table: pattern(r#"([A-Za-z0-9_.-]+)["']?\s*[:=]\s*(\{[^{}]*\})"#),
+            value: pattern(r#"[:=]\s*["']((?:[^"'\\]|\\.)*)["']"#),
+        }
     }
-    let header = value.split_once([':', '=']).map(|(_, value)| value.trim());
-    let credentials = |value: &str| value.split_once(' ').map(|(_, rest)| rest.trim().to_owned());
-    found.extend(
-        [Some(value.to_owned()), header.map(str::to_owned), credentials(header.unwrap_or(value))].into_iter().flatten(),
-    );
-}
 
-/// The values in a text in JSON or TOML whose name marks them, or that of the table around them.
-fn in_tables(text: &str, found: &mut Vec<String>) {
-    let pair = pattern(r#"([A-Za-z0-9_.-]+)["']?\s*[:=]\s*"((?:[^"\\]|\\.)*)""#);
-    let table = pattern(r#"([A-Za-z0-9_.-]+)["']?\s*[:=]\s*(\{[^{}]*\})"#);
-    let marked = |whole: &regex_lite::Captures<'_>| marks(&whole[1]);
-    pair.captures_iter(text).filter(marked).for_each(|whole| collect(&whole[2], found));
-    table.captures_iter(text).filter(marked).for_each(|whole| strings(&whole[2], found));
-}
+    /// Takes a value, and its parts if it is a header.
+    fn collect(&self, value: &str, found: &mut Vec<String>) {
+        let value = value.trim().trim_matches(['"', '\'']);
+        if value.starts_with('{') || value.is_empty() {
+            return self.strings(value, found);
+        }
+        let header = value.split_once([':', '=']).map(|(_, value)| value.trim());
+        let credentials = |value: &str| value.split_once(' ').map(|(_, rest)| rest.trim().to_owned());
+        found.extend(
+            [Some(value.to_owned()), header.map(str::to_owned), credentials(header.unwrap_or(value))]
+                .into_iter()
+                .flatten(),
+        );
+    }
 
-/// The values of the pairs in a table.
-fn strings(table: &str, found: &mut Vec<String>) {
-    let value = pattern(r#"[:=]\s*["']((?:[^"'\\]|\\.)*)["']"#);
-    value.captures_iter(table).for_each(|whole| {
-        found.push(whole[1].to_owned());
-        found.extend(whole[1].split_once(' ').map(|(_, rest)| rest.trim().to_owned()));
-    });
+    /// The values in a text in JSON or TOML whose name marks them, or that of the table around them.
+    fn in_tables(&self, text: &str, found: &mut Vec<String>) {
+        let marked = |whole: &regex_lite::Captures<'_>| marks(&whole[1]);
+        self.pair.captures_iter(text).filter(marked).for_each(|whole| self.collect(&whole[2], found));
+        self.table.captures_iter(text).filter(marked).for_each(|whole| self.strings(&whole[2], found));
+    }
+
+    /// The values of the pairs in a table.
+    fn strings(&self, table: &str, found: &mut Vec<String>) {
+        self.value.captures_iter(table).for_each(|whole| {
+            found.push(whole[1].to_owned());
+            found.extend(whole[1].split_once(' ').map(|(_, rest)| rest.trim().to_owned()));
+        });
+    }
 }
 
 #[expect(clippy::unwrap_used, reason = "each pattern is a constant that the test below compiles")]

@@ -110,7 +110,6 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Continues after a mask.
     fn resume_after_mask(&mut self, at: usize, copied: usize) {
         self.at = at;
         self.gap = at;

@@ -67,7 +67,6 @@ impl Lane {
         (Lane::Wait, "wait", "Waiting for an answer"),
     ];
 
-    /// The lane of a tool category.
     pub(super) fn of(category: &str) -> Lane {
         match category {
             "read" | "search" => Lane::Look,

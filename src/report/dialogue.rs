@@ -3,9 +3,9 @@
 use super::Room;
 use super::html::{Clipped, block, json, line, span};
 use super::value::{list_of, readable, str_of};
+use crate::json::bounded;
 use serde_json::Value;
 
-/// A recorded dialogue.
 #[derive(Debug)]
 pub(super) struct AgentDialogue {
     pub(super) driver: String,
@@ -40,7 +40,7 @@ impl AgentDialogue {
         let said = [("host", "→ agent"), ("agent", "← agent"), ("stderr", "stderr"), ("note", "note")];
         let found = said.into_iter().find_map(|(key, name)| Some((key, name, value[key].as_str()?)));
         let (class, who, title, body) = match found {
-            Some((key, who, text)) => match serde_json::from_str::<Value>(text) {
+            Some((key, who, text)) => match bounded(text.as_bytes(), 2, super::VALUES) {
                 Ok(parsed @ Value::Object(_)) => (key, who, subject(&parsed), json("JSON", &parsed)),
                 Ok(_) | Err(_) if text.len() > 120 => (key, who, line(text), block("Text", "", &Clipped::new(text))),
                 Ok(_) | Err(_) => (key, who, line(text), String::new()),

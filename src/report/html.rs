@@ -63,7 +63,6 @@ pub(super) fn text(text: &str) -> String {
     Clipped::new(text).html()
 }
 
-/// A text of one line for a title.
 pub(super) fn line(text: &str) -> String {
     const CHARS: usize = 300;
     let short: String = text.chars().take(CHARS).collect();

@@ -15,6 +15,7 @@ mod value;
 
 use self::dialogue::AgentDialogue;
 use self::run::RunView;
+use crate::json::bounded;
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -31,7 +32,6 @@ const RUN_ID_BYTES: usize = 128;
 /// The maximum number of notes about lines.
 const NOTES: usize = 20;
 
-/// A line of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ReportLine<'a> {
     Text(&'a [u8]),
@@ -39,15 +39,13 @@ pub(crate) enum ReportLine<'a> {
     TooLong,
 }
 
-/// A page in the making.
 #[derive(Debug, Default)]
 pub(crate) struct ReportPage {
     parts: Vec<Part>,
-    /// The run of a run_id.
     runs: HashMap<String, usize>,
     /// The recording of the current file.
     recording: Option<usize>,
-    /// The prompt of a run.start whose run has not begun.
+    /// The prompt of a run that has not begun, or of the next frame about a further prompt.
     prompt: Option<String>,
     file: String,
     line: u64,
@@ -58,6 +56,9 @@ pub(crate) struct ReportPage {
     omitted_lines: u64,
     room: Room,
 }
+
+/// The maximum number of values of a line that are kept, beside its fields and theirs. More would be cut on the page.
+const VALUES: usize = html::TEXT_BYTES;
 
 #[derive(Debug)]
 enum Part {
@@ -133,7 +134,7 @@ impl ReportPage {
         self.notes.first().map(|note| note.trim_end_matches('.'))
     }
 
-    /// The prompt of the run that begins next, redacted.
+    /// The prompt of the run that begins next, or of the next frame about a further prompt. It must be redacted.
     pub(crate) fn prompt(&mut self, prompt: &str) {
         self.prompt = Some(prompt.to_owned());
     }
@@ -148,7 +149,7 @@ impl ReportPage {
         if bytes.trim_ascii().is_empty() {
             return;
         }
-        match serde_json::from_slice::<Value>(bytes) {
+        match bounded(bytes, 2, VALUES) {
             Ok(value) if value.is_object() => self.object(&value, bytes.len()),
             Ok(_) | Err(_) => self.note("is not a JSON object"),
         }
@@ -201,6 +202,11 @@ impl ReportPage {
             }
         };
         if let Some(Part::Run(run)) = self.parts.get_mut(at) {
+            if value["payload"]["kind"] == "prompt"
+                && let Some(prompt) = self.prompt.take()
+            {
+                run.further_prompt(&prompt, &mut self.room);
+            }
             run.message(kind, value, size, &mut self.room);
         }
     }
@@ -214,7 +220,6 @@ impl ReportPage {
         Some(self.parts.len() - 1)
     }
 
-    /// The page.
     pub(crate) fn page(&self) -> String {
         page::page(self)
     }

@@ -5,7 +5,6 @@ use super::value::str_of;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// A plan as a list.
 pub(super) fn plan(entries: &[Value]) -> String {
     let mut html = String::from("<ul class=plan>");
     for entry in entries {

@@ -216,8 +216,7 @@ impl RunView {
 
     fn input(&mut self, payload: &Value, room: &mut Room) {
         if let Some(prompt) = payload["prompt"].as_str() {
-            let body = block("Prompt", "said", &Clipped::new(prompt));
-            self.add(None, TimelineEntry { body, ..self.entry("prompt", "prompt", "A further prompt", payload) }, room);
+            self.further_prompt(prompt, room);
         } else if payload["end"] == true {
             self.row("prompt", "prompt", "The end of the conversation", payload, room);
         } else {
@@ -225,7 +224,12 @@ impl RunView {
         }
     }
 
-    /// An entry now.
+    pub(super) fn further_prompt(&mut self, prompt: &str, room: &mut Room) {
+        let body = block("Prompt", "said", &Clipped::new(prompt));
+        let entry = self.entry("prompt", "prompt", "A further prompt", &Value::Null);
+        self.add(None, TimelineEntry { body, ..entry }, room);
+    }
+
     pub(super) fn entry(&self, class: &str, mark: &str, title: &str, payload: &Value) -> TimelineEntry {
         let nested = payload["parent_call_id"].is_string();
         TimelineEntry {

@@ -69,7 +69,9 @@ impl RunView {
     pub(super) fn resolved(&mut self, payload: &Value, room: &mut Room) {
         let id = (Of::Question, str_of(payload, "question_id").to_owned());
         let resolution = str_of(payload, "resolution");
-        let value = payload["value"].as_str();
+        let is_permission = payload["subject"].is_object();
+        let value = payload["value"].as_str().filter(|_| is_permission);
+        let answer = Some(&payload["value"]).filter(|value| !is_permission && !value.is_null()).map(answer_row);
         let verdict = match value {
             Some(value) => format!("{} ({resolution})", value.replace('_', " ")),
             None if payload["used_default"] == true => format!("{resolution}, by default"),
@@ -83,9 +85,12 @@ impl RunView {
         };
         let fact = format!("<b class=\"{class}\">{}</b>", line(&verdict));
         if let Some(at) = self.open.remove(&id) {
-            let waited = self.last.saturating_sub(self.entries[at].at);
-            self.entries[at].facts.extend([fact, span(waited)]);
-            let from = self.entries[at].at;
+            let entry = &mut self.entries[at];
+            let from = entry.at;
+            entry.facts.extend([fact, span(self.last.saturating_sub(from))]);
+            // The orchestrator's own message has shown it already.
+            let answer = answer.filter(|_| resolution != "answered" || !entry.body.contains(ANSWER));
+            entry.body += &answer.filter(|answer| room.grow(answer.len())).unwrap_or_default();
             return self.bar(from, Lane::Wait);
         }
         let call = (Of::Call, str_of(&payload["subject"], "call_id").to_owned());
@@ -96,7 +101,7 @@ impl RunView {
                 let ending = value.map_or(format!(": {resolution}"), |value| format!(": {value} ({resolution})"));
                 let title = said.strip_suffix(&ending).unwrap_or(said);
                 let entry = self.entry("question", "question", title, payload);
-                self.add(None, TimelineEntry { facts: vec![fact], ..entry }, room);
+                self.add(None, TimelineEntry { facts: vec![fact], body: answer.unwrap_or_default(), ..entry }, room);
             }
         }
     }
@@ -107,20 +112,27 @@ impl RunView {
         let Some(entry) = self.open.get(&id).and_then(|at| self.entries.get_mut(*at)) else { return };
         let is_secret = entry.facts.iter().any(|kind| kind == "secret");
         let value = &payload["value"];
-        let said = if payload["declined"] == true {
-            "declined".to_owned()
+        let html = if payload["declined"] == true {
+            answer_row(&"declined".into())
         } else if value.is_null() {
-            "a value from elsewhere".to_owned()
+            // Only question_resolved has it.
+            return;
         } else if is_secret {
-            "[redacted]".to_owned()
+            answer_row(&"[redacted]".into())
         } else {
-            shown(value)
+            answer_row(value)
         };
-        let html = format!("<p class=answer>Answer: <b>{said}</b></p>");
         if room.grow(html.len()) {
             entry.body += &html;
         }
     }
+}
+
+/// The beginning of a row with an answer.
+const ANSWER: &str = "<p class=answer>";
+
+fn answer_row(value: &Value) -> String {
+    format!("{ANSWER}Answer: <b>{}</b></p>", shown(value))
 }
 
 /// The input of a call. The command of a shell stands alone.

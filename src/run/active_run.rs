@@ -8,6 +8,7 @@ use super::effects::Effects;
 use super::frame_texts::FrameTexts;
 use super::messages::Messages;
 use super::open_questions::{Asker, OpenQuestions};
+use super::servers::Servers;
 use super::stop_ladder::StopLadder;
 use super::tool_calls::Tools;
 use super::turns::{StopCause, TurnState, Turns};
@@ -43,6 +44,7 @@ pub(super) struct ActiveRun {
     pub(super) artifacts: Artifacts,
     pub(super) budget: Budget,
     pub(super) questions: OpenQuestions,
+    pub(super) servers: Servers,
     pub(super) turns: Turns,
     pub(super) ladder: StopLadder,
 }
@@ -58,7 +60,7 @@ impl ActiveRun {
         start: Start,
     ) -> Result<Box<ActiveRun>, Box<Refusal>> {
         let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, .. } = start;
-        let Start { granted, remake, process, keeps_process, checks_only, .. } = start;
+        let Start { missing, granted, remake, process, keeps_process, checks_only, .. } = start;
         let mut out = DriverOutput::default();
         let launch = match process {
             FirstProcess::New => {
@@ -78,7 +80,9 @@ impl ActiveRun {
         settings.start_timeout_s = settings.start_timeout_s.or(start_timeout);
         let features = driver.features(&settings);
         let budget = Budget::new(&settings, &features.keepers);
+        let servers = Servers::new(&settings);
         let started = started(display_name, &settings, features.capabilities);
+        let turns = Turns::first(now, ids.prompts, &settings);
         let mut active = Box::new(ActiveRun {
             effects: Effects::new(now, &settings),
             texts: FrameTexts::new(&settings.cwd, redactor),
@@ -86,18 +90,23 @@ impl ActiveRun {
             run_id,
             on_eof,
             deadlines: Deadlines::new(now),
+            servers,
             agent: AgentSide::new(driver, remake, keeps_process),
             messages: Messages::after(ids.messages),
             tools: Tools::after(ids.calls),
             artifacts: Artifacts::after(ids.artifacts),
             budget,
             questions: OpenQuestions::new(random, ids.questions, ids.groups, granted),
-            turns: Turns::first(now, ids.prompts),
+            turns,
             ladder: StopLadder::default(),
         });
         active.effects.emit(Body::Started(Box::new(started)), reply_to.clone());
         if short_secrets > 0 {
             active.effects.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
+        }
+        if let Some(why) = missing {
+            let text = format!("The agent runs without a sandbox, because {why}");
+            active.effects.warn(Warning::SandboxPartial, text, None);
         }
         if asking_failed {
             active.effects.warn(Warning::UnsupportedOption, NO_ASK_SOCKET, None);
@@ -133,7 +142,6 @@ impl ActiveRun {
         Ids { questions, groups, messages, calls, artifacts, prompts }
     }
 
-    /// Handles one event.
     pub(super) fn handle(&mut self, event: Event<'_>) {
         let now = self.effects.now;
         match event {
@@ -174,6 +182,8 @@ impl ActiveRun {
                 self.handle_turn_end(over);
             }
             Event::Line(line) => self.read_line(line),
+            Event::Stderr(text) => self.drive(|driver, out| driver.stderr(text, out)),
+            Event::SessionLost => self.agent.session_id = None,
             Event::More => self.handle_waiting_event(),
             Event::ToolAsk { call, asks } => {
                 self.deadlines.active = now;
@@ -182,6 +192,10 @@ impl ActiveRun {
             Event::ToolAskWithdrawn { call } => {
                 self.deadlines.active = now;
                 self.withdraw_questions(Some(&Asker::Tool(call)));
+            }
+            Event::McpServer { position, state, words } => {
+                self.deadlines.active = now;
+                self.server_launched(position, state, words);
             }
             Event::Submitted(result) => {
                 self.deadlines.active = now;
@@ -192,7 +206,7 @@ impl ActiveRun {
                 self.effects.warn(Warning::MalformedMessage, text, None);
             }
             Event::Warn(origin, warning, text) => self.effects.warn(warning, text, origin.id),
-            Event::NotRead => self.deadlines.note_output(now),
+            Event::NotRead => self.deadlines.note_output(now, false),
             Event::TreeGone(exit) => self.end_tree(exit),
             Event::AgentEnded(end) => self.end_agent(end),
             Event::Rested(files) => self.end_at_rest(files),
@@ -205,11 +219,12 @@ impl ActiveRun {
     pub(super) fn next_deadline(&self) -> Option<Duration> {
         let heartbeat = self.effects.heartbeat_at();
         let all = match (self.agent.process, self.ladder.is_decided()) {
-            (ProcessState::TreeGone, _) => [heartbeat, None, None, None, None, None],
-            (_, true) => [heartbeat, self.ladder.due(), None, None, None, None],
+            (ProcessState::TreeGone, _) => [heartbeat, None, None, None, None, None, None],
+            (_, true) => [heartbeat, self.ladder.due(), None, None, None, None, None],
             (_, false) => {
                 let Deadlines { run, start, .. } = self.deadlines;
-                [heartbeat, run, start, self.idle_at(), self.questions.due(), self.turns.due(&self.settings)]
+                let (questions, turn) = (self.questions.due(), self.turns.due(&self.settings));
+                [heartbeat, run, start, self.idle_at(), questions, turn, self.servers.due]
             }
         };
         all.into_iter().flatten().min()
@@ -234,6 +249,9 @@ impl ActiveRun {
         if self.agent.process != ProcessState::TreeGone {
             if is_due(self.ladder.due()) {
                 self.advance();
+            }
+            if !self.ladder.is_decided() && is_due(self.servers.due) {
+                self.miss_servers();
             }
             let passed = self.deadlines.passed(now, self.idle_at()).filter(|_| !self.ladder.is_decided());
             if let Some(failure) = passed {
@@ -274,6 +292,7 @@ fn started(display_name: String, settings: &Settings, capabilities: Capabilities
         config: ShownSettings {
             settings: Box::new(settings.clone()),
             cwd: Text::from(settings.cwd.to_string_lossy().into_owned()),
+            sandbox: settings.sandbox.in_force(),
             agent_args: settings.agent_args.iter().map(|arg| Text::from(arg.as_str())).collect(),
         },
         protocol: ProtocolVersion::OURS,

@@ -4,16 +4,16 @@ use super::Effect;
 use super::active_run::ActiveRun;
 use super::agent_side::ProcessState;
 use super::budget::ToolMoment;
-use super::frame_texts::path;
+use super::frame_texts::{path, says_denied};
 use super::messages::{Marks, Messages, Piece, Rules};
 use super::open_questions::Asker;
 use super::tool_calls::{CallDescription, CallResult, EndedCall};
-use crate::agent::limit::Limit;
-use crate::agent::{AgentEvent, CallKey, Driver, DriverOutput, Features, Line};
+use crate::agent::limit::{Keeper, Limit};
+use crate::agent::{AgentEvent, CallKey, Driver, DriverOutput, Features, Line, MessageKey};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::KEPT_BYTES;
 use crate::protocol::outbound::{AgentExit, Entries, Outcome, PlanEntry, Progress, ProgressKind, Text};
-use crate::protocol::words::{Level, PlanStatus, Status, ToolState, Warning};
+use crate::protocol::words::{Category, Level, PlanStatus, Policy, Status, ToolState, Warning};
 
 impl ActiveRun {
     pub(super) fn read_line(&mut self, line: Line<'_>) {
@@ -21,15 +21,14 @@ impl ActiveRun {
             Line::Text(text) => text.len(),
             Line::TooLong => 0,
         };
-        self.deadlines.note_output(self.effects.now);
         if self.effects.status == Some(Status::Starting) && !self.ladder.is_decided() {
             self.effects.status(Status::Running, "The agent is working", None);
         }
         let out = self.agent.read_line(line);
+        self.deadlines.note_output(self.effects.now, self.agent.driver.is_opening());
         self.apply(out);
     }
 
-    /// Handles the next of the events that wait.
     pub(super) fn handle_waiting_event(&mut self) {
         if let Some(event) = self.agent.waiting.next() {
             self.handle_agent_event(event);
@@ -76,8 +75,9 @@ impl ActiveRun {
         self.turns.current.declined &= sign == LifeSign::None;
         match event {
             AgentEvent::Session { id, version, model } => {
-                let about = self.agent.open_session(id, version, model, &self.settings);
-                self.effects.tell(about, "The agent's session is open", None);
+                self.effects.list.extend(id.clone().map(Effect::HoldSession));
+                self.agent.open_session(id, version, model);
+                self.open_servers();
             }
             AgentEvent::Text { message, piece, done, reasoning, parent } => {
                 self.effects.record(message, &piece, done);
@@ -88,17 +88,12 @@ impl ActiveRun {
                 });
             }
             AgentEvent::Partial { whole, piece, done } => self.effects.record(whole, &piece, done),
-            AgentEvent::Withdrawn { message } => {
-                self.effects.record(message, &Text::default(), true);
-                if let Some(progress) = self.messages.withdraw(message) {
-                    self.effects.progress(progress, None);
-                }
-            }
+            AgentEvent::Withdrawn { message } => self.withdraw_message(message),
             AgentEvent::Tool { call, category, name, title, locations, input, parent } => {
                 self.begin_tool(call, CallDescription { category, name, title, locations, input, parent });
             }
             AgentEvent::ToolOver { call, state, output, facts } => {
-                self.end_tool(call, CallResult { state, output, facts });
+                self.end_tool(call, CallResult { state, output, facts, suspected: false });
             }
             AgentEvent::Plan(entries) => self.effects.plan(entries, self.settings.is_part),
             AgentEvent::PlanText(text) => {
@@ -119,15 +114,18 @@ impl ActiveRun {
                 self.artifacts.report(path(&text), action, &self.texts, &mut self.effects);
             }
             AgentEvent::Ask { key, mut asks, call } => {
-                let call = call.and_then(|call| self.tools.id(call));
+                let call = call.and_then(|call| self.tools.ask(call));
                 asks.iter_mut().filter_map(|ask| ask.subject.as_mut()).for_each(|subject| subject.call_id = call);
                 self.ask_questions(Asker::Agent(key), asks);
             }
+            AgentEvent::McpServer { name, state, said } => self.server_told(name, state, said),
+            AgentEvent::AwaitsServers => self.await_servers(),
             AgentEvent::AskWithdrawn { key } => self.withdraw_questions(Some(&Asker::Agent(key))),
             AgentEvent::ResultRefused(mismatch) => self.submit_result(Err(vec![mismatch])),
-            AgentEvent::Retrying { text } => {
+            AgentEvent::Retrying { text, retry_at } => {
                 self.effects.status(Status::Retrying, "The agent is retrying", None);
-                self.effects.warn(Warning::AgentRetrying, text, None);
+                let about = ProgressKind::Warning { code: Warning::AgentRetrying, retry_at, for_person: None };
+                self.effects.tell(about, text, None);
             }
             AgentEvent::Warning(warning, text) => self.effects.warn(warning, text, None),
             AgentEvent::Unparsed => {
@@ -136,6 +134,13 @@ impl ActiveRun {
             }
             AgentEvent::Note(text) => self.effects.push(Effect::Note(text.into_redacted(&self.texts.redactor))),
             AgentEvent::TurnOver(over) => self.handle_turn_end(over),
+        }
+    }
+
+    fn withdraw_message(&mut self, message: MessageKey) {
+        self.effects.record(message, &Text::default(), true);
+        if let Some(progress) = self.messages.withdraw(message) {
+            self.effects.progress(progress, None);
         }
     }
 
@@ -153,13 +158,26 @@ impl ActiveRun {
         if end.state == ToolState::Failed && (self.ladder.is_stopping() || self.turns.is_stopping()) {
             end.state = ToolState::Cancelled;
         }
+        end.suspected = end.state == ToolState::Failed
+            && self.settings.sandbox.domain().is_some()
+            && end.output.as_ref().is_some_and(says_denied);
         end.output.take_if(|_| self.settings.progress != Level::Full);
         let did_work = end.state == ToolState::Completed;
         let over = self.tools.end(self.effects.now, call, end, &self.texts);
-        let Some(EndedCall { progress, name }) = over else { return };
+        let Some(EndedCall { progress, name, category, asked }) = over else { return };
         self.effects.progress(progress, None);
-        let excluded = self.budget.excludes(&name, ToolMoment::Done).filter(|_| did_work);
-        self.keep_limit(excluded);
+        let excluded = self.budget.excludes(&name, ToolMoment::Done);
+        let exceeded = excluded.or_else(|| (!asked && self.is_denied(category)).then_some(Limit::Permissions));
+        self.keep_limit(exceeded.filter(|_| did_work));
+    }
+
+    /// Whether the policy denies calls that act like this one, and the run keeps it, since nobody knows whether the agent
+    /// asks.
+    fn is_denied(&self, category: Category) -> bool {
+        Category::ACTS.contains(&category)
+            && !self.settings.sandbox.keeps(&self.settings.permissions)
+            && self.settings.permissions.policy(category) == Policy::Deny
+            && self.agent.driver.features(&self.settings).keepers.of(Limit::Permissions) == Keeper::Run
     }
 
     /// Calls `say` with the rules of this run, emits the progress, and keeps the markers that `say` finds.
@@ -168,7 +186,7 @@ impl ActiveRun {
             level: self.settings.progress,
             frame_bytes: self.settings.max_frame_bytes,
             redactor: &self.texts.redactor,
-            completion_marker: &self.settings.completion_marker,
+            completion: &self.turns.completion,
             question_markers: self.settings.question_markers,
             cuts_markers: self.agent.driver.takes_turns(),
             room: self.room(),
@@ -213,6 +231,7 @@ impl ActiveRun {
             return;
         }
         self.deadlines.begin_run(now, &self.settings);
+        self.servers.begin(now, &self.settings);
         if !self.agent.alive {
             self.deadlines.await_output(now, &self.settings);
         }
@@ -266,6 +285,8 @@ fn sign(event: &AgentEvent) -> LifeSign {
         }
         Event::Usage(_) | Event::Changed { .. } | Event::ResultRefused(_) | Event::Retrying { .. } => LifeSign::Life,
         Event::Session { .. }
+        | Event::McpServer { .. }
+        | Event::AwaitsServers
         | Event::ModelCalled
         | Event::Partial { .. }
         | Event::Withdrawn { .. }

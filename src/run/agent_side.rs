@@ -5,13 +5,15 @@ use super::effects::Effects;
 use super::turns::WaitingPrompt;
 use super::waiting_events::WaitingEvents;
 use super::{Effect, Remake};
-use crate::agent::{AgentEvent, Driver, DriverOutput, Launch, Line, limit};
-use crate::protocol::failure::{Code, Failure};
+use crate::agent::limit::{self, Limit};
+use crate::agent::{AgentEvent, Driver, DriverOutput, Launch, Line};
+use crate::protocol::failure::{Code, Failure, LimitValue};
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::limits::AGENT_MESSAGE_BYTES;
-use crate::protocol::outbound::{AgentExit, Outcome, ProgressKind, Text};
-use crate::protocol::request::Settings;
+use crate::protocol::outbound::{AgentExit, McpServerState, Outcome, ProgressKind, Text};
+use crate::protocol::request::{Seconds, Settings};
+use crate::protocol::words::LimitField;
 use crate::redact::Redactor;
 
 pub(super) struct AgentSide {
@@ -30,6 +32,8 @@ pub(super) struct AgentSide {
     /// Whether the process stays after a completed turn.
     pub(super) keeps_process: bool,
     pub(super) session_id: Option<SessionId>,
+    /// The version that the agent reports.
+    version: Option<Text>,
     /// The model that the agent reports.
     pub(super) model: Option<Text>,
 }
@@ -46,6 +50,7 @@ impl AgentSide {
             remake,
             keeps_process,
             session_id: None,
+            version: None,
             model: None,
         }
     }
@@ -74,17 +79,19 @@ impl AgentSide {
     }
 
     /// Keeps what the agent reports about its session.
-    pub(super) fn open_session(
-        &mut self,
-        id: Option<SessionId>,
-        version: Option<Text>,
-        model: Option<Text>,
-        settings: &Settings,
-    ) -> ProgressKind {
-        self.session_id.clone_from(&id);
-        self.model.clone_from(&model);
-        let capabilities = Some(self.driver.features(settings).capabilities);
-        ProgressKind::Session { session_id: id, agent_version: version, model, capabilities }
+    pub(super) fn open_session(&mut self, id: Option<SessionId>, version: Option<Text>, model: Option<Text>) {
+        (self.session_id, self.version, self.model) = (id, version, model);
+    }
+
+    /// The known facts about the session. `mcp_servers`: the states of the servers.
+    pub(super) fn session(&self, mcp_servers: Vec<McpServerState>, settings: &Settings) -> ProgressKind {
+        ProgressKind::Session {
+            session_id: self.session_id.clone(),
+            agent_version: self.version.clone(),
+            model: self.model.clone(),
+            capabilities: Some(self.driver.features(settings).capabilities),
+            mcp_servers,
+        }
     }
 
     /// Requests a process.
@@ -136,6 +143,7 @@ impl AgentSide {
         if let Some(model) = settings.model.as_deref().or(reported.as_deref()) {
             failure.name_model(model);
         }
+        failure.value = failure.value.or(failure.limit.and_then(|limit| value(limit, settings)));
         let Some(said) = failure.agent_message.take() else { return false };
         let mut words = said.redacted(redactor).trim().to_owned();
         let cut = words.len() > AGENT_MESSAGE_BYTES;
@@ -147,13 +155,20 @@ impl AgentSide {
     /// Whether the agent can go on with its session after a turn with this outcome.
     pub(super) fn continues_after(&self, outcome: &Outcome, settings: &Settings) -> bool {
         let Outcome::Failed(failure) = outcome else { return true };
-        if failure.limit.is_some_and(|limit| limit.is_set(settings)) {
+        let budget = failure.limit.and_then(|limit| Limit::from_word(limit.word()));
+        if budget.is_some_and(|limit| limit.is_set(settings)) {
             // A budget is the run's.
             return false;
         }
         let is_open = self.session_id.is_some() || self.driver.features(settings).process_per_turn;
-        let codes =
-            [Code::RateLimited, Code::ProviderUnavailable, Code::LimitReached, Code::Refused, Code::ContextExceeded];
+        let codes = [
+            Code::RateLimited,
+            Code::ProviderUnavailable,
+            Code::QuotaExceeded,
+            Code::LimitReached,
+            Code::Refused,
+            Code::ContextExceeded,
+        ];
         let lives = self.process == ProcessState::Running;
         is_open && (codes.contains(&failure.code) || failure.code == Code::AgentError && lives)
     }
@@ -177,4 +192,25 @@ pub(super) enum ProcessState {
     Ended,
     /// The process rests for a later part of the run, and this part is over.
     Resting,
+}
+
+/// The value of a limit in these settings. `None`: it is not a number.
+fn value(limit: LimitField, settings: &Settings) -> Option<LimitValue> {
+    let count = |count: Option<u64>| count.map(|count| count as f64);
+    let seconds = |seconds: Option<Seconds>| seconds.map(|seconds| seconds.0);
+    let value = match limit {
+        LimitField::AllowedTools | LimitField::DisallowedTools | LimitField::McpServers | LimitField::Permissions => {
+            None
+        }
+        LimitField::MaxTurns => count(settings.max_turns),
+        LimitField::MaxToolCalls => count(settings.max_tool_calls),
+        LimitField::MaxTokens => count(settings.max_tokens),
+        LimitField::MaxCostUsd => settings.max_cost_usd,
+        LimitField::Timeout => seconds(settings.timeout_s),
+        LimitField::TurnTimeout => seconds(settings.turn_timeout_s),
+        LimitField::StartTimeout => seconds(settings.start_timeout_s),
+        LimitField::IdleTimeout => Some(settings.idle_timeout_s.0),
+        LimitField::QuestionTimeout => Some(settings.question_timeout_s.0),
+    };
+    value.map(LimitValue)
 }

@@ -36,7 +36,6 @@ struct ToolList {
     keeper: Keeper,
 }
 
-/// The moment at which a tool is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToolMoment {
     /// The agent called the tool.
@@ -85,7 +84,6 @@ impl Budget {
         self.continue_process(Usage::default());
     }
 
-    /// Continues with a process that has this usage already.
     pub(super) fn continue_process(&mut self, before: Usage) {
         (self.counted, self.counted_before) = (before, before);
     }

@@ -3,6 +3,7 @@
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::Settings;
 use crate::protocol::terms::sentence;
+use crate::protocol::words::LimitField;
 use std::time::Duration;
 
 /// The times of past events, and of deadlines.
@@ -32,10 +33,11 @@ impl Deadlines {
         self.start = settings.start_timeout_s.map(|limit| now + limit.duration());
     }
 
-    /// Restarts the idle timeout: the agent wrote, or its output waits because nobody reads stdout.
-    pub(super) fn note_output(&mut self, now: Duration) {
+    /// Restarts the idle timeout: the agent wrote, or its output waits because nobody reads stdout. `is_opening`: whether
+    /// its session is not open yet.
+    pub(super) fn note_output(&mut self, now: Duration, is_opening: bool) {
         self.active = now;
-        self.start = None;
+        self.start.take_if(|_| !is_opening);
     }
 
     /// The deadline of the agent's next output. A tool that has been running since `tool` stops the clock for at most
@@ -53,10 +55,10 @@ impl Deadlines {
             (self.run, Failure::took_too_long),
             (self.start, || {
                 let message = sentence!(
-                    "The agent sent nothing within {start_timeout_s:#}: check its installation.",
+                    "The agent was not ready within {start_timeout_s:#}: check its installation.",
                     start_timeout_s
                 );
-                Failure::new(Code::StartTimeout, message)
+                Failure::new(Code::StartTimeout, message).at(LimitField::StartTimeout)
             }),
             (idle_at, || {
                 let message = sentence!(
@@ -64,7 +66,7 @@ impl Deadlines {
                      waiting for.",
                     idle_timeout_s
                 );
-                Failure::new(Code::IdleTimeout, message)
+                Failure::new(Code::IdleTimeout, message).at(LimitField::IdleTimeout)
             }),
         ];
         let passed = all.into_iter().filter(|(at, _)| at.is_some_and(|at| at <= now));

@@ -21,12 +21,11 @@ pub(super) struct Effects {
     pub(super) list: Vec<Effect>,
     /// The memory of the last progress.
     pub(super) spare: Option<Box<Progress>>,
-    level: Level,
+    pub(super) level: Level,
     /// Whether a recording needs the pieces of messages.
     pub(super) recorded: bool,
     /// The status that was last reported.
     pub(super) status: Option<Status>,
-    /// The time of the last frame.
     last_frame: Duration,
     /// The time between heartbeats. `None`: there are none.
     heartbeat: Option<Duration>,
@@ -120,14 +119,15 @@ impl Effects {
         );
     }
 
-    /// Reports the state of a further prompt.
-    pub(super) fn prompt(&mut self, number: u64, state: PromptState, reply_to: Option<InboundId>) {
+    /// Reports the state of a further prompt. `said`: the prompt, if this is the first report about it.
+    pub(super) fn prompt(&mut self, number: u64, state: PromptState, said: Option<&Text>, reply_to: Option<InboundId>) {
         let text = match state {
             PromptState::Queued => "The prompt waits",
             PromptState::Sent => "The prompt was sent",
             PromptState::Dropped => "The prompt was dropped",
         };
-        self.tell(ProgressKind::Prompt { prompt_id: PromptId(number), state }, text, reply_to);
+        let about = ProgressKind::Prompt { prompt_id: PromptId(number), state, said: said.cloned() };
+        self.tell(about, text, reply_to);
     }
 
     /// Emits a heartbeat. `idle`: the time since the agent's last output.

@@ -13,7 +13,7 @@ use crate::protocol::question::Ask;
 use crate::protocol::request::Settings;
 use crate::protocol::schema::Mismatch;
 use crate::protocol::unknown::UnknownNames;
-use crate::protocol::words::{Action, Source, Warning};
+use crate::protocol::words::{Action, McpState, Source, Warning};
 use crate::redact::Redactor;
 use std::path::PathBuf;
 
@@ -31,6 +31,8 @@ pub struct Start {
     pub short_secrets: usize,
     /// Whether the tool `ask_user` could not be offered although the model needs it.
     pub asking_failed: bool,
+    /// The reason why the agent runs without the sandbox that was asked for, as a clause.
+    pub missing: Option<String>,
     /// The permissions that the user allowed "always" in earlier parts of this run.
     pub granted: AlwaysAllowed,
     /// Makes the driver of a new process for the same session. `None`: the run has one process only.
@@ -53,6 +55,7 @@ impl Start {
             redactor,
             short_secrets: 0,
             asking_failed: false,
+            missing: None,
             granted: AlwaysAllowed::default(),
             remake: None,
             checks_only: false,
@@ -62,7 +65,6 @@ impl Start {
     }
 }
 
-/// The session of an agent that rests.
 #[derive(Debug, Default)]
 pub struct RestingSession {
     pub(super) session_id: Option<SessionId>,
@@ -82,7 +84,6 @@ pub enum FirstProcess {
     New,
     /// It rests, and gets the prompt as a further turn.
     Resting(RestingSession),
-    /// It rests, and is told to leave.
     Leaving(RestingSession),
 }
 
@@ -93,7 +94,6 @@ pub type Remake = Box<dyn Fn() -> Box<dyn Driver> + Send>;
 #[derive(Debug)]
 pub struct Refusal {
     pub failure: Failure,
-    /// The metadata to return.
     pub metadata: Option<Json>,
     /// The redactor with the secrets of the run.start.
     pub redactor: Option<Redactor>,
@@ -131,9 +131,7 @@ pub enum Event<'a> {
     Malformed(Origin, Flaw),
     /// A message of another major version.
     Unsupported(Origin),
-    /// A message of an unknown type.
     UnknownType(Origin, String),
-    /// stdin ended.
     InputEnded,
     /// All parts of a workflow have ended: emit this terminal body of the whole run.
     Over(Origin, Box<Terminal>),
@@ -148,8 +146,9 @@ pub enum Event<'a> {
     SpawnFailed(Failure),
     /// The work that a run without a process waits for is over.
     TaskOver,
-    /// A line from the agent.
     Line(Line<'a>),
+    /// A line of the agent's stderr, or a part of a long one.
+    Stderr(&'a str),
     /// The model called the tool `ask_user`.
     ToolAsk {
         /// The call; unique in a run.
@@ -157,19 +156,29 @@ pub enum Event<'a> {
         /// The questions; at least one.
         asks: Vec<Ask>,
     },
-    /// The call is withdrawn.
-    ToolAskWithdrawn { call: u64 },
+    ToolAskWithdrawn {
+        call: u64,
+    },
+    /// An MCP server's launcher reported what became of the server.
+    McpServer {
+        /// The server's position in `mcp_servers`.
+        position: usize,
+        state: McpState,
+        /// The end of the server's stderr, cleaned, or the reason why it did not start.
+        words: Text,
+    },
     /// The model submitted its result with our tool: the result, or the reasons why it does not fit.
     Submitted(Result<Json, Vec<Mismatch>>),
     /// Stdout has room for the next event of the last line.
     More,
+    /// The agent cannot load its session later.
+    SessionLost,
     /// The agent's process tree is gone and its output has been read. The search for changed files may still run.
     TreeGone(AgentExit),
     /// The search for changed files is finished too.
     AgentEnded(AgentEnded),
     /// The agent rests, and the search for changed files is finished. See [`AgentEnded::files`].
     Rested(Result<Vec<(PathBuf, Action)>, Unseen>),
-    /// The agent cannot rest.
     CannotRest,
     /// Messages were ignored because nobody reads stdout: their number.
     Ignored(u64),
@@ -188,7 +197,6 @@ pub struct AgentEnded {
     pub exit: AgentExit,
     /// Whether one of its processes outlived it, although the agent exited by itself.
     pub leaked: bool,
-    /// The end of its stderr.
     pub stderr_tail: Text,
     /// The files that changed during the run, including those that the agent reported.
     pub files: Result<Vec<(PathBuf, Action)>, Unseen>,
@@ -212,6 +220,8 @@ pub struct ReadInput {
     pub answered: Option<Answered>,
     /// Text for the agent, to go with a denial.
     pub message: Option<Text>,
+    /// The input for the tool whose permission is granted, a JSON object.
+    pub updated_input: Option<String>,
     /// The message's unknown fields.
     pub unknown: UnknownNames,
 }
@@ -223,7 +233,6 @@ pub enum Effect {
     RunId(RunId),
     /// Sets the maximum size of all further frames, in bytes.
     FrameLimit(usize),
-    /// Emits a frame.
     Emit {
         body: Body,
         /// The id of the message that caused the frame.
@@ -241,6 +250,8 @@ pub enum Effect {
     },
     /// Starts the agent.
     Spawn(Box<Launch>, Box<Settings>),
+    /// The agent writes this session.
+    HoldSession(SessionId),
     /// The next line for the agent contains the labels of these images.
     Attach(Vec<Image>),
     /// Sends a line to the agent, without its LF.
@@ -270,16 +281,13 @@ pub enum Effect {
 /// The signal that ends the agent's processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopSignal {
-    /// SIGTERM.
     Terminate,
-    /// SIGKILL.
     Kill,
 }
 
 /// The consequence of the end of stdin after run.start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnEof {
-    /// The run continues.
     #[default]
     Continue,
     /// The run is cancelled.

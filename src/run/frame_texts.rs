@@ -133,6 +133,19 @@ fn fitting(title: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
+/// Whether the output of a tool says, near its end, that access was denied.
+pub(super) fn says_denied(output: &Text) -> bool {
+    let output = output.unredacted();
+    const DENIED: [&str; 5] =
+        ["Permission denied", "permission denied", "Operation not permitted", "operation not permitted", "EACCES"];
+    let start = output.len().saturating_sub(DENIAL_BYTES);
+    let end = (start..=output.len()).find_map(|at| output.get(at..)).unwrap_or_default();
+    DENIED.iter().any(|words| end.contains(words))
+}
+
+/// The part of a tool's output that is searched for a denial, in bytes.
+const DENIAL_BYTES: usize = 16 << 10;
+
 #[cfg(test)]
 mod tests {
     use super::{FrameTexts, TITLE_CHARS, fitting, folder, shorten};

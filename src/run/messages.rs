@@ -1,11 +1,11 @@
 //! The agent's messages: their ids, their redaction across pieces, and the frames that show them.
 
+use super::completion::{CompletionMarker, Finder};
 use super::question_markers::{QuestionCutter, cut};
 use super::tool_calls::ENTRY_BYTES;
 use crate::agent::MessageKey;
 use crate::agent::text::Fingerprint;
 use crate::json::{encoded_bytes, fitting};
-use crate::markers::Finder;
 use crate::protocol::outbound::{CallId, MessageId, Progress, ProgressKind, Text};
 use crate::protocol::question::Asks;
 use crate::protocol::words::Level;
@@ -89,7 +89,7 @@ pub(super) struct Rules<'a> {
     pub(super) level: Level,
     pub(super) frame_bytes: usize,
     pub(super) redactor: &'a Redactor,
-    pub(super) completion_marker: &'a str,
+    pub(super) completion: &'a CompletionMarker,
     pub(super) question_markers: bool,
     /// Whether question markers are removed from the shown text.
     pub(super) cuts_markers: bool,
@@ -150,7 +150,7 @@ impl Messages {
         match self.take(key) {
             Some(mut message) => {
                 message.push(&piece.text, true, rules, out);
-                self.close(message)
+                self.close(message, rules)
             }
             None => self.whole(piece, rules, out),
         }
@@ -174,7 +174,7 @@ impl Messages {
         let (mut text, mut found) = (piece.text, Marks::default());
         if piece.own {
             self.last = Some((self.count, Fingerprint::of(text.unredacted())));
-            found.completion = text.contains(rules.completion_marker);
+            found.completion = rules.completion.is_in(&text);
             if rules.question_markers
                 && let Cow::Owned(rest) = cut(&text, &mut found.asks)
                 && rules.cuts_markers
@@ -190,10 +190,10 @@ impl Messages {
         found
     }
 
-    fn close(&mut self, message: Message) -> Marks {
-        let Some(heard) = message.heard else { return Marks::default() };
+    fn close(&mut self, message: Message, rules: &Rules<'_>) -> Marks {
+        let Some(mut heard) = message.heard else { return Marks::default() };
         self.last = Some((message.head.number, message.print));
-        Marks { asks: heard.asks, completion: heard.finder.found }
+        Marks { asks: heard.asks, completion: heard.finder.finish(rules.completion) }
     }
 
     /// Withdraws a message. Returns the progress that reports it, if a piece was emitted.
@@ -210,7 +210,7 @@ impl Messages {
         let mut all = Marks::default();
         for mut message in open {
             message.push(&Text::default(), true, rules, out);
-            let found = self.close(message);
+            let found = self.close(message, rules);
             all.asks.append(found.asks);
             all.completion |= found.completion;
         }
@@ -241,7 +241,7 @@ impl Message {
         self.print.push(said.unredacted());
         let mut text = Cow::Borrowed(said);
         if let Some(heard) = &mut self.heard {
-            heard.finder.push(rules.completion_marker, said.unredacted());
+            heard.finder.push(rules.completion, said.unredacted());
             if rules.question_markers {
                 let rest = heard.cutter.push(said, done, &mut heard.asks);
                 text = if rules.cuts_markers { rest } else { text };
@@ -341,6 +341,7 @@ fn split(text: &str, budget: usize) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::completion::CompletionMarker;
     use super::{Messages, Piece, Rules, split};
     use crate::agent::MessageKey;
     use crate::protocol::words::Level;
@@ -353,11 +354,12 @@ mod tests {
 
     fn lengths_in(text: &str, count: usize, frame_bytes: usize, room: usize) -> Vec<usize> {
         let (mut messages, redactor) = (Messages::default(), Redactor::new());
+        let completion = CompletionMarker::new("done");
         let rules = Rules {
             level: Level::Normal,
             frame_bytes,
             redactor: &redactor,
-            completion_marker: "done",
+            completion: &completion,
             question_markers: true,
             cuts_markers: true,
             room,

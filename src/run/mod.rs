@@ -7,12 +7,16 @@ mod active_run;
 mod agent_events;
 mod agent_side;
 mod always_allowed;
+mod answered;
 mod artifacts;
+mod awaited_servers;
 mod budget;
+mod completion;
 mod deadlines;
 mod effects;
 mod event;
 mod frame_texts;
+mod inside;
 mod messages;
 mod open_questions;
 mod orchestrator;
@@ -23,6 +27,7 @@ mod questions;
 mod redact_question;
 mod rest;
 mod secret_answer;
+mod servers;
 mod stop;
 mod stop_ladder;
 mod tool_calls;
@@ -31,11 +36,11 @@ mod turns;
 mod waiting_events;
 
 pub use always_allowed::AlwaysAllowed;
+pub use answered::Answered;
 pub use event::{
     AgentEnded, Effect, Event, FirstProcess, OnEof, Origin, ReadInput, Refusal, Remake, RestingSession, Start,
     StopSignal, Unseen,
 };
-pub use open_questions::Answered;
 
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, QuestionId, RunId};
@@ -55,7 +60,6 @@ use stop_ladder::DecidedEnd;
 enum Phase {
     /// Before run.start. Warnings wait for run.started.
     Waiting(Vec<Held>),
-    /// A run with an agent.
     ActiveRun(Box<ActiveRun>),
     /// The terminal frame was emitted.
     Ended,
@@ -94,14 +98,12 @@ pub struct Run {
 pub struct Late {
     /// The reason that the canceller stated.
     pub reason: Option<Text>,
-    /// The source of the cancel.
     pub source: Source,
 }
 
 /// The counters of the ids. They continue from run to run in one process, so that every id is unique.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ids {
-    /// The number of questions.
     pub questions: u64,
     /// The number of groups of questions.
     pub groups: u64,
@@ -109,7 +111,6 @@ pub struct Ids {
     pub messages: u64,
     /// The number of tool calls.
     pub calls: u64,
-    /// The number of artifacts.
     pub artifacts: u64,
     /// The number of further prompts.
     pub prompts: u64,
@@ -133,7 +134,6 @@ impl Run {
         }
     }
 
-    /// The counters of the ids.
     pub(crate) fn ids(&self) -> Ids {
         match &self.phase {
             Phase::ActiveRun(active) => active.ids(),
@@ -170,6 +170,14 @@ impl Run {
         self.stopping
     }
 
+    /// The deadline of the whole run, from the agent's start until an end is decided.
+    pub fn deadline(&self) -> Option<Duration> {
+        match &self.phase {
+            Phase::ActiveRun(active) => active.deadlines.run.filter(|_| !active.ladder.is_decided()),
+            Phase::Waiting(_) | Phase::Ended => None,
+        }
+    }
+
     /// Whether the run stops the agent before it has a result. False for a run that has its result and is only told to
     /// end sooner.
     pub(crate) fn is_stopping(&self) -> bool {
@@ -192,7 +200,7 @@ impl Run {
     }
 
     /// A cancel that came too late for this run. It applies to the run that follows, if there is one.
-    pub(crate) fn late(&self) -> Option<&Late> {
+    pub fn late(&self) -> Option<&Late> {
         self.late.as_ref()
     }
 
@@ -340,8 +348,11 @@ impl Run {
             | Event::TaskOver
             | Event::SpawnFailed(_)
             | Event::Line(_)
+            | Event::Stderr(_)
+            | Event::SessionLost
             | Event::ToolAsk { .. }
             | Event::ToolAskWithdrawn { .. }
+            | Event::McpServer { .. }
             | Event::Submitted(_)
             | Event::More
             | Event::TreeGone(_)

@@ -3,22 +3,21 @@
 //! This module makes all decisions about questions; drivers make none.
 
 use super::always_allowed::AlwaysAllowed;
+use super::answered::Answered;
 use super::frame_texts::FrameTexts;
-use super::redact_question::{AskedAndShown, both, shown};
+use super::inside::reads_inside;
+use super::redact_question::{AskedAndShown, Hidden, both, shown};
 use crate::agent::{AskKey, Reply};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::QuestionId;
 use crate::protocol::limits::{BAD_ANSWERS, SECRET_BYTES};
-use crate::protocol::question::{
-    ALLOW_ALWAYS, ALLOW_ONCE, Answer, Ask, Asks, BadAnswer, DENY, Kind, PathFact, Subject, check,
-};
+use crate::protocol::question::{ALLOW_ONCE, Answer, Ask, Asks, BadAnswer, Decision, Kind, Subject, check};
 use crate::protocol::request::Settings;
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
 use crate::protocol::text::Text;
-use crate::protocol::words::{OnQuestionTimeout, Policy, Purpose, Resolution};
+use crate::protocol::words::{LimitField, OnQuestionTimeout, Policy, Purpose, Resolution};
 use crate::redact::Redactor;
-use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -77,8 +76,8 @@ pub(super) struct OpenQuestion {
     ask: Ask,
     /// The question as a frame shows it: redacted.
     pub(super) shown: Ask,
-    /// Whether a frame can show the whole action.
-    fits: bool,
+    /// The reason why nobody can approve it.
+    hidden: Option<Hidden>,
     pub(super) attempt: u32,
     reply: Option<Reply>,
 }
@@ -90,12 +89,12 @@ pub(super) struct Resolved {
     pub(super) used_default: bool,
     /// The question as a frame showed it.
     pub(super) ask: Ask,
-    /// The chosen option of a permission.
-    pub(super) value: Option<&'static str>,
+    /// The value that was taken, as frames may show it.
+    pub(super) value: Answer,
     /// Whether a frame can show the whole action.
     pub(super) fits: bool,
-    /// Whether the question was denied because no frame can show the whole action.
-    pub(super) too_long: bool,
+    /// The reason why the question was denied without being asked.
+    pub(super) hidden: Option<Hidden>,
 }
 
 /// A group whose questions are all resolved.
@@ -118,30 +117,25 @@ pub(super) enum NoAnswerCause {
     Headless,
 }
 
-/// The result of an answer.
 #[derive(Debug)]
 pub(super) enum AnswerEffect {
     /// No open question has this id.
     Unknown,
+    /// The answer has an input for a tool, and does not allow the call.
+    NoInput,
     /// The answer does not fit: repeat the question.
     Again(QuestionId, BadAnswer),
     /// The question is resolved, together with those that the same answer covers.
     Resolved(Vec<Resolved>),
 }
 
-/// An answer from the orchestrator.
-#[derive(Debug)]
-pub enum Answered {
-    /// A value, and the kind of file at the path that it names.
-    Value(Box<RawValue>, Option<PathFact>),
-    /// A value that was read from the source in `value_from`.
-    Kept(Box<RawValue>, Option<PathFact>),
-    /// The source in `value_from` could not be read. The text says why.
-    Unreadable(BadAnswer),
-    /// A secret that is too long to redact.
-    TooLong,
-    /// The user declined.
-    Declined,
+/// The parts of an answer beside its value.
+#[derive(Debug, Default)]
+pub(super) struct BesideAnswer {
+    /// Text for the agent, to go with a denial.
+    pub(super) message: Option<Text>,
+    /// The input for the tool, to go with a permission.
+    pub(super) input: Option<String>,
 }
 
 impl OpenQuestions {
@@ -173,7 +167,6 @@ impl OpenQuestions {
         self.groups.range(..=number).next_back().map(|(first, _)| *first)
     }
 
-    /// The question with this id, if it is open.
     pub(super) fn find(&self, id: &QuestionId) -> Option<(&Group, &OpenQuestion)> {
         let group = self.groups.get(&self.group_of(id)?)?;
         group.open().find(|member| member.id == *id).map(|member| (group, member))
@@ -216,8 +209,8 @@ impl OpenQuestions {
         let members = asks
             .into_iter()
             .map(|ask| {
-                let AskedAndShown { asked, shown, fits } = both(ask, texts, settings.max_frame_bytes);
-                OpenQuestion { id: self.next_id(), shown, ask: asked, fits, attempt: 1, reply: None }
+                let AskedAndShown { asked, shown, hidden } = both(ask, texts, settings.max_frame_bytes);
+                OpenQuestion { id: self.next_id(), shown, ask: asked, hidden, attempt: 1, reply: None }
             })
             .collect();
         let deadline = now + settings.question_timeout_s.duration();
@@ -259,7 +252,8 @@ impl OpenQuestions {
             // Only the shown question still has the detail.
             let judged = subject.and(member.shown.subject.as_ref());
             let own = judged.and_then(|subject| settings.judge.as_ref()?.decide(subject, &member.ask.also));
-            let policy = subject.map(|subject| settings.permissions.strictest(categories(subject)));
+            let policy = judged
+                .map(|subject| settings.permissions.strictest(categories(subject), reads_inside(subject, settings)));
             let decided = match own.or(policy) {
                 Some(Policy::Allow) if member.ask.offers(ALLOW_ONCE) => Some(Reply::Allowed),
                 Some(Policy::Allow | Policy::Deny) => Some(denied()),
@@ -268,9 +262,9 @@ impl OpenQuestions {
             };
             match decided {
                 Some(reply) => resolved.push(member.resolve(reply, Resolution::Policy, false)),
-                None if !member.fits => {
+                None if member.hidden.is_some() => {
                     let denied = member.resolve(denied(), Resolution::Policy, false);
-                    resolved.push(Resolved { too_long: true, ..denied });
+                    resolved.push(Resolved { hidden: member.hidden, ..denied });
                 }
                 None if !settings.interactive => {
                     resolved.extend(member.resolve_unanswered(NoAnswerCause::Headless, settings))
@@ -310,7 +304,7 @@ impl OpenQuestions {
         now: Duration,
         id: &QuestionId,
         answered: &Answered,
-        message: Option<Text>,
+        beside: BesideAnswer,
         settings: &Settings,
     ) -> AnswerEffect {
         let Some(number) = self.group_of(id) else { return AnswerEffect::Unknown };
@@ -326,14 +320,21 @@ impl OpenQuestions {
                 shown.or_else(|why| check(&member.ask, value, *path).map_err(|_| why)).map(Some)
             }
         };
+        if beside.input.is_some() && !matches!(checked, Ok(Some(Answer::Decision(Decision::AllowOnce)))) {
+            return AnswerEffect::NoInput;
+        }
         let always = match &checked {
-            Ok(Some(Answer::One(value))) if *value == ALLOW_ALWAYS => member.ask.scope.clone(),
+            Ok(Some(Answer::Decision(Decision::AllowAlways))) => member.ask.scope.clone(),
             _ => None,
         };
+        let is_secret = answered.is_secret(&member.shown.kind);
         let resolved = match checked {
             Ok(Some(_)) if always.is_some() => member.allow_always(),
-            Ok(Some(answer)) => member.resolve(member.reply_for(answer, message), Resolution::Answered, false),
-            Ok(None) => member.resolve(Reply::Declined(message), Resolution::Declined, false),
+            Ok(Some(answer)) => {
+                let resolved = member.resolve(member.reply_for(answer, beside), Resolution::Answered, false);
+                if is_secret { Resolved { value: Answer::Null, ..resolved } } else { resolved }
+            }
+            Ok(None) => member.resolve(Reply::Declined(beside.message), Resolution::Declined, false),
             Err(why) if member.attempt < BAD_ANSWERS => {
                 member.attempt += 1;
                 return AnswerEffect::Again(member.id.clone(), why);
@@ -426,41 +427,36 @@ impl OpenQuestion {
 
     fn resolve(&mut self, reply: Reply, resolution: Resolution, used_default: bool) -> Resolved {
         let value = match &reply {
-            Reply::Allowed => Some(ALLOW_ONCE),
-            Reply::Denied(_) => Some(DENY),
-            Reply::NoUser if self.ask.purpose == Purpose::Permission => Some(DENY),
-            Reply::Answer(_) | Reply::Declined(_) | Reply::NoUser => None,
+            Reply::Allowed | Reply::AllowedWith(_) => Answer::Decision(Decision::AllowOnce),
+            Reply::Denied(_) => Answer::Decision(Decision::Deny),
+            Reply::NoUser if self.ask.purpose == Purpose::Permission => Answer::Decision(Decision::Deny),
+            Reply::Answer(answer) => renamed(answer.clone(), &self.ask.kind, &self.shown.kind),
+            Reply::Declined(_) | Reply::NoUser => Answer::Null,
         };
         self.reply = Some(reply);
-        let (question_id, ask, fits) = (self.id.clone(), self.shown.clone(), self.fits);
-        Resolved { question_id, resolution, used_default, ask, value, fits, too_long: false }
+        let (question_id, ask) = (self.id.clone(), self.shown.clone());
+        let fits = self.hidden != Some(Hidden::TooLong);
+        Resolved { question_id, resolution, used_default, ask, value, fits, hidden: None }
     }
 
     /// Resolves the question with "always". The agent is told only that this request is allowed.
     fn allow_always(&mut self) -> Resolved {
         let resolved = self.resolve(Reply::Allowed, Resolution::Answered, false);
-        Resolved { value: Some(ALLOW_ALWAYS), ..resolved }
+        Resolved { value: Answer::Decision(Decision::AllowAlways), ..resolved }
     }
 
     /// Converts an answer to the shown question into a reply with the agent's own values.
-    fn reply_for(&self, answer: Answer, message: Option<Text>) -> Reply {
+    fn reply_for(&self, answer: Answer, message: BesideAnswer) -> Reply {
         if self.ask.purpose == Purpose::Permission {
-            return if answer == Answer::One(ALLOW_ONCE.into()) { Reply::Allowed } else { Reply::Denied(message) };
+            return match (answer, message) {
+                (Answer::Decision(Decision::AllowOnce), BesideAnswer { input: Some(input), .. }) => {
+                    Reply::AllowedWith(input)
+                }
+                (Answer::Decision(Decision::AllowOnce), _) => Reply::Allowed,
+                (_, BesideAnswer { message, .. }) => Reply::Denied(message),
+            };
         }
-        let (Kind::Select { choices: shown, .. }, Kind::Select { choices: asked, .. }) =
-            (&self.shown.kind, &self.ask.kind)
-        else {
-            return Reply::Answer(answer);
-        };
-        let original = |value: Text| {
-            let at = shown.as_slice().iter().position(|choice| choice.value == value);
-            at.and_then(|at| asked.as_slice().get(at)).map_or(value, |choice| choice.value.clone())
-        };
-        Reply::Answer(match answer {
-            Answer::One(value) => Answer::One(original(value)),
-            Answer::Many(values) => Answer::Many(values.into_iter().map(original).collect()),
-            other @ (Answer::Bool(_) | Answer::Text(_) | Answer::Null) => other,
-        })
+        Reply::Answer(renamed(answer, &self.shown.kind, &self.ask.kind))
     }
 
     fn give_up(&mut self, cause: NoAnswerCause, settings: &Settings) -> (Resolved, bool) {
@@ -494,9 +490,21 @@ impl OpenQuestion {
 
     /// Converts the default into a reply. The default has the agent's own values.
     fn reply_for_default(&self, default: Answer) -> Reply {
-        let denies =
-            self.ask.purpose == Purpose::Permission && matches!(&default, Answer::One(value) if *value == DENY);
-        if denies { denied() } else { Reply::Answer(default) }
+        if default == Answer::Decision(Decision::Deny) { denied() } else { Reply::Answer(default) }
+    }
+}
+
+/// An answer with the values that the options of `from` have in `to`, the same question in its other form.
+fn renamed(answer: Answer, from: &Kind, to: &Kind) -> Answer {
+    let (Kind::Select { choices: from, .. }, Kind::Select { choices: to, .. }) = (from, to) else { return answer };
+    let renamed = |value: Text| {
+        let at = from.as_slice().iter().position(|choice| choice.value == value);
+        at.and_then(|at| to.as_slice().get(at)).map_or(value, |choice| choice.value.clone())
+    };
+    match answer {
+        Answer::One(value) => Answer::One(renamed(value)),
+        Answer::Many(values) => Answer::Many(values.into_iter().map(renamed).collect()),
+        other @ (Answer::Decision(_) | Answer::Bool(_) | Answer::Text(_) | Answer::Null) => other,
     }
 }
 
@@ -510,7 +518,8 @@ impl NoAnswerCause {
                     "A question was not answered in time: answer it, or raise {question_timeout_s:#}.",
                     question_timeout_s
                 ),
-            ),
+            )
+            .at(LimitField::QuestionTimeout),
             NoAnswerCause::InputClosed | NoAnswerCause::Headless => Failure::new(
                 Code::InputClosed,
                 Sentence::pair(

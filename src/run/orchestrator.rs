@@ -1,7 +1,7 @@
 //! Handles the orchestrator's answers, prompts and cancels, and the end of its input.
 
 use super::active_run::ActiveRun;
-use super::open_questions::{AnswerEffect, NoAnswerCause};
+use super::open_questions::{AnswerEffect, BesideAnswer, NoAnswerCause};
 use super::turns::{RUN_IS_ENDING, StopCause};
 use super::{Effect, OnEof, Origin, ReadInput};
 use crate::protocol::failure::{Code, Failure};
@@ -42,13 +42,23 @@ impl ActiveRun {
                 return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
             }
         };
+        let capabilities = self.features().capabilities;
+        if input.updated_input.is_some() && capabilities.updated_input != Some(true) {
+            let text = "An answer was ignored: this agent takes no `updated_input`";
+            return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
+        }
+        let beside = BesideAnswer { message: input.message, input: input.updated_input };
         let (answered, is_plain) = self.questions.keep_secret(&id, answered, &mut self.texts.redactor);
         if is_plain {
             let what = "The secret answer is too short or too plain to be redacted";
             self.effects.warn(Warning::ShortSecret, what, reply_to.clone());
         }
-        match self.questions.take(self.effects.now, &id, &answered, input.message, &self.settings) {
+        match self.questions.take(self.effects.now, &id, &answered, beside, &self.settings) {
             AnswerEffect::Unknown => self.effects.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
+            AnswerEffect::NoInput => {
+                let text = "An answer was ignored: `updated_input` goes with `allow_once` alone";
+                self.effects.warn(Warning::InvalidAnswer, text, reply_to);
+            }
             AnswerEffect::Again(id, why) => self.show_question(&id, Some(why), reply_to),
             AnswerEffect::Resolved(resolved) => self.finish_questions(resolved, reply_to),
         }
@@ -80,16 +90,17 @@ impl ActiveRun {
         let now = prompt.now;
         let prompt = self.turns.number(prompt.text, images);
         if self.turns.is_over() {
-            return self.begin_turn(prompt, reply_to);
+            self.effects.prompt(prompt.number, PromptState::Sent, Some(&prompt.text), reply_to);
+            return self.begin_turn(prompt);
         }
         if now && self.turns.current.is_running() {
             let (out, is_taken) = self.agent.steer(&prompt, &mut self.effects);
             self.apply(out);
             if is_taken {
-                return self.effects.prompt(prompt.number, PromptState::Sent, reply_to);
+                return self.effects.prompt(prompt.number, PromptState::Sent, Some(&prompt.text), reply_to);
             }
         }
-        self.effects.prompt(prompt.number, PromptState::Queued, reply_to);
+        self.effects.prompt(prompt.number, PromptState::Queued, Some(&prompt.text), reply_to);
         self.turns.waiting.push_back(prompt);
     }
 

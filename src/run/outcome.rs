@@ -7,7 +7,7 @@ use super::agent_side::ProcessState;
 use super::open_questions::Asker;
 use super::stop_ladder::DecidedEnd;
 use super::turn_end::{NextStep, could_not_go_on};
-use super::turns::{StopCause, TurnState, WaitingPrompt};
+use super::turns::{StopCause, TurnState, Turns, WaitingPrompt};
 use crate::agent::result::correction;
 use crate::agent::{Reply, TurnOver};
 use crate::protocol::failure::{Code, Failure};
@@ -18,10 +18,9 @@ use crate::protocol::schema::Mismatch;
 use crate::protocol::words::{PromptState, Status, ToolState, Warning};
 
 impl ActiveRun {
-    /// Begins a turn with a prompt.
-    pub(super) fn begin_turn(&mut self, prompt: WaitingPrompt, reply_to: Option<InboundId>) {
-        self.effects.prompt(prompt.number, PromptState::Sent, reply_to);
+    pub(super) fn begin_turn(&mut self, prompt: WaitingPrompt) {
         self.turns.begin_next(self.effects.now, self.budget.usage());
+        self.turns.completion.note_text(&prompt.text);
         self.deadlines.active = self.effects.now;
         self.effects.status(Status::Running, "The agent is working", None);
         if let Some(limit) = self.budget.used_up(&self.settings) {
@@ -110,7 +109,8 @@ impl ActiveRun {
 
     fn outcome(&mut self, over: TurnOver) -> Outcome {
         let takes_turns = self.agent.driver.takes_turns();
-        self.turns.current.outcome(over, &self.messages, &self.settings, takes_turns, &self.texts)
+        let Turns { current, completion, .. } = &mut self.turns;
+        current.outcome(over, &self.messages, (&self.settings, completion), takes_turns, &self.texts)
     }
 
     /// Ends the running turn. Returns the outcome of the run if the run is over with it.
@@ -137,7 +137,8 @@ impl ActiveRun {
         }
         self.turns.end_current(outcome, &self.budget.usage(), &self.settings, &mut self.effects);
         if let Some(prompt) = self.turns.waiting.pop_front() {
-            self.begin_turn(prompt, None);
+            self.effects.prompt(prompt.number, PromptState::Sent, None, None);
+            self.begin_turn(prompt);
             return None;
         }
         if self.turns.closing {
@@ -199,9 +200,12 @@ impl ActiveRun {
         let is_general = matches!(&over, TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. }));
         let is_declined = is_general && self.turns.current.declined && end.exit.signal.is_none();
         let mut outcome = if is_declined { Outcome::Failed(could_not_go_on()) } else { self.outcome(over) };
-        let shown = !self.agent.alive && !end.stderr_tail.is_empty() && self.features().stderr_is_fit;
+        let features = self.features();
+        // A command whose exit decides has no other words for its failure.
+        let is_only_word = !self.agent.alive || features.process_per_turn;
+        let shown = is_only_word && !end.stderr_tail.is_empty() && features.stderr_is_fit;
         if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
-            failure.stderr_tail = Some(end.stderr_tail);
+            failure.stderr_tail = Some(Box::new(end.stderr_tail));
         }
         if let Some(outcome) = self.end_turn(outcome) {
             self.decide(outcome);

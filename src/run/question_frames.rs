@@ -3,12 +3,13 @@
 use super::effects::Effects;
 use super::frame_texts::FrameTexts;
 use super::open_questions::{OpenQuestions, Resolved};
+use super::redact_question::Hidden;
 use crate::protocol::ids::{InboundId, QuestionId};
-use crate::protocol::outbound::{Body, PermissionEnd, Progress, ProgressKind, Question, Text};
-use crate::protocol::question::{Ask, Asks, BadAnswer, Kind, Subject};
+use crate::protocol::outbound::{Body, Progress, ProgressKind, Question, Text};
+use crate::protocol::question::{Answer, Ask, Asks, BadAnswer, Kind, Subject};
 use crate::protocol::request::Seconds;
 use crate::protocol::terms::sentence;
-use crate::protocol::words::{Category, Purpose, Warning};
+use crate::protocol::words::{Category, Level, Purpose, Warning};
 use std::time::Duration;
 
 /// The number of options that the line about an unanswered question names.
@@ -35,26 +36,34 @@ impl Effects {
         texts: &FrameTexts,
         reply_to: Option<InboundId>,
     ) -> String {
-        if one.too_long {
-            let text = sentence!(
-                "A permission was denied, because no frame can show the whole action: raise {max_frame_bytes:#}",
-                max_frame_bytes
-            );
-            self.warn(Warning::PermissionTooLong, text, None);
+        match one.hidden {
+            Some(Hidden::TooLong) => {
+                let text = sentence!(
+                    "A permission was denied, because no frame can show the whole action: raise {max_frame_bytes:#}",
+                    max_frame_bytes
+                );
+                self.warn(Warning::PermissionTooLong, text, None);
+            }
+            Some(Hidden::NoCommand) => {
+                let text = "A permission was denied, because the agent did not say which command it would run";
+                self.warn(Warning::AgentOutputUnparsed, text, None);
+            }
+            Some(Hidden::NoFile) => {
+                let text = "A permission was denied, because the agent did not say which files it would change";
+                self.warn(Warning::AgentOutputUnparsed, text, None);
+            }
+            None => {}
         }
         let subject = one.ask.subject.as_ref();
         let what = texts.title(subject.map_or(&one.ask.text, |subject| &subject.title));
         let how = one.resolution.word().replace('_', " ");
-        let how = match one.value {
-            Some(value) if subject.is_some() => format!("{value} ({how})"),
-            Some(_) | None => how,
-        };
+        let how = if let Answer::Decision(decision) = one.value { format!("{} ({how})", decision.word()) } else { how };
         let about = ProgressKind::Resolved {
             question_id: one.question_id.clone(),
             resolution: one.resolution,
             used_default: one.used_default,
-            permission: subject
-                .map(|subject| PermissionEnd { subject: shown_subject(subject, texts), value: one.value }),
+            subject: subject.map(|subject| shown_subject(subject, texts)),
+            value: (subject.is_some() || self.level > Level::Minimal).then(|| one.value.clone()),
             what: if lists_options { with_options(&one.ask, &what, texts) } else { Text::default() },
         };
         let progress = Progress::new(about, format!("{what}: {how}"));

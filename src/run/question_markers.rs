@@ -76,7 +76,7 @@ fn listed(texts: &[Text], replies: &[Reply]) -> String {
 fn spoken(reply: &Reply) -> String {
     match reply {
         Reply::Declined(_) | Reply::Denied(_) => "(the user declined to answer)".into(),
-        Reply::Answer(_) | Reply::Allowed | Reply::NoUser => reply.spoken(),
+        Reply::Answer(_) | Reply::Allowed | Reply::AllowedWith(_) | Reply::NoUser => reply.spoken(),
     }
 }
 

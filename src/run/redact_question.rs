@@ -18,8 +18,19 @@ const PLACE: usize = 48;
 pub(super) struct AskedAndShown {
     pub(super) asked: Ask,
     pub(super) shown: Ask,
-    /// Whether a frame can show the whole action. If not, the question is never asked.
-    pub(super) fits: bool,
+    /// The reason why the question is never asked.
+    pub(super) hidden: Option<Hidden>,
+}
+
+/// The reason why nobody can approve an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hidden {
+    /// No frame can show the whole action.
+    TooLong,
+    /// The agent does not name the command.
+    NoCommand,
+    /// The agent does not name the files of an edit.
+    NoFile,
 }
 
 /// The question as it is answered, and as it is shown. The texts of a permission are kept only once, and only if they
@@ -27,7 +38,7 @@ pub(super) struct AskedAndShown {
 pub(super) fn both(mut asked: Ask, texts: &FrameTexts, frame_bytes: usize) -> AskedAndShown {
     let redactor = &texts.redactor;
     let mut copy = shown(&asked, redactor);
-    let mut fits = true;
+    let mut hidden = None;
     if asked.purpose == Purpose::Permission
         && let (Some(kept), Some(subject)) = (&mut asked.subject, &mut copy.subject)
     {
@@ -37,7 +48,16 @@ pub(super) fn both(mut asked: Ask, texts: &FrameTexts, frame_bytes: usize) -> As
         let size = |text: &Text| encoded_bytes(&text.redacted_action(redactor));
         let places: usize = texts.places(&subject.locations).iter().map(|place| size(&place.path) + PLACE).sum();
         let text = if is_plan { size(&copy.text) } else { 0 };
-        fits = ROOM + places + text + size(&subject.detail) <= frame_bytes;
+        let fits = ROOM + places + text + size(&subject.detail) <= frame_bytes;
+        hidden = if !fits {
+            Some(Hidden::TooLong)
+        } else if subject.category == Category::Execute && subject.detail.is_blank() {
+            Some(Hidden::NoCommand)
+        } else if subject.category.changes_files() && subject.locations.is_empty() {
+            Some(Hidden::NoFile)
+        } else {
+            None
+        };
         if !fits {
             subject.detail = Text::default();
         }
@@ -50,7 +70,7 @@ pub(super) fn both(mut asked: Ask, texts: &FrameTexts, frame_bytes: usize) -> As
             copy.text = subject.title.clone();
         }
     }
-    AskedAndShown { asked, shown: copy, fits }
+    AskedAndShown { asked, shown: copy, hidden }
 }
 
 /// Redacts a question. An option's value that contains a secret becomes `option_N`, so that an answer can name the
@@ -90,7 +110,7 @@ pub(super) fn shown(ask: &Ask, redactor: &Redactor) -> Ask {
         shown.default = ask.default.as_ref().map(|given| match given {
             Answer::One(value) => Answer::One(default(value)),
             Answer::Many(values) => Answer::Many(values.iter().map(default).collect()),
-            Answer::Bool(_) | Answer::Text(_) | Answer::Null => given.clone(),
+            Answer::Decision(_) | Answer::Bool(_) | Answer::Text(_) | Answer::Null => given.clone(),
         });
         shown.kind = Kind::Select { choices, multiple: *multiple, allow_other: *allow_other };
     }

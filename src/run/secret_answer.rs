@@ -1,9 +1,9 @@
 //! Answers that are secrets.
 
-use super::open_questions::{Answered, OpenQuestions};
+use super::answered::Answered;
+use super::open_questions::OpenQuestions;
 use crate::protocol::ids::QuestionId;
 use crate::protocol::limits::SECRET_BYTES;
-use crate::protocol::question::Kind;
 use crate::redact::Redactor;
 
 impl OpenQuestions {
@@ -15,7 +15,7 @@ impl OpenQuestions {
         answered: Answered,
         redactor: &mut Redactor,
     ) -> (Answered, bool) {
-        let is_secret = self.find(id).is_some_and(|(_, member)| is_secret(&member.shown.kind, &answered));
+        let is_secret = self.find(id).is_some_and(|(_, member)| answered.is_secret(&member.shown.kind));
         let (true, Answered::Value(raw, _) | Answered::Kept(raw, _)) = (is_secret, &answered) else {
             return (answered, false);
         };
@@ -28,22 +28,5 @@ impl OpenQuestions {
             self.hide(redactor);
         }
         (answered, !is_kept)
-    }
-}
-
-/// Whether an answer is a secret: any answer to a secret question, and free text from `value_from`.
-fn is_secret(kind: &Kind, answered: &Answered) -> bool {
-    match (kind, answered) {
-        (Kind::Secret, _) => true,
-        (Kind::Select { choices, .. }, Answered::Kept(raw, _)) => {
-            let text = crate::json::string(raw).unwrap_or_default();
-            !choices
-                .as_slice()
-                .iter()
-                .any(|choice| choice.value == text.as_str() || choice.label.unredacted().eq_ignore_ascii_case(&text))
-        }
-        (Kind::Text | Kind::FilePath, Answered::Kept(..)) => true,
-        (Kind::Confirm, Answered::Kept(..))
-        | (_, Answered::Value(..) | Answered::Unreadable(_) | Answered::TooLong | Answered::Declined) => false,
     }
 }

@@ -137,7 +137,6 @@ impl StopLadder {
         }
     }
 
-    /// Takes the end, if it is decided and the agent is done.
     pub(super) fn take_if(&mut self, is_done: bool) -> Option<DecidedEnd> {
         self.end.take_if(|_| is_done)
     }

@@ -39,17 +39,22 @@ pub(super) struct EndedCall {
     pub(super) progress: Progress,
     /// The tool, as the agent knows it.
     pub(super) name: String,
+    pub(super) category: Category,
+    /// Whether the agent asked for permission.
+    pub(super) asked: bool,
 }
 
 pub(super) struct CallResult {
     pub(super) state: ToolState,
     pub(super) output: Option<Text>,
     pub(super) facts: ToolFacts,
+    /// Whether the call may have failed at the sandbox.
+    pub(super) suspected: bool,
 }
 
 impl CallResult {
     fn bare(state: ToolState) -> CallResult {
-        CallResult { state, output: None, facts: ToolFacts::default() }
+        CallResult { state, output: None, facts: ToolFacts::default(), suspected: false }
     }
 }
 
@@ -69,6 +74,8 @@ struct Call {
     kept: usize,
     /// Whether places were dropped for lack of room.
     cut: bool,
+    /// Whether the agent asked for permission.
+    asked: bool,
 }
 
 /// The approximate size of an entry without its texts, in bytes.
@@ -140,7 +147,8 @@ impl Tools {
         self.count += 1;
         let title = title.unwrap_or_default();
         let number = self.count;
-        let mut call = Call { number, category, name, title, began: now, places, input, parent, kept: 0, cut: false };
+        let (kept, cut, asked) = (0, false, false);
+        let mut call = Call { number, category, name, title, began: now, places, input, parent, kept, cut, asked };
         call.bound_input();
         let progress = call.clone().into_progress(CallResult::bare(ToolState::Started), None, false);
         (call.input, call.cut) = (None, false);
@@ -163,7 +171,7 @@ impl Tools {
         self.kept -= call.kept;
         self.began.remove(&call.number);
         self.over.add(key, call.number);
-        let CallResult { state, output, mut facts } = end;
+        let CallResult { state, output, mut facts, suspected } = end;
         let (output, truncated) = output.map(|text| texts.limited(text, TOOL_OUTPUT_BYTES)).unzip();
         let mut room = TOOL_OUTPUT_BYTES;
         facts.edits.retain_mut(|edit| {
@@ -171,9 +179,10 @@ impl Tools {
             room = room.saturating_sub(fit(edit, room, texts));
             is_shown
         });
-        let name = call.name.clone();
-        let progress = call.into_progress(CallResult { state, output, facts }, Some(now), truncated == Some(true));
-        Some(EndedCall { progress, name })
+        let (name, category, asked) = (call.name.clone(), call.category, call.asked);
+        let end = CallResult { state, output, facts, suspected };
+        let progress = call.into_progress(end, Some(now), truncated == Some(true));
+        Some(EndedCall { progress, name, category, asked })
     }
 
     /// Ends all running calls in this state, in the order in which they began.
@@ -186,6 +195,14 @@ impl Tools {
             self.over.add(*key, call.number);
         }
         open.into_iter().map(move |(_, call)| call.into_progress(CallResult::bare(state), Some(now), false))
+    }
+
+    /// Notes that the agent asks for permission for a call. Returns the protocol's id of the call.
+    pub(super) fn ask(&mut self, key: CallKey) -> Option<CallId> {
+        if let Some(call) = self.running.get_mut(&key) {
+            call.asked = true;
+        }
+        self.id(key)
     }
 
     /// The protocol's id of a call.
@@ -234,8 +251,10 @@ impl Call {
 
     /// The progress about this call. `ended`: the time of its end.
     fn into_progress(self, end: CallResult, ended: Option<Duration>, truncated: bool) -> Progress {
-        let Call { number, category, name, title, began, places: locations, input, parent, kept: _, cut } = self;
-        let CallResult { state, output, facts } = end;
+        let Call { number, category, name, mut title, began, places: locations, input, parent, kept: _, cut, asked: _ } =
+            self;
+        let CallResult { state, output, facts, suspected } = end;
+        title.push_own(state.suffix());
         let took = |at: Duration| u64::try_from(at.saturating_sub(began).as_millis()).unwrap_or(u64::MAX);
         let about = ProgressKind::Tool {
             call_id: CallId(number),
@@ -245,6 +264,7 @@ impl Call {
             locations,
             duration_ms: ended.map(took),
             exit_code: ToolExit { code: facts.exit_code, in_frame: ended.is_some() && category == Category::Execute },
+            sandbox_suspected: suspected,
             phase: None,
             input,
             output,

@@ -1,6 +1,7 @@
 //! The end of an agent's turn: the questions from markers and the check of the result, which both continue it, and the
 //! outcome.
 
+use super::completion::CompletionMarker;
 use super::effects::Effects;
 use super::frame_texts::FrameTexts;
 use super::messages::Messages;
@@ -96,12 +97,11 @@ impl CurrentTurn {
         NextStep::Correct(violations)
     }
 
-    /// The outcome of the turn.
     pub(super) fn outcome(
         &mut self,
         over: TurnOver,
         messages: &Messages,
-        settings: &Settings,
+        (settings, completion): (&Settings, &CompletionMarker),
         takes_turns: bool,
         texts: &FrameTexts,
     ) -> Outcome {
@@ -112,7 +112,7 @@ impl CurrentTurn {
                 let shown = settings.progress != Level::Minimal;
                 let message_id = messages.id_of(&answer.print).filter(|_| shown);
                 let (text_cut, text) = (answer.is_cut(), answer.into_text());
-                self.completion |= text.contains(&settings.completion_marker);
+                self.completion |= completion.is_in(&text);
                 let text = if settings.question_markers && takes_turns { without_markers(text) } else { text };
                 // A cut text may end with a part of a secret: drop the uncertain end.
                 let text =

@@ -1,6 +1,7 @@
 //! The turns of a run, and the prompts that wait for one. A run with one turn and a run with many are the same code: a
 //! turn owns all that ends with it, and its end adds its counts to those of the past turns.
 
+use super::completion::CompletionMarker;
 use super::effects::Effects;
 use super::open_questions::Resolved;
 use super::{Effect, StopSignal};
@@ -10,10 +11,10 @@ use crate::protocol::limits::{LEFT_LISTED, PROMPTS_WAITING};
 use crate::protocol::outbound::{
     Json, Outcome, ProgressKind, Text, TurnReport, UnansweredItem, UnansweredItems, Unattended, Usage,
 };
-use crate::protocol::question::{Asks, DENY};
+use crate::protocol::question::{Answer, Asks, Decision};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::terms::sentence;
-use crate::protocol::words::{PromptState, Resolution, Source, TurnOutcome};
+use crate::protocol::words::{LimitField, PromptState, Resolution, Source, TurnOutcome};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ pub(super) struct Turns {
     /// The running turn, or the last one.
     pub(super) current: CurrentTurn,
     past: Past,
+    pub(super) completion: CompletionMarker,
     pub(super) waiting: VecDeque<WaitingPrompt>,
     /// The number of prompts so far, including those of earlier runs.
     pub(super) prompts: u64,
@@ -111,7 +113,6 @@ pub(super) enum StopCause {
 }
 
 impl StopCause {
-    /// The outcome of the turn.
     pub(super) fn outcome(self) -> Outcome {
         match self {
             StopCause::Cancel => Outcome::Cancelled { reason: None, source: Source::Orchestrator },
@@ -120,13 +121,12 @@ impl StopCause {
                     "The turn took longer than {turn_timeout_s:#}: raise it or split the task.",
                     turn_timeout_s
                 );
-                Outcome::Failed(Failure::new(Code::Timeout, message))
+                Outcome::Failed(Failure::new(Code::Timeout, message).at(LimitField::TurnTimeout))
             }
         }
     }
 }
 
-/// A prompt that waits for its turn.
 pub(super) struct WaitingPrompt {
     pub(super) number: u64,
     pub(super) text: Text,
@@ -156,8 +156,13 @@ impl CurrentTurn {
 
 impl Turns {
     /// The first turn, which runs. `prompts`: the number of prompts of earlier runs.
-    pub(super) fn first(now: Duration, prompts: u64) -> Turns {
+    pub(super) fn first(now: Duration, prompts: u64, settings: &Settings) -> Turns {
+        let mut completion = CompletionMarker::new(&settings.completion_marker);
+        [settings.system_prompt.as_deref().unwrap_or_default(), &settings.prompt]
+            .iter()
+            .for_each(|prompt| completion.note_prompt(prompt));
         Turns {
+            completion,
             current: CurrentTurn::begin(1, now, Usage::default()),
             past: Past::default(),
             waiting: VecDeque::new(),
@@ -206,7 +211,6 @@ impl Turns {
         }
     }
 
-    /// Numbers a prompt.
     pub(super) fn number(&mut self, text: Text, images: Vec<Image>) -> WaitingPrompt {
         self.prompts += 1;
         WaitingPrompt { number: self.prompts, text, images }
@@ -214,7 +218,7 @@ impl Turns {
 
     pub(super) fn drop_waiting(&mut self, effects: &mut Effects) {
         for WaitingPrompt { number, .. } in std::mem::take(&mut self.waiting) {
-            effects.prompt(number, PromptState::Dropped, None);
+            effects.prompt(number, PromptState::Dropped, None, None);
         }
     }
 
@@ -305,7 +309,9 @@ impl Unattended {
             Resolution::Answered | Resolution::Declined | Resolution::Policy | Resolution::Withdrawn => return,
         }
         match &resolved.ask.subject {
-            Some(subject) if resolved.value == Some(DENY) => self.denied.add(subject.category.word(), text),
+            Some(subject) if resolved.value == Answer::Decision(Decision::Deny) => {
+                self.denied.add(subject.category.word(), text)
+            }
             Some(_) => {}
             None => self.unanswered.add(resolved.ask.kind.word().word(), text),
         }

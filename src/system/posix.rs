@@ -4,6 +4,7 @@
 //! process. So a process that leaves the agent's group is not found.
 
 use super::process::{Id, ProcessInfo, to_pid};
+use super::sandbox::Grants;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -90,7 +91,12 @@ pub(crate) fn start_time(pid: u32) -> Option<u64> {
 }
 
 /// Returns false: nothing shows the environment of another process.
-pub(crate) fn carries(_pid: u32, _marker: &str, _nonce: &str) -> bool {
+pub(crate) fn carries(_pid: u32, _marker: &str, _nonces: &str) -> bool {
+    false
+}
+
+/// Returns false: nothing shows the environment of another process.
+pub(crate) fn hides_environment(_pid: u32) -> bool {
     false
 }
 
@@ -112,9 +118,9 @@ pub(crate) fn group_lives(group: Option<Pid>) -> bool {
 
 /// Whether the system can run a program file. A file without a format of its own begins with text, and `exec` would pass
 /// it to a shell. Says yes if the file cannot be read: the system then decides.
-pub(crate) fn is_executable(program: &Path) -> bool {
+pub(crate) fn is_executable(program: File) -> bool {
     let mut start = Vec::new();
-    match File::open(program).and_then(|file| file.take(2).read_to_end(&mut start)) {
+    match program.take(2).read_to_end(&mut start) {
         Ok(_) => start == b"#!" || (start.len() > 1 && !start.iter().all(|byte| matches!(byte, b'\t'..=b'~'))),
         Err(_) => true,
     }
@@ -176,7 +182,6 @@ impl Killer {
 pub enum ControlGroup {}
 
 impl ControlGroup {
-    /// Creates none.
     pub fn create(_nonce: &str) -> Option<ControlGroup> {
         None
     }
@@ -225,6 +230,21 @@ pub(crate) type Reservation = Infallible;
 /// `None`: the system has no such names.
 pub(crate) fn reserve(_name: &str) -> io::Result<Option<Reservation>> {
     Ok(None)
+}
+
+/// The paths that a sandbox leaves to every program: this form has no sandbox.
+pub(crate) const SANDBOX_SYSTEM: &[&str] = &[];
+pub(crate) const SANDBOX_LINKS: &[&str] = &[];
+pub(crate) const SANDBOX_DEVICES: &[&str] = &[];
+
+/// Error: nothing that this form uses restricts a process.
+pub(crate) fn sandbox_version() -> Result<u32, String> {
+    Err("only Linux can keep a sandbox".into())
+}
+
+/// Error: as [`sandbox_version`].
+pub(crate) fn restrict(_grants: &Grants) -> Result<(), String> {
+    sandbox_version().map(drop)
 }
 
 /// The path of this process's controlling terminal: its own name, because macOS cannot poll `/dev/tty`.

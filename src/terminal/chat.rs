@@ -59,7 +59,6 @@ enum Stage {
     Idle,
     /// A prompt was sent, and its turn has not begun.
     Sent,
-    /// The run is over.
     Over,
 }
 
@@ -75,7 +74,6 @@ struct SentPrompt {
 pub(super) struct LineEffect {
     /// The bytes that show the keys, where the line cannot be drawn again.
     pub(super) echo: String,
-    /// Lines to show.
     pub(super) lines: String,
     /// The message that the keys ended.
     pub(super) meant: Option<Inbound>,
@@ -156,7 +154,6 @@ impl Chat {
         self.editor.drop_unfinished_key();
     }
 
-    /// Takes typed keys.
     pub(super) fn typed(&mut self, keys: &[u8], width: usize) -> LineEffect {
         if self.closing || matches!(self.stage, Stage::Over) {
             return LineEffect::default();
@@ -235,7 +232,7 @@ impl Chat {
     /// Takes what the run reports about a prompt. Returns the lines to show.
     pub(super) fn heard(&mut self, reply_to: Option<&str>, progress: &Progress) -> String {
         let sent = reply_to.and_then(|id| self.sent.remove(id));
-        let ProgressKind::Prompt { prompt_id, state } = progress.about else {
+        let ProgressKind::Prompt { prompt_id, state, .. } = progress.about else {
             // The run refused it.
             if sent.is_some() && matches!(self.stage, Stage::Sent) {
                 self.stage = Stage::Idle;
@@ -337,11 +334,14 @@ mod tests {
         assert_eq!((step.lines.as_str(), meant(step.meant)), ("", "false later".to_owned()));
         assert_eq!(meant(chat.typed(b"! faster\r", 80).meant), "true faster");
         assert!(chat.typed(b"  \r", 80).meant.is_none());
-        let queued = Progress::new(ProgressKind::Prompt { prompt_id: PromptId(1), state: PromptState::Queued }, "");
+        let queued =
+            Progress::new(ProgressKind::Prompt { prompt_id: PromptId(1), state: PromptState::Queued, said: None }, "");
         assert!(chat.heard(Some("prompt_1"), &queued).contains("  waiting: later"));
-        let sent = Progress::new(ProgressKind::Prompt { prompt_id: PromptId(2), state: PromptState::Sent }, "");
+        let sent =
+            Progress::new(ProgressKind::Prompt { prompt_id: PromptId(2), state: PromptState::Sent, said: None }, "");
         assert_eq!(chat.heard(Some("prompt_2"), &sent), "\u{1b}[1m> faster\u{1b}[0m\n");
-        let sent = Progress::new(ProgressKind::Prompt { prompt_id: PromptId(1), state: PromptState::Sent }, "");
+        let sent =
+            Progress::new(ProgressKind::Prompt { prompt_id: PromptId(1), state: PromptState::Sent, said: None }, "");
         assert_eq!(chat.heard(None, &sent), "\u{1b}[1m> later\u{1b}[0m\n");
         chat.status(Status::WaitingForPrompt);
         assert!(chat.is_open());

@@ -10,7 +10,7 @@ mod cursor;
 
 use super::width;
 use crate::clean::is_bidi_control;
-use crate::protocol::limits::INBOUND_LINE_BYTES;
+use crate::protocol::limits::PROMPT_BYTES;
 use cursor::{History, Move, move_of};
 
 const CTRL_A: u8 = 1;
@@ -53,7 +53,6 @@ pub(super) struct Editor {
     after_cr: bool,
 }
 
-/// The reading of keys.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum Keys {
     /// Each byte is a key or a part of a character.
@@ -76,7 +75,6 @@ pub(super) struct Face {
     pub(super) width: usize,
 }
 
-/// The effect of some keys.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct KeyEffect {
     /// The bytes that show it.
@@ -88,11 +86,10 @@ pub(super) struct KeyEffect {
 }
 
 /// The line after [`AnswerEnd::TooLong`].
-pub(super) const TOO_LONG: &str = "The text is longer than 16 MiB, and was not used.";
+pub(super) const TOO_LONG: &str = "The text is longer than 8 MiB, and was not used.";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AnswerEnd {
-    /// Enter, with the text.
     Text(String),
     /// Ctrl-D without a text.
     Declined,
@@ -106,7 +103,6 @@ impl Editor {
         Editor { history: Some(History::default()), ..Editor::default() }
     }
 
-    /// Whether the text is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.behind.is_empty()
     }
@@ -117,7 +113,7 @@ impl Editor {
         for (at, key) in keys.iter().enumerate() {
             let is_last = keys[at + 1..].iter().all(|key| *key == b'\n' && keys[at] == b'\r');
             effect.end = self.key(*key, is_last, face, &mut effect);
-            if effect.end.is_none() && self.text.len() + self.behind.len() > INBOUND_LINE_BYTES {
+            if effect.end.is_none() && self.text.len() + self.behind.len() > PROMPT_BYTES {
                 effect.end = Some(AnswerEnd::TooLong);
             }
             if effect.end.is_some() {
@@ -144,10 +140,11 @@ impl Editor {
     /// The text to show below a prompt that is shown again; the beginning of a long one is left out.
     pub(super) fn again(&self, face: Face) -> String {
         let from = self.text.len().saturating_sub(4 * AGAIN_CHARS);
-        let end = String::from_utf8_lossy(&self.text[from..]);
-        let end = end.char_indices().rev().nth(AGAIN_CHARS).map_or(&*end, |(at, _)| &end[at..]);
+        let from = (from..self.text.len()).find(|at| self.text[*at] & 0xc0 != 0x80).unwrap_or(from);
+        let whole = String::from_utf8_lossy(&self.text[from..]);
+        let end = whole.char_indices().rev().nth(AGAIN_CHARS).map_or(&*whole, |(at, _)| &whole[at..]);
         let end = end.rmatch_indices('\n').nth(AGAIN_LINES).map_or(end, |(at, _)| &end[at..]);
-        let sign = if end.len() < self.text.len() { "... " } else { "" };
+        let sign = if from > 0 || end.len() < whole.len() { "... " } else { "" };
         if !face.visible {
             return String::new();
         }
@@ -314,8 +311,8 @@ pub(super) fn echo_of(c: char, indent: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{AnswerEnd, Editor, Face, KeyEffect};
-    use crate::protocol::limits::INBOUND_LINE_BYTES;
+    use super::{AGAIN_CHARS, AnswerEnd, Editor, Face, KeyEffect, TOO_LONG};
+    use crate::protocol::limits::PROMPT_BYTES;
 
     const FACE: Face = Face { visible: true, indent: 2, width: 20 };
 
@@ -392,9 +389,19 @@ mod tests {
     }
 
     #[test]
+    fn a_long_text_is_cut_between_two_characters() {
+        let again = after(&[&("\u{1f600}".repeat(AGAIN_CHARS + 1) + "a")]).0.again(FACE);
+        assert!(again.starts_with("... \u{1f600}"), "{again}");
+        let mut latin = Editor::default();
+        latin.press_keys(&vec![0xe9; 2 * AGAIN_CHARS], FACE);
+        assert!(latin.again(FACE).starts_with("... \u{fffd}"), "{}", latin.again(FACE));
+    }
+
+    #[test]
     fn a_text_has_a_limit() {
         let mut editor = Editor::default();
-        assert_eq!(editor.press_keys(&vec![b'x'; INBOUND_LINE_BYTES + 1], FACE).end, Some(AnswerEnd::TooLong));
+        assert!(TOO_LONG.contains(&format!("{} MiB", PROMPT_BYTES >> 20)), "{TOO_LONG}");
+        assert_eq!(editor.press_keys(&vec![b'x'; PROMPT_BYTES + 1], FACE).end, Some(AnswerEnd::TooLong));
         assert_eq!(editor.press_keys(b"y\r", FACE).end, Some(AnswerEnd::Text("y".into())));
     }
 }

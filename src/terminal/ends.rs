@@ -53,7 +53,6 @@ impl TerminalPeer {
         self.look.paint(Ink::Red, &text) + "\n" + &failure_text::details(failure)
     }
 
-    /// The end of the run.
     pub(super) fn terminal(&mut self, end: &Terminal) -> Shown {
         let quiet = self.look.detail == Detail::Quiet;
         let mut shown = Shown::default();

@@ -27,7 +27,7 @@ pub(super) const HIDDEN_RESULT: &str = "spektacular: warning: the result nests t
 pub(super) fn details(failure: &Failure) -> String {
     let place = |path: &str| if path.is_empty() { "the result".to_owned() } else { path.to_owned() };
     let mistake = |Mismatch { path, text }: &Mismatch| one_line(&format!("{}: {}", place(path.shown()), text.shown()));
-    let told = [failure.agent_message.as_ref(), failure.stderr_tail.as_ref(), failure.commands.as_deref()];
+    let told = [failure.agent_message.as_ref(), failure.stderr_tail.as_deref(), failure.commands.as_deref()];
     let told = told.into_iter().flatten();
     let told = told.flat_map(|told| whole(told.shown()).lines().map(str::to_owned).collect::<Vec<_>>());
     let mistakes = failure.violations.iter().flat_map(|all| &all.0);

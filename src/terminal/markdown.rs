@@ -22,7 +22,6 @@ enum Row {
     /// The first line of a list's entry or of a quote.
     Entry,
     Heading,
-    /// A row of a table.
     Table,
     /// A line of code, or a row of a table within a list.
     Verbatim,

@@ -33,15 +33,12 @@ pub use screen::{Detail, Look};
 use crate::clean::{escaped, one_line};
 use crate::engine::{InAdvance, Outbox, Outgoing, Peer, ScreenChange, ScreenPeer, Understood};
 use crate::io::foreground::is_in_front;
-use crate::io::inbox::RawLine;
 use crate::io::output::Chunk;
 use crate::io::tty::{Keyboard, columns};
 use crate::protocol::failure::Failure;
-use crate::protocol::outbound::{
-    Body, CallId, PermissionEnd, PlanEntry, Progress, ProgressKind, Started, Text, WorkflowStarted,
-};
-use crate::protocol::question::DENY;
-use crate::protocol::words::{Category, Resolution, Status, ToolState, Warning, WorkflowKind};
+use crate::protocol::outbound::{Body, CallId, PlanEntry, Progress, ProgressKind, Started, Text, WorkflowStarted};
+use crate::protocol::question::{Answer, Decision, Subject};
+use crate::protocol::words::{Resolution, Status, ToolState, Warning, WorkflowKind};
 use alert::Alert;
 use ask::{Asking, Reaction};
 use chat::Chat;
@@ -194,11 +191,11 @@ impl TerminalPeer {
             }
             Body::Terminal(end) => self.terminal(end),
             Body::Progress(progress) => {
-                if let ProgressKind::Resolved { question_id, resolution, permission, what, .. } = &progress.about {
-                    let choice = permission.as_ref().map(|permission| permission.value);
+                if let ProgressKind::Resolved { question_id, resolution, subject, value, what, .. } = &progress.about {
+                    let choice = value.as_ref().filter(|_| subject.is_some());
                     let left = self.left(*resolution, choice, what);
                     let next = self.asking.resolved(question_id, *resolution, now);
-                    let note = self.by_policy(*resolution, permission.as_ref());
+                    let note = self.by_policy(*resolution, subject.as_ref(), choice);
                     return Shown { lines: note + &left + &next.lines, ..next };
                 }
                 if self.look.detail == Detail::Quiet {
@@ -216,7 +213,7 @@ impl TerminalPeer {
 
     /// Counts a permission that nobody answered. Returns the line for a question that nobody answered. `choice`: the
     /// option that a permission got.
-    fn left(&mut self, resolution: Resolution, choice: Option<Option<&str>>, what: &Text) -> String {
+    fn left(&mut self, resolution: Resolution, choice: Option<&Answer>, what: &Text) -> String {
         let (verb, why) = match resolution {
             Resolution::Headless => ("asked", self.absent),
             Resolution::InputClosed => ("answered", self.absent),
@@ -226,7 +223,7 @@ impl TerminalPeer {
             }
         };
         match choice {
-            Some(Some(DENY)) => *self.denied.entry(why).or_default() += 1,
+            Some(Answer::Decision(Decision::Deny)) => *self.denied.entry(why).or_default() += 1,
             Some(_) => {}
             // A prompt that was shown says itself that its time is over.
             None if resolution == Resolution::Timeout || self.look.detail == Detail::Quiet => {}
@@ -239,17 +236,16 @@ impl TerminalPeer {
     }
 
     /// The line of --verbose about a permission that a policy allowed or denied.
-    fn by_policy(&self, resolution: Resolution, permission: Option<&PermissionEnd>) -> String {
-        let Some(PermissionEnd { subject, value }) = permission.filter(|_| resolution == Resolution::Policy) else {
+    fn by_policy(&self, resolution: Resolution, subject: Option<&Subject>, choice: Option<&Answer>) -> String {
+        let (Some(subject), Some(choice), Resolution::Policy) = (subject, choice, resolution) else {
             return String::new();
         };
-        let verb = if *value == Some(DENY) { "Denied" } else { "Allowed" };
+        let verb = if *choice == Answer::Decision(Decision::Deny) { "Denied" } else { "Allowed" };
         // Removing characters from a redacted action would join the parts of a secret that they split.
         let title = escaped(subject.title.shown(), false).replace('\n', " ");
         self.verbose(|| format!("{verb} by policy: {title}"))
     }
 
-    /// A line for --verbose only.
     fn verbose(&self, line: impl FnOnce() -> String) -> String {
         if self.look.detail == Detail::Verbose { self.look.paint(Ink::Dim, &line()) + "\n" } else { String::new() }
     }
@@ -309,8 +305,9 @@ impl TerminalPeer {
                 Shown::lines(text.lines().map(|line| self.verbose(|| format!("  | {line}"))).collect::<String>())
             }
             ProgressKind::Tool { call_id, state, output, phase: Some(_), .. } => {
-                let took = self.work.tool(*call_id, &line, &[], *state, now);
-                Shown::lines(self.command(&line, *state, took, output.as_ref()))
+                let line = state.title(&line);
+                let took = self.work.tool(*call_id, line, &[], *state, now);
+                Shown::lines(self.command(line, *state, took, output.as_ref()))
             }
             ProgressKind::Phase { phase: _, title, number, of, attempt, state } => {
                 let (title, text) = (title.shown(), line.as_str());
@@ -318,13 +315,14 @@ impl TerminalPeer {
                 Shown::lines(self.phase(&PhaseLine { title, number, of, attempt, state, text }))
             }
             ProgressKind::Tool { call_id: call, category, state, output, exit_code, diff, locations, .. } => {
-                let is_known = *state != ToolState::Started && self.approved.remove(&line);
-                let changes = matches!(category, Category::Edit | Category::Delete | Category::Move);
+                let line = state.title(&line);
+                let is_known = *state != ToolState::Started && self.approved.remove(line);
+                let changes = category.changes_files();
                 let files = if changes { &**locations } else { &[] };
                 let (call, state, output) = (*call, *state, output.as_ref());
-                let took = self.work.tool(call, &line, files, state, now);
+                let took = self.work.tool(call, line, files, state, now);
                 let exit_code = exit_code.code;
-                let tool = ToolLine { call, title: &line, nested, state, took, output, exit_code, diff, is_known };
+                let tool = ToolLine { call, title: line, nested, state, took, output, exit_code, diff, is_known };
                 Shown::lines(self.tool(&tool))
             }
             // The phases have lines of their own.
@@ -399,23 +397,6 @@ impl TerminalPeer {
 }
 
 impl Peer for TerminalPeer {
-    fn read_line(&mut self, line: &RawLine, read: Instant) -> Understood {
-        let RawLine::Keys(keys) = line else { return Understood::default() };
-        let now = Instant::now();
-        if let Some(chat) = self.chat.as_mut().filter(|_| !self.asking.takes(read)) {
-            let step = chat.typed(keys, self.look.live.then(columns).unwrap_or(usize::MAX));
-            return self.stepped(step, now);
-        }
-        let Reaction { echo, entered, shown, meant } = self.asking.typed(keys, read, now, self.width());
-        if entered {
-            self.screen.entered();
-        }
-        // The answer's effect shows once the run reports it.
-        let mut chunk = if meant.is_none() { self.place(shown, now) } else { Chunk::default() };
-        chunk.before.splice(0..0, echo.into_bytes());
-        Understood { chunk, messages: meant.into_iter().collect() }
-    }
-
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let now = Instant::now();
         let mut shown = self.render(outgoing.body, outgoing.in_advance.as_ref(), now);
@@ -434,6 +415,22 @@ impl Peer for TerminalPeer {
 }
 
 impl ScreenPeer for TerminalPeer {
+    fn typed(&mut self, keys: &[u8], read: Instant) -> Understood {
+        let now = Instant::now();
+        if let Some(chat) = self.chat.as_mut().filter(|_| !self.asking.takes(read)) {
+            let step = chat.typed(keys, self.look.live.then(columns).unwrap_or(usize::MAX));
+            return self.stepped(step, now);
+        }
+        let Reaction { echo, entered, shown, meant } = self.asking.typed(keys, read, now, self.width());
+        if entered {
+            self.screen.entered();
+        }
+        // The answer's effect shows once the run reports it.
+        let mut chunk = if meant.is_none() { self.place(shown, now) } else { Chunk::default() };
+        chunk.before.splice(0..0, echo.into_bytes());
+        Understood { chunk, messages: meant.into_iter().collect() }
+    }
+
     fn note(&mut self, line: &str) -> Chunk {
         self.place(Shown::lines(format!("{line}\n")), Instant::now())
     }
@@ -470,7 +467,7 @@ impl ScreenPeer for TerminalPeer {
 
 #[cfg(test)]
 mod tests {
-    use super::{Chunk, Look, PAUSE, RawLine, Shown, TerminalPeer};
+    use super::{Chunk, Look, PAUSE, Shown, TerminalPeer};
     use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer};
     use crate::protocol::ids::RunId;
     use crate::protocol::outbound::{Body, MessageId, Progress, ProgressKind};
@@ -504,7 +501,7 @@ mod tests {
         let mut peer = TerminalPeer::new(look, None, None);
         peer.work.begin("Agent".into(), Instant::now());
         peer.place(Shown::lines("an answer\n"), Instant::now());
-        assert!(peer.read_line(&RawLine::Keys(b"y\n".to_vec()), Instant::now()).chunk.before.is_empty());
+        assert!(peer.typed(b"y\n", Instant::now()).chunk.before.is_empty());
         assert_eq!(String::from_utf8(peer.enter_pressed().before).unwrap(), "\u{1b}[A\r\u{1b}[J");
     }
 

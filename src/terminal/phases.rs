@@ -41,6 +41,11 @@ impl TerminalPeer {
                 self.look.paint(Ink::Bold, &heading)
             }
             PhaseState::Started => self.look.paint(Ink::Bold, &format!("Phase {number}, attempt {attempt}")),
+            PhaseState::Verifying if *attempt == 0 => {
+                self.work.before_phase(format!("Before phase {number} of {of}"));
+                let heading = width::cut(&format!("Before phase {number} of {of}: {title}"), self.width());
+                self.look.paint(Ink::Bold, &heading)
+            }
             PhaseState::Verifying => return String::new(),
             PhaseState::Failed => self.look.paint(Ink::Red, &width::cut(&one_line(phase.text), self.width())),
             PhaseState::Passed => {
@@ -65,6 +70,8 @@ impl TerminalPeer {
                 self.work.in_phase(Some(FINAL_CHECK.to_owned()));
                 return self.look.paint(Ink::Bold, FINAL_CHECK) + "\n";
             }
+            // A failure before the work is to be expected.
+            ToolState::Failed | ToolState::Cancelled if self.work.is_before_phase() => (Ink::Dim, "not yet"),
             ToolState::Completed => (Ink::Green, "passed"),
             ToolState::Failed | ToolState::Denied | ToolState::Cancelled => (Ink::Red, "failed"),
         };
@@ -73,7 +80,7 @@ impl TerminalPeer {
         let mut lines = format!("  {} {}{end}\n", self.look.paint(ink, word), width::cut(title, room));
         if self.look.detail == Detail::Verbose {
             lines.push_str(&self.output(output));
-        } else if state == ToolState::Failed {
+        } else if state == ToolState::Failed && !self.work.is_before_phase() {
             let text = output.map(|text| whole(text.shown()));
             let all: Vec<&str> = text.iter().flat_map(|text| text.lines()).collect();
             for line in &all[all.len().saturating_sub(LINES)..] {
@@ -141,6 +148,7 @@ mod tests {
             cost_usd,
             files: Vec::new(),
             commit: None,
+            head: None,
             unverified: Vec::new(),
         }
     }

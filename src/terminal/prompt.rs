@@ -137,14 +137,14 @@ fn is_below(subject: &Subject) -> bool {
 
 /// The places and the detail of the permission, each unless the question repeats it.
 fn what_exactly(subject: &Subject, text: &str, look: &Look) -> String {
-    let detail = escaped(subject.detail.shown(), is_change(subject.category));
+    let detail = escaped(subject.detail.shown(), subject.category.changes_files());
     // The question may repeat the detail, or its first line, such as an address. A command is always shown.
     let is_command = subject.category == Category::Execute;
     let detail = if !is_command && detail.trim() == text.trim() { "" } else { &*detail };
     let (first, rest) = detail.split_once('\n').unwrap_or((detail, ""));
     let is_repeated = !is_command && text.ends_with(&format!(" {first}?"));
     let detail = if is_repeated { rest } else { detail };
-    let changes = is_change(subject.category);
+    let changes = subject.category.changes_files();
     let path = |place: &Place| escaped(place.path.shown(), false).replace('\n', "\\u{a}");
     let asked = subject.locations.iter().map(path).filter(|path| text.ends_with(&format!(" {path}?")));
     let asked = asked.collect::<Vec<_>>();
@@ -184,11 +184,6 @@ fn paths(line: &str) -> impl Iterator<Item = &str> {
     words.chain(rest).flat_map(move |word| std::iter::once(0).chain(parts(word)).map(move |at| &word[at..]))
 }
 
-/// Whether an action changes files, so that its detail is a diff.
-fn is_change(category: Category) -> bool {
-    matches!(category, Category::Edit | Category::Delete | Category::Move)
-}
-
 /// A diff without the header that names its file, if that is the file in the question.
 fn without_header<'a>(detail: &'a str, asked: &[String]) -> &'a str {
     let is_asked = |path: &str| asked.iter().any(|file| path == file || path.ends_with(&format!("/{file}")));
@@ -201,10 +196,10 @@ fn without_header<'a>(detail: &'a str, asked: &[String]) -> &'a str {
         let is_one = [old, new].iter().all(|name| name.trim_end() == path);
         (is_rule && is_one && is_asked(path)).then_some(rest)
     };
-    // A change of one file in a patch of Codex.
     let change = || {
         let (head, rest) = detail.split_once('\n')?;
-        let (_, path) = head.split_once(' ').filter(|(kind, _)| matches!(*kind, "add" | "update" | "delete"))?;
+        let (_, path) =
+            head.split_once(' ').filter(|(kind, _)| matches!(*kind, "add" | "update" | "delete" | "file"))?;
         is_asked(path).then_some(rest)
     };
     without_first_hunk(index().or_else(change).unwrap_or(detail))
@@ -266,6 +261,7 @@ fn shown(default: &Answer, kind: &Kind) -> String {
         one_line(found.map_or(value, |choice| &choice.label).shown())
     };
     match default {
+        Answer::Decision(decision) => label(&decision.word().into()),
         Answer::Bool(true) => "yes".into(),
         Answer::Bool(false) => "no".into(),
         Answer::One(text) | Answer::Text(text) => label(text),
@@ -407,12 +403,12 @@ mod tests {
         assert!(asked(Category::Execute, diff, &[]).contains("    @@ -0,0 +1 @@\n"));
         assert!(asked(Category::Execute, " Allow Run it?", &[]).contains("\n     Allow Run it?\n"));
         let edit = asked(Category::Edit, "+ /etc/passwd\n+/etc/passwd", &["/etc/passwd"]);
-        assert!(edit.contains("\n    /etc/passwd\n"), "{edit}");
+        assert!(edit.contains("\n    file /etc/passwd\n"), "{edit}");
         let named = asked(Category::Edit, "update /etc/passwd\n+x", &["/etc/passwd"]);
         assert!(!named.contains("\n    /etc/passwd\n"), "{named}");
         let path = "/tmp/a\u{1b}]/../../etc/passwd\u{7}";
         let edit = asked(Category::Edit, "+x", &[path]);
-        assert!(edit.contains("\n    /tmp/a\\u{1b}]/../../etc/passwd\\u{7}\n"), "{edit}");
+        assert!(edit.contains("\n    file /tmp/a\\u{1b}]/../../etc/passwd\\u{7}\n"), "{edit}");
     }
 
     #[test]

@@ -67,7 +67,6 @@ impl Look {
 /// Output to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shown {
-    /// For stdout.
     pub(super) text: String,
     /// Whole lines for stderr.
     pub(super) lines: String,
@@ -80,9 +79,7 @@ pub(super) struct Shown {
 pub(super) enum Below {
     #[default]
     Nothing,
-    /// The status line.
     Status(String),
-    /// The line at which a person types a prompt.
     Typed(PromptLine),
 }
 
@@ -113,7 +110,6 @@ enum Line {
     Prompt,
     /// The status line, with its width in columns.
     Status(String, usize),
-    /// A prompt that is being typed.
     Typed(PromptLine),
 }
 

@@ -15,7 +15,6 @@ pub(super) struct Speech {
     messages: HashMap<MessageId, Message>,
     /// The message whose last line on stdout is unfinished.
     open: Option<MessageId>,
-    /// The message that spoke last.
     last: Option<MessageId>,
     /// Whether the agent has said anything.
     pub(super) said: bool,

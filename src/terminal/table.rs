@@ -46,7 +46,6 @@ impl Table {
         laid_out(&rows, width).unwrap_or_else(|| rows.iter().map(|row| format!("{row}\n")).collect())
     }
 
-    /// Takes everything.
     pub(super) fn take(&mut self, width: usize) -> String {
         self.take_rows(width) + &std::mem::take(&mut self.row)
     }

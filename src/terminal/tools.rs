@@ -62,7 +62,6 @@ impl TerminalPeer {
         self.result_line(tool, Some(Ink::Red), "failed", exit_code) + &output
     }
 
-    /// The line with the title and the result.
     fn title_line(&self, tool: &ToolLine<'_>, ink: Option<Ink>, word: &str) -> String {
         self.result_line(tool, ink, word, None)
     }

@@ -144,7 +144,6 @@ fn hanging(line: &str) -> usize {
     blanks + if fits { marker.len() + 1 + rest.len() - rest.trim_start_matches(' ').len() } else { 0 }
 }
 
-/// A line without the style that begins it.
 fn without_style(line: &str) -> &str {
     line.trim_start_matches("\u{1b}[1m").trim_start_matches("\u{1b}[2m")
 }

@@ -23,6 +23,8 @@ pub(super) struct Activity {
     count: u64,
     /// The phase of a plan that is worked on.
     phase: Option<String>,
+    /// Whether that phase's commands run before its work.
+    before_phase: bool,
     /// The cost so far, in US dollars, of a run that has phases.
     cost: Option<f64>,
 }
@@ -66,10 +68,18 @@ impl Activity {
 
     /// The phase of a plan that is worked on now.
     pub(super) fn in_phase(&mut self, phase: Option<String>) {
-        self.phase = phase;
+        (self.phase, self.before_phase) = (phase, false);
     }
 
-    /// Whether a phase is worked on.
+    /// The commands of a phase run before its work.
+    pub(super) fn before_phase(&mut self, label: String) {
+        (self.phase, self.before_phase) = (Some(label), true);
+    }
+
+    pub(super) fn is_before_phase(&self) -> bool {
+        self.before_phase
+    }
+
     pub(super) fn is_in_phase(&self) -> bool {
         self.phase.is_some()
     }

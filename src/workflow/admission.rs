@@ -26,6 +26,8 @@ pub(crate) struct Surroundings {
     pub places: Places,
     /// Whether this is a dry run, which takes no lock.
     pub dry: bool,
+    /// Whether the run made a worktree for itself.
+    pub in_worktree: bool,
 }
 
 /// The project around the run's directory.
@@ -76,10 +78,23 @@ impl DraftRequest {
             };
             settings.cwd = self.project.folder().to_owned();
             let DraftRequest { kind, project, name, paths, ignored } = self;
-            let prompt = AuthorPrompt { first, resume, words: String::new(), values };
+            let prompt = AuthorPrompt { first, resume, words: String::new(), news: String::new(), values };
             let (resumes, attempts) = (options.resume, options.attempts);
-            let doubt = None;
-            Ok(Author { kind, project, name, paths, doubt, resumes, attempts, ignored, prompt, warnings, _lock: lock })
+            let (doubt, source) = (None, None);
+            Ok(Author {
+                kind,
+                project,
+                name,
+                paths,
+                doubt,
+                resumes,
+                attempts,
+                ignored,
+                prompt,
+                warnings,
+                source,
+                _lock: lock,
+            })
         };
         author().map_err(|failure: Failure| failure.about(target))
     }

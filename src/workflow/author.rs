@@ -10,6 +10,7 @@ use super::project::{FileProblem, Project, shown};
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
 use super::slip;
 use super::stop::Stop;
+use super::template::has_placeholder;
 use super::violation::{Rule, Violation};
 use super::workflow_run::WorkflowRun;
 use crate::protocol::failure::Code;
@@ -17,7 +18,7 @@ use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::{Artifact, Body, Text};
 use crate::protocol::words::{Action, PlanStatus, Warning, WorkflowKind};
 use crate::sessions::{SessionFile, Stored};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A workflow that writes a draft, checked and ready to run.
@@ -34,23 +35,25 @@ pub(crate) struct Author {
     pub resumes: bool,
     /// The maximum number of turns for a draft.
     pub attempts: u32,
-    /// The rules that the check ignores.
     pub ignored: Vec<Rule>,
     pub prompt: AuthorPrompt,
     /// Warnings about the input.
     pub warnings: Vec<(Warning, String)>,
+    /// The file that remembers the specification from which the plan is made, and its text.
+    pub source: Option<(PathBuf, Vec<u8>)>,
     /// Held until the author is dropped. `None`: a dry run.
     pub(super) _lock: Option<Lock>,
 }
 
 /// The prompts of a session that writes a draft.
 pub(crate) struct AuthorPrompt {
-    /// The prompt for a new draft.
     pub first: SessionPrompt,
     /// The prompt that continues a draft.
     pub resume: PromptText,
     /// The user's words for a draft that is continued.
     pub words: String,
+    /// The change of the specification of a plan that is continued, for the agent. Empty: it did not change.
+    pub news: String,
     pub values: CommonValues,
 }
 
@@ -60,7 +63,9 @@ pub(crate) struct CheckedDraft {
     /// The counts for the sentence `FILE created with COUNTS`.
     pub counts: String,
     /// The path and new bytes of a file to rewrite before the draft is renamed.
-    pub rewritten: Option<(std::path::PathBuf, Vec<u8>)>,
+    pub rewritten: Option<(PathBuf, Vec<u8>)>,
+    /// A plan that came out unchanged although its specification changed: the warning about it.
+    pub stale: Option<String>,
 }
 
 pub(crate) type CheckDraft<'c> = &'c dyn Fn(&Author) -> Result<CheckedDraft, FileProblem>;
@@ -82,6 +87,10 @@ impl Author {
         self.project.remove_empty(&self.paths.draft);
         let checked = ended?;
         self.finish(outer, &checked).map_err(unwritable)?;
+        match &checked.stale {
+            Some(text) => outer.warn(Warning::SpecChanged, text.as_str()),
+            None => self.remember_source(),
+        }
         self.steps(outer, PlanStatus::Completed, PlanStatus::Completed);
         outer.end.complete = true;
         Ok(format!("{} created with {}", shown(&self.paths.target), checked.counts))
@@ -151,12 +160,12 @@ impl Author {
         super::document(self.kind).1
     }
 
-    /// Prepares the draft. Returns the prompt.
     fn begin(&self, outer: &mut WorkflowRun<'_>, check: CheckDraft<'_>) -> Result<SessionPrompt, FileProblem> {
         let DraftPaths { draft, finished, .. } = &self.paths;
         // A killed run may have left the room for its draft.
         self.project.remove_empty(draft);
         if !self.resumes {
+            self.remember_source();
             outer.end.kept.extend(self.project.give_way(draft)?);
             self.make_room()?;
             return Ok(self.prompt.first.clone());
@@ -171,6 +180,13 @@ impl Author {
         Ok(self.continuation(&check(self)?.violations, &self.prompt.words))
     }
 
+    /// Remembers the specification from which the plan is made. Without it, a later run shows no difference.
+    fn remember_source(&self) {
+        if let Some((path, bytes)) = &self.source {
+            let _ = self.project.write(path, bytes);
+        }
+    }
+
     /// Creates the folders of the draft's files: an agent in a sandbox may write only where a folder exists.
     fn make_room(&self) -> Result<(), FileProblem> {
         let DraftPaths { draft, .. } = &self.paths;
@@ -182,13 +198,19 @@ impl Author {
         let line = |v: &Violation| format!("{}: {}: {}\n", v.line.unwrap_or_default(), v.rule.word(), v.text);
         let violations: String = violations.iter().map(line).collect();
         let file = shown(&self.paths.draft);
-        let AuthorPrompt { resume, values, .. } = &self.prompt;
-        values.fill(resume, |name| match name {
+        let AuthorPrompt { resume, values, news, .. } = &self.prompt;
+        let has_place = has_placeholder(&resume.text, "words");
+        let words = if has_place && !news.is_empty() { format!("{news}\n\n{words}") } else { words.to_owned() };
+        let mut prompt = values.fill(resume, |name| match name {
             "file" => Some(&file),
             "violations" => Some(violations.trim_end()),
-            "words" => Some(words),
+            "words" => Some(words.trim_end()),
             _ => None,
-        })
+        });
+        if !has_place && !news.is_empty() {
+            prompt.text = format!("{}\n\n{news}\n", prompt.text.trim_end());
+        }
+        prompt
     }
 
     /// Runs a turn. The first one resumes the last session of this name and agent if possible. `again`: the prompt of a

@@ -7,7 +7,6 @@ use crate::markers::Cutter;
 #[derive(Debug)]
 pub(super) struct BlockedCutter {
     cutter: Cutter,
-    /// The first reason.
     pub(super) reason: Option<String>,
 }
 

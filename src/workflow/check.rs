@@ -37,7 +37,6 @@ pub fn spec(file: &str, contents: &Contents, ignored: &[Rule]) -> (Spec, Vec<Vio
     }
 }
 
-/// The scope of a check of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanCheck<'a> {
     /// The plan's folder as violations name it.

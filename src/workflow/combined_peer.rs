@@ -2,17 +2,15 @@
 //! part. It also collects the facts about the parts that a workflow needs.
 
 use crate::agent::registry::Agent;
-use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer, Understood};
-use crate::io::inbox::RawLine;
+use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer};
 use crate::protocol::failure::Failure;
 use crate::protocol::fields::field;
 use crate::protocol::ids::RunId;
 use crate::protocol::limits::ARTIFACTS;
 use crate::protocol::outbound::{
-    ArtifactRef, Body, MessageId, Outcome, PermissionEnd, Progress, ProgressKind, Terminal, Text, Usage, WorkflowEnd,
-    WorkflowStarted,
+    ArtifactRef, Body, MessageId, Outcome, Progress, ProgressKind, Terminal, Text, Usage, WorkflowEnd, WorkflowStarted,
 };
-use crate::protocol::question::DENY;
+use crate::protocol::question::{Answer, Decision};
 use crate::protocol::redacted::Redacted;
 use crate::protocol::request::Settings;
 use crate::protocol::terms::sentence;
@@ -23,7 +21,6 @@ use crate::redact::Redactor;
 use serde_json::value::RawValue;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
-use std::time::Instant;
 
 /// Checks a run.start for a workflow, and may change its settings.
 pub(super) type Admit<'p> =
@@ -40,7 +37,6 @@ pub(super) struct Opened {
 pub(super) enum PartKind {
     /// Waits for run.start.
     Opening,
-    /// A session of the agent.
     Session,
     /// The end of an agent whose process stayed after its last turn.
     Leaving,
@@ -241,11 +237,7 @@ impl<'p> CombinedPeer<'p> {
             {
                 return;
             }
-            ProgressKind::Resolved { permission: Some(PermissionEnd { value: Some(value), .. }), .. }
-                if *value == DENY =>
-            {
-                self.denied += 1
-            }
+            ProgressKind::Resolved { value: Some(Answer::Decision(Decision::Deny)), .. } => self.denied += 1,
             ProgressKind::Text { .. } => self.said = true,
             ProgressKind::Tool { state, category, .. } => {
                 if *state == ToolState::Completed {
@@ -308,6 +300,7 @@ impl Peer for CombinedPeer<'_> {
         redactor: &Redactor,
     ) -> Result<(), Failure> {
         let Some(admit) = self.admit.take() else { return Ok(()) };
+        self.peer.admit(settings, agent, None, said, unknown, redactor)?;
         let read = WorkflowFields::read(self.kind, workflow);
         unknown.append(read.unknown);
         if let Some(wrong) = read.wrong {
@@ -349,10 +342,6 @@ impl Peer for CombinedPeer<'_> {
             Body::Progress(_) => self.progress(outgoing, out),
             Body::Question(_) => self.peer.show(outgoing, out),
         }
-    }
-
-    fn read_line(&mut self, line: &RawLine, at: Instant) -> Understood {
-        self.peer.read_line(line, at)
     }
 
     fn dropped(&mut self, frames: u64) {

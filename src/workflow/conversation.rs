@@ -143,7 +143,6 @@ impl Conversation {
 enum How {
     Begin,
     Resume(SessionId),
-    /// In the process that stayed.
     SameProcess(Box<dyn Driver>),
     /// In a new process of an agent that has one process per turn.
     Driver(Box<dyn Driver>),

@@ -120,6 +120,8 @@ impl Observer {
             | AgentEvent::Ask { .. }
             | AgentEvent::AskWithdrawn { .. }
             | AgentEvent::ResultRefused(_)
+            | AgentEvent::McpServer { .. }
+            | AgentEvent::AwaitsServers
             | AgentEvent::Retrying { .. }
             | AgentEvent::Warning(..)
             | AgentEvent::Unparsed
@@ -127,7 +129,6 @@ impl Observer {
         }
     }
 
-    /// Handles the end of a message.
     fn message_ended(&mut self, message: MessageKey) {
         let reason = self.cutters.remove(&message).and_then(|cutter| cutter.reason);
         self.blocked = self.blocked.take().or(reason);
@@ -210,6 +211,10 @@ impl Driver for Observer {
         let mut taken = false;
         self.observe(out, |inner, out| taken = inner.steer(prompt, images, out));
         taken
+    }
+
+    fn send_held(&mut self, out: &mut DriverOutput) {
+        self.observe(out, |inner, out| inner.send_held(out));
     }
 
     fn interrupt_turn(&mut self, out: &mut DriverOutput) -> bool {

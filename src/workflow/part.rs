@@ -9,12 +9,10 @@ use crate::protocol::request::Settings;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The session of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SessionStart {
     /// A new session in a new process.
     New,
-    /// This session in a new process.
     Resume(SessionId),
     /// The session of the process that stayed. See [`super::workflow_run::WorkflowRun::has_process_for`].
     SameProcess,
@@ -51,7 +49,6 @@ pub(super) struct Part {
     pub(super) keeps_process: bool,
 }
 
-/// Makes a driver from another one.
 pub(crate) type Wrap = Box<dyn FnOnce(Box<dyn Driver>) -> Box<dyn Driver>>;
 
 /// A step without the agent.
@@ -69,8 +66,14 @@ pub(crate) struct Step {
 #[derive(Debug)]
 pub(crate) struct StepEnd {
     pub outcome: Outcome,
-    /// The exit of its process.
     pub exit: Option<AgentExit>,
     /// Whether it reached its own time limit.
     pub timed_out: bool,
+}
+
+impl StepEnd {
+    /// Whether its process exited with status 0.
+    pub(crate) fn passed(&self) -> bool {
+        matches!(self.outcome, Outcome::Completed { .. }) && self.exit.is_some_and(|exit| exit.code == Some(0))
+    }
 }

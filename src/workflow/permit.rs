@@ -1,8 +1,9 @@
 //! The permissions that the prompts of spec and plan need, which are granted without a question.
 
+use crate::paths::real;
 use crate::protocol::question::{Judge, Subject};
 use crate::protocol::words::{Category, Policy};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// Allows reading and searching inside the project, edits of the draft, and the check command.
 #[derive(Debug)]
@@ -39,25 +40,6 @@ impl Judge for DraftPermit {
             | Category::Other => false,
         };
         (allowed && also.is_empty()).then_some(Policy::Allow)
-    }
-}
-
-/// The path with all links resolved. The part that does not exist yet is kept as it is. `None`: the path leads nowhere.
-pub(super) fn real(cwd: &Path, path: &Path) -> Option<PathBuf> {
-    let path = cwd.join(path);
-    let mut rest: Vec<&std::ffi::OsStr> = Vec::new();
-    let mut at = path.as_path();
-    loop {
-        match at.canonicalize() {
-            Ok(found) => return Some(rest.iter().rev().fold(found, |path, name| path.join(name))),
-            // A write through a dangling link would create its target.
-            Err(_) if at.symlink_metadata().is_ok() => return None,
-            Err(_) => match at.components().next_back()? {
-                Component::Normal(name) => rest.push(name),
-                Component::CurDir | Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
-            },
-        }
-        at = at.parent()?;
     }
 }
 
@@ -106,6 +88,8 @@ mod tests {
             (Category::Read, &["specs/x"][..], "", true),
             (Category::Read, &["specs/../../x"], "", false),
             (Category::Read, &["root/etc/passwd"], "", false),
+            (Category::Read, &["~/x"], "", false),
+            (Category::Read, &["file:///etc/passwd"], "", false),
             (Category::Read, &["a", "/etc/passwd"], "", false),
             (Category::Read, &[], "", false),
             (Category::Edit, &["specs/a.draft.md"], "", true),

@@ -4,12 +4,14 @@ use super::admission::{DraftRequest, Surroundings, ignored, project_of, started}
 use super::author::{Author, CheckedDraft};
 use super::check::{self, Contents, PlanCheck};
 use super::counted;
-use super::draft::DraftPaths;
+use super::draft::{DraftPaths, Snapshot};
+use super::markdown::fenced;
 use super::name::Slug;
-use super::plan::{Digest, PlanChange, WorkPlan, edited};
-use super::project::{Argument, FileProblem, PlanPath, Project, shown};
+use super::plan::{self, Digest, PlanChange, WorkPlan, edited, without_own_lines};
+use super::project::{Argument, FILE_BYTES_MAX, FileProblem, LOCAL, PlanPath, Project, shown};
 use super::prompts::{CommonValues, PromptText};
 use super::template::{PromptKind, has_placeholder};
+use crate::agent::edits::unified_diff;
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::WorkflowStarted;
 use crate::protocol::request::Settings;
@@ -24,6 +26,60 @@ pub(crate) struct SpecInput {
     /// The path, relative to the project's folder.
     pub path: PathBuf,
     pub bytes: Vec<u8>,
+    /// The plan that is continued, if it was made from another version.
+    before: Option<PlanBefore>,
+}
+
+/// A plan that was made from another version of its specification.
+pub(crate) struct PlanBefore {
+    digest: Digest,
+    /// The files of the plan, without our own lines.
+    files: Snapshot,
+}
+
+impl PlanBefore {
+    /// The plan that an author continues, if its specification has changed. `made_from`: the specification that the last
+    /// run remembered.
+    fn find(author: &Author, made_from: Option<&[u8]>, now: &[u8]) -> Option<PlanBefore> {
+        let DraftPaths { draft, finished, .. } = &author.paths;
+        let is_draft = author.paths.is_there(&author.project, draft).unwrap_or(false);
+        let files = author.paths.snapshot(&author.project, if is_draft { draft } else { finished });
+        let plan = files.first()?.as_deref().map(|bytes| plan::read(bytes).plan)?;
+        // A draft that was never finished has no digest.
+        let digest = plan.digest.or_else(|| made_from.map(Digest::of))?;
+        let is_stale = author.resumes && digest != Digest::of(now);
+        is_stale.then(|| PlanBefore { digest, files: comparable(files) })
+    }
+
+    /// The part of the prompt about the change.
+    fn news(&self, spec: &Path, made_from: Option<&[u8]>, now: &[u8]) -> String {
+        let (name, now) = (shown(spec), String::from_utf8_lossy(now));
+        let old = made_from.filter(|old| Digest::of(old) == self.digest).map(String::from_utf8_lossy);
+        let how = match old {
+            Some(old) => {
+                let diff = unified_diff(&name, &old, &now);
+                if diff.is_empty() {
+                    "Only the ends of its lines differ.".to_owned()
+                } else if diff.len() > old.len() + now.len() {
+                    format!("It was:\n\n{}\n\nIt is now:\n\n{}", fenced("text", &old), fenced("text", &now))
+                } else {
+                    fenced("diff", &diff)
+                }
+            }
+            None => format!("Its earlier text is not known here. It is now:\n\n{}", fenced("text", &now)),
+        };
+        format!(
+            "# The specification changed\n\n`{name}` has changed since this plan was made. Change the plan accordingly.\n\n{how}"
+        )
+    }
+}
+
+/// The files of a plan without our own lines.
+fn comparable(mut files: Snapshot) -> Snapshot {
+    if let Some(Some(plan)) = files.first_mut() {
+        *plan = without_own_lines(&String::from_utf8_lossy(plan)).into_bytes();
+    }
+    files
 }
 
 /// Checks a run.start of `plan`.
@@ -35,7 +91,8 @@ pub(crate) fn admit(
     let kind = WorkflowKind::Plan;
     let project = project_of(settings)?;
     let from = around.typed_in.clone().unwrap_or_else(|| settings.cwd.clone());
-    let spec = read_spec(&project, &settings.prompt, &from)?;
+    let mut spec = read_spec(&project, &settings.prompt, &from)?;
+    let words = options.words.clone().unwrap_or_default();
     settings.prompt.clear();
     let ignored = ignored(&options)?;
     let name = Slug::of_file(spec.path.file_name().unwrap_or_default());
@@ -43,7 +100,10 @@ pub(crate) fn admit(
     let draft = shown(&paths.draft);
     let first = |text: &PromptText, values: &CommonValues| {
         // The check requires this line, and no placeholder holds the path.
-        let line = format!("The plan has the line `Spec: {}`.", shown(&spec.path));
+        let mut line = format!("The plan has the line `Spec: {}`.", shown(&spec.path));
+        if !words.is_empty() {
+            line.push_str(&format!("\nThe user adds: {words}\n"));
+        }
         let knowledge = format!("{line}\n{}", values.knowledge);
         let contents = String::from_utf8_lossy(&spec.bytes);
         let mut prompt = CommonValues { knowledge, ..values.clone() }.fill(text, |name| match name {
@@ -62,6 +122,15 @@ pub(crate) fn admit(
     };
     let request = DraftRequest { kind, project, name, paths, ignored };
     let mut author = request.author(settings, &options, around, (PromptKind::Plan, first))?;
+    let source = Path::new(LOCAL).join("planned").join(format!("{}.md", author.name));
+    let made_from = author.project.read(&source, FILE_BYTES_MAX).ok().flatten();
+    spec.before = PlanBefore::find(&author, made_from.as_deref(), &spec.bytes);
+    author.prompt.words = words.trim().to_owned();
+    author.prompt.news = spec
+        .before
+        .as_ref()
+        .map_or_else(String::new, |before| before.news(&spec.path, made_from.as_deref(), &spec.bytes));
+    author.source = Some((source, spec.bytes.clone()));
     let broken = super::spec::check("", &spec.bytes, &[]).1.len();
     if broken > 0 {
         let rules = if broken == 1 { "a rule".to_owned() } else { format!("{broken} rules") };
@@ -77,7 +146,7 @@ fn read_spec(project: &Project, argument: &str, from: &Path) -> Result<SpecInput
     let argument = Argument::parse("SPEC", OsStr::new(argument))?;
     let path = project.spec(&argument, from)?;
     match project.markdown(&path).map_err(|problem| problem.refusal("SPEC"))? {
-        Contents::Bytes(bytes) => Ok(SpecInput { path, bytes }),
+        Contents::Bytes(bytes) => Ok(SpecInput { path, bytes, before: None }),
         Contents::Missing => Err(FileProblem::Io(ErrorKind::NotFound).refusal("SPEC")),
         Contents::TooLarge => Err(FileProblem::TooLarge.refusal("SPEC")),
     }
@@ -95,7 +164,16 @@ pub(crate) fn check(author: &Author, spec: &SpecInput) -> Result<CheckedDraft, F
     // A draft that has become a link counts as missing.
     let (plan, text, violations) = check::plan(&author.project, &path, request).unwrap_or_else(missing);
     let counts = format!("{} and {}", counted(plan.phases.len(), "phase"), counted(plan.tasks(), "task"));
-    let rewritten = edited(&text, &[PlanChange::Spec(Digest::of(&spec.bytes))]);
+    let unchanged = spec
+        .before
+        .as_ref()
+        .filter(|before| comparable(author.paths.snapshot(&author.project, folder)) == before.files);
+    let digest = unchanged.map_or_else(|| Digest::of(&spec.bytes), |before| before.digest.clone());
+    let rewritten = edited(&text, &[PlanChange::Spec(digest)]);
     let rewritten = rewritten.map(|text| (path.file.clone(), text.into_bytes()));
-    Ok(CheckedDraft { violations, tasks: plan.tasks(), counts, rewritten })
+    let stale = unchanged.map(|_| {
+        let (spec, plan) = (shown(&spec.path), shown(&author.paths.target));
+        format!("{spec} has changed since the plan was made, and {plan} came out unchanged")
+    });
+    Ok(CheckedDraft { violations, tasks: plan.tasks(), counts, rewritten, stale })
 }

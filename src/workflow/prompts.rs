@@ -4,8 +4,8 @@
 use super::project::{Entry, FILE_BYTES_MAX, FileProblem, KNOWLEDGE, PROMPTS, Project, shown};
 use super::template::{PromptKind, expanded};
 use crate::config::Places;
+use crate::io::files::open_regular;
 use crate::protocol::failure::{Code, Failure};
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -37,11 +37,9 @@ impl PromptSource {
     }
 }
 
-/// A prompt in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptText {
     pub kind: PromptKind,
-    /// The text, with its placeholders.
     pub text: String,
     pub source: PromptSource,
     /// The message of the warning `untrusted_prompt`, if the project has a text that is ignored.
@@ -148,7 +146,7 @@ fn of_user(kind: PromptKind, places: &Places) -> Result<Option<String>, Failure>
         Ok(_) | Err(_) => return Err(unusable()),
     }
     let mut text = String::new();
-    let read = File::open(&path).and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text));
+    let read = open_regular(&path).and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text));
     read.map_err(|_| unusable())?;
     Ok(Some(text))
 }

@@ -13,7 +13,6 @@ pub const FILE_BYTES_MAX: u64 = 256 << 10;
 pub struct Spec {
     /// The title, or an empty text.
     pub title: String,
-    /// The tasks, in order.
     pub tasks: Vec<Requirement>,
 }
 

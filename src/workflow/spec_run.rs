@@ -58,7 +58,7 @@ pub(crate) fn admit(
     };
     let request = DraftRequest { kind, project, name, paths, ignored };
     let mut author = request.author(settings, &options, around, (PromptKind::Spec, first))?;
-    author.prompt.words = description.trim().to_owned();
+    author.prompt.words = options.words.as_deref().unwrap_or(&description).trim().to_owned();
     author.doubt = doubt;
     let options = WorkflowSettings { name: Some(author.name.to_string()), ..options };
     let started = started(kind, &author.project, &author.paths.target, options);
@@ -71,7 +71,7 @@ pub(crate) fn check(author: &Author) -> Result<CheckedDraft, FileProblem> {
     let contents = author.project.markdown(&author.paths.draft).unwrap_or(Contents::Missing);
     let (spec, violations) = check::spec(&shown(&author.paths.draft), &contents, &author.ignored);
     let tasks = spec.tasks.len();
-    Ok(CheckedDraft { violations, tasks, counts: counted(tasks, "task"), rewritten: None })
+    Ok(CheckedDraft { violations, tasks, counts: counted(tasks, "task"), rewritten: None, stale: None })
 }
 
 /// The prompt that begins with one of the agent's own commands.

@@ -8,7 +8,7 @@ use crate::run::Late;
 
 /// The message about a phase that exceeded `phase_timeout_s`.
 pub(super) const PHASE_IS_LATE: &str =
-    "The phase took longer than phase_timeout_s: raise it or split the phase, then run the same command to continue.";
+    "The phase took longer than phase_timeout_s: raise it or split the phase, then continue the plan.";
 
 /// The reason why a workflow stops.
 #[derive(Clone, Debug)]
@@ -19,7 +19,6 @@ pub(crate) enum Stop {
     Cancelled {
         /// The reason that the canceller gave.
         reason: Option<Text>,
-        /// The canceller.
         source: Source,
     },
     /// Frames can no longer be delivered.

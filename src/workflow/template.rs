@@ -5,7 +5,6 @@ use crate::redact::Redactor;
 use crate::suggest::{either, hint, shown};
 
 word_enums! {
-    /// A prompt of the workflows.
     pub enum PromptKind {
         /// Begins the session of `spec`.
         Spec = "spec",
@@ -15,7 +14,6 @@ word_enums! {
         Implement = "implement",
         /// Begins a further attempt at a phase.
         Retry = "retry",
-        /// Continues a draft.
         Continue = "continue",
     }
 }
@@ -24,7 +22,6 @@ word_enums! {
 const COMMON: [&str; 4] = ["project", "knowledge", "user", "check"];
 
 impl PromptKind {
-    /// The built-in text.
     pub fn built_in(self) -> &'static str {
         match self {
             PromptKind::Spec => include_str!("prompts/spec.md"),

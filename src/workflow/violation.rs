@@ -11,13 +11,11 @@ pub const VIOLATIONS_MAX: usize = 100;
 word_enums! {
     /// A rule of the two formats. Violations in one line come in this order.
     pub enum Rule {
-        /// A file is missing.
         MissingFile = "missing-file",
         /// A file or a part of it is larger than its limit.
         TooLarge = "too-large",
         /// A line is not UTF-8.
         NotUtf8 = "not-utf8",
-        /// A line has a control character.
         ControlCharacter = "control-character",
         /// The first line is not a title, or there is a second title.
         Title = "title",
@@ -63,11 +61,9 @@ word_enums! {
         ShellCommand = "shell-command",
         /// An instruction as a list item.
         Instruction = "instruction",
-        /// A heading about the solution.
         SolutionHeading = "solution-heading",
         /// Code outside of the section for it.
         CodeFence = "code-fence",
-        /// A question that is still open.
         OpenQuestion = "open-question",
     }
 }
@@ -90,14 +86,12 @@ impl Rule {
     }
 }
 
-/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The file, as messages name it.
     pub file: String,
     /// The line, from 1. `None`: a missing or too large part has no line.
     pub line: Option<usize>,
-    /// The rule.
     pub rule: Rule,
     /// The instruction that fixes it. It does not quote the file.
     pub text: Cow<'static, str>,

@@ -54,11 +54,19 @@ pub(crate) struct WorkflowRun<'p> {
     /// The agent, if its process stayed after its last turn.
     resting: Option<Resting>,
     signal: Option<i32>,
+    asked_at: Option<Instant>,
     /// A cancel that arrived after a part had its outcome.
     late: Option<Stop>,
+    /// The way to continue, as a part of a sentence.
+    pub(crate) again: &'static str,
     /// The object `workflow` of the terminal frame.
     pub end: WorkflowEnd,
 }
+
+/// The way to continue a run.
+pub(crate) const SAME_COMMAND: &str = "run the same command";
+/// The way to continue a run in a worktree: the same command would make another one.
+pub(crate) const SHOWN_COMMAND: &str = "run the command that the last lines on stderr show";
 
 /// The fields of the terminal frame that come from the sessions.
 #[derive(Default)]
@@ -83,6 +91,10 @@ struct Resting {
 pub(crate) struct Ended {
     pub code: u8,
     pub signal: Option<i32>,
+    /// See [`Report::asked_at`].
+    pub asked_at: Option<Instant>,
+    /// Whether run.cancelled was the end.
+    pub cancelled: bool,
     /// A sentence about the answers given in advance whose keys matched no question.
     pub unused_answers: Option<String>,
     /// The report of the run, outside of workflows.
@@ -91,8 +103,9 @@ pub(crate) struct Ended {
 
 impl From<Report> for Ended {
     fn from(report: Report) -> Ended {
-        let (code, signal, unused_answers) = (report.code, report.signal, report.unused_answers.clone());
-        Ended { code, signal, unused_answers, report: Some(Box::new(report)) }
+        let Report { code, signal, asked_at, .. } = report;
+        let (cancelled, unused_answers) = (report.is_cancelled(), report.unused_answers.clone());
+        Ended { code, signal, asked_at, cancelled, unused_answers, report: Some(Box::new(report)) }
     }
 }
 
@@ -140,7 +153,9 @@ impl<'p> WorkflowRun<'p> {
             last: Last::default(),
             resting: None,
             signal: report.signal,
+            asked_at: report.asked_at,
             late: report.late.map(Stop::from),
+            again: SAME_COMMAND,
             end: WorkflowEnd { target, ..WorkflowEnd::unknown(kind) },
         };
         Ok((outer, it))
@@ -310,6 +325,10 @@ impl<'p> WorkflowRun<'p> {
 
     /// Like [`WorkflowRun::step`]. `task`: the work that a step without a process waits for.
     fn step_beside(&mut self, step: Step, task: Option<Receiver<Infallible>>) -> Result<StepEnd, Stop> {
+        debug_assert!(
+            self.resting.is_none(),
+            "the reaper of an agent that rests takes the step's process for an orphan"
+        );
         let Step { driver, limit, phase, judge } = step;
         let mut settings = Settings {
             session_id: None,
@@ -387,6 +406,7 @@ impl<'p> WorkflowRun<'p> {
         let began = Instant::now();
         let report = self.engine.run(Job { begin: Begin::Next(Box::new(next)), ..job }, &mut self.peer);
         self.signal = self.signal.or(report.signal);
+        self.asked_at = self.asked_at.or(report.asked_at);
         self.late = report.late.map(Stop::from);
         self.carried = Some(report.carried);
         let Some(mut terminal) = report.terminal else { return Err(Stop::Lost) };
@@ -418,8 +438,8 @@ impl<'p> WorkflowRun<'p> {
         match self.settings.max_cost_usd.map(|whole| whole - spent) {
             Some(left) if left <= 0.0 => {
                 let how = match self.end.name {
-                    WorkflowKind::Spec | WorkflowKind::Plan => "continue the draft with --continue",
-                    WorkflowKind::Implement => "run the same command to continue",
+                    WorkflowKind::Spec | WorkflowKind::Plan => "continue the draft with --continue".to_owned(),
+                    WorkflowKind::Implement => format!("{} to continue", self.again),
                 };
                 let message = sentence!("The run has used up {max_cost_usd:#}: raise it, then {how}.", max_cost_usd);
                 Err(Stop::failed(Code::LimitReached, message))
@@ -450,7 +470,8 @@ impl<'p> WorkflowRun<'p> {
             Err(Stop::Failed(failure)) => Outcome::Failed(*failure),
             Err(Stop::Cancelled { reason, source }) => Outcome::Cancelled { reason, source },
             Err(Stop::Lost) => {
-                return Ended { code: EXIT_UNDELIVERED, signal: self.signal, unused_answers: None, report: None };
+                let (code, signal, asked_at) = (EXIT_UNDELIVERED, self.signal, self.asked_at);
+                return Ended { code, signal, asked_at, cancelled: false, unused_answers: None, report: None };
             }
         };
         let terminal = self.terminal(outcome);
@@ -458,8 +479,10 @@ impl<'p> WorkflowRun<'p> {
         let over = Over { run_id: self.run_id.clone(), max_frame_bytes, terminal };
         let job = Job { begin: Begin::Over(Box::new(over)), ..self.job() };
         self.peer.begin(PartKind::Closing);
-        let Report { code, signal, unused_answers, .. } = self.engine.run(job, &mut self.peer);
-        Ended { code, signal: self.signal.or(signal), unused_answers, report: None }
+        let report = self.engine.run(job, &mut self.peer);
+        let signal = self.signal.or(report.signal);
+        let asked_at = self.asked_at.or(report.asked_at);
+        Ended { signal, asked_at, report: None, ..Ended::from(report) }
     }
 
     fn terminal(&mut self, outcome: Outcome) -> Terminal {

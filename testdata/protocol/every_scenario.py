@@ -3,8 +3,7 @@
 import sys
 from typing import Any, Mapping
 
-from spektacular import Run
-from spektacular_types import Question
+from spektacular import Question, Run
 
 
 def answer(question: Question) -> Mapping[str, Any]:

@@ -1,7 +1,6 @@
 /** Plays scenarios of the demo agent by the client, and prints how each ends: every_scenario NAME... */
 
-import { Run, type Reply } from "./spektacular.ts";
-import type { Question } from "./spektacular-types.ts";
+import { Run, type Question, type Reply } from "./spektacular.ts";
 
 function answer(question: Question): Reply {
   // A second attempt follows an answer that does not fit.

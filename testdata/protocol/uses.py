@@ -1,6 +1,6 @@
 """An orchestrator in types alone: `.ci/run` checks it with the types of `spektacular protocol types python`."""
 
-from protocol import Frame, Message, Progress, Question, RunStart
+from spektacular_types import Frame, Message, Progress, Question, RunStart
 
 START: RunStart = {
     "v": "1",

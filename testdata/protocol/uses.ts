@@ -1,6 +1,6 @@
 // An orchestrator in types alone: `.ci/run` compiles it with the types of `spektacular protocol types ts`.
 
-import type { Frame, Message, Progress, Question, RunStart } from "./protocol";
+import type { Frame, Message, Progress, Question, RunStart } from "./spektacular-types";
 
 const start: RunStart = {
   v: "1",

@@ -5,10 +5,9 @@ use crate::workload::Dialect;
 use crate::world::{Sent, World};
 use serde_json::Value;
 use spektacular::agent::registry::Agents;
-use spektacular::io::inbox::RawLine;
+use spektacular::protocol::inbound::parse;
 use spektacular::protocol::request::Options;
 use std::ops::Range;
-use std::time::Instant;
 
 /// The turns before the first measurement, after which every buffer has its size and every bounded memory is full.
 const EARLY: usize = 2000;
@@ -103,7 +102,7 @@ impl Talk {
 
     /// Passes a line of stdin to the run.
     fn hear(&mut self, line: &str) {
-        self.world.conductor().read_line(&RawLine::Whole(line.as_bytes().to_vec()), Instant::now());
+        parse(line.as_bytes()).into_iter().for_each(|message| self.world.conductor().inbound(message));
     }
 
     /// The last line that the agent got.

@@ -96,7 +96,7 @@ fn permission(number: usize) -> String {
 }
 
 fn fields(count: usize) -> String {
-    (0..count).map(|number| format!(",\"permissionz{number}\":{number}")).collect()
+    (0..count).map(|number| format!(",\"permissionzzz{number}\":{number}")).collect()
 }
 
 fn variables(count: usize) -> String {
@@ -183,9 +183,13 @@ fn acp_permission(fields: usize, places: usize) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"tool_call",{call},"rawInput":{{{before}}}}}}}}}
 {{"jsonrpc":"2.0","id":"p","method":"session/request_permission","params":{{"sessionId":"s","toolCall":{{{call},"rawInput":{{{input}}}}},"options":{options}}}}}
-"#
+{GOES_ON}"#
     )
 }
+
+/// After a denial, an agent that says nothing more gets a further turn, which these agents would not answer.
+const GOES_ON: &str = r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I go on."}}}}
+"#;
 
 fn acp_changes(count: usize) -> String {
     let change =
@@ -237,15 +241,19 @@ pub(crate) fn is_steep(name: &str, counted: [u64; 3]) -> bool {
     growth > LIMIT
 }
 
-/// Compares the work of three runs of each kind.
+/// Compares the work of three runs of each kind. A kind that looks steep is counted again, in `tries` at most, and the
+/// minimum counts: a run that waits long for the agent's processes checks them more often.
 #[track_caller]
-fn check(counted: impl Fn(Dialect, &str, &[Step]) -> u64) {
+fn check(tries: usize, counted: impl Fn(Dialect, &str, &[Step]) -> u64) {
     let steep = KINDS.iter().filter(|Kind { name, dialect, first, make }| {
-        let counted = [1, 2, 4].map(|times| {
-            let (options, lines) = make(first * times);
-            counted(*dialect, &options, &dialect.script(&lines))
-        });
-        is_steep(name, counted)
+        let mut least = [u64::MAX; 3];
+        !(0..tries).any(|_| {
+            for (times, least) in [1, 2, 4].iter().zip(&mut least) {
+                let (options, lines) = make(first * times);
+                *least = counted(*dialect, &options, &dialect.script(&lines)).min(*least);
+            }
+            !is_steep(name, least)
+        })
     });
     let steep: Vec<&str> = steep.map(|kind| kind.name).collect();
     assert!(steep.is_empty(), "the work grows faster than the input: {steep:?}");
@@ -253,12 +261,11 @@ fn check(counted: impl Fn(Dialect, &str, &[Step]) -> u64) {
 
 #[test]
 fn allocated_memory_grows_as_the_input_does() {
-    check(|dialect, options, steps| play(dialect, steps, options, true).work());
+    check(1, |dialect, options, steps| play(dialect, steps, options, true).work());
 }
 
 #[test]
 #[ignore = "needs valgrind and a static release build: .ci/run"]
 fn instructions_grow_as_the_input_does() {
-    // The minimum of several runs. A run that waits long for the agent's processes checks them more often.
-    check(|dialect, options, steps| (0..3).map(|_| count(dialect, steps, options, &[]).0).min().unwrap());
+    check(3, |dialect, options, steps| count(dialect, steps, options, &[]).0);
 }

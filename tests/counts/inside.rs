@@ -7,10 +7,12 @@ use spektacular::protocol::request::Options;
 
 /// The number of allocations and their total size in bytes. A buffer that grows counts again as a whole, because it may
 /// be copied.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Allocated {
     pub(crate) count: u64,
     pub(crate) bytes: u64,
+    /// The largest amount that was held at the same time, in bytes.
+    pub(crate) peak: u64,
 }
 
 /// Plays the steps after this run.start. Counts the allocations of the last step and of `then`, or of everything if
@@ -19,7 +21,7 @@ pub(crate) fn play(dialect: Dialect, steps: &[Step], options: &str, whole: bool)
     let mut world = World::new("/home/user/project", Options::default(), Agents::built_in());
     let agent = dialect.agent();
     let start = format!(r#"{{"v":"1","type":"run.start","payload":{{"prompt":"Go on","agent":"{agent}"{options}}}}}"#);
-    let (mut before, mut last) = (Allocated { count: 0, bytes: 0 }, Allocated { count: 0, bytes: 0 });
+    let (mut before, mut last) = (Allocated::default(), Allocated::default());
     let began = allocation_counter::measure(|| {
         world.hear(&start);
         world.spawn();
@@ -36,7 +38,7 @@ pub(crate) fn play(dialect: Dialect, steps: &[Step], options: &str, whole: bool)
                 before.count += last.count;
                 before.bytes += last.bytes;
                 let (mut bytes, lines) = (0, text.lines().count());
-                last = Allocated { count: 0, bytes: 0 };
+                last = Allocated::default();
                 last.add(allocation_counter::measure(|| {
                     for line in text.lines() {
                         world.hand(line);
@@ -47,7 +49,12 @@ pub(crate) fn play(dialect: Dialect, steps: &[Step], options: &str, whole: bool)
             }
         }
     }
-    if whole { Allocated { count: before.count + last.count, bytes: before.bytes + last.bytes } } else { last }
+    let both = Allocated {
+        count: before.count + last.count,
+        bytes: before.bytes + last.bytes,
+        peak: before.peak.max(last.peak),
+    };
+    if whole { both } else { last }
 }
 
 impl Allocated {
@@ -59,6 +66,7 @@ impl Allocated {
     fn add(&mut self, counted: allocation_counter::AllocationInfo) {
         self.count += counted.count_total;
         self.bytes += counted.bytes_total;
+        self.peak = self.peak.max(counted.bytes_max);
     }
 }
 

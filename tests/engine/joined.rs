@@ -1,14 +1,12 @@
 //! A peer that joins several runs into one: one run.started, one terminal frame, ids without a gap, usage summed.
 
-use spektacular::engine::{Outbox, Outgoing, Peer, ScreenPeer, Understood};
-use spektacular::io::inbox::RawLine;
+use spektacular::engine::{Outbox, Outgoing, Peer, ScreenPeer};
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::ids::RunId;
 use spektacular::protocol::outbound::{Body, Terminal};
 use spektacular::protocol::redacted::Redacted;
 use spektacular::redact::Redactor;
 use std::collections::{BTreeSet, HashSet};
-use std::time::Instant;
 
 pub(crate) struct Joined {
     peer: JsonLines,
@@ -26,10 +24,6 @@ impl Joined {
 }
 
 impl Peer for Joined {
-    fn read_line(&mut self, line: &RawLine, at: Instant) -> Understood {
-        self.peer.read_line(line, at)
-    }
-
     fn dropped(&mut self, frames: u64) {
         self.peer.dropped(frames);
     }

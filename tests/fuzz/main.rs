@@ -23,6 +23,7 @@ mod mutate;
 #[expect(dead_code, reason = "the suite uses the rest")]
 #[path = "../suite/playback/mod.rs"]
 mod playback;
+mod processes;
 mod rng;
 mod round;
 mod secrets;

@@ -291,7 +291,12 @@ fn play<P: Peer>(mut peer: P, lines: &[String], secret: &str, record: &Path) -> 
 
 fn gone<P: Peer>(conductor: &mut Conductor<&mut P, RecordingHost>, secret: &str) {
     if std::mem::take(&mut conductor.host_mut().has_process) {
-        let tree_gone = TreeGone { exit: exited(1), leaked: false, stderr: format!("it ended with {secret}\n") };
+        let tree_gone = TreeGone {
+            exit: exited(1),
+            leaked: false,
+            lost_session: false,
+            stderr: format!("it ended with {secret}\n"),
+        };
         conductor.tree_gone(&tree_gone);
         conductor.agent_ended(tree_gone, Ok(Vec::new()));
     }

@@ -18,11 +18,11 @@ use super::rng::Rng;
 use super::round::Checked;
 use serde_json::Value;
 use spektacular::engine::Host;
-use spektacular::io::inbox::RawLine;
+use spektacular::protocol::inbound::parse;
 use spektacular::protocol::request::Options;
 use spektacular::recording::Moment;
 use spektacular::run::Event;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The maximum number of deadlines in one step. After that, time stops.
 const DEADLINES: usize = 50;
@@ -103,7 +103,7 @@ impl Play {
                     Ok(text) if text.contains("$q") => with_ids(text, &self.ids).into_bytes(),
                     _ => rest.to_vec(),
                 };
-                self.world.conductor().read_line(&RawLine::Whole(line), Instant::now());
+                parse(&line).into_iter().for_each(|message| self.world.conductor().inbound(message));
                 // Takes the frames.
                 self.world.spawn();
             }

@@ -157,7 +157,9 @@ fn markers() {
         let pieces = Rng::of(text.as_bytes()).pieces(&text);
         hold(said(&pieces)? == whole, "pieces give another text or other questions than the whole")?;
         hold(!whole.0.contains("hunter2-Zq77"), "a secret is shown")?;
-        hold(whole.2 == text.contains("<promise>COMPLETE</promise>"), "the completion marker is not seen, or invented")
+        // In code, the marker means nothing.
+        let (says, has_code) = (text.contains("<promise>COMPLETE</promise>"), text.contains(['`', '~']));
+        hold(whole.2 == says || (says && has_code), "the completion marker is not seen, or invented")
     })
     .round();
 }
@@ -205,6 +207,7 @@ fn allowed(ask: &Ask, answer: &Answer) -> bool {
     };
     match answer {
         Answer::Null => !ask.required,
+        Answer::Decision(decision) => one(&decision.word().into()),
         Answer::Bool(_) => ask.kind == Kind::Confirm,
         Answer::One(value) => one(value),
         Answer::Many(values) => {

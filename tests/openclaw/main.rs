@@ -24,9 +24,11 @@ fn write_plugin(folder: &Path) -> String {
 /// Runs files of tests, with the installed packages if they need some. Fails with their output.
 #[track_caller]
 fn run(node: &Path, files: &[&str], packages: Option<&Path>) {
-    let plugin = tempfile::tempdir().unwrap();
+    let (plugin, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut command = Command::new(node);
     command.env("SETUP", write_plugin(plugin.path())).env("PLUGIN", plugin.path());
+    // The gateway's client, which runs in the tests' own process, keeps an identity below the home or these.
+    command.env("HOME", home.path()).env_remove("OPENCLAW_HOME").env_remove("OPENCLAW_STATE_DIR");
     let wait: u64 = std::env::var("TEST_WAIT_S").map_or(20, |seconds| seconds.parse().unwrap());
     // For a test with all its waits, and for a file with all its tests.
     command.args(["--test", "--test-reporter=spec"]).arg(format!("--test-timeout={}", wait * 30_000));

@@ -105,6 +105,7 @@ fn claude(case: Case, url: &str) -> Case {
         .env("CLAUDE_CODE_MAX_RETRIES", "1")
 }
 
+/// With plugins, the agent contacts other hosts when it starts.
 fn codex(case: Case, url: &str) -> Case {
     let config = format!(
         "model = \"gpt-5.5\"\n\
@@ -116,7 +117,9 @@ fn codex(case: Case, url: &str) -> Case {
          env_key = \"OPENAI_API_KEY\"\n\
          supports_websockets = false\n\
          request_max_retries = 1\n\
-         stream_max_retries = 1\n"
+         stream_max_retries = 1\n\
+         [features]\n\
+         plugins = false\n"
     );
     put(&case.path("home/.codex/config.toml"), &config);
     case.env("OPENAI_API_KEY", KEY)

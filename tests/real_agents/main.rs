@@ -28,8 +28,10 @@ mod mcp_servers;
 mod permissions;
 mod questions;
 mod results;
+mod sandbox;
 mod scenario;
 mod sessions;
+mod setup;
 mod stops;
 mod stub;
 #[expect(dead_code, unused_imports, reason = "the suite uses the other helpers")]

@@ -12,6 +12,7 @@ rows!(permission_allow_always permission_by_policy);
 rows!(old: permission_always_is_no_wider_than_it_says permission_always_covers_each_equal_request);
 rows!(permission_denied_without_an_answer);
 rows!(of permission_that_nobody_can_give: claude Claude);
+rows!(of a_sub_agent_waits_for_nobody: opencode OpenCode);
 
 fn ask(agent: Agent, scenario: &str, rules: Vec<Rule>) -> Run {
     run(Lab::new(agent, scenario), json!({}), rules)
@@ -114,4 +115,14 @@ fn permission_that_nobody_can_give(agent: Agent) {
     assert_eq!(run.outcome.resolutions(), ["input_closed"]);
     assert_eq!(run.tools(), [("execute", "denied")]);
     assert!(!run.made("asked.txt"));
+}
+
+/// OpenCode's ACP does not pass on what a sub-agent asks for: it may do what the policy allows, and has no tool for more.
+fn a_sub_agent_waits_for_nobody(agent: Agent) {
+    for (policy, acts) in [(json!("allow"), true), (json!({"agent": "allow", "*": "ask"}), false)] {
+        let run = run(Lab::new(agent, "sub_agent_acts"), json!({"permissions": policy, "timeout_s": 60}), Vec::new());
+        run.completed("All done.");
+        assert_eq!(run.tools(), [("agent", "completed")], "{policy}");
+        assert_eq!(run.made("asked.txt"), acts, "{policy}");
+    }
 }

@@ -60,6 +60,8 @@ pub(crate) struct Usage {
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Call {
     Shell(String),
+    /// Runs a command without asking for more than the agent's sandbox allows, if the agent leaves that to the model.
+    Try(String),
     /// Reads a file, by the agent's own tool if it has one beside the shell.
     Read(String),
     /// Searches the working directory for a word, without naming it.

@@ -146,11 +146,11 @@ fn work_has_one_title(agent: Agent) {
     run.completed("All done.");
     let wanted = [
         "Write one.txt",
-        agent.ways().reading,
+        "Read one.txt",
         "Edit one.txt",
         agent.ways().searching,
         "Write notes/two.txt",
-        "Run ls notes",
+        agent.ways().listing,
         "Run git log --oneline -1",
         "Run mv notes/two.txt three.txt",
         "Run test -s three.txt && echo full",

@@ -31,10 +31,12 @@ pub(crate) struct Ways {
     /// The agent's names of the tool that runs commands, and of one that only reads.
     pub(crate) shell: &'static str,
     pub(crate) reader: &'static str,
-    /// The titles of reading one.txt and of searching the working directory for a word. Some agents have no tool of their
-    /// own for that, and run a command.
-    pub(crate) reading: &'static str,
+    /// The title of searching the working directory for a word. Some agents have no tool of their own for that, and run a
+    /// command.
     pub(crate) searching: &'static str,
+    /// The title of the command `ls notes`. Some agents do not tell the folder in which a command runs, so that nobody knows
+    /// the files that it looks at.
+    pub(crate) listing: &'static str,
     /// The limits that cannot hold with the agent.
     pub(crate) refuses: &'static [&'static str],
 }
@@ -61,8 +63,8 @@ const CLAUDE: Ways = Ways {
     broken: ("provider_unavailable", Some(500)),
     leaves_in_time: true,
     at_work_s: 8,
-    reading: "Read one.txt",
     searching: "Run grep -rn another",
+    listing: "Run ls notes",
     shell: "Bash",
     reader: "Read",
     refuses: &[],
@@ -75,8 +77,8 @@ const CODEX: Ways = Ways {
     reads_why: false,
     // Codex reports a class instead of the status.
     broken: ("provider_unavailable", None),
-    reading: "Run cat one.txt",
-    searching: "Run grep -rn another .",
+    searching: "Search another",
+    listing: "Search notes",
     shell: "exec_command",
     reader: "view_image",
     refuses: &["max_cost_usd"],
@@ -116,6 +118,7 @@ const OPENCODE: Ways = Ways {
     broken: ("agent_error", None),
     at_work_s: 25,
     searching: "Search another",
+    listing: "Search notes",
     shell: "bash",
     reader: "read",
     ..CLAUDE

@@ -7,10 +7,14 @@ mod questions;
 mod reference;
 mod schema;
 
-use crate::support::Case;
+use crate::ends::own_git::folders;
 use crate::support::agent::{SESSION, Script, bash, error_result};
+use crate::support::{Case, io};
 use client::Client;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use std::fs;
+use std::process::Command;
 
 /// Ends a turn when the host interrupts it, and stays.
 const UNTIL_INTERRUPT: &str = r#"while recv; do case "$line" in *'"subtype":"interrupt"'*) note interrupt; accept; out "$ABORTED"; break ;; *) control ;; esac; done"#;
@@ -111,6 +115,64 @@ fn a_cancel_ends_the_turn_and_what_waits() {
     client.finish();
 }
 
+/// A run that is stopped, or hangs, ends no turn by itself.
+#[test]
+fn the_cancel_of_a_stopped_run_is_answered() {
+    let mut client = Client::new(Case::with(interrupted()));
+    let session = client.session();
+    let first = client.prompt(&session, "First");
+    client.until("the text", |message| message["params"]["update"]["content"]["text"] == "Thinking");
+    let children = fs::read_dir(format!("/proc/{}/task", client.pid())).unwrap();
+    let children = children.map(|task| fs::read_to_string(task.unwrap().path().join("children")).unwrap());
+    let children: Vec<i32> =
+        children.flat_map(|all| all.split(' ').filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect();
+    let is_run = |pid: &&i32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap().contains("adhoc");
+    let run = children.iter().find(is_run).unwrap();
+    kill_process(Pid::from_raw(*run).unwrap(), Signal::STOP).unwrap();
+    client.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(client.stop_reason(first), "cancelled");
+    client.finish();
+}
+
+#[test]
+fn a_title_holds_no_declared_secret() {
+    const SECRET: &str = "hunter2-Zq7731-long";
+    let mut client = Client::start(Case::with(two_turns()), &["--set", &format!("secrets=[\"{SECRET}\"]")]);
+    client.call("initialize", json!({"protocolVersion": 1}));
+    let session = client.session();
+    // The title is cut within the secret.
+    client.turn(&session, &format!("{} {SECRET}", "word ".repeat(13)));
+    let list = client.call("session/list", json!({}));
+    let told = client.updates(&session, "session_info_update")[0]["title"].to_string();
+    let stored = fs::read_dir(client.case.path("home/.local/state/spektacular/acp")).unwrap();
+    let stored: Vec<String> = stored.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
+    assert_eq!(stored.len(), 1);
+    for text in [&list["sessions"][0]["title"].to_string(), &told, &stored[0]] {
+        assert!(text.contains("word word") && !text.contains("hunter2"), "{text}");
+    }
+    client.finish();
+}
+
+#[test]
+fn a_title_holds_no_secret_of_the_clients_servers() {
+    let (variable, header) = ("hunter2-Zq7731-long", "sk-hunter3-Zq7731-long");
+    let servers = json!([
+        {"name": "a", "command": "true", "args": [], "env": [{"name": "PLAIN", "value": variable}]},
+        {"type": "http", "name": "b", "url": "https://127.0.0.1:1",
+            "headers": [{"name": "Authorization", "value": format!("Bearer {header}")}]},
+    ]);
+    let mut client = Client::new(Case::with(two_turns()));
+    let params = json!({"cwd": client.case.work(), "mcpServers": servers});
+    let session = client.call("session/new", params)["sessionId"].as_str().unwrap().to_owned();
+    client.prompt(&session, &format!("Use {variable} and {header}."));
+    let told =
+        client.until("the title", |message| message["params"]["update"]["sessionUpdate"] == "session_info_update");
+    assert_eq!(told["params"]["update"]["title"], "Use [redacted] and [redacted].");
+    let list = client.call("session/list", json!({}));
+    assert_eq!(list["sessions"][0]["title"], "Use [redacted] and [redacted].");
+    client.finish();
+}
+
 #[test]
 fn a_request_can_be_cancelled_by_its_id() {
     let mut client = Client::new(Case::with(interrupted()));
@@ -155,8 +217,7 @@ fn a_crash_of_one_session_ends_no_other() {
     }
     let runs = client.case.processes();
     let run = runs.iter().filter(|(_, line)| line.contains("adhoc --output json")).min().expect("a run");
-    rustix::process::kill_process(rustix::process::Pid::from_raw(run.0).unwrap(), rustix::process::Signal::KILL)
-        .unwrap();
+    kill_process(Pid::from_raw(run.0).unwrap(), Signal::KILL).unwrap();
     let error = client.until("an error", |message| message.get("error").is_some());
     assert_eq!((&error["error"]["code"], &error["error"]["data"]["code"]), (&json!(-32603), &json!("internal_error")));
     let (dead, alive) = if error["id"] == prompts[0] { (0, 1) } else { (1, 0) };
@@ -229,6 +290,28 @@ fn a_stored_session_is_listed_and_resumed_by_another_process() {
 }
 
 #[test]
+fn the_title_of_a_stored_session_shows_no_secret() {
+    let secret = "hunter2-Zq7731-x-y";
+    let mut client = Client::new(Case::with(two_turns()).env("FORGE_API_KEY", secret));
+    let session = client.session();
+    assert_eq!(client.turn(&session, &format!("Log in with {secret} first")), "end_turn");
+    client.call("session/close", json!({"sessionId": session}));
+    let list = client.call("session/list", json!({}));
+    assert_eq!(list["sessions"][0]["title"], "Log in with [redacted] first");
+    client.finish();
+}
+
+#[test]
+fn a_pipe_among_the_stored_sessions_is_no_session() {
+    let mut client = Client::new(Case::with(Script::hello()));
+    let store = client.case.path("home/.local/state/spektacular/acp");
+    fs::create_dir_all(&store).unwrap();
+    assert!(Command::new("/usr/bin/mkfifo").arg(store.join("pipe")).status().unwrap().success());
+    assert_eq!(client.call("session/list", json!({}))["sessions"], json!([]));
+    client.finish();
+}
+
+#[test]
 fn content_of_every_kind_reaches_the_agent() {
     let mut client = Client::new(Case::with(two_turns()));
     let session = client.session();
@@ -258,7 +341,10 @@ fn content_of_every_kind_reaches_the_agent() {
         assert_eq!(error["code"], -32602, "{error}");
         assert!(error["message"].as_str().unwrap().contains(word), "{error}");
     }
-    client.finish();
+    assert!(!folders(&client.case).is_empty());
+    kill_process(Pid::from_raw(client.pid().cast_signed()).unwrap(), Signal::KILL).unwrap();
+    client.exit();
+    assert!(io::wait_for(client.case.limit, || folders(&client.case).is_empty()), "the images outlive the program");
     let mut demo = Client::start(Case::new(), &["--agent", "demo"]);
     demo.call("initialize", json!({"protocolVersion": 1}));
     let session = demo.session();

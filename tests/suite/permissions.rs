@@ -1,6 +1,10 @@
 //! Tests of permissions in every dialect: each category under each policy with each answer, and the effect of the
 //! answer on later requests. The drivers are the real ones. The agents are the lines below.
 
+mod approvals;
+mod reads;
+mod sandbox;
+
 use crate::playback;
 use crate::support::options;
 
@@ -93,10 +97,11 @@ fn speakers() -> Vec<Speaker> {
 fn claude_asks(wish: Wish, number: usize) -> Vec<Value> {
     let mcp = format!("mcp__server__{}", wish.tool);
     let (name, input) = match wish.category {
-        Category::Read => ("Read", json!({"file_path": wish.input})),
+        // A file in the working directory would need no permission.
+        Category::Read => ("Read", json!({"file_path": format!("/elsewhere/{}", wish.input)})),
         Category::Edit => ("Write", json!({"file_path": wish.input, "content": "x"})),
         Category::Search => ("Grep", json!({"pattern": wish.input})),
-        Category::Execute => ("Bash", json!({"command": wish.input, "description": format!("Call {number}")})),
+        Category::Execute => ("Bash", json!({"command": wish.input, "description": "Call it"})),
         Category::Fetch => ("WebFetch", json!({"url": wish.input})),
         Category::Agent => ("Task", json!({"prompt": wish.input})),
         Category::Mcp => (mcp.as_str(), json!({"q": wish.input})),
@@ -201,6 +206,11 @@ fn acp_request(number: usize, call: &Value) -> Value {
         "params": {"sessionId": "s", "options": options, "toolCall": call}})
 }
 
+/// The files of a call, without which nobody is asked about a change.
+fn locations(wish: Wish) -> Value {
+    if wish.category.changes_files() { json!([{"path": wish.input}]) } else { json!([]) }
+}
+
 /// Gemini sends no input: the title describes the call, and the id names the tool.
 fn gemini_asks(wish: Wish, number: usize) -> Vec<Value> {
     let name = name(wish);
@@ -209,8 +219,8 @@ fn gemini_asks(wish: Wish, number: usize) -> Vec<Value> {
     let name = if wish.category == Category::Agent { name } else { format!("{name}__{name}_17953_{number}") };
     vec![acp_request(
         number,
-        &json!({"toolCallId": name, "status": "pending", "title": title, "content": [],
-        "kind": kind(wish.category)}),
+        &json!({"toolCallId": name, "status": "pending", "title": title, "content": [], "kind": kind(wish.category),
+            "locations": locations(wish)}),
     )]
 }
 
@@ -220,8 +230,9 @@ fn opencode_asks(wish: Wish, number: usize) -> Vec<Value> {
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": name(wish), "kind": kind,
         "status": "pending", "rawInput": {"cwd": CWD}});
     let began = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": call}});
-    let input = json!({"x": wish.input, "description": format!("Call {number}")});
-    let call = json!({"toolCallId": id, "status": "pending", "title": wish.input, "kind": kind, "rawInput": input});
+    let input = json!({"x": wish.input, "description": "Call it"});
+    let call = json!({"toolCallId": id, "status": "pending", "title": wish.input, "kind": kind, "rawInput": input,
+        "locations": locations(wish)});
     vec![began, acp_request(number, &call)]
 }
 
@@ -234,8 +245,8 @@ fn generic_asks(wish: Wish, number: usize) -> Vec<Value> {
     };
     vec![acp_request(
         number,
-        &json!({"toolCallId": id, "title": format!("Use {}", wish.input),
-        "kind": kind(wish.category), "rawInput": {"tool": wish.tool, "x": wish.input, "timeout": number}}),
+        &json!({"toolCallId": id, "title": format!("Use {}", wish.input), "locations": locations(wish),
+        "kind": kind(wish.category), "rawInput": {"tool": wish.tool, "x": wish.input, "timeout": 1}}),
     )]
 }
 
@@ -513,6 +524,25 @@ fn a_lasting_option_of_the_agents_is_never_chosen() {
     }
 }
 
+/// Nobody can approve an edit of unknown files, or an unknown command.
+#[test]
+fn an_edit_without_its_files_and_an_unstated_command_are_denied_unasked() {
+    for (category, field) in [(Category::Edit, "locations"), (Category::Execute, "rawInput")] {
+        for (policy, told) in [("ask", Told::Denied), ("allow", Told::Once)] {
+            let speaker = speakers().into_iter().find(|speaker| speaker.agent == "mine").unwrap();
+            let mut talk = Talk::begin(speaker, json!({"permissions": policy}));
+            let mut request = generic_asks(Wish { category, tool: "one", input: "a" }, 7).remove(0);
+            request["params"]["toolCall"][field].take();
+            talk.says(&request);
+            assert_eq!(talk.told(), [told], "{category:?} {policy}");
+            let frames: Vec<Value> = talk.world.frames.iter().map(|frame| frame.value.clone()).collect();
+            assert!(frames.iter().all(|frame| frame["type"] != "run.question"), "{frames:?}");
+            let warned = frames.iter().any(|frame| frame["payload"]["code"] == "agent_output_unparsed");
+            assert_eq!(warned, told == Told::Denied, "{frames:?}");
+        }
+    }
+}
+
 /// A denial states the reason if the agent accepts one. "Always" and "once" carry no text.
 #[test]
 fn only_a_denial_carries_a_message() {
@@ -523,6 +553,38 @@ fn only_a_denial_carries_a_message() {
         talk.world.hear(&json!({"v": "1", "type": "run.input", "payload": payload}).to_string());
         let Some(Sent::Line(line)) = talk.world.host_mut().sent.pop_front() else { panic!("no answer") };
         assert_eq!(line.contains("use mktemp"), value == "deny", "{line}");
+    }
+}
+
+/// Whoever allows a call once may give its tool another input, where the agent takes it.
+#[test]
+fn an_input_goes_with_one_call_that_is_allowed() {
+    let input = json!({"file_path": "/work/b", "content": "x"});
+    for (speaker, given, answered) in [
+        (0, json!({"value": "allow_once", "updated_input": input}), true),
+        (0, json!({"value": "allow_always", "updated_input": input}), false),
+        (0, json!({"value": "deny", "updated_input": input}), false),
+        (0, json!({"declined": true, "updated_input": input}), false),
+        (0, json!({"value": "allow_once", "updated_input": ["x"]}), false),
+        (1, json!({"value": "allow_once", "updated_input": input}), false),
+        (2, json!({"value": "allow_once", "updated_input": input}), false),
+    ] {
+        let mut talk = Talk::begin(speakers().remove(speaker), json!({}));
+        let question = talk.asks(Wish { category: Category::Edit, tool: "one", input: "a" }).unwrap();
+        let mut payload = given.clone();
+        payload["question_id"] = question["question_id"].clone();
+        talk.world.hear(&json!({"v": "1", "type": "run.input", "payload": payload}).to_string());
+        let frames: Vec<&Value> = talk.world.frames.iter().map(|frame| &frame.value["payload"]).collect();
+        let ignored = frames.iter().filter(|frame| frame["code"] == "invalid_answer").count();
+        let resolved = frames.iter().filter(|frame| frame["kind"] == "question_resolved").count();
+        assert_eq!((ignored, resolved), (usize::from(!answered), usize::from(answered)), "{speaker} {given}");
+        match talk.world.host_mut().sent.pop_front() {
+            Some(Sent::Line(line)) if answered => {
+                assert!(line.contains(&format!("\"behavior\":\"allow\",\"updatedInput\":{input}")), "{line}");
+            }
+            None if !answered => {}
+            _ => panic!("{speaker} {given}"),
+        }
     }
 }
 
@@ -578,4 +640,44 @@ fn a_request_of_several_categories_is_decided_by_the_strictest() {
     assert_eq!(talk.request(edit, "allow_always").told, Told::Once);
     let question = patch(&mut talk, 1).expect("it also deletes");
     assert_eq!((options(&question), &question["subject"]["category"]), (vec!["allow_once", "deny"], &json!("delete")));
+}
+
+/// No request comes from an agent that allows by itself, whatever it calls its modes.
+#[test]
+fn a_denied_action_that_the_agent_does_without_a_request_stops_the_run() {
+    let update = |update: Value| json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}});
+    let by_category = |policy: &str| json!({"execute": policy, "*": "allow"});
+    for (permissions, kind, asks, stops) in [
+        (json!("deny"), "execute", false, true),
+        (json!("deny"), "edit", false, true),
+        (json!("deny"), "read", false, false),
+        (json!("read-only"), "delete", false, true),
+        (by_category("deny"), "execute", false, true),
+        (by_category("deny"), "edit", false, false),
+        (json!("ask"), "execute", false, false),
+        (json!({"other": "allow", "*": "deny"}), "execute", true, false),
+    ] {
+        let speaker = speakers().into_iter().find(|speaker| speaker.agent == "mine").unwrap();
+        let mut talk = Talk::begin(speaker, json!({"permissions": permissions}));
+        let about = json!({"toolCallId": "c", "title": "x", "kind": kind, "rawInput": {"command": "x"}});
+        let message = |name: &str, status: &str| {
+            let mut message = about.clone();
+            (message["sessionUpdate"], message["status"]) = (json!(name), json!(status));
+            update(message)
+        };
+        if asks {
+            // The request has another category than the call.
+            let asked = json!({"toolCallId": "c", "title": "x", "kind": "other", "rawInput": {"command": "x"}});
+            talk.says(&acp_request(7, &asked));
+        }
+        talk.says(&message("tool_call", "in_progress"));
+        assert!(!talk.world.is_decided(), "{permissions} {kind}");
+        talk.says(&message("tool_call_update", "completed"));
+        assert_eq!(talk.world.is_decided(), stops, "{permissions} {kind}");
+        if stops {
+            talk.world.gone(playback::world::killed(9), "");
+            let end = &talk.world.frames.last().unwrap().value["payload"];
+            assert_eq!((&end["code"], &end["detail"]["limit"]), (&json!("limit_reached"), &json!("permissions")));
+        }
+    }
 }

@@ -23,11 +23,13 @@ pub(crate) fn marked(marker: &str) -> Vec<(i32, String)> {
 }
 
 pub(crate) fn kill_marked(marker: &str) {
-    for (pid, _) in marked(marker) {
-        if let Some(pid) = Pid::from_raw(pid) {
-            let _ = kill_process(pid, Signal::KILL);
-        }
-    }
+    marked(marker).into_iter().for_each(|(pid, _)| kill(pid));
+}
+
+#[track_caller]
+pub(crate) fn kill(pid: i32) {
+    // The process may have exited just now.
+    let _ = kill_process(Pid::from_raw(pid).expect("a pid"), Signal::KILL);
 }
 
 /// Whether the process exists and is not a zombie.

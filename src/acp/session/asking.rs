@@ -1,12 +1,13 @@
 //! The questions of a session, one after the other, and its permissions, all at once.
 
 use super::super::questions::{self, Question};
-use super::super::runs::RunOutcome;
+use super::super::runs::{PromptResult, message};
 use super::super::shared::SharedState;
 use super::{ClientSession, Shown};
 use crate::json::Object;
+use crate::protocol::limits::INBOUND_LINE_BYTES;
 use crate::protocol::words::QuestionKind;
-use serde_json::{Value, json};
+use serde_json::json;
 
 impl ClientSession {
     pub(super) fn question(&mut self, payload: &Object<'_>, shared: &mut SharedState) {
@@ -52,7 +53,7 @@ impl ClientSession {
     fn yield_turn(&mut self, shared: &mut SharedState) {
         if self.shown == Shown::Text && self.permissions.is_empty() {
             if let Some(id) = self.active.take() {
-                shared.result(&id, &RunOutcome::result("end_turn", &Value::Null));
+                shared.result(&id, &PromptResult::of("end_turn"));
             }
             self.advance(shared);
         }
@@ -67,7 +68,12 @@ impl ClientSession {
         let Some(open) = self.questions.front().filter(|open| open.id == question) else { return };
         self.shown = Shown::Nothing;
         match result {
-            Some(result) => self.tell("run.input", &open.payload_of_form(result), shared),
+            Some(result) => {
+                let line = message("run.input", &open.payload_of_form(result));
+                // A run would not take it, and the question would stay open.
+                let declined = || message("run.input", &json!({"question_id": question, "declined": true}));
+                self.send(if line.len() > INBOUND_LINE_BYTES { declined() } else { line }, shared);
+            }
             None => {
                 // The client cannot show forms after all.
                 shared.client.forms = false;

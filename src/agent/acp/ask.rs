@@ -4,8 +4,8 @@ use super::call::{Call, Diff, PROSE, texts};
 use super::{Acp, PERMISSION};
 use crate::agent::detail::{join, rest};
 use crate::agent::form::ElicitationForm;
-use crate::agent::{DriverOutput, Reply, rpc};
-use crate::json::{Object, Raw};
+use crate::agent::{DriverOutput, Reply, edits, rpc};
+use crate::json::{Object, Raw, to_line};
 use crate::protocol::question::{Ask, Asks, Place, Subject, one};
 use crate::protocol::scope::Scope;
 use crate::protocol::text::Text;
@@ -40,16 +40,27 @@ impl Acp {
     /// Reads a permission request. `None`: the request cannot be answered.
     pub(super) fn permission(&mut self, params: &Object<'_>, out: &mut DriverOutput) -> Option<(AcpRequest, Asks)> {
         let about = params.object("toolCall")?;
-        let known = about.str("toolCallId").and_then(|id| self.calls.get(&*id));
+        let mut confirmed = self.confirmed(&about);
+        let (only, several) = (confirmed.pop().filter(|_| confirmed.is_empty()), !confirmed.is_empty());
+        let known = only.clone().map(Cow::Owned).or_else(|| about.str("toolCallId"));
+        let known = known.and_then(|id| self.calls.get(&*id));
         let lost = known.is_some_and(|call| call.input_is_lost);
-        let (earlier, before) = known.map(|call| (call.input.clone(), call.identity())).unwrap_or_default();
-        let id = self.learn(&about)?;
+        let earlier = known.map(|call| call.input.clone()).unwrap_or_default();
+        let mut places = known.map(|call| call.locations.clone()).unwrap_or_default();
+        let id = match only {
+            Some(call) => Cow::Owned(call),
+            None => self.learn(&about)?,
+        };
         if let Some(call) = self.calls.get_mut(&*id) {
             // The request's own input may lack the directory, which a second request for the same call must show too.
+            call.asked = true;
             let keeps = is_command(&earlier);
             call.input_is_asked = !keeps && about.raw("rawInput").is_some();
             if keeps {
                 call.input.clone_from(&earlier);
+                if self.profile.inputs_follow {
+                    call.take_look(&self.cwd);
+                }
             }
         }
         self.called = true;
@@ -60,21 +71,30 @@ impl Acp {
         let call = self.calls.get(&*id)?;
         let title = call.title();
         let text = format!("Allow {title}?");
-        let (places, detail) = (self.places(&about, call), self.detail(&about, &earlier, call));
+        // The request may describe a part of the action, which still concerns the files known before.
+        let now = self.places(&about, call);
+        places.retain(|place| call.category().changes_files() && !now.contains(place));
+        places.splice(0..0, now);
+        let detail = self.detail(&about, &earlier, call);
         let subject = Subject::new(call.category(), title, places, detail);
         let of_kind =
             |kind: &str| params.objects("options").find(|o| o.is("kind", kind)).and_then(|o| o.string("optionId"));
         let (once, reject) = (of_kind("allow_once"), of_kind("reject_once"));
         // The request's own input may lack a part of the action, such as the directory of a command.
-        let is_whole = !lost
+        let is_whole = !(lost || (call.diffs_are_lost && Diff::all(&about).is_empty()))
             || (subject.category != Category::Execute && about.raw("rawInput").is_some_and(|raw| raw.get() != "{}"));
         let ask = if !is_whole {
             out.warn("A permission can only be denied, because the input of its call is too long to be shown");
             Ask::denial(subject, text)
+        } else if several {
+            out.warn("A permission can only be denied, because the agent does not say for which of its calls it asks");
+            Ask::denial(subject, text)
         } else if once.is_some() {
-            let identity = self.identity(&about, before, call);
+            let identity = self.identity(&about, &earlier, call);
+            let also = call.look.as_ref().and_then(|look| look.also);
             let scope = Scope::of_request(subject.category, self.tool_name(&id, call), identity.as_deref());
-            Ask::permission(subject, text, scope)
+            let scope = scope.filter(|_| also.is_none());
+            Ask { also: also.into_iter().collect(), ..Ask::permission(subject, text, scope) }
         } else {
             let why = "A permission can only be denied, because the agent offers no way to allow a single request";
             out.warn(why);
@@ -110,35 +130,44 @@ impl Acp {
         self.asked(&early.id, PERMISSION, params, out);
     }
 
-    /// The places to permit. A call's own locations leave out the working directory, but a search of it needs a place.
+    /// The open calls that a request may confirm, if it says nothing of what it allows and its id is not that of a call.
+    fn confirmed(&self, about: &Object<'_>) -> Vec<String> {
+        let says = |name: &str| about.raw(name).is_some_and(|raw| !matches!(raw.get(), "{}" | "[]" | "\"\""));
+        let is_known = about.str("toolCallId").is_none_or(|id| self.calls.contains(&*id));
+        let has_kind = about.str("kind").is_some_and(|kind| kind != "other");
+        if is_known || has_kind || ["rawInput", "content", "locations"].into_iter().any(says) {
+            return Vec::new();
+        }
+        self.calls.iter().filter(|(_, call)| !call.own && !call.asked).map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The places to permit. A call's own locations leave out the working directory, but a look at it needs a place.
     fn places(&self, about: &Object<'_>, call: &Call) -> Vec<Place> {
         let is_here = |path: &str| path.is_empty() || Path::new(path) == self.cwd;
         let searches_here = |input: Object<'_>| {
             input.string("pattern").is_some()
                 && input.raw("path").is_none_or(|path| path.str().is_some_and(|p| is_here(&p)))
         };
-        let is_search = call.category() == Category::Search && call.locations.is_empty();
-        if is_search && self.profile.searches_cwd && about.object("rawInput").is_some_and(searches_here) {
+        let is_search = call.category() == Category::Search && self.profile.searches_cwd;
+        let reads = matches!(call.category(), Category::Read | Category::Search);
+        let names_here =
+            || about.objects("locations").any(|at| at.str("path").is_some_and(|path| Path::new(&*path) == self.cwd));
+        let searches = || is_search && about.object("rawInput").is_some_and(searches_here);
+        if call.locations.is_empty() && (reads && names_here() || searches()) {
             return vec![Place { path: self.cwd.to_string_lossy().into_owned().into(), line: None }];
         }
         call.locations.clone()
     }
 
-    /// Identifies equal calls. `before`: the call as known before the request, which may omit a command's directory.
-    /// `None`: not enough is known.
-    fn identity(&self, about: &Object<'_>, before: String, call: &Call) -> Option<String> {
-        let input = about.object("rawInput").map(|input| input.without(PROSE)).unwrap_or_default();
-        if self.profile.titles_are_commands && call.category() == Category::Execute {
-            let content: Vec<String> = about.array("content").map(|part| self.without_description(part)).collect();
-            return Some(format!("{}\n{}\n{input}\n{before}", call.text, content.join("\n")));
-        }
-        (!input.is_empty()).then(|| format!("{input}\n{before}"))
-    }
-
-    /// A part of the content of a command, verbatim. Nothing for the usual directory, with the model's description.
-    fn without_description(&self, part: Raw<'_>) -> String {
-        let text = part.object().and_then(|part| part.object("content")?.string("text"));
-        if text.is_some_and(|text| self.is_usual_directory(&text)) { String::new() } else { part.get().to_owned() }
+    /// Identifies equal calls by all that is known of them. `earlier`: the input as known before the request, which may
+    /// omit a command's directory. `None`: not enough is known.
+    fn identity(&self, about: &Object<'_>, earlier: &str, call: &Call) -> Option<String> {
+        let raw = |name| about.raw(name).map_or("", Raw::get);
+        let (input, content) = (raw("rawInput"), raw("content"));
+        let is_command = self.profile.titles_are_commands && call.category() == Category::Execute;
+        let states = |raw: &str| !matches!(raw, "" | "{}" | "[]" | "null");
+        let is_known = is_command || [input, content, earlier].into_iter().any(states);
+        is_known.then(|| to_line(&[&call.text, content, input, earlier]))
     }
 
     /// Whether a text names only the usual directory of a command and the model's description, in Gemini's words. Without
@@ -153,10 +182,16 @@ impl Acp {
     fn detail(&self, about: &Object<'_>, earlier: &str, call: &Call) -> String {
         let input = about.object("rawInput");
         let (text, shown) = action(about, input.as_ref(), call);
+        let has_command = || [about.raw("rawInput").map_or("", Raw::get), earlier].into_iter().any(names_command);
+        if call.category() == Category::Execute && !self.profile.titles_are_commands && !has_command() {
+            // Kimi states the command in the content alone.
+            let stated: Vec<String> = texts(about).filter(|text| !text.trim().is_empty()).collect();
+            return if stated.is_empty() { String::new() } else { join(&call.text, stated) };
+        }
         let places: HashSet<&Path> = call.locations.iter().map(|at| Path::new(at.path.unredacted())).collect();
         let is_shown = |name: &str, value: Raw<'_>| match (&shown, value.str()) {
             (Shown::Input, _) => true,
-            (Shown::Fields(_), None) => false,
+            (Shown::Fields(names), None) => names.contains(&name) && strings(value).is_some_and(|all| all == text),
             (Shown::Fields(names), Some(value)) => {
                 // A directory other than the usual one gets a line.
                 let is_usual = || matches!(name, "cwd" | "workdir") && Path::new(&*value) == self.cwd;
@@ -186,9 +221,21 @@ impl Acp {
     }
 }
 
+/// The strings of an array, one per line.
+fn strings(value: Raw<'_>) -> Option<String> {
+    let all: Option<Vec<String>> = value.elements()?.map(Raw::string).collect();
+    all.filter(|all| !all.is_empty()).map(|all| all.join("\n"))
+}
+
 /// Whether a tool's input holds a shell command.
 fn is_command(input: &str) -> bool {
     Object::parse(input).is_some_and(|input| input.raw("command").is_some())
+}
+
+/// Whether a tool's input holds more than the place, the time limit and the description of a command.
+fn names_command(input: &str) -> bool {
+    let is_aside = |name: &str| PROSE.contains(&name) || matches!(name, "cwd" | "workdir");
+    Object::parse(input).is_some_and(|input| input.iter().any(|(name, _)| !is_aside(&name)))
 }
 
 /// The result for a permission that nobody was or will be asked for.
@@ -206,16 +253,29 @@ enum Shown {
 /// The text of the action to allow.
 fn action(about: &Object<'_>, input: Option<&Object<'_>>, call: &Call) -> (String, Shown) {
     let fields = |text, names| (text, Shown::Fields(names));
+    // Some requests have only the call's id, and the input came with the call.
+    let known = Object::parse(&call.input).filter(|_| input.is_none());
+    let input = input.or(known.as_ref());
     let field = |name: &str| input.and_then(|input| input.string(name));
+    // The request may leave out the diffs of its call, or add some to the diff or the command of its input.
+    let own = Diff::texts(about);
+    let diffs = if own.is_empty() { &call.diffs } else { &own };
+    let with_diffs = |text: String, shown: &[&str]| {
+        let more = diffs.iter().filter(|(path, _)| !shown.contains(&path.as_str()));
+        let more: String = more.map(|(_, text)| text.as_str()).collect();
+        let between = if text.is_empty() || more.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        [&text, between, &more].concat()
+    };
     if let Some(diff) = field("diff") {
-        return fields(diff, &["diff", "oldString", "newString", "content"]);
+        let text = with_diffs(diff.clone(), &edits::files(&diff));
+        return fields(text, &["diff", "oldString", "newString", "content"]);
     }
-    if let Some(command) = field("command") {
-        return fields(command, &["command"]);
+    let commands = || input.and_then(|input| input.raw("commands")).and_then(strings);
+    if let Some(command) = field("command").or_else(commands) {
+        return fields(with_diffs(command, &[]), &["command", "commands"]);
     }
-    let diffs = Diff::all(about);
     if !diffs.is_empty() {
-        let text = diffs.iter().map(Diff::text).collect();
+        let text = with_diffs(String::new(), &[]);
         return fields(text, &["content", "oldString", "newString", "old_string", "new_string"]);
     }
     if call.category() == Category::Execute {
@@ -245,12 +305,10 @@ pub(super) fn form(params: &Object<'_>) -> Option<(AcpRequest, Asks)> {
     Some((AcpRequest::ElicitationForm(form), asks))
 }
 
-/// The reason for a denial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Denial {
     /// By somebody, with a message.
     ByUser(Option<Text>),
-    /// For want of a user.
     NoUser,
 }
 
@@ -267,7 +325,7 @@ impl AcpRequest {
     pub(super) fn denial(&self, replies: &[Reply]) -> Option<Denial> {
         match (self, replies.first()) {
             (AcpRequest::ElicitationForm(_), _) => None,
-            (_, Some(Reply::Allowed)) => None,
+            (_, Some(Reply::Allowed | Reply::AllowedWith(_))) => None,
             (_, Some(Reply::Denied(message) | Reply::Declined(message))) => Some(Denial::ByUser(message.clone())),
             (_, Some(Reply::NoUser)) => Some(Denial::NoUser),
             (_, Some(Reply::Answer(_)) | None) => Some(Denial::ByUser(None)),

@@ -1,9 +1,15 @@
 //! A tool call as far as it is known, and the file changes in its content.
 
+use crate::agent::detail::rest;
+use crate::agent::shell::{self, FilesSeen};
 use crate::agent::{edits, title};
 use crate::json::{Object, Raw};
+use crate::paths::absolute;
 use crate::protocol::outbound::{Place, Text};
+use crate::protocol::question::file_line;
 use crate::protocol::words::{Action, Category};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 /// A tool call. Keeps its title, input and locations until it is over.
 #[derive(Debug, Default)]
@@ -16,12 +22,20 @@ pub(super) struct Call {
     /// The MCP server whose name begins the tool's name.
     pub(super) server: Option<String>,
     pub(super) locations: Vec<Place>,
+    /// The files that the last input or the last diffs name.
+    named: Vec<String>,
+    /// The last diffs, each with its file, as somebody approves them.
+    pub(super) diffs: Vec<(String, String)>,
+    /// Whether the last diffs were too long to keep.
+    pub(super) diffs_are_lost: bool,
     /// The input of the call, verbatim, if short and not empty.
     pub(super) input: String,
     /// Whether the last input was too long to keep.
     pub(super) input_is_lost: bool,
     /// Whether the input is that of a permission request, which may describe the call in another way.
     pub(super) input_is_asked: bool,
+    /// Whether the agent asked for permission for it.
+    pub(super) asked: bool,
     /// The hash of the last reported input.
     pub(super) reported_input: Option<u64>,
     pub(super) shown: bool,
@@ -29,6 +43,8 @@ pub(super) struct Call {
     pub(super) retitled: bool,
     /// Whether it calls our own tool, which shows only as its questions.
     pub(super) own: bool,
+    /// The work of a command that only looks at files.
+    pub(super) look: Option<FilesSeen>,
 }
 
 /// The maximum size of a kept input, in bytes.
@@ -40,9 +56,68 @@ pub(super) const LABEL_BYTES: usize = 1024;
 const WRITING: &str = "Writing to ";
 
 impl Call {
+    /// Whether this stands for a call of a tool that OpenCode does not offer, or of one with a bad input. OpenCode reports
+    /// it as completed.
+    pub(super) fn is_refused(&self) -> bool {
+        let input = || Object::parse(&self.input);
+        matches!(self.text.as_str(), "invalid" | "Invalid Tool")
+            && input().is_some_and(|input| input.str("tool").is_some() && input.str("error").is_some())
+    }
+
+    /// Takes the locations and the changes of a message. An action concerns each file that a part of its messages names.
+    pub(super) fn take_places(&mut self, about: &Object<'_>, cwd: &Path) {
+        let is_here = |path: &str| path.is_empty() || Path::new(path) == cwd;
+        let place = |at: Object<'_>| {
+            let path = at.string("path").filter(|path| !is_here(path))?;
+            Some(Place { path: path.into(), line: at.count("line").filter(|line| *line > 0) })
+        };
+        let told: Vec<Place> = about.objects("locations").filter_map(place).collect();
+        let diffs = Diff::texts(about);
+        let mut changed = !told.is_empty();
+        if changed {
+            self.locations = told;
+        }
+        let mut named: Vec<String> = diffs.iter().map(|(path, _)| path.clone()).collect();
+        if !diffs.is_empty() {
+            self.diffs_are_lost = diffs.iter().map(|(_, text)| text.len()).sum::<usize>() > INPUT_BYTES;
+            self.diffs = if self.diffs_are_lost { Vec::new() } else { diffs };
+        }
+        let acts_on_files = self.category().changes_files() || self.category() == Category::Read;
+        named.extend(Some(about).filter(|_| acts_on_files).into_iter().flat_map(files));
+        if !named.is_empty() {
+            self.named = named;
+        }
+        if changed || !self.named.is_empty() {
+            let mut known: HashSet<PathBuf> =
+                self.locations.iter().map(|at| absolute(cwd, Path::new(at.path.unredacted()))).collect();
+            let more = self.named.iter().filter(|path| !is_here(path) && known.insert(absolute(cwd, Path::new(path))));
+            let more: Vec<Place> = more.map(|path| Place { path: path.as_str().into(), line: None }).collect();
+            changed |= !more.is_empty();
+            self.locations.extend(more);
+        }
+        // The title may include the location. Reporting a long title repeatedly costs too much.
+        self.retitled |= changed && self.text.len() <= LABEL_BYTES;
+    }
+
+    /// Takes the files of a command that only looks at them. Its input must name the folder in which it runs.
+    pub(super) fn take_look(&mut self, cwd: &Path) {
+        let is_known = |name: &str| PROSE.contains(&name) || matches!(name, "command" | "cwd" | "workdir");
+        let input = Object::parse(&self.input).filter(|input| input.iter().all(|(name, _)| is_known(&name)));
+        let folder = |input: &Object<'_>| input.string("workdir").or_else(|| input.string("cwd"));
+        let look =
+            |input: Object<'_>| shell::look(&input.string("command")?, &absolute(cwd, Path::new(&folder(&input)?)));
+        self.look = input.filter(|_| self.category == Some(Category::Execute)).and_then(look);
+        if let Some(look) = &self.look {
+            self.locations.clone_from(&look.places);
+        }
+    }
+
     /// The title: of files by their paths, of other work by the input that best describes it, or else in the agent's
     /// words.
     pub(super) fn title(&self) -> String {
+        if let Some(look) = &self.look {
+            return look.title.clone();
+        }
         let name = self.name.as_deref().unwrap_or_default();
         let text = Some(self.text.trim()).filter(|text| *text != name).unwrap_or_default();
         let category = self.category();
@@ -94,20 +169,17 @@ impl Call {
     /// The size of its texts, in bytes.
     pub(super) fn size(&self) -> usize {
         let places: usize = self.locations.iter().map(|place| place.path.size()).sum();
-        self.name.as_ref().map_or(0, String::len) + self.text.len() + self.input.len() + places
+        let changes: usize = self.diffs.iter().map(|(path, text)| path.len() + text.len()).sum();
+        let named: usize = self.named.iter().map(String::len).sum();
+        self.name.as_ref().map_or(0, String::len) + self.text.len() + self.input.len() + places + changes + named
     }
 
     pub(super) fn category(&self) -> Category {
-        self.category.unwrap_or(Category::Other)
-    }
-
-    /// The input of the call without the model's description.
-    pub(super) fn identity(&self) -> String {
-        Object::parse(&self.input).map(|input| input.without(PROSE)).unwrap_or_default()
+        self.look.as_ref().map(|look| look.category).or(self.category).unwrap_or(Category::Other)
     }
 }
 
-/// Inputs that do not change what a call does: the model's description and the time limit.
+/// Inputs that state no action: the model's description and the time limit.
 pub(super) const PROSE: &[&str] = &["description", "timeout"];
 
 /// The texts in the content of a tool call.
@@ -122,6 +194,7 @@ pub(super) struct Diff<'a> {
     pub(super) action: Action,
     old: Option<Raw<'a>>,
     new: Option<Raw<'a>>,
+    meta: Option<Object<'a>>,
 }
 
 impl<'a> Diff<'a> {
@@ -130,16 +203,22 @@ impl<'a> Diff<'a> {
         about.objects("content").filter(|part| part.is("type", "diff")).filter_map(|part| Diff::read(&part)).collect()
     }
 
+    /// Each file, and its change as somebody approves it.
+    pub(super) fn texts(about: &Object<'a>) -> Vec<(String, String)> {
+        Diff::all(about).iter().map(|diff| (diff.path.unredacted().to_owned(), diff.text())).collect()
+    }
+
     fn read(part: &Object<'a>) -> Option<Diff<'a>> {
         let old = part.raw("oldText");
-        let action = match part.object("_meta").and_then(|meta| meta.string("kind")).as_deref() {
+        let meta = part.object("_meta");
+        let action = match meta.as_ref().and_then(|meta| meta.string("kind")).as_deref() {
             Some("add") => Action::Created,
             Some("modify") => Action::Modified,
             Some("delete") => Action::Deleted,
             _ if old.is_none_or(|old| old.get() == "\"\"") => Action::Created,
             _ => Action::Modified,
         };
-        Some(Diff { path: part.string("path")?.into(), action, old, new: part.raw("newText") })
+        Some(Diff { path: part.string("path")?.into(), action, old, new: part.raw("newText"), meta })
     }
 
     /// The changes, with their surroundings.
@@ -148,18 +227,31 @@ impl<'a> Diff<'a> {
         edits::between(&text(self.old), &text(self.new))
     }
 
-    /// The removed and the added lines, without the equal lines before and after.
-    pub(super) fn text(&self) -> String {
-        let (old, new) =
-            (self.old.and_then(Raw::string).unwrap_or_default(), self.new.and_then(Raw::string).unwrap_or_default());
-        let (mut old, mut new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-        let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-        (old, new) = (old.split_off(same), new.split_off(same));
-        let same = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
-        old.truncate(old.len() - same);
-        new.truncate(new.len() - same);
-        let signed =
-            |sign: char, lines: Vec<&str>| lines.iter().map(|line| format!("{sign}{line}\n")).collect::<String>();
-        signed('-', old) + &signed('+', new)
+    /// The change as somebody approves it: its file, and the removed and the added lines.
+    fn text(&self) -> String {
+        let what = match self.action {
+            Action::Created => "add",
+            Action::Modified => "update",
+            Action::Deleted => "delete",
+        };
+        let text = |raw: Option<Raw<'a>>| raw.and_then(Raw::str).unwrap_or_default();
+        let mut out = file_line(what, self.path.unredacted()) + &edits::replaced(&text(self.old), &text(self.new));
+        let facts = self.meta.iter().flat_map(|meta| rest(meta, |name, _| name == "kind"));
+        facts.for_each(|fact| out.extend([&fact, "\n"]));
+        out
     }
+}
+
+/// The fields of an input that name a file.
+const FILES: [&str; 5] = ["filepath", "filePath", "file_path", "path", "movePath"];
+
+/// The files that the input of a call names: in its fields, in its list of files, and in the headers of its diff.
+fn files(about: &Object<'_>) -> Vec<String> {
+    let Some(input) = about.object("rawInput") else { return Vec::new() };
+    let listed: Vec<Object<'_>> = input.objects("files").collect();
+    // Where the files are listed, another field has all their names in one text.
+    let objects = if listed.is_empty() { std::slice::from_ref(&input) } else { &listed[..] };
+    let fields = objects.iter().flat_map(|object| FILES.iter().filter_map(|name| object.string(name)));
+    let diff = input.str("diff").unwrap_or_default();
+    fields.chain(edits::files(&diff).into_iter().map(str::to_owned)).collect()
 }

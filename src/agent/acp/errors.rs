@@ -2,6 +2,7 @@
 
 use super::profile::Profile;
 use crate::agent::TurnOver;
+use crate::agent::provider::{self, Evidence, ProviderAccount};
 use crate::agent::rpc::{Error, METHOD_NOT_FOUND};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
@@ -20,12 +21,10 @@ pub(super) fn version(profile: &Profile) -> Failure {
 
 /// The failure for a session that could not be opened.
 pub(super) fn new_session(profile: &Profile, error: &Error) -> Failure {
-    let failure = if error.code == AUTH_REQUIRED {
-        Failure::not_logged_in(profile.name, profile.login)
-    } else {
+    let failure = provider(profile, error).unwrap_or_else(|| {
         let message = format!("{} could not open a session: run it by hand to see why.", profile.name);
         Failure::new(Code::AgentError, message)
-    };
+    });
     failure.saying(error.said())
 }
 
@@ -34,6 +33,7 @@ pub(super) fn resume(profile: &Profile, error: &Error) -> Failure {
     let failure = match error.code {
         AUTH_REQUIRED => Failure::not_logged_in(profile.name, profile.login),
         METHOD_NOT_FOUND => cannot_resume(profile),
+        _ if error.is_of_busy_session() => Failure::session_busy(),
         _ => Failure::session_not_found(profile.name),
     };
     failure.saying(error.said())
@@ -66,44 +66,54 @@ pub(super) fn prompt(profile: &Profile, error: &Error) -> TurnOver {
     if error.code == CANCELLED {
         return TurnOver::Interrupted;
     }
-    let status = u16::try_from(error.code).ok().filter(|status| (400..600).contains(status));
-    let failure = by_status(profile, status, error).unwrap_or_else(|| Failure::reported(profile.name, error.said()));
-    TurnOver::Failed(failure.with_status(status).saying(error.said()))
+    let reported = || judged(profile, error, |account, evidence| provider::failure(account, evidence, error.said()));
+    TurnOver::Failed(provider(profile, error).unwrap_or_else(reported).saying(error.said()))
 }
 
-/// The failure for an HTTP status. `None`: no code of ours applies.
-fn by_status(profile: &Profile, status: Option<u16>, error: &Error) -> Option<Failure> {
-    let text = error.message.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    let refused = || Failure::credentials_refused(profile.name, profile.login, status);
-    let no_key = says(&["key", "credential"]) && says(&["missing", "not set", "no api", "not found"]);
-    let no_model = says(&["not found", "does not exist", "not supported"]) && says(&["model", "entity"]);
-    Some(match status {
-        _ if error.code == AUTH_REQUIRED => Failure::not_logged_in(profile.name, profile.login),
-        Some(401 | 403) => refused(),
-        Some(400) if says(&["api key", "api_key", "api-key"]) => refused(),
-        Some(404) => Failure::model_not_found(),
-        // A missing model is reported as status 500 with a plain text.
-        Some(500) if no_model => Failure::model_not_found(),
-        Some(413) => Failure::context_exceeded(),
-        Some(429) => Failure::rate_limited(),
-        Some(500..=599) => Failure::provider_unavailable(status),
-        None if no_key => Failure::not_logged_in(profile.name, profile.login),
-        None if error.name == "ProviderAuthError"
-            || says(&["api key", "api_key", "api-key", "unauthorized", "authentication"]) =>
-        {
-            refused()
-        }
-        None if no_model => Failure::model_not_found(),
-        None if says(&["rate limit", "too many requests", "quota"]) => Failure::rate_limited(),
-        _ if error.name == "ContextOverflowError" || says(&["context length", "too many tokens", "too long"]) => {
-            Failure::context_exceeded()
-        }
-        None if says(&["overloaded", "unavailable", "unable to connect", "timed out", "econn", "server error"]) => {
-            Failure::provider_unavailable(None)
-        }
-        _ => return None,
-    })
+/// Whether an error that follows a denial reports only the denial.
+pub(super) fn is_denial(error: &Error) -> bool {
+    error.code == CANCELLED || is_denial_notice(&error.message)
+}
+
+/// Whether a text is the agent's own note that the user denied something, and not the model's.
+pub(super) fn is_denial_notice(text: &str) -> bool {
+    const BYTES: usize = 200;
+    let text = text.to_ascii_lowercase();
+    let is_by_user = || ["by user", "by the user"].iter().any(|by| text.contains(by));
+    text.len() <= BYTES
+        && ["cancel", "reject", "denied", "declined"].iter().any(|word| text.contains(word))
+        && is_by_user()
+}
+
+/// The HTTP status of a failure: as the error's code, or in its data.
+fn status(error: &Error) -> Option<u16> {
+    let numbers = [u64::try_from(error.code).ok(), error.status];
+    let told = numbers.into_iter().flatten().filter_map(|number| u16::try_from(number).ok());
+    told.into_iter().find(|status| (400..600).contains(status))
+}
+
+/// The failure of the agent's provider. `None`: the error fits no code.
+fn provider(profile: &Profile, error: &Error) -> Option<Failure> {
+    let logged_out = || Failure::not_logged_in(profile.name, profile.login);
+    judged(profile, error, provider::known).or_else(|| (error.code == AUTH_REQUIRED).then(logged_out))
+}
+
+/// Passes the evidence in an error to `judge`.
+fn judged<T>(profile: &Profile, error: &Error, judge: impl FnOnce(ProviderAccount, &Evidence<'_>) -> T) -> T {
+    let text = format!("{}\n{}", error.detail, error.message);
+    let evidence = Evidence { status: status(error), names: &[&error.reason, &error.name], text: text.trim() };
+    judge(ProviderAccount { agent: profile.name, login: profile.login }, &evidence)
+}
+
+/// The failure of a turn that ended well with only the agent's own words about a failure.
+pub(super) fn noticed(profile: &Profile, text: String) -> TurnOver {
+    prompt(profile, &Error { message: text, ..Error::default() })
+}
+
+/// The failure of a turn that ended well without anything.
+pub(super) fn silent(profile: &Profile) -> Failure {
+    let message = format!("{} gave no answer, as when its provider fails: run it by hand to see why.", profile.name);
+    Failure::new(Code::AgentError, message)
 }
 
 /// The failure for a turn that reached a limit.

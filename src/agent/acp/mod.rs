@@ -9,8 +9,11 @@
 mod ask;
 mod call;
 mod errors;
+mod model_choice;
+mod modes;
 mod native;
 mod open_requests;
+mod own_rules;
 pub(crate) mod profile;
 mod rules;
 mod session;
@@ -22,6 +25,7 @@ mod updates;
 use self::ask::EarlyRequest;
 use self::call::Call;
 use self::open_requests::OpenRequests;
+use self::own_rules::CONTENT;
 use self::profile::Profile;
 use self::rules::{RuleFormat, ToolRules};
 use self::session::{Phase, SessionSetup};
@@ -90,6 +94,8 @@ pub(crate) struct Acp {
     denied: Vec<(String, ask::Denial)>,
     /// The number of times that we told the agent to continue after a denial.
     denials: u32,
+    /// Whether the agent turned out not to keep the policy of the run.
+    ignores_policy: bool,
     /// Whether this turn called a tool.
     called: bool,
     /// The run's usage so far.
@@ -187,7 +193,6 @@ impl Acp {
         Ok(args)
     }
 
-    /// Cancels the running turn.
     fn cancel_turn(&mut self, out: &mut DriverOutput) {
         self.cancelling = true;
         out.send.push(rpc::notification("session/cancel", Some(&json!({"sessionId": self.session}))));
@@ -201,7 +206,6 @@ impl Acp {
     }
 }
 
-/// The method of a permission request.
 const PERMISSION: &str = "session/request_permission";
 
 /// The maximum number of denied calls that the message to the model names.
@@ -212,6 +216,10 @@ impl Acp {
         match limit {
             Limit::MaxToolCalls => Keeper::Run,
             Limit::McpServers => Keeper::Agent,
+            Limit::Permissions if self.ignores_policy => Keeper::Nobody,
+            // It may run what it knows to be harmless without a request.
+            Limit::Permissions if self.profile.rules == Some(RuleFormat::Gemini) => Keeper::Agent,
+            Limit::Permissions => Keeper::Run,
             Limit::AllowedTools | Limit::DisallowedTools if self.profile.rules.is_some() => Keeper::Agent,
             Limit::MaxTurns | Limit::MaxTokens | Limit::MaxCostUsd if self.profile.reports_steps => Keeper::Run,
             Limit::MaxTurns | Limit::MaxTokens | Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools => {
@@ -224,7 +232,7 @@ impl Acp {
     fn follows(&self, preference: Preference) -> bool {
         match preference {
             Preference::Model | Preference::SystemPrompt | Preference::Mode => true,
-            Preference::AddDirs => self.profile.dir_flag.is_some() || self.profile.rules == Some(RuleFormat::OpenCode),
+            Preference::AddDirs => self.profile.dir_flag.is_some() || self.profile.modes_are_agents(),
             Preference::Effort => false,
         }
     }
@@ -258,6 +266,7 @@ impl Driver for Acp {
             usage: self.profile.counts_turns.then_some(true),
             conversation: Some(true),
             steer: Some(false),
+            updated_input: Some(false),
         };
         Features {
             capabilities,
@@ -277,7 +286,7 @@ impl Driver for Acp {
 
     fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
         warn_of_ignored(settings, self, out);
-        let args = self.arguments(settings)?;
+        let mut args = self.arguments(settings)?;
         self.start = SessionSetup::new(settings, self.profile);
         self.cwd.clone_from(&settings.cwd);
         self.wants = Wants::new(settings);
@@ -297,21 +306,27 @@ impl Driver for Acp {
         }
         let mut files = self.steps.files();
         match self.profile.rules {
-            Some(RuleFormat::OpenCode) => env.push(("OPENCODE_PERMISSION".into(), rules.opencode())),
+            Some(RuleFormat::OpenCode(variable)) => {
+                env.push((variable.into(), rules.opencode()));
+                let content = rules.opencode_content().filter(|_| self.profile.reports_steps);
+                env.extend(content.map(|content| (CONTENT.into(), content)));
+            }
             Some(RuleFormat::Gemini) => {
+                let policy = rules.gemini();
+                // Our file would replace the folder of the user's own.
+                let own = policy.iter().filter(|_| !settings.own_rules.is_empty());
+                args.extend(own.map(|_| format!("--policy={}", settings.own_rules)));
                 let file = |text| LaunchFile { found: FoundBy::Flag("--policy"), name: "policy.toml", text };
-                files.extend(rules.gemini().map(file));
+                files.extend(policy.map(file));
             }
             None => {}
         }
         let images = settings.attached.clone();
-        let session = match &self.profile.native.sessions {
-            Some(SessionStore::File(stored)) if stored.loadable.is_some() => {
-                settings.session_id.clone().map(|id| (stored, id))
-            }
-            Some(SessionStore::File(_) | SessionStore::Command { .. }) | None => None,
+        let session_files = match &self.profile.native.sessions {
+            Some(SessionStore::File(files)) => Some(files),
+            Some(SessionStore::Command { .. }) | None => None,
         };
-        let launch = Launch { send: first.send, images, session, ..self.base.launch("acp", args, env) };
+        let launch = Launch { send: first.send, images, session_files, ..self.base.launch("acp", args, env) };
         let start_timeout = self.steps.start_timeout().or(launch.start_timeout);
         Ok(Some(Launch { files, start_timeout, ..launch }))
     }
@@ -344,6 +359,12 @@ impl Driver for Acp {
 
     fn follow_up(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput) {
         self.prompt(prompt, images, out);
+    }
+
+    fn send_held(&mut self, out: &mut DriverOutput) {
+        if self.phase == Phase::AwaitingServers {
+            self.send_first(out);
+        }
     }
 
     fn interrupt_turn(&mut self, out: &mut DriverOutput) -> bool {

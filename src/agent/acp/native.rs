@@ -1,13 +1,15 @@
 //! Facts about the agents that speak ACP which the protocol does not cover. Each [`super::profile`] refers to its own.
 
+use super::own_rules::{self, OPENCODE_CONFIG};
 use crate::agent::native::{
-    AsksFor, Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, Version,
-    flag,
+    AsksFor, Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, OwnRules, RuleSource, SessionFiles,
+    SessionStore, Sign, State, Version, flag,
 };
 
 const GEMINI_FOLDER: Folder = Folder { variable: ("GEMINI_CLI_HOME", ".gemini"), home: ".gemini" };
+const OPENCODE_STATE: Folder = Folder { variable: ("XDG_STATE_HOME", "opencode"), home: ".local/state/opencode" };
+const OPENCODE_CACHE: Folder = Folder { variable: ("XDG_CACHE_HOME", "opencode"), home: ".cache/opencode" };
 const OPENCODE_DATA: Folder = Folder { variable: ("XDG_DATA_HOME", "opencode"), home: ".local/share/opencode" };
-const OPENCODE_CONFIG: Folder = Folder { variable: ("XDG_CONFIG_HOME", "opencode"), home: ".config/opencode" };
 
 /// The modes of Gemini CLI that do not make it ask less than `permissions` says.
 pub(super) const GEMINI_MODES: &[&str] = &["default", "plan"];
@@ -43,10 +45,40 @@ pub(super) static GEMINI: Native = Native {
             [first_digits(id), last_digits(id)].map(|part| format!("tmp/*/chats/session-*-{part}.jsonl")).into()
         },
         first_line: |id| format!("\"sessionId\":\"{id}\""),
+        // Gemini finds no session without a message of its model.
+        kept: Some("\"type\":\"gemini\""),
         loadable: Some(|id| format!("session-0000-00-00T00-00-{}.jsonl", last_digits(id))),
         cost: None,
     })),
     modes: GEMINI_MODES,
+    // A file of ours for `--policy` replaces this folder.
+    own_rules: Some(OwnRules {
+        sources: |environment, _| {
+            GEMINI_FOLDER
+                .path(environment)
+                .map(|folder| RuleSource::Folder(folder.join("policies")))
+                .into_iter()
+                .collect()
+        },
+        kept: |folders| folders.concat(),
+    }),
+    // Measured: it ends without a word if it cannot create files beside its settings.
+    state: State {
+        reads: &[],
+        folders: &[(GEMINI_FOLDER, "")],
+        files: &[],
+        made: &[],
+        variables: &[],
+        settings: &[
+            (GEMINI_FOLDER, "settings.json"),
+            (GEMINI_FOLDER, ".env"),
+            (GEMINI_FOLDER, "GEMINI.md"),
+            (GEMINI_FOLDER, "trustedFolders.json"),
+            (GEMINI_FOLDER, "commands"),
+            (GEMINI_FOLDER, "extensions"),
+            (GEMINI_FOLDER, "policies"),
+        ],
+    },
     interface: Some(Interface {
         args: |options| {
             let asks = options.asks_for.map(|asks_for| asks_for.choose("default", "yolo"));
@@ -55,7 +87,7 @@ pub(super) static GEMINI: Native = Native {
             around(before, options, flag("--prompt-interactive", options.prompt))
         },
         has_modes: false,
-        asking_env: &[],
+        asking_env: |_| None,
         not_for_people: &["--acp", "--experimental-acp", "--approval-mode"],
         env_remove: &[],
     }),
@@ -71,10 +103,12 @@ fn last_digits(id: &str) -> &str {
 
 /// Makes OpenCode ask; by default it asks for almost nothing. This overrides every configuration and leaves
 /// OPENCODE_CONFIG_CONTENT to the user. It names the tools because a user's rule for one of them would win over `*`.
-pub(super) const OPENCODE_ASKS: (&str, &str) = (
-    "OPENCODE_PERMISSION",
-    r#"{"*":"ask","bash":"ask","edit":"ask","webfetch":"ask","task":"ask","external_directory":"ask"}"#,
-);
+fn opencode_asks(own_rules: &str) -> Option<(&'static str, String)> {
+    let tools =
+        ["*", "bash", "edit", "webfetch", "task", "external_directory"].map(|tool| format!("\"{tool}\":\"ask\""));
+    let rules: Vec<String> = tools.into_iter().chain(own_rules::appended(own_rules, |_| "ask")).collect();
+    Some(("OPENCODE_PERMISSION", format!("{{{}}}", rules.join(","))))
+}
 
 /// OpenCode. Measured on 1.18.33: `--version` creates folders for data, state and cache; sessions are in a database, and
 /// `export` prints one in any working directory.
@@ -104,6 +138,15 @@ pub(super) static OPENCODE: Native = Native {
         unknown: &["Session not found", "Expected a string starting with \"ses\""],
     }),
     modes: &["build", "plan"],
+    own_rules: Some(own_rules::OPENCODE_RULES),
+    state: State {
+        reads: &[(OPENCODE_CONFIG, "")],
+        folders: &[(OPENCODE_DATA, ""), (OPENCODE_STATE, ""), (OPENCODE_CACHE, "")],
+        files: &[],
+        made: &[],
+        variables: &[],
+        settings: &[],
+    },
     interface: Some(Interface {
         args: |options| {
             let allow = (options.asks_for == Some(AsksFor::Nothing)).then(|| "--auto".to_owned());
@@ -111,7 +154,7 @@ pub(super) static OPENCODE: Native = Native {
             around([model, mode, flag("--session", options.session), allow], options, flag("--prompt", options.prompt))
         },
         has_modes: true,
-        asking_env: &[OPENCODE_ASKS],
+        asking_env: opencode_asks,
         not_for_people: &["acp"],
         env_remove: &[],
     }),

@@ -4,6 +4,7 @@ use super::native;
 use super::rules::RuleFormat;
 use crate::agent::native::{NONE, Native};
 use crate::agent::{Program, ask_user};
+use crate::protocol::words::Category;
 
 /// The properties of one agent.
 #[derive(Debug)]
@@ -18,6 +19,10 @@ pub(crate) struct Profile {
     pub(super) dir_flag: Option<&'static str>,
     /// The modes that `mode` may select. `None`: all. The others make the agent ask less than `permissions` says.
     pub(super) modes: Option<&'static [&'static str]>,
+    /// The mode that asks for everything, where its name does not say so.
+    pub(super) asking_mode: Option<&'static str>,
+    /// The categories for which it does not ask in any mode but one that only reads.
+    pub(super) unasked: &'static [Category],
     /// Variables to add to its environment.
     pub(super) env: &'static [(&'static str, &'static str)],
     /// Whether the title of a pending call is the tool's name.
@@ -27,12 +32,14 @@ pub(crate) struct Profile {
     /// Whether the title of a shell command is the whole command.
     pub(super) titles_are_commands: bool,
     /// Whether a permission request for a command can precede the call's whole input, which follows without an answer. The
-    /// request then lacks the directory of the command.
+    /// request then lacks the directory of the command, which the input has.
     pub(super) inputs_follow: bool,
+    /// Whether the content of a call that has not begun is its input, as JSON that grows.
+    pub(super) streams_inputs: bool,
+    /// The signs of a failed turn that ends like one with an answer.
+    pub(super) hidden_failure: Option<HiddenFailure>,
     /// Whether a search by a pattern without a path never leaves the working directory, whatever the pattern is.
     pub(super) searches_cwd: bool,
-    /// Whether a denied permission ends its turn.
-    pub(super) stops_when_denied: bool,
     /// The name of our own tool to ask the user.
     pub(super) ask_tool: &'static str,
     /// The signs of a call of one of our own tools. `None`: unknown, so that such a call needs permission like any other.
@@ -47,6 +54,22 @@ pub(crate) struct Profile {
     pub(super) reports_steps: bool,
     /// The facts that ACP does not cover.
     pub(crate) native: &'static Native,
+}
+
+impl Profile {
+    /// Whether its modes are agents with prompts of their own. Its rules say what it asks for, whatever the mode.
+    pub(super) fn modes_are_agents(&self) -> bool {
+        matches!(self.rules, Some(RuleFormat::OpenCode(_)))
+    }
+}
+
+/// The signs of a turn that failed although it ended well.
+#[derive(Debug)]
+pub(super) enum HiddenFailure {
+    /// No usage, and one of these texts in the last message.
+    Notice(&'static [&'static str]),
+    /// Neither a text nor a call of a tool.
+    Silence,
 }
 
 impl Default for &Profile {
@@ -89,6 +112,12 @@ pub(crate) fn find_profile(program: &Program, name: &str) -> &'static Profile {
     let known = |name: &str| match name {
         "gemini" => Some(&GEMINI),
         "opencode" => Some(&OPENCODE),
+        "codex-acp" => Some(&CODEX_ACP),
+        "copilot" => Some(&COPILOT),
+        "hermes" => Some(&HERMES),
+        "kilo" => Some(&KILO),
+        "kimi" => Some(&KIMI),
+        "pi-acp" | "pi" => Some(&PI),
         _ => None,
     };
     let program = match program {
@@ -106,14 +135,17 @@ pub(crate) static GEMINI: Profile = Profile {
     model_flag: Some("--model"),
     dir_flag: Some("--include-directories"),
     modes: Some(native::GEMINI_MODES),
+    asking_mode: None,
+    unasked: &[],
     // Without this variable, Gemini starts a second process, and SIGTERM to the first has no effect.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
     names_tools: false,
     ids_name_tools: true,
     titles_are_commands: true,
     inputs_follow: false,
+    streams_inputs: false,
+    hidden_failure: None,
     searches_cwd: false,
-    stops_when_denied: false,
     // Gemini hides every tool named ask_user, because it has its own, which it does not offer over ACP.
     ask_tool: "ask_the_user",
     own_call: Some(OwnCall { title: "{tool} ({server} MCP Server)", id: "mcp_{server}_{tool}__" }),
@@ -125,43 +157,99 @@ pub(crate) static GEMINI: Profile = Profile {
 };
 
 /// OpenCode (1.18.33).
-pub(crate) static OPENCODE: Profile = Profile {
+pub(crate) static OPENCODE: Profile = OPENCODE_LIKE;
+
+const OPENCODE_LIKE: Profile = Profile {
     name: "OpenCode",
     login: "log in with `opencode auth login`",
     model_flag: None,
     dir_flag: None,
     // A mode is one of its agents.
     modes: None,
-    env: &[("OPENCODE_DISABLE_AUTOUPDATE", "1")],
+    asking_mode: None,
+    unasked: &[],
+    // Nobody could answer its own tool for questions, which waits without a limit.
+    env: &[("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_ENABLE_QUESTION_TOOL", "false")],
     names_tools: true,
     ids_name_tools: false,
     titles_are_commands: false,
     inputs_follow: true,
+    streams_inputs: false,
+    hidden_failure: None,
     searches_cwd: true,
-    stops_when_denied: true,
     ask_tool: ask_user::TOOL,
     own_call: Some(OwnCall { title: "{server}_{tool}", id: "" }),
-    rules: Some(RuleFormat::OpenCode),
+    rules: Some(RuleFormat::OpenCode("OPENCODE_PERMISSION")),
     leaves_servers: true,
     counts_turns: false,
     reports_steps: true,
     native: &native::OPENCODE,
 };
 
+/// Kilo (7.7.9), which is made from OpenCode. It offers a question tool over ACP and never asks its questions.
+static KILO: Profile = Profile {
+    name: "Kilo",
+    login: "log in with `kilo auth login`",
+    env: &[("KILO_DISABLE_AUTOUPDATE", "1")],
+    own_call: None,
+    rules: Some(RuleFormat::OpenCode("KILO_PERMISSION")),
+    reports_steps: false,
+    native: &NONE,
+    ..OPENCODE_LIKE
+};
+
+/// Codex over ACP (2.6.0). Only this mode asks for commands and edits; `agent` lets a model decide.
+static CODEX_ACP: Profile = Profile {
+    name: "Codex",
+    asking_mode: Some("read-only"),
+    hidden_failure: Some(HiddenFailure::Notice(&["exceeded retry limit", "experiencing high demand"])),
+    ..UNKNOWN
+};
+
+/// GitHub Copilot (1.0.102).
+static COPILOT: Profile =
+    Profile { name: "Copilot", hidden_failure: Some(HiddenFailure::Notice(&["Error: "])), ..UNKNOWN };
+
+/// Kimi Code (2.1.0). It writes files without a request, but not in its mode `plan`. Its requests cut a long command.
+static KIMI: Profile = Profile {
+    name: "Kimi",
+    unasked: &[Category::Edit, Category::Delete, Category::Move],
+    streams_inputs: true,
+    hidden_failure: Some(HiddenFailure::Silence),
+    ..UNKNOWN
+};
+
+/// Hermes (0.19.0). It asks only for those commands that it thinks dangerous.
+static HERMES: Profile = Profile {
+    name: "Hermes",
+    unasked: &[Category::Execute],
+    hidden_failure: Some(HiddenFailure::Notice(&["HTTP 4", "HTTP 5", "API call failed after"])),
+    ..UNKNOWN
+};
+
+/// pi (1.6.0) over pi-acp (0.0.34). It never asks.
+static PI: Profile =
+    Profile { name: "pi", unasked: Category::ACTS, hidden_failure: Some(HiddenFailure::Silence), ..UNKNOWN };
+
 /// An unknown agent that speaks ACP.
-pub(crate) static GENERIC: Profile = Profile {
+pub(crate) static GENERIC: Profile = UNKNOWN;
+
+const UNKNOWN: Profile = Profile {
     name: "The agent",
     login: "log in with its own command",
     model_flag: None,
     dir_flag: None,
     modes: None,
+    asking_mode: None,
+    unasked: &[],
     env: &[],
     names_tools: false,
     ids_name_tools: false,
     titles_are_commands: false,
     inputs_follow: false,
+    streams_inputs: false,
+    hidden_failure: None,
     searches_cwd: false,
-    stops_when_denied: false,
     ask_tool: ask_user::TOOL,
     own_call: None,
     rules: None,

@@ -1,23 +1,27 @@
 //! The requests to the agent, from the handshake to the prompt, and their order.
 
 use super::ask::Denial;
-use super::profile::Profile;
+use super::model_choice::model_choice;
+use super::modes::{AskLevel, ModeChoice, Modes, Setter};
+use super::profile::{HiddenFailure, Profile};
 use super::{Acp, errors, steps};
-use crate::agent::limit::reachable;
+use crate::agent::limit::{Limit, reachable};
+use crate::agent::preference::no_effect;
 use crate::agent::reply::NO_USER;
 use crate::agent::rpc::{self, Error};
 use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, DriverOutput, TurnOver, no_such_mode, takes_no_images};
 use crate::json::Object;
 use crate::protocol::failure::Failure;
+use crate::protocol::fields::field;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{Text, Usage};
-use crate::protocol::request::{McpAccess, McpServer, Settings};
+use crate::protocol::request::{McpAccess, McpServer, Permissions, Settings};
 use crate::protocol::terms::sentence;
-use crate::protocol::words::{McpTransport, OnUnsupported, StopReason};
+use crate::protocol::words::{Category, McpTransport, OnUnsupported, Policy, StopReason};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The expected message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,10 +33,12 @@ pub(super) enum Phase {
     Opening,
     /// The end of the replay of a loaded session; whether a part of the replay came since we last asked.
     Replaying(bool),
-    /// The response that sets the mode.
-    ChoosingMode,
+    /// The response that sets a mode; whether `mode` names it.
+    ChoosingMode(bool),
     /// The response that sets the model.
     ChoosingModel,
+    /// No message: the MCP servers must run first.
+    AwaitingServers,
     /// The end of a turn.
     Prompting,
     /// No message is expected: the turn is over, and another may start.
@@ -52,15 +58,20 @@ pub(super) struct SessionSetup {
     resume: Option<SessionId>,
     /// Whether a new session begins from that one.
     fork: bool,
-    /// The mode to set.
     mode: Option<String>,
-    /// The modes that the session offers.
-    modes: Modes,
-    /// The model to set.
+    /// The modes that the session offers. The first are those that `mode` selects.
+    modes: Vec<Modes>,
+    /// The modes to set, and whether somebody wished for each.
+    changes: VecDeque<(Setter, Value, bool)>,
+    permissions: Permissions,
     model: Option<String>,
     servers: Vec<McpServer>,
-    /// Whether servers that the agent cannot reach are left out.
-    drops_servers: bool,
+    /// Whether the first prompt waits for servers, of which the agent says nothing.
+    awaits_servers: bool,
+    /// Whether a limit that the agent cannot keep is only a warning.
+    warns: bool,
+    /// Whether the sandbox keeps the policy.
+    is_kept: bool,
     /// The names of the MCP servers.
     pub(super) server_names: Vec<String>,
     /// Whether resuming replays earlier messages.
@@ -86,7 +97,10 @@ impl SessionSetup {
             mode: settings.mode.clone(),
             model: settings.model.clone().filter(|_| profile.model_flag.is_none()),
             servers: servers().cloned().collect(),
-            drops_servers: settings.on_unsupported == OnUnsupported::Warn,
+            awaits_servers: settings.mcp_servers.iter().any(|server| server.launcher.is_some()),
+            warns: settings.on_unsupported == OnUnsupported::Warn,
+            is_kept: settings.sandbox.keeps(&settings.permissions),
+            permissions: settings.permissions.clone(),
             server_names: servers().map(|server| server.name.clone()).collect(),
             ..SessionSetup::default()
         }
@@ -98,7 +112,8 @@ fn server(server: &McpServer) -> Value {
         map.iter().map(|(name, value)| json!({"name": name, "value": value})).collect()
     };
     match &server.access {
-        McpAccess::Stdio { command, args, env } => {
+        McpAccess::Stdio { env, .. } => {
+            let (command, args) = server.command_line().unwrap_or_default();
             json!({"name": server.name, "command": command, "args": args, "env": pairs(env)})
         }
         McpAccess::Remote { transport, url, headers } => {
@@ -108,7 +123,7 @@ fn server(server: &McpServer) -> Value {
 }
 
 /// The maximum number of times that we tell an agent to continue after a denial.
-const DENIALS: u32 = 20;
+const DENIALS: u32 = 3;
 
 impl Acp {
     fn request(&mut self, method: &str, params: &Value, out: &mut DriverOutput) {
@@ -149,13 +164,18 @@ impl Acp {
             }
             (Phase::Replaying(true), _) => self.ask_whether_replayed(out),
             (Phase::Replaying(false), _) => self.choose_mode(out),
-            (Phase::ChoosingMode, Ok(_)) => self.choose_model(out),
-            (Phase::ChoosingMode, Err(error)) => self.refuse_mode(error.said(), out),
+            (Phase::ChoosingMode(_), Ok(_)) => self.set_modes(out),
+            (Phase::ChoosingMode(true), Err(error)) => self.refuse_mode(error.said(), out),
+            (Phase::ChoosingMode(false), Err(_)) => {
+                if self.keeps_policy("it refuses the mode that asks", out) {
+                    self.set_modes(out);
+                }
+            }
             (Phase::ChoosingModel, Ok(_)) => self.first_prompt(out),
             (Phase::ChoosingModel, Err(error)) => self.fail(errors::model(&error), out),
             (Phase::Prompting, Ok(result)) => self.turn_ended(result.as_ref(), out),
             (Phase::Prompting, Err(error)) => self.turn_failed(&error, out),
-            (Phase::Idle | Phase::Over, _) => {}
+            (Phase::AwaitingServers | Phase::Idle | Phase::Over, _) => {}
         }
     }
 
@@ -185,7 +205,7 @@ impl Acp {
             transports.as_ref().and_then(|transports| transports.bool(transport.word())) == Some(true)
         };
         let all = std::mem::take(&mut self.start.servers);
-        let servers = match reachable(all, &self.start.agent, self.start.drops_servers, reaches, out) {
+        let servers = match reachable(all, &self.start.agent, self.start.warns, reaches, out) {
             Ok(servers) => servers.iter().map(server).collect::<Vec<_>>(),
             Err(failure) => return self.fail(failure, out),
         };
@@ -228,10 +248,7 @@ impl Acp {
             return self.fail(failure, out);
         }
         self.start.set_model = offered.method;
-        self.start.modes = result.map(Modes::read).unwrap_or_default();
-        if let Some(modes) = self.profile.modes {
-            self.start.modes.names.retain(|name| modes.contains(&name.as_str()));
-        }
+        self.start.modes = result.map(|result| Modes::of_session(result, self.profile)).unwrap_or_default();
         if self.start.resume.is_some() && self.start.replays {
             return self.ask_whether_replayed(out);
         }
@@ -245,29 +262,93 @@ impl Acp {
         self.request("_spektacular/quiet", &json!({}), out);
     }
 
-    /// Sets the mode, before the model: a mode may change the model.
+    /// Sets the modes, before the model: a mode may change the model.
     fn choose_mode(&mut self, out: &mut DriverOutput) {
-        let Some(mode) = self.start.mode.take() else { return self.choose_model(out) };
-        let Modes { set, names } = &self.start.modes;
-        let Some(set) = set.clone() else {
-            out.warn(sentence!("{mode} has no effect on this agent: its sessions offer no modes", mode));
-            return self.choose_model(out);
-        };
-        let is_excluded = self.profile.modes.is_some_and(|modes| !modes.contains(&mode.as_str()));
-        if is_excluded || !names.is_empty() && !names.contains(&mode) {
-            return self.refuse_mode(None, out);
+        let wished = self.start.mode.take();
+        match (wished.as_ref(), self.start.modes.first()) {
+            (Some(mode), Some(modes)) => {
+                let names = modes.names(self.profile);
+                let is_excluded = self.profile.modes.is_some_and(|modes| !modes.contains(&mode.as_str()));
+                if is_excluded || !names.is_empty() && !names.contains(mode) {
+                    return self.refuse_mode(None, out);
+                }
+                self.start.changes.push_back((modes.set.clone(), json!(mode), true));
+            }
+            (Some(_), None) => {
+                out.warn(sentence!("{mode} has no effect on this agent: its sessions offer no modes", mode));
+            }
+            (None, _) => {}
         }
-        self.phase = Phase::ChoosingMode;
+        if self.profile.modes_are_agents() || self.ask_most(wished.is_some(), out) {
+            self.set_modes(out);
+        }
+    }
+
+    /// Prepares the changes to the modes that ask most, except for the one that somebody wished for. Returns whether the
+    /// run goes on.
+    fn ask_most(&mut self, is_wished: bool, out: &mut DriverOutput) -> bool {
+        let policy = |category: &Category| self.start.permissions.policy(*category);
+        let unasked = self.profile.unasked;
+        let denied = unasked.iter().any(|category| policy(category) == Policy::Deny);
+        let is_asked = unasked.iter().any(|category| policy(category) == Policy::Ask);
+        let reads = denied || self.start.permissions.is_read_only() && self.profile.rules.is_none();
+        let modes = self.start.modes.iter().skip(usize::from(is_wished));
+        let choices: Vec<_> = modes.map(|modes| (modes.set.clone(), modes.choose(reads))).collect();
+        let only_reads = choices.iter().any(|(_, choice)| {
+            matches!(choice, Some(ModeChoice::Stay(AskLevel::Reads) | ModeChoice::Change(_, AskLevel::Reads)))
+        });
+        let keeps = match () {
+            () if choices.iter().any(|(_, choice)| choice.is_none()) => {
+                self.keeps_policy("none of its modes asks for permission", out)
+            }
+            () if denied && !only_reads && !is_wished => self.keeps_policy("it does not ask for permission", out),
+            () => {
+                if is_asked {
+                    out.warn(sentence!(
+                        "{permissions} has no effect on some actions: this agent does not ask for them",
+                        permissions
+                    ));
+                }
+                true
+            }
+        };
+        let changes = choices.into_iter().filter_map(|(set, choice)| match choice {
+            Some(ModeChoice::Change(mode, _)) => Some((set, mode, false)),
+            Some(ModeChoice::Stay(_)) | None => None,
+        });
+        self.start.changes.extend(changes);
+        keeps
+    }
+
+    /// Fails the run, or warns, because the agent cannot keep the policy, unless that allows everything or the sandbox
+    /// keeps it. Returns whether
+    /// the run goes on.
+    fn keeps_policy(&mut self, why: &str, out: &mut DriverOutput) -> bool {
+        if self.start.permissions.allow_all() || self.start.is_kept {
+            return true;
+        }
+        self.ignores_policy = true;
+        if self.start.warns {
+            out.warn(no_effect(field!(permissions)));
+        } else {
+            self.fail(Limit::Permissions.not_kept(&self.start.agent, why), out);
+        }
+        self.start.warns
+    }
+
+    fn set_modes(&mut self, out: &mut DriverOutput) {
+        let Some((set, mode, is_wished)) = self.start.changes.pop_front() else { return self.choose_model(out) };
+        self.phase = Phase::ChoosingMode(is_wished);
         self.set(set, "session/set_mode", "modeId", &mode, out);
     }
 
     fn refuse_mode(&mut self, said: Option<String>, out: &mut DriverOutput) {
-        let names = std::mem::take(&mut self.start.modes.names);
+        let names = self.start.modes.first().map(|modes| modes.names(self.profile)).unwrap_or_default();
         self.fail(no_such_mode(names).saying(said), out);
     }
 
     /// Sets a mode or model: as an option of the session, or by a separate request.
-    fn set(&mut self, how: Setter, method: &str, field: &str, value: &str, out: &mut DriverOutput) {
+    fn set(&mut self, how: Setter, method: &str, field: &str, value: &Value, out: &mut DriverOutput) {
         match how {
             Setter::Option(id) => {
                 let params = json!({"sessionId": self.session, "configId": id, "value": value});
@@ -280,10 +361,18 @@ impl Acp {
     fn choose_model(&mut self, out: &mut DriverOutput) {
         let Some(model) = self.start.model.clone() else { return self.first_prompt(out) };
         self.phase = Phase::ChoosingModel;
-        self.set(self.start.set_model.clone(), "session/set_model", "modelId", &model, out);
+        self.set(self.start.set_model.clone(), "session/set_model", "modelId", &json!(model), out);
     }
 
     fn first_prompt(&mut self, out: &mut DriverOutput) {
+        if !self.start.awaits_servers {
+            return self.send_first(out);
+        }
+        self.phase = Phase::AwaitingServers;
+        out.events.push(AgentEvent::AwaitsServers);
+    }
+
+    pub(super) fn send_first(&mut self, out: &mut DriverOutput) {
         let prompt = std::mem::take(&mut self.start.prompt);
         let images = std::mem::take(&mut self.start.images);
         self.prompt(&prompt, &images, out);
@@ -306,6 +395,10 @@ impl Acp {
 
     fn turn_failed(&mut self, error: &Error, out: &mut DriverOutput) {
         self.end_turn(out);
+        let denied = std::mem::take(&mut self.denied);
+        if !self.cancelling && !denied.is_empty() && errors::is_denial(error) {
+            return self.continue_after_denial(&denied, out);
+        }
         let over = match (self.cancelling, steps::unpriced(&self.start.agent, error)) {
             (true, _) => TurnOver::Interrupted,
             (false, Some(failure)) => TurnOver::Failed(failure),
@@ -329,13 +422,17 @@ impl Acp {
             self.count(result, out);
         }
         let stop = result.and_then(|result| result.str("stopReason")).unwrap_or_default();
+        let denied = std::mem::take(&mut self.denied);
+        // The turn ended at the denial: the model did not speak after it.
+        if !self.cancelling && !denied.is_empty() && matches!(&*stop, "end_turn" | "cancelled") {
+            return self.continue_after_denial(&denied, out);
+        }
         if self.cancelling || stop == "cancelled" {
             out.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
             return;
         }
-        let denied = std::mem::take(&mut self.denied);
-        if stop == "end_turn" && self.profile.stops_when_denied && !denied.is_empty() {
-            return self.continue_after_denial(&denied, out);
+        if let Some(failed) = self.hidden_failure(result).filter(|_| stop == "end_turn") {
+            return out.events.push(AgentEvent::TurnOver(failed));
         }
         out.events.push(AgentEvent::TurnOver(match &*stop {
             "max_tokens" | "max_turn_requests" => TurnOver::Failed(errors::limit()),
@@ -346,6 +443,22 @@ impl Acp {
                 stop: if stop == "end_turn" { StopReason::EndTurn } else { StopReason::Other },
             },
         }));
+    }
+
+    /// The failure of a turn that ended well, but without an answer of the model.
+    fn hidden_failure(&self, result: Option<&Object<'_>>) -> Option<TurnOver> {
+        let text = self.answer.clone().into_text();
+        let text = text.unredacted();
+        match self.profile.hidden_failure.as_ref()? {
+            HiddenFailure::Notice(notices) => {
+                let is_counted = result.is_some_and(|result| result.object("usage").is_some());
+                let is_notice = || notices.iter().any(|notice| text.contains(notice));
+                (!is_counted && is_notice()).then(|| errors::noticed(self.profile, text.to_owned()))
+            }
+            HiddenFailure::Silence => {
+                (text.is_empty() && !self.called).then(|| TurnOver::Failed(errors::silent(self.profile)))
+            }
+        }
     }
 
     /// Continues after a turn that ended at a denial: the user only denied one call.
@@ -410,77 +523,4 @@ fn of_request(result: &Object<'_>) -> Option<(u64, u64)> {
     let usage = result.object("usage")?;
     let cached: u64 = ["cachedReadTokens", "cachedWriteTokens"].iter().filter_map(|name| usage.count(name)).sum();
     Some((usage.count("inputTokens")? + cached, usage.count("outputTokens")?))
-}
-
-/// The way to set a mode or model.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Setter {
-    /// Set the option with this id.
-    Option(String),
-    /// Send a separate request.
-    #[default]
-    Request,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Modes {
-    /// The way to set a mode. `None`: the session has no modes.
-    set: Option<Setter>,
-    names: Vec<String>,
-}
-
-impl Modes {
-    /// Reads the modes of a session.
-    fn read(result: &Object<'_>) -> Modes {
-        if let Some((option, id)) = option(result, "mode") {
-            let names = option.objects("options").filter_map(|option| option.string("value")).collect();
-            return Modes { set: Some(Setter::Option(id)), names };
-        }
-        let modes = result.object("modes");
-        let names = modes.iter().flat_map(|modes| modes.objects("availableModes"));
-        Modes { names: names.filter_map(|mode| mode.string("id")).collect(), set: modes.map(|_| Setter::Request) }
-    }
-}
-
-/// The session's option with this category or id, and the option's id.
-fn option<'a>(result: &Object<'a>, what: &str) -> Option<(Object<'a>, String)> {
-    let mut options = result.objects("configOptions");
-    let option = options.find(|option| option.is("category", what) || option.is("id", what))?;
-    let id = option.string("id")?;
-    Some((option, id))
-}
-
-#[derive(Debug, Default)]
-struct ModelChoice {
-    method: Setter,
-    current: Option<String>,
-    /// Whether the session offers a list of models without any.
-    is_empty: bool,
-}
-
-/// Whether a model is one of those that OpenCode offers to everybody, with or without a login: `opencode/big-pickle`, and
-/// `opencode/…-free`.
-fn is_for_everybody(model: &str) -> bool {
-    model.strip_prefix("opencode/").is_some_and(|name| name == "big-pickle" || name.ends_with("-free"))
-}
-
-impl ModelChoice {
-    /// The failure of a session whose model nobody chose: without credentials for the configured model, or without a
-    /// configured one, OpenCode takes a remote model of its own, to which the prompt and the code would go.
-    fn stand_in(&self, profile: &Profile) -> Option<Failure> {
-        if self.is_empty {
-            return Some(Failure::not_logged_in(profile.name, profile.login));
-        }
-        self.current.as_deref().filter(|model| is_for_everybody(model)).map(|_| errors::stand_in(profile))
-    }
-}
-
-/// Reads a session's model.
-fn model_choice(result: &Object<'_>) -> ModelChoice {
-    if let Some((option, id)) = option(result, "model") {
-        let is_empty = option.list("options").is_some() && option.objects("options").next().is_none();
-        return ModelChoice { method: Setter::Option(id), current: option.string("currentValue"), is_empty };
-    }
-    let current = result.object("models").and_then(|models| models.string("currentModelId"));
-    ModelChoice { method: Setter::Request, current, is_empty: false }
 }

@@ -14,6 +14,7 @@ use crate::protocol::failure::Failure;
 use crate::protocol::outbound::Usage;
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::terms::sentence;
+use crate::protocol::utc::UtcTime;
 use crate::protocol::words::OnUnsupported;
 
 const PLUGIN: &str = include_str!("opencode/spektacular.js");
@@ -30,7 +31,6 @@ const BUDGETS: [Limit; 3] = [Limit::MaxTurns, Limit::MaxTokens, Limit::MaxCostUs
 /// The budgets that need the reports.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
-    /// The budgets of this run.
     budgets: Vec<Limit>,
     /// Whether the budgets are given up if there are no reports.
     is_wish: bool,
@@ -96,7 +96,10 @@ impl Acp {
             "_spektacular/ready" => self.steps.reported = true,
             "_spektacular/retry" => {
                 let attempt = params.and_then(|params| params.count("attempt")).unwrap_or(1);
-                out.events.push(AgentEvent::Retrying { text: format!("Retrying: attempt {attempt}").into() });
+                // In milliseconds since 1970.
+                let next = params.and_then(|params| params.number("next"));
+                let retry_at = next.and_then(|next| UtcTime::of_seconds(next / 1000.0));
+                out.events.push(AgentEvent::Retrying { text: format!("Retrying: attempt {attempt}").into(), retry_at });
             }
             "_spektacular/step" => {
                 let Some(params) = params else { return out.unparsed() };

@@ -1,9 +1,14 @@
 //! The driver with an agent that says what no recording has.
 
 mod always;
+mod approvals;
+mod asking;
+mod denials;
+mod failures;
 mod limits;
 mod modes;
 mod results;
+mod shown;
 
 use super::Acp;
 use super::profile::{GEMINI, GENERIC, OPENCODE, Profile};
@@ -24,7 +29,6 @@ fn started(profile: &'static Profile, options: Options) -> Acp {
     driver
 }
 
-/// The lines that the driver sends, and its events for a line.
 fn hear(driver: &mut Acp, line: &Value) -> (Vec<Value>, Vec<AgentEvent>) {
     let mut out = DriverOutput::default();
     driver.line(Line::Text(line.to_string().into()), &mut out);
@@ -336,6 +340,42 @@ fn a_long_title_is_reported_once_in_full_and_kept_until_its_call_ends() {
     assert_eq!(kept(&driver), 0);
 }
 
+/// JavaScript counts in UTF-16, and cuts a text inside a character.
+#[test]
+fn a_character_cut_into_two_pieces_is_whole() {
+    let mut driver = in_a_turn(&GENERIC);
+    let mut said = Vec::new();
+    let mut end = String::new();
+    let piece = |kind: &str, literal: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"{kind}",
+                "content":{{"type":"text","text":"{literal}"}}}}}}}}"#
+        )
+    };
+    let (text, thought) = ("agent_message_chunk", "agent_thought_chunk");
+    let result = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#;
+    let lines = [
+        piece(thought, r"a\ud83d"),
+        piece(text, r"b\ud83d"),
+        piece(text, r"\ude00\ud83d"),
+        piece(text, r"\ude00c\ud83d"),
+        result.into(),
+    ];
+    for line in lines {
+        let mut out = DriverOutput::default();
+        driver.line(Line::Text(line.replace('\n', "").into()), &mut out);
+        for event in out.events {
+            match event {
+                AgentEvent::Text { piece, done, .. } => said.push(format!("{} {done}", piece.unredacted())),
+                AgentEvent::TurnOver(TurnOver::Completed { answer, .. }) => end = answer.into_text().shown().to_owned(),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    let whole = ["a false", "\u{fffd} true", "b false", "\u{1f600} false", "\u{1f600}c false", "\u{fffd} true"];
+    assert_eq!((said.as_slice(), end.as_str()), (&whole.map(str::to_owned)[..], "b\u{1f600}\u{1f600}c\u{fffd}"));
+}
+
 #[test]
 fn finished_calls_are_not_remembered() {
     let mut driver = in_a_turn(&GEMINI);
@@ -389,7 +429,7 @@ fn a_permission_shows_every_field_of_its_input() {
             "npm test\nsandbox: false\nworkdir: \"/etc\"",
         ),
         (&OPENCODE, json!({}), shell(json!({"cmd": ["npm", "test"]})), "npm test\ncmd: [\"npm\",\"test\"]"),
-        (&OPENCODE, json!({}), edit, "-1\n+2\nreplace_all: true"),
+        (&OPENCODE, json!({}), edit, "update /p/a\n-1\n+2\nreplace_all: true"),
         (&GEMINI, json!({}), gemini("/p"), "npm test"),
         (&GEMINI, json!({}), gemini("/etc"), "npm test\n[current working directory /etc] (Run the tests)"),
     ] {

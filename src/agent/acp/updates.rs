@@ -1,18 +1,18 @@
 //! `session/update`: messages, thoughts, tool calls and plans. Updates of a tool call are upserts by its id.
 
 use super::Acp;
-use super::call::{Call, Diff, INPUT_BYTES, LABEL_BYTES, texts};
+use super::call::{Call, Diff, INPUT_BYTES, texts};
+use super::errors::is_denial_notice;
 use super::profile::OwnCall;
 use super::session::Phase;
 use crate::agent::hash::hash;
 use crate::agent::{AgentEvent, CallKey, DriverOutput, MessageKey, edits, plan_entry, result};
-use crate::json::{Object, Raw};
-use crate::protocol::outbound::{FileEdit, Json, Place, Text, ToolFacts};
+use crate::json::{Object, Raw, SplitPair};
+use crate::protocol::outbound::{FileEdit, Json, Text, ToolFacts};
 use crate::protocol::schema::Mismatch;
 use crate::protocol::words::{Action, Category, ToolState};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::path::Path;
 
 /// A message that is being streamed.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ pub(super) struct Said {
     thought: bool,
     /// The agent's own id of the message.
     id: Option<String>,
+    pair: SplitPair,
 }
 
 impl Acp {
@@ -35,8 +36,9 @@ impl Acp {
             // Messages before our prompt are a replay.
             Phase::Initializing
             | Phase::Opening
-            | Phase::ChoosingMode
+            | Phase::ChoosingMode(_)
             | Phase::ChoosingModel
+            | Phase::AwaitingServers
             | Phase::Idle
             | Phase::Over => false,
         };
@@ -94,41 +96,50 @@ impl Acp {
     fn chunk(&mut self, update: &Object<'_>, thought: bool, out: &mut DriverOutput) -> Option<()> {
         let [content, id] = update.raws(["content", "messageId"]);
         let [kind, text] = content.and_then(Raw::object)?.raws(["type", "text"]);
-        let text = match kind.and_then(Raw::str) {
+        let piece = match kind.and_then(Raw::str) {
             // Content other than text, such as images.
             Some(other) if other != "text" => return Some(()),
-            _ => text.and_then(Raw::str)?,
+            _ => text?,
         };
+        let text = piece.str()?;
         if text.is_empty() || (!thought && is_mode_note(&text)) {
+            return Some(());
+        }
+        if !thought && !self.denied.is_empty() && is_denial_notice(&text) {
+            // Not the model's answer: the turn ends here, and the model hears of the denial in a further one.
+            self.end_message(out);
+            let key = MessageKey::next(&mut self.messages);
+            out.events.push(speech(key, false, text.into(), true));
             return Some(());
         }
         let id = id.and_then(Raw::str);
         if self.said.as_ref().is_some_and(|said| said.thought != thought || said.id.as_deref() != id.as_deref()) {
             self.end_message(out);
         }
-        let message = match &self.said {
-            Some(said) => said.key,
-            None => {
-                let key = MessageKey::next(&mut self.messages);
-                self.said = Some(Said { key, thought, id: id.map(Cow::into_owned) });
-                if !thought {
-                    self.answer.replace("", self.wants.answer_bytes);
-                    self.denied.clear();
-                }
-                key
-            }
-        };
+        if self.said.is_none() && !thought {
+            self.answer.replace("", self.wants.answer_bytes);
+            self.denied.clear();
+        }
+        let said = self.said.get_or_insert_with(|| {
+            let (key, pair) = (MessageKey::next(&mut self.messages), SplitPair::default());
+            Said { key, thought, id: id.map(Cow::into_owned), pair }
+        });
+        let text = said.pair.join(piece)?;
         if !thought {
             self.answer.push(&text, self.wants.answer_bytes);
         }
-        out.events.push(speech(message, thought, text.into(), false));
+        out.events.push(speech(said.key, thought, text.into(), false));
         Some(())
     }
 
     /// Ends the current message, because something else follows.
     pub(super) fn end_message(&mut self, out: &mut DriverOutput) {
-        if let Some(said) = self.said.take() {
-            out.events.push(speech(said.key, said.thought, Text::default(), true));
+        if let Some(mut said) = self.said.take() {
+            let rest = said.pair.finish();
+            if !said.thought {
+                self.answer.push(rest, self.wants.answer_bytes);
+            }
+            out.events.push(speech(said.key, said.thought, rest.into(), true));
         }
     }
 
@@ -161,17 +172,17 @@ impl Acp {
             call.category = Some(category(&kind, &id, call.name.as_deref(), servers));
             call.server = call.name.as_deref().and_then(|name| server_of(name, servers)).map(str::to_owned);
         }
-        let places: Vec<Place> = about.objects("locations").filter_map(|place| location(&place, cwd)).collect();
-        if !places.is_empty() {
-            call.locations = places;
-            // The title may include the location. Reporting a long title repeatedly costs too much.
-            call.retitled |= call.text.len() <= LABEL_BYTES;
-        }
-        if let Some(input) = input.map(Raw::get).filter(|raw| *raw != "{}") {
+        call.take_places(about, cwd);
+        let streamed = texts(about).last().filter(|_| self.profile.streams_inputs && input.is_none());
+        let streamed = streamed.filter(|text| Object::parse(text).is_some());
+        if let Some(input) = input.map(Raw::get).or(streamed.as_deref()).filter(|raw| *raw != "{}") {
             // An input that is too long to keep also replaces the earlier one.
             call.input_is_lost = input.len() > INPUT_BYTES;
             call.input = if call.input_is_lost { String::new() } else { input.to_owned() };
             call.input_is_asked = false;
+            if self.profile.inputs_follow {
+                call.take_look(cwd);
+            }
         }
         let texts = id.len() + call.size();
         self.calls.insert(id.clone().into_owned(), call, texts);
@@ -256,9 +267,15 @@ impl Acp {
         let detail = raw.as_ref().and_then(|raw| raw.object("metadata"));
         // Some agents report a failed command as completed, with its exit code.
         let exit = detail.as_ref().and_then(|detail| detail.number("exit"));
-        let failed = failed || exit.is_some_and(|exit| exit != 0.0);
+        let is_refused = self.calls.get(id).is_some_and(Call::is_refused);
+        let failed = failed || is_refused || exit.is_some_and(|exit| exit != 0.0);
         // Some agents report a stopped tool as completed.
-        let state = if failed || self.cancelling { ToolState::Failed } else { ToolState::Completed };
+        let state = match failed || self.cancelling {
+            true if texts(update).next().is_some_and(|text| is_refusal_by_rule(&text)) => ToolState::Denied,
+            true if is_refused => ToolState::Denied,
+            true => ToolState::Failed,
+            false => ToolState::Completed,
+        };
         if !failed {
             let category = self.calls.get(id).map_or(Category::Other, Call::category);
             changed(update, detail.as_ref(), category, out);
@@ -308,6 +325,11 @@ impl Acp {
     }
 }
 
+/// Whether Gemini refused a call by its rules, as every sub-agent that may act: nobody would hear what it asks for.
+fn is_refusal_by_rule(text: &str) -> bool {
+    text.starts_with("Tool execution for ") && text.trim_end().ends_with(" denied by policy.")
+}
+
 /// The reason why an agent refused an input: `params/a must be integer`.
 fn refusal(text: &str) -> Mismatch {
     match text.strip_prefix("params").and_then(|text| text.split_once(' ')) {
@@ -337,7 +359,8 @@ fn category(kind: &str, id: &str, name: Option<&str>, servers: &[String]) -> Cat
         "execute" => Category::Execute,
         "fetch" => Category::Fetch,
         "switch_mode" => Category::Mode,
-        _ if name == "task" => Category::Agent,
+        // OpenCode's tool and Gemini's, whose name begins the call's id.
+        _ if name == "task" || name.starts_with("invoke_agent__") => Category::Agent,
         _ if name.starts_with("mcp_") => Category::Mcp,
         _ if server_of(name, servers).is_some() => Category::Mcp,
         "think" => Category::Think,
@@ -349,12 +372,6 @@ fn category(kind: &str, id: &str, name: Option<&str>, servers: &[String]) -> Cat
 fn server_of<'a>(tool: &str, servers: &'a [String]) -> Option<&'a str> {
     let owns = |server: &&String| tool.strip_prefix(&***server).is_some_and(|rest| rest.starts_with('_'));
     servers.iter().find(owns).map(String::as_str)
-}
-
-/// A location in a file. The working directory does not count.
-fn location(place: &Object<'_>, cwd: &Path) -> Option<Place> {
-    let path = place.string("path").filter(|path| !path.is_empty() && Path::new(path) != cwd)?;
-    Some(Place { path: path.into(), line: place.count("line").filter(|line| *line > 0) })
 }
 
 /// Reports the changed files: from diffs, or else from the tool's own output.

@@ -8,6 +8,7 @@ use crate::agent::mcp::{self, Out};
 use crate::agent::{AgentEvent, AskKey, DriverOutput, Reply};
 use crate::json::Object;
 use crate::protocol::request::Settings;
+use crate::protocol::words::McpState;
 use serde_json::{Value, json};
 
 /// The names of the tool and its server. Empty: the model is not offered the tool.
@@ -28,6 +29,18 @@ impl Names {
     pub(super) fn config(&self) -> (String, Value) {
         // Without `alwaysLoad`, the model has to search for the tool first.
         (self.server.clone(), json!({"type": "sdk", "name": self.server, "alwaysLoad": true}))
+    }
+
+    /// The state of a server in Claude's list. `None`: it is ours, or the user turned it off.
+    pub(super) fn server_state(&self, server: &Object<'_>) -> Option<AgentEvent> {
+        let name = server.string("name").filter(|name| *name != self.server)?;
+        let state = match &*server.str("status")? {
+            "connected" => McpState::Ready,
+            "pending" => McpState::Pending,
+            "disabled" => return None,
+            _ => McpState::Failed,
+        };
+        Some(AgentEvent::McpServer { name, state, said: None })
     }
 
     /// Whether `name` is Claude's name for our tool.

@@ -44,9 +44,7 @@ pub(super) fn read(request: &Object<'_>, known_plan: Option<String>) -> Option<(
         return (!asks.is_empty()).then(|| (pending(What::Questions(texts)), asks));
     }
     let plan = name == "ExitPlanMode";
-    // The model's description of a call does not change the call.
-    let scope =
-        Scope::of_request(tools::category(&name), Some(&name), Some(&input.without(&["description", "timeout"])));
+    let scope = Scope::of_request(tools::category(&name), Some(&name), Some(raw.get()));
     let title = tools::title(&name, Some(&input));
     let detail = if plan {
         let text = input.string("plan").or(known_plan).unwrap_or_default();
@@ -89,6 +87,7 @@ impl ClaudeRequest {
             },
             What::Permission => match replies.first() {
                 Some(Reply::Allowed) => (allow(input), None),
+                Some(Reply::AllowedWith(input)) => (allow(input), None),
                 Some(Reply::NoUser) => (deny(NO_USER), self.call),
                 Some(Reply::Denied(Some(message)) | Reply::Declined(Some(message))) => {
                     (deny(message.unredacted()), self.call)

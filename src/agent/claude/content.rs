@@ -109,20 +109,20 @@ impl Claude {
             (false, false) => ToolState::Completed,
         };
         let output = self.wants.full.then(|| tools::output(block)).flatten();
-        let facts = facts(state, block, self.wants.facts.then_some(line));
+        let facts = facts(state, block, line, self.wants.facts);
         out.events.push(AgentEvent::ToolOver { call: CallKey::of(&call), state, output, facts });
         Some(())
     }
 }
 
-/// The exit code of a failed command, or the changes of an edit. `line`: the message, if the changes are wanted.
-fn facts(state: ToolState, block: &Object<'_>, line: Option<&Object<'_>>) -> ToolFacts {
+/// The exit code of a command, or the changes of an edit if they are wanted. `line`: the message.
+fn facts(state: ToolState, block: &Object<'_>, line: &Object<'_>, wants_edits: bool) -> ToolFacts {
     match state {
         ToolState::Failed => ToolFacts { exit_code: tools::exit_code(block), ..ToolFacts::default() },
         ToolState::Completed => {
-            let result = line.and_then(|line| line.object("tool_use_result"));
-            let edits = result.as_ref().and_then(tools::edit).into_iter().collect();
-            ToolFacts { edits, ..ToolFacts::default() }
+            let result = line.object("tool_use_result");
+            let edits = result.as_ref().filter(|_| wants_edits).and_then(tools::edit).into_iter().collect();
+            ToolFacts { edits, exit_code: result.as_ref().is_some_and(tools::is_success).then_some(0) }
         }
         ToolState::Denied | ToolState::Started | ToolState::Cancelled => ToolFacts::default(),
     }

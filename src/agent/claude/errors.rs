@@ -1,6 +1,7 @@
 //! Maps Claude Code's error messages to our codes. Ignores its exit code, which says nothing about the cause.
 
 use crate::agent::limit::Limit;
+use crate::agent::provider::{self, Evidence, ProviderAccount};
 use crate::agent::{TurnOver, error_text};
 use crate::json::{Object, Raw};
 use crate::protocol::failure::{Code, Failure};
@@ -9,13 +10,13 @@ use crate::protocol::outbound::{AgentExit, Text};
 use crate::protocol::schema::Mismatch;
 use crate::protocol::terms::sentence;
 
-/// The agent's name, and the way to log in.
-const AGENT: &str = "Claude Code";
 pub(super) const LOGIN: &str = "log in with `claude`, or set ANTHROPIC_API_KEY";
+
+const ACCOUNT: ProviderAccount = ProviderAccount { agent: "Claude Code", login: LOGIN };
 
 /// The failure for credentials that the provider refused.
 pub(super) fn refused(status: Option<u16>) -> Failure {
-    Failure::credentials_refused(AGENT, LOGIN, status)
+    Failure::credentials_refused(ACCOUNT.agent, LOGIN, status)
 }
 
 /// A line that describes an `api_retry`.
@@ -78,12 +79,15 @@ pub(super) fn classify(
         ("error_max_budget_usd", ..) => Limit::MaxCostUsd.reached(),
         ("error_max_structured_output_retries", ..) => Failure::result_invalid(last_mismatches(&errors, mismatches)),
         (_, "prompt_too_long" | "blocking_limit", _) => Failure::context_exceeded(),
-        (_, _, Some("model_not_found")) => Failure::model_not_found(),
-        (_, _, Some("authentication_failed")) => by_status(status, &text).unwrap_or_else(|| refused(status)),
         _ if result.str("stop_reason").as_deref() == Some("refusal") => Failure::refused(),
-        _ => by_status(status, &text).unwrap_or_else(|| Failure::reported("Claude Code", said.clone())),
+        (.., class) => {
+            let text = said.as_deref().unwrap_or(&text);
+            let evidence = Evidence { status, names: &[class.unwrap_or_default()], text };
+            provider::failure(ACCOUNT, &evidence, said.clone())
+        }
     };
-    TurnOver::Failed(failure.with_status(status).saying(said))
+    let http_status = failure.http_status.or(status);
+    TurnOver::Failed(Failure { http_status, ..failure.saying(said) })
 }
 
 /// The mistakes in the last structured result. Older versions do not repeat them in the error at the end.
@@ -103,34 +107,6 @@ pub(super) fn mismatches(error: &str) -> Option<Vec<Mismatch>> {
         None => Mismatch::of_whole(part.strip_prefix("root: ").unwrap_or(part)),
     };
     Some(found.split(", ").take(VIOLATIONS).map(one).collect())
-}
-
-/// The failure for an HTTP status or an error text. `None`: neither is known.
-fn by_status(status: Option<u16>, text: &str) -> Option<Failure> {
-    let begins = |prefixes: &[&str]| prefixes.iter().any(|p| text.starts_with(p));
-    Some(match status {
-        Some(401 | 403) => refused(status),
-        Some(404) => Failure::model_not_found(),
-        Some(413) => {
-            Failure::new(Code::ContextExceeded, "The request is too large for the provider: shorten the task.")
-        }
-        Some(429) => Failure::rate_limited(),
-        _ if begins(&["Not logged in"]) => Failure::not_logged_in(AGENT, LOGIN),
-        _ if begins(&["Invalid API key", "Failed to authenticate"]) => refused(status),
-        _ if begins(&["Credit balance is too low"]) => Failure::no_credit(),
-        _ if begins(&["Prompt is too long"]) => Failure::context_exceeded(),
-        _ if begins(&["There's an issue with the selected model"]) => Failure::model_not_found(),
-        Some(500..=599) => Failure::provider_unavailable(status),
-        _ if begins(&["API Error: Repeated 529", "API Error: 5", "Unable to connect", "Request timed out"])
-            || text.contains("Unable to connect")
-            || text.contains("Request timed out") =>
-        {
-            Failure::provider_unavailable(status)
-        }
-        _ if text.contains("Request rejected (429)") => Failure::rate_limited(),
-        _ if text.contains("refus") && text.contains("Usage Policy") => Failure::refused(),
-        _ => return None,
-    })
 }
 
 /// The failure for an exit without a result.

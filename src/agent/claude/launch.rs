@@ -1,14 +1,17 @@
 //! Claude Code's command line and environment.
 
-use crate::agent::{argument, header_variables};
+use crate::agent::launch::server_limit;
+use crate::agent::{FoundBy, LaunchFile, argument, header_variables};
 use crate::json::to_line;
 use crate::protocol::failure::Failure;
 use crate::protocol::fields::{Field, field};
-use crate::protocol::limits::RESULT_TURNS;
+use crate::protocol::limits::{ARGUMENT_BYTES, RESULT_TURNS};
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
 use crate::protocol::terms::sentence;
+use crate::protocol::words::{Category, Policy};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The arguments for these settings. `asking`: our MCP server, with its name. A flag and its value are one argument, so
@@ -48,7 +51,8 @@ pub(super) fn arguments(
         (field!(effort), "--effort", settings.effort.clone()),
         (field!(mode), "--agent", settings.mode.clone()),
         (field!(session_id), "--resume", settings.session_id.as_deref().map(str::to_owned)),
-        (field!(system_prompt), "--append-system-prompt", settings.system_prompt.clone()),
+        (field!(system_prompt), "--append-system-prompt", settings.system_prompt.clone().filter(|text| !is_long(text))),
+        (field!(permissions), "--settings", own_settings(settings)),
         (field!(max_turns), "--max-turns", settings.max_turns.map(|n| n.to_string())),
         (field!(max_cost_usd), "--max-budget-usd", settings.max_cost_usd.map(|n| n.to_string())),
         (field!(output_schema), "--json-schema", schema(settings).map(|schema| schema.of_objects().get().to_owned())),
@@ -71,6 +75,40 @@ pub(super) fn arguments(
     Ok(args)
 }
 
+/// The system prompt as a file, if it is too long for a command line.
+pub(super) fn files(settings: &Settings) -> Vec<LaunchFile> {
+    let found = FoundBy::Flag("--append-system-prompt-file");
+    let file = |text: &String| LaunchFile { found, name: "system-prompt.md", text: text.clone() };
+    settings.system_prompt.iter().filter(|text| is_long(text)).map(file).collect()
+}
+
+fn is_long(system_prompt: &str) -> bool {
+    system_prompt.len() > ARGUMENT_BYTES / 2
+}
+
+/// The settings of the run: rules that make it ask, and no sandbox of its own inside the run's, where it cannot start.
+fn own_settings(settings: &Settings) -> Option<String> {
+    let mut own = Map::new();
+    own.extend(asking_rules(settings).map(|asked| ("permissions".to_owned(), json!({"ask": asked}))));
+    own.extend(settings.sandbox.domain().map(|_| ("sandbox".to_owned(), json!({"enabled": false}))));
+    (!own.is_empty()).then(|| to_line(&own))
+}
+
+/// The tools before which Claude Code must ask because it otherwise reads and searches without asking in its working
+/// directory. A denial in the user's own settings still wins. `None`: the policy lets it read and search.
+fn asking_rules(settings: &Settings) -> Option<Vec<&'static str>> {
+    let asks = |category| settings.permissions.policy_inside(category) != Policy::Allow;
+    let tools = [(Category::Read, &["Read"][..]), (Category::Search, &["Glob", "Grep", "LS"])];
+    let mut asked: Vec<&str> =
+        tools.iter().filter(|(category, _)| asks(*category)).flat_map(|(_, tools)| *tools).copied().collect();
+    if asked.is_empty() {
+        return None;
+    }
+    // It also runs commands such as `cat` and `grep` without asking.
+    asked.push("Bash");
+    Some(asked)
+}
+
 /// The built-in tools in `allowed_tools`. Claude Code offers those of MCP servers all the same; the run denies them.
 /// `--allowedTools` would not limit anything, and would allow without a question.
 fn built_in(tools: &[String]) -> Result<String, Failure> {
@@ -90,7 +128,8 @@ fn built_in(tools: &[String]) -> Result<String, Failure> {
 fn mcp_config(servers: &[McpServer], asking: Option<(String, Value)>) -> Option<String> {
     let one = |(position, server): (usize, &McpServer)| {
         let value = match &server.access {
-            McpAccess::Stdio { command, args, env } => {
+            McpAccess::Stdio { env, .. } => {
+                let (command, args) = server.command_line().unwrap_or_default();
                 json!({"type": "stdio", "command": command, "args": args, "env": env})
             }
             McpAccess::Remote { transport, url, .. } => {
@@ -125,17 +164,83 @@ pub(super) fn environment(settings: &Settings) -> Vec<(String, String)> {
         env.push(("MAX_STRUCTURED_OUTPUT_RETRIES".to_owned(), (1 + RESULT_TURNS).to_string()));
     }
     if !settings.raw_prompt {
-        // Without this, `@path` in the prompt sends any file to the model without asking.
-        env.push(("CLAUDE_CODE_DISABLE_ATTACHMENTS".to_owned(), "1".to_owned()));
+        // `@path` in a prompt otherwise sends any file to the model without asking (2.1.197 does not know the variable).
+        // CLAUDE_CODE_DISABLE_ATTACHMENTS would also take the user's skills and memory files away.
+        env.push(("CLAUDE_CODE_DISABLE_FILE_MENTIONS".to_owned(), "1".to_owned()));
+    }
+    if !settings.mcp_servers.is_empty() {
+        // Claude Code waits for its servers before the first turn, by itself for 30 s.
+        env.push(("MCP_TIMEOUT".to_owned(), server_limit(settings).as_millis().to_string()));
     }
     env.extend(header_variables::environment(&settings.mcp_servers));
     env
 }
 
-/// The user's prompt in the form that is sent. A text that begins with `/` would be a command; a line before it
-/// prevents that.
-pub(super) fn guarded(text: &str, raw_prompt: bool) -> String {
-    let command = text.trim_start().starts_with('/');
-    let guard = if command && !raw_prompt { "\n" } else { "" };
-    format!("{guard}{text}")
+/// The user's prompt in the form that is sent. A text that begins with `/` would be a command; a line before it prevents
+/// that. A backslash keeps 2.1.197 from reading `@path` outside the working directory. Other mentions stay as they are,
+/// because code has many `@`.
+pub(super) fn guarded(text: &str, raw_prompt: bool) -> Cow<'_, str> {
+    if raw_prompt {
+        return Cow::Borrowed(text);
+    }
+    let begins_mention = |at: usize| {
+        // The characters between which Claude Code finds a mention.
+        let is_boundary = |c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '。' | '、' | '？' | '！');
+        let path = text[at + 1..].split(char::is_whitespace).next().unwrap_or_default().trim_start_matches('"');
+        text[..at].chars().next_back().is_none_or(is_boundary) && (path.starts_with(['/', '~']) || path.contains(".."))
+    };
+    let mentions: Vec<usize> = text.match_indices('@').map(|(at, _)| at).filter(|at| begins_mention(*at)).collect();
+    let is_command = text.trim_start().starts_with('/');
+    if mentions.is_empty() && !is_command {
+        return Cow::Borrowed(text);
+    }
+    let mut guarded = String::with_capacity(text.len() + mentions.len() + 1);
+    guarded.push_str(if is_command { "\n" } else { "" });
+    let mut from = 0;
+    for at in mentions {
+        guarded.extend([&text[from..at], "\\"]);
+        from = at;
+    }
+    guarded.push_str(&text[from..]);
+    Cow::Owned(guarded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{guarded, own_settings};
+    use crate::protocol::request::{Options, Permissions, Settings};
+    use crate::protocol::words::{Category, Policy};
+
+    #[test]
+    fn it_asks_before_it_reads_where_the_policy_does_not_allow_that() {
+        let one =
+            |category| Permissions::ByCategory { named: [(category, Policy::Ask)].into(), rest: Some(Policy::Allow) };
+        let all = r#"{"permissions":{"ask":["Read","Glob","Grep","LS","Bash"]}}"#;
+        for (permissions, rules) in [
+            (Permissions::default(), None),
+            (Permissions::All(Policy::Allow), None),
+            (Permissions::ReadOnly, None),
+            (Permissions::All(Policy::Deny), Some(all)),
+            (one(Category::Read), Some(r#"{"permissions":{"ask":["Read","Bash"]}}"#)),
+            (one(Category::Edit), None),
+        ] {
+            let settings = Options::default().resolve("x".into(), "claude".into(), "/w".into());
+            let rules = rules.map(str::to_owned);
+            assert_eq!(own_settings(&Settings { permissions, ..settings }), rules);
+        }
+    }
+
+    #[test]
+    fn only_mentions_outside_the_working_directory_are_escaped() {
+        for (prompt, sent) in [
+            ("Look at @/etc/hostname", r"Look at \@/etc/hostname"),
+            ("@~/notes and @../a, @b/../../c", r"\@~/notes and \@../a, \@b/../../c"),
+            ("看。@/etc/hostname\n@\"/a b\"", "看。\\@/etc/hostname\n\\@\"/a b\""),
+            ("@Override @types/node me@/x `@/y`", "@Override @types/node me@/x `@/y`"),
+            ("/help @/x", "\n/help \\@/x"),
+        ] {
+            assert_eq!(guarded(prompt, false), sent);
+            assert_eq!(guarded(prompt, true), prompt);
+        }
+    }
 }

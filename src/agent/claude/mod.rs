@@ -47,6 +47,7 @@ use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::Mismatch;
+use crate::protocol::utc::UtcTime;
 use crate::protocol::words::{McpTransport, QuestionKind};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -73,6 +74,8 @@ pub(crate) struct Claude {
     cost_before: Option<f64>,
     /// The API error in the last message that Claude wrote itself.
     api_error: Option<ApiError>,
+    /// The end of the account's limit, once it is reached.
+    resets_at: Option<UtcTime>,
     /// The mistakes in the last structured result that Claude refused.
     mismatches: Vec<Mismatch>,
     /// The usage of all turns so far.
@@ -110,6 +113,7 @@ impl Claude {
             Some("control_request") => self.control_request(message, out),
             Some("control_cancel_request") => self.control_cancel_request(message, out),
             Some("result") => self.result(message, out),
+            Some("rate_limit_event") => self.rate_limit(message),
             Some("command_lifecycle") => self.steering.lifecycle(message),
             // Responses to our own requests, and types that later versions add.
             Some(_) => Some(()),
@@ -128,6 +132,7 @@ impl Claude {
                 let id = message.string("session_id").or_else(|| message.string("sessionId"))?;
                 self.session_known = true;
                 self.steering.opened(message);
+                out.events.extend(message.objects("mcp_servers").filter_map(|server| self.names.server_state(&server)));
                 out.events.push(AgentEvent::Session {
                     id: SessionId::new(id),
                     version: message.string("claude_code_version").map(Text::from),
@@ -147,7 +152,10 @@ impl Claude {
                 }
                 // Claude requests the broken answer again, so the pieces received so far are no longer valid.
                 self.speech.withdraw(out);
-                out.events.push(AgentEvent::Retrying { text: errors::retrying(message, status).into() });
+                out.events.push(AgentEvent::Retrying {
+                    text: errors::retrying(message, status).into(),
+                    retry_at: self.resets_at,
+                });
             }
             "permission_denied" => self.calls.deny(message.string("tool_use_id")),
             _ => {}
@@ -160,7 +168,9 @@ fn keeper(limit: Limit) -> Keeper {
     match limit {
         // Its own flag limits the calls of each turn, not those of the run.
         Limit::MaxTurns | Limit::MaxToolCalls | Limit::MaxTokens => Keeper::Run,
-        Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers => Keeper::Agent,
+        Limit::MaxCostUsd | Limit::AllowedTools | Limit::DisallowedTools | Limit::McpServers | Limit::Permissions => {
+            Keeper::Agent
+        }
     }
 }
 
@@ -181,6 +191,7 @@ impl Driver for Claude {
             usage: Some(true),
             conversation: Some(true),
             steer: self.steering.is_possible(),
+            updated_input: Some(true),
         };
         Features {
             capabilities,
@@ -222,6 +233,7 @@ impl Driver for Claude {
                 None,
             )],
             images: settings.attached.clone(),
+            files: launch::files(settings),
             ..self.base.launch("claude", args, launch::environment(settings))
         }))
     }
@@ -237,6 +249,7 @@ impl Driver for Claude {
             None => out.unparsed(),
         }
         self.index = index;
+        self.speech.take_line(text, out);
     }
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], out: &mut DriverOutput) {

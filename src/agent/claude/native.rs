@@ -3,7 +3,8 @@
 
 use super::errors::LOGIN;
 use crate::agent::native::{
-    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, Version, flag,
+    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, State, Version,
+    flag,
 };
 use crate::json::Object;
 
@@ -37,14 +38,26 @@ pub(crate) static NATIVE: Native = Native {
         paths: |id| vec![format!("projects/*/{id}.jsonl")],
         // The file's name contains the whole id.
         first_line: |_| String::new(),
+        kept: None,
         loadable: None,
         cost: Some(cost_in),
     })),
     modes: &["plan"],
+    own_rules: None,
+    // Measured: it works without writing its settings, which a later run outside a sandbox would obey. It writes its login
+    // in place, but cannot lock it there.
+    state: State {
+        reads: &[(FOLDER, ""), (BESIDE, ".claude.json")],
+        folders: &[(FOLDER, "projects"), (FOLDER, "sessions"), (FOLDER, "session-env"), (FOLDER, "shell-snapshots")],
+        files: &[(FOLDER, ".credentials.json")],
+        made: &[],
+        variables: &[],
+        settings: &[],
+    },
     interface: Some(Interface {
         args,
         has_modes: true,
-        asking_env: &[],
+        asking_env: |_| None,
         not_for_people: &[],
         // With this variable, Claude Code assumes that another Claude Code started it.
         env_remove: &["CLAUDECODE"],

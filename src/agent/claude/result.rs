@@ -5,6 +5,7 @@ use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, DriverOutput, TurnOver};
 use crate::json::{Chunks, Object, Raw};
 use crate::protocol::outbound::Usage;
+use crate::protocol::utc::UtcTime;
 use crate::protocol::words::StopReason;
 
 impl Claude {
@@ -25,7 +26,10 @@ impl Claude {
         let over = if failed {
             let unknown_session = self.resuming && !self.session_known;
             let mismatches = std::mem::take(&mut self.mismatches);
-            errors::classify(message, self.api_error.take(), mismatches, unknown_session)
+            match errors::classify(message, self.api_error.take(), mismatches, unknown_session) {
+                TurnOver::Failed(failure) => TurnOver::Failed(failure.until(self.resets_at)),
+                over @ (TurnOver::Completed { .. } | TurnOver::Interrupted) => over,
+            }
         } else {
             self.completed(message)
         };
@@ -34,6 +38,14 @@ impl Claude {
             true => out.events.push(AgentEvent::Note("The turn goes on with a prompt that waits".into())),
             false => out.events.push(AgentEvent::TurnOver(over)),
         }
+        Some(())
+    }
+
+    /// Notes when the account's limit ends.
+    pub(super) fn rate_limit(&mut self, message: &Object<'_>) -> Option<()> {
+        let info = message.object("rate_limit_info")?;
+        let resets_at = info.number("resetsAt").and_then(UtcTime::of_seconds);
+        self.resets_at = resets_at.filter(|_| info.is("status", "rejected"));
         Some(())
     }
 

@@ -4,8 +4,13 @@
 use crate::agent::recent::OpenMap;
 use crate::agent::text::Fingerprint;
 use crate::agent::{AgentEvent, CallKey, DriverOutput, MessageKey};
-use crate::json::{Chunks, Object, Raw};
+use crate::json::{Chunks, Object, Raw, SplitPair, decoded_in_place};
 use crate::protocol::text::Text;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// The number of bytes above which a block takes the memory of its line.
+const LONG: usize = 256 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
@@ -15,6 +20,8 @@ pub(super) struct Blocks {
     main: Speaker,
     /// The sub-agents that stream, each by the call that started it.
     subagents: OpenMap<Speaker, CallKey>,
+    /// The event that gets the text of a long block, and the place of the block in its line.
+    long: Option<(usize, Range<usize>)>,
 }
 
 /// The model or a sub-agent, and the block that it streams.
@@ -35,6 +42,7 @@ struct StreamedBlock {
     key: MessageKey,
     thinking: bool,
     sent: Fingerprint,
+    pair: SplitPair,
 }
 
 fn speech(message: MessageKey, parent: Option<CallKey>, reasoning: bool, piece: String, done: bool) -> AgentEvent {
@@ -100,6 +108,10 @@ impl Blocks {
         out: &mut DriverOutput,
     ) {
         let is_streamed = self.speaker(parent).is_some_and(|one| one.stream.is_some());
+        if whole.get().len() > LONG && !is_streamed && self.long.is_none() {
+            self.long = Some((out.events.len(), whole.place()));
+            return out.events.push(speech(MessageKey::next(&mut self.blocks), parent, thinking, String::new(), true));
+        }
         if let Some(text) = whole.plain_str().filter(|text| !is_streamed && !text.is_empty()) {
             let key = MessageKey::next(&mut self.blocks);
             return out.events.push(speech(key, parent, thinking, text.to_owned(), true));
@@ -129,6 +141,14 @@ impl Blocks {
         out.events.push(speech(key, parent, thinking, chunks.after(rest), true));
     }
 
+    /// Gives a long block the memory of its line, which nothing borrows any more: a copy would double it.
+    pub(super) fn take_line(&mut self, line: Cow<'_, str>, out: &mut DriverOutput) {
+        let Some((event, place)) = self.long.take() else { return };
+        if let Some(AgentEvent::Text { piece, .. }) = out.events.get_mut(event) {
+            *piece = decoded_in_place(line.into_owned(), place).into();
+        }
+    }
+
     pub(super) fn stream_event(&mut self, line: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
         let event = line.object("event")?;
         let parent = line.str("parent_tool_use_id").map(|call| CallKey::of(&call));
@@ -156,8 +176,8 @@ impl Blocks {
 
     fn delta(&mut self, delta: &Object<'_>, parent: Option<CallKey>, out: &mut DriverOutput) -> Option<()> {
         let (thinking, piece) = match &*delta.str("type")? {
-            "text_delta" => (false, delta.string("text")?),
-            "thinking_delta" => (true, delta.string("thinking")?),
+            "text_delta" => (false, delta.raw("text")?),
+            "thinking_delta" => (true, delta.raw("thinking")?),
             "input_json_delta" => {
                 let piece = delta.string("partial_json")?;
                 let whole =
@@ -167,20 +187,22 @@ impl Blocks {
             }
             _ => return Some(()),
         };
-        if piece.is_empty() {
+        if piece.literal()?.is_empty() {
             return Some(());
         }
-        let key = self.change(parent, |one, blocks| {
+        let (key, piece) = self.change(parent, |one, blocks| {
             let stream = one.stream.get_or_insert_with(|| StreamedBlock {
                 message: one.message.clone(),
                 key: MessageKey::next(blocks),
                 thinking,
                 sent: Fingerprint::default(),
+                pair: SplitPair::default(),
             });
+            let piece = stream.pair.join(piece).unwrap_or_default();
             stream.sent.push(&piece);
-            stream.key
+            (stream.key, piece)
         });
-        out.events.push(speech(key, parent, thinking, piece, false));
+        out.events.push(speech(key, parent, thinking, piece.into_owned(), false));
         Some(())
     }
 

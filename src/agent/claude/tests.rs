@@ -1,15 +1,48 @@
 //! Tests of the driver's state and of streamed pieces.
 
 use super::Claude;
+use crate::agent::provider::Sample;
 use crate::agent::{AgentEvent, Base, Driver, DriverOutput, Line, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::text::Text;
+use crate::protocol::utc::UtcTime;
 use serde_json::{Value, json};
 
 fn events(claude: &mut Claude, line: &Value) -> Vec<AgentEvent> {
     let mut out = DriverOutput::default();
     claude.line(Line::Text(line.to_string().into()), &mut out);
     out.events
+}
+
+#[test]
+fn a_failure_of_the_provider_is_that_of_the_common_table() {
+    for sample in Sample::ALL {
+        let mut claude = Claude::new(Base::command("claude"));
+        let result = json!({"type": "result", "subtype": "success", "is_error": true, "result": sample.text,
+            "api_error_status": sample.status});
+        let events = events(&mut claude, &result);
+        let Some(AgentEvent::TurnOver(TurnOver::Failed(failure))) = events.last() else { panic!("{events:?}") };
+        sample.is(failure);
+    }
+}
+
+#[test]
+fn the_end_of_a_limit_is_the_time_to_go_on() {
+    let failed = |status: &str, http_status: u16, said: &str| {
+        let mut claude = Claude::new(Base::command("claude"));
+        let info = json!({"status": status, "resetsAt": 1_771_581_600, "rateLimitType": "five_hour"});
+        events(&mut claude, &json!({"type": "rate_limit_event", "rate_limit_info": info}));
+        let result = json!({"type": "result", "subtype": "success", "is_error": true, "result": said,
+            "api_error_status": http_status});
+        let events = events(&mut claude, &result);
+        let Some(AgentEvent::TurnOver(TurnOver::Failed(failure))) = events.last() else { panic!("{events:?}") };
+        failure.retry_at
+    };
+    let at = UtcTime::of_seconds(1_771_581_600.0);
+    assert_eq!(failed("rejected", 429, "You have reached your usage limit"), at);
+    assert_eq!(failed("allowed", 429, "You have reached your usage limit|1771581600"), at);
+    assert_eq!(failed("allowed", 429, "You have reached your usage limit"), None);
+    assert_eq!(failed("rejected", 500, "Something broke"), None);
 }
 
 fn content(kind: &str, id: &str, parent: Option<&str>, blocks: &Value) -> Value {
@@ -67,6 +100,29 @@ fn a_streamed_block_is_not_repeated_and_another_one_has_another_key() {
     let expected =
         [(1, "Hel", false), (1, "lo", false), (1, "", true), (2, "{}", false), (2, "", true), (3, "Bye", true)];
     assert_eq!(said, expected.map(|(key, piece, done)| (key, piece.into(), done)));
+}
+
+#[test]
+fn a_block_whose_pieces_cut_a_character_is_not_withdrawn() {
+    let delta = |literal: &str| {
+        streamed(None, &json!({"type": "content_block_delta", "delta": {"type": "text_delta", "text": "TEXT"}}))
+            .to_string()
+            .replace("TEXT", literal)
+    };
+    let start = streamed(None, &json!({"type": "message_start", "message": {"id": "m"}})).to_string();
+    let whole = content("assistant", "m", None, &json!([{"type": "text", "text": "a\u{1f600}b"}])).to_string();
+    let mut claude = Claude::new(Base::command("claude"));
+    let mut said = Vec::new();
+    for line in [start, delta(r"a\ud83d"), delta(r"\ude00"), whole] {
+        let mut out = DriverOutput::default();
+        claude.line(Line::Text(line.into()), &mut out);
+        said.extend(out.events.into_iter().filter_map(|event| match event {
+            AgentEvent::Text { message, piece, .. } => Some((message.0, piece.unredacted().to_owned())),
+            AgentEvent::Withdrawn { message } => panic!("{message:?} is withdrawn"),
+            _ => None,
+        }));
+    }
+    assert_eq!(said, ["a", "\u{1f600}", "b"].map(|piece| (1, piece.to_owned())));
 }
 
 #[test]

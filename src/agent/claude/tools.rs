@@ -95,13 +95,12 @@ pub(super) fn title(name: &str, input: Option<&Object<'_>>) -> String {
     }
 }
 
-/// The file that a call works on.
+/// The files that a call works on.
 pub(super) fn locations(input: Option<&Object<'_>>) -> Vec<Place> {
     let Some(input) = input else { return Vec::new() };
-    let paths = input.raws(["file_path", "notebook_path", "path"]);
-    let path = paths.into_iter().find_map(|path| path.and_then(Raw::string));
-    let line = || input.count("offset").filter(|line| *line > 0);
-    path.map(|path| Place { path: path.into(), line: line() }).into_iter().collect()
+    let line = input.count("offset").filter(|line| *line > 0);
+    let paths = input.raws(["file_path", "notebook_path", "path"]).into_iter().flatten().filter_map(Raw::string);
+    paths.map(|path| Place { path: path.into(), line }).collect()
 }
 
 /// The exact action: the command or the change to the file with the other fields of the input, or else the whole input.
@@ -113,7 +112,8 @@ pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
         "Bash" => (field("command"), &["command"]),
         "Write" => (prefixed('+', "content"), &["file_path", "content"]),
         "Edit" => {
-            let change = prefixed('-', "old_string") + &prefixed('+', "new_string");
+            let note = edits::unseen(&field("old_string"), &field("new_string")).unwrap_or_default();
+            let change = prefixed('-', "old_string") + &prefixed('+', "new_string") + note;
             (change, &["file_path", "old_string", "new_string"])
         }
         "WebFetch" => (field("url"), &["url"]),
@@ -125,6 +125,16 @@ pub(super) fn detail(name: &str, input: &Object<'_>, raw: &str) -> String {
 /// The exit code of a failed command, which is the first line of its output.
 pub(super) fn exit_code(block: &Object<'_>) -> Option<i64> {
     block.str("content")?.strip_prefix("Exit code ")?.lines().next()?.trim().parse().ok()
+}
+
+/// Whether the result is that of a command that exited with 0: it neither runs on in the background, nor has a code that
+/// Claude Code takes for a success, such as 1 of `grep`.
+pub(super) fn is_success(result: &Object<'_>) -> bool {
+    let told = |name: &str| result.raw(name).is_some_and(|raw| raw.get() != "null");
+    told("stdout")
+        && result.bool("interrupted") == Some(false)
+        && !told("returnCodeInterpretation")
+        && !told("backgroundTaskId")
 }
 
 /// The changes that the result of an edit reports.

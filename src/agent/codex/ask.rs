@@ -1,14 +1,14 @@
 //! Codex's requests and their answers: approvals, its own question tool, MCP elicitations, our question tool, and
 //! questions in a message that Codex does not wait for.
 
-use super::items::{Items, Spot, whole_command};
+use super::items::{Items, Spot, looked, whole_command};
 use crate::agent::ask_user::{self, choices};
 use crate::agent::detail::{join, rest};
 use crate::agent::form::ElicitationForm;
 use crate::agent::{Reply, title};
 use crate::json::to_line;
 use crate::json::{Object, Raw};
-use crate::protocol::question::{Answer, Ask, Asks, Choice, Choices, Kind, Subject, one};
+use crate::protocol::question::{Answer, Ask, Asks, Choice, Choices, Kind, Place, Subject, one};
 use crate::protocol::scope::Scope;
 use crate::protocol::words::{Category, Purpose};
 use serde_json::{Map, Value, json};
@@ -108,7 +108,17 @@ fn command_approval(params: &Object<'_>, cwd: &Path) -> Ask {
         "kind" | "commandActions" | "reason" => true,
         _ => REQUEST.contains(&name),
     };
-    let detail = join(&action, rest(params, is_shown));
+    // Without its command, an approval has no detail: it cannot be asked.
+    let detail = if action.is_empty() { String::new() } else { join(&action, rest(params, is_shown)) };
+    let has_more = || !rest(params, |name, value| name == "cwd" || is_shown(name, value)).is_empty();
+    let is_command = category == Category::Execute && params.str("kind").is_none_or(|kind| kind == "command");
+    if let Some(look) = looked(params, &action).filter(|_| is_command && !has_more()) {
+        let text = with_reason(params.string("reason"), &look.title);
+        // As for a patch of several kinds.
+        let scope = Scope::of_request(look.category, None, None).filter(|_| look.also.is_none());
+        let subject = Subject::new(look.category, look.title, look.places, detail);
+        return Ask { also: look.also.into_iter().collect(), ..Ask::permission(subject, text, scope) };
+    }
     let text = with_reason(params.string("reason"), &title);
     let call = params.without(&REQUEST);
     let scope = Scope::of_request(category, None, Some(&call).filter(|_| !action.is_empty()).map(String::as_str));
@@ -125,6 +135,9 @@ fn patch_approval(params: &Object<'_>, spot: &Spot<'_>, items: &Items) -> Ask {
         Some(patch) => (patch.category, patch.also, patch.title, patch.locations, patch.diff),
         None => (Category::Edit, Vec::new(), "Edit files".to_owned(), Vec::new(), String::new()),
     };
+    // A patch may ask for a whole folder.
+    let root = params.string("grantRoot").filter(|_| !locations.is_empty());
+    let locations = locations.into_iter().chain(root.map(|path| Place { path: path.into(), line: None })).collect();
     let is_shown = |name: &str, _: Raw<'_>| name == "reason" || REQUEST.contains(&name);
     let detail = join(&detail, rest(params, is_shown));
     let text = with_reason(params.string("reason"), &title);

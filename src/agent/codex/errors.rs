@@ -1,10 +1,12 @@
 //! Maps Codex's errors to our codes, by `codexErrorInfo`. Ignores its exit code, which says nothing about the cause.
 
+use crate::agent::provider::{self, Evidence, ProviderAccount};
 use crate::agent::{error_text, rpc};
 use crate::json::{Object, Raw};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::AgentExit;
 use crate::protocol::terms::sentence;
+use crate::protocol::utc::UtcTime;
 
 /// An error from Codex.
 struct Reported {
@@ -47,6 +49,8 @@ pub(super) fn said(error: &Object<'_>) -> Option<String> {
 /// The way to log in.
 pub(super) const LOGIN: &str = "run `codex login`, or set the provider's key";
 
+const ACCOUNT: ProviderAccount = ProviderAccount { agent: "Codex", login: LOGIN };
+
 /// The failure for a missing login or key.
 pub(super) fn not_logged_in() -> Failure {
     Failure::not_logged_in("Codex", LOGIN)
@@ -59,41 +63,17 @@ fn unauthorized(status: Option<u16>) -> Failure {
 
 pub(super) fn failed(error: Option<&Object<'_>>) -> Failure {
     let reported = read(error);
-    let failure = by_class(&reported).unwrap_or_else(|| Failure::reported("Codex", reported.said()));
-    failure.with_status(reported.status).saying(reported.said())
+    let Reported { class, status, message, .. } = &reported;
+    let evidence = Evidence { status: *status, names: &[class], text: message };
+    provider::failure(ACCOUNT, &evidence, reported.said())
 }
 
-/// The failure for an error class or an HTTP status. `None`: neither is known.
-fn by_class(Reported { class, status, message, .. }: &Reported) -> Option<Failure> {
-    let begins = |prefix: &str| message.starts_with(prefix);
-    Some(match (class.as_str(), *status) {
-        ("unauthorized", _) | (_, Some(401 | 403)) => unauthorized(*status),
-        ("rateLimitExceeded", _) | (_, Some(429)) => Failure::rate_limited(),
-        ("usageLimitExceeded" | "sessionBudgetExceeded", _) => {
-            let message = "The account's quota or budget is used up: raise it at the provider.";
-            Failure::new(Code::LimitReached, message)
-        }
-        ("contextWindowExceeded", _) | (_, Some(413)) => Failure::context_exceeded(),
-        ("modelNotFound", _) | (_, Some(404)) => Failure::model_not_found(),
-        ("cyberPolicy" | "misalignmentPolicyViolation" | "inferenceHookDenied", _) => {
-            Failure::new(Code::Refused, "The provider's policy refused the task: change the prompt.")
-        }
-        (_, Some(500..=599)) => Failure::provider_unavailable(*status),
-        (
-            "internalServerError"
-            | "serverOverloaded"
-            | "flexUnavailable"
-            | "policyCapacityUnavailable"
-            | "httpConnectionFailed"
-            | "responseStreamConnectionFailed"
-            | "responseStreamDisconnected"
-            | "responseTooManyFailedAttempts",
-            None,
-        ) => Failure::provider_unavailable(None),
-        _ if begins("stream disconnected") || begins("error sending request") => Failure::provider_unavailable(*status),
-        _ if begins("Missing environment variable") => not_logged_in(),
-        _ => return None,
-    })
+/// The end of the account's limits that are used up.
+pub(super) fn resets_at(params: &Object<'_>) -> Option<UtcTime> {
+    let limits = params.object("rateLimits")?;
+    let windows = ["primary", "secondary"].into_iter().filter_map(|name| limits.object(name));
+    let used_up = windows.filter(|window| window.number("usedPercent").is_some_and(|used| used >= 100.0));
+    used_up.filter_map(|window| UtcTime::of_seconds(window.number("resetsAt")?)).max()
 }
 
 /// The failure for an error that no retry can fix, such as an invalid key. `None`: a retry may help.
@@ -123,6 +103,9 @@ pub(super) fn retrying(error: Option<&Object<'_>>) -> String {
 
 /// The failure for a refused handshake request, or a response that lacks what we need.
 pub(super) fn refused(method: &str, error: Option<&rpc::Error>) -> Failure {
+    if method == "thread/resume" && error.is_some_and(rpc::Error::is_of_busy_session) {
+        return Failure::session_busy().saying(error.and_then(rpc::Error::said));
+    }
     let (code, text) = match method {
         "thread/resume" | "thread/fork" => {
             let text =
@@ -159,9 +142,12 @@ pub(super) fn exited(exit: AgentExit, open: bool, alive: bool) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::{failed, no_use, retrying};
+    use super::{failed, no_use, resets_at, retrying};
+    use crate::agent::provider::Sample;
     use crate::json::Object;
     use crate::protocol::failure::Code;
+    use crate::protocol::utc::UtcTime;
+    use serde_json::json;
 
     fn code(error: &str) -> Code {
         failed(Object::parse(error).as_ref()).code
@@ -170,19 +156,69 @@ mod tests {
     #[test]
     fn classes_and_statuses_have_codes() {
         let class = |info: &str| code(&format!(r#"{{"message":"m","codexErrorInfo":{info}}}"#));
-        assert_eq!(class(r#"{"httpConnectionFailed":{"httpStatusCode":401}}"#), Code::AuthRequired);
-        assert_eq!(class(r#"{"responseTooManyFailedAttempts":{"httpStatusCode":429}}"#), Code::RateLimited);
-        assert_eq!(class(r#"{"responseTooManyFailedAttempts":{"httpStatusCode":null}}"#), Code::ProviderUnavailable);
-        assert_eq!(class(r#""usageLimitExceeded""#), Code::LimitReached);
-        assert_eq!(class(r#""contextWindowExceeded""#), Code::ContextExceeded);
-        assert_eq!(class(r#""serverOverloaded""#), Code::ProviderUnavailable);
-        assert_eq!(class(r#""modelNotFound""#), Code::ModelNotFound);
-        assert_eq!(class(r#""other""#), Code::AgentError);
+        for (name, code) in [
+            ("unauthorized", Code::AuthRequired),
+            ("rateLimitExceeded", Code::RateLimited),
+            ("usageLimitExceeded", Code::QuotaExceeded),
+            ("sessionBudgetExceeded", Code::QuotaExceeded),
+            ("contextWindowExceeded", Code::ContextExceeded),
+            ("modelNotFound", Code::ModelNotFound),
+            ("cyberPolicy", Code::Refused),
+            ("misalignmentPolicyViolation", Code::Refused),
+            ("inferenceHookDenied", Code::Refused),
+            ("internalServerError", Code::ProviderUnavailable),
+            ("serverOverloaded", Code::ProviderUnavailable),
+            ("flexUnavailable", Code::ProviderUnavailable),
+            ("policyCapacityUnavailable", Code::ProviderUnavailable),
+            ("httpConnectionFailed", Code::ProviderUnavailable),
+            ("responseStreamConnectionFailed", Code::ProviderUnavailable),
+            ("responseStreamDisconnected", Code::ProviderUnavailable),
+            ("responseTooManyFailedAttempts", Code::ProviderUnavailable),
+            ("other", Code::AgentError),
+        ] {
+            assert_eq!(class(&format!("\"{name}\"")), code, "{name}");
+        }
+        for (status, code) in [
+            ("null", Code::ProviderUnavailable),
+            ("401", Code::AuthRequired),
+            ("403", Code::AuthRequired),
+            ("404", Code::ModelNotFound),
+            ("413", Code::ContextExceeded),
+            ("429", Code::RateLimited),
+            ("503", Code::ProviderUnavailable),
+        ] {
+            let info = format!(r#"{{"httpConnectionFailed":{{"httpStatusCode":{status}}}}}"#);
+            assert_eq!(class(&info), code, "{status}");
+        }
         assert_eq!(
             code(r#"{"message":"stream disconnected before completion: x","codexErrorInfo":"other"}"#),
             Code::ProviderUnavailable
         );
         assert_eq!(code("{}"), Code::AgentError);
+    }
+
+    #[test]
+    fn a_failure_of_the_provider_is_that_of_the_common_table() {
+        for sample in Sample::ALL {
+            let status = json!(sample.status);
+            let info = json!({"responseStreamConnectionFailed": {"httpStatusCode": status}});
+            let info = if sample.status.is_some() { info } else { json!("other") };
+            let error = json!({"message": sample.text, "codexErrorInfo": info}).to_string();
+            sample.is(&failed(Object::parse(&error).as_ref()));
+        }
+    }
+
+    #[test]
+    fn the_last_end_of_a_limit_that_is_used_up_counts() {
+        let at = |primary: u64, secondary: u64| {
+            let window = |used: u64, resets_at: u64| json!({"usedPercent": used, "resetsAt": resets_at});
+            let limits =
+                json!({"primary": window(primary, 1_771_581_600), "secondary": window(secondary, 1_771_900_000)});
+            resets_at(&Object::parse(&json!({"rateLimits": limits}).to_string()).unwrap())
+        };
+        assert_eq!(at(100, 40), UtcTime::of_seconds(1_771_581_600.0));
+        assert_eq!(at(100, 100), UtcTime::of_seconds(1_771_900_000.0));
+        assert_eq!(at(99, 40), None);
     }
 
     #[test]

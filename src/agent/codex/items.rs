@@ -3,16 +3,19 @@
 use super::script::script_of;
 use crate::agent::hash::hash;
 use crate::agent::recent::{OpenMap, Recent, RecentMap};
+use crate::agent::shell::{self, FilesSeen};
 use crate::agent::text::{FinalAnswer, Fingerprint};
 use crate::agent::{AgentEvent, CallKey, DriverOutput, MessageKey, Wants, edits, plan_entry, title};
-use crate::json::Object;
+use crate::json::{Object, SplitPair};
 use crate::protocol::outbound::{FileEdit, Json, Place, Text, ToolFacts};
+use crate::protocol::question::file_line;
 use crate::protocol::words::{Action, Category, ToolState};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 
 /// The turn and sub-agent of an item. Item ids are unique only within a turn.
 #[derive(Clone, Debug)]
@@ -35,6 +38,7 @@ struct StreamedItem {
     message: MessageKey,
     thinking: bool,
     sent: Fingerprint,
+    pair: SplitPair,
 }
 
 /// A proposed file change.
@@ -50,7 +54,6 @@ pub(super) struct Patch {
 /// The maximum number of remembered servers with a denied call.
 const DENIED: usize = 256;
 
-/// The state of all items.
 #[derive(Debug, Default)]
 pub(super) struct Items {
     pub(super) wants: Wants,
@@ -88,8 +91,8 @@ impl Items {
         thinking: Option<&str>,
         out: &mut DriverOutput,
     ) -> Option<()> {
-        let (item, piece) = (params.str("itemId")?, params.str("delta")?);
-        if !self.wants.full || piece.is_empty() {
+        let (item, piece) = (params.str("itemId")?, params.raw("delta")?);
+        if !self.wants.full || piece.literal()?.is_empty() {
             return Some(());
         }
         let key = match thinking {
@@ -101,10 +104,11 @@ impl Items {
         };
         if !self.streams.contains(&key) {
             let (message, sent) = (MessageKey::next(&mut self.messages), Fingerprint::default());
-            let stream = StreamedItem { message, thinking: thinking.is_some(), sent };
+            let stream = StreamedItem { message, thinking: thinking.is_some(), sent, pair: SplitPair::default() };
             self.streams.insert(key.clone(), stream, key.len());
         }
         let stream = self.streams.get_mut(&key)?;
+        let piece = stream.pair.join(piece)?;
         stream.sent.push(&piece);
         out.events.push(speech(stream.message, piece.into_owned(), false, stream.thinking, spot));
         Some(())
@@ -203,7 +207,9 @@ impl Items {
         if is_new || proposes {
             let Some(tool) = tool(kind, item) else { return };
             if proposes {
-                let (title, locations) = (tool.title.clone(), tool.locations.clone());
+                let (title, mut locations) = (tool.title.clone(), tool.locations.clone());
+                let moved = |change: Object<'_>| at(change.object("kind")?.string("move_path")?);
+                locations.extend(item.objects("changes").filter_map(moved));
                 let (category, also) = patch_categories(item);
                 let patch = Patch { category, also, title, locations, diff: diff(item) };
                 let texts = key.len()
@@ -311,8 +317,18 @@ fn tool(kind: &str, item: &Object<'_>) -> Option<Tool> {
     let mut locations = Vec::new();
     let (category, title) = match kind {
         "commandExecution" => {
-            locations = item.objects("commandActions").filter_map(|action| at(action.string("path")?)).collect();
-            (Category::Execute, title(Category::Execute, "", &whole_command(item)))
+            let command = whole_command(item);
+            match looked(item, &command) {
+                Some(look) => {
+                    locations = look.places;
+                    (look.category, look.title)
+                }
+                None => {
+                    let actions = item.objects("commandActions");
+                    locations = actions.filter_map(|action| at(action.string("path")?)).collect();
+                    (Category::Execute, title(Category::Execute, "", &command))
+                }
+            }
         }
         "fileChange" => {
             locations = item.objects("changes").filter_map(|change| at(change.string("path")?)).collect();
@@ -385,6 +401,12 @@ pub(super) fn whole_command(params: &Object<'_>) -> String {
     script_of(&whole).unwrap_or_else(|| whole.into_owned())
 }
 
+/// The work of this whole command, if it only looks at files. An action is only Codex's word for it.
+pub(super) fn looked(params: &Object<'_>, command: &str) -> Option<FilesSeen> {
+    params.raw("command")?;
+    shell::look(command, Path::new(&*params.str("cwd")?))
+}
+
 /// The command of the only action that Codex sees in a script. Codex omits parts of a script that it considers
 /// unimportant, such as a change of the directory.
 fn only_action<'a>(item: &Object<'a>) -> Option<Cow<'a, str>> {
@@ -426,7 +448,9 @@ fn diff(item: &Object<'_>) -> String {
     let one = |change: Object<'_>| {
         let path = change.str("path").unwrap_or_default();
         let kind = change.object("kind").and_then(|kind| kind.str("type")).unwrap_or_default();
-        format!("{kind} {path}\n{}", changed_lines(&change, &kind))
+        let lines = changed_lines(&change, &kind);
+        let note = edits::unseen("", "").filter(|_| lines.is_empty() && kind == "update").unwrap_or_default();
+        file_line(&kind, &path) + &lines + note
     };
     item.objects("changes").map(one).collect()
 }
@@ -442,7 +466,7 @@ fn changed_lines(change: &Object<'_>, kind: &str) -> String {
             let moved = moved.map(|path| format!("Moved to: {path}"));
             // Codex writes this line itself, below the diff.
             let unsaid = moved.as_deref().filter(|moved| diff.lines().all(|line| line != *moved));
-            diff.lines().chain(unsaid).map(|line| [line, "\n"].concat()).collect()
+            diff.split_terminator('\n').chain(unsaid).map(|line| [line, "\n"].concat()).collect()
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Codex's command line, and the requests that begin a run.
 
+use crate::agent::launch::server_limit;
 use crate::agent::{ask_user, fitting, header_variables, no_such_mode};
 use crate::json::to_line;
 use crate::protocol::failure::Failure;
@@ -8,14 +9,13 @@ use crate::protocol::image::Image;
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
 use crate::protocol::terms::sentence;
-use crate::protocol::words::Level;
+use crate::protocol::words::{Level, SandboxMode};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// Settings for every run. `-c features.X=false` only warns about an unknown feature, whereas `--disable X` fails.
-const CONFIG: [&str; 8] = [
-    "features.plugins=false",
+const CONFIG: [&str; 7] = [
     // Otherwise Codex retries a missing network forever.
     "features.unbounded_connection_retries=false",
     // Snapshots contain exported keys, readable by everyone.
@@ -48,9 +48,11 @@ pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
             settings.add_dirs.iter().map(|dir| settings.cwd.join(dir).to_string_lossy().into_owned()).collect();
         give(field!(add_dirs), "sandbox_workspace_write.writable_roots", to_line(&full))?;
     }
+    let limit = server_limit(settings).as_secs_f64();
     for (position, server) in settings.mcp_servers.iter().enumerate() {
         let name = server_name(server)?;
-        for (key, value) in server_settings(position, server) {
+        let wait = server.required.then(|| [("required", "true".into()), ("startup_timeout_sec", limit.to_string())]);
+        for (key, value) in server_settings(position, server).into_iter().chain(wait.into_iter().flatten()) {
             give(field!(mcp_servers), &format!("mcp_servers.{name}.{key}"), value)?;
         }
     }
@@ -64,9 +66,10 @@ fn server_settings(position: usize, server: &McpServer) -> Vec<(&'static str, St
     let pair = |name: &str, value: &str| format!("{}={}", to_line(&name), to_line(&value));
     let table = |pairs: Vec<String>| (!pairs.is_empty()).then(|| format!("{{{}}}", pairs.join(",")));
     match &server.access {
-        McpAccess::Stdio { command, args, env } => {
+        McpAccess::Stdio { env, .. } => {
+            let (command, args) = server.command_line().unwrap_or_default();
             let env = table(env.iter().map(|(name, value)| pair(name, value)).collect());
-            let always = [("command", to_line(command)), ("args", to_line(args))];
+            let always = [("command", to_line(&command)), ("args", to_line(&args))];
             always.into_iter().chain(env.map(|env| ("env", env))).collect()
         }
         McpAccess::Remote { url, .. } => {
@@ -108,7 +111,6 @@ pub(super) fn initialize(progress: Level) -> Value {
     let mut unwanted = vec![
         "thread/readState/changed",
         "thread/settings/updated",
-        "account/rateLimits/updated",
         "remoteControl/status/changed",
         "turn/diff/updated",
         "item/plan/delta",
@@ -126,11 +128,16 @@ pub(super) fn initialize(progress: Level) -> Value {
 }
 
 /// `thread/start`, `thread/resume` or `thread/fork`, with its parameters. Omits `cwd`, with which Codex would write a trust entry into
-/// the user's configuration. Sets `untrusted`, so that Codex asks as other agents do and our policy answers. Where the
-/// run may read but not act, Codex's own sandbox keeps its commands from writing, and they run without a request.
+/// the user's configuration. Sets `untrusted`, so that Codex asks as other agents do and our policy answers. Where nothing
+/// may act, a sandbox keeps its commands from writing, and they run without a request: Codex's own, or the run's, in which
+/// Codex's cannot start.
 pub(super) fn thread(settings: &Settings) -> (&'static str, Value) {
-    let (asks, sandbox) =
-        if settings.reads_unasked() { ("on-request", "read-only") } else { ("untrusted", "workspace-write") };
+    let (asks, sandbox) = match (settings.sandbox.domain(), settings.only_reads()) {
+        (None, true) => ("on-request", "read-only"),
+        (None, false) => ("untrusted", "workspace-write"),
+        (Some(_), true) if settings.sandbox.mode == SandboxMode::ReadOnly => ("on-request", "danger-full-access"),
+        (Some(_), _) => ("untrusted", "danger-full-access"),
+    };
     let mut params = json!({"approvalPolicy": asks, "sandbox": sandbox});
     if let Some(model) = &settings.model {
         params["model"] = json!(model);
@@ -185,11 +192,44 @@ pub(super) fn input(text: &str, images: &[Image]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::arguments;
-    use crate::protocol::request::{McpAccess, McpServer, Options, Settings};
+    use super::{arguments, thread};
+    use crate::protocol::request::{McpAccess, McpServer, Options, Permissions, Settings};
+    use crate::protocol::words::{Category, Policy};
 
     fn settings() -> Settings {
         Options::default().resolve("x".into(), "codex".into(), "/w".into())
+    }
+
+    /// Only its sandbox keeps a command that is not asked about from acting.
+    #[test]
+    fn commands_run_unasked_only_in_the_read_only_sandbox() {
+        let one = |category, policy| Permissions::ByCategory { named: [(category, policy)].into(), rest: None };
+        let looks = |rest| {
+            let named = [(Category::Read, Policy::Allow), (Category::Search, Policy::Allow)];
+            Permissions::ByCategory { named: named.into(), rest: Some(rest) }
+        };
+        for (permissions, reads) in [
+            // An edit that somebody allows fails in the read-only sandbox if it needs a new folder.
+            (Permissions::default(), false),
+            (looks(Policy::Ask), false),
+            (looks(Policy::Deny), true),
+            (Permissions::ReadOnly, true),
+            (one(Category::Edit, Policy::Allow), false),
+            (one(Category::Execute, Policy::Deny), false),
+            (one(Category::Execute, Policy::Allow), false),
+            (one(Category::Read, Policy::Ask), false),
+            (one(Category::Search, Policy::Deny), false),
+            (Permissions::All(Policy::Allow), false),
+            (Permissions::All(Policy::Deny), false),
+        ] {
+            let (_, params) = thread(&Settings { permissions: permissions.clone(), ..settings() });
+            let wanted = if reads { ("on-request", "read-only") } else { ("untrusted", "workspace-write") };
+            assert_eq!(
+                (&params["approvalPolicy"], &params["sandbox"]),
+                (&wanted.0.into(), &wanted.1.into()),
+                "{permissions}"
+            );
+        }
     }
 
     #[test]
@@ -197,14 +237,12 @@ mod tests {
         let mut settings = settings();
         settings.effort = Some("a\"b".into());
         settings.add_dirs = vec!["lib".into(), "/opt".into()];
-        settings.mcp_servers = vec![McpServer {
-            name: "my-db".into(),
-            access: McpAccess::Stdio {
-                command: "db\\x".into(),
-                args: vec!["a b".into()],
-                env: [("K".to_owned(), "v\n".to_owned())].into(),
-            },
-        }];
+        let access = McpAccess::Stdio {
+            command: "db\\x".into(),
+            args: vec!["a b".into()],
+            env: [("K".to_owned(), "v\n".to_owned())].into(),
+        };
+        settings.mcp_servers = vec![McpServer::new("my-db", access)];
         let args = arguments(&settings).unwrap();
         for wanted in [
             r#"model_reasoning_effort="a\"b""#,
@@ -221,7 +259,7 @@ mod tests {
     fn a_name_with_a_dot_is_refused() {
         let mut settings = settings();
         let access = McpAccess::Stdio { command: "x".into(), args: Vec::new(), env: Default::default() };
-        settings.mcp_servers = vec![McpServer { name: "a.b".into(), access }];
+        settings.mcp_servers = vec![McpServer::new("a.b", access)];
         assert!(arguments(&settings).is_err());
     }
 }

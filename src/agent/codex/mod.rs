@@ -12,6 +12,7 @@ mod items;
 mod launch;
 mod native;
 mod script;
+mod servers;
 #[cfg(test)]
 mod tests;
 
@@ -37,13 +38,13 @@ use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::OutputSchema;
+use crate::protocol::utc::UtcTime;
 use crate::protocol::words::{McpTransport, QuestionKind};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The driver for Codex.
 #[derive(Debug, Default)]
 pub(crate) struct Codex {
     base: Base,
@@ -71,6 +72,8 @@ pub(crate) struct Codex {
     totals: RecentMap<u64>,
     /// The last error message, for an exit without a result.
     said: Option<String>,
+    /// The end of the account's limit, once it is reached.
+    resets_at: Option<UtcTime>,
     /// Whether the agent was told to stop or leave.
     leaving: bool,
     /// Whether to stop the turn that was requested and has not begun.
@@ -161,6 +164,8 @@ impl Codex {
             // Older versions may lack it.
             "account/read" if !self.leaving => self.open_thread(out),
             "initialize" | "thread/start" | "thread/resume" | "thread/fork" | START => {
+                let known = self.settings.as_ref().map(|settings| settings.mcp_servers.as_slice()).unwrap_or_default();
+                out.events.extend(servers::failed(&error.message, known));
                 out.fail(errors::refused(method, Some(error)));
             }
             _ => {}
@@ -249,11 +254,19 @@ impl Codex {
             }
             "thread/tokenUsage/updated" => self.usage(params?, out),
             "error" => self.error(params?, out),
+            "account/rateLimits/updated" => {
+                self.resets_at = errors::resets_at(params?);
+                Some(())
+            }
             "serverRequest/resolved" => {
                 let key = AskKey(params?.raw("requestId")?.get().to_owned());
                 if self.pending.remove(&key).is_some() {
                     out.events.push(AgentEvent::AskWithdrawn { key });
                 }
+                Some(())
+            }
+            "mcpServer/startupStatus/updated" if self.is_own(params?) => {
+                out.events.push(servers::state(params?)?);
                 Some(())
             }
             "turn/completed" if self.is_own(params?) => self.turn_completed(params?, out),
@@ -274,7 +287,7 @@ impl Codex {
             return Some(());
         }
         self.items.withdraw(out);
-        out.events.push(AgentEvent::Retrying { text: errors::retrying(Some(&error)).into() });
+        out.events.push(AgentEvent::Retrying { text: errors::retrying(Some(&error)).into(), retry_at: self.resets_at });
         Some(())
     }
 
@@ -370,7 +383,7 @@ impl Codex {
             _ => {
                 self.items.withdraw(out);
                 let failure = errors::failed(done.object("error").as_ref());
-                out.fail(failure);
+                out.fail(failure.until(self.resets_at));
             }
         }
         Some(())
@@ -403,7 +416,7 @@ fn keeper(limit: Limit) -> Keeper {
             Keeper::Run
         }
         Limit::MaxCostUsd => Keeper::Nobody,
-        Limit::McpServers => Keeper::Agent,
+        Limit::McpServers | Limit::Permissions => Keeper::Agent,
     }
 }
 
@@ -421,6 +434,7 @@ impl Driver for Codex {
             usage: Some(true),
             conversation: Some(true),
             steer: Some(true),
+            updated_input: Some(false),
         };
         Features {
             capabilities,
@@ -464,6 +478,10 @@ impl Driver for Codex {
             }
         });
         self.index = index;
+    }
+
+    fn is_opening(&self) -> bool {
+        self.thread.is_none()
     }
 
     fn answer(&mut self, key: &AskKey, replies: &[Reply], out: &mut DriverOutput) {

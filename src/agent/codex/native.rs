@@ -5,7 +5,8 @@
 use super::errors::LOGIN;
 use super::launch::MODES;
 use crate::agent::native::{
-    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, Version, flag,
+    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, State, Version,
+    flag,
 };
 
 const FOLDER: Folder = Folder { variable: ("CODEX_HOME", ""), home: ".codex" };
@@ -37,11 +38,31 @@ pub(crate) static NATIVE: Native = Native {
         },
         // Without this check, the end of an id would match the name too.
         first_line: |id| format!("\"id\":\"{id}\""),
+        kept: None,
         loadable: None,
         cost: None,
     })),
     modes: &MODES,
-    interface: Some(Interface { args, has_modes: false, asking_env: &[], not_for_people: &[], env_remove: &[] }),
+    own_rules: None,
+    // Measured: it works without writing its settings, which a later run outside a sandbox would obey.
+    state: State {
+        reads: &[(FOLDER, "")],
+        folders: &[
+            (FOLDER, "sessions"),
+            (FOLDER, "thread-writer-locks"),
+            (FOLDER, "tmp"),
+            (FOLDER, "skills"),
+            (FOLDER, "log"),
+            (FOLDER, "sqlite"),
+        ],
+        files: &[(FOLDER, "auth.json"), (FOLDER, "history.jsonl")],
+        // Codex makes it if it is empty, and ends without a word if it cannot.
+        made: &[(FOLDER, "installation_id")],
+        variables: &[("CODEX_SQLITE_HOME", (FOLDER, "sqlite"))],
+        // A later run follows a skill.
+        settings: &[(FOLDER, "skills")],
+    },
+    interface: Some(Interface { args, has_modes: false, asking_env: |_| None, not_for_people: &[], env_remove: &[] }),
 };
 
 fn args(options: &InterfaceOptions<'_>) -> Vec<String> {

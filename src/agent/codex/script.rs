@@ -1,36 +1,12 @@
 //! The script in a command of Codex, which runs each through a shell: `/bin/bash -lc 'cargo test'`.
 
+use crate::agent::shell::one_word;
+
 /// The script that a known shell runs with this command. `None`: the command does something else, or the shell would
 /// change the script before it runs it.
 pub(super) fn script_of(command: &str) -> Option<String> {
     let wrapper = command.match_indices(' ').map(|(at, _)| at + 1).find(|end| is_shell(&command[..*end]))?;
-    unquoted(&command[wrapper..])
-}
-
-/// The value of a text that is one word of a shell. `None`: it is several words, or has an expansion.
-fn unquoted(word: &str) -> Option<String> {
-    let mut chars = word.chars();
-    let mut value = String::with_capacity(word.len());
-    let mut quote = None;
-    while let Some(c) = chars.next() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (Some('\''), c) => value.push(c),
-            (Some(_), '$' | '`') => return None,
-            (Some(_), '\\') => match chars.next()? {
-                c @ ('$' | '`' | '"' | '\\') => value.push(c),
-                '\n' => {}
-                c => value.extend(['\\', c]),
-            },
-            (Some(_), c) => value.push(c),
-            (None, '\'' | '"') => quote = Some(c),
-            (None, c) if c.is_alphanumeric() || "%+,-./:@_".contains(c) => value.push(c),
-            (None, '\\') => value.extend(Some(chars.next()?).filter(|c| *c != '\n')),
-            // An expansion, a further word, or an operator.
-            (None, _) => return None,
-        }
-    }
-    (quote.is_none() && !value.is_empty()).then_some(value)
+    one_word(&command[wrapper..])
 }
 
 /// Whether a text is a known shell with flags, up to its script: `/bin/bash -lc `.

@@ -7,7 +7,7 @@ use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::{Answer, Kind};
 use crate::protocol::request::Options;
 use crate::protocol::text::Text;
-use crate::protocol::words::ToolState;
+use crate::protocol::words::{Category, ToolState};
 
 fn told(codex: &mut Codex, line: &str) -> DriverOutput {
     let mut out = DriverOutput::default();
@@ -235,6 +235,24 @@ fn only_known_messages_without_a_required_field_cause_a_warning() {
 }
 
 #[test]
+fn a_message_whose_pieces_cut_a_character_is_not_withdrawn() {
+    let mut codex = running();
+    codex.items.wants.full = true;
+    let own = r#""threadId":"t","turnId":"u""#;
+    let delta = |literal: &str| {
+        format!(r#"{{"method":"item/agentMessage/delta","params":{{{own},"itemId":"m","delta":"{literal}"}}}}"#)
+    };
+    let item = r#""item":{"id":"m","type":"agentMessage","text":"a😀b"}"#;
+    let whole = format!(r#"{{"method":"item/completed","params":{{{own},{item}}}}}"#);
+    let lines = [delta(r"a\ud83d"), delta(r"\ude00"), whole];
+    let said = lines.iter().flat_map(|line| told(&mut codex, line).events).map(|event| match event {
+        AgentEvent::Text { message, piece, .. } => (message.0, piece.unredacted().to_owned()),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(said.collect::<Vec<_>>(), ["a", "\u{1f600}", "b"].map(|piece| (1, piece.to_owned())));
+}
+
+#[test]
 fn finished_calls_and_messages_are_not_remembered() {
     let mut codex = running();
     codex.items.wants.full = true;
@@ -299,6 +317,38 @@ fn a_permission_shows_every_part_of_its_request() {
         assert_eq!(detail("commandExecution", &fields), wanted);
     }
     assert_eq!(detail("fileChange", r#""reason":"r","grantRoot":"/""#), "grantRoot: \"/\"");
+}
+
+/// The approval's category, further ones and files.
+fn approved(params: &str) -> (Category, Vec<Category>, Vec<String>) {
+    let line = format!(
+        r#"{{"id":0,"method":"item/commandExecution/requestApproval",
+        "params":{{"threadId":"t","turnId":"u","itemId":"c",{params}}}}}"#
+    );
+    let events = told(&mut running(), &line).events;
+    let [AgentEvent::Ask { asks, .. }] = &events[..] else { panic!("{events:?}") };
+    let subject = asks[0].subject.as_ref().unwrap();
+    let places = subject.locations.iter().map(|place| place.path.unredacted().to_owned()).collect();
+    (subject.category, asks[0].also.clone(), places)
+}
+
+#[test]
+fn a_command_that_only_looks_is_a_read_or_a_search() {
+    let read = |more: &str| approved(&format!(r#""command":"/bin/bash -lc 'cat a'","kind":"command"{more}"#));
+    assert_eq!(read(r#","cwd":"/w/sub""#), (Category::Read, vec![], vec!["/w/sub/a".to_owned()]));
+    for more in ["", r#","cwd":"/w","additionalPermissions":{"network":true}"#] {
+        assert_eq!(read(more).0, Category::Execute, "{more}");
+    }
+    for (command, wanted) in [
+        ("/bin/bash -lc 'grep -rn x .'", (Category::Search, vec![], vec!["/w".to_owned()])),
+        ("/bin/bash -lc 'cat a | grep x'", (Category::Read, vec![Category::Search], vec!["/w/a".into(), "/w".into()])),
+        ("/bin/bash -lc 'cat a; touch x'", (Category::Execute, vec![], vec![])),
+        ("/tmp/bash -lc 'cat a'", (Category::Execute, vec![], vec![])),
+    ] {
+        assert_eq!(approved(&format!(r#""command":"{command}","cwd":"/w""#)), wanted, "{command}");
+    }
+    let typed = approved(r#""command":"/bin/bash -lc 'cat a'","cwd":"/w","kind":"writeStdin""#);
+    assert_eq!(typed.0, Category::Execute, "input for a running command");
 }
 
 #[test]

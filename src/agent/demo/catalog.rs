@@ -23,9 +23,7 @@ pub(crate) const PREFIX: &str = "demo:";
 /// A scenario as somebody names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScenarioChoice<'a> {
-    /// The name of a built-in one.
     BuiltIn(&'static str),
-    /// The path of a file.
     File(&'a str),
 }
 
@@ -46,7 +44,6 @@ impl<'a> ScenarioChoice<'a> {
     }
 }
 
-/// The default scenario.
 pub(crate) fn default() -> &'static str {
     NAMES[0]
 }

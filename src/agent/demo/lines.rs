@@ -24,14 +24,12 @@ impl PlayerLine {
         }
     }
 
-    /// The object.
     pub(super) fn done(mut self) -> String {
         self.0.push_str(if self.0.is_empty() { "{}" } else { "}" });
         self.0
     }
 }
 
-/// A text as JSON.
 pub(super) fn quoted(text: &str) -> String {
     to_line(&text)
 }
@@ -39,7 +37,6 @@ pub(super) fn quoted(text: &str) -> String {
 /// A line of the driver.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FromHost {
-    /// The prompt of a turn.
     Prompt(String),
     /// A prompt during a turn.
     Steer(String),

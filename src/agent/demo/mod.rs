@@ -22,7 +22,7 @@ use super::{
 };
 use super::{Wants, ask_user, edits, plan_entry};
 use crate::json::{Index, Object, Raw};
-use crate::protocol::failure::Failure;
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
 use crate::protocol::outbound::{AgentExit, Capabilities, FileEdit, Json, Text, ToolFacts, Usage};
@@ -82,7 +82,7 @@ impl Demo {
                 self.used = self.used.plus(&usage(&value.object()?));
                 out.events.push(AgentEvent::Usage(self.used));
             }
-            "retry" => out.events.push(AgentEvent::Retrying { text: value.string()?.into() }),
+            "retry" => out.events.push(AgentEvent::Retrying { text: value.string()?.into(), retry_at: None }),
             "steers" => self.over(line, out)?,
             _ => return None,
         }
@@ -210,8 +210,11 @@ fn failed(from: &Object<'_>) -> Option<Failure> {
             Failure::credentials_refused("the demo agent", "choose a scenario that does not fail", status)
         }
         "context_exceeded" => Failure::context_exceeded(),
-        "limit_reached" => Failure::no_credit(),
+        "limit_reached" => {
+            Failure::new(Code::LimitReached, "The agent reached its own limit or its model's: split the task.")
+        }
         "model_not_found" => Failure::model_not_found(),
+        "quota_exceeded" => Failure::quota_exceeded(),
         "provider_unavailable" => Failure::provider_unavailable(status),
         "rate_limited" => Failure::rate_limited(),
         "refused" => Failure::refused(),
@@ -227,8 +230,10 @@ fn answer(reply: &Reply) -> Option<Vec<String>> {
     match reply {
         Reply::Answer(Answer::Many(labels)) => Some(labels.iter().map(text).collect()),
         Reply::Answer(Answer::Null) | Reply::Declined(_) | Reply::NoUser => None,
-        Reply::Answer(Answer::Bool(_) | Answer::One(_) | Answer::Text(_)) => Some(vec![reply.spoken()]),
-        Reply::Allowed => Some(vec!["allowed".into()]),
+        Reply::Answer(Answer::Decision(_) | Answer::Bool(_) | Answer::One(_) | Answer::Text(_)) => {
+            Some(vec![reply.spoken()])
+        }
+        Reply::Allowed | Reply::AllowedWith(_) => Some(vec!["allowed".into()]),
         Reply::Denied(_) => Some(vec!["denied".into()]),
     }
 }
@@ -239,6 +244,7 @@ fn keeper(limit: Limit) -> Keeper {
             Keeper::Run
         }
         Limit::MaxTurns | Limit::McpServers => Keeper::Nobody,
+        Limit::Permissions => Keeper::Agent,
     }
 }
 
@@ -252,6 +258,7 @@ impl Driver for Demo {
             usage: Some(true),
             conversation: Some(true),
             steer: Some(true),
+            updated_input: Some(false),
         };
         Features {
             capabilities,
@@ -318,7 +325,7 @@ impl Driver for Demo {
 
     fn exited(&mut self, _exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {
         let mut failure = Failure::exited(AGENT);
-        failure.stderr_tail = Some(stderr.clone()).filter(|_| !alive);
+        failure.stderr_tail = Some(Box::new(stderr.clone())).filter(|_| !alive);
         TurnOver::Failed(failure)
     }
 }

@@ -52,11 +52,9 @@ pub(crate) enum Wait {
 pub(crate) enum HeardLine {
     Line(String),
     Silence,
-    /// The end of stdin.
     Ended,
 }
 
-/// The end of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Exit(u8),
@@ -80,7 +78,6 @@ type Answer = Option<Vec<String>>;
 
 pub(super) struct Player<'s> {
     pub(super) stage: &'s mut dyn DemoStage,
-    /// The answers by name.
     answers: BTreeMap<String, Answer>,
     /// The number of keys so far.
     keys: u64,
@@ -175,7 +172,6 @@ impl<'s> Player<'s> {
         Ok(keys.iter().filter_map(|key| found.remove(key)).collect())
     }
 
-    /// Plays the next turn of a scenario.
     pub(super) fn turn(&mut self, scenario: &Scenario, prompt: String) -> Played<()> {
         self.turns += 1;
         self.answers.insert("prompt".into(), Some(vec![prompt]));
@@ -315,7 +311,6 @@ impl<'s> Player<'s> {
         Ok(())
     }
 
-    /// Begins a call. Returns its key.
     fn begin(&mut self, call: &PlayedCall) -> String {
         let key = call.name.as_ref().map(|name| self.named_key(name)).unwrap_or_else(|| self.key());
         let head = match &call.work {

@@ -23,18 +23,18 @@ const TIMES: u32 = 1_000_000;
 /// The longest wait of a step, in seconds.
 const WAIT_S: f64 = 3600.0;
 /// The failures that a scenario can report.
-const FAILURES: [Code; 8] = [
+const FAILURES: [Code; 9] = [
     Code::AgentError,
     Code::AuthRequired,
     Code::ContextExceeded,
     Code::LimitReached,
     Code::ModelNotFound,
     Code::ProviderUnavailable,
+    Code::QuotaExceeded,
     Code::RateLimited,
     Code::Refused,
 ];
 
-/// The actions of steps.
 pub(crate) const ACTIONS: [&str; 18] = [
     "say",
     "think",
@@ -58,7 +58,6 @@ pub(crate) const ACTIONS: [&str; 18] = [
 /// The keys that any step may have.
 pub(crate) const MODIFIERS: [&str; 5] = ["call", "parent", "times", "if", "unless"];
 
-/// A mistake in a scenario.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ScenarioFlaw {
     /// The line, from 1.
@@ -68,7 +67,6 @@ pub(crate) struct ScenarioFlaw {
 }
 
 impl ScenarioFlaw {
-    /// The message about a file.
     pub(crate) fn message(&self, file: &str) -> String {
         format!("{file}, line {}: {}", self.line, self.why)
     }
@@ -180,7 +178,6 @@ impl<'t> Reader<'t> {
         Ok(words)
     }
 
-    /// A step of a turn.
     fn step(self, raw: &'t RawValue) -> Read<ScenarioStep> {
         let known = [&ACTIONS[..], &MODIFIERS].concat();
         let fields = self.object(raw, "A step", &known)?;
@@ -235,7 +232,6 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// The action of a step.
     fn action(self, (name, raw): (&str, &'t RawValue), step: &'t RawValue, fields: &Fields<'t>) -> Read<StepAction> {
         let what = format!("`{name}`");
         let given = |name: &str| fields.get(name).map(|raw| self.name(raw, &format!("`{name}`"))).transpose();

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-/// A dialogue.
 #[derive(Debug)]
 pub(crate) struct Scenario {
     /// A line for people.
     pub(super) about: String,
-    /// The turns; at least one.
     pub(super) turns: Vec<Vec<ScenarioStep>>,
 }
 
@@ -68,7 +66,6 @@ pub(super) struct SpokenText {
 
 #[derive(Debug)]
 pub(super) struct NamedQuestion {
-    /// The name of its answer.
     pub(super) name: Option<String>,
     /// The question in the form of the tool `ask_user`, as JSON.
     pub(super) form: String,

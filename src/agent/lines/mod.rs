@@ -19,7 +19,7 @@ use super::{
     AgentEvent, AskKey, Base, Driver, DriverOutput, Features, Launch, Line, MessageKey, Reply, ResultWay, TurnOver,
     Wants,
 };
-use crate::clean::Cleaner;
+use crate::clean::{self, Cleaner};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
@@ -27,6 +27,7 @@ use crate::protocol::limits::{ARGUMENT_BYTES, FRAME_BYTES};
 use crate::protocol::outbound::{AgentExit, Capabilities, Text};
 use crate::protocol::pattern::{COMPILED_BYTES, PATTERN_BYTES, Pattern};
 use crate::protocol::request::Settings;
+use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
 use crate::protocol::words::{McpTransport, QuestionKind};
 use std::borrow::Cow;
@@ -36,7 +37,6 @@ const SEARCHED: usize = 64 << 10;
 /// The maximum size of held-back blank text, in bytes.
 const BLANK: usize = 64 << 10;
 
-/// The driver for any command.
 #[derive(Debug, Default)]
 pub(crate) struct LinesDriver {
     base: Base,
@@ -58,8 +58,8 @@ pub(crate) struct LinesDriver {
     blank: String,
     /// Whether to search this turn for its session's id.
     seeks: bool,
-    /// The number of lines of this turn searched for the id.
-    sought: u64,
+    /// The numbers of lines of this turn's stdout and stderr searched for the id.
+    sought: (u64, u64),
     /// The indexes of the patterns that matched in this turn, to note each once.
     matched: Vec<usize>,
     running: bool,
@@ -98,12 +98,13 @@ impl LinesDriver {
         self.blank.clear();
         self.cleaner = Cleaner::default();
         (self.seeks, self.running) = (!self.patterns.is_empty(), true);
-        self.sought = 0;
+        self.sought = (0, 0);
         self.matched.clear();
         Ok(Launch {
             send: text.split('\n').filter(|_| by_stdin).map(str::to_owned).collect(),
             close_input: true,
             start_timeout: None,
+            reads_stderr: !self.patterns.is_empty(),
             ..self.base.launch("lines", args, Vec::new())
         })
     }
@@ -112,14 +113,15 @@ impl LinesDriver {
         AgentEvent::Session { id: self.session.clone(), version: None, model: self.model.clone().map(Text::from) }
     }
 
-    /// Searches for the session's id. The first match in a turn counts.
-    fn seek(&mut self, text: &str, out: &mut DriverOutput) {
+    /// Searches for the session's id. The first match in a turn counts. `stream`: the line's number and its stream, for notes.
+    fn seek(&mut self, text: &str, stream: (u64, &str), out: &mut DriverOutput) {
         if !self.seeks {
             return;
         }
+        let text = &text[..text.floor_char_boundary(SEARCHED)];
         for (at, pattern) in self.patterns.iter().enumerate() {
             let Some(id) = pattern.find(text) else { continue };
-            let place = format!("number {} of session_patterns matched line {}", at + 1, self.sought);
+            let place = format!("number {} of session_patterns matched line {}{}", at + 1, stream.0, stream.1);
             let Some(id) = SessionId::new(id).filter(fits_argument) else {
                 // Once is enough: the pattern may match every line.
                 if !self.matched.contains(&at) {
@@ -200,6 +202,7 @@ impl Driver for LinesDriver {
             usage: Some(false),
             conversation: Some(asks && (!self.resumes() || !self.session_patterns.is_empty())),
             steer: Some(false),
+            updated_input: Some(false),
         };
         let model = self.takes_model(settings).then_some(Preference::Model);
         Features {
@@ -215,8 +218,8 @@ impl Driver for LinesDriver {
             process_per_turn: true,
             listens: false,
             leaves: true,
-            // The format of its stderr is unknown.
-            stderr_is_fit: false,
+            // Its user chose the command, and nothing else says why it failed.
+            stderr_is_fit: true,
         }
     }
 
@@ -256,14 +259,20 @@ impl Driver for LinesDriver {
 
     fn line(&mut self, line: Line<'_>, out: &mut DriverOutput) {
         let Line::Text(text) = line else { return out.unparsed() };
-        self.sought += u64::from(self.seeks);
+        self.sought.0 += u64::from(self.seeks);
         // Keeps the final state of the line as a terminal shows it: progress bars overwrite themselves.
         let line = text.trim_end_matches('\r');
         let line = self.cleaner.push(&line[line.rfind('\r').map_or(0, |cr| cr + 1)..]);
-        self.seek(&line[..line.floor_char_boundary(SEARCHED)], out);
+        self.seek(&line, (self.sought.0, ""), out);
         self.say(&line, out);
         let end = self.cleaner.push("\n");
         self.say(&end, out);
+    }
+
+    fn stderr(&mut self, text: &str, out: &mut DriverOutput) {
+        self.sought.1 += u64::from(self.seeks);
+        let line = clean::whole(text);
+        self.seek(line.trim_end(), (self.sought.1, " of stderr"), out);
     }
 
     /// Commands ask no questions.
@@ -297,14 +306,18 @@ impl Driver for LinesDriver {
     fn tree_gone(&mut self, _exit: AgentExit, out: &mut DriverOutput) {
         let missed = (0..self.patterns.len()).filter(|at| !self.matched.contains(at));
         out.events.extend(missed.map(|at| {
-            let text = format!("number {} of session_patterns matched none of {} lines", at + 1, self.sought);
+            let text = format!(
+                "number {} of session_patterns matched none of {} lines",
+                at + 1,
+                self.sought.0 + self.sought.1
+            );
             AgentEvent::Note(text.into())
         }));
     }
 
-    fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {
+    fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {
         self.running = false;
-        let (code, message) = match (exit.code, exit.signal) {
+        let (code, message): (_, Sentence) = match (exit.code, exit.signal) {
             (Some(0), _) => {
                 let answer = std::mem::take(&mut self.answer);
                 return TurnOver::completed(answer);
@@ -315,10 +328,13 @@ impl Driver for LinesDriver {
                 "The agent's command could not be run: check that its program and its interpreter are installed."
                     .into(),
             ),
-            (Some(code), _) => (
-                Code::AgentError,
-                format!("The agent ended with exit code {code}: see its output, or its stderr with --mirror-stderr."),
-            ),
+            (Some(status), _) if stderr.is_empty() => {
+                (Code::AgentError, format!("The agent ended with exit code {status}: see its output.").into())
+            }
+            (Some(status), _) => {
+                let message = sentence!("The agent ended with exit code {status}: see {stderr_tail}.", stderr_tail);
+                (Code::AgentError, message)
+            }
             (None, _) => (
                 Code::AgentExited,
                 "A signal ended the agent: run it again, or run its command by hand to see why.".into(),

@@ -1,14 +1,17 @@
 //! The built-in dialogues.
 
-use super::mistakes::Mistake;
+use crate::json::to_line;
+use serde::Serialize;
 
-/// A dialogue between the played program and a client.
+/// A dialogue between a played run and a client.
 #[derive(Debug)]
 pub(super) struct Dialogue {
     pub(super) name: &'static str,
     /// A line for people.
     pub(super) about: &'static str,
-    pub(super) steps: &'static [DialogueStep],
+    /// The turns of the scenario that the demo agent plays, as JSON.
+    turns: &'static str,
+    pub(super) quirk: Quirk,
     pub(super) ending: Ending,
     /// The mistake of a client that leaves early, or whose exit code does not match the run.
     pub(super) mistake: Mistake,
@@ -16,43 +19,29 @@ pub(super) struct Dialogue {
     pub(super) rule: &'static str,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) enum DialogueStep {
-    /// A message of the agent.
-    Say(&'static str),
-    /// A message whose frame comes in pieces, with pauses.
-    Slowly(&'static str),
-    /// A frame of the greatest length.
-    Huge,
-    Novelty(Novelty),
-    /// Questions of one group, as a question marker has them.
-    Ask(&'static [&'static str], Course),
-    /// A question for a permission.
-    Permission,
-}
-
-/// Something that this version does not have, and a later one may.
+/// The difference between the dialogue and a run of the demo agent, before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Novelty {
-    Type,
-    Kind,
-    Field,
-}
-
-/// The course of questions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Course {
-    Plain,
+pub(super) enum Quirk {
+    None,
     /// The first answer does not fit, whatever it is.
     Again,
     /// Frames that no pipe can hold come while the question is open.
     Flood,
-    /// The question times out soon.
+    /// Questions time out soon.
     Expires,
+    /// In the frame with [`NOVEL`], the second text takes the place of the first: a later version may send that.
+    Novel(&'static str, &'static str),
+    /// Frames with other letters than ASCII come in pieces, with pauses.
+    Slow,
+    /// A frame of the greatest length.
+    Huge,
 }
 
+/// The message whose frame has something that this version does not have.
+pub(super) const NOVEL: &str = "It may rain.";
+
 /// The end of the run, with the exit code.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     Completed(u8),
     Failed(u8),
@@ -64,146 +53,178 @@ pub(super) enum Ending {
     Conversation,
 }
 
-const CONFIRM: &str = r#"{"question":"Shall I go on?","header":"Go on","kind":"confirm","default":"yes"}"#;
+/// A mistake of a client. Its name in JSON is its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Mistake {
+    NotCalled,
+    WrongCall,
+    SeveralRuns,
+    NoStart,
+    InvalidMessage,
+    UnknownField,
+    InvalidStart,
+    NotReading,
+    UnknownQuestion,
+    AnsweredTwice,
+    AnsweredResolved,
+    Unanswered,
+    NotAnsweredAgain,
+    ClosedInput,
+    LeftRunning,
+    StoppedAtUnknown,
+    TrustedExitCode,
+    WrongEnd,
+    NeverEnded,
+}
+
+const ONE_QUESTION: &str =
+    r#"[[{"ask": [{"question": "Shall I go on?", "header": "Go on", "kind": "confirm", "default": "yes"}]}]]"#;
+const QUESTIONS: &str = r#"[[
+    {"ask": [{"question": "Shall I go on?", "header": "Go on", "kind": "confirm", "default": "yes"}]},
+    {"ask": [
+        {"question": "Which colour?", "header": "Colour", "kind": "select", "options": ["Red", "Green"], "default": "Red"},
+        {"question": "Which toppings?", "header": "Toppings", "kind": "multi-select", "options": ["Cheese", "Olives"],
+         "default": ["Cheese"]}
+    ]},
+    {"ask": [{"question": "Which title?", "header": "Title", "kind": "text", "default": "Untitled"}]},
+    {"ask": [{"question": "Which password?", "header": "Password", "kind": "secret", "required": false}]},
+    {"ask": [{"question": "Which file?", "header": "File", "kind": "file_path", "default": "README.md"}]},
+    {"tool": {"name": "Bash", "category": "execute", "subject": "make test", "ask": true}},
+    {"say": "I am done."}
+]]"#;
+/// A late answer has its time before the second question.
+const TWO_QUESTIONS: &str = r#"[[
+    {"ask": [{"name": "first", "question": "Shall I go on?", "header": "Go on", "kind": "confirm", "required": false}]},
+    {"if": {"first": null}, "wait": 2},
+    {"ask": [{"question": "Shall I go on now?", "header": "Go on", "kind": "confirm", "default": "yes"}]}
+]]"#;
+const NEWS: &str = r#"[[{"say": "It may rain."}, {"say": "I go on."}]]"#;
+const TRY: &str = r#"[[{"say": "I try."}]]"#;
+
 const EXIT: &str = "Only the terminal frame tells how a run ended: exit with 0 if it is run.completed, and with another \
                     code if it is run.failed or if there is none.";
 const READ_ON: &str = "Read every frame until the terminal frame.";
 
 /// A dialogue whose run completes. `rule`: broken by a client that leaves early.
-const fn plain(
-    name: &'static str,
-    about: &'static str,
-    steps: &'static [DialogueStep],
-    rule: &'static str,
-) -> Dialogue {
-    Dialogue { name, about, steps, ending: Ending::Completed(0), mistake: Mistake::WrongEnd, rule }
+const fn plain(name: &'static str, about: &'static str, turns: &'static str, rule: &'static str) -> Dialogue {
+    let (quirk, ending) = (Quirk::None, Ending::Completed(0));
+    Dialogue { name, about, turns, quirk, ending, mistake: Mistake::WrongEnd, rule }
 }
 
-/// All dialogues, in order.
+/// A dialogue with something that a later version may send.
+const fn novel(
+    name: &'static str,
+    about: &'static str,
+    (part, novelty): (&'static str, &'static str),
+    rule: &'static str,
+) -> Dialogue {
+    let quirk = Quirk::Novel(part, novelty);
+    Dialogue { quirk, mistake: Mistake::StoppedAtUnknown, ..plain(name, about, NEWS, rule) }
+}
+
+/// A dialogue with an end that clients mistake.
+const fn ends(ending: Ending, name: &'static str, about: &'static str, turns: &'static str) -> Dialogue {
+    Dialogue { ending, mistake: Mistake::TrustedExitCode, ..plain(name, about, turns, EXIT) }
+}
+
 pub(super) const DIALOGUES: &[Dialogue] = &[
-    plain("hello", "a message, and the end at once", &[DialogueStep::Say("Hello.")], READ_ON),
+    plain("hello", "a message, and the end at once", r#"[[{"say": "Hello."}]]"#, READ_ON),
     plain(
         "questions",
         "questions of every kind, alone and in a group",
-        &[
-            DialogueStep::Ask(&[CONFIRM], Course::Plain),
-            DialogueStep::Ask(
-                &[
-                    r#"{"question":"Which colour?","header":"Colour","kind":"select","options":["Red","Green"],"default":"Red"}"#,
-                    r#"{"question":"Which toppings?","header":"Toppings","kind":"multi-select","options":["Cheese","Olives"],"default":["Cheese"]}"#,
-                ],
-                Course::Plain,
-            ),
-            DialogueStep::Ask(
-                &[r#"{"question":"Which title?","header":"Title","kind":"text","default":"Untitled"}"#],
-                Course::Plain,
-            ),
-            DialogueStep::Ask(
-                &[r#"{"question":"Which password?","header":"Password","kind":"secret","required":false}"#],
-                Course::Plain,
-            ),
-            DialogueStep::Ask(
-                &[r#"{"question":"Which file?","header":"File","kind":"file_path","default":"README.md"}"#],
-                Course::Plain,
-            ),
-            DialogueStep::Permission,
-        ],
+        QUESTIONS,
         "Answer or decline a question of each kind, and read on.",
     ),
-    plain(
-        "bad-answer",
-        "an answer that does not fit: the question comes again with the same id",
-        &[DialogueStep::Ask(&[CONFIRM], Course::Again)],
-        "A run.question with a greater `attempt` repeats the question: answer it again.",
-    ),
-    plain(
-        "thinking",
-        "many frames while a question is open",
-        &[DialogueStep::Ask(&[CONFIRM], Course::Flood)],
-        "Read on while your user thinks.",
-    ),
-    plain(
-        "timeout",
-        "a question that times out, and another one",
-        &[DialogueStep::Ask(&[CONFIRM], Course::Expires), DialogueStep::Ask(&[CONFIRM], Course::Plain)],
-        "question_resolved withdraws the question: go on without an answer.",
-    ),
     Dialogue {
-        mistake: Mistake::StoppedAtUnknown,
+        quirk: Quirk::Again,
         ..plain(
-            "unknown-type",
-            "a frame of an unknown type",
-            &[DialogueStep::Novelty(Novelty::Type), DialogueStep::Say("I go on.")],
-            "Ignore frame types that you do not know.",
+            "bad-answer",
+            "an answer that does not fit: the question comes again with the same id",
+            ONE_QUESTION,
+            "A run.question with a greater `attempt` repeats the question: answer it again.",
         )
     },
     Dialogue {
-        mistake: Mistake::StoppedAtUnknown,
+        quirk: Quirk::Flood,
+        ..plain("thinking", "many frames while a question is open", ONE_QUESTION, "Read on while your user thinks.")
+    },
+    Dialogue {
+        quirk: Quirk::Expires,
         ..plain(
-            "unknown-kind",
-            "progress of an unknown kind",
-            &[DialogueStep::Novelty(Novelty::Kind), DialogueStep::Say("I go on.")],
-            "Ignore kinds of run.progress that you do not know.",
+            "timeout",
+            "a question that times out, and another one",
+            TWO_QUESTIONS,
+            "question_resolved withdraws the question: go on without an answer.",
+        )
+    },
+    novel(
+        "unknown-type",
+        "a frame of an unknown type",
+        (r#""type":"run.progress""#, r#""type":"run.weather""#),
+        "Ignore frame types that you do not know.",
+    ),
+    novel(
+        "unknown-kind",
+        "progress of an unknown kind",
+        (r#""kind":"text""#, r#""kind":"weather""#),
+        "Ignore kinds of run.progress that you do not know.",
+    ),
+    novel(
+        "unknown-field",
+        "unknown fields in the envelope and the payload",
+        (r#""payload":{"#, r#""weather":{"sky":"grey"},"payload":{"weather":[1,null],"#),
+        "Ignore fields that you do not know.",
+    ),
+    Dialogue {
+        quirk: Quirk::Slow,
+        ..plain(
+            "slow",
+            "frames in pieces, cut inside a character",
+            r#"[[{"say": "Grüße, 世界."}, {"say": "And again: 世界."}, {"say": "I am done."}]]"#,
+            "A frame ends at its line feed, however many reads it takes.",
         )
     },
     Dialogue {
-        mistake: Mistake::StoppedAtUnknown,
+        quirk: Quirk::Huge,
         ..plain(
-            "unknown-field",
-            "unknown fields in the envelope and the payload",
-            &[DialogueStep::Novelty(Novelty::Field), DialogueStep::Say("I go on.")],
-            "Ignore fields that you do not know.",
+            "huge",
+            "a frame as long as max_frame_bytes allows",
+            r#"[[{"say": "I go on."}]]"#,
+            "A frame may be as long as max_frame_bytes, by default 262144 bytes.",
         )
     },
-    plain(
-        "slow",
-        "frames in pieces, cut inside a character",
-        &[DialogueStep::Slowly("Grüße, 世界."), DialogueStep::Slowly("And again: 世界.")],
-        "A frame ends at its line feed, however many reads it takes.",
+    ends(
+        Ending::Failed(0),
+        "failed",
+        "run.failed with exit code 0",
+        r#"[[{"say": "I try."}, {"stderr": "This failure is part of the dialogue."}, {"exit": 1}]]"#,
     ),
-    plain(
-        "huge",
-        "a frame as long as max_frame_bytes allows",
-        &[DialogueStep::Huge, DialogueStep::Say("I go on.")],
-        "A frame may be as long as max_frame_bytes, by default 262144 bytes.",
-    ),
-    Dialogue {
-        ending: Ending::Failed(0),
-        mistake: Mistake::TrustedExitCode,
-        ..plain("failed", "run.failed with exit code 0", &[DialogueStep::Say("I try.")], EXIT)
-    },
-    Dialogue {
-        ending: Ending::Completed(1),
-        mistake: Mistake::TrustedExitCode,
-        ..plain("completed", "run.completed with exit code 1", &[DialogueStep::Say("I try.")], EXIT)
-    },
-    Dialogue {
-        ending: Ending::Vanished(0),
-        mistake: Mistake::TrustedExitCode,
-        ..plain("vanished", "exit code 0 without a terminal frame", &[DialogueStep::Say("I try.")], EXIT)
-    },
-    Dialogue {
-        ending: Ending::Killed,
-        ..plain("killed", "a signal in the middle of a frame", &[DialogueStep::Say("I try.")], EXIT)
-    },
+    ends(Ending::Completed(1), "completed", "run.completed with exit code 1", TRY),
+    ends(Ending::Vanished(0), "vanished", "exit code 0 without a terminal frame", TRY),
+    Dialogue { mistake: Mistake::WrongEnd, ..ends(Ending::Killed, "killed", "a signal in the middle of a frame", TRY) },
     Dialogue {
         ending: Ending::Conversation,
         ..plain(
             "conversation",
             "a conversation, if the client holds one",
-            &[DialogueStep::Say("What next?")],
+            r#"[[{"say": "What next?"}], [{"say": "I heard you."}]]"#,
             "After a turn, send a further prompt or the end.",
         )
     },
 ];
 
 impl Dialogue {
-    /// The dialogue with this name.
     pub(super) fn named(name: &str) -> Option<&'static Dialogue> {
         DIALOGUES.iter().find(|dialogue| dialogue.name == name)
     }
-    /// Whether a question times out so soon that the client need not answer it.
-    pub(super) fn has_short_question(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, DialogueStep::Ask(_, Course::Expires)))
+
+    pub(super) fn asks(&self) -> bool {
+        self.turns.contains("\"ask\"")
+    }
+
+    /// The scenario for the demo agent.
+    pub(super) fn scenario(&self) -> String {
+        format!("{{\"about\": {}, \"turns\": {}}}\n", to_line(&self.about), self.turns)
     }
 }

@@ -1,8 +1,7 @@
 //! The judgement: from the facts of a dialogue to the mistakes of the client. Pure.
 
-use super::dialogues::Dialogue;
+use super::dialogues::{Dialogue, Mistake, Quirk};
 use super::log::{By, Fact, LogEntry, RunEnd};
-use super::mistakes::Mistake;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The length of a write, in milliseconds, that proves that the client does not read.
@@ -24,9 +23,17 @@ pub(super) struct Verdict {
     pub(super) findings: Vec<Finding>,
     /// The reason why a part of the dialogue could not be played: the rest of a sentence.
     pub(super) skipped: Option<String>,
+    /// Whether the client's time was over before it began a run.
+    pub(super) idle: bool,
 }
 
 impl Verdict {
+    /// The judgement of a dialogue after one in which the client began no run in time.
+    pub(super) fn not_begun() -> Verdict {
+        let why = "the client began no run in the time of an earlier dialogue";
+        Verdict { skipped: Some(why.into()), ..Verdict::default() }
+    }
+
     fn add(&mut self, mistake: Mistake, text: impl Into<String>) {
         let finding = Finding { mistake, text: text.into() };
         if !self.findings.contains(&finding) {
@@ -37,13 +44,17 @@ impl Verdict {
 
 /// Judges a client by the log of a dialogue. `checker`: the process whose facts concern all runs.
 pub(super) fn judge(dialogue: &'static Dialogue, log: &[LogEntry], checker: u32) -> Verdict {
+    // After its time is up, the client only dies.
+    let over = log.iter().position(|entry| entry.fact == Fact::Expired).map_or(log.len(), |at| at + 1);
+    let log = &log[..over];
     let runs: BTreeSet<u32> = log.iter().map(|entry| entry.pid).filter(|pid| *pid != checker).collect();
-    let mut verdict = Verdict::default();
+    let has = |fact: &Fact| log.iter().any(|entry| entry.fact == *fact);
+    let mut verdict = Verdict { idle: has(&Fact::Expired) && !has(&Fact::Began), ..Verdict::default() };
     if runs.is_empty() {
         let text = "The command did not run spektacular: it must call the first one on PATH, or the one that the \
                     variable SPEKTACULAR names.";
         verdict.add(Mistake::NotCalled, text);
-        if log.iter().any(|entry| entry.fact == Fact::Expired) {
+        if has(&Fact::Expired) {
             verdict.add(Mistake::NeverEnded, "The command did not end in time.");
         }
     }
@@ -62,7 +73,6 @@ pub(super) fn judge(dialogue: &'static Dialogue, log: &[LogEntry], checker: u32)
     verdict
 }
 
-/// The state of a question.
 #[derive(Debug)]
 enum State {
     Open {
@@ -81,13 +91,12 @@ struct Seen {
     verdict: Verdict,
     questions: BTreeMap<String, State>,
     began: bool,
-    input_ended: bool,
     /// The client cannot get a terminal frame any more, because it closed stdout.
     undelivered: bool,
     /// A mistake ended the run, so that its other ends are consequences.
     refused: bool,
-    /// The time at which the last write began, unless it is done.
-    sending: Option<u64>,
+    /// The time at which the last write began, and whether a question was open then. `None`: it is done.
+    sending: Option<(u64, bool)>,
     over: Option<RunEnd>,
 }
 
@@ -98,7 +107,6 @@ impl Seen {
             verdict,
             questions: BTreeMap::new(),
             began: false,
-            input_ended: false,
             undelivered: false,
             refused: false,
             sending: None,
@@ -108,7 +116,7 @@ impl Seen {
 
     fn take(&mut self, entry: &LogEntry) {
         match &entry.fact {
-            Fact::Called => {}
+            Fact::Called | Fact::OwnFault => {}
             Fact::WrongCall(text) => {
                 self.refused = true;
                 self.verdict.add(Mistake::WrongCall, text.clone());
@@ -117,8 +125,9 @@ impl Seen {
                 self.refused |= !self.began;
                 self.verdict.add(Mistake::InvalidMessage, format!("A message is wrong: {clause}."));
             }
-            Fact::UnknownField(name) => {
-                self.verdict.add(Mistake::UnknownField, format!("A message has an unknown field: {name}."));
+            Fact::UnknownField(warning) => {
+                let text = format!("{}.", warning.replacen("Ignored", "A message has", 1));
+                self.verdict.add(Mistake::UnknownField, text);
             }
             Fact::WrongStart(text) => {
                 self.refused = true;
@@ -126,22 +135,20 @@ impl Seen {
             }
             Fact::Began => self.began = true,
             Fact::Skipped(why) => self.verdict.skipped = Some(why.clone()),
-            Fact::Sending => self.sending = Some(entry.at),
+            Fact::Sending => self.sending = Some((entry.at, self.any_open())),
             Fact::Sent => self.sent(entry.at),
             Fact::Undelivered => self.undelivered = true,
             Fact::Asked(id) => {
-                if self.input_ended {
-                    self.closed_input();
-                }
                 self.questions.insert(id.clone(), State::Open { repeated: false });
             }
             Fact::Repeated(id) => {
                 self.questions.insert(id.clone(), State::Open { repeated: true });
             }
-            Fact::Resolved(id, by) => self.resolved(id, *by),
+            Fact::Resolved(id, by) => self.resolved(id, *by, entry.at),
             Fact::AllRead => self.read(entry.at),
             Fact::Answered(id) => self.answered(id, entry.at),
-            Fact::InputEnded => self.input_ended(),
+            Fact::NoStart => self.no_start(),
+            Fact::InputMissed => self.input_missed(),
             Fact::RunEnd(over) => self.over = Some(*over),
             Fact::CommandEnded(code) => self.ended(*code),
             Fact::Expired => self.expired(),
@@ -153,8 +160,9 @@ impl Seen {
     }
 
     fn sent(&mut self, now: u64) {
-        let took = self.sending.take().map_or(0, |began| now.saturating_sub(began));
-        if took >= BLOCKED_MS && self.any_open() {
+        let (began, asked) = self.sending.take().unwrap_or((now, false));
+        let took = now.saturating_sub(began);
+        if took >= BLOCKED_MS && asked {
             let seconds = took as f64 / 1000.0;
             let text = format!(
                 "The client read nothing for {seconds:.1} s while a question was open, so that a frame was stuck in the \
@@ -164,16 +172,18 @@ impl Seen {
         }
     }
 
-    fn resolved(&mut self, id: &str, by: By) {
+    fn resolved(&mut self, id: &str, by: By, now: u64) {
         let before = self.questions.insert(id.to_owned(), State::Resolved { by, read: None });
-        let expires = self.dialogue.has_short_question();
+        // Whoever does not read cannot answer either.
+        let unread = self.sending.is_some_and(|(began, _)| now.saturating_sub(began) >= BLOCKED_MS);
+        let excused = unread || self.dialogue.quirk == Quirk::Expires;
         match (by, before) {
             (By::Timeout, Some(State::Open { repeated: true })) => {
                 let text = "The client did not answer the question that came again after an answer that did not fit. A \
                             run.question with a greater `attempt` repeats the question: answer it again, or decline it.";
                 self.verdict.add(Mistake::NotAnsweredAgain, text);
             }
-            (By::Timeout, Some(State::Open { repeated: false })) if !expires => {
+            (By::Timeout, Some(State::Open { repeated: false })) if !excused => {
                 let text = "The client did not answer a question. Answer it, decline it, or send `interactive: false` in \
                             run.start.";
                 self.verdict.add(Mistake::Unanswered, text);
@@ -208,18 +218,16 @@ impl Seen {
         self.verdict.add(mistake, text);
     }
 
-    fn input_ended(&mut self) {
-        self.input_ended = true;
-        if !self.began && !self.refused && self.over.is_none() {
+    fn no_start(&mut self) {
+        // A line without a line feed is a mistake of its own.
+        if !self.refused {
             self.refused = true;
             let text = "The client closed the stdin of the run before it sent a run.start as a line with a line feed.";
             self.verdict.add(Mistake::NoStart, text);
-        } else if self.any_open() {
-            self.closed_input();
         }
     }
 
-    fn closed_input(&mut self) {
+    fn input_missed(&mut self) {
         let text = "The client closed the stdin of the run although it may ask questions, which nobody can then \
                     answer. Keep stdin open until the terminal frame, or send `interactive: false` in run.start.";
         self.verdict.add(Mistake::ClosedInput, text);

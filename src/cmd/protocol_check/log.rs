@@ -1,4 +1,4 @@
-//! The log of a dialogue: facts, one JSON line each. The played program and the checker append to one file, so that its
+//! The log of a dialogue: facts, one JSON line each. The played run and the checker append to one file, so that its
 //! order is the order of the facts.
 
 use crate::json::to_line;
@@ -26,7 +26,7 @@ pub(super) enum Fact {
     WrongCall(String),
     /// A message is wrong: a clause about it.
     WrongMessage(String),
-    /// A message has a field that the protocol does not have: its name, perhaps with the one that was meant.
+    /// A message has fields that the protocol does not have: the text of the warning.
     UnknownField(String),
     /// A field of run.start is missing or has a wrong value. The text is a sentence.
     WrongStart(String),
@@ -40,6 +40,8 @@ pub(super) enum Fact {
     Sent,
     /// The client closed the stdout of the played program.
     Undelivered,
+    /// The played program has a bug, so that nothing is judged.
+    OwnFault,
     /// A question was asked: its id.
     Asked(String),
     /// A question was repeated after an answer that did not fit.
@@ -49,8 +51,10 @@ pub(super) enum Fact {
     AllRead,
     /// The client sent an answer to this question, or declined it.
     Answered(String),
-    /// The client closed the stdin of the played program.
-    InputEnded,
+    /// The client closed the stdin of the run before a run.start.
+    NoStart,
+    /// A question had no answer because the client had closed the stdin of the run.
+    InputMissed,
     /// The run is over. The last frame and the exit follow.
     RunEnd(RunEnd),
     /// The command exited. `None`: a signal ended it.
@@ -69,7 +73,6 @@ pub(super) enum By {
     End,
 }
 
-/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum RunEnd {
     Completed,
@@ -79,7 +82,6 @@ pub(super) enum RunEnd {
     Vanished,
 }
 
-/// The open log.
 #[derive(Debug)]
 pub(super) struct Log(File);
 
@@ -97,7 +99,6 @@ impl Log {
     }
 }
 
-/// Reads a log.
 pub(super) fn read(text: &str) -> Vec<LogEntry> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }

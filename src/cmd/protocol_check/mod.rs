@@ -1,34 +1,33 @@
 //! `protocol check`: runs a client against dialogues that this program plays, and reports the client's mistakes.
 //!
 //! The checker starts the client once per dialogue. The client calls this program, which finds [`CHECK`] in its
-//! environment, plays the dialogue in place of a run, and appends what it sees to the [`log`]. The [`judge`] turns the log
-//! into mistakes.
+//! environment: the run is a real one in which the demo agent plays the dialogue's scenario whatever the client asks for.
+//! Its peer, [`noting`], and the [`mangler`] behind it append what they see to the [`log`]. The [`judge`] turns the log into
+//! mistakes.
 
-mod asking;
 mod dialogues;
 mod judge;
 mod log;
-mod mistakes;
-mod pipes;
-mod play;
-mod player;
+mod mangler;
+mod noting;
 
-use self::dialogues::{DIALOGUES, Dialogue};
+use self::dialogues::{DIALOGUES, Dialogue, Quirk};
 use self::judge::{Verdict, judge};
 use self::log::{Fact, Log};
-use super::texts::Prompt;
+use self::mangler::{Mangler, NO_MORE};
+use self::noting::NotingPeer;
 use super::{adhoc, complain};
 use crate::cli::{Adhoc, Output, ProtocolCheckArgs, Wrong};
 use crate::config;
-use crate::io::output::{deliver, print};
-use crate::io::panic_channel;
+use crate::io::output::{deliver, print, print_bytes};
+use crate::io::{panic_channel, signals, spawn_thread};
 use crate::json::to_line;
 use crate::process::own_executable;
 use crate::process::query::Queries;
-use crate::process::scratch::Scratch;
 use crate::process::variables::CHECK;
 use crate::protocol::failure::{Code, Failure};
-use crate::protocol::read::Seconds;
+use crate::protocol::request::{Options, Seconds};
+use crate::protocol::words::{OnQuestionTimeout, OnUnsupported};
 use crate::suggest::{Typed, Unknown};
 use serde_json::{Value, json};
 use std::env::{join_paths, split_paths, var_os};
@@ -37,10 +36,13 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// The variable with the path of the played program.
 const PROGRAM: &str = "SPEKTACULAR";
+/// The time for an answer in a dialogue whose questions time out.
+const SHORT: Seconds = Seconds(0.3);
 /// The default time limit of the command, for each dialogue.
 const TIMEOUT: Seconds = Seconds(20.0);
 
@@ -62,16 +64,50 @@ impl Assigned {
         Some(Assigned { dialogue, limit, log: parts.next()?.into() })
     }
 
-    /// Plays the dialogue in place of this run; returns the exit code.
-    pub(super) fn play(self, run: Adhoc) -> u8 {
+    /// Plays the dialogue in this run; returns the exit code.
+    pub(super) fn play(self, mut run: Adhoc) -> u8 {
         let Some(mut log) = self.called() else { return unlogged() };
         let output = run.output.unwrap_or_else(|| config::load().config.output());
-        if let Err(wrong) = play::playable(&run, output) {
+        if let Err(wrong) = playable(&run, output) {
             log.note(Fact::WrongCall(wrong.into()));
             return adhoc::refuse(run.workflow, Some(output), Failure::new(Code::Usage, wrong), None);
         }
-        let headless = Prompt::named_by(&run).is_some() && !run.read_messages;
-        play::play(self.dialogue, self.limit, log, run, headless)
+        let scenario = self.log.with_extension("scenario.json");
+        let Ok(()) = fs::write(&scenario, self.dialogue.scenario()) else { return unlogged() };
+        self.fit(&mut run.options);
+        run.scenario = Some(scenario);
+        (run.dry_run, run.go_on, run.no_session, run.session_name, run.worktree) = (false, false, true, None, None);
+        let signals = signals::listen().ok();
+        let (tell, exit) = channel();
+        let mangler = Log::open(&self.log).and_then(|log| Mangler::install(self.dialogue, log));
+        let pass_on = |mangler: Mangler| {
+            spawn_thread("frames", move || {
+                // Nobody receives it if the process ends first.
+                let _ = tell.send(mangler.pass_on());
+            })
+        };
+        if mangler.and_then(pass_on).is_err() {
+            return unlogged();
+        }
+        let path = self.log.clone();
+        let code = adhoc::run_with(run, signals, &mut NotingPeer::new(self, log));
+        print_bytes(NO_MORE);
+        if let Ok(exit) = exit.recv() {
+            return exit.unwrap_or(code);
+        }
+        // The mangler panicked.
+        Log::open(&path).into_iter().for_each(|mut log| log.note(Fact::OwnFault));
+        complain(&own_fault())
+    }
+
+    /// Sets the fields that the dialogue needs, and removes those that the demo agent lacks.
+    fn fit(&self, options: &mut Options) {
+        let short = self.dialogue.quirk == Quirk::Expires;
+        options.question_timeout_s = Some(if short { SHORT } else { Seconds(self.limit.as_secs_f64()) });
+        options.on_question_timeout = Some(OnQuestionTimeout::Continue);
+        options.on_unsupported = Some(OnUnsupported::Warn);
+        (options.session_id, options.fork, options.images, options.output_schema) = (None, None, None, None);
+        options.agent_args = None;
     }
 
     /// Refuses a command line as a run would; returns the exit code. `output`: the choice on the command line.
@@ -81,11 +117,21 @@ impl Assigned {
         adhoc::refuse(None, output, Failure::new(Code::Usage, wrong), None)
     }
 
-    /// The log, with the call.
     fn called(&self) -> Option<Log> {
         let mut log = Log::open(&self.log).ok()?;
         log.note(Fact::Called);
         Some(log)
+    }
+}
+
+/// Whether a run of this command line can be played. Error: a sentence about the mistake.
+fn playable(adhoc: &Adhoc, output: Output) -> Result<(), &'static str> {
+    match output {
+        _ if adhoc.workflow.is_some() => {
+            Err("The command called a workflow: the dialogues are runs of `spektacular adhoc`.")
+        }
+        Output::Json => Ok(()),
+        Output::Cli => Err("The command called `spektacular adhoc` without `--output json`."),
     }
 }
 
@@ -109,9 +155,7 @@ pub(super) fn run(typed: ProtocolCheckArgs) -> u8 {
         Err(failure) => return complain(&failure),
     };
     if panics.try_recv().is_ok() {
-        // The client must not be blamed for a fault of ours.
-        let message = "spektacular has a bug and cannot judge the client: report what it wrote above.";
-        return complain(&Failure::new(Code::InternalError, message));
+        return complain(&own_fault());
     }
     let passed = verdicts.iter().all(|(_, verdict)| verdict.findings.is_empty());
     let text = match typed.output {
@@ -122,6 +166,12 @@ pub(super) fn run(typed: ProtocolCheckArgs) -> u8 {
         0 => u8::from(!passed),
         undelivered => undelivered,
     }
+}
+
+/// The client must not be blamed for a fault of ours.
+fn own_fault() -> Failure {
+    let message = "spektacular has a bug and cannot judge the client: report what it wrote above.";
+    Failure::new(Code::InternalError, message)
 }
 
 type Verdicts = Vec<(&'static Dialogue, Verdict)>;
@@ -135,19 +185,21 @@ fn check(typed: &ProtocolCheckArgs, show: impl Fn(&Dialogue, &Verdict) -> bool) 
         let message = unknown.message(names, &format!("The dialogues are: {}.", known.join(", ")));
         return Err(Failure::new(Code::Usage, message));
     }
-    let folder = Scratch::new().ok_or_else(|| {
+    let queries = Queries::begin();
+    let folder = queries.folder().ok_or_else(|| {
         let message = "Cannot create a directory for temporary files: free some space, or set TMPDIR.";
         Failure::new(Code::ResourceExhausted, message)
     })?;
-    let link = folder.path().join("spektacular");
+    let link = folder.join("spektacular");
     let program = own_executable::file().ok_or_else(own_executable::not_found)?;
     symlink(program, &link).map_err(|_| own_executable::not_found())?;
-    let queries = Queries::begin();
     let chosen =
         |dialogue: &&Dialogue| typed.dialogues.is_empty() || typed.dialogues.iter().any(|name| name == dialogue.name);
     let mut verdicts = Verdicts::new();
+    let mut idle = false;
     for dialogue in DIALOGUES.iter().filter(chosen) {
-        let verdict = hold(dialogue, typed, folder.path(), &queries)?;
+        let verdict = if idle { Verdict::not_begun() } else { hold(dialogue, typed, folder, &queries)? };
+        idle |= verdict.idle;
         let is_shown = show(dialogue, &verdict);
         verdicts.push((dialogue, verdict));
         if !is_shown {
@@ -189,7 +241,11 @@ fn hold(
     });
     drop(client);
     let text = fs::read_to_string(&path).unwrap_or_default();
-    Ok(judge(dialogue, &log::read(&text), std::process::id()))
+    let facts = log::read(&text);
+    if facts.iter().any(|entry| entry.fact == Fact::OwnFault) {
+        return Err(own_fault());
+    }
+    Ok(judge(dialogue, &facts, std::process::id()))
 }
 
 fn word(verdict: &Verdict) -> &'static str {
@@ -219,7 +275,6 @@ fn summary(verdicts: &Verdicts) -> String {
     }
 }
 
-/// The report for a program.
 fn report(verdicts: &Verdicts, passed: bool) -> String {
     let one = |(dialogue, verdict): &(&Dialogue, Verdict)| {
         let mistakes: Vec<Value> =

@@ -28,6 +28,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
                 self.recordings.piece(MessagePiece { message: message.0, text: piece, done })
             }
             Effect::Spawn(launch, settings) => self.agent.due = Some((launch, settings)),
+            Effect::HoldSession(id) => self.host.hold_session(&id),
             Effect::Attach(images) => self.agent.images = images,
             Effect::ToAgent(line) => self.send(line),
             Effect::ToolReplies { call, replies } => self.host.reply(call, &replies),
@@ -150,7 +151,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         if self.recordings.is_on() {
             self.run.recorded();
         }
-        let wants_stderr = self.agent.mirror_stderr || self.recordings.is_on();
+        let wants_stderr = self.agent.mirror_stderr || self.recordings.is_on() || launch.reads_stderr;
         if let Err(failure) = self.host.spawn(launch, settings, wants_stderr) {
             return self.step(Event::SpawnFailed(failure));
         }

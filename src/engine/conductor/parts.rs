@@ -12,7 +12,7 @@ use crate::protocol::words::Action;
 use crate::run::{Event, FirstProcess, Ids, Late, Origin, RestingSession, Start, Unseen};
 use std::ops::DerefMut;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     /// Begins a further part of a run.
@@ -76,6 +76,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             terminal: self.frame_out.terminal,
             lost: self.frame_out.outbox.is_closed(),
             signal: self.signal,
+            asked_at: None,
             late: self.run.late().cloned(),
             worked: self.agent.spawned_at.map(|at| self.host.now().saturating_sub(at)),
             carried: Carried {
@@ -95,10 +96,10 @@ pub(in crate::engine) struct RunSummary {
     pub(in crate::engine) terminal: Option<Terminal>,
     pub(in crate::engine) lost: bool,
     pub(in crate::engine) signal: Option<i32>,
+    pub(in crate::engine) asked_at: Option<Instant>,
     pub(in crate::engine) late: Option<Late>,
     pub(in crate::engine) worked: Option<Duration>,
     pub(in crate::engine) carried: Carried,
     pub(in crate::engine) incomplete_recording: bool,
-    /// The recordings and the session of an agent that rests.
     pub(in crate::engine) rested: Option<(Recordings, RestingSession)>,
 }

@@ -124,6 +124,7 @@ async function* framesOfRun({ command, cwd, env, start, signal, ask, logger }) {
 function configured(config) {
   return {
     permissions: config.permissions,
+    sandbox: config.sandbox,
     question_timeout_s: config.questionTimeoutSeconds ?? 900,
     on_question_timeout: "continue",
   };

@@ -1,9 +1,11 @@
 //! Runs git so that a hostile repository can do no harm, and parses its output.
 
+use super::super::child::inherited;
 use super::super::own_executable::is_program;
 use super::super::query::{self, Errors, Until};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -51,6 +53,9 @@ const ENVIRONMENT: [(&str, &str); 11] = [
     ("LC_ALL", "C"),
 ];
 
+/// The variables of a git that works like the user's own.
+const QUIET: [(&str, &str); 3] = [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")];
+
 /// The reason why the list of changed files is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Incomplete {
@@ -66,8 +71,18 @@ pub enum Incomplete {
 pub(super) struct Git {
     program: PathBuf,
     environment: Vec<(&'static str, OsString)>,
+    filters: Filters,
     folder: PathBuf,
     root: PathBuf,
+}
+
+/// The filters that git runs for the contents of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Filters {
+    /// None: the repository may be hostile.
+    Empty,
+    /// The repository's and the user's, which a commit runs anyway. The caller has asked for commits.
+    Own,
 }
 
 /// The mode and the object id of a blob, as git prints them.
@@ -89,10 +104,43 @@ pub(super) struct FileState {
     pub(super) deleted: bool,
 }
 
-/// HEAD's commit, and the files that differ from HEAD.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// `None`: HEAD is detached.
+    pub branch: Option<String>,
+    /// `None`: the branch has no commit, because it is new or was deleted.
+    pub commit: Option<String>,
+}
+
+/// The number of characters of a commit that are shown.
+const SHORT_COMMIT: usize = 12;
+
+impl fmt::Display for Head {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.branch {
+            Some(branch) => write!(out, "on the branch {branch}")?,
+            None => out.write_str("detached")?,
+        }
+        match &self.commit {
+            Some(commit) => write!(out, " at {}", commit.get(..SHORT_COMMIT).unwrap_or(commit)),
+            None => out.write_str(", which has no commit"),
+        }
+    }
+}
+
+/// The place of HEAD, and the files that differ from it.
 pub(super) struct Status {
-    pub(super) head: Option<String>,
+    pub(super) head: Head,
     pub(super) files: BTreeMap<Vec<u8>, FileState>,
+    /// The folders of untracked repositories. git does not list the files in them.
+    pub(super) nested: Vec<Vec<u8>>,
+}
+
+/// Whether the look at a work tree includes the repositories below it: submodules, and repositories that nobody added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LookBelow {
+    Ignored,
+    Included,
 }
 
 impl Git {
@@ -102,6 +150,7 @@ impl Git {
         cwd: &Path,
         path: OsString,
         config: Option<OsString>,
+        filters: Filters,
         until: &Until,
     ) -> Result<Option<Git>, Incomplete> {
         let Some(near) = cwd.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()) else {
@@ -111,9 +160,22 @@ impl Git {
         let mut environment: Vec<_> = ENVIRONMENT.iter().map(|&(name, value)| (name, value.into())).collect();
         environment.push(("PATH", path));
         environment.extend(config.map(|config| ("XDG_CONFIG_HOME", config)));
-        let mut git = Git { program, environment, folder: PathBuf::new(), root: cwd.to_path_buf() };
+        let (folder, root) = (PathBuf::new(), cwd.to_path_buf());
+        Git { program, environment, filters, folder, root }.locate(until)
+    }
+
+    /// The repository whose work tree is this folder. git is the same: a program in this work tree must not run.
+    pub(super) fn at(&self, root: &Path, until: &Until) -> Result<Git, Incomplete> {
+        let (program, environment) = (self.program.clone(), self.environment.clone());
+        let (folder, inside) = (PathBuf::new(), root.to_owned());
+        let git = Git { program, environment, filters: self.filters, folder, root: inside }.locate(until)?;
+        git.filter(|git| git.root == root).ok_or(Incomplete::Failed)
+    }
+
+    /// Finds the repository around the folder in `root`.
+    fn locate(mut self, until: &Until) -> Result<Option<Git>, Incomplete> {
         let query = ["rev-parse", "--is-inside-work-tree", "--absolute-git-dir", "--show-toplevel"];
-        let (code, output) = git.run(git.command().args(query), true, until)?;
+        let (code, output) = self.run(self.command().args(query), true, until)?;
         // The cases: outside the work tree, in a bare repository or inside `.git`; or the `.git` is not a repository,
         // or is on another file system.
         let refusals: [&[u8]; 2] = [b"must be run in a work tree", b"not a git repository"];
@@ -124,8 +186,8 @@ impl Git {
         let lines: Vec<&[u8]> = output.split(|&byte| byte == b'\n').collect();
         // A newline in a path produces more lines. That case does not justify a second query.
         let (Some(0), [b"true", folder, root, b""]) = (code, &lines[..]) else { return Err(Incomplete::Failed) };
-        (git.folder, git.root) = (OsStr::from_bytes(folder).into(), OsStr::from_bytes(root).into());
-        Ok(Some(git))
+        (self.folder, self.root) = (OsStr::from_bytes(folder).into(), OsStr::from_bytes(root).into());
+        Ok(Some(self))
     }
 
     fn command(&self) -> Command {
@@ -145,8 +207,11 @@ impl Git {
         command
     }
 
-    /// Like [`Git::here`], with each filter that the repository configures made empty.
+    /// Like [`Git::here`], with each filter that the repository configures made empty, unless its own may run.
     pub(super) fn unfiltered(&self, until: &Until) -> Result<Command, Incomplete> {
+        if self.filters == Filters::Own {
+            return Ok(self.here());
+        }
         let query = ["config", "-z", "--name-only", "--get-regexp", "^filter\\."];
         let keys = match self.run(self.here().args(query), false, until)? {
             (Some(0), keys) => keys,
@@ -161,14 +226,60 @@ impl Git {
         Ok(command)
     }
 
-    pub(super) fn status(&self, until: &Until) -> Result<Status, Incomplete> {
+    pub(super) fn status(&self, below: LookBelow, until: &Until) -> Result<Status, Incomplete> {
         let mut command = self.unfiltered(until)?;
         command.args(["status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind"]);
-        command.args(["--untracked-files=all", "--no-renames", "--ignore-submodules=all"]);
+        command.args(["--untracked-files=all", "--no-renames"]);
+        // `dirty` compares the commit of a submodule, and starts no git in it, where filters of its own could run.
+        command.arg(match below {
+            LookBelow::Ignored => "--ignore-submodules=all",
+            LookBelow::Included => "--ignore-submodules=dirty",
+        });
         match self.run(&mut command, false, until)? {
             (Some(0), output) => parse_status(&output).ok_or(Incomplete::Failed),
             _ => Err(Incomplete::Failed),
         }
+    }
+
+    /// The submodules that are checked out.
+    pub(super) fn submodules(&self, until: &Until) -> Result<Vec<Vec<u8>>, Incomplete> {
+        let (Some(0), list) = self.run(self.here().args(["ls-files", "-s", "-z"]), false, until)? else {
+            return Err(Incomplete::Failed);
+        };
+        let links = list.split(|&byte| byte == 0).filter(|record| record.starts_with(b"160000 "));
+        let names = links.filter_map(|record| record.splitn(2, |&byte| byte == b'\t').nth(1));
+        let is_checked_out = |name: &&[u8]| self.absolute(name).join(".git").symlink_metadata().is_ok();
+        Ok(names.filter(is_checked_out).map(<[u8]>::to_vec).collect())
+    }
+
+    /// Whether git's folder has repositories of submodules.
+    pub(super) fn has_modules(&self) -> bool {
+        fs::read_dir(self.folder.join("modules")).is_ok_and(|mut modules| modules.next().is_some())
+    }
+
+    /// The files and folders that git ignores.
+    pub(super) fn ignored(&self, until: &Until) -> Result<Vec<PathBuf>, Incomplete> {
+        let query =
+            ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", "--no-empty-directory"];
+        let (Some(0), list) = self.run(self.here().args(query), false, until)? else { return Err(Incomplete::Failed) };
+        Ok(list.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(|name| self.absolute(name)).collect())
+    }
+
+    pub(super) fn head(&self, until: &Until) -> Result<Head, Incomplete> {
+        let ask = |query: &[&str]| -> Result<Option<String>, Incomplete> {
+            let (code, output) = self.run(self.here().args(query), false, until)?;
+            let text = || String::from_utf8(output).map_err(|_| Incomplete::Failed);
+            (code == Some(0)).then(text).transpose().map(|text| text.map(|text| text.trim_end().to_owned()))
+        };
+        let branch = ask(&["symbolic-ref", "--quiet", "HEAD"])?;
+        let branch = branch.map(|name| name.strip_prefix("refs/heads/").map_or(name.clone(), str::to_owned));
+        Ok(Head { branch, commit: ask(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])? })
+    }
+
+    /// Whether a commit is in the history of another one.
+    pub(super) fn is_ancestor(&self, old: &str, new: &str, until: &Until) -> Result<bool, Incomplete> {
+        let (code, _) = self.run(self.here().args(["merge-base", "--is-ancestor", old, new]), false, until)?;
+        Ok(code == Some(0))
     }
 
     /// The files that differ between two commits. A missing commit counts as an empty tree.
@@ -204,10 +315,15 @@ impl Git {
         until: &Until,
     ) -> Result<(Option<i32>, Vec<u8>), Incomplete> {
         in_time(until)?;
-        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.env_clear();
+        match self.filters {
+            Filters::Empty => command.envs(self.environment.iter().map(|(name, value)| (name, value))),
+            // The user's configuration may have the filters, as that of Git LFS.
+            Filters::Own => command.envs(inherited()).envs(QUIET),
+        };
         command.current_dir(&self.root);
         let errors = if errors { Errors::Mixed } else { Errors::Dropped };
-        match query::run(command, errors, OUTPUT_BYTES_MAX, until, query::kill_late) {
+        match query::run_git(command, errors, OUTPUT_BYTES_MAX, until) {
             Ok(answer) => Ok((answer.code, answer.output)),
             Err(_) => in_time(until).and(Err(Incomplete::Failed)),
         }
@@ -279,12 +395,16 @@ fn filter(key: &[u8]) -> Option<&[u8]> {
 }
 
 fn parse_status(output: &[u8]) -> Option<Status> {
-    let mut status = Status { head: None, files: BTreeMap::new() };
+    let mut status = Status { head: Head::default(), files: BTreeMap::new(), nested: Vec::new() };
     for record in output.split(|&byte| byte == 0).filter(|record| !record.is_empty()) {
-        if let Some(head) = record.strip_prefix(b"# branch.oid ") {
-            let head = str::from_utf8(head).ok()?;
-            status.head = (head != "(initial)").then(|| head.to_string());
-            continue;
+        let head = |key: &[u8], none: &str| {
+            let text = record.strip_prefix(key).map(str::from_utf8)?.ok()?;
+            Some((text != none).then(|| text.to_owned()))
+        };
+        if let Some(commit) = head(b"# branch.oid ", "(initial)") {
+            status.head.commit = commit;
+        } else if let Some(branch) = head(b"# branch.head ", "(detached)") {
+            status.head.branch = branch;
         }
         let fields = |count| record.splitn(count, |&byte| byte == b' ').collect::<Vec<_>>();
         let (name, seen) = match record.first()? {
@@ -309,10 +429,10 @@ fn parse_status(output: &[u8]) -> Option<Status> {
             }
             _ => return None,
         };
-        // An entry for a folder is a nested repository. A file may be listed twice: deleted in the index, and
-        // untracked.
-        if !name.ends_with(b"/") {
-            status.files.entry(name.to_vec()).or_insert(seen);
+        match name.strip_suffix(b"/") {
+            Some(folder) => status.nested.push(folder.to_vec()),
+            // A file may be listed twice: deleted in the index, and untracked.
+            None => _ = status.files.entry(name.to_vec()).or_insert(seen),
         }
         if status.files.len() > FILES_MAX {
             return None;

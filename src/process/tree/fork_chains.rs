@@ -50,7 +50,7 @@ impl Tree {
         if reap(&[pid]) == 1 {
             return true;
         }
-        let ours = self.by_descent || carries(pid, MARKER, &self.nonce);
+        let ours = self.by_descent || carries(pid, MARKER, &self.nonces);
         let sent = ours && kill_process(target, Signal::KILL).is_ok();
         // Read after the kill, which must be fast. The zombie stays until it is reaped here.
         sent && read_process(pid).is_some_and(|process| killed.insert(process.id))
@@ -65,7 +65,7 @@ impl Tree {
             let Some(new) = newest_pid() else { break };
             for pid in (old + 1..=new).rev().take(NEW_PIDS_MAX) {
                 // A pid that was just assigned is not assigned again before the kill.
-                if carries(pid, MARKER, &self.nonce) {
+                if carries(pid, MARKER, &self.nonces) {
                     (active, met) = (Instant::now(), true);
                     let sent = to_pid(pid).is_some_and(|target| kill_process(target, Signal::KILL).is_ok());
                     killed.extend(read_process(pid).filter(|_| sent).map(|process| process.id));

@@ -1,14 +1,10 @@
 //! The protocol in forms for other programs and other languages: JSON Schema, TypeScript, Python, examples, and the
-//! sections of the reference. Pure functions from the declarations to text.
+//! sections of the reference. The files are committed; `tests/suite/protocol/published` generates them from the declarations.
 
-mod catalogue;
-mod outline;
 mod page;
-mod python;
 mod schema;
-mod typescript;
 
-pub use page::{examples, section, section_names};
+pub use page::{section, section_names};
 pub use schema::{MessageSet, UnknownParts, schema};
 
 use super::outbound::ProtocolVersion;
@@ -16,6 +12,10 @@ use super::words::word_enums;
 
 /// The reference of the protocol.
 pub const REFERENCE: &str = include_str!("../reference.md");
+
+/// A message for each form of its payload, and a frame for each type, each kind and each kind of question, a permission
+/// too: the examples of the reference, each as one line.
+pub const EXAMPLES: &str = include_str!("examples.jsonl");
 
 word_enums! {
     /// A language with types of the messages.
@@ -25,20 +25,41 @@ word_enums! {
     }
 }
 
-impl Language {
-    /// A client to copy into a project, which names the types of [`Language::types`].
-    pub fn client(self) -> &'static str {
+word_enums! {
+    /// A client to copy into a project.
+    pub enum Client {
+        TypeScript = "ts",
+        Python = "python",
+        PythonAsyncio = "python-asyncio",
+    }
+}
+
+/// The last line before the types in the file of types for Python. The clients have the same imports.
+const PYTHON_IMPORTS_END: &str = "    NotRequired = Optional\n";
+
+impl Client {
+    /// One file: the client, and the types of [`Language::types`].
+    pub fn file(self) -> String {
         match self {
-            Language::TypeScript => include_str!("clients/spektacular.ts"),
-            Language::Python => include_str!("clients/spektacular.py"),
+            Client::TypeScript => [include_str!("clients/spektacular.ts"), "\n", Language::TypeScript.types()].concat(),
+            Client::Python => with_types(include_str!("clients/spektacular.py")),
+            Client::PythonAsyncio => with_types(include_str!("clients/spektacular_asyncio.py")),
         }
     }
+}
 
+fn with_types(client: &str) -> String {
+    let types = Language::Python.types();
+    let (_, types) = types.split_once(PYTHON_IMPORTS_END).unwrap_or(("", types));
+    [client, "\n", types].concat()
+}
+
+impl Language {
     /// One file with a type for each message, frame and object.
-    pub fn types(self) -> String {
+    pub fn types(self) -> &'static str {
         match self {
-            Language::TypeScript => typescript::typescript(),
-            Language::Python => python::python(),
+            Language::TypeScript => include_str!("clients/spektacular-types.ts"),
+            Language::Python => include_str!("clients/spektacular_types.py"),
         }
     }
 }
@@ -47,12 +68,4 @@ impl Language {
 pub fn version() -> String {
     let ProtocolVersion { v, minor, .. } = ProtocolVersion::OURS;
     format!("{v}.{minor}")
-}
-
-/// The first sentences of each generated file.
-fn about() -> [String; 2] {
-    [
-        format!("The spektacular protocol {}, from spektacular {}.", version(), ProtocolVersion::OURS.spektacular),
-        "A later minor version may add frame types, kinds, fields and codes: ignore those that you do not know.".into(),
-    ]
 }

@@ -1,12 +1,6 @@
-//! Parts of the reference: its sections by name, and its examples.
+//! The sections of the reference by name.
 
 use super::REFERENCE;
-use crate::json::{Fields, string};
-use crate::protocol::form::ObjectForm;
-use crate::protocol::messages::{FRAMES, MESSAGES};
-use crate::protocol::words::Purpose;
-use serde_json::value::RawValue;
-use std::collections::HashSet;
 
 /// A part of the reference under a heading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,30 +55,34 @@ impl Part<'_> {
         self.level > 1 && titles.map(singular).any(|title| title == name)
     }
 
-    /// Whether a row of a table begins with this name.
-    fn has_row(&self, name: &str) -> bool {
+    /// The heading, and the first row of a table that begins with this name, with the head of its table.
+    fn row(&self, name: &str) -> Option<String> {
         let name = format!("`{name}`");
-        let mut first = self.own.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
-        first.any(|cell| cell.contains(&name))
+        let lines: Vec<&str> = self.own.lines().collect();
+        let first = |line: &&str| Some(line.strip_prefix("| ")?.split(" | ").next()?.contains(&name));
+        let at = lines.iter().position(|line| first(line) == Some(true))?;
+        let table = lines[..at].iter().rposition(|line| !line.starts_with('|'))? + 1;
+        let head = lines[table..at].iter().take(2).map(|line| format!("{line}\n")).collect::<String>();
+        Some(format!("{}\n\n{head}{}\n", lines[0], lines[at]))
     }
 }
 
 /// The section with this heading, in the singular or plural, or the first one that explains the message, field, kind or code with this name.
-/// `TYPE.FIELD` is the field of one message. Further sections that explain the name are listed at the end. `None`: the
+/// `TYPE.FIELD` is the row of one message's field. Further sections that explain the name are listed at the end. `None`: the
 /// page has no such name.
 pub fn section(name: &str) -> Option<String> {
     let parts = parts();
     if let Some(part) = parts.iter().find(|part| part.is_titled(name)) {
         return Some(format!("{}\n", part.whole));
     }
-    let of_message = name.rsplit_once('.').and_then(|(message, field)| {
-        parts.iter().find(|part| part.is_titled(message)).filter(|part| part.has_row(field))
-    });
-    if let Some(part) = of_message {
-        return Some(format!("{}\n", part.own));
+    let of_message = name
+        .rsplit_once('.')
+        .and_then(|(message, field)| parts.iter().find(|part| part.is_titled(message))?.row(field));
+    if of_message.is_some() {
+        return of_message;
     }
     let quoted = format!("`{name}`");
-    let rows: Vec<&Part<'_>> = parts.iter().filter(|part| part.has_row(name)).collect();
+    let rows: Vec<&Part<'_>> = parts.iter().filter(|part| part.row(name).is_some()).collect();
     if let Some(part) = parts.iter().find(|part| part.is_about(name)) {
         let others = rows.iter().filter(|row| !part.whole.contains(row.own)).map(|row| row.title);
         return Some(format!("{}\n{}", part.whole, see_also(others)));
@@ -107,49 +105,4 @@ pub fn section_names() -> Vec<&'static str> {
     let titles =
         parts().into_iter().filter(|part| part.level > 1).flat_map(|part| part.title.split(", ")).collect::<Vec<_>>();
     titles.into_iter().chain(rows).collect()
-}
-
-/// A message for each form of its payload, and a frame for each type, each kind and each kind of question, a permission
-/// too: the examples of the reference, each as one line.
-pub fn examples() -> String {
-    let mut seen = HashSet::new();
-    let all = blocks("json in").chain(blocks("json out"));
-    let first = all.filter(|example| form_of(example).is_some_and(|form| seen.insert(form)));
-    first.map(|example| one_line(example.get()) + "\n").collect()
-}
-
-/// The examples in the blocks with this tag.
-fn blocks(tag: &str) -> impl Iterator<Item = Box<RawValue>> {
-    let mut parts = REFERENCE.split("\n```");
-    let _ = parts.next();
-    // The parts alternate between the insides of blocks and the text between them.
-    let inside = parts.step_by(2).filter_map(move |part| part.strip_prefix(tag)?.strip_prefix('\n'));
-    inside.flat_map(|text| serde_json::Deserializer::from_str(text).into_iter().map_while(Result::ok))
-}
-
-/// The type of a message, and the form of its payload.
-fn form_of(example: &RawValue) -> Option<(String, String)> {
-    let fields = Fields::parse(example.get())?;
-    let kind = fields.get("type").and_then(string)?;
-    let payload = fields.get("payload").and_then(|raw| Fields::parse(raw.get()));
-    let text = |key: &str| payload.as_ref().and_then(|payload| payload.get(key)).and_then(string);
-    if FRAMES.iter().any(|frame| frame.name == kind) {
-        let permission = text("purpose").filter(|purpose| purpose == Purpose::Permission.word());
-        return Some((kind, permission.or_else(|| text("kind")).unwrap_or_default()));
-    }
-    let forms = MESSAGES.iter().find(|message| message.name == kind)?.payloads;
-    let has = |key: &str| payload.as_ref().is_some_and(|payload| payload.get(key).is_some());
-    let fits = |form: &&&ObjectForm| form.fields().iter().all(|field| field.optional || has(field.name));
-    forms.iter().find(fits).map(|form| (kind, form.name.to_owned()))
-}
-
-/// JSON without blanks between its parts.
-fn one_line(json: &str) -> String {
-    let (mut quoted, mut escaped) = (false, false);
-    let keep = |c: &char| {
-        quoted ^= *c == '"' && !escaped;
-        escaped = quoted && *c == '\\' && !escaped;
-        quoted || !c.is_whitespace()
-    };
-    json.chars().filter(keep).collect()
 }

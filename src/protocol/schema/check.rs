@@ -1,44 +1,74 @@
-//! Checks a value against a schema.
+//! Checks a value against a schema. It keeps a list of what is left to check, because a chain of schemas may be long and
+//! the stack small.
 
 use super::Mismatch;
-use super::nodes::{Bound, SchemaNode, SchemaRules, Type};
+use super::nodes::{Bound, SchemaNode, SchemaRules, Type, elements_of};
+use crate::json::{Elements, ObjectFields, Raw};
 use crate::protocol::limits::VIOLATIONS;
-use serde_json::{Number, Value};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 /// The maximum number of steps of a check: a tenth of a second of work.
 const STEPS: u64 = 4 << 20;
-/// The deepest chain of schemas that apply to a value and to the values around it.
-const DEPTH: usize = 1000;
+/// The number of bytes whose comparison is a step.
+const STEP_BYTES: usize = 16;
+/// The maximum number of jobs that are left at the same time.
+const JOBS: usize = 1000;
 
 /// The violations of the schema with the index 0, at most [`VIOLATIONS`].
-pub(super) fn violations(nodes: &[SchemaNode], value: &Value) -> Vec<Mismatch> {
-    let mut check =
-        Check { nodes, path: String::new(), depth: 0, steps: STEPS, silent: false, given_up: false, found: Vec::new() };
-    check.fits(0, value);
+pub(super) fn violations(nodes: &[SchemaNode], value: Raw<'_>) -> Vec<Mismatch> {
+    let mut check = Check {
+        nodes,
+        path: String::new(),
+        left: Vec::new(),
+        trying: Vec::new(),
+        steps: STEPS,
+        given_up: false,
+        found: Vec::new(),
+    };
+    check.push(Job::Schema(0, value));
+    while let Some((job, path)) = check.left.pop().filter(|_| !check.given_up && check.found.len() < VIOLATIONS) {
+        check.path.truncate(path);
+        check.work_on(job);
+    }
     if check.given_up {
         // What was found so far may be wrong.
         check.found.clear();
         check.found.push(Mismatch::of_whole("takes too many steps to check: use a simpler schema"));
     }
-    check.found.truncate(VIOLATIONS);
     check.found
+}
+
+/// A part of the check.
+enum Job<'a> {
+    /// Apply the schema with this index to a value.
+    Schema(usize, Raw<'a>),
+    /// Apply the rules for properties to the fields that are left.
+    Fields(&'a SchemaRules, ObjectFields<'a>),
+    /// Apply a schema to the elements that are left. The number is the index of the first of them.
+    Elements(usize, usize, Elements<'a>),
+    /// Apply the first of these schemas that fits.
+    AnyOf(&'a [usize], Raw<'a>),
+    /// All jobs after this one try an alternative. These are left if it does not fit.
+    Trying(&'a [usize], Raw<'a>),
 }
 
 struct Check<'a> {
     nodes: &'a [SchemaNode],
     /// The JSON pointer of the current value.
     path: String,
-    depth: usize,
+    /// The jobs that are left, the next one last, each with the length of its path.
+    left: Vec<(Job<'a>, usize)>,
+    /// The positions of [`Job::Trying`]. While there are any, a violation only ends the attempt.
+    trying: Vec<usize>,
     /// The number of steps that are left.
     steps: u64,
-    /// Whether violations only decide, and are not reported.
-    silent: bool,
     /// Whether the check was too long.
     given_up: bool,
     found: Vec<Mismatch>,
 }
 
-impl Check<'_> {
+impl<'a> Check<'a> {
     /// Spends steps. Returns whether there were as many.
     fn spend(&mut self, steps: usize) -> bool {
         let left = self.steps.checked_sub(steps as u64);
@@ -47,22 +77,69 @@ impl Check<'_> {
         left.is_some()
     }
 
-    /// Whether the search for further violations is over.
-    fn is_done(&self, fits: bool) -> bool {
-        self.given_up || self.found.len() >= VIOLATIONS || (self.silent && !fits)
+    /// Adds a job for the current path.
+    fn push(&mut self, job: Job<'a>) {
+        self.given_up |= self.left.len() >= JOBS;
+        self.left.push((job, self.path.len()));
     }
 
-    /// Reports a violation by the current value.
-    fn wrong(&mut self, text: impl FnOnce() -> String) -> bool {
-        if !self.silent && self.found.len() < VIOLATIONS {
-            self.found.push(Mismatch { path: self.path.clone().into(), text: text().into() });
+    fn work_on(&mut self, job: Job<'a>) {
+        match job {
+            Job::Schema(node, value) => self.apply(node, value),
+            Job::Fields(rules, mut fields) => {
+                if let Some((name, value)) = fields.next() {
+                    self.push(Job::Fields(rules, fields));
+                    self.field(rules, &name, value);
+                }
+            }
+            Job::Elements(items, index, mut elements) => {
+                if let Some(element) = elements.next() {
+                    self.push(Job::Elements(items, index + 1, elements));
+                    self.inside(&index.to_string(), items, element);
+                }
+            }
+            Job::AnyOf(schemas, value) => {
+                self.trying.push(self.left.len());
+                self.push(Job::Trying(schemas, value));
+                self.next_alternative();
+            }
+            // The alternative fits.
+            Job::Trying(..) => drop(self.trying.pop()),
+        }
+    }
+
+    /// Ends the attempt, and tries the next alternative of the innermost anyOf that has one. `false`: there is none.
+    fn next_alternative(&mut self) -> bool {
+        while let Some(at) = self.trying.last() {
+            self.left.truncate(at + 1);
+            if let Some((Job::Trying(schemas, value), path)) = self.left.last_mut() {
+                self.path.truncate(*path);
+                if let Some((next, rest)) = schemas.split_first() {
+                    let job = Job::Schema(*next, *value);
+                    *schemas = rest;
+                    self.push(job);
+                    return true;
+                }
+            }
+            self.left.pop();
+            self.trying.pop();
         }
         false
     }
 
-    /// Checks a value inside the current one.
-    fn inside(&mut self, key: &str, node: usize, value: &Value) -> bool {
-        let length = self.path.len();
+    /// Handles a violation by the current value. Returns whether the check of the value goes on.
+    fn wrong(&mut self, text: impl FnOnce() -> String) -> bool {
+        let is_attempt = !self.trying.is_empty();
+        if is_attempt && self.next_alternative() {
+            return false;
+        }
+        let text = if is_attempt { "fits none of the schemas in anyOf".to_owned() } else { text() };
+        self.found.push(Mismatch { path: self.path.clone().into(), text: text.into() });
+        !is_attempt && self.found.len() < VIOLATIONS
+    }
+
+    /// Adds the check of a value inside the current one.
+    fn inside(&mut self, key: &str, node: usize, value: Raw<'a>) {
         self.path.push('/');
         for c in key.chars() {
             match c {
@@ -71,166 +148,143 @@ impl Check<'_> {
                 _ => self.path.push(c),
             }
         }
-        let fits = self.fits(node, value);
-        self.path.truncate(length);
-        fits
+        self.push(Job::Schema(node, value));
     }
 
-    fn fits(&mut self, node: usize, value: &Value) -> bool {
+    fn apply(&mut self, node: usize, value: Raw<'a>) {
         let nodes = self.nodes;
-        if self.depth >= DEPTH || !self.spend(1) {
-            self.given_up = true;
-            return false;
+        if !self.spend(1) {
+            return;
         }
-        let Some(node) = nodes.get(node) else { return true };
-        self.depth += 1;
-        let fits = match node {
-            SchemaNode::Fixed(true) => true,
-            SchemaNode::Fixed(false) => self.wrong(|| "is not allowed here".into()),
-            SchemaNode::Rules(rules) => self.keeps(rules, value),
-        };
-        self.depth -= 1;
-        fits
+        match nodes.get(node) {
+            None | Some(SchemaNode::Fixed(true)) => {}
+            Some(SchemaNode::Fixed(false)) => _ = self.wrong(|| "is not allowed here".into()),
+            Some(SchemaNode::Rules(rules)) => self.apply_rules(rules, value),
+        }
     }
 
-    fn keeps(&mut self, rules: &SchemaRules, value: &Value) -> bool {
+    fn apply_rules(&mut self, rules: &'a SchemaRules, value: Raw<'a>) {
         if !rules.types.is_empty() && !rules.types.iter().any(|kind| is_of(*kind, value)) {
             let words: Vec<&str> = rules.types.iter().map(|kind| kind.word()).collect();
-            return self.wrong(|| format!("must be of the type {} (type)", words.join(" or ")));
+            self.wrong(|| format!("must be of the type {} (type)", words.join(" or ")));
+            return;
         }
-        let mut fits = self.is_one_of(rules, value) && self.is_bounded(rules, value);
-        fits &= match value {
-            Value::Object(fields) => self.has_properties(rules, fields),
-            Value::Array(elements) => self.has_items(rules, elements),
-            Value::String(text) => self.is_text(rules, text),
-            Value::Null | Value::Bool(_) | Value::Number(_) => true,
-        };
-        if let Some(reference) = rules.reference.filter(|_| !self.is_done(fits)) {
-            fits &= self.fits(reference, value);
+        let goes_on = self.is_one_of(rules, value)
+            && self.is_bounded(rules, value)
+            && self.is_text(rules, value)
+            && self.has_required(rules, value);
+        if !goes_on {
+            return;
         }
-        if !rules.any_of.is_empty() && !self.is_done(fits) {
-            fits &= self.fits_any(&rules.any_of, value);
+        // The job that is added last comes first.
+        if !rules.any_of.is_empty() {
+            self.push(Job::AnyOf(&rules.any_of, value));
         }
-        fits
+        if let Some(reference) = rules.reference {
+            self.push(Job::Schema(reference, value));
+        }
+        if let Some(fields) = value.fields() {
+            self.push(Job::Fields(rules, fields));
+        }
+        if let (Some(items), Some(mut elements)) = (rules.items, value.elements()) {
+            if let Some(last) = rules.items_from.checked_sub(1) {
+                elements.nth(last);
+            }
+            self.push(Job::Elements(items, rules.items_from, elements));
+        }
     }
 
-    fn fits_any(&mut self, schemas: &[usize], value: &Value) -> bool {
-        let silent = std::mem::replace(&mut self.silent, true);
-        let fits = schemas.iter().any(|schema| self.fits(*schema, value));
-        self.silent = silent;
-        fits || self.wrong(|| "fits none of the schemas in anyOf".into())
-    }
-
-    fn is_one_of(&mut self, rules: &SchemaRules, value: &Value) -> bool {
+    fn is_one_of(&mut self, rules: &SchemaRules, value: Raw<'_>) -> bool {
         if let Some(options) = &rules.options {
-            let is_one = options.iter().any(|option| self.equal(option, value));
-            if !is_one {
+            self.spend(options.get().len() / STEP_BYTES);
+            if !elements_of(options).any(|option| self.equal(option, value)) {
                 return self.wrong(|| "must be one of the listed values (enum)".into());
             }
         }
-        if rules.constant.as_ref().is_some_and(|constant| !self.equal(constant, value)) {
+        let constant = rules.constant.as_ref().and_then(|constant| Raw::of(constant));
+        if constant.is_some_and(|constant| !self.equal(constant, value)) {
             return self.wrong(|| "must be the given value (const)".into());
         }
         true
     }
 
     /// Whether two values are equal. 1 and 1.0 are.
-    fn equal(&mut self, one: &Value, other: &Value) -> bool {
-        if !self.spend(1) {
+    fn equal(&mut self, one: Raw<'_>, other: Raw<'_>) -> bool {
+        let (a, b, kind) = (one.get(), other.get(), type_of(one));
+        if !self.spend(1 + a.len().min(b.len()) / STEP_BYTES) || kind != type_of(other) {
             return false;
         }
-        match (one, other) {
-            (Value::Number(one), Value::Number(other)) => same_number(one, other),
-            (Value::Array(one), Value::Array(other)) => {
-                one.len() == other.len() && one.iter().zip(other).all(|(one, other)| self.equal(one, other))
+        match kind {
+            Type::Null => true,
+            Type::Boolean => a == b,
+            Type::Integer | Type::Number => same_number(a, b),
+            Type::String => one.str() == other.str(),
+            Type::Array => {
+                let (mut all, mut others) =
+                    (one.elements().into_iter().flatten(), other.elements().into_iter().flatten());
+                all.by_ref().all(|one| others.next().is_some_and(|other| self.equal(one, other)))
+                    && others.next().is_none()
             }
-            (Value::Object(one), Value::Object(other)) => {
-                let same = |(name, one)| other.get(name).is_some_and(|other| self.equal(one, other));
-                one.len() == other.len() && one.iter().all(same)
+            Type::Object => {
+                let (all, others) = (fields_of(one), fields_of(other));
+                let same = |(name, one): (_, &Raw<'_>)| others.get(name).is_some_and(|other| self.equal(*one, *other));
+                all.len() == others.len() && all.iter().all(same)
             }
-            (Value::String(one), Value::String(other)) => one == other,
-            (Value::Bool(one), Value::Bool(other)) => one == other,
-            (Value::Null, Value::Null) => true,
-            (
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_),
-                _,
-            ) => false,
         }
     }
 
-    fn has_properties(&mut self, rules: &SchemaRules, fields: &serde_json::Map<String, Value>) -> bool {
-        let mut fits = true;
-        if !self.spend(rules.required.len()) {
-            return false;
-        }
-        for name in rules.required.iter().filter(|name| !fields.contains_key(*name)) {
-            fits = self.wrong(|| format!("lacks the property {name:?} (required)"));
-            if self.is_done(fits) {
-                return fits;
+    fn has_required(&mut self, rules: &SchemaRules, value: Raw<'_>) -> bool {
+        let Some(fields) = value.fields().filter(|_| rules.required.is_some()) else { return true };
+        let names: HashSet<Cow<'_, str>> = fields.map(|(name, _)| name).collect();
+        for name in rules.required() {
+            if !self.spend(1)
+                || !names.contains(&name) && !self.wrong(|| format!("lacks the property {name:?} (required)"))
+            {
+                return false;
             }
         }
-        for (name, value) in fields {
-            let named = rules.properties.get(name);
-            let fitting = match (named, rules.additional) {
-                (None, Some(rest)) if matches!(self.nodes.get(rest), Some(SchemaNode::Fixed(false))) => {
-                    self.wrong(|| format!("has the unknown property {name:?} (additionalProperties)"))
-                }
-                (Some(&schema), _) | (None, Some(schema)) => self.inside(name, schema, value),
-                (None, None) => true,
-            };
-            fits &= fitting;
-            if self.is_done(fits) {
-                return fits;
-            }
-        }
-        fits
+        true
     }
 
-    fn has_items(&mut self, rules: &SchemaRules, elements: &[Value]) -> bool {
-        let Some(items) = rules.items else { return true };
-        let mut fits = true;
-        for (index, element) in elements.iter().enumerate().skip(rules.items_from) {
-            fits &= self.inside(&index.to_string(), items, element);
-            if self.is_done(fits) {
-                break;
+    fn field(&mut self, rules: &SchemaRules, name: &str, value: Raw<'a>) {
+        self.spend(1);
+        match (rules.properties.get(name), rules.additional) {
+            (None, Some(rest)) if matches!(self.nodes.get(rest), Some(SchemaNode::Fixed(false))) => {
+                self.wrong(|| format!("has the unknown property {name:?} (additionalProperties)"));
             }
+            (Some(&schema), _) | (None, Some(schema)) => self.inside(name, schema, value),
+            (None, None) => {}
         }
-        fits
     }
 
-    fn is_text(&mut self, rules: &SchemaRules, text: &str) -> bool {
-        if rules.pattern.as_ref().is_some_and(|pattern| !pattern.allows(text)) {
+    fn is_text(&mut self, rules: &SchemaRules, value: Raw<'_>) -> bool {
+        let Some(text) = value.str() else { return true };
+        if rules.pattern.as_ref().is_some_and(|pattern| !pattern.allows(&text)) {
             return self.wrong(|| "does not match the regular expression (pattern)".into());
         }
-        match rules.format.filter(|format| !format.fits(text)) {
+        match rules.format.filter(|format| !format.fits(&text)) {
             Some(format) => self.wrong(|| format!("must be {} (format)", format.words())),
             None => true,
         }
     }
 
-    fn is_bounded(&mut self, rules: &SchemaRules, value: &Value) -> bool {
-        let mut fits = true;
-        for (bound, limit) in &rules.bounds {
-            if !bound.holds(*limit, value) {
-                fits = self.wrong(|| format!("must {} {limit} ({})", bound.words(), bound.word()));
-            }
-        }
-        fits
+    fn is_bounded(&mut self, rules: &SchemaRules, value: Raw<'_>) -> bool {
+        rules.bounds.iter().all(|(bound, limit)| {
+            bound.holds(*limit, value) || self.wrong(|| format!("must {} {limit} ({})", bound.words(), bound.word()))
+        })
     }
 }
 
 impl Bound {
     /// Whether a value keeps the bound. A bound for another type holds.
-    fn holds(self, limit: f64, value: &Value) -> bool {
-        let size = match (self, value) {
-            (
-                Bound::Minimum | Bound::Maximum | Bound::ExclusiveMinimum | Bound::ExclusiveMaximum | Bound::MultipleOf,
-                Value::Number(number),
-            ) => number.as_f64(),
-            (Bound::MinLength | Bound::MaxLength, Value::String(text)) => Some(text.chars().count() as f64),
-            (Bound::MinItems | Bound::MaxItems, Value::Array(elements)) => Some(elements.len() as f64),
-            (Bound::MinProperties | Bound::MaxProperties, Value::Object(fields)) => Some(fields.len() as f64),
-            _ => None,
+    fn holds(self, limit: f64, value: Raw<'_>) -> bool {
+        let size = match self {
+            Bound::Minimum | Bound::Maximum | Bound::ExclusiveMinimum | Bound::ExclusiveMaximum | Bound::MultipleOf => {
+                value.get().parse().ok()
+            }
+            Bound::MinLength | Bound::MaxLength => value.str().map(|text| text.chars().count() as f64),
+            Bound::MinItems | Bound::MaxItems => value.elements().map(|elements| elements.count() as f64),
+            Bound::MinProperties | Bound::MaxProperties => value.fields().map(|fields| fields.count() as f64),
         };
         let Some(size) = size else { return true };
         match self {
@@ -264,22 +318,34 @@ impl Bound {
     }
 }
 
-fn same_number(one: &Number, other: &Number) -> bool {
-    one == other || ((one.is_f64() || other.is_f64()) && one.as_f64() == other.as_f64())
+/// The fields of an object by name. Of fields with the same name the last counts.
+fn fields_of(value: Raw<'_>) -> HashMap<Cow<'_, str>, Raw<'_>> {
+    value.fields().into_iter().flatten().collect()
 }
 
-fn is_of(kind: Type, value: &Value) -> bool {
-    match (kind, value) {
-        (Type::Null, Value::Null)
-        | (Type::Boolean, Value::Bool(_))
-        | (Type::Number, Value::Number(_))
-        | (Type::String, Value::String(_))
-        | (Type::Array, Value::Array(_))
-        | (Type::Object, Value::Object(_)) => true,
-        // 1.0 is an integer.
-        (Type::Integer, Value::Number(number)) => {
-            !number.is_f64() || number.as_f64().is_some_and(|number| number.fract() == 0.0)
-        }
-        _ => false,
+/// Whether two numbers are equal. Whole ones are compared exactly.
+fn same_number(one: &str, other: &str) -> bool {
+    match (one.parse::<i128>(), other.parse::<i128>()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => one.parse::<f64>() == other.parse::<f64>(),
     }
+}
+
+/// The type of a value. That of a number is [`Type::Number`].
+fn type_of(value: Raw<'_>) -> Type {
+    match value.get().as_bytes().first() {
+        Some(b'{') => Type::Object,
+        Some(b'[') => Type::Array,
+        Some(b'"') => Type::String,
+        Some(b't' | b'f') => Type::Boolean,
+        Some(b'n') => Type::Null,
+        Some(_) | None => Type::Number,
+    }
+}
+
+fn is_of(kind: Type, value: Raw<'_>) -> bool {
+    // 1.0 is an integer.
+    let is_whole = || value.get().parse::<f64>().is_ok_and(|number| number.fract() == 0.0);
+    let own = type_of(value);
+    kind == own || kind == Type::Integer && own == Type::Number && is_whole()
 }

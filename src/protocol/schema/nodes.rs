@@ -1,11 +1,12 @@
 //! Reads a schema into nodes, which refer to each other by their index.
 
 use super::format::Format;
+use crate::json::{Raw, number};
 use crate::protocol::pattern::Pattern;
 use crate::protocol::words::word_enums;
 use crate::suggest::Name;
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 /// A schema. Others refer to it by its index.
@@ -21,14 +22,16 @@ pub(super) enum SchemaNode {
 pub(super) struct SchemaRules {
     pub(super) types: Vec<Type>,
     pub(super) properties: HashMap<String, usize>,
-    pub(super) required: Vec<String>,
+    /// A list of names.
+    pub(super) required: Option<Box<RawValue>>,
     /// The schema of the properties that `properties` does not name.
     pub(super) additional: Option<usize>,
     pub(super) items: Option<usize>,
     /// The index of the first element to which `items` applies.
     pub(super) items_from: usize,
-    pub(super) options: Option<Vec<Value>>,
-    pub(super) constant: Option<Value>,
+    /// A list of values.
+    pub(super) options: Option<Box<RawValue>>,
+    pub(super) constant: Option<Box<RawValue>>,
     pub(super) any_of: Vec<usize>,
     pub(super) reference: Option<usize>,
     pub(super) pattern: Option<Pattern>,
@@ -64,8 +67,8 @@ word_enums! {
 
 impl Bound {
     /// Reads the bound's value.
-    fn read(self, value: &Value) -> Read<f64> {
-        let number = value.as_f64();
+    fn read(self, value: Raw<'_>) -> Read<f64> {
+        let number = number(value.value());
         let (fits, expected): (fn(&f64) -> bool, _) = match self {
             Bound::Minimum | Bound::Maximum | Bound::ExclusiveMinimum | Bound::ExclusiveMaximum => {
                 (|_| true, "a JSON Schema, whose minimum and maximum are numbers")
@@ -87,7 +90,7 @@ impl Bound {
 impl SchemaNode {
     /// Whether an object fits, as far as only the type decides.
     pub(super) fn takes_object(&self) -> bool {
-        let SchemaNode::Rules(rules) = self else { return false };
+        let SchemaNode::Rules(rules) = self else { return matches!(self, SchemaNode::Fixed(true)) };
         let is_plain =
             rules.options.is_none() && rules.constant.is_none() && rules.any_of.is_empty() && rules.reference.is_none();
         rules.types == [Type::Object] || (rules.types.is_empty() && is_plain)
@@ -104,8 +107,8 @@ impl SchemaNode {
             || rules.constant.is_some()
             || !rules.any_of.is_empty()
             || rules.reference.is_some();
-        let names_all = rules.required.len() == rules.properties.len()
-            && rules.required.iter().all(|name| rules.properties.contains_key(name));
+        let names_all = rules.required().count() == rules.properties.len()
+            && rules.required().all(|name| rules.properties.contains_key(&*name));
         is_described && (!rules.types.contains(&Type::Object) || (rules.closed() && names_all))
     }
 
@@ -120,10 +123,20 @@ impl SchemaNode {
 }
 
 impl SchemaRules {
+    /// The names of the required properties.
+    pub(super) fn required(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.required.iter().flat_map(|list| elements_of(list)).filter_map(Raw::str)
+    }
+
     /// Whether only the named properties fit.
     fn closed(&self) -> bool {
         self.additional == Some(NOTHING)
     }
+}
+
+/// The elements of a value that is a list.
+pub(super) fn elements_of(list: &RawValue) -> impl Iterator<Item = Raw<'_>> {
+    Raw::of(list).and_then(Raw::elements).into_iter().flatten()
 }
 
 /// The index of the schema that nothing fits. The whole schema has index 0.
@@ -132,27 +145,37 @@ const NOTHING: usize = 1;
 /// The result of reading a part. Error: the rule that the schema breaks, as the rest of "must be …".
 type Read<T> = Result<T, &'static str>;
 
+/// The maximum number of schemas in a schema.
+const SCHEMAS: usize = 10_000;
 /// The maximum number of ignored keywords that are named.
 const UNCHECKED: usize = 20;
 
 /// Reads a schema and all schemas inside it. It keeps a list of what is left to read, because a chain of references may be
 /// long.
 pub(super) struct Reader<'a> {
-    root: &'a Value,
-    /// The index of each known schema, by its address.
+    root: Raw<'a>,
+    /// The index of each known schema, by its position.
     known: HashMap<usize, usize>,
+    /// The number of schemas, each counted as often as something refers to it.
+    count: usize,
     /// The schemas to read, with their indexes.
-    left: Vec<(usize, &'a Value)>,
+    left: Vec<(usize, Raw<'a>)>,
     nodes: Vec<SchemaNode>,
     unchecked: BTreeSet<String>,
 }
 
 impl<'a> Reader<'a> {
     /// Reads the nodes of a schema, and the names of the keywords that are not checked.
-    pub(super) fn read(root: &'a Value) -> Read<(Vec<SchemaNode>, Vec<String>)> {
-        let mut reader =
-            Reader { root, known: HashMap::new(), left: Vec::new(), nodes: Vec::new(), unchecked: BTreeSet::new() };
-        reader.index(root);
+    pub(super) fn read(root: Raw<'a>) -> Read<(Vec<SchemaNode>, Vec<String>)> {
+        let mut reader = Reader {
+            root,
+            known: HashMap::new(),
+            count: 0,
+            left: Vec::new(),
+            nodes: Vec::new(),
+            unchecked: BTreeSet::new(),
+        };
+        reader.index(root)?;
         reader.nodes.push(SchemaNode::Fixed(false));
         while let Some((index, value)) = reader.left.pop() {
             reader.nodes[index] = reader.node(value)?;
@@ -164,81 +187,91 @@ impl<'a> Reader<'a> {
     }
 
     /// The index of a schema, which is read later.
-    fn index(&mut self, value: &'a Value) -> usize {
-        if *value == Value::Bool(false) {
-            return NOTHING;
+    fn index(&mut self, value: Raw<'a>) -> Read<usize> {
+        self.count += 1;
+        if self.count > SCHEMAS {
+            return Err("a JSON Schema of at most 10000 schemas, references included");
+        }
+        if value.get() == "false" {
+            return Ok(NOTHING);
         }
         let next = self.nodes.len();
-        let index = *self.known.entry(std::ptr::from_ref(value).addr()).or_insert(next);
+        let index = *self.known.entry(value.at()).or_insert(next);
         if index == next {
             self.nodes.push(SchemaNode::Fixed(true));
             self.left.push((index, value));
         }
-        index
+        Ok(index)
     }
 
-    fn node(&mut self, value: &'a Value) -> Read<SchemaNode> {
-        match value {
-            Value::Bool(all) => Ok(SchemaNode::Fixed(*all)),
-            Value::Object(keywords) => Ok(SchemaNode::Rules(Box::new(self.rules(keywords)?))),
-            Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                Err("a JSON Schema, in which each schema is an object or a boolean")
-            }
+    fn node(&mut self, value: Raw<'a>) -> Read<SchemaNode> {
+        match (value.get(), value.fields()) {
+            ("true" | "{}", _) => Ok(SchemaNode::Fixed(true)),
+            (_, Some(keywords)) => Ok(SchemaNode::Rules(Box::new(self.rules(keywords)?))),
+            (_, None) => Err("a JSON Schema, in which each schema is an object or a boolean"),
         }
     }
 
-    fn rules(&mut self, keywords: &'a Map<String, Value>) -> Read<SchemaRules> {
-        let mut rules = SchemaRules::default();
+    fn rules(&mut self, keywords: impl Iterator<Item = (Cow<'a, str>, Raw<'a>)>) -> Read<SchemaRules> {
+        let (mut rules, mut is_by_pattern) = (SchemaRules::default(), false);
         for (keyword, value) in keywords {
-            self.keyword(keyword, value, &mut rules)?;
+            is_by_pattern |= keyword == "patternProperties";
+            self.keyword(&keyword, value, &mut rules)?;
         }
-        // These two change the properties and elements to which the others apply.
-        if keywords.contains_key("patternProperties") && rules.additional.take().is_some() {
+        // It applies to the properties that no pattern names.
+        if is_by_pattern && rules.additional.take().is_some() {
             self.ignore("additionalProperties");
-        }
-        if let Some(Value::Array(first)) = keywords.get("prefixItems") {
-            rules.items_from = first.len();
         }
         Ok(rules)
     }
 
-    fn keyword(&mut self, keyword: &str, value: &'a Value, rules: &mut SchemaRules) -> Read<()> {
+    fn keyword(&mut self, keyword: &str, value: Raw<'a>, rules: &mut SchemaRules) -> Read<()> {
         match keyword {
             "type" => rules.types = types(value).ok_or("a JSON Schema, whose type names types of JSON")?,
             "properties" => {
-                let named = value.as_object().ok_or("a JSON Schema, whose properties are an object of schemas")?;
-                rules.properties = named.iter().map(|(name, schema)| (name.clone(), self.index(schema))).collect();
+                let named = value.fields().ok_or("a JSON Schema, whose properties are an object of schemas")?;
+                let indexed = named.map(|(name, schema)| Ok((name.into_owned(), self.index(schema)?)));
+                rules.properties = indexed.collect::<Read<_>>()?;
             }
-            "required" => rules.required = names(value).ok_or("a JSON Schema, whose required is a list of names")?,
-            "additionalProperties" => rules.additional = Some(self.index(value)),
-            "items" => rules.items = Some(self.index(value)),
+            "required" => {
+                let is_list = value.elements().is_some_and(|mut names| names.all(Raw::is_string));
+                rules.required = is_list.then(|| value.value().to_owned());
+                is_list.then_some(()).ok_or("a JSON Schema, whose required is a list of names")?;
+            }
+            "additionalProperties" => rules.additional = Some(self.index(value)?),
+            "items" => rules.items = Some(self.index(value)?),
+            // It applies to the first elements, and `items` to the others.
+            "prefixItems" => {
+                rules.items_from = value.elements().map_or(0, Iterator::count);
+                self.ignore(keyword);
+            }
             "enum" => {
-                let options = value.as_array().ok_or("a JSON Schema, whose enum is a list of values")?;
-                rules.options = Some(options.clone());
+                value.elements().ok_or("a JSON Schema, whose enum is a list of values")?;
+                rules.options = Some(value.value().to_owned());
             }
-            "const" => rules.constant = Some(value.clone()),
+            "const" => rules.constant = Some(value.value().to_owned()),
             "anyOf" => {
-                let schemas = value.as_array().filter(|schemas| !schemas.is_empty());
-                let schemas = schemas.ok_or("a JSON Schema, whose anyOf is a list of schemas")?;
-                rules.any_of = schemas.iter().map(|schema| self.index(schema)).collect();
+                let schemas = value.elements().into_iter().flatten().map(|schema| self.index(schema));
+                rules.any_of = schemas.collect::<Read<_>>()?;
+                (!rules.any_of.is_empty()).then_some(()).ok_or("a JSON Schema, whose anyOf is a list of schemas")?;
             }
             "$ref" => rules.reference = self.reference(value)?,
             "$defs" | "definitions" => {
-                let named = value.as_object().ok_or("a JSON Schema, whose $defs are an object of schemas")?;
-                for schema in named.values() {
-                    self.index(schema);
+                let named = value.fields().ok_or("a JSON Schema, whose $defs are an object of schemas")?;
+                for (_, schema) in named {
+                    self.index(schema)?;
                 }
             }
             "pattern" => {
-                let text = value.as_str().ok_or("a JSON Schema, whose pattern is a string")?;
-                rules.pattern = Pattern::new(text);
+                let text = value.str().ok_or("a JSON Schema, whose pattern is a string")?;
+                rules.pattern = Pattern::new(&text);
                 if rules.pattern.is_none() {
                     self.ignore(keyword);
                 }
             }
             "format" => {
-                value.as_str().ok_or("a JSON Schema, whose format is a string")?;
-                rules.format = Format::deserialize(value).ok();
+                value.str().ok_or("a JSON Schema, whose format is a string")?;
+                rules.format = serde_json::from_str(value.get()).ok();
                 if rules.format.is_none() {
                     self.ignore(keyword);
                 }
@@ -255,16 +288,16 @@ impl<'a> Reader<'a> {
     }
 
     /// The schema that a reference names. `None`: it is in another document, or named by an anchor.
-    fn reference(&mut self, value: &'a Value) -> Read<Option<usize>> {
-        let text = value.as_str().ok_or("a JSON Schema, whose $ref is a string")?;
+    fn reference(&mut self, value: Raw<'a>) -> Read<Option<usize>> {
+        let text = value.str().ok_or("a JSON Schema, whose $ref is a string")?;
         let Some(pointer) = text.strip_prefix('#').filter(|pointer| pointer.is_empty() || pointer.starts_with('/'))
         else {
             self.ignore("$ref");
             return Ok(None);
         };
-        let target = unescaped(pointer).and_then(|pointer| self.root.pointer(&pointer));
+        let target = unescaped(pointer).and_then(|pointer| pointed(self.root, &pointer));
         let target = target.ok_or("a JSON Schema, whose $ref names a schema in it, such as #/$defs/item")?;
-        Ok(Some(self.index(target)))
+        self.index(target).map(Some)
     }
 
     fn ignore(&mut self, keyword: &str) {
@@ -291,17 +324,23 @@ fn unescaped(pointer: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-fn types(value: &Value) -> Option<Vec<Type>> {
-    let one = |value: &Value| Type::from_word(value.as_str()?);
-    match value {
-        Value::String(_) => one(value).map(|kind| vec![kind]),
-        Value::Array(all) if !all.is_empty() => all.iter().map(one).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
-    }
+/// The value to which a JSON pointer leads.
+fn pointed<'a>(root: Raw<'a>, pointer: &str) -> Option<Raw<'a>> {
+    pointer.split('/').skip(1).try_fold(root, |value, step| {
+        let name = step.replace("~1", "/").replace("~0", "~");
+        match value.elements() {
+            Some(mut elements) => elements.nth(name.parse().ok()?),
+            None => value.object()?.raw(&name),
+        }
+    })
 }
 
-fn names(value: &Value) -> Option<Vec<String>> {
-    value.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+fn types(value: Raw<'_>) -> Option<Vec<Type>> {
+    let one = |value: Raw<'_>| Type::from_word(&value.str()?);
+    match value.elements() {
+        None => one(value).map(|kind| vec![kind]),
+        Some(all) => all.map(one).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty()),
+    }
 }
 
 /// Whether a schema applies itself to the same value, which would never end.

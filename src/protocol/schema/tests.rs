@@ -167,10 +167,11 @@ fn hostile_schemas_end_soon() {
     assert_eq!(violations(&of, &json!(1)), [": takes too many steps to check: use a simpler schema"]);
     // A long chain of references.
     let mut chain: BTreeMap<String, Value> =
-        (0..5000).map(|n| (format!("d{n}"), json!({"$ref": format!("#/$defs/d{}", n + 1)}))).collect();
-    chain.insert("d5000".into(), json!({"type": "null"}));
+        (0..4000).map(|n| (format!("d{n}"), json!({"$ref": format!("#/$defs/d{}", n + 1)}))).collect();
+    chain.insert("d4000".into(), json!({"type": "null"}));
     let of = json!({"$ref": "#/$defs/d0", "$defs": chain});
-    assert_eq!(violations(&of, &json!(null)).len(), 1);
+    assert_eq!(violations(&of, &json!(null)), [""; 0]);
+    assert_eq!(violations(&of, &json!(1)), [": type"]);
     let many = violations(&json!({"items": false}), &json!(vec![0; 1000]));
     assert_eq!(many.len(), VIOLATIONS);
 }

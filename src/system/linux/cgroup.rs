@@ -16,7 +16,6 @@ const NAME_DIGITS: usize = 12;
 /// The first and the longest pause between two checks for the killed processes.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(10));
 
-/// A control group, by its folder.
 #[derive(Clone, Debug)]
 pub struct ControlGroup(PathBuf);
 

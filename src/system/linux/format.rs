@@ -3,23 +3,21 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::path::Path;
 
 /// The size of the largest ELF header, in bytes.
 const HEADER: usize = 64;
 
 /// Whether the kernel itself can run the file. Says yes if the file cannot be read: the kernel then decides.
-pub(crate) fn is_executable(program: &Path) -> bool {
-    let Ok(mut file) = File::open(program) else { return true };
+pub(crate) fn is_executable(mut program: File) -> bool {
     let mut header = Vec::new();
-    match file.by_ref().take(HEADER as u64).read_to_end(&mut header) {
+    match program.by_ref().take(HEADER as u64).read_to_end(&mut header) {
         Ok(_) => {}
         Err(error) => return error.kind() != ErrorKind::UnexpectedEof,
     }
     if header.starts_with(b"#!") {
         return true;
     }
-    let size = file.metadata().map_or(u64::MAX, |meta| meta.len());
+    let size = program.metadata().map_or(u64::MAX, |meta| meta.len());
     Elf::read(&header).is_some_and(|elf| elf.runs_here(size)) || (header.len() > 1 && runs_other_formats())
 }
 
@@ -81,20 +79,21 @@ impl Elf {
 #[cfg(test)]
 mod tests {
     use super::{is_executable, runs_other_formats};
+    use std::fs::File;
     use std::path::Path;
 
     #[test]
     fn programs_of_this_machine_run_and_damaged_or_foreign_ones_do_not() {
         let own = std::env::current_exe().unwrap();
-        for program in [own.as_path(), Path::new("/bin/sh"), Path::new("/no/such/file"), Path::new(".ci/run")] {
-            assert!(is_executable(program), "{}", program.display());
+        for program in [own.as_path(), Path::new("/bin/sh"), Path::new(".ci/run")] {
+            assert!(is_executable(File::open(program).unwrap()), "{}", program.display());
         }
         let whole = std::fs::read(&own).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let runs = |bytes: &[u8]| {
             let file = folder.path().join("program");
             std::fs::write(&file, bytes).unwrap();
-            is_executable(&file)
+            is_executable(File::open(file).unwrap())
         };
         assert!(runs(&whole[..4096]), "the kernel reads no more than the headers");
         assert!(!runs(b"") && !runs(b"\x7f"));

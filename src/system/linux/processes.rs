@@ -129,23 +129,30 @@ fn parse_stat(pid: u32, stat: &[u8]) -> Option<ProcessInfo> {
     })
 }
 
-/// Whether the environment with which the process was started has the nonce in the variable `marker`. False if the
-/// environment cannot be read.
-pub(crate) fn carries(pid: u32, marker: &str, nonce: &str) -> bool {
+/// Whether the environment with which the process was started has one of these nonces, which colons separate, in the
+/// variable `marker`. False if the environment cannot be read.
+pub(crate) fn carries(pid: u32, marker: &str, nonces: &str) -> bool {
     let mut environ = Vec::new();
     let Ok(file) = File::open(format!("/proc/{pid}/environ")) else {
         return false;
     };
     // The bytes read before an error still count.
     let _ = file.take(ENVIRON_BYTES_MAX).read_to_end(&mut environ);
-    marked(&environ, marker, nonce)
+    marked(&environ, marker, nonces)
 }
 
-fn marked(environ: &[u8], marker: &str, nonce: &str) -> bool {
+/// Whether the environment of a living process reads as empty, as it does in the middle of exec. False if it cannot be
+/// read.
+pub(crate) fn hides_environment(pid: u32) -> bool {
+    let first = |file: File| file.take(1).read_to_end(&mut Vec::new());
+    File::open(format!("/proc/{pid}/environ")).and_then(first).is_ok_and(|size| size == 0)
+}
+
+fn marked(environ: &[u8], marker: &str, nonces: &str) -> bool {
     let mut values =
         environ.split(|&byte| byte == 0).filter_map(|entry| entry.strip_prefix(marker.as_bytes())?.strip_prefix(b"="));
-    let holds = |value: &[u8]| value.split(|&byte| byte == b':').any(|part| part == nonce.as_bytes());
-    !nonce.is_empty() && values.any(holds)
+    let is_wanted = |part: &[u8]| !part.is_empty() && nonces.split(':').any(|nonce| part == nonce.as_bytes());
+    values.any(|value| value.split(|&byte| byte == b':').any(is_wanted))
 }
 
 /// Signals exactly this process: a pidfd pins it while its start time is compared. Without a pidfd (old kernel,
@@ -193,9 +200,9 @@ mod tests {
     #[test]
     fn a_marker_is_matched_by_whole_nonces() {
         let environ = b"A=1\0SPEKTACULAR_RUN=outer:inner\0B=x";
-        let marked = |environ: &[u8], nonce| marked(environ, "SPEKTACULAR_RUN", nonce);
-        assert!(marked(environ, "outer") && marked(environ, "inner"));
-        assert!(!marked(environ, "inne") && !marked(environ, "outer:inner"));
+        let marked = |environ: &[u8], nonces| marked(environ, "SPEKTACULAR_RUN", nonces);
+        assert!(marked(environ, "outer") && marked(environ, "inner") && marked(environ, "other:inner"));
+        assert!(!marked(environ, "inne") && !marked(environ, "oute:nner"));
         assert!(!marked(b"SPEKTACULAR_RUN=\0", "") && !marked(b"SPEKTACULAR_RUNS=a\0", "a"));
     }
 }

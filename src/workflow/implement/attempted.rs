@@ -5,9 +5,10 @@
 //! began counts as the attempts'.
 
 use super::protect::{bytes, hex};
+use crate::io::files::open_regular;
 use crate::json::to_line;
 use crate::process::background_task::BackgroundTask;
-use crate::process::git::Baseline;
+use crate::process::git::{Baseline, Head};
 use crate::process::query::Until;
 use crate::workflow::plan::Digest;
 use crate::workflow::project::{HOME, LOCAL, Project};
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
+use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -28,13 +30,18 @@ const CONTENT_BYTES: u64 = 64 << 20;
 /// The maximum time for a look at the changed files.
 const LIMIT: Duration = Duration::from_secs(5);
 
+/// The beginning of the digest of a repository below the work tree.
+const REPOSITORY: &str = "repository ";
+
 /// Files by their path from the root of the work tree, each with the digest of what it holds.
 type Digests = BTreeMap<PathBuf, String>;
 
 /// The work tree with the digests of its changed files, without those of spektacular's own.
 #[derive(Debug)]
 pub(super) struct Seen {
+    /// Includes the repositories below, by their folders.
     files: Digests,
+    pub(super) head: Head,
 }
 
 impl Seen {
@@ -51,13 +58,16 @@ impl Seen {
     pub(super) fn read(tree: &Arc<Baseline>, project: &Path, until: &Until) -> Option<Seen> {
         let own = project.strip_prefix(tree.root()).ok()?.join(HOME);
         let mut files = Digests::new();
-        for path in tree.changed().filter(|path| !path.starts_with(&own)) {
+        let nested = tree.nested();
+        let paths = tree.changed().chain(nested.iter().map(PathBuf::as_path));
+        for path in paths.filter(|path| !path.starts_with(&own)) {
             if until.is_over() {
                 return None;
             }
-            files.insert(path.to_owned(), digest(&tree.root().join(path)));
+            let below = tree.state_below(path).map(|state| format!("{REPOSITORY}{}", Digest::of(state.as_bytes())));
+            files.insert(path.to_owned(), below.unwrap_or_else(|| digest(&tree.root().join(path))));
         }
-        Some(Seen { files })
+        Some(Seen { files, head: tree.head().clone() })
     }
 }
 
@@ -67,7 +77,9 @@ fn digest(file: &Path) -> String {
     let contents = if metadata.is_symlink() {
         fs::read_link(file).map(|target| Digest::of(target.as_os_str().as_bytes()).to_string())
     } else if metadata.is_file() && metadata.len() <= CONTENT_BYTES {
-        fs::read(file).map(|bytes| Digest::of(&bytes).to_string())
+        let mut bytes = Vec::new();
+        let read = open_regular(file).and_then(|file| file.take(CONTENT_BYTES).read_to_end(&mut bytes));
+        read.map(|_| Digest::of(&bytes).to_string())
     } else {
         Ok(format!("{} {} {}", metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
     };
@@ -89,7 +101,6 @@ pub(super) struct EarlierWork {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Attempted {
     phase: u16,
-    /// Whether the run makes commits.
     commits: bool,
     /// Whether the changes since `before` are not listed yet.
     open: bool,
@@ -166,9 +177,14 @@ impl Attempted {
     pub(super) fn share(&self, seen: &Seen) -> EarlierWork {
         let mut share = EarlierWork::default();
         for (path, now) in &seen.files {
+            // Only a person can commit the files that an attempt made in another repository, or move them out of it.
+            let was_below = || path.ancestors().skip(1).any(|folder| self.changed.contains_key(folder)).then_some(true);
             let is_ours = match self.open {
                 true => Some(self.before.get(path) != Some(now)),
-                false => self.changed.get(path).map(|then| then == now),
+                false => {
+                    let is_same = |then: &String| then == now || then.starts_with(REPOSITORY);
+                    self.changed.get(path).map(is_same).or_else(was_below)
+                }
             };
             match is_ours {
                 Some(true) => share.files.insert(path.clone()),
@@ -209,12 +225,13 @@ fn path_of(name: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::{Attempted, Digests, Seen, name_of, path_of};
+    use crate::process::git::Head;
     use crate::workflow::project::Project;
     use std::path::{Path, PathBuf};
 
     fn seen(files: &[(&str, &str)]) -> Seen {
         let files: Digests = files.iter().map(|(path, digest)| (PathBuf::from(path), (*digest).to_owned())).collect();
-        Seen { files }
+        Seen { files, head: Head::default() }
     }
 
     fn names<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<&'a str> {

@@ -55,6 +55,16 @@ impl VerifyStep {
         }
     }
 
+    /// Succeeds if the shell knows this program. No frame shows it.
+    pub(super) fn probe(
+        program: &str,
+        env: Vec<(String, String)>,
+        redactor: Redactor,
+        output: Sender<String>,
+    ) -> VerifyStep {
+        VerifyStep { title: None, ..VerifyStep::new(&format!("command -v {program}"), env, redactor, output) }
+    }
+
     /// A script of spektacular's own, which no frame shows, with its arguments. `folder`: the working directory.
     pub(crate) fn hidden(
         script: &str,
@@ -84,6 +94,14 @@ impl VerifyStep {
         let seen = self.stream.push(&self.redactor, &clean).into_owned();
         self.keep(&seen);
     }
+}
+
+/// The program that a command begins with, if its name stands there as it is. A path does not count, because the phase may
+/// create that file.
+pub(super) fn program(command: &str) -> Option<&str> {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"_.+-".contains(&b);
+    let name = command.split_whitespace().next()?;
+    (name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.bytes().all(is_plain)).then_some(name)
 }
 
 impl Driver for VerifyStep {
@@ -159,7 +177,7 @@ impl Driver for VerifyStep {
 
 #[cfg(test)]
 mod tests {
-    use super::{JOINED, VerifyStep};
+    use super::{JOINED, VerifyStep, program};
     use crate::agent::{AgentEvent, Driver, DriverOutput, Line, Program};
     use crate::protocol::limits::TOOL_OUTPUT_BYTES;
     use crate::protocol::outbound::AgentExit;
@@ -206,6 +224,23 @@ mod tests {
         assert_eq!(launch.args, ["-c", JOINED, "sh", text]);
         assert!(launch.close_input && !JOINED.contains(text));
         assert_eq!(launch.env, env, "the variables of the agent's entry");
+    }
+
+    #[test]
+    fn only_a_bare_name_is_the_program_of_a_command() {
+        for (command, name) in [
+            ("npm test && ./x", Some("npm")),
+            ("  g++-14\ta.cc", Some("g++-14")),
+            ("./run.sh", None),
+            ("bin/run", None),
+            ("PATH=bin:$PATH tool", None),
+            ("\"my tool\"", None),
+            ("! grep x", None),
+            (". ./env", None),
+            ("$TOOL x", None),
+        ] {
+            assert_eq!(program(command), name, "{command}");
+        }
     }
 
     #[test]

@@ -2,10 +2,15 @@
 //! did not before the first phase.
 
 use super::attempted;
+use crate::clean::last_bytes;
 use crate::io::signals;
 use crate::process::background_task::BackgroundTask;
-use crate::process::git::{Baseline, BaselineResult, Incomplete};
-use crate::workflow::project::{HOME, LOCAL};
+use crate::process::git::{Baseline, BaselineResult, Head, Incomplete};
+use crate::process::variables::OF_GIT;
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::outbound::Text;
+use crate::workflow::project::{HOME, LOCAL, shown};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,31 +23,84 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// A step of a commit, in a shell. Each has a time limit of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GitStep {
-    /// Stages the files that the list names.
+    /// Notes the tree that a commit of the files that the list names would have, as the commands have judged them.
+    Judged,
+    /// Stages these files, and adds plan.md to that tree.
     Add,
     /// Commits these files alone: what else is staged stays so.
     Commit,
     /// Unstages them, after a commit that failed.
     Reset,
+    /// Compares the commit with that tree, since hooks may change it, or anybody the files since the commands passed. Then
+    /// the index gets what was committed: hooks work on an index of their own. Exits with [`CHANGED`] or [`STRANGE`] if the
+    /// commit differs.
+    Settle,
+}
+
+/// The exit status of [`GitStep::Settle`] if the commit and the work tree have the same content, but not the judged one.
+const CHANGED: i32 = 3;
+/// The exit status of [`GitStep::Settle`] if the commit and the work tree differ. The output names the files.
+const STRANGE: i32 = 4;
+
+/// Whether the commit of a phase has other content than the commands have judged. `status`: the exit status of
+/// [`GitStep::Settle`], and its output. `again`: the way to continue. Error: the commands cannot judge the commit.
+pub(super) fn is_changed((status, output): (Option<i32>, &str), phase: &str, again: &str) -> Result<bool, Failure> {
+    let why = match status {
+        Some(0) => return Ok(false),
+        Some(CHANGED) => return Ok(true),
+        Some(STRANGE) => "a hook committed other content than the files have that passed",
+        _ => "it could not be compared with the files that passed",
+    };
+    let message = format!(
+        "The commit of {phase} was made, but {why}: correct the hook and the commit, then {again} to continue."
+    );
+    Err(Failure { agent_message: said(output), ..Failure::new(Code::CommitFailed, message) })
+}
+
+/// The end of git's output for a failure. `None`: it is empty.
+pub(super) fn said(output: &str) -> Option<Text> {
+    Some(last_bytes(output, 4 << 10)).filter(|said| !said.is_empty()).map(Into::into)
 }
 
 impl GitStep {
     /// The script of the step. `$1`: the list of files, with NULs; `$2`: the message; `$3`: git, found by the rule for
-    /// agents, since the shell would also search folders of the project. The caller's variables may lead git to another
-    /// repository, as inside a hook. Nothing that git starts of its own may outlive the step.
+    /// agents, since the shell would also search folders of the project. The request's variables may lead git to another
+    /// repository. Nothing that git starts of its own may outlive the step.
     pub(super) fn script(self) -> String {
         let command = match self {
-            GitStep::Add => "add -A \"$files\" --pathspec-file-nul",
-            GitStep::Commit => {
-                "commit --quiet --cleanup=whitespace -m \"$message\" --only \"$files\" --pathspec-file-nul"
+            GitStep::Judged => {
+                "GIT_INDEX_FILE=$list.index; export GIT_INDEX_FILE; rm -f \"$list.index\"\n\
+                 if git rev-parse --quiet --verify HEAD >/dev/null; then git read-tree HEAD; fi &&\n\
+                 git add -A \"$files\" --pathspec-file-nul && git write-tree >\"$list.tree\"\n\
+                 status=$?; rm -f \"$list.index\"; exit $status"
             }
-            GitStep::Reset => "reset --quiet \"$files\" --pathspec-file-nul",
+            GitStep::Add => {
+                "git add -A \"$files\" --pathspec-file-nul || exit\n\
+                 test -s \"$list.plan\" || exit 0\n\
+                 GIT_INDEX_FILE=$list.index; export GIT_INDEX_FILE; rm -f \"$list.index\"\n\
+                 git read-tree \"$(cat \"$list.tree\")\" &&\n\
+                 git add -A \"--pathspec-from-file=$list.plan\" --pathspec-file-nul && git write-tree >\"$list.tree\"\n\
+                 status=$?; rm -f \"$list.index\"; exit $status"
+            }
+            GitStep::Commit => {
+                "git commit --quiet --cleanup=whitespace -m \"$message\" --only \"$files\" --pathspec-file-nul"
+            }
+            GitStep::Reset => "git reset --quiet \"$files\" --pathspec-file-nul",
+            GitStep::Settle => {
+                "git diff-tree -r -z --no-renames --name-only \"$(cat \"$list.tree\")\" HEAD >\"$list.changed\" || exit\n\
+                 if test -s \"$list.changed\"; then\n\
+                 git reset --quiet \"--pathspec-from-file=$list.changed\" --pathspec-file-nul || exit\n\
+                 options='--no-ext-diff --no-textconv --ignore-submodules=none --name-only'\n\
+                 different=$(xargs -0 \"$git\" --literal-pathspecs diff $options HEAD -- <\"$list.changed\") || exit\n\
+                 if test -n \"$different\"; then printf '%s\\n' \"$different\"; exit 4; fi; exit 3; fi"
+            }
         };
         format!(
-            "exec 2>&1\nfiles=--pathspec-from-file=$1 message=$2 git=$3\n\
-             unset $(\"$git\" rev-parse --local-env-vars) GIT_NAMESPACE GIT_CEILING_DIRECTORIES GIT_GLOB_PATHSPECS \
-             GIT_NOGLOB_PATHSPECS GIT_ICASE_PATHSPECS GIT_QUARANTINE_PATH GIT_ATTR_SOURCE\n\
-             exec \"$git\" -c gc.auto=0 -c maintenance.auto=false -c core.fsmonitor=false --literal-pathspecs {command}\n"
+            "exec 2>&1\nlist=$1 files=--pathspec-from-file=$1 message=$2 git=$3\n\
+             unset {}\n\
+             git() {{\n\
+             \"$git\" -c gc.auto=0 -c maintenance.auto=false -c core.fsmonitor=false --literal-pathspecs \"$@\"\n}}\n{command}\n",
+            OF_GIT.join(" ")
         )
     }
 }
@@ -63,7 +121,7 @@ pub(crate) type StatusQuery = BackgroundTask<BaselineResult>;
 /// Looks at the work tree around a folder, in a thread of its own.
 pub(crate) fn look(folder: &Path) -> StatusQuery {
     let folder = folder.to_owned();
-    BackgroundTask::start("git-status", LIMIT, move |until| Baseline::now(&folder, until))
+    BackgroundTask::start("git-status", LIMIT, move |until| Baseline::for_commit(&folder, until))
 }
 
 /// Waits for a query outside of a run. A signal that ends this process ends git first.
@@ -92,6 +150,8 @@ pub(crate) struct Share {
     pub(crate) files: Vec<PathBuf>,
     /// The files that the phase changed and that do not belong to it, relative to the root of the work tree.
     pub(crate) left: Vec<PathBuf>,
+    /// The files and folders that belong to the phase, and that only another repository could commit.
+    pub(crate) elsewhere: Vec<PathBuf>,
 }
 
 impl From<Incomplete> for NoCommits {
@@ -113,14 +173,22 @@ impl Commits {
         Ok(Commits { project: inside, before, earlier })
     }
 
-    /// Whether something changed that is neither spektacular's own nor of an earlier attempt.
-    pub(crate) fn is_dirty(&self) -> bool {
-        self.before.changed().any(|path| !self.is_own(path) && !self.earlier.files.contains(path))
+    /// The changes that are neither spektacular's own nor of an earlier attempt.
+    pub(crate) fn dirty(&self) -> Vec<PathBuf> {
+        let is_foreign = |path: &PathBuf| self.earlier.foreign.contains(path);
+        let changed = self.before.changed().map(Path::to_owned);
+        let changed = changed.filter(|path| !self.is_own(path) && !self.earlier.files.contains(path));
+        changed.chain(self.before.nested().into_iter().filter(is_foreign)).collect()
     }
 
     /// The number of the passed phase whose commit is missing.
     pub(crate) fn due(&self) -> Option<u16> {
         self.earlier.due
+    }
+
+    /// plan.md, relative to the root of the work tree. `plan`: relative to the project's folder.
+    pub(super) fn plan(&self, plan: &Path) -> PathBuf {
+        self.project.join(plan)
     }
 
     /// The root of the work tree.
@@ -141,17 +209,28 @@ impl Commits {
         plan: &Path,
     ) -> Result<Share, NoCommits> {
         let now = now.ok_or(NoCommits::Failed)??.ok_or(NoCommits::NoGit)?;
-        let (plan, local) = (self.project.join(plan), self.project.join(LOCAL));
+        let (plan, local) = (self.plan(plan), self.project.join(LOCAL));
         let mut share = Share::default();
         let then = last.as_ref().unwrap_or(&self.before);
         let is_ours = |path: &Path| path == plan || !self.before.has(path) || self.earlier.files.contains(path);
         let is_first = last.is_none();
         for path in now.changed().filter(|path| !path.starts_with(&local)) {
             if is_ours(path) {
-                share.files.push(path.to_owned());
+                match now.uncommitted_in(path) {
+                    files if files.is_empty() => share.files.push(path.to_owned()),
+                    files => share.elsewhere.extend(files),
+                }
             } else if !self.is_own(path) {
                 let is_foreign = is_first && self.earlier.foreign.contains(path);
                 share.left.extend((is_foreign || now.differs(then, path)).then(|| path.to_owned()));
+            }
+        }
+        for path in now.nested() {
+            let is_earlier = |files: &BTreeSet<PathBuf>| is_first && files.contains(&path);
+            if is_earlier(&self.earlier.foreign) {
+                share.left.push(path.join(""));
+            } else if is_earlier(&self.earlier.files) || now.differs(then, &path) {
+                share.elsewhere.push(path.join(""));
             }
         }
         let reverted = self.before.changed().filter(|path| then.has(path) && !now.has(path));
@@ -165,8 +244,9 @@ impl Commits {
     }
 }
 
-pub(crate) fn head(now: Option<BaselineResult>) -> Option<String> {
-    now?.ok()??.head().map(str::to_owned)
+/// The place of HEAD, if git could look.
+pub(crate) fn head(now: Option<BaselineResult>) -> Option<Head> {
+    Some(now?.ok()??.head().clone())
 }
 
 /// The message of a phase's commit.
@@ -174,6 +254,14 @@ pub(crate) fn message<'a>(number: u16, title: &str, plan: &str, tasks: impl Into
     let subject: String = format!("Phase {number}: {title}").chars().take(SUBJECT).collect();
     let tasks: Vec<&str> = tasks.into_iter().collect();
     format!("{}\n\nPlan: {plan}\nTasks: {}\n", subject.trim_end(), tasks.join(" "))
+}
+
+/// The first files of a list as a message shows them, and the number of the others.
+pub(super) fn named(files: &[PathBuf], most: usize) -> String {
+    let names: Vec<String> = files.iter().take(most).map(|file| shown(file)).collect();
+    let more = files.len().saturating_sub(most);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names.join(", "))
 }
 
 /// The list of files for [`SCRIPT`].
@@ -214,7 +302,7 @@ mod tests {
             command.envs(names).envs([("GIT_COMMITTER_NAME", "A"), ("GIT_COMMITTER_EMAIL", "a@b.c")]);
             command.status().unwrap().success()
         };
-        let done = step(GitStep::Add) && step(GitStep::Commit);
+        let done = step(GitStep::Judged) && step(GitStep::Add) && step(GitStep::Commit);
         assert!(done || step(GitStep::Reset));
         done
     }
@@ -259,7 +347,7 @@ mod tests {
         fs::write(at.join("mine.new"), "mine\n").unwrap();
         fs::create_dir_all(at.join(".spektacular/local")).unwrap();
         let commits = begin(&at).unwrap();
-        assert!(commits.is_dirty());
+        assert_eq!(commits.dirty(), ["mine", "mine.new", "staged"].map(Path::new));
         fs::write(at.join("kept"), "new\n").unwrap();
         fs::write(at.join(".spektacular/local/log"), "ours\n").unwrap();
         fs::write(at.join("*.new"), "new\n").unwrap();
@@ -277,7 +365,8 @@ mod tests {
         let trace = fs::read_to_string(at.join(TRACE)).unwrap();
         assert!(trace.contains("\"commit\"") && !trace.contains("\"maintenance\"") && !trace.contains("\"gc\""));
         assert_eq!(git(&at, &["log", "-1", "--format=%s|%b"]).trim_end(), "Phase 1: It|Plan: p\nTasks: T1.1");
-        assert_eq!(head(now(commits.root())).as_deref(), Some(git(&at, &["rev-parse", "HEAD"]).trim_end()));
+        let commit = head(now(commits.root())).unwrap().commit;
+        assert_eq!(commit.as_deref(), Some(git(&at, &["rev-parse", "HEAD"]).trim_end()));
         // A later phase changes what was not ours.
         fs::write(at.join("mine"), "theirs\n").unwrap();
         let share = share_now(&mut last);
@@ -290,7 +379,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let (_folder, at) = repository();
         let commits = begin(&at).unwrap();
-        assert!(!commits.is_dirty(), "the plan is no change of the user's");
+        assert!(commits.dirty().is_empty(), "the plan counts as a change of the user's");
         let hook = at.join(".git/hooks/pre-commit");
         fs::create_dir_all(hook.parent().unwrap()).unwrap();
         fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();

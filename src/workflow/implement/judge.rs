@@ -1,10 +1,9 @@
 //! The permissions that `implement` decides itself.
 
 use super::protect::covers;
-use crate::paths::absolute;
+use crate::paths::{absolute, real};
 use crate::protocol::question::{Judge, Subject};
 use crate::protocol::words::{Category, Policy};
-use crate::workflow::permit::real;
 use std::path::{Path, PathBuf};
 
 /// Denies edits of the plan and of protected paths, even through links and whatever the policy says.
@@ -22,18 +21,7 @@ pub(super) struct Consented;
 
 impl Judge for Guarded {
     fn decide(&self, subject: &Subject, also: &[Category]) -> Option<Policy> {
-        let edits = std::iter::once(&subject.category).chain(also).any(|category| match category {
-            Category::Edit | Category::Delete | Category::Move => true,
-            Category::Read
-            | Category::Search
-            | Category::Execute
-            | Category::Fetch
-            | Category::Think
-            | Category::Agent
-            | Category::Mcp
-            | Category::Mode
-            | Category::Other => false,
-        });
+        let edits = std::iter::once(&subject.category).chain(also).any(|category| category.changes_files());
         let covered = |path: &Path| covers(&self.project, &self.paths, path);
         let guarded = |path: &str| {
             let path = Path::new(path);

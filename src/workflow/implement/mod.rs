@@ -40,7 +40,6 @@ use phase_io::PhaseIo;
 use phase_loop::{Loop, LoopEnd, LoopPhase};
 use ready::ReadyPlan;
 
-/// Carries out the plan, and ends the run.
 pub(crate) fn carry(mut outer: WorkflowRun<'_>, target: Target, places: &Places) -> Ended {
     let outcome = begin(&mut outer, target, places);
     outer.close(outcome)
@@ -85,7 +84,7 @@ fn begin(outer: &mut WorkflowRun<'_>, target: Target, places: &Places) -> Result
         LoopEnd::Complete => outer.end.complete = true,
         LoopEnd::Enough => {}
         LoopEnd::Failed(at, why, fault) => {
-            let failure = report::failed(&ready, at, why, &fault, &outer.denials());
+            let failure = report::failed(&ready, at, why, &fault, (outer.again, &outer.denials()));
             return Err(failure.into());
         }
     }
@@ -100,12 +99,11 @@ fn is_passed(state: PhaseOutcome) -> bool {
     }
 }
 
-/// A phase as the loop sees it.
 fn phase(phase: &PlanPhase) -> LoopPhase {
     LoopPhase {
         commands: phase.verify.iter().map(|command| command.text.clone()).collect(),
         manual: phase.manual.iter().map(|check| check.text.clone()).collect(),
         done: phase.is_done(),
-        begun: phase.state.is_some(),
+        begun: phase.was_attempted(),
     }
 }

@@ -1,36 +1,38 @@
 //! The real host of the loop: sessions, commands and questions as parts of the run, plan.md, and the clock of a phase.
 
+mod commits;
+
 use super::attempted::{Attempted, Seen};
-use super::command::VerifyStep;
-use super::commit::{self, Commits, GitStep, list, message};
+use super::command::{VerifyStep, program};
+use super::commit::Commits;
 use super::judge::Guarded;
-use super::kept_state::KeptState;
+use super::kept_state::{KeptState, no_record};
 use super::phase_loop::{Attempt, Failing, Fault, ManualAnswer, Mark, PhaseHost, TurnPrompt};
 use super::plan_file::PlanFile;
 use super::prompt;
-use super::protect::{ProtectedState, Unread, too_large};
-use super::question::{checked, manual};
+use super::protect::{Looked, ProtectedState, Stamps, Unread};
+use super::question::{checked, done_already, manual};
 use super::ready::READ_LIMIT;
 use super::ready::ReadyPlan;
 use super::report::{self, Account};
-use crate::clean::last_bytes;
 use crate::process::background_task::BackgroundTask;
-use crate::process::git::Baseline;
+use crate::process::git::{Baseline, Head, moved_head};
 use crate::process::query::Until;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{Outcome, ProgressKind, Text};
+use crate::protocol::question::Ask;
 use crate::protocol::words::{PhaseState, PlanStatus, Warning};
 use crate::workflow::conversation::{AgentTurn, Conversation, Terms};
 use crate::workflow::observer::BlockedMarker;
 use crate::workflow::own_step::OwnStep;
 use crate::workflow::part::{Step, StepEnd};
 use crate::workflow::plan::PlanPhase;
-use crate::workflow::project::{HOME, LOCAL, shown};
+use crate::workflow::project::HOME;
 use crate::workflow::prompts::SessionPrompt;
 use crate::workflow::stop::{PHASE_IS_LATE, Stop};
 use crate::workflow::workflow_run::WorkflowRun;
 use crossbeam_channel::bounded;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,8 +40,6 @@ use std::time::Duration;
 const GIT_LIMIT: Duration = Duration::from_secs(5);
 /// The maximum time for the last look at the changes. A cancelled run must end soon.
 const REMEMBER_LIMIT: Duration = Duration::from_secs(1);
-/// The maximum number of files that a warning names.
-const NAMED: usize = 20;
 /// The maximum length of a manual check in a warning, in characters.
 const SHOWN: usize = 80;
 
@@ -49,6 +49,8 @@ pub(super) struct PhaseIo<'r, 'o, 'p> {
     pub(super) ready: &'r ReadyPlan,
     pub(super) plan: PlanFile,
     pub(super) commits: Option<Commits>,
+    /// Whether the content that the commands have judged is noted for the next commit.
+    has_judged: bool,
     /// The work tree after the last commit.
     pub(super) committed: Option<Arc<Baseline>>,
     /// The facts about each phase for the report.
@@ -58,8 +60,14 @@ pub(super) struct PhaseIo<'r, 'o, 'p> {
     /// The contents of the phase's protected paths before its first attempt, or of those of all phases before the final
     /// check. `None`: nothing is protected, or no phase runs.
     protected: Option<Arc<ProtectedState>>,
+    /// The inodes of the protected files at the last look. `None`: nobody has looked since the agent's turn.
+    stamps: Option<Stamps>,
+    /// Whether each phase was begun and has not passed, so that it has a record of its protected paths, if it has any.
+    underway: Vec<bool>,
     /// The record of the phase's changes. `None`: git is missing, or no phase runs.
     attempted: Option<Attempted>,
+    /// The place of HEAD at the start of the phase, or after its commit. `None`: git is missing.
+    head: Option<Head>,
     /// The time at which the phase began, by the clock of limits.
     began: Option<Duration>,
 }
@@ -68,16 +76,20 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
     pub(super) fn new(outer: &'o mut WorkflowRun<'p>, ready: &'r ReadyPlan, commits: Option<Commits>) -> Self {
         let status = |phase: &PlanPhase| if phase.is_done() { PlanStatus::Completed } else { PlanStatus::Pending };
         PhaseIo {
-            plan: PlanFile::new(ready.project.clone(), ready.path.file.clone(), ready.text.clone()),
+            plan: PlanFile::new(ready.project.clone(), ready.path.file.clone(), ready.text.clone(), outer.again),
             accounts: ready.plan.phases.iter().map(|_| Account::default()).collect(),
             steps: ready.plan.phases.iter().map(status).collect(),
             outer,
             ready,
             commits,
+            has_judged: false,
             committed: None,
             conversation: Conversation::default(),
             protected: None,
+            stamps: None,
+            underway: ready.plan.phases.iter().map(PlanPhase::is_underway).collect(),
             attempted: None,
+            head: None,
             began: None,
         }
     }
@@ -114,8 +126,7 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         let take = move |until: &Until| ProtectedState::read(&project, &paths, known.as_deref(), until);
         match self.wait(READ_LIMIT, take)?.unwrap_or(Err(Unread::GivenUp)) {
             Ok(state) => Ok(state),
-            Err(Unread::TooLarge) => Err(too_large(self.phase(index)).into()),
-            Err(Unread::GivenUp) => Err(Failure::no_thread().into()),
+            Err(why) => Err(why.refusal(self.phase(index)).into()),
         }
     }
 
@@ -127,7 +138,7 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
     /// Records the state of a phase's protected paths for later runs.
     fn keep(&mut self, index: usize, state: &ProtectedState) {
         if self.kept_state(index).is_none_or(|record| record.store(state).is_err()) {
-            let text = "The state of the protected files could not be stored: a later run compares with what it finds. \
+            let text = "The state of the protected files could not be stored, so a later run cannot continue the phase. \
                         It belongs below XDG_STATE_HOME, or ~/.local/state.";
             self.outer.warn(Warning::Unverified, text);
         }
@@ -168,6 +179,25 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         }
     }
 
+    /// Runs a script with the time limit of a command. `phase`: the id of its phase in frames.
+    fn shell(&mut self, driver: VerifyStep, phase: Option<String>) -> Result<StepEnd, Stop> {
+        let limit = Some(self.ready.options.verify_timeout_s.duration());
+        self.step(Step { driver: Box::new(driver), limit, phase, judge: None })
+    }
+
+    /// The variables of the agent's entry.
+    fn env(&self) -> Vec<(String, String)> {
+        self.outer.agent().base.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// Asks a question that is answered with yes or no.
+    fn confirm(&mut self, ask: Ask) -> Result<ManualAnswer, Stop> {
+        let (sender, reply) = bounded(1);
+        let driver = Box::new(OwnStep::Asks(Box::new(ask), sender));
+        self.step(Step { driver, limit: None, phase: None, judge: None })?;
+        Ok(reply.try_recv().map_or(ManualAnswer::Unanswered, |reply| checked(&reply)))
+    }
+
     /// Waits for work in a thread, as a part of the run. `limit`: the time that the work may take.
     fn wait<T: Send + 'static>(
         &mut self,
@@ -188,6 +218,7 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         let is_known = |record: &Attempted| begun || !record.is_of(phase.number);
         let earlier = Attempted::load(&self.ready.project, folder).filter(is_known);
         let commits = self.commits.is_some();
+        self.head = seen.as_ref().map(|seen| seen.head.clone());
         self.attempted = seen.map(|seen| Attempted::begin(phase.number, commits, &seen, earlier.as_ref()));
         if let Some(record) = &self.attempted {
             record.store(&self.ready.project, folder);
@@ -195,17 +226,18 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         Ok(())
     }
 
-    /// Completes the record of a phase that has not passed, however the run ends.
+    /// Completes the record of a phase that has not passed, however the run ends, and looks where HEAD is.
     pub(super) fn remember_changes(&mut self) {
         let Some(mut record) = self.attempted.take() else { return };
-        let mut look = Seen::look(&self.ready.project);
-        let seen = look.wait_for_result(REMEMBER_LIMIT).flatten();
-        look.give_up();
-        // The thread ends a git that hangs.
-        let _ = look.over().recv_timeout(REMEMBER_LIMIT);
-        if let Some(seen) = seen {
-            record.close(&seen);
-            record.store(&self.ready.project, &self.ready.path.folder);
+        let Some(seen) = last_look(Seen::look(&self.ready.project)) else { return };
+        record.close(&seen);
+        record.store(&self.ready.project, &self.ready.path.folder);
+        let index = self.ready.plan.phases.iter().position(|phase| record.is_of(phase.number));
+        let Some((index, from)) = index.zip(self.head.clone()).filter(|(_, from)| *from != seen.head) else { return };
+        let (folder, old) = (self.ready.project.folder().to_owned(), from.clone());
+        let look = move |until: &Until| moved_head(&folder, &old, until).ok().flatten();
+        if let Some(now) = last_look(BackgroundTask::start("git-status", REMEMBER_LIMIT, look)) {
+            self.tell_head(index, &from, &now);
         }
     }
 
@@ -245,19 +277,23 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
     /// cannot tell.
     fn changed_since(&mut self, before: Option<Arc<Baseline>>) -> Result<Option<bool>, Stop> {
         let Some(before) = before else { return Ok(None) };
-        let changed = self.wait(GIT_LIMIT, move |until| before.compare(until).ok())?.flatten();
-        let project = self.ready.project.folder();
-        let is_work = |path: &Path| !path.strip_prefix(project).is_ok_and(|path| path.starts_with(HOME));
-        Ok(changed.map(|files| files.iter().any(|(path, _)| is_work(path))))
+        let own = self.ready.project.folder().join(HOME);
+        let changed = self.wait(GIT_LIMIT, move |until| {
+            let files = before.compare(until).ok()?;
+            let is_work = files.iter().any(|(path, _)| !path.starts_with(&own));
+            if is_work { Some(true) } else { before.has_ignored_changes(&own, until).ok() }
+        })?;
+        Ok(changed.flatten())
     }
 }
 
-/// The warning about files that a commit leaves out.
-fn not_committed(phase: &str, files: &[PathBuf]) -> String {
-    let names: Vec<String> = files.iter().take(NAMED).map(|file| shown(file)).collect();
-    let more = files.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{phase}: not committed, because they had changed before: {}{more}", names.join(", "))
+/// The result of a look at the end of the run. `None`: it found nothing, or took too long.
+fn last_look<T: Send + 'static>(mut look: BackgroundTask<Option<T>>) -> Option<T> {
+    let found = look.wait_for_result(REMEMBER_LIMIT).flatten();
+    look.give_up();
+    // The thread ends a git that hangs.
+    let _ = look.over().recv_timeout(REMEMBER_LIMIT);
+    found
 }
 
 /// A path of spektacular's own in the project.
@@ -265,7 +301,6 @@ pub(super) fn is_own(path: &str) -> bool {
     Path::new(path).starts_with(HOME)
 }
 
-/// The step of the workflow that a phase is.
 pub(super) fn step_text(phase: &PlanPhase) -> String {
     format!("{}: {}", phase.id(), phase.title)
 }
@@ -275,14 +310,19 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
 
     fn begin(&mut self, index: usize) -> Result<(), Stop> {
         self.began = Some(self.outer.elapsed());
+        self.stamps = None;
         self.record_changes(index)?;
         let after_final_check = self.protected.take();
         if self.guarded(index).is_empty() {
             return Ok(());
         }
-        let begun = self.phase(index).state.is_some();
-        let earlier = || self.kept_state(index).filter(|_| begun)?.load().map(Arc::new);
-        let known = after_final_check.or_else(earlier);
+        let known = match after_final_check {
+            None if self.underway[index] => {
+                let record = self.kept_state(index).and_then(|record| record.load());
+                Some(Arc::new(record.ok_or_else(|| no_record(self.phase(index)))?))
+            }
+            known => known,
+        };
         let state = self.protected_paths(index, known)?;
         self.keep(index, &state);
         self.protected = Some(Arc::new(state));
@@ -300,7 +340,9 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
             all = Some(Arc::new(state));
         }
         self.protected = all;
-        Ok(())
+        self.stamps = None;
+        // A command that changes a file and restores it has changed the file's inode since.
+        self.differences(0).map(drop)
     }
 
     fn end(&mut self, index: usize) {
@@ -321,6 +363,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
             self.keep(at.phase, &state);
         }
         self.plan.mark(self.phase(at.phase).number, at.number, mark)?;
+        self.underway[at.phase] = mark != Mark::Passed;
         if mark == Mark::Passed {
             self.kept_state(at.phase).iter().for_each(KeptState::forget);
         }
@@ -332,10 +375,15 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
         let number = at.phase + 1;
         let again = if at.number > 1 { format!(", attempt {},", at.number) } else { String::new() };
         let why = why.map(|fault| format!(": {}", report::words(fault))).unwrap_or_default();
-        let text = if state == PhaseState::Started && at.number <= 1 {
-            format!("Phase {number} of {of}: {}", phase.title)
-        } else {
-            format!("Phase {number} of {of}{again} {}{why}", state.word())
+        let text = match state {
+            PhaseState::Started if at.number <= 1 => format!("Phase {number} of {of}: {}", phase.title),
+            PhaseState::Verifying if at.number == 0 => format!("Phase {number} of {of}, before the work"),
+            PhaseState::Passed if at.number == 0 => format!("Phase {number} of {of} passed: it was done already"),
+            PhaseState::Started
+            | PhaseState::Verifying
+            | PhaseState::Failed
+            | PhaseState::Passed
+            | PhaseState::Reopened => format!("Phase {number} of {of}{again} {}{why}", state.word()),
         };
         let about = ProgressKind::Phase {
             phase: phase.id(),
@@ -352,7 +400,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
             PhaseState::Passed => PlanStatus::Completed,
         };
         // The step stays in progress between two attempts.
-        let waits = state == PhaseState::Failed && self.began.is_some() && at.number < self.ready.options.attempts;
+        let waits = state == PhaseState::Failed && (1..self.ready.options.attempts).contains(&at.number);
         if !waits && std::mem::replace(&mut self.steps[at.phase], status) != status {
             self.tell_steps();
         }
@@ -364,8 +412,10 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
         paths.push(self.ready.path.folder.to_string_lossy().into_owned());
         let judge = Guarded { project: self.ready.project.folder().to_owned(), paths };
         let tree = self.work_tree()?;
-        let keeps_process = at.number < self.ready.options.attempts;
-        let terms = Terms { judge: Arc::new(judge), limit: self.left()?, marker: BlockedMarker::Cut, keeps_process };
+        self.stamps = None;
+        // The agent exits before anything of its work is looked at, with all that it does when it exits.
+        let terms =
+            Terms { judge: Arc::new(judge), limit: self.left()?, marker: BlockedMarker::Cut, keeps_process: false };
         let before = self.outer.usage().cost_usd;
         let mut conversation = std::mem::take(&mut self.conversation);
         let said = match prompt {
@@ -384,40 +434,51 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
         self.account(at.phase, before);
         let said = said?;
         let acted = self.acted(&said, tree)?;
+        self.watch_head(at.phase)?;
         self.restore()?;
         Ok(AgentTurn { acted, ..said })
-    }
-
-    fn leave(&mut self, at: Attempt) -> Result<bool, Stop> {
-        if !self.outer.has_process() {
-            return Ok(false);
-        }
-        let tree = self.work_tree()?;
-        let before = self.outer.usage().cost_usd;
-        let left = self.conversation.leave(self.outer);
-        self.account(at.phase, before);
-        left?;
-        self.restore()?;
-        let changed = self.changed_since(tree)?;
-        Ok(changed.unwrap_or_default())
     }
 
     fn differences(&mut self, _phase: usize) -> Result<Vec<String>, Stop> {
         let Some(before) = self.protected.clone() else { return Ok(Vec::new()) };
         let project = self.ready.project.folder().to_owned();
-        let differences = self.wait(READ_LIMIT, move |until| before.differences(&project, until))?;
-        differences.ok_or_else(|| Failure::no_thread().into())
+        let looked = self.wait(READ_LIMIT, move |until| before.look(&project, until))?;
+        let Looked { mut changed, stamps } = looked.ok_or_else(Failure::no_thread)?;
+        let touched = self.stamps.iter().flat_map(|then| then.differences(&stamps));
+        changed.extend(touched.filter(|path| !changed.contains(path)).collect::<Vec<_>>());
+        self.stamps = Some(stamps);
+        Ok(changed)
+    }
+
+    fn lacks_program(&mut self, failing: &Failing) -> Result<bool, Stop> {
+        let Some(program) = program(&failing.command).filter(|_| failing.not_found()) else { return Ok(false) };
+        let (sender, _output) = bounded(1);
+        let driver = VerifyStep::probe(program, self.env(), self.outer.redactor(), sender);
+        let end = self.shell(driver, None)?;
+        Ok(matches!(end.outcome, Outcome::Completed { .. }) && !end.passed())
+    }
+
+    fn accepts_done(&mut self, at: Attempt) -> Result<bool, Stop> {
+        let phase = self.phase(at.phase);
+        if self.ready.options.accept_done {
+            return Ok(true);
+        }
+        if self.outer.settings().interactive {
+            return Ok(self.confirm(done_already(&phase.id(), &phase.title))? == ManualAnswer::Yes);
+        }
+        let text = format!(
+            "{}: its commands passed before any work, so it seems done already: --accept-done counts such a phase as passed",
+            phase.id()
+        );
+        self.outer.warn(Warning::Unverified, text);
+        Ok(false)
     }
 
     fn command(&mut self, at: Attempt, command: &str) -> Result<Option<Failing>, Stop> {
         let (sender, output) = bounded(1);
-        let env = self.outer.agent().base.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        let driver = VerifyStep::new(command, env, self.outer.redactor(), sender);
-        let phase = Some(self.phase(at.phase).id());
-        let limit = Some(self.ready.options.verify_timeout_s.duration());
-        let end = self.step(Step { driver: Box::new(driver), limit, phase, judge: None })?;
-        let passed = matches!(end.outcome, Outcome::Completed { .. }) && end.exit.is_some_and(|e| e.code == Some(0));
-        if passed {
+        let driver = VerifyStep::new(command, self.env(), self.outer.redactor(), sender);
+        let end = self.shell(driver, Some(self.phase(at.phase).id()))?;
+        if end.passed() {
             return Ok(None);
         }
         let exit = end.exit.filter(|_| !end.timed_out);
@@ -433,11 +494,22 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
         }))
     }
 
+    fn judged(&mut self, phase: usize) -> Result<(), Stop> {
+        let Some(commits) = self.commits.take() else { return Ok(()) };
+        let noted = self.note_judged(&commits, phase);
+        self.commits = Some(commits);
+        self.has_judged = noted?;
+        Ok(())
+    }
+
+    fn tell_flaky(&mut self, at: Attempt, command: &str) {
+        let (phase, command) = (self.phase(at.phase).id(), prompt::short(command, SHOWN));
+        let text = format!("{phase}: a command failed, and passed when it ran once more, so it is flaky: {command}");
+        self.outer.warn(Warning::Unverified, text);
+    }
+
     fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, Stop> {
-        let (sender, reply) = bounded(1);
-        let driver = Box::new(OwnStep::Asks(Box::new(manual(text)), sender));
-        self.step(Step { driver, limit: None, phase: None, judge: None })?;
-        let answer = reply.try_recv().map_or(ManualAnswer::Unanswered, |reply| checked(&reply));
+        let answer = self.confirm(manual(text))?;
         if answer == ManualAnswer::Unanswered {
             let phase = self.phase(at.phase).id();
             let text = prompt::short(text, SHOWN);
@@ -446,84 +518,18 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
         Ok(answer)
     }
 
-    fn commit(&mut self, index: usize) -> Result<(), Stop> {
-        let Some(commits) = self.commits.take() else { return Ok(()) };
+    fn commit(&mut self, index: usize) -> Result<bool, Stop> {
+        let Some(commits) = self.commits.take() else { return Ok(false) };
         let done = self.commit_with(&commits, index);
         self.commits = Some(commits);
+        // A file that a hook rewrites does not count as work of the next command.
+        self.stamps = None;
         if done.is_ok() {
             self.attempted = None;
             // An empty record is about no phase.
             Attempted::default().store(&self.ready.project, &self.ready.path.folder);
         }
-        done
-    }
-}
-
-impl PhaseIo<'_, '_, '_> {
-    /// Makes the commit of a phase that passed in an earlier run, if it is missing.
-    pub(super) fn commit_due(&mut self) -> Result<(), Stop> {
-        let due = self.commits.as_ref().and_then(Commits::due);
-        let index = due.and_then(|due| self.ready.plan.phases.iter().position(|phase| phase.number == due));
-        index.map_or(Ok(()), |index| self.commit(index))
-    }
-
-    /// Runs a step of a commit, with the time limit of a command. Returns its output too.
-    fn git(&mut self, commits: &Commits, step: GitStep, arguments: &[String; 3]) -> Result<(StepEnd, String), Stop> {
-        let (sender, output) = bounded(1);
-        let root = commits.root().to_string_lossy().into_owned();
-        let driver = VerifyStep::hidden(&step.script(), root, arguments.clone(), self.outer.redactor(), sender);
-        let limit = Some(self.ready.options.verify_timeout_s.duration());
-        let end = self.outer.step(Step { driver: Box::new(driver), limit, phase: None, judge: None })?;
-        Ok((end, output.try_recv().unwrap_or_default()))
-    }
-
-    fn commit_with(&mut self, commits: &Commits, index: usize) -> Result<(), Stop> {
-        let phase = self.phase(index);
-        let refused = |why: &str| {
-            let message = format!(
-                "git refused the commit of {}, which has passed: {why}. Run the same command to make the commit and continue, or commit by hand first.",
-                phase.id()
-            );
-            Failure::new(Code::CommitFailed, message)
-        };
-        let now = self.outer.wait_for_task(None, commit::look(commits.root()))?;
-        let share = commits.share(now, &mut self.committed, &self.ready.path.file);
-        let share = share.map_err(|_| Stop::from(refused("it could not list the changes")))?;
-        if !share.left.is_empty() {
-            self.outer.warn(Warning::NotCommitted, not_committed(&phase.id(), &share.left));
-        }
-        if share.files.is_empty() {
-            return Ok(());
-        }
-        let names = Path::new(LOCAL).join("commit");
-        let unwritable = |_| {
-            Stop::failed(
-                Code::ResourceExhausted,
-                format!(
-                    "{} cannot be written: free some space, or check the permissions of its folder.",
-                    names.display()
-                ),
-            )
-        };
-        self.ready.project.write(&names, &list(&share.files)).map_err(unwritable)?;
-        let tasks: Vec<String> = phase.tasks.iter().map(crate::workflow::plan::Task::id).collect();
-        let tasks = tasks.iter().map(String::as_str);
-        let text = message(phase.number, &phase.title, &self.ready.target, tasks);
-        let at = self.ready.project.folder().join(&names).to_string_lossy().into_owned();
-        let git = commits.git().to_string_lossy().into_owned();
-        let arguments = [at, text, git];
-        for step in [GitStep::Add, GitStep::Commit] {
-            let (end, output) = self.git(commits, step, &arguments)?;
-            if end.exit.is_none_or(|exit| exit.code != Some(0)) || end.timed_out {
-                self.git(commits, GitStep::Reset, &arguments)?;
-                let mut failure =
-                    refused(if end.timed_out { "it took longer than verify_timeout_s" } else { "see its output" });
-                failure.agent_message =
-                    Some(last_bytes(&output, 4 << 10)).filter(|said| !said.is_empty()).map(Into::into);
-                return Err(failure.into());
-            }
-        }
-        self.accounts[index].commit = commit::head(self.outer.wait_for_task(None, commit::look(commits.root()))?);
-        Ok(())
+        // A hook may also change protected files without committing them.
+        Ok(done? || !self.differences(index)?.is_empty())
     }
 }

@@ -4,6 +4,7 @@
 use crate::protocol::words::{PhaseOutcome, PhaseState};
 use crate::workflow::conversation::AgentTurn;
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 /// A phase of the plan at the start of the run.
 #[derive(Clone, Debug, Default)]
@@ -13,7 +14,7 @@ pub(crate) struct LoopPhase {
     pub(crate) manual: Vec<String>,
     /// Whether the phase is done: all boxes are ticked, and the state line is missing or says passed.
     pub(crate) done: bool,
-    /// Whether an earlier run began the phase, so that it has a state line.
+    /// Whether an earlier run made an attempt at the phase.
     pub(crate) begun: bool,
 }
 
@@ -64,8 +65,8 @@ pub(crate) enum Fault {
     Command(Failing),
     /// These protected paths changed since the phase began.
     Protected(Vec<String>),
-    /// The agent did nothing.
-    Idle,
+    /// The agent did nothing. The command of the phase that failed last in this run.
+    Idle(Option<Box<Failing>>),
     /// A manual check was answered with No.
     Manual(String),
 }
@@ -74,6 +75,11 @@ impl Failing {
     /// Whether the shell did not find the command.
     pub(crate) fn not_found(&self) -> bool {
         self.exit_code == Some(NOT_FOUND)
+    }
+
+    /// Whether the command may pass if it runs once more.
+    fn may_be_flaky(&self) -> bool {
+        !(self.timed_out || self.no_shell || self.not_found()) && self.changed.is_empty()
     }
 }
 
@@ -112,7 +118,7 @@ pub(crate) enum ManualAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Attempt {
     pub(crate) phase: usize,
-    /// 0: the final check.
+    /// 0: the baseline or the final check.
     pub(crate) number: u32,
 }
 
@@ -127,20 +133,26 @@ pub(crate) trait PhaseHost {
     fn mark(&mut self, at: Attempt, mark: Mark) -> Result<(), Self::Stop>;
     /// Reports the phase's progress to the orchestrator.
     fn tell(&mut self, at: Attempt, step: PhaseState, why: Option<&Fault>);
-    /// Gives the agent a turn, and restores plan.md after it.
+    /// Gives the agent a turn. Afterwards, nothing of the agent runs any longer, and plan.md is as it was.
     fn turn(&mut self, at: Attempt, prompt: TurnPrompt<'_>) -> Result<AgentTurn, Self::Stop>;
-    /// Ends the agent's process if it stayed after its turn. Returns whether files changed since that turn.
-    fn leave(&mut self, at: Attempt) -> Result<bool, Self::Stop>;
     /// Records the protected paths of all phases, before the final check.
     fn begin_final(&mut self) -> Result<(), Self::Stop>;
     /// The protected paths that changed since the phase, or the final check, began.
     fn differences(&mut self, phase: usize) -> Result<Vec<String>, Self::Stop>;
+    /// Whether the system lacks the program of a command that failed in the baseline.
+    fn lacks_program(&mut self, failing: &Failing) -> Result<bool, Self::Stop>;
+    /// Whether a phase whose commands pass before any work counts as passed.
+    fn accepts_done(&mut self, at: Attempt) -> Result<bool, Self::Stop>;
     /// Runs a command. `None`: it passed.
     fn command(&mut self, at: Attempt, command: &str) -> Result<Option<Failing>, Self::Stop>;
+    /// Notes the work that all commands of a phase have judged, for its commit.
+    fn judged(&mut self, phase: usize) -> Result<(), Self::Stop>;
+    /// Reports that a command failed, and passed when it ran once more.
+    fn tell_flaky(&mut self, at: Attempt, command: &str);
     /// Asks for a manual check.
     fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, Self::Stop>;
-    /// Commits a passed phase, if the run commits.
-    fn commit(&mut self, phase: usize) -> Result<(), Self::Stop>;
+    /// Commits a passed phase, if the run commits. Returns whether the commit has other content than the commands judged.
+    fn commit(&mut self, phase: usize) -> Result<bool, Self::Stop>;
 }
 
 /// The reason why a phase did not pass.
@@ -154,6 +166,8 @@ pub(crate) enum Why {
     Blocked(String),
     /// There is no `/bin/sh`.
     NoShell,
+    /// The program of a command is missing before any attempt.
+    NoProgram,
     /// A command was not found in two attempts in a row.
     NotFound,
 }
@@ -229,11 +243,58 @@ impl<'p> Loop<'p> {
         self.max_phases.is_some_and(|most| passed as u64 >= most)
     }
 
+    /// Runs the phase's commands once, before its first attempt in this run. A failure says nothing about anybody's work:
+    /// it ends no more than the baseline. `Break`: the phase is over; `None`: it passed.
+    fn baseline<W: PhaseHost>(&mut self, phase: usize, host: &mut W) -> Result<ControlFlow<Option<LoopEnd>>, W::Stop> {
+        let at = Attempt { phase, number: 0 };
+        // It is known why the final check reopened a phase, and no command runs beside a changed protected path.
+        if self.reopened[phase].is_some() || !host.differences(phase)?.is_empty() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if !self.phases[phase].begun {
+            // The commands' changes belong to the phase, also for the next run.
+            host.mark(at, Mark::InProgress)?;
+        }
+        host.tell(at, PhaseState::Verifying, None);
+        let mut passes = true;
+        for command in &self.phases[phase].commands {
+            let Some(failing) = run_once(at, command, host)? else {
+                self.passed.insert(command);
+                continue;
+            };
+            passes = false;
+            let why = match failing.no_shell {
+                true => Some(Why::NoShell),
+                false => host.lacks_program(&failing)?.then_some(Why::NoProgram),
+            };
+            let is_late = failing.timed_out;
+            if let Some(why) = why {
+                let fault = Fault::Command(failing);
+                self.progress[phase].state = PhaseOutcome::Failed;
+                host.tell(at, PhaseState::Failed, Some(&fault));
+                return Ok(ControlFlow::Break(Some(LoopEnd::Failed(at, why, fault))));
+            }
+            if is_late {
+                break;
+            }
+        }
+        if passes {
+            host.judged(phase)?;
+        }
+        if passes && host.accepts_done(at)? && self.manual_checks(at, host)?.is_none() {
+            return self.pass(at, host).map(ControlFlow::Break);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
     /// Runs all attempts at one phase. `None`: it passed.
     fn phase<W: PhaseHost>(&mut self, phase: usize, host: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
+        if let ControlFlow::Break(end) = self.baseline(phase, host)? {
+            return Ok(end);
+        }
         let earlier = self.phases[phase].begun && self.progress[phase].attempts == 0;
         let reopened = self.reopened[phase].clone();
-        let (mut last, mut idle) = (None::<Fault>, 0);
+        let (mut last, mut last_failing, mut idle) = (None::<Fault>, None::<Box<Failing>>, 0);
         let mut number = 0;
         loop {
             number += 1;
@@ -250,17 +311,14 @@ impl<'p> Loop<'p> {
             let turn = host.turn(at, prompt)?;
             idle = if turn.acted { 0 } else { idle + 1 };
             let excused = earlier && number == 1;
-            let mut fault = self.judge(at, turn.acted || excused, host)?;
-            if fault.is_none() && host.leave(at)? {
-                fault = self.judge(at, true, host)?;
-            }
-            let Some(fault) = fault else {
-                host.mark(at, Mark::Passed)?;
-                self.progress[phase].state = PhaseOutcome::Passed;
-                host.tell(at, PhaseState::Passed, None);
-                host.commit(phase)?;
-                return Ok(None);
+            let Some(mut fault) = self.judge(at, turn.acted || excused, host)? else {
+                return self.pass(at, host);
             };
+            match &mut fault {
+                Fault::Command(failing) => last_failing = Some(Box::new(failing.clone())),
+                Fault::Idle(failing) => failing.clone_from(&last_failing),
+                Fault::Protected(_) | Fault::Manual(_) => {}
+            }
             let why = match turn.blocked {
                 _ if fault.no_shell() => Some(Why::NoShell),
                 Some(reason) => Some(Why::Blocked(reason)),
@@ -270,7 +328,6 @@ impl<'p> Loop<'p> {
                 None => None,
             };
             if let Some(why) = why {
-                host.leave(at)?;
                 self.progress[phase].state = PhaseOutcome::Failed;
                 host.mark(at, Mark::Failed)?;
                 host.tell(at, PhaseState::Failed, Some(&fault));
@@ -281,6 +338,14 @@ impl<'p> Loop<'p> {
         }
     }
 
+    /// Records that a phase passed, and commits it. `None`: it stays so.
+    fn pass<W: PhaseHost>(&mut self, at: Attempt, host: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
+        host.mark(at, Mark::Passed)?;
+        self.progress[at.phase].state = PhaseOutcome::Passed;
+        host.tell(at, PhaseState::Passed, None);
+        if host.commit(at.phase)? { self.judge_commit(at, host) } else { Ok(None) }
+    }
+
     /// Judges an attempt after the agent's turn. `None`: the phase passes.
     fn judge<W: PhaseHost>(&mut self, at: Attempt, counts: bool, host: &mut W) -> Result<Option<Fault>, W::Stop> {
         let differences = host.differences(at.phase)?;
@@ -288,18 +353,18 @@ impl<'p> Loop<'p> {
             return Ok(Some(Fault::Protected(differences)));
         }
         if !counts {
-            return Ok(Some(Fault::Idle));
+            return Ok(Some(Fault::Idle(None)));
         }
-        host.tell(at, PhaseState::Verifying, None);
-        let phase = &self.phases[at.phase];
-        for command in &phase.commands {
-            if let Some(failing) = run_command(at, command, host)? {
-                return Ok(Some(Fault::Command(failing)));
-            }
-            self.passed.insert(command);
+        if let Some(failing) = self.run_commands(at, host)? {
+            return Ok(Some(Fault::Command(failing)));
         }
+        self.manual_checks(at, host)
+    }
+
+    /// Asks for the phase's manual checks up to the first No. `None`: there was none.
+    fn manual_checks<W: PhaseHost>(&mut self, at: Attempt, host: &mut W) -> Result<Option<Fault>, W::Stop> {
         let mut unverified = Vec::new();
-        for text in &phase.manual {
+        for text in &self.phases[at.phase].manual {
             match host.manual(at, text)? {
                 ManualAnswer::Yes => {}
                 ManualAnswer::No => return Ok(Some(Fault::Manual(text.clone()))),
@@ -308,6 +373,49 @@ impl<'p> Loop<'p> {
         }
         self.progress[at.phase].unverified = unverified;
         Ok(None)
+    }
+
+    /// Runs the phase's commands up to the first failure. `None`: all passed.
+    fn run_commands<W: PhaseHost>(&mut self, at: Attempt, host: &mut W) -> Result<Option<Failing>, W::Stop> {
+        host.tell(at, PhaseState::Verifying, None);
+        for command in &self.phases[at.phase].commands {
+            if let Some(failing) = run_command(at, command, host)? {
+                return Ok(Some(failing));
+            }
+            self.passed.insert(command);
+        }
+        host.judged(at.phase)?;
+        Ok(None)
+    }
+
+    /// Judges a passed phase again, because its commit has other content than what was judged.
+    fn judge_commit<W: PhaseHost>(&mut self, at: Attempt, host: &mut W) -> Result<Option<LoopEnd>, W::Stop> {
+        self.passed.clear();
+        match self.run_commands(at, host)? {
+            Some(failing) => self.reopen(at.phase, failing, host),
+            None => Ok(None),
+        }
+    }
+
+    /// Reopens a phase that had passed. Returns the end of the run if that happens for the second time.
+    fn reopen<W: PhaseHost>(
+        &mut self,
+        phase: usize,
+        failing: Failing,
+        host: &mut W,
+    ) -> Result<Option<LoopEnd>, W::Stop> {
+        let at = Attempt { phase, number: 0 };
+        self.progress[phase].state = PhaseOutcome::Failed;
+        host.mark(Attempt { phase, number: self.progress[phase].attempts }, Mark::Reopened)?;
+        let fault = Fault::Command(failing.clone());
+        let is_second = self.reopened[phase].replace(failing).is_some();
+        if !is_second && !fault.no_shell() {
+            host.tell(at, PhaseState::Reopened, Some(&fault));
+            return Ok(None);
+        }
+        host.tell(at, PhaseState::Failed, Some(&fault));
+        let why = if fault.no_shell() { Why::NoShell } else { Why::Verification };
+        Ok(Some(LoopEnd::Failed(at, why, fault)))
     }
 
     /// Runs every command that has not passed since the agent's last turn. `None`: a phase was reopened.
@@ -326,25 +434,30 @@ impl<'p> Loop<'p> {
                     self.passed.insert(command);
                     continue;
                 };
-                self.progress[index].state = PhaseOutcome::Failed;
-                host.mark(Attempt { phase: index, number: self.progress[index].attempts }, Mark::Reopened)?;
-                let fault = Fault::Command(failing.clone());
-                if self.reopened[index].replace(failing).is_some() || fault.no_shell() {
-                    host.tell(at, PhaseState::Failed, Some(&fault));
-                    let why = if fault.no_shell() { Why::NoShell } else { Why::Verification };
-                    return Ok(Some(LoopEnd::Failed(at, why, fault)));
-                }
-                host.tell(at, PhaseState::Reopened, Some(&fault));
-                return Ok(None);
+                return self.reopen(index, failing, host);
             }
         }
         Ok(Some(LoopEnd::Complete))
     }
 }
 
-/// Runs a command. A command that changes a protected path has failed: it could rewrite the next check. `None`: it
+/// Runs a command, and once more if it fails: one that passes then is flaky, and not the agent's fault. `None`: it
 /// passed.
 fn run_command<W: PhaseHost>(at: Attempt, command: &str, host: &mut W) -> Result<Option<Failing>, W::Stop> {
+    let first = run_once(at, command, host)?;
+    if !first.as_ref().is_some_and(Failing::may_be_flaky) {
+        return Ok(first);
+    }
+    let second = run_once(at, command, host)?;
+    if second.is_none() {
+        host.tell_flaky(at, command);
+    }
+    Ok(second)
+}
+
+/// Runs a command. A command that changes a protected path has failed: it could rewrite the next check. `None`: it
+/// passed.
+fn run_once<W: PhaseHost>(at: Attempt, command: &str, host: &mut W) -> Result<Option<Failing>, W::Stop> {
     let failing = host.command(at, command)?;
     let changed = host.differences(at.phase)?;
     if changed.is_empty() {

@@ -10,12 +10,13 @@ use std::path::PathBuf;
 use time::UtcDateTime;
 use time::macros::format_description;
 
-/// The file plan.md.
 pub(super) struct PlanFile {
     project: Project,
     path: PathBuf,
     /// The text that it must hold.
     text: String,
+    /// The way to continue, as a part of a sentence.
+    again: &'static str,
 }
 
 /// The result of restoring plan.md.
@@ -28,8 +29,9 @@ pub(super) struct PutBack {
 }
 
 impl PlanFile {
-    pub(super) fn new(project: Project, path: PathBuf, text: String) -> PlanFile {
-        PlanFile { project, path, text }
+    /// `again`: the way to continue, as a part of a sentence.
+    pub(super) fn new(project: Project, path: PathBuf, text: String, again: &'static str) -> PlanFile {
+        PlanFile { project, path, text, again }
     }
 
     /// Restores the file if somebody changed it. Keeps the changed file.
@@ -74,8 +76,10 @@ impl PlanFile {
 
     fn failed(&self, _: FileProblem) -> Stop {
         let message = format!(
-            "Cannot write {}, which may hold a version of the agent's: free some space, or correct the permissions of its folder, restore the file, then run the same command to continue.",
-            shown(&self.path)
+            "Cannot write {}, which may hold a version of the agent's: free some space, or correct the permissions of its \
+             folder, restore the file, then {} to continue.",
+            shown(&self.path),
+            self.again
         );
         Stop::failed(Code::ResourceExhausted, message)
     }
@@ -103,7 +107,7 @@ mod tests {
         fs::create_dir_all(folder.path().join(".spektacular/plans/x")).unwrap();
         fs::write(folder.path().join(PATH), PLAN).unwrap();
         let project = Project::around(folder.path()).unwrap();
-        (folder, PlanFile::new(project, PATH.into(), PLAN.into()))
+        (folder, PlanFile::new(project, PATH.into(), PLAN.into(), "run it again"))
     }
 
     fn read(at: &Path) -> String {

@@ -21,9 +21,7 @@ pub(super) fn phase(phase: &PlanPhase, earlier: bool, reopened: Option<&Failing>
         );
     }
     if let Some(failing) = reopened {
-        text.push_str(
-            "\n\n# Verification failed\n\nThis phase had passed. After later work, its command failed again:\n\n",
-        );
+        text.push_str("\n\n# Verification failed\n\nThis phase had passed. Afterwards, its command failed:\n\n");
         text.push_str(&command(failing));
     }
     text
@@ -37,9 +35,11 @@ pub(super) fn failure(attempt: u32, of: u32, fault: &Fault) -> String {
             let what = "These protected files changed. Restore each to its state before this phase:\n";
             format!("{what}{}", path_list(paths))
         }
-        Fault::Idle => "Nothing was done: no file changed, and no tool ran that changes something. The commands were \
+        Fault::Idle(_) => {
+            "Nothing was done: no file changed, and no tool ran that changes something. The commands were \
                         not run. Do the work of this phase."
-            .to_owned(),
+                .to_owned()
+        }
         Fault::Manual(text) => format!("A person checked the result. This does not hold:\n\n- {text}"),
     };
     format!("Attempt {attempt} of {of}\n\n{what}")
@@ -106,7 +106,7 @@ mod tests {
         assert!(text.ends_with("Its output:\n\n```text\na\nb\n```"));
         let late = Failing { timed_out: true, exit_code: None, ..failing("") };
         assert!(failure(2, 3, &Fault::Command(late)).contains("its time limit expired"));
-        assert!(failure(2, 3, &Fault::Idle).contains("Nothing was done"));
+        assert!(failure(2, 3, &Fault::Idle(None)).contains("Nothing was done"));
         assert!(failure(3, 3, &Fault::Manual("It is friendly.".into())).ends_with("- It is friendly."));
         let many = (0..60).map(|n| format!("tests/{n}")).collect();
         let text = failure(2, 3, &Fault::Protected(many));

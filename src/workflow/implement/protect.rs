@@ -1,21 +1,24 @@
 //! The protected paths of a phase: their contents before its first attempt, and their differences later.
 //!
-//! Files are compared by content and permissions, and not by times, which anybody can set. A link is compared by its
-//! target, even if it replaces a folder of the path, and the file or folder that it leads to is protected too. Only a
-//! link to a folder that contains the link is not followed.
+//! Files are compared by content and permissions, whatever git says about them, and not by times, which anybody can set.
+//! A link is compared by its target, even if it replaces a folder of the path, and the file or folder that it leads to is
+//! protected too. Only a link to a folder that contains the link is not followed. What cannot be read counts as changed.
+//!
+//! A process that escaped the agent's tree could change a file and change it back while a command runs. That shows in
+//! the inode and in its change time, which nobody can set: see [`Stamps`].
 
 use crate::process::query::Until;
 use crate::protocol::failure::Failure;
 use crate::protocol::words::RefusalReason;
 use crate::workflow::plan::PlanPhase;
-use crate::workflow::project::HOME;
+use crate::workflow::project::{HOME, shown};
 use rustix::fs::OFlags;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::fs::{self, Metadata, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
@@ -28,32 +31,46 @@ const BYTES: u64 = 64 << 20;
 const OWN: [&str; 2] = [HOME, ".git"];
 
 /// The reason why the protected paths were not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
     /// The paths exceed [`FILES`] or [`BYTES`].
     TooLarge,
+    /// This path cannot be read.
+    Unreadable(PathBuf),
     GivenUp,
 }
 
-/// The refusal of a phase that protects too much.
-pub(crate) fn too_large(phase: &PlanPhase) -> Failure {
-    let message = format!(
-        "{} protects more than {},000 files or {} MiB: name fewer under `### Protect` in the plan.",
-        phase.id(),
-        FILES / 1000,
-        BYTES >> 20
-    );
-    Failure::refused_for(RefusalReason::TooLarge, message)
+impl Unread {
+    /// The refusal of a phase whose protected paths were not read.
+    pub(crate) fn refusal(self, phase: &PlanPhase) -> Failure {
+        let id = phase.id();
+        match self {
+            Unread::TooLarge => {
+                let (files, bytes) = (FILES / 1000, BYTES >> 20);
+                let message = format!(
+                    "{id} protects more than {files},000 files or {bytes} MiB: name fewer under `### Protect` in the plan."
+                );
+                Failure::refused_for(RefusalReason::TooLarge, message)
+            }
+            Unread::Unreadable(path) => {
+                let path = shown(&path);
+                let message = format!(
+                    "{id} protects {path}, which cannot be read: give yourself the right to read it, or do not protect it."
+                );
+                Failure::refused_for(RefusalReason::Invalid, message)
+            }
+            Unread::GivenUp => Failure::no_thread(),
+        }
+    }
 }
 
 /// The content of a path. A path that does not exist has no entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Held {
-    /// `digest`: `None` if the file cannot be read.
     File {
         permissions: u32,
         size: u64,
-        digest: Option<[u64; 2]>,
+        digest: [u64; 2],
     },
     /// `leads_to`: the file or folder at the end of all links, relative to the project's folder if inside. `None`: it
     /// does not exist.
@@ -64,6 +81,8 @@ enum Held {
     Folder,
     /// A pipe, a socket or a device.
     Other,
+    /// It cannot be read, so it equals nothing, not even itself.
+    Unknown,
 }
 
 /// The content of the protected paths at one time, by the entry of the plan that protects them.
@@ -74,6 +93,31 @@ pub(crate) struct ProtectedState {
 }
 
 type HeldPaths = BTreeMap<PathBuf, Held>;
+
+/// The inodes of the protected files and folders, with their change times. A folder's changes if it is moved away and
+/// back, which changes nothing about its files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stamps(BTreeMap<PathBuf, Stamp>);
+
+/// The device, the inode, and its change time in seconds and nanoseconds.
+type Stamp = (u64, u64, i64, i64);
+
+impl Stamps {
+    /// The paths of both looks whose inode or change time differs.
+    pub(crate) fn differences(&self, now: &Stamps) -> Vec<String> {
+        let differs = |(path, then): &(&PathBuf, &Stamp)| now.0.get(*path).is_some_and(|now| now != *then);
+        self.0.iter().filter(differs).map(|(path, _)| path.to_string_lossy().into_owned()).collect()
+    }
+}
+
+/// A look at the protected paths.
+#[derive(Debug, Default)]
+pub(crate) struct Looked {
+    /// The changed paths, in order, relative to the project's folder.
+    pub(crate) changed: Vec<String>,
+    /// Taken before the contents were read.
+    pub(crate) stamps: Stamps,
+}
 
 /// Random keys, so that nobody can construct two contents with the same digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +137,7 @@ impl Keys {
 
 impl ProtectedState {
     /// Reads the paths, which are relative to the project's folder. An entry of `known` stays as it is there. Error: the
-    /// paths exceed the limits, or the work was given up.
+    /// paths exceed the limits, one cannot be read, or the work was given up.
     pub(crate) fn read(
         project: &Path,
         entries: &[String],
@@ -110,7 +154,10 @@ impl ProtectedState {
             };
             held.insert(entry.clone(), paths);
         }
-        Ok(ProtectedState { held, keys })
+        match walk.unreadable {
+            Some(path) => Err(Unread::Unreadable(path)),
+            None => Ok(ProtectedState { held, keys }),
+        }
     }
 
     /// Adds the entries of another state with the same keys.
@@ -158,45 +205,50 @@ impl ProtectedState {
             .map(|(path, _)| path.to_string_lossy().into_owned())
     }
 
-    /// The changed paths, in order, relative to the project's folder.
-    pub(crate) fn differences(&self, project: &Path, until: &Until) -> Vec<String> {
+    /// Compares the paths with their state now.
+    pub(crate) fn look(&self, project: &Path, until: &Until) -> Looked {
         let mut differing = BTreeSet::new();
+        let mut stamps = BTreeMap::new();
         for (entry, before) in &self.held {
-            let Ok(now) = Walk::new(project, self.keys, until).all(entry) else {
+            let mut walk = Walk::new(project, self.keys, until);
+            let Ok(now) = walk.all(entry) else {
                 // The entry was below the limits before, so it changed. Nobody sees a result that was given up.
-                return vec![entry.clone()];
+                return Looked { changed: vec![entry.clone()], ..Looked::default() };
             };
-            differing.extend(before.iter().filter(|(path, held)| now.get(*path) != Some(held)).map(|(p, _)| p.clone()));
+            stamps.append(&mut walk.stamps);
+            let is_same = |path: &PathBuf, held: &Held| *held != Held::Unknown && now.get(path) == Some(held);
+            differing.extend(before.iter().filter(|(path, held)| !is_same(path, held)).map(|(path, _)| path.clone()));
             differing.extend(now.into_keys().filter(|path| !before.contains_key(path)));
         }
-        differing.into_iter().map(|path| path.to_string_lossy().into_owned()).collect()
+        let changed = differing.into_iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        Looked { changed, stamps: Stamps(stamps) }
     }
 }
 
 impl Held {
     fn record(&self) -> String {
         match self {
-            Held::File { permissions, size, digest: Some([one, two]) } => {
+            Held::File { permissions, size, digest: [one, two] } => {
                 format!("file {permissions:x} {size:x} {one:x} {two:x}")
             }
-            Held::File { permissions, size, digest: None } => format!("file {permissions:x} {size:x}"),
             Held::Link { target, leads_to: Some(path) } => {
                 format!("link {} {}", hex(target.as_bytes()), hex(path.as_os_str().as_bytes()))
             }
             Held::Link { target, leads_to: None } => format!("link {}", hex(target.as_bytes())),
             Held::Folder => "folder".to_owned(),
             Held::Other => "other".to_owned(),
+            Held::Unknown => "unknown".to_owned(),
         }
     }
 
     fn parse(text: &str) -> Option<Held> {
         let words: Vec<&str> = text.split(' ').collect();
-        let file = |permissions: &str, size: &str, digest| {
-            Some(Held::File { permissions: u32::try_from(number(permissions)?).ok()?, size: number(size)?, digest })
-        };
         match words[..] {
-            ["file", permissions, size] => file(permissions, size, None),
-            ["file", permissions, size, one, two] => file(permissions, size, Some([number(one)?, number(two)?])),
+            ["file", permissions, size, one, two] => Some(Held::File {
+                permissions: u32::try_from(number(permissions)?).ok()?,
+                size: number(size)?,
+                digest: [number(one)?, number(two)?],
+            }),
             ["link", target] => Some(Held::Link { target: OsString::from_vec(bytes(target)?), leads_to: None }),
             ["link", target, path] => {
                 let leads_to = Some(PathBuf::from(OsString::from_vec(bytes(path)?)));
@@ -204,6 +256,7 @@ impl Held {
             }
             ["folder"] => Some(Held::Folder),
             ["other"] => Some(Held::Other),
+            ["unknown"] => Some(Held::Unknown),
             _ => None,
         }
     }
@@ -231,6 +284,9 @@ struct Walk<'a> {
     held: HeldPaths,
     /// The paths of all entries, because entries may overlap.
     seen: HeldPaths,
+    stamps: BTreeMap<PathBuf, Stamp>,
+    /// The first path that could not be read.
+    unreadable: Option<PathBuf>,
     /// Folders that links lead to, not yet walked.
     linked: Vec<PathBuf>,
     files: usize,
@@ -240,11 +296,21 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(project: &'a Path, keys: Keys, until: &'a Until) -> Walk<'a> {
-        let (held, seen) = (HeldPaths::new(), HeldPaths::new());
-        Walk { project, keys, until, held, seen, linked: Vec::new(), files: 0, folders: 0, bytes: 0 }
+        Walk {
+            project,
+            keys,
+            until,
+            held: HeldPaths::new(),
+            seen: HeldPaths::new(),
+            stamps: BTreeMap::new(),
+            unreadable: None,
+            linked: Vec::new(),
+            files: 0,
+            folders: 0,
+            bytes: 0,
+        }
     }
 
-    /// The paths that an entry protects.
     fn all(&mut self, entry: &str) -> Result<HeldPaths, Unread> {
         self.entry(Path::new(entry))?;
         while let Some(folder) = self.linked.pop() {
@@ -262,12 +328,16 @@ impl<'a> Walk<'a> {
                 continue;
             }
             path.push(component);
-            let Ok(metadata) = fs::symlink_metadata(self.project.join(&path)) else { return Ok(()) };
-            if metadata.is_symlink() && rest.clone().next().is_some() {
+            let Some(metadata) = self.metadata(&path)? else { return Ok(()) };
+            let is_last = rest.clone().next().is_none();
+            if metadata.is_symlink() && !is_last {
+                self.stamp(&path, &metadata);
                 let Some(target) = self.link(path)? else { return Ok(()) };
                 path = target;
             } else if !metadata.is_dir() {
                 return self.add(path, &metadata);
+            } else if is_last {
+                self.stamp(&path, &metadata);
             }
         }
         self.folder(path)
@@ -286,22 +356,33 @@ impl<'a> Walk<'a> {
             if self.folders > FILES {
                 return Err(Unread::TooLarge);
             }
-            let entries = fs::read_dir(self.project.join(&folder)).into_iter().flatten().flatten();
+            let Ok(entries) = fs::read_dir(self.project.join(&folder)) else {
+                self.unknown(folder)?;
+                continue;
+            };
             for entry in entries {
+                let Ok(entry) = entry else {
+                    self.unknown(folder.clone())?;
+                    break;
+                };
                 let path = folder.join(entry.file_name());
                 // The type of the entry itself, not of a link's target.
-                match fs::symlink_metadata(entry.path()) {
-                    Ok(metadata) if metadata.is_dir() => folders.push(path),
-                    Ok(metadata) => self.add(path, &metadata)?,
-                    Err(_) => {}
+                match self.metadata(&path)? {
+                    Some(metadata) if metadata.is_dir() => {
+                        self.stamp(&path, &metadata);
+                        folders.push(path);
+                    }
+                    Some(metadata) => self.add(path, &metadata)?,
+                    None => {}
                 }
             }
-            self.held.insert(folder, Held::Folder);
+            self.held.entry(folder).or_insert(Held::Folder);
         }
         Ok(())
     }
 
     fn add(&mut self, path: PathBuf, metadata: &Metadata) -> Result<(), Unread> {
+        self.stamp(&path, metadata);
         let kind = metadata.file_type();
         if kind.is_symlink() {
             let at = self.project.join(&path);
@@ -314,19 +395,47 @@ impl<'a> Walk<'a> {
             Some(held) => held.clone(),
             None => {
                 self.count(if kind.is_file() { metadata.size() } else { 0 })?;
-                self.read(&self.project.join(&path), metadata)
+                self.read(&path, metadata)
             }
         };
         self.keep(path, held);
         Ok(())
     }
 
-    fn read(&self, file: &Path, metadata: &Metadata) -> Held {
+    fn read(&mut self, path: &Path, metadata: &Metadata) -> Held {
         if !metadata.is_file() {
             return Held::Other;
         }
         let (permissions, size) = (metadata.mode() & 0o7777, metadata.size());
-        Held::File { permissions, size, digest: self.digest(file, size) }
+        match self.digest(&self.project.join(path), size) {
+            Some(digest) => Held::File { permissions, size, digest },
+            None => {
+                self.unreadable.get_or_insert_with(|| path.to_owned());
+                Held::Unknown
+            }
+        }
+    }
+
+    /// The properties of a path, but not of a link's target. `None`: it does not exist, or this is unknown.
+    fn metadata(&mut self, path: &Path) -> Result<Option<Metadata>, Unread> {
+        match fs::symlink_metadata(self.project.join(path)) {
+            Ok(metadata) => Ok(Some(metadata)),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(_) => self.unknown(path.to_owned()).map(|()| None),
+        }
+    }
+
+    fn stamp(&mut self, path: &Path, metadata: &Metadata) {
+        let stamp = (metadata.dev(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec());
+        self.stamps.insert(path.to_owned(), stamp);
+    }
+
+    /// Adds a path that cannot be read.
+    fn unknown(&mut self, path: PathBuf) -> Result<(), Unread> {
+        self.count(0)?;
+        self.unreadable.get_or_insert_with(|| path.clone());
+        self.keep(path, Held::Unknown);
+        Ok(())
     }
 
     fn keep(&mut self, path: PathBuf, held: Held) {
@@ -353,13 +462,14 @@ impl<'a> Walk<'a> {
         if link.parent().and_then(|folder| folder.canonicalize().ok()).is_some_and(|at| at.starts_with(&absolute)) {
             return Ok(());
         }
-        match fs::symlink_metadata(&absolute) {
-            Ok(metadata) if metadata.is_dir() => {
+        match self.metadata(&target)? {
+            Some(metadata) if metadata.is_dir() => {
+                self.stamp(&target, &metadata);
                 self.linked.push(target);
                 Ok(())
             }
-            Ok(metadata) => self.add(target, &metadata),
-            Err(_) => Ok(()),
+            Some(metadata) => self.add(target, &metadata),
+            None => Ok(()),
         }
     }
 

@@ -26,12 +26,20 @@ pub(crate) fn manual(text: &str) -> Ask {
     Ask::new(Purpose::Clarification, Kind::Confirm, "Manual check", text)
 }
 
+/// The question whether a phase counts as passed because its commands pass before any work.
+pub(super) fn done_already(id: &str, title: &str) -> Ask {
+    let text = format!("The commands of {id} ({title}) pass already. Count the phase as done, without the agent?");
+    let default = Some(Answer::Bool(false));
+    Ask { default, ..Ask::new(Purpose::Clarification, Kind::Confirm, "Done already", text) }
+}
+
 pub(super) fn checked(reply: &Reply) -> ManualAnswer {
     match reply {
         Reply::Answer(Answer::Bool(true)) => ManualAnswer::Yes,
         Reply::Answer(Answer::Bool(false)) => ManualAnswer::No,
-        Reply::Answer(Answer::One(_) | Answer::Many(_) | Answer::Text(_) | Answer::Null)
+        Reply::Answer(Answer::Decision(_) | Answer::One(_) | Answer::Many(_) | Answer::Text(_) | Answer::Null)
         | Reply::Allowed
+        | Reply::AllowedWith(_)
         | Reply::Declined(_)
         | Reply::Denied(_)
         | Reply::NoUser => ManualAnswer::Unanswered,
@@ -42,7 +50,7 @@ pub(super) fn checked(reply: &Reply) -> ManualAnswer {
 mod tests {
     use super::{ManualAnswer, checked, consent, listed, manual};
     use crate::agent::Reply;
-    use crate::protocol::question::{ALLOW_ONCE, Answer, DENY};
+    use crate::protocol::question::{ALLOW_ONCE, Answer, DENY, Decision};
     use crate::protocol::words::Category;
 
     #[test]
@@ -52,7 +60,7 @@ mod tests {
         let subject = ask.subject.clone().unwrap();
         assert_eq!((subject.category, subject.detail.shown()), (Category::Execute, "P1: make\nP2: test -s a\u{3000}"));
         assert_eq!(subject.locations[0].path.shown(), ".spektacular/plans/x/plan.md");
-        assert_eq!((ask.header.shown(), &ask.default), ("Verification", &Some(Answer::One(DENY.into()))));
+        assert_eq!((ask.header.shown(), &ask.default), ("Verification", &Some(Answer::Decision(Decision::Deny))));
         assert!(ask.offers(ALLOW_ONCE) && ask.offers(DENY) && !ask.offers("allow_always"));
     }
 

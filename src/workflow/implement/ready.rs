@@ -1,8 +1,9 @@
 //! The conditions before any agent starts: the plan, its prompts, git, consent.
 
 use super::attempted::{self, Attempted, Seen};
-use super::commit::{self, Commits, NoCommits, StatusQuery};
-use super::protect::{ProtectedState, Unread, too_large};
+use super::commit::{self, Commits, NoCommits, StatusQuery, named};
+use super::kept_state::{KeptState, no_record};
+use super::protect::ProtectedState;
 use super::question::{consent, listed};
 use super::{judge, prompt};
 use crate::agent::Reply;
@@ -76,6 +77,9 @@ const CONSENT_BYTES: usize = 64 << 10;
 /// The room in its frame for everything else, in bytes.
 const FRAME_ROOM: usize = 8 << 10;
 
+/// The maximum number of changed files that a refusal names.
+const DIRTY: usize = 10;
+
 /// The time limit for reading the files that an earlier run changed.
 const DIGEST_LIMIT: Duration = Duration::from_secs(2);
 
@@ -105,7 +109,7 @@ pub(crate) fn preview(
     if let Some(look) = ready.look() {
         ready.commits(commit::wait(look))?;
     }
-    let first = |phase: &PlanPhase| ready.prompts.implement(&prompt::phase(phase, phase.state.is_some(), None));
+    let first = |phase: &PlanPhase| ready.prompts.implement(&prompt::phase(phase, phase.was_attempted(), None));
     let prompt = ready.plan.first_open().map(first).unwrap_or_default();
     Ok(Preview { target: ready.target, plan: ready.plan, prompt })
 }
@@ -172,11 +176,14 @@ impl ReadyPlan {
             return Err(Box::new(Unfit { failure, tasks, violations }));
         }
         let unfit = |failure| Box::new(Unfit { failure, tasks, violations: Vec::new() });
-        if let Some(phase) = plan.phases.iter().filter(|phase| !phase.is_done()).find(|phase| {
+        for phase in plan.phases.iter().filter(|phase| !phase.is_done() && !phase.protect.is_empty()) {
             let paths: Vec<String> = phase.protect.iter().map(|entry| entry.path.clone()).collect();
-            matches!(ProtectedState::read(project.folder(), &paths, None, until), Err(Unread::TooLarge))
-        }) {
-            return Err(unfit(too_large(phase)));
+            let state = ProtectedState::read(project.folder(), &paths, None, until);
+            state.map_err(|why| unfit(why.refusal(phase)))?;
+            let record = || KeptState::for_phase(project.folder(), &path.folder, phase.number)?.load();
+            if phase.is_underway() && record().is_none() {
+                return Err(unfit(no_record(phase)));
+            }
         }
         let prompts = Prompts::load(&project, &path, &text, settings.interactive, places);
         let (prompts, mut warnings) = prompts.map_err(unfit)?;
@@ -212,9 +219,13 @@ impl ReadyPlan {
             };
             Failure::refused_for(RefusalReason::NoGit, message)
         })?;
-        if commits.is_dirty() && !self.options.allow_dirty {
-            let message =
-                "The work tree has changes: commit or stash them, or keep them out of the commits with --allow-dirty.";
+        let dirty = commits.dirty();
+        if !dirty.is_empty() && !self.options.allow_dirty {
+            let message = format!(
+                "The work tree has changes: commit or stash them, or keep them out of the commits with --allow-dirty. \
+                 Changed: {}.",
+                named(&dirty, DIRTY)
+            );
             return Err(Failure::refused_for(RefusalReason::Dirty, message));
         }
         Ok(commits)

@@ -1,6 +1,6 @@
 //! The outcome of each phase: the report, and the failure of a phase that did not pass.
 
-use super::phase_loop::{Attempt, Fault, PhaseProgress, Why};
+use super::phase_loop::{Attempt, Failing, Fault, PhaseProgress, Why};
 use super::prompt::short;
 use super::ready::ReadyPlan;
 use crate::clean::last_bytes;
@@ -25,6 +25,8 @@ pub(super) struct Account {
     /// The files that its sessions changed.
     pub(super) files: Vec<ArtifactRef>,
     pub(super) commit: Option<String>,
+    /// The move of HEAD to another branch, or off its commit.
+    pub(super) head: Option<String>,
 }
 
 impl Account {
@@ -50,12 +52,20 @@ pub(super) fn report(phase: &PlanPhase, progress: &PhaseProgress, account: &Acco
         cost_usd: account.cost_usd,
         files: account.files.clone(),
         commit: account.commit.clone(),
+        head: account.head.clone().map(Text::from),
         unverified: progress.unverified.iter().map(|text| Text::from(text.as_str())).collect(),
     }
 }
 
 /// The failure for a phase that did not pass. `denials`: a sentence about denied permissions.
-pub(super) fn failed(ready: &ReadyPlan, at: Attempt, why: Why, fault: &Fault, denials: &str) -> Failure {
+/// `again`: the way to continue.
+pub(super) fn failed(
+    ready: &ReadyPlan,
+    at: Attempt,
+    why: Why,
+    fault: &Fault,
+    (again, denials): (&str, &str),
+) -> Failure {
     let phase = &ready.plan.phases[at.phase];
     let (id, target) = (phase.id(), &ready.target);
     let what = words(fault);
@@ -70,14 +80,22 @@ pub(super) fn failed(ready: &ReadyPlan, at: Attempt, why: Why, fault: &Fault, de
         Why::NoShell => {
             (Code::VerificationFailed, format!("The commands of {id} cannot run: install /bin/sh, or repair it."))
         }
+        Why::NoProgram => (Code::VerificationFailed, format!("{id} cannot pass: {what}.")),
         Why::NotFound => (Code::VerificationFailed, format!("{id} did not pass: in two attempts, {what}.")),
-        Why::NoProgress => (Code::NoProgress, format!("The agent did nothing in two attempts at {id}.")),
+        Why::NoProgress => {
+            let before = match fault {
+                Fault::Idle(Some(failing)) => format!(" Before that, {}.", failed_command(failing)),
+                Fault::Idle(None) | Fault::Command(_) | Fault::Protected(_) | Fault::Manual(_) => String::new(),
+            };
+            (Code::NoProgress, format!("The agent did nothing in two attempts at {id}.{before}"))
+        }
         Why::Blocked(_) => (Code::Blocked, format!("The agent reported that it cannot continue with {id}.")),
     };
     message.push_str(&match &why {
-        Why::NoShell => " Then run the same command to continue.".to_owned(),
+        Why::NoShell => format!(" Then {again} to continue."),
+        Why::NoProgram => format!(" Install its program, or correct {target}, then {again} to continue."),
         Why::Verification | Why::NoProgress | Why::Blocked(_) | Why::NotFound => {
-            format!(" Correct the work or {target}, then run the same command to continue.")
+            format!(" Correct the work or {target}, then {again} to continue.")
         }
     });
     if let Fault::Protected(_) = fault {
@@ -94,7 +112,12 @@ pub(super) fn failed(ready: &ReadyPlan, at: Attempt, why: Why, fault: &Fault, de
 /// Adds the facts about the phase and its failed command.
 fn with_detail(mut failure: Failure, at: Attempt, id: String, fault: &Fault) -> Failure {
     let mut detail = PhaseFailure { phase: id, attempt: at.number.into(), ..PhaseFailure::default() };
-    if let Fault::Command(failing) = fault {
+    let failing = match fault {
+        Fault::Command(failing) => Some(failing),
+        Fault::Idle(failing) => failing.as_deref(),
+        Fault::Protected(_) | Fault::Manual(_) => None,
+    };
+    if let Some(failing) = failing {
         detail.command = Some(Text::from(failing.command.as_str()));
         detail.exit_code = failing.exit_code;
         detail.timed_out = failing.timed_out;
@@ -106,19 +129,26 @@ fn with_detail(mut failure: Failure, at: Attempt, id: String, fault: &Fault) -> 
 
 /// The reason why an attempt failed, as the end of a sentence.
 pub(super) fn words(fault: &Fault) -> Cow<'static, str> {
-    let fixed = match fault {
-        Fault::Command(failing) if failing.no_shell => "/bin/sh cannot be started",
-        Fault::Command(failing) if !failing.changed.is_empty() => "its command changed protected files",
-        Fault::Command(failing) if failing.timed_out => "its command took too long",
-        Fault::Command(failing) if failing.not_found() => {
-            return format!("its command was not found: {}", short(&failing.command, SHOWN)).into();
-        }
-        Fault::Command(_) => "its command failed",
-        Fault::Protected(_) => "protected files changed",
-        Fault::Idle => "the agent did nothing",
-        Fault::Manual(_) => "a manual check was answered with No",
-    };
-    fixed.into()
+    match fault {
+        Fault::Command(failing) => failed_command(failing),
+        Fault::Protected(_) => "protected files changed".into(),
+        Fault::Idle(_) => "the agent did nothing".into(),
+        Fault::Manual(_) => "a manual check was answered with No".into(),
+    }
+}
+
+fn failed_command(failing: &Failing) -> Cow<'static, str> {
+    if failing.no_shell {
+        "/bin/sh cannot be started".into()
+    } else if !failing.changed.is_empty() {
+        "its command changed protected files".into()
+    } else if failing.timed_out {
+        "its command took too long".into()
+    } else if failing.not_found() {
+        format!("its command was not found: {}", short(&failing.command, SHOWN)).into()
+    } else {
+        "its command failed".into()
+    }
 }
 
 /// The longest part of a command in a message, in characters.

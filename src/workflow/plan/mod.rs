@@ -35,7 +35,6 @@ pub struct WorkPlan {
     pub spec: Option<SpecLine>,
     /// The digest of the specification at the time of planning.
     pub digest: Option<Digest>,
-    /// The phases, in order.
     pub phases: Vec<PlanPhase>,
 }
 

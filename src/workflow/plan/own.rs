@@ -23,7 +23,6 @@ word_enums! {
     }
 }
 
-/// The state line of a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateLine {
     pub state: State,

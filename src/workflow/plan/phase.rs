@@ -12,7 +12,6 @@ pub struct PlanPhase {
     pub line: usize,
     /// The state line directly below the heading.
     pub state: Option<StateLine>,
-    /// The tasks, in order.
     pub tasks: Vec<Task>,
     /// The commands that must pass, in order.
     pub verify: Vec<VerifyCommand>,
@@ -47,7 +46,6 @@ pub struct VerifyCommand {
     pub line: usize,
 }
 
-/// A manual check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manual {
     /// The condition to check.
@@ -71,6 +69,16 @@ impl PlanPhase {
     /// The id: `P1`.
     pub fn id(&self) -> String {
         format!("P{}", self.number)
+    }
+
+    /// Whether an earlier run made an attempt at the phase.
+    pub fn was_attempted(&self) -> bool {
+        self.state.as_ref().is_some_and(|line| line.attempts > 0)
+    }
+
+    /// Whether an earlier run began the phase and did not finish it: the state line says in_progress or failed.
+    pub fn is_underway(&self) -> bool {
+        self.state.as_ref().is_some_and(|line| line.state != State::Passed)
     }
 
     /// Whether the phase is done: all boxes are ticked, and the state line is missing or says passed.

@@ -14,7 +14,6 @@ use std::path::{Component, Path};
 /// The kind of an entry in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Entry {
-    /// A regular file.
     File,
     Folder,
     /// A symbolic link to anything.

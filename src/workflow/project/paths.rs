@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The project's configuration.
 pub const CONFIG: &str = ".spektacular/config.json";
-/// The specifications.
 pub const SPECS: &str = ".spektacular/specs";
-/// The plans, one folder each.
 pub const PLANS: &str = ".spektacular/plans";
 /// The project's texts for prompts.
 pub const PROMPTS: &str = ".spektacular/prompts";
@@ -26,17 +24,14 @@ pub fn spec_file(name: &Slug) -> PathBuf {
     format!("{SPECS}/{name}.md").into()
 }
 
-/// The draft of the specification of this name.
 pub fn spec_draft(name: &Slug) -> PathBuf {
     format!("{SPECS}/{name}.draft.md").into()
 }
 
-/// The folder of the finished plan of this name.
 pub fn plan_folder(name: &Slug) -> PathBuf {
     format!("{PLANS}/{name}").into()
 }
 
-/// The folder of the draft of the plan of this name.
 pub fn plan_draft(name: &Slug) -> PathBuf {
     format!("{PLANS}/{name}.draft").into()
 }

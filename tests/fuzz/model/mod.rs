@@ -102,7 +102,13 @@ impl Pair {
         let answered = if answer == Answer::Declined { Answered::Declined } else { Answered::Value(value, None) };
         Event::Answer(
             Origin::default(),
-            ReadInput { question_id, answered: Some(answered), message: None, unknown: Default::default() },
+            ReadInput {
+                question_id,
+                answered: Some(answered),
+                message: None,
+                updated_input: None,
+                unknown: Default::default(),
+            },
         )
     }
 
@@ -239,6 +245,7 @@ fn told(effect: Effect) -> Option<Seen> {
         Effect::SignalTree(StopSignal::Kill) => Seen::Kill,
         Effect::RunId(_)
         | Effect::FrameLimit(_)
+        | Effect::HoldSession(_)
         | Effect::Attach(_)
         | Effect::Said { .. }
         | Effect::Hurry

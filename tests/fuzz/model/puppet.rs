@@ -12,7 +12,7 @@ use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::ids::SessionId;
 use spektacular::protocol::image::Image;
 use spektacular::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts};
-use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, Subject};
+use spektacular::protocol::question::{Answer, Ask, Choice, Choices, Kind, Place, Subject};
 use spektacular::protocol::request::Settings;
 use spektacular::protocol::scope::Scope;
 use spektacular::protocol::words::{Category, Purpose, StopReason, ToolState};
@@ -80,7 +80,7 @@ pub(crate) fn ask(asked: Asked) -> Ask {
             let subject = Subject {
                 category: Category::Edit,
                 title: "Edit".into(),
-                locations: Vec::new(),
+                locations: vec![Place { path: "a".into(), line: None }],
                 detail: "".into(),
                 call_id: None,
             };
@@ -116,7 +116,8 @@ impl Driver for Puppet {
             Said::Marker => self.text(MARKER),
             Said::Tool(call) => Event::Tool {
                 call: CallKey::of(&call.to_string()),
-                category: Category::Execute,
+                // Denied or not, such a call stops no run.
+                category: Category::Fetch,
                 name: "puppet".to_owned(),
                 title: None,
                 locations: Vec::new(),

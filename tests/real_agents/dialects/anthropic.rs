@@ -94,7 +94,7 @@ impl Dialect for Anthropic {
 
 fn tool<'a>(call: &'a Call, answer: &Answer<'_>) -> (&'a str, Value) {
     match call {
-        Call::Shell(command) => ("Bash", json!({"command": command, "description": "Run it"})),
+        Call::Shell(command) | Call::Try(command) => ("Bash", json!({"command": command, "description": "Run it"})),
         Call::Read(path) => ("Read", json!({"file_path": answer.cwd.join(path)})),
         Call::Search(word) => ("Bash", json!({"command": format!("grep -rn {word}"), "description": "Search"})),
         Call::Write { path, content } => ("Write", json!({"file_path": answer.cwd.join(path), "content": content})),

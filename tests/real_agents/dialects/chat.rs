@@ -69,7 +69,7 @@ fn calls(answer: &Answer<'_>) -> Vec<Value> {
 
 fn tool<'a>(call: &'a Call, answer: &Answer<'_>) -> (&'a str, Value) {
     match call {
-        Call::Shell(command) => ("bash", json!({"command": command, "description": "Run it"})),
+        Call::Shell(command) | Call::Try(command) => ("bash", json!({"command": command, "description": "Run it"})),
         Call::Read(path) => ("read", json!({"filePath": answer.cwd.join(path)})),
         Call::Search(word) => ("grep", json!({"pattern": word})),
         Call::Write { path, content } => ("write", json!({"filePath": answer.cwd.join(path), "content": content})),

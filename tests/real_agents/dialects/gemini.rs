@@ -80,7 +80,9 @@ fn calls(answer: &Answer<'_>) -> Vec<Value> {
 
 fn tool<'a>(call: &'a Call, answer: &Answer<'_>) -> (&'a str, Value) {
     match call {
-        Call::Shell(command) => ("run_shell_command", json!({"command": command, "description": "Run it"})),
+        Call::Shell(command) | Call::Try(command) => {
+            ("run_shell_command", json!({"command": command, "description": "Run it"}))
+        }
         Call::Read(path) => ("read_file", json!({"file_path": answer.cwd.join(path)})),
         Call::Search(word) => ("grep_search", json!({"pattern": word})),
         Call::Write { path, content } => {

@@ -82,7 +82,13 @@ fn tool(id: &str, call: &Call) -> Value {
     let function = |name: &str, arguments: &Value| json!({"type": "function_call", "id": id, "call_id": id, "name": name, "arguments": arguments.to_string()});
     match call {
         // The time after which the model gets the output so far.
-        Call::Shell(command) => function("exec_command", &json!({"cmd": command, "yield_time_ms": 30_000})),
+        Call::Try(command) => function("exec_command", &json!({"cmd": command, "yield_time_ms": 30_000})),
+        // As the real models do for commands that act.
+        Call::Shell(command) => function(
+            "exec_command",
+            &json!({"cmd": command, "yield_time_ms": 30_000, "sandbox_permissions": "require_escalated",
+                "justification": format!("May I run {command}?")}),
+        ),
         Call::Read(path) => function("exec_command", &json!({"cmd": format!("cat {path}")})),
         Call::Search(word) => function("exec_command", &json!({"cmd": format!("grep -rn {word} .")})),
         Call::Write { path, content } => {

@@ -6,7 +6,6 @@ use spektacular::agent::registry::Agents;
 use spektacular::agent::{Launch, Line, Offered, Reply};
 use spektacular::config::Layers;
 use spektacular::engine::{Conductor, Host, Job, TreeGone};
-use spektacular::io::inbox::RawLine;
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::inbound::{self, Message};
@@ -17,7 +16,7 @@ use spektacular::run::{Event, Ids, Run, StopSignal};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The random part of every id in a simulated run.
 pub(crate) const RANDOM: &str = "golden";
@@ -128,14 +127,12 @@ impl Host for RecordingHost {
     /// The name of the server of our own tool in recordings.
     fn offer(&mut self, _: Offered) -> Option<McpServer> {
         let address = "00000000000000000000000000000000:/home/user/tmp/spektacular-000000000000/s";
-        Some(McpServer {
-            name: "spektacular".into(),
-            access: McpAccess::Stdio {
-                command: "/home/user/bin/spektacular".into(),
-                args: vec!["ask-server".into()],
-                env: [("SPEKTACULAR_ASK".to_owned(), address.to_owned())].into(),
-            },
-        })
+        let access = McpAccess::Stdio {
+            command: "/home/user/bin/spektacular".into(),
+            args: vec!["ask-server".into()],
+            env: [("SPEKTACULAR_ASK".to_owned(), address.to_owned())].into(),
+        };
+        Some(McpServer::new("spektacular", access))
     }
 
     // Recordings contain the agent's side of the call, but not the answer.
@@ -286,7 +283,7 @@ impl World {
                 }
                 self.conductor.inbound(inbound);
             }
-            _ => self.conductor.read_line(&RawLine::Whole(line.as_bytes().to_vec()), Instant::now()),
+            message => message.into_iter().for_each(|message| self.conductor.inbound(message)),
         }
         self.take();
     }
@@ -321,7 +318,7 @@ impl World {
     /// Reports that the agent's process exited and its output was read to the end.
     pub(crate) fn gone(&mut self, exit: AgentExit, stderr: &str) {
         if std::mem::take(&mut self.host_mut().has_process) {
-            let tree_gone = TreeGone { exit, leaked: false, stderr: stderr.to_owned() };
+            let tree_gone = TreeGone { exit, leaked: false, lost_session: false, stderr: stderr.to_owned() };
             self.conductor.tree_gone(&tree_gone);
             self.conductor.agent_ended(tree_gone, Ok(Vec::new()));
             self.take();

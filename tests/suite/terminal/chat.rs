@@ -1,6 +1,6 @@
 //! Tests of a conversation at a terminal: prompts, what waits, cancels, steering, and the end.
 
-use crate::conversations::{UNTIL_INTERRUPT, lifecycle, steerable};
+use crate::sessions::conversations::{UNTIL_INTERRUPT, lifecycle, steerable};
 use crate::support::agent::{AgentLog, Script};
 use crate::support::person::{CTRL_C, CTRL_D, CTRL_Z, Person};
 use crate::support::{Case, io, limit};

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::codex::Codex;
+use crate::ends::panics::{HANG_AT, has_points};
 use crate::support::agent::Script;
 use crate::support::person::{CTRL_BACKSLASH, CTRL_Z, Person};
 use crate::support::{Case, io, limit, start_line};
@@ -41,6 +42,18 @@ fn a_signal_that_ends_the_program_at_once_gives_an_orchestrators_terminal_back()
         assert_eq!(person.ends().0, 128 + signal.as_raw());
         assert!(is_cooked(&person), "{signal:?}");
     }
+}
+
+#[test]
+fn a_program_that_hangs_gives_the_terminal_back() {
+    if !has_points("a_program_that_hangs_gives_the_terminal_back") {
+        return;
+    }
+    let mut person = Case::new().env(HANG_AT, "loop").at_terminal(&["adhoc", "--output", "json"]);
+    becomes(&person, false);
+    person.types(&format!("{}\n", start_line(r#"{"prompt":"go","agent":"demo"}"#)));
+    assert_eq!(person.ends().0, 74);
+    assert!(is_cooked(&person));
 }
 
 #[test]

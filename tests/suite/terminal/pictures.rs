@@ -4,7 +4,7 @@
 use super::screens::check;
 use super::svg::picture;
 use super::without_times;
-use crate::golden::report;
+use crate::agents::golden::report;
 use crate::playback::case::Case as Recorded;
 use crate::playback::process::sandbox;
 use crate::support::person::{CTRL_D, Person};

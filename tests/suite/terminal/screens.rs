@@ -11,7 +11,7 @@ use super::codex::Codex;
 use super::edits::{edited, edits, failed};
 use super::showing::{TASKS, WAITS, lets_it_go_on, plan as planned};
 use super::{waits_for_a_second, without_times};
-use crate::golden::report;
+use crate::agents::golden::report;
 use crate::playback::normal::difference;
 use crate::support::agent::{Script, bash, can_use, question};
 use crate::support::person::Person;

@@ -10,7 +10,8 @@ export const Spektacular = async () => {
       const { part, status } = event.properties ?? {}
       if (event.type === "message.part.updated" && part?.type === "step-finish")
         say("step", { id: part.id, tokens: part.tokens, cost: part.cost })
-      if (event.type === "session.status" && status?.type === "retry") say("retry", { attempt: status.attempt })
+      if (event.type === "session.status" && status?.type === "retry")
+        say("retry", { attempt: status.attempt, next: status.next })
     },
     "chat.params": async ({ model }) => {
       if (PRICED && !model?.cost?.input && !model?.cost?.output) throw new Error("_spektacular/unpriced")

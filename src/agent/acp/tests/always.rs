@@ -2,7 +2,7 @@
 
 use super::{hear, in_a_turn};
 use crate::agent::acp::Acp;
-use crate::agent::acp::profile::{GEMINI, OPENCODE};
+use crate::agent::acp::profile::{GEMINI, GENERIC, OPENCODE};
 use crate::agent::{AgentEvent, Driver, DriverOutput};
 use crate::protocol::scope::Scope;
 use crate::protocol::text::Text;
@@ -29,7 +29,7 @@ fn asked(events: &[AgentEvent]) -> Option<(Text, Scope)> {
 fn touched(driver: &mut Acp, id: &str, early: bool, place: &Value) -> (Text, Scope) {
     let pending = json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": "bash", "kind": "execute",
         "status": "pending", "rawInput": {"cwd": "/p"}});
-    let mut input = json!({"command": "touch a", "description": format!("Touch for {id}")});
+    let mut input = json!({"command": "touch a", "description": "Touch it"});
     input.as_object_mut().unwrap().extend(place.as_object().unwrap().clone());
     let begun = json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "title": "touch a", "kind": "execute",
         "status": "in_progress", "rawInput": input});
@@ -93,7 +93,36 @@ fn a_request_that_waits_for_its_input_is_answered_when_its_call_or_the_turn_ends
 }
 
 #[test]
-fn a_description_changes_no_command_and_a_directory_does() {
+fn always_covers_the_same_input_and_nothing_else() {
+    let mut driver = in_a_turn(&GENERIC);
+    let mut ask = |id: &str, call: Value| {
+        let mut call = call;
+        call["toolCallId"] = json!(id);
+        asked(&request(&mut driver, call).1).unwrap().1
+    };
+    for kind in ["other", "execute"] {
+        let call = |input: Value| json!({"kind": kind, "title": "issue", "rawInput": input});
+        let close = call(json!({"tool": "issue", "description": "Close the issue", "timeout": 1}));
+        let first = ask("a", close.clone());
+        assert_eq!(ask("b", close), first);
+        for other in [
+            call(json!({"tool": "issue", "description": "Delete the repository", "timeout": 1})),
+            call(json!({"tool": "issue", "description": "Close the issue", "timeout": 2})),
+            call(json!({"tool": "issue", "timeout": 1})),
+        ] {
+            assert_ne!(ask("c", other), first);
+        }
+    }
+    // The content may be all that states the command.
+    let run = |text: &str| {
+        let content = json!([{"type": "content", "content": {"type": "text", "text": text}}]);
+        json!({"kind": "execute", "title": "Bash", "rawInput": {"cwd": "/p"}, "content": content})
+    };
+    assert_ne!(ask("d", run("Run: ls")), ask("e", run("Run: rm a")));
+}
+
+#[test]
+fn a_description_and_a_directory_change_a_command() {
     let mut driver = in_a_turn(&GEMINI);
     let mut ask = |id: &str, place: &str| {
         let content = json!([{"type": "content", "content": {"type": "text", "text": place}}]);
@@ -102,8 +131,8 @@ fn a_description_changes_no_command_and_a_directory_does() {
         asked(&request(&mut driver, call).1).unwrap()
     };
     let first = ask("a", "[current working directory /p] (Remove it)");
-    assert_eq!(ask("b", "[current working directory /p] (Once more)"), first);
-    assert_eq!(ask("c", "[current working directory /p]"), first);
+    assert_eq!(ask("b", "[current working directory /p] (Remove it)"), first);
+    assert_ne!(ask("c", "[current working directory /p] (Once more)").1, first.1);
     assert_eq!(first.0, Text::from("rm -f a"));
     // A directory may have a bracket in its name.
     for place in ["[current working directory /q] (Remove it)", "[current working directory /p] (x] (Remove it)"] {

@@ -1,8 +1,7 @@
 """A client for spektacular: runs a coding agent, yields its frames and answers its questions.
 
-Copy this file into your project as spektacular.py. It needs Python 3.9 or later and nothing else. For types, write the
-output of `spektacular protocol types python` to spektacular_types.py beside it. This example runs the demo agent; an
-empty line declines a question, and Ctrl-C cancels the run:
+Copy this file into your project as spektacular.py. It needs Python 3.9 or later and nothing else. The types of all
+messages are at its end. This example runs the demo agent; an empty line declines a question, and Ctrl-C cancels the run:
 
     import sys
     from spektacular import Run
@@ -22,23 +21,29 @@ empty line declines a question, and Ctrl-C cancels the run:
             run.cancel("Ctrl-C")
         last = run.wait()
     print(last["type"], last["payload"].get("message", ""))
+    sys.exit(last["type"] == "run.failed")
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
+import sysconfig
 import threading
 from queue import Queue
-from typing import TYPE_CHECKING, IO, Any, Callable, Literal, Mapping, Optional, Sequence, Union, cast
+from typing import TYPE_CHECKING, IO, Any, Callable, Literal, Mapping, Optional, Sequence, TypedDict, Union, cast
 
-if TYPE_CHECKING:
-    from spektacular_types import Frame, Question, RunCancelled, RunCompleted, RunFailed, Start
+if sys.version_info >= (3, 11):
+    from typing import NotRequired
+elif TYPE_CHECKING:
+    from typing_extensions import NotRequired
+else:
+    NotRequired = Optional
 
-    Last = Union[RunCompleted, RunFailed, RunCancelled]
-    Answer = Callable[[Question], Optional[Mapping[str, Any]]]
-
-__all__ = ["Died", "Run"]
+Last = Union["RunCompleted", "RunFailed", "RunCancelled"]
+OnQuestion = Callable[["Question"], Optional[Mapping[str, Any]]]
 
 
 class Died(Exception):
@@ -60,15 +65,15 @@ class Run:
     def __init__(
         self,
         start: Start,
-        answer: Optional[Answer] = None,
+        answer: Optional[OnQuestion] = None,
         run_id: Optional[str] = None,
-        command: Sequence[str] = ("spektacular",),
+        command: Optional[Sequence[str]] = None,
         **popen: Any,
     ) -> None:
         # A value that is no JSON raises here, before there is a process.
         first = _line("run.start", {"interactive": answer is not None, **start}, run_id)
         # If this program dies, the end of stdin cancels the run. Ctrl-C reaches this program alone.
-        command = [*command, "adhoc", "--output", "json", "--on-eof", "cancel"]
+        command = [*(command or _program()), "adhoc", "--output", "json", "--on-eof", "cancel"]
         popen.setdefault("start_new_session", True)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **popen)
         self._stdin, self._stdout = cast(IO[bytes], self.process.stdin), cast(IO[bytes], self.process.stdout)
@@ -105,7 +110,7 @@ class Run:
         elif frame["type"] == "run.progress" and frame["payload"]["kind"] == "question_resolved":
             with self._lock:
                 self._open.discard(frame["payload"]["question_id"])
-        elif frame["type"] in ("run.completed", "run.failed", "run.cancelled"):
+        elif frame["type"] == "run.completed" or frame["type"] == "run.failed" or frame["type"] == "run.cancelled":
             self._last = frame
             self._stop()
         return frame
@@ -159,7 +164,7 @@ class Run:
         if self._last is None and self._died is None:
             self._died = "the run was closed before its terminal frame"
 
-    def _answer_questions(self, answer: Answer) -> None:
+    def _answer_questions(self, answer: OnQuestion) -> None:
         while (question := self._asked.get()) is not None:
             try:
                 with self._lock:
@@ -192,6 +197,12 @@ class Run:
                 pass
         self.process.wait()
         self._stdout.close()
+
+
+def _program() -> Sequence[str]:
+    """The program of the package `spektacular` from pip, which need not be on the PATH, or else that on the PATH."""
+    packed = os.path.join(sysconfig.get_path("scripts"), "spektacular")
+    return [packed if os.path.exists(packed) else "spektacular"]
 
 
 def _line(kind: str, payload: Mapping[str, Any], run_id: Optional[str] = None) -> str:

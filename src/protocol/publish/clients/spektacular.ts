@@ -1,9 +1,10 @@
 /**
  * A client for spektacular: runs a coding agent, yields its frames and answers its questions.
  *
- * Copy this file into your project as spektacular.ts. It needs Node.js 18 or later and nothing else. For types, write the
- * output of `spektacular protocol types ts` to spektacular-types.ts beside it. This example runs the demo agent; an empty
- * line declines a question, and Ctrl-C cancels the run. Node.js 22.18 runs it as it stands:
+ * Copy this file into your project as spektacular.ts. It needs Node.js 18 or later, and its types need @types/node. With
+ * verbatimModuleSyntax in a CommonJS project, name it spektacular.mts. The types of all messages are at its end. This
+ * example runs the demo agent; an empty line declines a question, and Ctrl-C cancels the run. Node.js 22.18 runs it
+ * without a build:
  *
  *     import { createInterface } from "node:readline";
  *     import { Run } from "./spektacular.ts";
@@ -21,12 +22,13 @@
  *     }
  *     const last = await run.wait();
  *     console.log(last.type, last.type === "run.failed" ? last.payload.message : "");
+ *     process.exitCode = last.type === "run.failed" ? 1 : 0;
  *     terminal.close();
  */
 
+/// <reference types="node" />
 import { spawn, type ChildProcessWithoutNullStreams, type SpawnOptions } from "node:child_process";
 import { StringDecoder } from "node:string_decoder";
-import type { Frame, Input, Message, Question, RunCancelled, RunCompleted, RunFailed, Start } from "./spektacular-types.ts";
 
 export type Last = RunCompleted | RunFailed | RunCancelled;
 /** The payload of a run.input that answers a question, without its question_id. */
@@ -36,7 +38,7 @@ export type Reply = { value: unknown; message?: string } | { value_from: { env: 
  * question needs no answer any more. After a bad answer the callback is called again: the question then has a higher
  * `attempt` and an `error`.
  */
-export type Answer = (question: Question, resolved: AbortSignal) => Promise<Reply | undefined> | Reply | undefined;
+export type OnQuestion = (question: Question, resolved: AbortSignal) => Promise<Reply | undefined> | Reply | undefined;
 
 /** `runId` is the run's id, `command` the program and its first arguments. The others are options of `spawn`. */
 export type Options = SpawnOptions & { runId?: string; command?: string[] };
@@ -51,20 +53,21 @@ export class Died extends Error {}
  */
 export class Run implements AsyncIterable<Frame> {
   readonly #child: ChildProcessWithoutNullStreams;
-  readonly #answer: Answer | undefined;
+  readonly #answer: OnQuestion | undefined;
   readonly #open = new Map<string, AbortController>();
   readonly #frames: AsyncGenerator<Frame, void, void>;
   readonly #exited: Promise<string>;
   #last: Last | undefined;
   #error: unknown;
 
-  constructor(start: Start, answer?: Answer, { runId, command = ["spektacular"], ...spawnOptions }: Options = {}) {
+  constructor(start: Start, answer?: OnQuestion, { runId, command = [], ...spawnOptions }: Options = {}) {
     // A value that is no JSON throws here, before there is a process.
     const payload = { interactive: answer !== undefined, ...start };
     const first = line({ v: "1", type: "run.start", ...(runId && { run_id: runId }), payload });
     // If this program dies, the end of stdin cancels the run. Ctrl-C reaches this program alone.
-    const args = [...command.slice(1), "adhoc", "--output", "json", "--on-eof", "cancel"];
-    const spawned = spawn(command[0], args, { detached: true, ...spawnOptions, stdio: ["pipe", "pipe", "inherit"] });
+    const [program = "spektacular", ...words] = command;
+    const args = [...words, "adhoc", "--output", "json", "--on-eof", "cancel"];
+    const spawned = spawn(program, args, { detached: true, ...spawnOptions, stdio: ["pipe", "pipe", "inherit"] });
     this.#child = spawned as unknown as ChildProcessWithoutNullStreams;
     this.#answer = answer;
     this.#exited = new Promise((resolve) => {
@@ -120,9 +123,9 @@ export class Run implements AsyncIterable<Frame> {
     let pieces: string[] = [];
     // Not readline, which also splits at U+2028 and U+2029, and JSON texts may contain those.
     for await (const chunk of this.#child.stdout) {
-      const lines = decoder.write(chunk as Buffer).split("\n");
-      pieces.push(lines[0]);
-      for (const next of lines.slice(1)) {
+      const [rest = "", ...beginnings] = decoder.write(chunk as Buffer).split("\n");
+      pieces.push(rest);
+      for (const next of beginnings) {
         const frame = JSON.parse(pieces.join("")) as Frame;
         pieces = [next];
         this.#handle(frame);

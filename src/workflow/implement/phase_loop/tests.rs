@@ -16,8 +16,25 @@ struct Fake {
     outcomes: HashMap<&'static str, VecDeque<bool>>,
     /// The way in which commands fail, if not with exit status 1.
     failing: Option<Failing>,
+    /// Whether commands that fail pass when they run once more.
+    flaky: bool,
+    /// The failure of the command that runs once more now.
+    again: Option<Failing>,
     differences: VecDeque<Vec<String>>,
+    /// The same in a baseline.
+    differences_before: VecDeque<Vec<String>>,
     checks: VecDeque<ManualAnswer>,
+    /// Whether a hook changes each commit.
+    hooks: VecDeque<bool>,
+    /// The outcomes of each command in the baseline. After the last one it fails.
+    baseline: HashMap<&'static str, VecDeque<bool>>,
+    /// Whether the system lacks the program of a command that fails in the baseline.
+    lacks_program: bool,
+    /// The way in which commands fail in the baseline, if not with exit status 1.
+    before: Option<Failing>,
+    /// The phase whose baseline runs.
+    in_baseline: Option<usize>,
+    accepts_done: bool,
     /// The turn that ends the run, counted from 1.
     cut_at: Option<usize>,
     turned: usize,
@@ -28,6 +45,7 @@ impl PhaseHost for Fake {
 
     fn begin(&mut self, phase: usize) -> Result<(), ()> {
         self.log.push(format!("P{} begins", phase + 1));
+        self.in_baseline = Some(phase);
         Ok(())
     }
 
@@ -45,6 +63,7 @@ impl PhaseHost for Fake {
     }
 
     fn tell(&mut self, at: Attempt, step: PhaseState, _why: Option<&Fault>) {
+        self.in_baseline = (step == PhaseState::Verifying && at.number == 0).then_some(at.phase);
         self.log.push(format!("P{} {} {}", at.phase + 1, step.word(), at.number));
     }
 
@@ -57,7 +76,7 @@ impl PhaseHost for Fake {
             }
             TurnPrompt::Retry(Fault::Command(failing)) => format!("retry: {}", failing.command),
             TurnPrompt::Retry(Fault::Protected(paths)) => format!("retry: protected {}", paths.join(" ")),
-            TurnPrompt::Retry(Fault::Idle) => "retry: idle".to_owned(),
+            TurnPrompt::Retry(Fault::Idle(_)) => "retry: idle".to_owned(),
             TurnPrompt::Retry(Fault::Manual(text)) => format!("retry: manual {text}"),
         };
         self.log.push(format!("P{} turn ({prompt})", at.phase + 1));
@@ -68,20 +87,37 @@ impl PhaseHost for Fake {
         Ok(self.turns.pop_front().unwrap_or(AgentTurn { acted: true, blocked: None }))
     }
 
-    fn leave(&mut self, _at: Attempt) -> Result<bool, ()> {
-        Ok(false)
+    fn differences(&mut self, _phase: usize) -> Result<Vec<String>, ()> {
+        let looks = if self.in_baseline.is_some() { &mut self.differences_before } else { &mut self.differences };
+        Ok(looks.pop_front().unwrap_or_default())
     }
 
-    fn differences(&mut self, _phase: usize) -> Result<Vec<String>, ()> {
-        Ok(self.differences.pop_front().unwrap_or_default())
+    fn lacks_program(&mut self, _failing: &Failing) -> Result<bool, ()> {
+        Ok(self.lacks_program)
+    }
+
+    fn accepts_done(&mut self, at: Attempt) -> Result<bool, ()> {
+        self.log.push(format!("P{} done already?", at.phase + 1));
+        Ok(self.accepts_done)
     }
 
     fn command(&mut self, at: Attempt, command: &str) -> Result<Option<Failing>, ()> {
+        if self.in_baseline == Some(at.phase) {
+            let passes = self.baseline.get_mut(command).and_then(VecDeque::pop_front).unwrap_or(false);
+            self.log.push(format!("P{} before, {command}={passes}", at.phase + 1));
+            let how = Failing { exit_code: Some(1), ..Failing::default() };
+            return Ok((!passes).then(|| Failing { command: command.to_owned(), ..self.before.clone().unwrap_or(how) }));
+        }
+        if let Some(failing) = self.again.take() {
+            return Ok((!self.flaky).then_some(failing));
+        }
         let passes = self.outcomes.get_mut(command).and_then(VecDeque::pop_front).unwrap_or(true);
         self.log.push(format!("P{} {command}: {}", at.phase + 1, if passes { "passed" } else { "failed" }));
         let how = Failing { exit_code: Some(1), ..Failing::default() };
         let failing = Failing { command: command.to_owned(), ..self.failing.clone().unwrap_or(how) };
-        Ok((!passes).then_some(failing))
+        let failing = (!passes).then_some(failing);
+        self.again = failing.clone().filter(Failing::may_be_flaky);
+        Ok(failing)
     }
 
     fn manual(&mut self, at: Attempt, text: &str) -> Result<ManualAnswer, ()> {
@@ -90,9 +126,17 @@ impl PhaseHost for Fake {
         Ok(checked)
     }
 
-    fn commit(&mut self, phase: usize) -> Result<(), ()> {
-        self.log.push(format!("P{} commit", phase + 1));
+    fn judged(&mut self, _phase: usize) -> Result<(), ()> {
         Ok(())
+    }
+
+    fn tell_flaky(&mut self, at: Attempt, command: &str) {
+        self.log.push(format!("P{} flaky {command}", at.phase + 1));
+    }
+
+    fn commit(&mut self, phase: usize) -> Result<bool, ()> {
+        self.log.push(format!("P{} commit", phase + 1));
+        Ok(self.hooks.pop_front().unwrap_or_default())
     }
 }
 
@@ -107,7 +151,6 @@ impl Fake {
         self
     }
 
-    /// The turns and the commands in the log.
     fn turns_and_commands(&self) -> Vec<&str> {
         let shown = |line: &&str| line.contains(" turn ") || line.contains(": ");
         self.log.iter().map(String::as_str).filter(shown).collect()
@@ -159,6 +202,10 @@ fn each_phase_gets_a_session_its_commands_and_one_write() {
     assert_eq!(ending, Ok(LoopEnd::Complete));
     let first = [
         "P1 begins",
+        "P1 InProgress 0",
+        "P1 verifying 0",
+        "P1 before, a=false",
+        "P1 before, b=false",
         "P1 InProgress 1",
         "P1 started 1",
         "P1 turn (new)",
@@ -214,7 +261,7 @@ fn without_an_action_no_command_runs_and_the_second_such_attempt_in_a_row_ends_t
     let mut host = Fake::default().turning([IDLE, IDLE]);
     let (ending, _) = run(&phases, &mut host);
     let (at, why, fault) = failure(&ending).unwrap();
-    assert_eq!((at.number, why, fault), (2, &Why::NoProgress, &Fault::Idle));
+    assert_eq!((at.number, why, fault), (2, &Why::NoProgress, &Fault::Idle(None)));
     assert_eq!(host.turns_and_commands(), ["P1 turn (new)", "P1 turn (retry: idle)"]);
 }
 
@@ -231,7 +278,9 @@ fn two_idle_attempts_at_the_end_count_as_no_progress() {
     let phases = [phase(&["a"])];
     let mut host = Fake::default().turning([ACTED, IDLE, IDLE]).with("a", &[false]);
     let (ending, _) = run(&phases, &mut host);
-    assert_eq!(failure(&ending).map(|(at, why, _)| (at.number, why)), Some((3, &Why::NoProgress)));
+    let (at, why, fault) = failure(&ending).unwrap();
+    assert_eq!((at.number, why), (3, &Why::NoProgress));
+    assert!(matches!(fault, Fault::Idle(Some(failing)) if failing.command == "a"), "{fault:?}");
     let mut host = Fake::default().turning([IDLE]);
     let (ending, _) = run_with(&phases, (1, None), &mut host);
     assert_eq!(failure(&ending).map(|(at, why, _)| (at.number, why)), Some((1, &Why::Verification)));
@@ -272,7 +321,7 @@ fn a_blocked_agent_ends_the_run_only_if_the_attempt_fails() {
     let (ending, _) = run(&phases, &mut host);
     assert_eq!(
         failure(&ending).map(|(_, why, fault)| (why, fault)),
-        Some((&Why::Blocked("no key".into()), &Fault::Idle))
+        Some((&Why::Blocked("no key".into()), &Fault::Idle(None)))
     );
 }
 
@@ -407,6 +456,11 @@ fn without_a_shell_the_run_ends_at_the_first_command() {
     let (ending, _) = run(&[phase(&["a", "b"])], &mut host);
     let (at, why, _) = failure(&ending).unwrap();
     assert_eq!((at.number, why), (1, &Why::NoShell));
+    // Before the first attempt, too.
+    let mut host = Fake { before: no_shell(), ..Fake::default() };
+    let (ending, _) = run(&[phase(&["a", "b"])], &mut host);
+    let (at, why, _) = failure(&ending).unwrap();
+    assert_eq!((at.number, why, host.turned), (0, &Why::NoShell, 0));
     let done = LoopPhase { done: true, ..phase(&["a"]) };
     let mut host = Fake { failing: no_shell(), ..Fake::default() }.with("a", &[false]);
     let (ending, _) = run(&[done], &mut host);
@@ -430,3 +484,35 @@ fn a_command_that_changes_a_protected_path_has_failed() {
     assert_eq!(ending, Ok(LoopEnd::Complete));
     assert!(host.log.contains(&"P1 reopened 0".to_owned()), "{:?}", host.log);
 }
+
+#[test]
+fn a_command_that_passes_when_it_runs_once_more_costs_no_attempt() {
+    let phases = [phase(&["a", "b"])];
+    let mut host = Fake { flaky: true, ..Fake::default() }.with("a", &[false]);
+    let (ending, all) = run(&phases, &mut host);
+    assert_eq!((ending, all.progress[0].attempts), (Ok(LoopEnd::Complete), 1));
+    assert!(host.log.contains(&"P1 flaky a".to_owned()), "{:?}", host.log);
+    // Nor does one that fails in the final check reopen its phase.
+    let mut host = Fake { flaky: true, ..Fake::default() }.with("a", &[false]);
+    assert_eq!(run(&[done(&["a"])], &mut host).0, Ok(LoopEnd::Complete));
+    assert_eq!(host.log, ["P1 a: failed", "P1 flaky a"]);
+}
+
+#[test]
+fn a_commit_that_a_hook_changed_is_judged_again() {
+    let phases = [phase(&["a"]), phase(&["b"])];
+    let mut host = Fake { hooks: [true].into(), ..Fake::default() };
+    assert_eq!(run(&phases, &mut host).0, Ok(LoopEnd::Complete));
+    let first = ["P1 turn (new)", "P1 a: passed", "P1 a: passed", "P2 turn (new)"];
+    assert_eq!(host.turns_and_commands()[..4], first);
+    // A failure reopens the phase, and the second one ends the run.
+    let mut host = Fake { hooks: [true, true].into(), ..Fake::default() }.with("a", &[true, false, true, false]);
+    let (ending, all) = run(&phases, &mut host);
+    let failed = (Attempt { phase: 0, number: 0 }, &Why::Verification);
+    assert_eq!(failure(&ending).map(|(at, why, _)| (at, why)), Some(failed));
+    assert!(host.turns_and_commands().contains(&"P1 turn (new, reopened by a)"), "{:?}", host.log);
+    assert_eq!(all.progress[0].state, PhaseOutcome::Failed);
+    assert_eq!(host.log.iter().filter(|line| line.contains("Reopened")).count(), 2);
+}
+
+mod baseline;

@@ -1,12 +1,12 @@
 //! Tests of the protected paths: their contents, links and limits.
 
-use super::{FILES, ProtectedState, Unread, covers};
+use super::{FILES, ProtectedState, Unread, covers, hex};
 use crate::process::query::Until;
 use std::fs::{self, File, FileTimes, OpenOptions, Permissions};
 use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 use tempfile::TempDir;
 
 fn soon() -> Until {
@@ -33,7 +33,7 @@ fn after(change: impl FnOnce(&Path)) -> Vec<String> {
     let entries = ["tests/".to_owned(), "Makefile".to_owned(), "absent".to_owned()];
     let before = take(folder.path(), &entries, &soon()).unwrap();
     change(folder.path());
-    before.differences(folder.path(), &soon())
+    before.look(folder.path(), &soon()).changed
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_link_counts_as_a_link_anywhere() {
     symlink("..", folder.path().join("tests/up")).unwrap();
     let before = take(folder.path(), &["tests/".to_owned()], &soon()).unwrap();
     fs::write(folder.path().join("free"), "changed").unwrap();
-    assert_eq!(before.differences(folder.path(), &soon()), [""; 0]);
+    assert_eq!(before.look(folder.path(), &soon()).changed, [""; 0]);
 }
 
 #[test]
@@ -98,14 +98,14 @@ fn a_change_behind_a_link_is_found() {
     symlink("loop", at.join("checks/loop")).unwrap();
     let take_checks = || take(&at, &["checks/".to_owned()], &soon()).unwrap();
     let before = take_checks();
-    assert_eq!(before.differences(&at, &soon()), [""; 0]);
+    assert_eq!(before.look(&at, &soon()).changed, [""; 0]);
     let behind: Vec<String> = before.behind_links().collect();
     assert_eq!(behind, [shared.to_str().unwrap(), "tests/deep", "tests/deep/b"]);
     fs::write(&shared, "exit 0").unwrap();
-    assert_eq!(before.differences(&at, &soon()), [shared.to_str().unwrap()]);
+    assert_eq!(before.look(&at, &soon()).changed, [shared.to_str().unwrap()]);
     let before = take_checks();
     fs::write(at.join("tests/deep/b"), "TWO").unwrap();
-    assert_eq!(before.differences(&at, &soon()), ["tests/deep/b"]);
+    assert_eq!(before.look(&at, &soon()).changed, ["tests/deep/b"]);
 }
 
 #[test]
@@ -116,13 +116,13 @@ fn a_link_on_the_way_to_the_target_counts() {
     symlink("../way", at.join("tests/link")).unwrap();
     symlink("../nowhere", at.join("tests/open")).unwrap();
     let before = take(&at, &["tests/".to_owned()], &soon()).unwrap();
-    assert_eq!(before.differences(&at, &soon()), [""; 0]);
+    assert_eq!(before.look(&at, &soon()).changed, [""; 0]);
     // Both targets are protected already and stay as they are.
     fs::remove_file(at.join("way")).unwrap();
     symlink("tests/deep/b", at.join("way")).unwrap();
-    assert_eq!(before.differences(&at, &soon()), ["tests/link"]);
+    assert_eq!(before.look(&at, &soon()).changed, ["tests/link"]);
     fs::write(at.join("nowhere"), "").unwrap();
-    assert_eq!(before.differences(&at, &soon()), ["nowhere", "tests/link", "tests/open"]);
+    assert_eq!(before.look(&at, &soon()).changed, ["nowhere", "tests/link", "tests/open"]);
 }
 
 #[test]
@@ -133,12 +133,12 @@ fn behind_a_link_to_a_folder_only_the_rest_of_the_path_counts() {
     let before = take(&at, &["checks/deep/".to_owned()], &soon()).unwrap();
     assert_eq!(before.behind_links().collect::<Vec<_>>(), ["tests/deep", "tests/deep/b"]);
     fs::write(at.join("tests/a"), "free").unwrap();
-    assert_eq!(before.differences(&at, &soon()), [""; 0]);
+    assert_eq!(before.look(&at, &soon()).changed, [""; 0]);
     fs::write(at.join("tests/deep/b"), "TWO").unwrap();
-    assert_eq!(before.differences(&at, &soon()), ["tests/deep/b"]);
+    assert_eq!(before.look(&at, &soon()).changed, ["tests/deep/b"]);
     fs::remove_file(at.join("checks")).unwrap();
     symlink(".", at.join("checks")).unwrap();
-    assert_eq!(before.differences(&at, &soon()), ["checks", "tests/deep", "tests/deep/b"]);
+    assert_eq!(before.look(&at, &soon()).changed, ["checks", "tests/deep", "tests/deep/b"]);
 }
 
 #[test]
@@ -152,11 +152,11 @@ fn entries_that_overlap_count_once_and_known_ones_stay_as_they_were() {
     fs::write(at.join("many/deep/0"), "changed").unwrap();
     entries = vec!["many/deep/".to_owned(), "more".to_owned()];
     let state = ProtectedState::read(&at, &entries, Some(&known), &soon()).unwrap();
-    assert_eq!(state.differences(&at, &soon()), ["many/deep/0"]);
+    assert_eq!(state.look(&at, &soon()).changed, ["many/deep/0"]);
     fs::write(at.join("more"), "").unwrap();
-    assert_eq!(state.differences(&at, &soon()), ["many/deep/0", "more"]);
+    assert_eq!(state.look(&at, &soon()).changed, ["many/deep/0", "more"]);
     fs::write(at.join("many/outside"), "").unwrap();
-    assert_eq!(state.differences(&at, &soon()), ["many/deep/0", "more"]);
+    assert_eq!(state.look(&at, &soon()).changed, ["many/deep/0", "more"]);
 }
 
 #[test]
@@ -167,9 +167,9 @@ fn protection_of_the_whole_project_excludes_folders_that_change_by_themselves() 
     let before = take(folder.path(), &["./".to_owned()], &soon()).unwrap();
     fs::write(folder.path().join(".spektacular/plan.md"), "").unwrap();
     fs::write(folder.path().join(".git/index"), "").unwrap();
-    assert_eq!(before.differences(folder.path(), &soon()), [""; 0]);
+    assert_eq!(before.look(folder.path(), &soon()).changed, [""; 0]);
     fs::write(folder.path().join("free"), "changed").unwrap();
-    assert_eq!(before.differences(folder.path(), &soon()), ["free"]);
+    assert_eq!(before.look(folder.path(), &soon()).changed, ["free"]);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn too_many_files_and_too_many_bytes_are_refused() {
     let entries = ["many/".to_owned()];
     let before = take(folder.path(), &entries, &soon()).unwrap();
     File::create(many.join("one more")).unwrap();
-    assert_eq!(before.differences(folder.path(), &soon()), ["many/"]);
+    assert_eq!(before.look(folder.path(), &soon()).changed, ["many/"]);
     assert_eq!(take(folder.path(), &entries, &soon()).err(), Some(Unread::TooLarge));
     fs::create_dir(folder.path().join("deep")).unwrap();
     (0..FILES).for_each(|n| fs::create_dir(folder.path().join("deep").join(n.to_string())).unwrap());
@@ -202,9 +202,9 @@ fn a_later_run_finds_the_same_differences() {
     let before = take(folder.path(), &entries, &soon()).unwrap();
     let later = ProtectedState::parse(&before.record()).unwrap();
     assert_eq!(later.record(), before.record());
-    assert_eq!(later.differences(folder.path(), &soon()), [""; 0]);
+    assert_eq!(later.look(folder.path(), &soon()).changed, [""; 0]);
     fs::write(folder.path().join("tests/a"), "ONE").unwrap();
-    assert_eq!(later.differences(folder.path(), &soon()), ["tests/a"]);
+    assert_eq!(later.look(folder.path(), &soon()).changed, ["tests/a"]);
     for text in
         ["", "1 2 3", "1 2 3 4\n61 folder", "1 2 3 4\nentry 61\nzz folder", "1 2 3 4\nentry 61\n61 what", "1 2 3 x\n"]
     {
@@ -228,4 +228,66 @@ fn a_protected_path_covers_itself_and_its_contents() {
     {
         assert_eq!(covers(Path::new("/p"), &entries, &Path::new("/p").join(path)), covered, "{path}");
     }
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_and_counts_as_changed() {
+    // Root reads everything.
+    let can_read_all = |path: &Path| File::open(path).is_ok();
+    for name in ["tests/a", "tests/deep"] {
+        let folder = project();
+        let (path, entries) = (folder.path().join(name), ["tests/".to_owned()]);
+        let before = take(folder.path(), &entries, &soon()).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o000)).unwrap();
+        if can_read_all(&path) {
+            return;
+        }
+        assert!(before.look(folder.path(), &soon()).changed.contains(&name.to_owned()), "{name}");
+        assert_eq!(take(folder.path(), &entries, &soon()).err(), Some(Unread::Unreadable(name.into())));
+        fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
+    }
+    // Nor does a record say that it has not changed.
+    let folder = project();
+    let state = ProtectedState::parse(&format!("1 2 3 4\nentry {}\n{0} unknown", hex(b"tests/a"))).unwrap();
+    assert_eq!(state.look(folder.path(), &soon()).changed, ["tests/a"]);
+}
+
+#[test]
+fn a_file_that_changed_and_was_restored_has_another_stamp() {
+    let (folder, entries) = (project(), ["tests/".to_owned()]);
+    let before = take(folder.path(), &entries, &soon()).unwrap();
+    let look = || before.look(folder.path(), &soon());
+    let (path, first) = (folder.path().join("tests/a"), look());
+    assert!(first.stamps.differences(&look().stamps).is_empty());
+    // Restored with its time, in place and by a rename.
+    let restore = |other: &Path| {
+        let then = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::write(other, "ONE").unwrap();
+        fs::write(other, "one").unwrap();
+        File::options().write(true).open(other).unwrap().set_modified(then).unwrap();
+        fs::rename(other, &path).unwrap();
+    };
+    for other in [&folder.path().join("free"), &path] {
+        let then = look();
+        let tick = fs::metadata(&path).unwrap();
+        // Times of files have the grain of the kernel's clock.
+        while crate::system::file_tick() <= UNIX_EPOCH + changed_at(&tick) {}
+        restore(other);
+        let now = look();
+        assert!(now.changed.is_empty(), "the content is the same");
+        assert!(then.stamps.differences(&now.stamps).contains(&"tests/a".to_owned()));
+    }
+    // A folder that makes room for another one for a while.
+    let then = look();
+    let moved = folder.path().join("moved");
+    while crate::system::file_tick() <= UNIX_EPOCH + changed_at(&fs::metadata(folder.path().join("tests")).unwrap()) {}
+    fs::rename(folder.path().join("tests"), &moved).unwrap();
+    fs::rename(&moved, folder.path().join("tests")).unwrap();
+    let now = look();
+    assert_eq!((now.changed.len(), then.stamps.differences(&now.stamps)), (0, vec!["tests".to_owned()]));
+}
+
+/// The change time of an inode, since the epoch.
+fn changed_at(file: &fs::Metadata) -> Duration {
+    Duration::new(file.ctime().unsigned_abs(), u32::try_from(file.ctime_nsec()).unwrap())
 }

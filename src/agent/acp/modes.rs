@@ -1,0 +1,253 @@
+//! The modes of a session, and how much each asks. Agents name their modes as they like, so that the names are data: a
+//! rule for every agent, also for one that nobody tried.
+
+use super::profile::Profile;
+use crate::json::{Object, Raw};
+use serde_json::{Value, json};
+
+/// The part of its actions for which a mode asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AskLevel {
+    /// Some actions are allowed without a request.
+    Allows,
+    /// The name is not a known one.
+    Unknown,
+    /// Whatever acts needs permission.
+    Asks,
+    /// The agent only reads and plans.
+    Reads,
+}
+
+/// The names of modes, in lowercase letters and digits. `*` stands for any text. The first that fits counts.
+static NAMES: &[(&str, AskLevel)] = &[
+    ("autooff", AskLevel::Asks),
+    ("*auto*", AskLevel::Allows),
+    ("*yolo*", AskLevel::Allows),
+    ("*accept*", AskLevel::Allows),
+    ("*bypass*", AskLevel::Allows),
+    ("*skip*", AskLevel::Allows),
+    ("*dangerous*", AskLevel::Allows),
+    ("*unrestricted*", AskLevel::Allows),
+    ("*fullaccess*", AskLevel::Allows),
+    ("*workspacewrite*", AskLevel::Allows),
+    ("*workspaceaccess*", AskLevel::Allows),
+    ("*allowall*", AskLevel::Allows),
+    ("*allowedits*", AskLevel::Allows),
+    ("*approveall*", AskLevel::Allows),
+    ("*llmapprove*", AskLevel::Allows),
+    ("*alwaysallow*", AskLevel::Allows),
+    ("*alwaysapprove*", AskLevel::Allows),
+    ("*alwaysproceed*", AskLevel::Allows),
+    ("*noapproval*", AskLevel::Allows),
+    ("*withoutapproval*", AskLevel::Allows),
+    ("*dontask*", AskLevel::Allows),
+    ("*neverask*", AskLevel::Allows),
+    ("*noask*", AskLevel::Allows),
+    ("*risk*", AskLevel::Allows),
+    ("never", AskLevel::Allows),
+    ("turbo*", AskLevel::Allows),
+    ("default*", AskLevel::Asks),
+    ("ask*", AskLevel::Asks),
+    ("alwaysask*", AskLevel::Asks),
+    ("manual*", AskLevel::Asks),
+    ("normal*", AskLevel::Asks),
+    ("confirm*", AskLevel::Asks),
+    ("supervised*", AskLevel::Asks),
+    ("suggest*", AskLevel::Asks),
+    ("untrusted*", AskLevel::Asks),
+    ("*approval*", AskLevel::Asks),
+    ("plan*", AskLevel::Reads),
+    ("*readonly*", AskLevel::Reads),
+    ("spec*", AskLevel::Reads),
+];
+
+/// The names of switches that make an agent allow by itself when they are on.
+static SWITCHES: &[&str] = &[
+    "*autoapprov*",
+    "*autoaccept*",
+    "*autoallow*",
+    "*autoedit*",
+    "*autoexec*",
+    "*autorun*",
+    "*yolo*",
+    "*bypass*",
+    "*skippermission*",
+    "*unrestricted*",
+    "*fullaccess*",
+    "*allowall*",
+    "*alwaysallow*",
+    "*alwaysapprove*",
+    "*dontask*",
+];
+
+/// Options whose values are modes, by category, id or name.
+static OPTIONS: &[&str] = &["mode", "*permission*", "*approval*", "*autonomy*"];
+
+/// Whether a name fits one of [`NAMES`].
+fn fits(name: &str, pattern: &str) -> bool {
+    match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+        (None, None) => name == pattern,
+        (None, Some(beginning)) => name.starts_with(beginning),
+        (Some(end), None) => name.ends_with(end),
+        (Some(_), Some(_)) => name.contains(pattern.trim_matches('*')),
+    }
+}
+
+/// A name in lowercase letters and digits; of an address only the last part.
+fn plain(name: &str) -> String {
+    let last = name.rsplit(['#', '/']).next().unwrap_or_default();
+    last.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+fn is_one_of(name: &str, patterns: &[&str]) -> bool {
+    patterns.iter().any(|pattern| fits(name, pattern))
+}
+
+/// The level of a mode with these names. One that says that it allows counts.
+fn level(names: [&str; 2]) -> AskLevel {
+    let of = |name: &str| {
+        let name = plain(name);
+        NAMES.iter().find(|(pattern, _)| fits(&name, pattern)).map_or(AskLevel::Unknown, |(_, level)| *level)
+    };
+    match names.map(of) {
+        [AskLevel::Allows, _] | [_, AskLevel::Allows] => AskLevel::Allows,
+        [AskLevel::Unknown, by_name] => by_name,
+        [by_id, AskLevel::Unknown | AskLevel::Asks | AskLevel::Reads] => by_id,
+    }
+}
+
+/// The way to set a mode or model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Setter {
+    /// Set the option with this id.
+    Option(String),
+    /// Send a separate request.
+    #[default]
+    Request,
+}
+
+#[derive(Debug)]
+struct Mode {
+    value: Value,
+    level: AskLevel,
+}
+
+/// Modes of which a session has one at a time.
+#[derive(Debug)]
+pub(super) struct Modes {
+    /// The way to set a mode.
+    pub(super) set: Setter,
+    current: Option<Value>,
+    all: Vec<Mode>,
+}
+
+impl Modes {
+    /// Reads everything in a session that counts as modes. The first is what `mode` selects.
+    pub(super) fn of_session(result: &Object<'_>, profile: &Profile) -> Vec<Modes> {
+        let mut found = Vec::new();
+        let main = option(result, "mode");
+        let main_id = main.as_ref().map(|(_, id)| id.clone());
+        match main {
+            Some((option, id)) => found.push(Modes::of_option(&option, id, profile)),
+            None => found.extend(result.object("modes").map(|modes| Modes::of_modes(&modes, profile))),
+        }
+        for option in result.objects("configOptions") {
+            let Some(id) = option.string("id").filter(|id| Some(id) != main_id.as_ref()) else { continue };
+            let names = [option.str("category"), Some(id.as_str().into()), option.str("name")];
+            let names: Vec<String> = names.into_iter().flatten().map(|name| plain(&name)).collect();
+            let is = |patterns: &[&str]| names.iter().any(|name| is_one_of(name, patterns));
+            if is(SWITCHES) {
+                found.push(Modes::of_switch(&option, id));
+            } else if is(OPTIONS) && option.list("options").is_some() {
+                found.push(Modes::of_option(&option, id, profile));
+            }
+        }
+        found
+    }
+
+    fn of_option(option: &Object<'_>, id: String, profile: &Profile) -> Modes {
+        let all = option.objects("options").filter_map(|mode| Mode::read(&mode, "value", profile)).collect();
+        Modes { set: Setter::Option(id), current: option.string("currentValue").map(Value::from), all }
+    }
+
+    fn of_modes(modes: &Object<'_>, profile: &Profile) -> Modes {
+        let all = modes.objects("availableModes").filter_map(|mode| Mode::read(&mode, "id", profile)).collect();
+        Modes { set: Setter::Request, current: modes.string("currentModeId").map(Value::from), all }
+    }
+
+    /// Reads a switch that makes the agent allow by itself: a boolean, or one of two words.
+    fn of_switch(option: &Object<'_>, id: String) -> Modes {
+        let read = |value: Raw<'_>| match value.str() {
+            Some(text) => Some(json!(text)),
+            None => serde_json::from_str(value.get()).ok().filter(Value::is_boolean),
+        };
+        let named: Vec<Value> = option.objects("options").filter_map(|o| o.raw("value").and_then(read)).collect();
+        let values = if named.is_empty() { vec![json!(false), json!(true)] } else { named };
+        let is_off = |value: &Value| match value.as_str() {
+            Some(text) => ["off", "false", "no", "never", "disabled", "none"].contains(&plain(text).as_str()),
+            None => value == &json!(false),
+        };
+        let mode = |value: Value| {
+            let level = if is_off(&value) { AskLevel::Asks } else { AskLevel::Allows };
+            Mode { value, level }
+        };
+        let all = values.into_iter().map(mode).collect();
+        Modes { set: Setter::Option(id), current: option.raw("currentValue").and_then(read), all }
+    }
+
+    /// The names of the modes that `mode` may select.
+    pub(super) fn names(&self, profile: &Profile) -> Vec<String> {
+        let names = self.all.iter().filter_map(|mode| mode.value.as_str());
+        let may = |name: &&str| profile.modes.is_none_or(|modes| modes.contains(name));
+        names.filter(may).map(str::to_owned).collect()
+    }
+
+    /// The mode that asks most. `reads`: one that only reads is better. `None`: none is known to ask, and the current one
+    /// allows by itself.
+    pub(super) fn choose(&self, reads: bool) -> Option<ModeChoice> {
+        let current = self.current.as_ref().and_then(|value| self.all.iter().find(|mode| mode.value == *value));
+        let wanted: &[AskLevel] = if reads { &[AskLevel::Reads, AskLevel::Asks] } else { &[AskLevel::Asks] };
+        for wanted in wanted {
+            if current.is_some_and(|mode| mode.level == *wanted) {
+                return Some(ModeChoice::Stay(*wanted));
+            }
+            if let Some(mode) = self.all.iter().find(|mode| mode.level == *wanted) {
+                return Some(ModeChoice::Change(mode.value.clone(), *wanted));
+            }
+        }
+        match current.map(|mode| mode.level) {
+            Some(AskLevel::Allows) => None,
+            Some(level) => Some(ModeChoice::Stay(level)),
+            // Whether the agent asks shows once it acts.
+            None => self
+                .all
+                .iter()
+                .any(|mode| mode.level != AskLevel::Allows)
+                .then_some(ModeChoice::Stay(AskLevel::Unknown)),
+        }
+    }
+}
+
+impl Mode {
+    fn read(mode: &Object<'_>, id: &str, profile: &Profile) -> Option<Mode> {
+        let id = mode.string(id)?;
+        let is_known = profile.asking_mode == Some(&*id);
+        let name = mode.str("name").unwrap_or_default();
+        Some(Mode { level: if is_known { AskLevel::Asks } else { level([&id, &name]) }, value: id.into() })
+    }
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum ModeChoice {
+    Stay(AskLevel),
+    Change(Value, AskLevel),
+}
+
+/// The session's option with this id, or else with this category, and the option's id. An agent may have further options
+/// of a category.
+pub(super) fn option<'a>(result: &Object<'a>, what: &str) -> Option<(Object<'a>, String)> {
+    let of = |field: &'static str| result.objects("configOptions").find(|option| option.is(field, what));
+    let option = of("id").or_else(|| of("category"))?;
+    let id = option.string("id")?;
+    Some((option, id))
+}

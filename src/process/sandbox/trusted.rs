@@ -1,0 +1,174 @@
+//! The files that a person trusts although the agent can change them: hooks and settings, which run commands when git, an
+//! agent or spektacular is used there later. A grant cannot leave them out, so the run compares them.
+
+use crate::agent::native::IN_PROJECT;
+use crate::io::files::open_regular;
+use crate::protocol::sandbox::Domain;
+use crate::protocol::words::SandboxMode;
+use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+use std::fs;
+use std::hash::BuildHasher;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::given;
+use crate::protocol::request::Settings;
+
+/// Such files and folders below a folder that the agent changes.
+const BELOW: &[&str] = &[
+    ".git/config",
+    ".git/config.worktree",
+    ".git/hooks",
+    ".git/info/attributes",
+    ".git/commondir",
+    ".spektacular/config.json",
+    ".spektacular/prompts",
+    ".mcp.json",
+    ".vscode/tasks.json",
+    ".envrc",
+];
+
+/// Such files in git's folder of a linked worktree.
+const OF_WORKTREE: &[&str] = &["commondir", "gitdir", "config.worktree"];
+
+/// The most changed files that a warning names.
+const NAMED: usize = 20;
+
+/// The most files that are compared, and the most bytes of each.
+const FILES: usize = 2000;
+const FILE_BYTES: u64 = 1 << 20;
+
+/// The state of these files at one time.
+#[derive(Debug)]
+pub(crate) struct Trusted {
+    roots: Vec<PathBuf>,
+    cwd: PathBuf,
+    /// A hash of each file. Its keys are random, so that no other content has a hash that somebody chose.
+    found: BTreeMap<PathBuf, u64>,
+    hashes: RandomState,
+}
+
+impl Trusted {
+    /// Looks at the files before the agent starts. `None`: the run has no sandbox.
+    pub(crate) fn before(settings: &Settings) -> Option<Trusted> {
+        let domain = settings.sandbox.domain()?;
+        let mut trusted = Trusted {
+            roots: roots(settings, domain),
+            cwd: settings.cwd.clone(),
+            found: BTreeMap::new(),
+            hashes: RandomState::new(),
+        };
+        trusted.found = trusted.look();
+        Some(trusted)
+    }
+
+    /// The files that have changed since, those in the working directory first. Later changes are those since now.
+    fn changed(&mut self) -> Vec<PathBuf> {
+        let now = self.look();
+        let before = std::mem::replace(&mut self.found, now);
+        let all = before.keys().chain(self.found.keys().filter(|path| !before.contains_key(*path)));
+        let mut changed: Vec<PathBuf> =
+            all.filter(|path| before.get(*path) != self.found.get(*path)).cloned().collect();
+        // An agent may renew many files of its own.
+        changed.sort_by_key(|path| (!path.starts_with(&self.cwd), path.clone()));
+        changed
+    }
+
+    /// The text of a warning about the files that have changed since. `None`: none has.
+    pub(crate) fn warning(&mut self) -> Option<String> {
+        let changed = self.changed();
+        // A name is the agent's.
+        let names = changed.iter().take(NAMED).map(|path| path.to_string_lossy().replace(char::is_control, "?"));
+        let names = names.collect::<Vec<_>>().join(", ");
+        let more = changed.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let text = "Files that may run commands later changed during the run. Look at them before you use git, an agent or \
+                    spektacular there";
+        (!changed.is_empty()).then(|| format!("{text}: {names}{more}"))
+    }
+
+    fn look(&self) -> BTreeMap<PathBuf, u64> {
+        let mut found = BTreeMap::new();
+        self.roots.iter().for_each(|root| self.look_at(root, 0, &mut found));
+        found
+    }
+
+    fn look_at(&self, path: &Path, depth: usize, found: &mut BTreeMap<PathBuf, u64>) {
+        let Ok(meta) = path.symlink_metadata() else { return };
+        if found.len() >= FILES {
+            return;
+        }
+        if meta.is_dir() {
+            let entries = fs::read_dir(path).into_iter().flatten().flatten();
+            return entries.filter(|_| depth < 4).for_each(|entry| self.look_at(&entry.path(), depth + 1, found));
+        }
+        let mut content = Vec::new();
+        // Another program may write the target of a link, but only the agent can have made a new link here.
+        let target = fs::read_link(path).ok();
+        let read = open_regular(path).map(|file| file.take(FILE_BYTES).read_to_end(&mut content));
+        let state = (meta.permissions().mode(), meta.len(), target, read.is_ok(), content);
+        found.insert(path.to_owned(), self.hashes.hash_one(state));
+    }
+}
+
+fn roots(settings: &Settings, domain: &Domain) -> Vec<PathBuf> {
+    let mut roots = domain.settings.clone();
+    if settings.sandbox.mode == SandboxMode::Workspace {
+        let others = settings.add_dirs.iter().chain(&settings.sandbox.write);
+        let others = others.filter_map(|path| given(path, &settings.cwd, None));
+        for folder in std::iter::once(settings.cwd.clone()).chain(others) {
+            let git = folder.join(".git");
+            // In a worktree, `.git` is a file, which leads to git's folder.
+            if !git.is_dir() {
+                roots.push(git);
+            }
+            roots.extend(BELOW.iter().chain(IN_PROJECT).map(|name| folder.join(name)));
+        }
+        let worktree = super::worktree::WorktreePart::of(&settings.cwd);
+        roots.extend(worktree.iter().flat_map(|part| OF_WORKTREE.iter().map(|name| part.own.join(name))));
+    }
+    roots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Trusted;
+    use crate::protocol::request::Options;
+    use crate::protocol::sandbox::{Domain, Force, Kernel, Sandbox};
+    use crate::protocol::words::SandboxMode;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::sync::Arc;
+
+    #[test]
+    fn each_change_of_a_trusted_file_is_noticed_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at(".git/hooks")).unwrap();
+        fs::write(at(".git/config"), "[core]").unwrap();
+        fs::write(at(".git/hooks/pre-push"), "old").unwrap();
+        let sandbox = Some(Sandbox::of(SandboxMode::Workspace));
+        let options = Options { sandbox, ..Options::default() };
+        let mut settings = options.resolve("x".into(), "a".into(), folder.path().into());
+        assert!(Trusted::before(&settings).is_none());
+        let kernel = Kernel { abi: 3, signals: false, sockets: false };
+        let none = Vec::new;
+        let (reads, folders, files, made, settings_of) = (none(), none(), none(), none(), none());
+        let domain = Domain { kernel, reads, folders, files, made, variables: Vec::new(), settings: settings_of };
+        settings.sandbox.force = Force::Kept(Arc::new(domain));
+        let mut trusted = Trusted::before(&settings).unwrap();
+        fs::write(at(".git/index"), "x").unwrap();
+        assert!(trusted.changed().is_empty());
+        fs::write(at(".git/config"), "[wild]").unwrap();
+        fs::write(at(".git/hooks/pre-commit"), "evil").unwrap();
+        fs::remove_file(at(".git/hooks/pre-push")).unwrap();
+        symlink("/bin/true", at(".envrc")).unwrap();
+        let wanted = [".envrc", ".git/config", ".git/hooks/pre-commit", ".git/hooks/pre-push"].map(at);
+        assert_eq!(trusted.changed(), wanted);
+        assert!(trusted.changed().is_empty());
+        fs::set_permissions(at(".git/hooks/pre-commit"), fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(trusted.changed(), [at(".git/hooks/pre-commit")]);
+    }
+}

@@ -1,0 +1,55 @@
+//! A moment in UTC that an agent or its provider names.
+
+use super::form::{Form, HasForm};
+use super::frame_value::values;
+use super::parts::Fixed;
+use crate::json::encode;
+use time::UtcDateTime;
+use time::macros::format_description;
+
+/// A moment, in seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UtcTime(u32);
+
+impl UtcTime {
+    /// The moment so many seconds after 1970. `None`: it is not between 2000 and 2100, so the number means something else.
+    pub fn of_seconds(seconds: f64) -> Option<UtcTime> {
+        (946_684_800.0..4_102_444_800.0).contains(&seconds).then_some(UtcTime(seconds as u32))
+    }
+
+    /// The moment in the form of a frame's `ts`.
+    fn text(self) -> String {
+        let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].000Z");
+        let at = UtcDateTime::from_unix_timestamp(self.0.into()).unwrap_or(UtcDateTime::UNIX_EPOCH);
+        at.format(format).unwrap_or_default()
+    }
+}
+
+values! {
+    UtcTime, it, out => encode(&it.text(), out);
+}
+
+impl Fixed for UtcTime {}
+
+impl HasForm for UtcTime {
+    const FORM: Form = Form::Text;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::UtcTime;
+
+    #[test]
+    fn only_a_moment_of_this_century_is_one() {
+        for (seconds, text) in [
+            (1_771_581_600.0, Some("2026-02-20T10:00:00.000Z")),
+            (1_771_581_600.9, Some("2026-02-20T10:00:00.000Z")),
+            (3_600.0, None),
+            (1_771_581_600_000.0, None),
+            (f64::NAN, None),
+            (-1.0, None),
+        ] {
+            assert_eq!(UtcTime::of_seconds(seconds).map(UtcTime::text).as_deref(), text, "{seconds}");
+        }
+    }
+}

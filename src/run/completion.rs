@@ -1,0 +1,219 @@
+//! The completion marker in the agent's text. In code, or in a line of the prompt that the agent repeats, it means nothing.
+
+use crate::markers::Fence;
+use crate::protocol::text::Text;
+use std::borrow::Cow;
+
+/// The maximum length of a line that is examined as a whole, in bytes.
+const LINE_BYTES: usize = 8 << 10;
+/// The maximum number of lines with the marker that prompts may have. Further ones count as the agent's own.
+const TOLD: usize = 32;
+
+/// The completion marker of a run.
+#[derive(Debug, Default)]
+pub(super) struct CompletionMarker {
+    marker: String,
+    /// The lines of the prompts that contain the marker, each with the line before it.
+    told: Vec<(String, String)>,
+}
+
+impl CompletionMarker {
+    pub(super) fn new(marker: &str) -> CompletionMarker {
+        CompletionMarker { marker: marker.to_owned(), told: Vec::new() }
+    }
+
+    /// Notes the lines of a further prompt.
+    pub(super) fn note_text(&mut self, prompt: &Text) {
+        self.note_prompt(prompt.unredacted());
+    }
+
+    /// Notes the lines of a prompt that the agent may repeat.
+    pub(super) fn note_prompt(&mut self, prompt: &str) {
+        if !prompt.contains(&self.marker) {
+            return;
+        }
+        let mut before = "";
+        for line in prompt.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            if line.contains(&self.marker) && self.told.len() < TOLD {
+                self.told.push((before.to_owned(), line.to_owned()));
+            }
+            before = line;
+        }
+    }
+
+    /// Whether a whole text says the marker.
+    pub(super) fn is_in(&self, text: &Text) -> bool {
+        let (mut finder, text) = (Finder::default(), text.unredacted());
+        if text.contains(&self.marker) {
+            finder.push(self, text);
+        }
+        finder.finish(self)
+    }
+
+    /// Whether a line says the marker. `before`: the line before it.
+    fn is_said(&self, line: &str, before: &str) -> bool {
+        if !line.contains(&self.marker) {
+            return false;
+        }
+        let mut rest = Cow::Borrowed(line);
+        for (told_before, told) in &self.told {
+            // A marker alone in its line is the agent's own, unless the line before it is repeated too.
+            if *told != self.marker || (!told_before.is_empty() && before.ends_with(told_before.as_str())) {
+                rest = Cow::Owned(rest.replace(told.as_str(), ""));
+            }
+        }
+        without_code(&rest).contains(&self.marker)
+    }
+}
+
+/// Searches for the completion marker in a message that arrives in pieces.
+#[derive(Debug, Default)]
+pub(super) struct Finder {
+    fence: Fence,
+    /// The current line, or the end of a long one.
+    line: String,
+    /// The last line that was not blank, if a prompt has the marker.
+    before: String,
+    found: bool,
+}
+
+impl Finder {
+    /// Searches the next piece of the message.
+    pub(super) fn push(&mut self, marker: &CompletionMarker, piece: &str) {
+        if self.found {
+            return;
+        }
+        let is_one_line = !marker.marker.contains('\n');
+        let mut lines = piece.split(|c| c == '\n' && is_one_line);
+        self.add(marker, lines.next().unwrap_or_default());
+        for line in lines {
+            self.end_line(marker);
+            self.add(marker, line);
+        }
+    }
+
+    /// Whether the message, which ends here, says the marker.
+    pub(super) fn finish(&mut self, marker: &CompletionMarker) -> bool {
+        self.end_line(marker);
+        self.found
+    }
+
+    fn add(&mut self, marker: &CompletionMarker, mut text: &str) {
+        let limit = LINE_BYTES.max(2 * marker.marker.len());
+        while self.line.len() + text.len() > limit {
+            let (first, rest) = text.split_at(text.floor_char_boundary(limit - self.line.len()));
+            self.line.push_str(first);
+            self.found |= !self.fence.is_open() && marker.is_said(&self.line, &self.before);
+            // The marker may begin at the end of what is dropped.
+            let kept = marker.marker.len().saturating_sub(1);
+            self.line.drain(..self.line.ceil_char_boundary(self.line.len().saturating_sub(kept)));
+            text = rest;
+        }
+        self.line.push_str(text);
+    }
+
+    fn end_line(&mut self, marker: &CompletionMarker) {
+        let was_open = self.fence.is_open();
+        self.fence.see_line(&self.line);
+        if !was_open && !self.fence.is_open() {
+            self.found |= marker.is_said(&self.line, &self.before);
+        }
+        if !marker.told.is_empty() && !self.line.trim().is_empty() {
+            self.before.clear();
+            self.before.push_str(self.line.trim());
+        }
+        self.line.clear();
+    }
+}
+
+/// A line without its code spans: a run of backticks, and the text up to the next run of the same length.
+fn without_code(line: &str) -> Cow<'_, str> {
+    if !line.contains('`') {
+        return Cow::Borrowed(line);
+    }
+    let run = |text: &str| text.len() - text.trim_start_matches('`').len();
+    let (mut out, mut rest) = (String::with_capacity(line.len()), line);
+    while let Some(at) = rest.find('`') {
+        let (before, from) = rest.split_at(at);
+        let length = run(from);
+        let after = &from[length..];
+        out.push_str(before);
+        match span_end(after, length) {
+            Some(end) => rest = &after[end..],
+            None => {
+                out.push_str(&from[..length]);
+                rest = after;
+            }
+        }
+    }
+    Cow::Owned(out + rest)
+}
+
+/// The end of the next run of exactly `length` backticks.
+fn span_end(text: &str, length: usize) -> Option<usize> {
+    let mut from = 0;
+    while let Some(at) = text[from..].find('`') {
+        let begin = from + at;
+        let run = text[begin..].len() - text[begin..].trim_start_matches('`').len();
+        from = begin + run;
+        if run == length {
+            return Some(from);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CompletionMarker, Finder, LINE_BYTES};
+
+    const MARKER: &str = "<promise>COMPLETE</promise>";
+
+    #[track_caller]
+    fn check(prompt: &str, text: &str, wanted: bool) {
+        let mut marker = CompletionMarker::new(MARKER);
+        marker.note_prompt(prompt);
+        assert_eq!(marker.is_in(&text.into()), wanted, "{text}");
+        for first in (0..=text.len().min(200)).filter(|at| text.is_char_boundary(*at)) {
+            let mut finder = Finder::default();
+            finder.push(&marker, &text[..first]);
+            finder.push(&marker, &text[first..]);
+            assert_eq!(finder.finish(&marker), wanted, "{first} {text}");
+        }
+    }
+
+    #[test]
+    fn a_marker_in_code_means_nothing() {
+        check("", &format!("before {MARKER} after"), true);
+        check("", &format!("```\n{MARKER}\n```\n"), false);
+        check("", &format!("```\n{MARKER}\n```\nDone: {MARKER}"), true);
+        check("", &format!("I say `{MARKER}` at the end."), false);
+        check("", &format!("I say `` ` {MARKER} `` at the end."), false);
+        check("", &format!("A lone ` and {MARKER}"), true);
+        check("", &format!("`a` {MARKER} `b`"), true);
+    }
+
+    #[test]
+    fn a_marker_in_a_repeated_prompt_means_nothing() {
+        let prompt = format!("Fix it.\nWrite {MARKER} when it works.\n\nOr this:\n{MARKER}\n");
+        check(&prompt, &prompt, false);
+        check(&prompt, &format!("> {}", prompt.replace('\n', "\n> ")), false);
+        check(&prompt, &format!("{prompt}\nIt works.\n{MARKER}\n"), true);
+        check(&prompt, MARKER, true);
+        check(&prompt, &format!("Write {MARKER} when it works. {MARKER}"), true);
+        check(MARKER, MARKER, true);
+    }
+
+    #[test]
+    fn a_marker_in_a_long_line_is_found() {
+        for before in [LINE_BYTES - 5, LINE_BYTES, 3 * LINE_BYTES - 1] {
+            check("", &format!("{}{MARKER}{}", "é".repeat(before / 2), "x".repeat(LINE_BYTES)), true);
+        }
+    }
+
+    #[test]
+    fn a_marker_may_have_several_lines() {
+        let marker = CompletionMarker::new("A\nB");
+        assert!(marker.is_in(&"x A\nB y".into()) && !marker.is_in(&"A B".into()));
+    }
+}

@@ -1,0 +1,120 @@
+//! Tests that a run keeps a user's setup of an agent, and the default where the policy says nothing.
+
+use std::os::unix::fs::symlink;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::agents::Agent;
+use crate::client::{Run, permission, run};
+use crate::install::search_program;
+use crate::lab::Lab;
+
+rows!(old: setup_is_there);
+rows!(own_denials_win);
+rows!(reads_are_the_default);
+rows!(of mentions_stay_text: claude Claude, claude_old OldClaude);
+
+const MARKS: [&str; 3] = ["MARK_OF_THE_ROOT", "MARK_OF_THE_FOLDER", "MARK_OF_THE_SKILL"];
+
+/// A project with memory files and a skill, for every agent under the names that it looks for.
+fn project(agent: Agent, scenario: &str) -> Lab {
+    let mut lab = Lab::new(agent, scenario);
+    // OpenCode searches by a program that it otherwise downloads.
+    symlink(search_program(), lab.case.path("bin/rg")).unwrap();
+    for name in ["CLAUDE.md", "AGENTS.md", "GEMINI.md"] {
+        lab.case = lab.case.file(&format!("work/{name}"), "MARK_OF_THE_ROOT\n");
+        lab.case = lab.case.file(&format!("work/sub/{name}"), "MARK_OF_THE_FOLDER\n");
+    }
+    let skill = "---\nname: birds\ndescription: MARK_OF_THE_SKILL names birds\n---\nA wren.\n";
+    for folder in [".claude", ".agents"] {
+        lab.case = lab.case.file(&format!("work/{folder}/skills/birds/SKILL.md"), skill);
+    }
+    lab.case = lab.case.file("work/sub/code.txt", "a wren\n");
+    lab
+}
+
+/// The number of requests to the model that contain each mark.
+fn counts(requests: &[Value]) -> [usize; 3] {
+    MARKS.map(|mark| requests.iter().filter(|request| request.to_string().contains(mark)).count())
+}
+
+/// The model reads the same as in the agent's own headless mode.
+fn setup_is_there(agent: Agent) {
+    let lab = project(agent, "setup");
+    let words: &[&str] = match agent {
+        Agent::Claude | Agent::OldClaude => &["claude", "-p", "go"],
+        Agent::Codex => &["codex", "exec", "go"],
+        Agent::Gemini => &["gemini", "-p", "go"],
+        Agent::OpenCode => &["opencode", "run", "go"],
+    };
+    let mut own = lab.case.command(words[0]);
+    let own = own.args(&words[1..]).stdin(Stdio::null()).output().unwrap();
+    assert!(String::from_utf8_lossy(&own.stdout).contains("I looked."), "{own:?}");
+    let wanted = counts(&lab.stub.conversation());
+    assert!(wanted[0] > 0 && wanted[2] > 0, "{wanted:?}");
+    let run = run(project(agent, "setup"), json!({"interactive": false}), Vec::new());
+    run.completed("I looked.");
+    assert_eq!(counts(&run.stub().conversation()), wanted, "of {MARKS:?}");
+}
+
+/// The tools that ended as `completed`, and whether the two that act did.
+fn done(run: &Run) -> (usize, bool, bool) {
+    let completed = run.tools().iter().filter(|(_, state)| *state == "completed").count();
+    (completed, run.made("new.txt"), run.made("asked.txt"))
+}
+
+/// A read, a search, an edit and a command under each policy, with and without a user.
+fn reads_are_the_default(agent: Agent) {
+    for (policy, asked, with_user, without) in [
+        (Value::Null, 2, (4, true, true), (2, false, false)),
+        (json!("allow"), 0, (4, true, true), (4, true, true)),
+        (json!({"read": "ask"}), 4, (4, true, true), (0, false, false)),
+        (json!("deny"), 0, (0, false, false), (0, false, false)),
+    ] {
+        for (interactive, wanted) in [(true, with_user), (false, without)] {
+            let payload = json!({"permissions": policy, "interactive": interactive});
+            let run = run(project(agent, "four_kinds"), payload, permission("allow_once"));
+            let questions = if interactive { asked } else { 0 };
+            assert_eq!(run.questions().len(), questions, "{policy} {interactive}");
+            assert_eq!(done(&run), wanted, "{policy} {interactive}: {:?}", run.tools());
+        }
+    }
+}
+
+/// The agent's own rules deny a command, whatever the run allows.
+fn own_denials_win(agent: Agent) {
+    let mut lab = Lab::new(agent, "permission");
+    let (file, rules) = match agent {
+        Agent::Claude | Agent::OldClaude => {
+            ("home/.claude/settings.json", r#"{"permissions":{"deny":["Bash(touch asked.txt)"]}}"#)
+        }
+        Agent::Codex => {
+            ("home/.codex/rules/own.rules", r#"prefix_rule(pattern=["touch", "asked.txt"], decision="forbidden")"#)
+        }
+        Agent::Gemini => (
+            "home/.gemini/policies/own.toml",
+            "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"touch asked.txt\"\ndecision = \"deny\"\npriority = 100\n",
+        ),
+        Agent::OpenCode => {
+            ("work/opencode.jsonc", "{// mine\n\"permission\": {\"bash\": {\"touch asked.txt\": \"deny\"}}}")
+        }
+    };
+    lab.case = lab.case.file(file, rules);
+    // The list makes Gemini read a policy file of ours.
+    let payload = json!({"permissions": "allow", "disallowed_tools": ["no_such_tool"]});
+    let run = run(lab, payload, Vec::new());
+    assert!(run.outcome.completed()["text"].as_str().unwrap().ends_with("That was it."));
+    assert!(!run.made("asked.txt"), "{:?}", run.tools());
+}
+
+/// A file that the prompt mentions is not sent to the model.
+fn mentions_stay_text(agent: Agent) {
+    let lab = Lab::new(agent, "hello");
+    let lab = Lab { case: lab.case.file("outside/note.txt", "a heron\n"), ..lab };
+    let mention = format!("Look at @{}", lab.case.path("outside/note.txt").display());
+    let run = run(lab, json!({"prompt": mention}), Vec::new());
+    run.completed("Good day from the model.");
+    let request = run.stub().first_request();
+    assert!(request.contains("outside/note.txt") && !request.contains("a heron"), "{request}");
+}

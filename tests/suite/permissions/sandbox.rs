@@ -1,0 +1,294 @@
+//! The limits that the kernel sets to an agent, as attacks: on a command and on an agent that never asks, as the suite's user
+//! and as an ordinary one.
+
+use crate::support::machine::not_checked;
+use crate::support::{Case, Outcome, read, run};
+use serde_json::{Value, json};
+use std::fs;
+use std::process::Command;
+
+/// Attacks from a sandbox, each a line of a shell with its name, and whether it works with the modes workspace and
+/// read-only. `$OUT` is a folder outside, with a file.
+const ATTACKS: &[(&str, &str, [bool; 2])] = &[
+    // Promised.
+    ("write inside", "echo x > inside", [true, false]),
+    ("write to the temporary folder", "echo x > $TMPDIR/file && cat $TMPDIR/file", [true, true]),
+    ("write outside", "echo x > $OUT/new", [false, false]),
+    ("write to another temporary folder", "echo x > $OUT/../tmp/new", [false, false]),
+    ("append outside", "echo x >> $OUT/victim", [false, false]),
+    ("truncate outside", ": > $OUT/victim", [false, false]),
+    ("remove outside", "rm -f $OUT/victim", [false, false]),
+    ("make a folder outside", "mkdir $OUT/folder", [false, false]),
+    ("remove a folder outside", "rmdir $OUT/empty", [false, false]),
+    ("rename outside", "mv $OUT/victim $OUT/renamed", [false, false]),
+    ("rename from outside", "mv $OUT/victim stolen", [false, false]),
+    ("rename to outside", "echo x > gift && mv gift $OUT/gift", [false, false]),
+    ("link from outside", "ln $OUT/victim linked", [false, false]),
+    ("write through a link", "ln -s $OUT/victim through && echo x > through", [false, false]),
+    ("write by the root of a process", "echo x > /proc/self/root$OUT/new", [false, false]),
+    ("write to HOME", "echo x > $HOME/new", [false, false]),
+    ("read a secret", "cat $HOME/.ssh/id_test", [false, false]),
+    ("read a secret through a link", "cat $HOME/link", [false, false]),
+    ("read a secret by the root of a process", "cat /proc/self/root$HOME/.ssh/id_test", [false, false]),
+    ("read outside", "cat $OUT/victim", [false, false]),
+    ("read the rest of HOME", "cat $HOME/plain", [true, true]),
+    ("list HOME", "ls $HOME", [true, true]),
+    ("read the system", "cat /etc/passwd", [true, true]),
+    (
+        "run a program that it made",
+        "printf '#!/bin/sh\\necho made\\n' > made && chmod +x made && ./made",
+        [true, false],
+    ),
+    ("run a child that writes outside", "sh -c 'sh -c \"echo x > $OUT/new\"'", [false, false]),
+    ("leave by a new session", "setsid -w sh -c 'echo x > $OUT/new'", [false, false]),
+    ("signal a process outside", "kill -0 $OUTSIDE", [false, false]),
+    ("use git", "git init -q repository && git -C repository status", [true, false]),
+    // Not promised.
+    ("see that a file outside exists", "test -e $OUT/victim", [true, true]),
+    ("change the mode of a file outside", "chmod 600 $OUT/victim", [true, true]),
+];
+
+/// A shell script that tries each attack, and prints the names of those that work.
+fn attacks() -> String {
+    let tries = ATTACKS
+        .iter()
+        .map(|(name, attack, _)| format!("if ( {attack} ) >/dev/null 2>&1; then echo 'works: {name}'; fi"));
+    tries.collect::<Vec<_>>().join("\n")
+}
+
+/// A case with an agent `cmd` that runs this script.
+#[track_caller]
+fn case(script: &str) -> Case {
+    let case = Case::new().file("home/.ssh/id_test", "private").file("home/plain", "plain");
+    let case = case.file("out/victim", "old\n").link("home/link", "home/.ssh/id_test").script("bin/attack", script);
+    fs::create_dir(case.path("out/empty")).unwrap();
+    let config = json!({"agent": "cmd", "agents": {"cmd": {"driver": "lines", "command": "attack"}}});
+    case.file("home/.config/spektacular/config.json", &config.to_string())
+}
+
+fn payload(case: &Case, sandbox: Value) -> Value {
+    let out = case.path("out").display().to_string();
+    json!({"sandbox": sandbox, "env": {"OUT": out, "OUTSIDE": std::process::id().to_string()}})
+}
+
+/// Whether the kernel that runs these tests can keep a sandbox.
+fn is_kept(name: &str) -> bool {
+    let case = case("echo hi");
+    let payload = payload(&case, json!("workspace"));
+    let outcome = run(case, payload);
+    let kept = outcome.frames.last().unwrap()["type"] == "run.completed";
+    if !kept {
+        not_checked(name, "the kernel has no Landlock");
+    }
+    kept
+}
+
+#[track_caller]
+fn holds(case: Case, mode: &str, column: usize) {
+    let payload = payload(&case, json!(mode));
+    let outcome = run(case, payload);
+    let text = outcome.completed()["text"].as_str().unwrap().to_owned();
+    for (name, _, works) in ATTACKS {
+        assert_eq!(text.lines().any(|line| line == format!("works: {name}")), works[column], "{mode}: {name}\n{text}");
+    }
+    assert_eq!(read(&outcome.case().path("out/victim")), "old\n");
+}
+
+#[test]
+fn no_attack_on_what_is_promised_works() {
+    if !is_kept("attacks from a sandbox") {
+        return;
+    }
+    for (column, mode) in ["workspace", "read-only"].into_iter().enumerate() {
+        holds(case(&attacks()), mode, column);
+    }
+    // Each attack is real: without a sandbox, all but two work.
+    let open = case(&format!(
+        "{}\necho",
+        attacks().replace("mv $OUT", "cp $OUT").replace("rm -f", "test -e").replace("rename", "copy")
+    ));
+    let payload = payload(&open, json!("off"));
+    let outcome = run(open, payload);
+    let text = outcome.completed()["text"].as_str().unwrap();
+    for name in ["write outside", "truncate outside", "read a secret", "signal a process outside", "write to HOME"] {
+        assert!(text.lines().any(|line| line == format!("works: {name}")), "{name} does not work at all:\n{text}");
+    }
+}
+
+#[test]
+fn no_attack_of_an_ordinary_user_works() {
+    let name = "attacks from a sandbox as an ordinary user";
+    let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    if !Command::new("setpriv").args(user).arg("true").status().is_ok_and(|status| status.success()) {
+        return not_checked(name, "setpriv cannot change the user here");
+    }
+    if !is_kept(name) {
+        return;
+    }
+    for (column, mode) in ["workspace", "read-only"].into_iter().enumerate() {
+        let case = case(&attacks()).shell(&format!("exec setpriv {} \"$@\"", user.join(" ")));
+        let all = Command::new("chown").args(["-R", "65534:65534"]).arg(case.path("")).status().unwrap();
+        assert!(all.success());
+        holds(case, mode, column);
+    }
+}
+
+#[test]
+fn run_started_shows_what_is_in_force() {
+    if !is_kept("the sandbox in run.started") {
+        return;
+    }
+    let case = case("echo hi");
+    fs::create_dir(case.path("cache")).unwrap();
+    let cache = case.path("cache").display().to_string();
+    let payload = payload(&case, json!({"mode": "workspace", "write": [cache.clone()], "read": ["~/plain"]}));
+    let outcome = run(case, payload);
+    outcome.completed();
+    let shown = &outcome.frames[0]["payload"]["config"]["sandbox"];
+    let abi = shown["abi"].as_u64().unwrap();
+    assert!(abi >= 3, "{shown}");
+    let wanted = json!({"mode": "workspace", "abi": abi, "signals": abi >= 6, "sockets": abi >= 9, "git": "checked",
+        "write": [cache], "read": ["~/plain"], "secrets": "hidden"});
+    assert_eq!(*shown, wanted);
+}
+
+#[track_caller]
+fn refused(outcome: &Outcome, parts: &[&str]) {
+    let message = outcome.failed("invalid_request")["message"].as_str().unwrap();
+    for part in parts {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    assert!(!outcome.case().work().join("started").exists(), "the agent started");
+}
+
+#[test]
+fn a_sandbox_that_the_kernel_cannot_keep_is_refused() {
+    for (version, why) in [("0", "no Landlock"), ("1", "version 1"), ("2", "version 2")] {
+        let start = || case("echo x > started; echo done").env("TEST_LANDLOCK_ABI", version);
+        let mut payload = payload(&start(), json!("read-only"));
+        refused(&run(start(), payload.clone()), &["`sandbox`", why, "`on_unsupported`"]);
+        payload["on_unsupported"] = json!("warn");
+        let outcome = run(start(), payload);
+        outcome.completed();
+        assert!(outcome.case().work().join("started").exists());
+        assert_eq!(outcome.frames[0]["payload"]["config"]["sandbox"]["mode"], "off");
+        assert!(outcome.warnings("sandbox_partial")[0].text("text").contains(why));
+    }
+}
+
+#[test]
+fn a_request_that_cannot_hold_is_refused() {
+    if !is_kept("requests for a sandbox") {
+        return;
+    }
+    let start = || case("echo x > started; echo done");
+    for (change, parts) in [
+        (json!({"cwd": "~"}), &["`cwd`"][..]),
+        (json!({"sandbox": {"mode": "workspace", "write": ["gone"]}}), &["`write`", "must name paths that exist"]),
+        (json!({"sandbox": {"mode": "workspace", "write": ["~/."]}}), &["`sandbox`", "may hold secrets", "readable"]),
+        (json!({"sandbox": {"mode": "read-only", "write": ["/"]}}), &["`sandbox`", "\"workspace\""]),
+        (json!({"sandbx": "workspace"}), &["`sandbx`", "`sandbox`"]),
+        (json!({"sandbox_mode": "workspace"}), &["`sandbox`"]),
+    ] {
+        let case = start();
+        let mut payload = payload(&case, json!("workspace"));
+        for (name, value) in change.as_object().unwrap() {
+            payload[name] = value.clone();
+        }
+        if payload["cwd"] == "~" {
+            payload["cwd"] = json!(case.path("home"));
+        }
+        refused(&run(case, payload), parts);
+    }
+    // With readable secrets, HOME itself can be the working directory.
+    let case = start();
+    let mut payload = payload(&case, json!({"mode": "workspace", "secrets": "readable"}));
+    payload["cwd"] = json!(case.path("home"));
+    run(case, payload).completed();
+}
+
+#[test]
+fn the_flags_widen_a_sandbox() {
+    if !is_kept("the flags of a sandbox") {
+        return;
+    }
+    let case = case("cat $OUT/victim && echo x > $OUT/new && echo done");
+    fs::create_dir(case.path("other")).unwrap();
+    let (out, other) = (case.path("out").display().to_string(), case.path("other").display().to_string());
+    let env = format!("OUT={out}");
+    let run = |args: &[&str]| {
+        case.run(&[&["adhoc", "--sandbox", "workspace", "--env", &env][..], args, &["--prompt", "go"][..]].concat())
+    };
+    assert_eq!(run(&["--sandbox-write", &out]).out, "old\ndone\n");
+    assert!(!run(&["--sandbox-read", &out]).out.contains("done"));
+    assert!(!run(&["--sandbox-write", &other]).out.contains("old"));
+    let narrow = case.run(&["adhoc", "--sandbox", "read-only", "--sandbox-write", &out, "--prompt", "go"]);
+    assert!(narrow.refused(2).contains("needs --sandbox workspace"), "{}", narrow.err);
+    let none = case.run(&["adhoc", "--sandbox-read", &out, "--prompt", "go"]);
+    assert!(none.refused(2).contains("--sandbox-read needs --sandbox"), "{}", none.err);
+}
+
+#[test]
+fn planted_hooks_and_settings_are_named() {
+    if !is_kept("planted hooks") {
+        return;
+    }
+    let plant =
+        "mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit && echo '[core]' >> .git/config && echo x > plain";
+    let case = case(plant).git();
+    let payload = payload(&case, json!("workspace"));
+    let outcome = run(case, payload);
+    outcome.completed();
+    let warnings = outcome.warnings("protected_changed");
+    let text = warnings[0].text("text");
+    assert!(text.contains("/work/.git/config") && text.contains("/work/.git/hooks/pre-commit"), "{text}");
+    assert!(warnings.len() == 1 && !text.contains("plain"), "{text}");
+}
+
+#[test]
+fn a_worktree_commits_and_plants_no_hook() {
+    if !is_kept("git in a worktree") {
+        return;
+    }
+    let work = "git -c user.name=t -c user.email=t@example.org commit -q --allow-empty -m two && echo committed\n\
+                echo evil > ../work/.git/hooks/pre-commit; echo '[x]' >> ../work/.git/config; echo x > ../work/new; true";
+    let case = case(work).git();
+    let made = case.command("/usr/bin/git").args(["worktree", "add", "-q", "../tree"]).status().unwrap();
+    assert!(made.success());
+    let mut payload = payload(&case, json!("workspace"));
+    payload["cwd"] = json!(case.path("tree"));
+    let config = read(&case.path("work/.git/config"));
+    let outcome = run(case, payload);
+    assert!(outcome.completed()["text"].as_str().unwrap().contains("committed"), "{:?}", outcome.completed());
+    assert_eq!(read(&outcome.case().path("work/.git/config")), config);
+    assert!(!outcome.case().path("work/.git/hooks/pre-commit").exists() && !outcome.case().path("work/new").exists());
+    assert!(outcome.warnings("protected_changed").is_empty());
+}
+
+#[test]
+fn an_agent_keeps_its_state() {
+    if !is_kept("the state of an agent") {
+        return;
+    }
+    let case = case("echo x > $HOME/.mine/deep/file && echo stored");
+    let entry = json!({"driver": "lines", "command": "attack", "state": ["~/.mine/deep"]});
+    let config = json!({"agent": "cmd", "agents": {"cmd": entry}});
+    let case = case.file("home/.config/spektacular/config.json", &config.to_string());
+    let payload = payload(&case, json!("read-only"));
+    assert_eq!(run(case, payload).completed()["text"], "stored");
+}
+
+#[test]
+fn a_policy_holds_on_an_agent_that_never_asks() {
+    if !is_kept("a policy on an agent that never asks") {
+        return;
+    }
+    for policy in ["read-only", "deny"] {
+        let case = case("cat old.txt; echo x > new; echo reviewed").file("work/old.txt", "old\n");
+        let mut payload = payload(&case, json!("read-only"));
+        payload["permissions"] = json!(policy);
+        let outcome = run(case, payload);
+        assert_eq!(outcome.completed()["text"], "old\nreviewed", "{policy}");
+        assert!(!outcome.case().work().join("new").exists());
+    }
+}

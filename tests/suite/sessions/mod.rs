@@ -1,0 +1,7 @@
+//! Sessions and conversations: continuing, exporting, and an agent's own interface.
+
+pub(crate) mod conversations;
+mod export;
+mod oneshot;
+mod open;
+mod stored;

@@ -1,0 +1,20 @@
+//! The workflows: `init`, `spec`, `plan`, `implement`, and worktrees.
+
+mod baseline;
+mod check;
+pub(crate) mod commits;
+mod demo;
+mod drafts;
+mod formats;
+pub(crate) mod implement;
+mod implement_ends;
+mod parts;
+mod plan;
+mod processes;
+mod project;
+mod protected;
+mod repositories;
+mod served;
+pub(crate) mod spec;
+mod status;
+mod worktree;
