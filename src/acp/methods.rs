@@ -137,7 +137,7 @@ impl AcpServer {
             return Err(RequestError::other_agent(&stored.agent));
         }
         self.has_room()?;
-        let session = ClientSession::resumed(stored, place);
+        let session = ClientSession::resumed(stored, place, self.shared.child_of(&id));
         let result = self.described(&session);
         self.sessions.insert(id, session);
         Ok(result)

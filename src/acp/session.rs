@@ -47,6 +47,9 @@ enum Child {
         ready: bool,
     },
     Leaving(ChildKey),
+    /// The last child of the session that was closed before this one resumed it. It still writes the agent's session,
+    /// and nothing of it is passed on.
+    Former(ChildKey),
 }
 
 /// The form of the question in front of the client.
@@ -118,11 +121,12 @@ impl ClientSession {
         }
     }
 
-    /// A session that an earlier process began.
-    pub(super) fn resumed(stored: StoredSession, place: Place) -> ClientSession {
+    /// A session that was stored. `former`: its last child, if that has not ended.
+    pub(super) fn resumed(stored: StoredSession, place: Place, former: Option<ChildKey>) -> ClientSession {
         let StoredSession { id, agent_session, title, .. } = stored;
-        let title = Some(title).filter(|title| !title.is_empty());
-        ClientSession { agent_session: Some(agent_session), title, begun: true, ..ClientSession::new(id, place) }
+        let (agent_session, title) = (Some(agent_session), Some(title).filter(|title| !title.is_empty()));
+        let child = former.map_or(Child::None, Child::Former);
+        ClientSession { agent_session, title, child, begun: true, ..ClientSession::new(id, place) }
     }
 
     /// The session as a client sees it in a list.
@@ -182,7 +186,7 @@ impl ClientSession {
             Child::Live { key, ready: true } if self.changed => self.leave(key, shared),
             Child::Live { ready: true, .. } => self.begin_turn(false, shared),
             Child::None => self.begin_turn(true, shared),
-            Child::Live { ready: false, .. } | Child::Leaving(_) => {}
+            Child::Live { ready: false, .. } | Child::Leaving(_) | Child::Former(_) => {}
         }
     }
 
@@ -343,8 +347,9 @@ impl ClientSession {
 
     /// Handles the end of the child's process.
     pub(super) fn child_ended(&mut self, key: ChildKey, shared: &mut SharedState) {
-        if !matches!(self.child, Child::Live { key: ours, .. } | Child::Leaving(ours) if ours == key) {
-            return;
+        match self.child {
+            Child::Live { key: ours, .. } | Child::Leaving(ours) | Child::Former(ours) if ours == key => {}
+            Child::None | Child::Live { .. } | Child::Leaving(_) | Child::Former(_) => return,
         }
         self.child = Child::None;
         let refusal = RequestError::internal(

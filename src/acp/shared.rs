@@ -136,6 +136,11 @@ impl SharedState {
         self.started
     }
 
+    /// The child of a session that has not ended. A session has one at a time.
+    pub(super) fn child_of(&self, session: &str) -> Option<ChildKey> {
+        self.children.iter().find(|(_, of)| *of == session).map(|(key, _)| *key)
+    }
+
     /// Whether a prompt of this size may wait.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         self.waiting + bytes <= WAITING_BYTES

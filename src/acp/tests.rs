@@ -223,7 +223,12 @@ impl Game {
         for effect in effects {
             match effect {
                 ServerEffect::Say(line) => self.hear(&serde_json::from_str(&line).unwrap()),
-                ServerEffect::Start(key, _) => _ = self.runs.insert(key, Run::default()),
+                ServerEffect::Start(key, _) => {
+                    let of = &self.server.shared.children;
+                    let alive = self.runs.keys().filter(|other| of.get(other) == of.get(&key)).count();
+                    assert_eq!(alive, 0, "a second run writes the agent's session before the first has ended");
+                    self.runs.insert(key, Run::default());
+                }
                 // A run that crashed takes no message.
                 ServerEffect::Tell(key, line) => {
                     let conversation = self.conversation;

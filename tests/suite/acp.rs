@@ -210,7 +210,10 @@ fn sessions_run_at_the_same_time() {
 fn a_crash_of_one_session_ends_no_other() {
     let script = Script::new().say("msg_1", "Here").sh(UNTIL_INTERRUPT).sh("prompt").say("msg_2", "Two").done("Two");
     let mut client = Client::new(Case::with(script));
-    let sessions = [client.session(), client.session()];
+    // Both have the same session of the agent, whose id is unique only in a directory.
+    let elsewhere = client.case.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let sessions = [client.session(), client.session_in(&elsewhere)];
     let prompts = [client.prompt(&sessions[0], "One"), client.prompt(&sessions[1], "Two")];
     for session in &sessions {
         client.until_text(session, "Here");

@@ -5,6 +5,7 @@ use crate::support::Case;
 use crate::support::io::{self, Gate, Line, LineReader, StdinWriter};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
@@ -104,8 +105,10 @@ impl Client {
     /// The next message.
     #[track_caller]
     pub(super) fn next(&mut self) -> Value {
-        let line = self.lines.recv_timeout(self.case.limit).expect("a message");
-        self.read(&line)
+        match self.lines.recv_timeout(self.case.limit) {
+            Ok(line) => self.read(&line),
+            Err(error) => panic!("no message ({error}) after {:#?}", self.seen),
+        }
     }
 
     #[track_caller]
@@ -189,6 +192,11 @@ impl Client {
     #[track_caller]
     pub(super) fn session(&mut self) -> String {
         let cwd = self.case.work();
+        self.session_in(&cwd)
+    }
+
+    #[track_caller]
+    pub(super) fn session_in(&mut self, cwd: &Path) -> String {
         let result = self.call("session/new", json!({"cwd": cwd, "mcpServers": []}));
         result["sessionId"].as_str().expect("sessionId").to_owned()
     }
