@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use spektacular::cmd;
+use spektacular::io::threads;
 use spektacular::process::{self, own_executable};
 use std::ffi::OsString;
 use std::panic::catch_unwind;
@@ -16,5 +17,5 @@ fn main() -> ExitCode {
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
     let run = || catch_unwind(|| cmd::run(args)).unwrap_or_else(|_| cmd::crashed());
-    ExitCode::from(own_executable::with_room(run).unwrap_or_else(cmd::no_room))
+    ExitCode::from(threads::with_room(run).unwrap_or_else(cmd::no_room))
 }

@@ -54,9 +54,9 @@ use crate::io::inbox::{Inbox, Source};
 use crate::io::output::{StdoutWriter, diagnose, reader_has_left, streams_are_apart};
 use crate::io::panic_channel;
 use crate::io::signals::{self, SignalChannels};
+use crate::io::threads;
 use crate::io::tty::LineModes;
 use crate::process::guard::Guard;
-use crate::process::own_executable;
 use crate::process::tree::{self, Inherited};
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::run::{Ids, OnEof};
@@ -140,7 +140,7 @@ impl Engine {
         let task = job.task.take();
         let mut conductor = Conductor::new(job, peer, host, &self.random, self.ids);
         conductor.outbox().set_apart(streams_are_apart());
-        let begin = match (own_executable::low_limit(), &self.signals) {
+        let begin = match (threads::low_limit(), &self.signals) {
             (Some(limit), _) => Begin::Refused(Failure::new(Code::ResourceExhausted, limit)),
             (None, Some(_)) => begin,
             (None, None) => Begin::Refused(Failure::no_thread()),

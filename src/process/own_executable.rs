@@ -3,7 +3,7 @@
 //! The system is the best source. In a bare container image, it may not know, so `argv[0]` is the second source, as a
 //! path or as a name on PATH. The program never changes its working directory, so a relative path stays valid.
 
-use crate::io::STACK;
+use crate::io::threads;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::AGENT_LINE_BYTES;
 use crate::system::{OWN_FILE, hide_memory};
@@ -44,33 +44,10 @@ pub fn keep_private() {
     }
 }
 
-/// The address space that the threads of a run reserve, in bytes. The allocator of glibc reserves 64 MiB for each thread,
-/// and a run with a busy ask server has about 25 of them. With musl only their stacks count.
-const RESERVED: u64 = ADDRESS_SPACE - (32 << 20);
-
-/// The minimum address space for a run, in bytes. A process that reaches the limit in an allocation aborts.
-const ADDRESS_SPACE: u64 = if cfg!(target_env = "gnu") { 2 << 30 } else { 64 << 20 };
-
-/// Runs this with the stack of every other thread: on a thread of its own if the main thread's is smaller. `None`: the
-/// thread cannot be started.
-pub fn with_room<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    if getrlimit(Resource::Stack).current.is_none_or(|now| now >= STACK as u64) {
-        return Some(run());
-    }
-    std::thread::Builder::new().name("main".into()).stack_size(STACK).spawn(run).ok()?.join().ok()
-}
-
-/// The limit of this process that leaves no room for a run, as a sentence. `None`: there is room.
-pub(crate) fn low_limit() -> Option<String> {
-    getrlimit(Resource::As).current.filter(|now| *now < ADDRESS_SPACE)?;
-    let least = ADDRESS_SPACE >> 20;
-    Some(format!("The address space limit of this process is below {least} MiB: raise it with `ulimit -v`."))
-}
-
 /// The length of the longest agent line, in bytes. While a line is handled, it takes up to eight times its length; without
 /// that much room this process would abort, so a limited address space shortens the limit.
 pub(super) fn agent_line_bytes() -> usize {
-    let room = getrlimit(Resource::As).current.map_or(u64::MAX, |limit| limit.saturating_sub(RESERVED) / 16);
+    let room = threads::room().map_or(u64::MAX, |room| room / 16);
     usize::try_from(room).unwrap_or(usize::MAX).min(AGENT_LINE_BYTES)
 }
 

@@ -431,8 +431,8 @@ fn the_agent_can_read_neither_our_environment_nor_a_core_dump() {
 fn a_machine_without_processes_or_memory_ends_the_run_in_order() {
     let name = "a_machine_without_processes_or_memory_ends_the_run_in_order";
     // Each run has a user of its own, because the limit counts all processes of a user.
-    let few = |count: usize| {
-        let user = 64_000 + count;
+    let few = |count: u32| {
+        let user = 100_000 + 16 * std::process::id() + count;
         format!("prlimit --nproc={count} setpriv --reuid={user} --regid={user} --clear-groups")
     };
     // A debug build does not start in less.
