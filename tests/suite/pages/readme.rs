@@ -12,15 +12,17 @@ use std::process::{Command, Output, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_spektacular");
 /// The pages of the reference.
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "src/protocol/reference.md",
     "src/config/reference.md",
     "src/agent/reference.md",
     "src/workflow/reference.md",
     "src/integrate/openclaw.md",
     ORCHESTRATORS,
+    TERMINAL,
 ];
 const ORCHESTRATORS: &str = "src/protocol/orchestrators.md";
+const TERMINAL: &str = "src/terminal/reference.md";
 const CONTRIBUTING: &str = ".github/CONTRIBUTING.md";
 
 fn root() -> &'static Path {
@@ -106,7 +108,7 @@ fn without_times(text: &str) -> String {
 
 #[test]
 fn the_session_of_the_workflows_is_a_real_one() {
-    let section = section("Quick start for a person");
+    let section = section_of(&page(TERMINAL), "From an idea to verified code");
     let block = section.split("```console\n").nth(1).unwrap().split("```").next().unwrap();
     assert!(block.lines().count() <= 10, "{block}");
     let case = sandbox();
@@ -351,19 +353,19 @@ fn samples_are_wrapped_for_reading() {
 fn the_log_of_a_run_is_a_real_one() {
     let shown = fs::read_to_string(root().join("testdata/screens/run/log.txt")).unwrap();
     let block = format!("```text\n$ spektacular adhoc --yes \"fix the failing test\"\n{shown}```\n");
-    assert!(readme().contains(&block), "README.md lacks the output in testdata/screens/run/log.txt:\n{block}");
+    assert!(page(TERMINAL).contains(&block), "{TERMINAL} lacks the output in testdata/screens/run/log.txt:\n{block}");
 }
 
 /// `terminal::pictures` holds each to a run of the program.
 #[test]
 fn every_picture_of_a_screen_is_shown_with_a_description() {
-    let readme = readme();
+    let pages = readme() + &page(TERMINAL);
     let pictures = fs::read_dir(root().join("testdata/screens/svg")).unwrap();
     let pictures: BTreeSet<String> = pictures.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(pictures.len(), 10, "{pictures:?}");
     for picture in pictures {
-        let link = format!("](testdata/screens/svg/{picture})");
-        let (before, _) = readme.split_once(&link).unwrap_or_else(|| panic!("README.md lacks {picture}"));
+        let link = format!("testdata/screens/svg/{picture})");
+        let (before, _) = pages.split_once(&link).unwrap_or_else(|| panic!("no page shows {picture}"));
         let (_, description) = before.rsplit_once("![").unwrap();
         assert!(description.len() > 40 && !description.contains(['[', '\n']), "{picture}: {description}");
     }
