@@ -33,6 +33,8 @@ pub struct Launch {
     pub driver: &'static str,
     /// The install command, for the error message if the program is missing.
     pub install: Option<String>,
+    /// The npm package, with its version, that npx runs if the program is missing.
+    pub package: Option<&'static str>,
 }
 
 impl Launch {

@@ -26,10 +26,12 @@
 
 pub(crate) mod acp;
 pub(crate) mod ask_user;
+mod built_in;
 pub(crate) mod claude;
 pub(crate) mod codex;
 pub(crate) mod demo;
 mod detail;
+mod dialect;
 pub(crate) mod edits;
 mod error_text;
 pub mod features;
@@ -96,6 +98,8 @@ pub struct Base {
     pub env: BTreeMap<String, String>,
     /// The install command, for the error message if the program is missing.
     pub install: Option<String>,
+    /// The npm package, with its version, that npx runs if the program is missing.
+    pub package: Option<&'static str>,
 }
 
 impl Base {
@@ -112,6 +116,7 @@ impl Base {
             env: env.into_iter().chain(own).collect(),
             start_timeout: Some(DEFAULT_START_TIMEOUT),
             install: self.install.clone(),
+            package: self.package,
             ..Launch::new(self.program.clone(), driver)
         }
     }

@@ -329,7 +329,8 @@ pub(crate) fn fits(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{AsksFor, Folder, InterfaceOptions, LoggedIn, Native, fits, is_session_id};
-    use crate::agent::acp::profile::{GEMINI, OPENCODE};
+    use crate::agent::acp::agents::gemini::PROFILE as GEMINI;
+    use crate::agent::acp::agents::opencode::PROFILE as OPENCODE;
     use crate::agent::{Base, claude, codex};
     use std::path::PathBuf;
 

@@ -1,16 +1,18 @@
-//! The agents, by name. To add a built-in agent, add an entry to [`BUILT_IN`]. To add a dialect, add a module beside
-//! this one with a [`Driver`], a line to [`Dialect`], and an arm to each `match` of [`Agent`].
+//! The agents, by name. To add a built-in agent that speaks ACP, see [`acp::agents`]. To add a dialect, add a module
+//! beside this one with a [`Driver`], a line to [`Dialect::ALL`], and an arm to each `match` of [`Agent`].
 
-use super::acp::{self, profile};
+use super::acp;
+use super::built_in::BuiltIn;
+pub use super::built_in::{Promise, Tested};
 use super::demo;
 use super::demo::catalog::{self, ScenarioChoice};
+pub use super::dialect::Dialect;
 use super::native::{self, Native};
 use super::{Base, Driver, DriverOutput, Features, Program, claude, codex, lines};
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::{McpAccess, McpServer, Options, Settings};
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
-use crate::protocol::words::one_of;
 use crate::suggest::{Typed, Unknown};
 use std::borrow::Cow;
 
@@ -36,148 +38,57 @@ pub struct Agent {
     pub state: Vec<String>,
     /// The argument with which its program prints its version. `None`: unknown, or the dialect defines it.
     pub version: Option<&'static str>,
+    /// The last check. `None`: nobody checked it, or its entry was changed.
+    pub tested: Option<Tested>,
 }
 
-macro_rules! dialects {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Dialect {
-            $($(#[$doc])* $variant,)*
-            /// The demo agent's own. No entry of a configuration can name it.
-            Demo,
-        }
-
-        impl Dialect {
-            /// Every dialect that an entry of a configuration can name, by its name.
-            pub const ALL: &[(&str, Dialect)] = &[$(($name, Dialect::$variant)),*];
-
-            /// The rule for a dialect's name, for error messages.
-            pub const EXPECTED: &str = one_of!($($name),*);
-
-            /// The dialect's name in configurations and recordings.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Dialect::$variant => $name,)*
-                    Dialect::Demo => "demo",
-                }
-            }
-        }
-    };
-}
-
-dialects! {
-    /// The Agent Client Protocol.
-    Acp = "acp",
-    /// Claude Code's stream-json.
-    Claude = "claude",
-    /// Codex's app-server.
-    Codex = "codex",
-    /// No dialect: any command that prints text.
-    Lines = "lines",
-}
-
-/// An agent that needs no configuration.
-struct BuiltIn {
-    name: &'static str,
-    alias: Option<&'static str>,
-    display_name: &'static str,
-    dialect: Dialect,
-    /// `None`: this binary itself.
-    command: Option<&'static str>,
-    args: &'static [&'static str],
-    env: &'static [(&'static str, &'static str)],
-    version: Option<&'static str>,
-    install: &'static str,
-}
-
-/// An ACP agent whose program has the agent's name.
-const fn program(name: &'static str, display_name: &'static str, install: &'static str) -> BuiltIn {
+/// The built-in agents that do not speak ACP.
+static OWN_DIALECTS: &[BuiltIn] = &[
     BuiltIn {
-        name,
-        alias: None,
-        display_name,
-        dialect: Dialect::Acp,
-        command: Some(name),
-        args: &["acp"],
-        env: &[],
-        version: Some("--version"),
-        install,
-    }
-}
-
-/// An ACP agent that npx downloads.
-const fn npx(name: &'static str, display_name: &'static str, args: &'static [&'static str]) -> BuiltIn {
-    BuiltIn { command: Some("npx"), args, ..program(name, display_name, "install Node.js, which brings npx") }
-}
-
-static BUILT_IN: &[BuiltIn] = &[
-    BuiltIn {
-        alias: Some("claude-code"),
+        aliases: &["claude-code"],
         dialect: Dialect::Claude,
         args: &[],
-        ..program("claude", "Claude Code", "npm install -g @anthropic-ai/claude-code")
+        tested: Some(Tested { version: "2.1.330", lacks: &[] }),
+        ..BuiltIn::program("claude", "Claude Code", "npm install -g @anthropic-ai/claude-code")
     },
-    BuiltIn { dialect: Dialect::Codex, args: &[], ..program("codex", "Codex", "npm install -g @openai/codex") },
-    BuiltIn { dialect: Dialect::Demo, command: None, args: &["demo", "play"], ..program(DEMO, "Demo", "built in") },
     BuiltIn {
-        alias: Some("gemini-cli"),
-        // The mode in the user's settings might not ask for permission.
-        args: &["--acp", "--approval-mode=default"],
-        ..program("gemini", "Gemini CLI", "npm install -g @google/gemini-cli")
-    },
-    program("opencode", "OpenCode", "npm install -g opencode-ai"),
-    // The commands from here on are from the agents' documentation and are untested.
-    BuiltIn {
-        env: &[("AUGMENT_DISABLE_AUTO_UPDATE", "1")],
-        ..npx("auggie", "Auggie", &["--yes", "@augmentcode/auggie", "--acp"])
-    },
-    BuiltIn { version: Some("version"), ..program("cagent", "cagent", "see https://github.com/docker/cagent") },
-    npx("claude-acp", "Claude Code over ACP", &["--yes", "@zed-industries/claude-code-acp"]),
-    program("code-assistant", "Code Assistant", "see https://github.com/stippi/code-assistant"),
-    BuiltIn {
+        dialect: Dialect::Codex,
         args: &[],
-        // codex-acp refuses --version.
-        version: None,
-        ..program("codex-acp", "Codex over ACP", "see https://github.com/zed-industries/codex-acp")
+        tested: Some(Tested { version: "0.169.0", lacks: &[] }),
+        ..BuiltIn::program("codex", "Codex", "npm install -g @openai/codex")
     },
-    npx("copilot", "GitHub Copilot", &["--yes", "@github/copilot-language-server", "--acp"]),
     BuiltIn {
-        args: &["exec", "--output-format", "acp"],
-        env: &[("DROID_DISABLE_AUTO_UPDATE", "true"), ("FACTORY_DROID_AUTO_UPDATE_ENABLED", "false")],
-        ..program("droid", "Factory Droid", "see https://docs.factory.ai")
-    },
-    program("goose", "Goose", "see https://github.com/block/goose"),
-    npx("junie", "Junie", &["--yes", "@jetbrains/junie-cli", "--acp=true"]),
-    program("kimi", "Kimi CLI", "see https://github.com/MoonshotAI/kimi-cli"),
-    npx("pi", "Pi", &["--yes", "pi-acp"]),
-    npx("qoder", "Qoder CLI", &["--yes", "@qoder-ai/qodercli", "--acp"]),
-    npx("qwen", "Qwen Code", &["--yes", "@qwen-code/qwen-code", "--acp", "--experimental-skills"]),
-    program("raxol", "Raxol", "see https://github.com/Hydepwns/raxol"),
-    program("stakpak", "Stakpak", "see https://github.com/stakpak/agent"),
-    BuiltIn {
-        command: Some("vibe-acp"),
-        args: &[],
-        ..program("vibe", "Mistral Vibe", "see https://github.com/mistralai/mistral-vibe")
+        dialect: Dialect::Demo,
+        command: None,
+        args: &["demo", "play"],
+        tested: Some(Tested { version: env!("CARGO_PKG_VERSION"), lacks: &[] }),
+        ..BuiltIn::program(DEMO, "Demo", "built in")
     },
 ];
+
+fn built_in() -> impl Iterator<Item = &'static BuiltIn> {
+    OWN_DIALECTS.iter().chain(acp::agents::entries())
+}
 
 const DEMO: &str = "demo";
 pub const DEFAULT: &str = "claude";
 
-impl BuiltIn {
-    fn agent(&self) -> Agent {
-        let env = self.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+impl From<&BuiltIn> for Agent {
+    fn from(entry: &BuiltIn) -> Agent {
+        let env = entry.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let base = Base {
-            program: self.command.map_or(Program::Myself, |command| Program::Command(command.into())),
-            args: self.args.iter().map(|arg| (*arg).to_owned()).collect(),
+            program: entry.command.map_or(Program::Myself, |command| Program::Command(command.into())),
+            args: entry.args.iter().map(|arg| (*arg).to_owned()).collect(),
             env: env.collect(),
-            install: Some(self.install.into()),
+            install: Some(entry.install.into()),
+            package: entry.package,
         };
         Agent {
-            aliases: self.alias.iter().map(|alias| (*alias).to_owned()).collect(),
-            display_name: self.display_name.into(),
-            version: self.version,
-            ..Agent::new(self.name, self.dialect, base)
+            aliases: entry.aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+            display_name: entry.display_name.into(),
+            version: entry.version,
+            tested: entry.tested,
+            ..Agent::new(entry.name, entry.dialect, base)
         }
     }
 }
@@ -197,6 +108,7 @@ impl Agent {
             resume_args: Vec::new(),
             state: Vec::new(),
             version: None,
+            tested: None,
         }
     }
 
@@ -224,7 +136,7 @@ impl Agent {
             (Dialect::Lines | Dialect::Demo, _) | (_, Program::Myself) => &native::NONE,
             (Dialect::Claude, _) => &claude::NATIVE,
             (Dialect::Codex, _) => &codex::NATIVE,
-            (Dialect::Acp, program) => profile::find_profile(program, &self.name).native,
+            (Dialect::Acp, program) => acp::agents::find_profile(program, &self.name).native,
         }
     }
 
@@ -256,7 +168,7 @@ impl Agent {
             Dialect::Claude => Box::new(claude::Claude::new(base)),
             Dialect::Codex => Box::new(codex::Codex::new(base)),
             Dialect::Demo => Box::new(demo::Demo::new(base)),
-            Dialect::Acp => Box::new(acp::Acp::new(base, profile::find_profile(&self.base.program, &self.name))),
+            Dialect::Acp => Box::new(acp::Acp::new(base, acp::agents::find_profile(&self.base.program, &self.name))),
             Dialect::Lines => {
                 Box::new(lines::LinesDriver::new(base, self.session_patterns.clone(), self.resume_args.clone()))
             }
@@ -274,7 +186,7 @@ pub(crate) const ANY_COMMAND: &str = "To run your own command as an agent, add i
 
 impl Agents {
     pub fn built_in() -> Agents {
-        let mut agents: Vec<Agent> = BUILT_IN.iter().map(BuiltIn::agent).collect();
+        let mut agents: Vec<Agent> = built_in().map(Agent::from).collect();
         agents.sort_by(|a, b| a.name.cmp(&b.name));
         Agents(agents)
     }
@@ -282,7 +194,7 @@ impl Agents {
     /// The agent with this name or alias, or the demo agent with this scenario.
     pub fn find(&self, name: &str) -> Option<Cow<'_, Agent>> {
         // Only built-in agents have an alias.
-        let aliased = || BUILT_IN.iter().find(|agent| agent.alias == Some(name)).map(|agent| agent.name);
+        let aliased = || built_in().find(|agent| agent.aliases.contains(&name)).map(|agent| agent.name);
         let agent = self.named(name).or_else(|| self.named(aliased()?));
         agent.map(Cow::Borrowed).or_else(|| self.with_scenario(name).map(Cow::Owned))
     }

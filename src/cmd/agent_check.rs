@@ -3,13 +3,14 @@
 
 use crate::agent::native::{LoggedIn, Native};
 use crate::agent::registry::Agent;
-use crate::agent::{Program, npx};
+use crate::agent::{Base, Program, npx};
 use crate::config::Layers;
 use crate::engine::flaw_in_file;
 use crate::io::files::open_regular;
 use crate::process::query::{Asked, NoAnswer, Queries, find, variable};
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::Options;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -62,7 +63,14 @@ pub(super) fn checks<'a>(agents: &[&'a Agent], layers: &Layers) -> Vec<(&'a Agen
 fn check(agent: &Agent, answer: Result<Option<String>, String>, layers: &Layers) -> Check {
     let logged_in = login(agent);
     let (version, problem) = answer.map_or_else(|problem| (None, Some(problem)), |version| (version, None));
-    Check { path: find(&agent.base), version, problem, logged_in, capabilities: capabilities(agent, layers) }
+    Check { path: find(&entry_here(agent)), version, problem, logged_in, capabilities: capabilities(agent, layers) }
+}
+
+/// The entry that a run would start here: the agent's own, or npx in place of a program that is missing.
+fn entry_here(agent: &Agent) -> Cow<'_, Base> {
+    let by_npx = || npx::base_in_place_of(&agent.base).filter(|base| find(base).is_some());
+    let base = if find(&agent.base).is_some() { None } else { by_npx() };
+    base.map_or(Cow::Borrowed(&agent.base), Cow::Owned)
 }
 
 /// Whether the agent is logged in, and the reason in words.
@@ -85,23 +93,24 @@ pub(super) fn capabilities(agent: &Agent, layers: &Layers) -> Capabilities {
 /// The version that the program reports, if any. `number`: the agent's own. Error: the reason why the program cannot be
 /// started.
 fn answer(agent: &Agent, asking: &Queries, number: usize) -> Result<Option<String>, String> {
-    let program = match &agent.base.program {
+    let base = &*entry_here(agent);
+    let program = match &base.program {
         Program::Myself => {
             return flaw_in_file(agent).map_or_else(|| Ok(Some(env!("CARGO_PKG_VERSION").to_owned())), Err);
         }
         Program::Command(name) => name,
     };
     let native = agent.native();
-    let Some(question) = Question::version_of(agent, native) else {
+    let Some(question) = Question::version_of(agent, base, native) else {
         // An unknown program may start work instead of printing a version.
-        let path = find(&agent.base).ok_or_else(|| missing(program))?;
+        let path = find(base).ok_or_else(|| missing(program))?;
         let may_run = path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0);
         return if may_run { Ok(None) } else { Err(not_started(program)) };
     };
     let folder = asking.folder().map(|folder| folder.join(number.to_string()));
     let folder = folder.filter(|folder| std::fs::create_dir(folder).is_ok());
     let folder = folder.ok_or("a temporary directory cannot be created")?;
-    let (base, args) = (&agent.base, question.args.clone());
+    let args = question.args.clone();
     let env = question.environment(&folder);
     // The query runs in an empty directory, because some programs load files from the current one.
     let cwd = Some(folder.as_path());
@@ -142,16 +151,23 @@ struct Question {
 
 impl Question {
     /// The query for an agent's version. `None`: its version cannot be queried.
-    fn version_of(agent: &Agent, native: &'static Native) -> Option<Question> {
+    fn version_of(agent: &Agent, base: &Base, native: &'static Native) -> Option<Question> {
         let folders = native.version.as_ref().map_or(&[] as &[&str], |version| version.folders);
         let flag = native.version.as_ref().map(|version| version.flag).or(agent.version);
-        let (mut args, npx) = match (npx::command(&agent.base), &native.version, &native.interface) {
+        let (mut args, npx) = match (npx::command(base), &native.version, &native.interface) {
             (Some(command), ..) => (command, true),
-            (None, Some(_), Some(open)) => (open.for_people(&agent.base), false),
-            (None, Some(_), None) => (agent.base.args.clone(), false),
+            (None, Some(_), Some(open)) => (open.for_people(base), false),
+            (None, Some(_), None) => (base.args.clone(), false),
             (None, None, _) => (Vec::new(), false),
         };
-        args.push(flag.or(npx.then_some("--version"))?.into());
+        if let (true, None, Some(program)) =
+            (base.package.is_none() && agent.base.package.is_some(), flag, args.last_mut())
+        {
+            // It might start work. Whether its package is there shows any program beside it.
+            *program = "true".into();
+        } else {
+            args.push(flag.or(npx.then_some("--version"))?.into());
+        }
         Some(Question { args, folders, npx })
     }
 
@@ -167,7 +183,8 @@ impl Question {
 fn version(output: Vec<u8>) -> Option<String> {
     let output = String::from_utf8(output).ok()?;
     let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
-    let word = output.split_whitespace().map(|word| word.trim_start_matches('v')).find(is_version)?;
+    let words = output.split_whitespace();
+    let word = words.map(|word| word.trim_start_matches('v').trim_end_matches('.')).find(is_version)?;
     (word.len() <= 64 && word.chars().all(|c| c.is_ascii_graphic())).then(|| word.to_owned())
 }
 

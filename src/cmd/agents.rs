@@ -128,19 +128,33 @@ fn entry(agent: &Agent) -> Value {
         "aliases": agent.aliases,
         "driver": agent.dialect.name(),
         "command": command(agent),
+        "package": agent.base.package,
+        "tested": agent.tested.map(|tested| json!({
+            "version": tested.version,
+            "keeps": tested.keeps().map(|promise| promise.word()).collect::<Vec<_>>(),
+        })),
     })
 }
 
-fn row(agent: &Agent) -> [String; 4] {
+/// The last check in words: the version, and what the agent did not keep.
+fn tested(agent: &Agent) -> String {
+    let Some(tested) = agent.tested else { return "untested".into() };
+    let lacks: Vec<&str> = tested.lacks.iter().map(|promise| promise.word()).collect();
+    let lacks = if lacks.is_empty() { String::new() } else { format!(", without {}", lacks.join(", ")) };
+    format!("tested {}{lacks}", tested.version)
+}
+
+fn row(agent: &Agent) -> [String; 5] {
     let names = std::iter::once(&agent.name).chain(&agent.aliases).cloned().collect::<Vec<_>>().join(", ");
-    [names, one_line(&agent.display_name), agent.dialect.name().into(), one_line(&command(agent).join(" "))]
+    let command = one_line(&command(agent).join(" "));
+    [names, one_line(&agent.display_name), agent.dialect.name().into(), command, tested(agent)]
 }
 
 /// Formats rows as a table whose columns are as wide as their longest cell.
-fn table(rows: Vec<[String; 4]>) -> String {
-    let width = |at: usize| rows.iter().map(|row: &[String; 4]| row[at].chars().count()).max().unwrap_or(0);
-    let (first, second, third) = (width(0), width(1), width(2));
-    let line = |[a, b, c, d]: &[String; 4]| format!("{a:first$}  {b:second$}  {c:third$}  {d}\n");
+fn table(rows: Vec<[String; 5]>) -> String {
+    let width = |at: usize| rows.iter().map(|row: &[String; 5]| row[at].chars().count()).max().unwrap_or(0);
+    let (first, second, third, fourth) = (width(0), width(1), width(2), width(3));
+    let line = |[a, b, c, d, e]: &[String; 5]| format!("{a:first$}  {b:second$}  {c:third$}  {d:fourth$}  {e}\n");
     rows.iter().map(line).collect()
 }
 
@@ -198,6 +212,7 @@ fn for_people(agent: &Agent, check: &Check, look: &Look) -> String {
             lines.extend(check.path.iter().map(|path| ("program", path.display().to_string())));
             lines.push(("version", check.version.clone().unwrap_or_else(|| "unknown".into())));
             lines.push(("logged in", format!("{}: {why}", logged_in.word())));
+            lines.push(("tested", tested(agent)));
             lines.push(("questions", questions.join(", ")));
             lines.push(("commands", std::iter::once("adhoc").chain(can).collect::<Vec<_>>().join(", ")));
         }

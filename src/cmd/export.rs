@@ -8,7 +8,7 @@ use crate::engine::secrets_here;
 use crate::io::files::open_regular;
 use crate::io::output::print_bytes;
 use crate::json::to_line;
-use crate::process::child::not_found as agent_not_found;
+use crate::process::program::not_found as agent_not_found;
 use crate::process::query::{Asked, NoAnswer, Queries, find, variable};
 use crate::process::session_files::find as find_session;
 use crate::process::tree::nonce;

@@ -52,8 +52,8 @@ impl Entry {
         };
         if let Some(command) = self.command {
             agent.base.program = Program::Command(command);
-            agent.base.install = None;
-            agent.version = None;
+            (agent.base.install, agent.base.package) = (None, None);
+            (agent.version, agent.tested) = (None, None);
         }
         agent.dialect = self.driver.unwrap_or(agent.dialect);
         agent.base.args = self.args.unwrap_or(agent.base.args);

@@ -4,7 +4,8 @@ use super::local_host::LocalHost;
 use super::prepare;
 use crate::agent::{AgentEvent, DriverOutput, limit};
 use crate::config::Layers;
-use crate::process::child::{environment, resolve};
+use crate::process::environment::environment;
+use crate::process::program::find_program;
 use crate::process::tree::nonce;
 use crate::protocol::failure::Failure;
 use crate::protocol::request::{Options, Settings};
@@ -12,6 +13,7 @@ use crate::protocol::sentence::Sentence;
 use crate::protocol::words::Warning;
 use crate::redact::Redactor;
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
@@ -71,8 +73,11 @@ pub(crate) fn plan_with(
     let mut out = DriverOutput::default();
     let launch = limit::launch(&settings, start.driver.as_mut(), &mut out)?;
     let launch = launch.ok_or_else(Failure::of_our_own)?;
-    let theirs = environment(&launch, &settings, &nonce());
-    let path = resolve(&launch.program, &theirs, &settings.cwd);
+    // A missing program is no failure of a dry run.
+    let found = find_program(&launch, &settings, &nonce()).ok();
+    let theirs = found.as_ref().map_or_else(|| environment(&launch, &settings, &nonce()), |it| it.environment.clone());
+    let path = found.as_ref().map(|found| found.program.clone());
+    let launch = found.map_or(Cow::Borrowed(&launch), |found| found.launch);
     let ours: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     let names = |from: &BTreeMap<OsString, OsString>, differs: &dyn Fn(&OsString) -> bool| {
         from.keys().filter(|name| differs(name)).map(|name| name.to_string_lossy().into_owned()).collect()

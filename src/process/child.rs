@@ -8,13 +8,13 @@
 use super::agent_lines::AgentLines;
 use super::new_session::{self, NotRestricted};
 use super::own_executable;
+use super::program::{find_program, not_found};
 use super::readers::{AgentOutput, read_stderr, read_stdout};
 use super::reaper::Reaper;
 use super::sandbox::{self, ProcessPlaces, SERVICES, TEMPORARY};
 use super::scratch::{AgentFiles, Scratch, write_files};
 use super::session_files::{is_kept, make_loadable};
-use super::tree::{self, MARKER, Swept, Tree, marker_value, wait_without_reaping};
-use super::variables::OF_GIT;
+use super::tree::{self, Swept, Tree, wait_without_reaping};
 use crate::agent::native::SessionFiles;
 use crate::agent::{Launch, Program};
 use crate::io::failpoint::point;
@@ -26,15 +26,13 @@ use crate::protocol::outbound::AgentExit;
 use crate::protocol::request::Settings;
 use crate::protocol::sandbox::Domain;
 use crate::protocol::terms::sentence;
-use crate::suggest::Name;
-use crate::system::DEFAULT_PATH;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, PipeReader, PipeWriter};
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -80,11 +78,8 @@ impl AgentProcess {
         nonce: &str,
         mirror: bool,
     ) -> Result<AgentProcess, Failure> {
-        let mut environment = environment(launch, settings, nonce);
-        let program = resolve(&launch.program, &environment, &settings.cwd).ok_or_else(|| match &launch.program {
-            Program::Myself => own_executable::not_found(),
-            program @ Program::Command(_) => not_found(program, launch.install.as_deref()),
-        })?;
+        let found = find_program(launch, settings, nonce)?;
+        let (launch, program, mut environment) = (&*found.launch, found.program, found.environment);
         if let (Some(files), Some(id)) = (launch.session_files, &settings.session_id) {
             make_loadable(files, id, &|name| environment.get(OsStr::new(name)).cloned())?;
         }
@@ -283,40 +278,6 @@ fn pipe() -> Result<(PipeReader, PipeWriter), Failure> {
     io::pipe().map_err(resources)
 }
 
-/// Our own variables, without those that lead git to one repository.
-pub(crate) fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
-    std::env::vars_os().filter(|(name, _)| !OF_GIT.iter().any(|git| name == git))
-}
-
-/// Our own environment as an agent inherits it, overridden by the variables in `own`.
-pub(crate) fn environment_over(own: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
-    inherited().chain(own).collect()
-}
-
-/// The agent's whole environment. Later sources take precedence: our own variables (all of them but those of git's, or
-/// those that `env_allow` and the fixed list admit) without those that the driver removes, the driver's variables, the
-/// request's `env`, and the marker.
-pub(crate) fn environment(launch: &Launch, settings: &Settings, nonce: &str) -> BTreeMap<OsString, OsString> {
-    const ALWAYS: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "LC_*", "TERM", "TMPDIR"];
-    let matches = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
-        Some(prefix) => name.starts_with(prefix),
-        None => pattern == name,
-    };
-    let allowed = |name: &OsString| {
-        let Some(list) = &settings.env_allow else { return true };
-        let Some(name) = name.to_str() else { return false };
-        ALWAYS.iter().any(|pattern| matches(pattern, name)) || list.iter().any(|pattern| matches(pattern, name))
-    };
-    let mut all: BTreeMap<OsString, OsString> = inherited().filter(|(name, _)| allowed(name)).collect();
-    for name in &launch.env_remove {
-        all.remove(&OsString::from(name));
-    }
-    all.extend(launch.env.iter().map(|(name, value)| (name.into(), value.into())));
-    all.extend(settings.env.iter().map(|(name, value)| (name.into(), value.into())));
-    all.insert(MARKER.into(), marker_value(nonce).into());
-    all
-}
-
 /// Changes the environment for a process in a sandbox. What the request's `env` sets stays.
 fn confine(
     environment: &mut BTreeMap<OsString, OsString>,
@@ -334,40 +295,6 @@ fn confine(
     for (name, folder) in &domain.variables {
         environment.entry((*name).into()).or_insert_with(|| folder.into());
     }
-}
-
-/// The program as an absolute path, found on the PATH that the agent will have. A relative path is relative to `cwd`.
-/// Relative and empty entries of PATH are skipped, because they could run a program from an untrusted folder.
-pub(crate) fn resolve(program: &Program, environment: &BTreeMap<OsString, OsString>, cwd: &Path) -> Option<PathBuf> {
-    let name = match program {
-        Program::Myself => return own_executable::program(),
-        Program::Command(name) => name,
-    };
-    if name.contains('/') {
-        return Some(cwd.join(name));
-    }
-    let path = environment.get(&OsString::from("PATH")).cloned().unwrap_or_else(|| DEFAULT_PATH.into());
-    let folders = || std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-    let candidates = || folders().map(|folder| folder.join(name)).filter(|file| file.is_file());
-    // As in a shell: the first executable file. Without one, the first file, because starting it gives the right error.
-    candidates().find(|file| own_executable::is_program(file)).or_else(|| candidates().next())
-}
-
-/// The failure for an agent whose program was not found. `install`: how to install it.
-pub(crate) fn not_found(program: &Program, install: Option<&str>) -> Failure {
-    let program = match program {
-        Program::Command(name) => name,
-        Program::Myself => "",
-    };
-    let name = Name::new(program).map(|name| format!(" {name}")).unwrap_or_default();
-    let fault = if program.contains('/') { "does not exist" } else { "is not on the PATH" };
-    let remedy = match install {
-        Some(install) => format!("To install it: {install}."),
-        None => {
-            "Install it, or correct the agent's command. `spektacular agents check` shows the installed agents.".into()
-        }
-    };
-    Failure::new(Code::AgentNotFound, format!("The agent's program{name} {fault}. {remedy}"))
 }
 
 /// The number of retries for a program that is still being written, and the pause between them.
@@ -444,9 +371,10 @@ fn write_lines(stdin: Option<ChildStdin>, lines: &Receiver<String>, unsent: &Ato
 
 #[cfg(test)]
 mod tests {
-    use super::{AgentProcess, MARKER, ProcessEvent, Tree, marker_value, pipe, tree};
+    use super::{AgentProcess, ProcessEvent, Tree, pipe, tree};
     use crate::agent::Line;
     use crate::process::readers::AgentOutput;
+    use crate::process::tree::{MARKER, marker_value};
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use std::io::PipeWriter;
     use std::os::unix::process::CommandExt;

@@ -8,7 +8,9 @@
 //!
 //! Processes that the agent leaves running are left alone, because the person may have started them on purpose.
 
-use super::child::{environment_over, not_found, resolve, spawn};
+use super::child::spawn;
+use super::environment::environment_over;
+use super::program::{not_found, resolve};
 use crate::agent::{Base, Program};
 use crate::io::output::print;
 use crate::io::signals::suspend_ourselves;

@@ -1,10 +1,11 @@
 //! A short query to a program: starts it, reads its output, and ends it by a deadline. For git, and for agents outside
 //! a run.
 
-use super::child::{environment_over, resolve};
+use super::environment::environment_over;
 use super::guard::Guard;
 use super::new_session;
 use super::own_executable;
+use super::program::resolve;
 use super::scratch::Scratch;
 use super::tree::{self, Inherited, MARKER, Signal, Tree, marker_value, wait_without_reaping};
 use crate::agent::{Base, Program};

@@ -97,7 +97,7 @@ fn begins(path: &Path, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{is_kept, make_loadable};
-    use crate::agent::acp::profile::GEMINI;
+    use crate::agent::acp::agents::gemini::PROFILE as GEMINI;
     use crate::agent::native::SessionStore;
     use crate::protocol::failure::Code;
     use std::ffi::OsString;

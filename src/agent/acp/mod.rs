@@ -6,6 +6,7 @@
 //! contains keys, prompts and paths; one agent asks us to write files although we say that we cannot, and writes them
 //! itself if we refuse.
 
+pub(crate) mod agents;
 mod ask;
 mod call;
 mod errors;
@@ -39,7 +40,7 @@ use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
     AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, FoundBy, Launch, LaunchFile, Line, MessageKey,
-    Reply, ResultWay, TurnOver, Wants, ask_user, result,
+    Reply, ResultWay, TurnOver, Wants, ask_user, npx, result,
 };
 use crate::json::{Index, Object};
 use crate::protocol::failure::Failure;
@@ -388,7 +389,10 @@ impl Driver for Acp {
         out.close_input = true;
     }
 
-    fn exited(&mut self, exit: AgentExit, alive: bool, _stderr: &Text) -> TurnOver {
+    fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {
+        if let Some(failure) = (!alive).then(|| npx::failure(&self.base, stderr)).flatten() {
+            return TurnOver::Failed(failure);
+        }
         TurnOver::Failed(errors::exited(self.profile, exit, !self.session.is_empty(), alive))
     }
 }

@@ -1,9 +1,8 @@
-//! The differences between agents that speak ACP. To support another agent, add a profile.
+//! The differences between agents that speak ACP. The profile of each is in a file of its own, in [`agents`](super::agents).
 
-use super::native;
 use super::rules::RuleFormat;
+use crate::agent::ask_user;
 use crate::agent::native::{NONE, Native};
-use crate::agent::{Program, ask_user};
 use crate::protocol::words::Category;
 
 /// The properties of one agent.
@@ -107,134 +106,10 @@ impl OwnCall {
     }
 }
 
-/// The profile for the program with this file name, or else for the agent of this name, whose program may be a wrapper.
-pub(crate) fn find_profile(program: &Program, name: &str) -> &'static Profile {
-    let known = |name: &str| match name {
-        "gemini" => Some(&GEMINI),
-        "opencode" => Some(&OPENCODE),
-        "codex-acp" => Some(&CODEX_ACP),
-        "copilot" => Some(&COPILOT),
-        "hermes" => Some(&HERMES),
-        "kilo" => Some(&KILO),
-        "kimi" => Some(&KIMI),
-        "pi-acp" | "pi" => Some(&PI),
-        _ => None,
-    };
-    let program = match program {
-        Program::Command(command) => command.rsplit('/').next().unwrap_or_default(),
-        Program::Myself => "",
-    };
-    known(program).or_else(|| known(name)).unwrap_or(&GENERIC)
-}
-
-/// Gemini CLI (0.61.0). In a folder that it does not trust, it asks permission for everything. We want that, so we do
-/// not make it trust the folder.
-pub(crate) static GEMINI: Profile = Profile {
-    name: "Gemini CLI",
-    login: "log in with `gemini`, or set GEMINI_API_KEY",
-    model_flag: Some("--model"),
-    dir_flag: Some("--include-directories"),
-    modes: Some(native::GEMINI_MODES),
-    asking_mode: None,
-    unasked: &[],
-    // Without this variable, Gemini starts a second process, and SIGTERM to the first has no effect.
-    env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
-    names_tools: false,
-    ids_name_tools: true,
-    titles_are_commands: true,
-    inputs_follow: false,
-    streams_inputs: false,
-    hidden_failure: None,
-    searches_cwd: false,
-    // Gemini hides every tool named ask_user, because it has its own, which it does not offer over ACP.
-    ask_tool: "ask_the_user",
-    own_call: Some(OwnCall { title: "{tool} ({server} MCP Server)", id: "mcp_{server}_{tool}__" }),
-    rules: Some(RuleFormat::Gemini),
-    leaves_servers: false,
-    counts_turns: true,
-    reports_steps: false,
-    native: &native::GEMINI,
-};
-
-/// OpenCode (1.18.33).
-pub(crate) static OPENCODE: Profile = OPENCODE_LIKE;
-
-const OPENCODE_LIKE: Profile = Profile {
-    name: "OpenCode",
-    login: "log in with `opencode auth login`",
-    model_flag: None,
-    dir_flag: None,
-    // A mode is one of its agents.
-    modes: None,
-    asking_mode: None,
-    unasked: &[],
-    // Nobody could answer its own tool for questions, which waits without a limit.
-    env: &[("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_ENABLE_QUESTION_TOOL", "false")],
-    names_tools: true,
-    ids_name_tools: false,
-    titles_are_commands: false,
-    inputs_follow: true,
-    streams_inputs: false,
-    hidden_failure: None,
-    searches_cwd: true,
-    ask_tool: ask_user::TOOL,
-    own_call: Some(OwnCall { title: "{server}_{tool}", id: "" }),
-    rules: Some(RuleFormat::OpenCode("OPENCODE_PERMISSION")),
-    leaves_servers: true,
-    counts_turns: false,
-    reports_steps: true,
-    native: &native::OPENCODE,
-};
-
-/// Kilo (7.7.9), which is made from OpenCode. It offers a question tool over ACP and never asks its questions.
-static KILO: Profile = Profile {
-    name: "Kilo",
-    login: "log in with `kilo auth login`",
-    env: &[("KILO_DISABLE_AUTOUPDATE", "1")],
-    own_call: None,
-    rules: Some(RuleFormat::OpenCode("KILO_PERMISSION")),
-    reports_steps: false,
-    native: &NONE,
-    ..OPENCODE_LIKE
-};
-
-/// Codex over ACP (2.6.0). Only this mode asks for commands and edits; `agent` lets a model decide.
-static CODEX_ACP: Profile = Profile {
-    name: "Codex",
-    asking_mode: Some("read-only"),
-    hidden_failure: Some(HiddenFailure::Notice(&["exceeded retry limit", "experiencing high demand"])),
-    ..UNKNOWN
-};
-
-/// GitHub Copilot (1.0.102).
-static COPILOT: Profile =
-    Profile { name: "Copilot", hidden_failure: Some(HiddenFailure::Notice(&["Error: "])), ..UNKNOWN };
-
-/// Kimi Code (2.1.0). It writes files without a request, but not in its mode `plan`. Its requests cut a long command.
-static KIMI: Profile = Profile {
-    name: "Kimi",
-    unasked: &[Category::Edit, Category::Delete, Category::Move],
-    streams_inputs: true,
-    hidden_failure: Some(HiddenFailure::Silence),
-    ..UNKNOWN
-};
-
-/// Hermes (0.19.0). It asks only for those commands that it thinks dangerous.
-static HERMES: Profile = Profile {
-    name: "Hermes",
-    unasked: &[Category::Execute],
-    hidden_failure: Some(HiddenFailure::Notice(&["HTTP 4", "HTTP 5", "API call failed after"])),
-    ..UNKNOWN
-};
-
-/// pi (1.6.0) over pi-acp (0.0.34). It never asks.
-static PI: Profile =
-    Profile { name: "pi", unasked: Category::ACTS, hidden_failure: Some(HiddenFailure::Silence), ..UNKNOWN };
-
 /// An unknown agent that speaks ACP.
 pub(crate) static GENERIC: Profile = UNKNOWN;
 
-const UNKNOWN: Profile = Profile {
+pub(super) const UNKNOWN: Profile = Profile {
     name: "The agent",
     login: "log in with its own command",
     model_flag: None,

@@ -11,7 +11,9 @@ mod results;
 mod shown;
 
 use super::Acp;
-use super::profile::{GEMINI, GENERIC, OPENCODE, Profile};
+use super::profile::{GENERIC, Profile};
+use crate::agent::acp::agents::gemini::PROFILE as GEMINI;
+use crate::agent::acp::agents::opencode::PROFILE as OPENCODE;
 use crate::agent::{AgentEvent, AskKey, Base, Driver, DriverOutput, Line, Reply, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::ids::SessionId;

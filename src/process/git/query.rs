@@ -1,6 +1,6 @@
 //! Runs git so that a hostile repository can do no harm, and parses its output.
 
-use super::super::child::inherited;
+use super::super::environment::inherited;
 use super::super::own_executable::is_program;
 use super::super::query::{self, Errors, Until};
 use std::collections::BTreeMap;

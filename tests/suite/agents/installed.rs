@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
-use support::Case;
+use support::{Case, run};
 
 fn of<'a>(whole: &'a Value, name: &str) -> &'a Value {
     whole["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap()
@@ -25,12 +25,15 @@ fn the_list_has_every_built_in_agent() {
     let plain = bare();
     let list = plain.run(&["agents", "list", "--output", "json"]).json(0);
     let claude = json!({"name": "claude", "display_name": "Claude Code", "aliases": ["claude-code"], "driver": "claude",
-        "command": ["claude"]});
+        "command": ["claude"], "package": null,
+        "tested": {"version": "2.1.330", "keeps": ["permissions", "read-only", "questions", "mcp_servers", "session_id", "failures"]}});
     assert_eq!(of(&list, "claude"), &claude);
     assert_eq!(of(&list, "opencode")["driver"], "acp");
+    assert_eq!(of(&list, "pi")["tested"]["keeps"], json!(["session_id"]));
+    assert_eq!(of(&list, "goose")["tested"], json!(null));
     let text = plain.run(&["agents", "list"]);
     assert_eq!(text.code, Some(0));
-    for name in ["claude, claude-code", "codex", "demo", "gemini --acp", "opencode acp"] {
+    for name in ["claude, claude-code", "codex", "demo", "gemini --acp", "opencode acp", "  untested\n"] {
         assert!(text.out.contains(name), "{name} is not in {}", text.out);
     }
 }
@@ -100,7 +103,7 @@ fn available_agents_come_first_and_the_others_share_one_line() {
     assert_eq!(names(first), ["demo", "opencode"]);
     let missing = "Missing:\n  claude     `claude --version` failed with exit code 1\n\ndemo (Demo)\n";
     assert!(first.starts_with(missing), "{first}");
-    assert!(rest.contains(", claude, claude-acp, code-assistant, "), "{rest}");
+    assert!(rest.contains(", claude, claude-acp, "), "{rest}");
     let (rest, sandbox) = rest.split_once("\n\n").unwrap();
     assert!(rest.ends_with(".\n`spektacular agents check --all` shows why."), "{rest}");
     assert_eq!(rest.lines().count(), 2);
@@ -206,8 +209,8 @@ fn the_version_comes_from_the_program_and_not_from_a_file_beside_it() {
 /// An npx with one package, which prints its arguments.
 const NPX: &str = r#"echo "$npm_config_offline $npm_config_yes $*" >>"$HOME/npx"
 [ -d "$npm_config_logs_dir" ] || case "$npm_config_logs_dir" in "$TMPDIR"/*) ;; *) exit 9 ;; esac
-[ "$2" = pi-acp ] && { echo 0.4.2; exit 0; }
-[ "$2" = @qwen-code/qwen-code ] && exit 7
+case "$2" in --package=pi-acp@*) exit 0 ;; --package=kimi@* | --package=@moonshot-ai/kimi-code@*) echo 0.4.2; exit 0 ;; esac
+case "$2" in --package=@qwen-code/qwen-code@*) exit 7 ;; esac
 echo "npm error code ENOTCACHED" >&2
 exit 1"#;
 
@@ -217,20 +220,70 @@ fn an_agent_of_npx_is_available_when_its_package_is_there_and_nothing_is_downloa
     let plain = Case::new().script("bin/npx", NPX).file("home/.config/spektacular/config.json", own);
     let whole = plain.run(&["agents", "check", "--output", "json"]).json(0);
     let found = |name: &str| (of(&whole, name)["available"].clone(), of(&whole, name)["problem"].clone());
-    assert_eq!(found("pi"), (json!(true), json!(null)));
-    assert_eq!(of(&whole, "pi")["version"], "0.4.2");
-    for name in ["auggie", "claude-acp", "copilot", "junie", "qoder", "own"] {
+    assert_eq!(found("kimi"), (json!(true), json!(null)));
+    assert_eq!(of(&whole, "kimi")["version"], "0.4.2");
+    // It takes no flag for its version.
+    assert_eq!((found("pi"), &of(&whole, "pi")["version"]), ((json!(true), json!(null)), &json!(null)));
+    let agents = whole["agents"].as_array().unwrap().iter();
+    let by_npx = agents.filter(|agent| agent["package"] != json!(null)).map(|agent| agent["name"].as_str().unwrap());
+    let by_npx: Vec<&str> = by_npx.chain(["own"]).collect();
+    assert!(by_npx.contains(&"copilot"), "{by_npx:?}");
+    for name in by_npx.iter().filter(|name| !["kimi", "pi", "qwen"].contains(name)) {
         assert_eq!(found(name), (json!(false), json!("npx has not downloaded it yet; the first run will")), "{name}");
     }
-    let failed = "`npx --no-install @qwen-code/qwen-code --version` failed with exit code 7";
+    let package = of(&whole, "qwen")["package"].as_str().unwrap();
+    let failed = format!("`npx --no-install --package={package} qwen --version` failed with exit code 7");
     assert_eq!(found("qwen"), (json!(false), json!(failed)));
     let asked = fs::read_to_string(plain.path("home/npx")).unwrap();
-    assert_eq!(asked.lines().count(), 8, "{asked}");
+    assert_eq!(asked.lines().count(), by_npx.len(), "{asked}");
     for line in asked.lines() {
-        assert!(line.starts_with("true false --no-install ") && line.ends_with(" --version"), "{line}");
+        let is_asked = line.ends_with(" --version") || line.ends_with(" true");
+        assert!(line.starts_with("true false --no-install ") && is_asked, "{line}");
     }
-    assert_eq!(plain.run(&["agents", "check", "pi"]).code, Some(0));
-    assert_eq!(plain.run(&["agents", "check", "own"]).code, Some(4));
+    // The program itself comes first.
+    let plain = Case::new().script("bin/npx", NPX).script("bin/qwen", "echo 0.25.0");
+    let qwen = plain.run(&["agents", "check", "qwen", "--output", "json"]).json(0);
+    assert_eq!((&of(&qwen, "qwen")["version"], plain.path("home/npx").exists()), (&json!("0.25.0"), false));
+}
+
+/// The failure of a run with an agent whose program is missing. `npx`: the script in place of npx.
+fn failure_by_npx(npx: Option<&str>) -> (String, String) {
+    let case = npx.into_iter().fold(Case::new(), |case, script| case.script("bin/npx", script));
+    // This machine may have an npx.
+    let path = case.path("bin").to_str().unwrap().to_owned();
+    let case = if npx.is_none() { case.env("PATH", &path) } else { case };
+    let outcome = run(case, json!({"agent": "kimi"}));
+    let failed = &outcome.frames.last().unwrap()["payload"];
+    (failed["code"].as_str().unwrap().to_owned(), failed["message"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn npx_starts_an_agent_whose_program_is_missing_and_its_failure_has_a_name() {
+    for (said, wanted) in [
+        ("npm error code E404", "the npm registry has no @moonshot-ai/kimi-code@"),
+        ("npm ERR! code ETARGET", "the npm registry has no @moonshot-ai/kimi-code@"),
+        ("npm error code ENOTFOUND", "the npm registry is not reachable (ENOTFOUND)"),
+        ("npm error code EACCES", "npm fails with EACCES"),
+        ("npm error code a/b", "npm fails"),
+    ] {
+        let (code, message) = failure_by_npx(Some(&format!("echo '{said}' >&2; exit 1")));
+        assert!(
+            code == "agent_start_failed" && message.contains(wanted) && !message.contains("a/b"),
+            "{said}: {message}"
+        );
+    }
+    let (code, message) = failure_by_npx(Some("exit 1"));
+    assert!(code == "agent_start_failed" && message.starts_with("Kimi exited without output"), "{message}");
+    let (code, message) = failure_by_npx(None);
+    assert!(code == "agent_not_found" && message.contains("nor npx"), "{message}");
+    let case = || Case::new().script("bin/npx", "");
+    let planned = case().run(&["adhoc", "--agent", "kimi", "--dry-run", "--output", "json", "go"]).json(0);
+    let command: Vec<&str> = planned["command"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(command.starts_with(&["npx", "--yes"]) && command.ends_with(&["kimi", "acp"]), "{command:?}");
+    assert_eq!(command.len(), 5, "{command:?}");
+    let planned =
+        case().script("bin/kimi", "").run(&["adhoc", "--agent", "kimi", "--dry-run", "--output", "json", "go"]);
+    assert_eq!(planned.json(0)["command"], json!(["kimi", "acp"]));
 }
 
 #[test]
@@ -337,10 +390,7 @@ fn an_unknown_name_gets_a_suggestion() {
     let plain = bare();
     let rows: [(&[&str], &str); 7] = [
         (&["check", "cluade"], "Unknown agent cluade. Did you mean claude?"),
-        (
-            &["check", "zzz", "--output", "json"],
-            "Unknown agent zzz. The agents are: auggie, cagent, claude, claude-acp, ",
-        ),
+        (&["check", "zzz", "--output", "json"], "Unknown agent zzz. The agents are: "),
         (&[], "Missing action: list or check."),
         (&["lits"], "Unknown action lits. Did you mean list?"),
         (&["list", "x"], "Too many words: agents list."),

@@ -427,11 +427,7 @@ fn set_refuses_an_agent_that_no_run_could_find() {
     let done = config(&case, &["set", "agent", "claud"]);
     assert_eq!((done.code, done.err.as_str()), (2, "spektacular: usage: Unknown agent claud. Did you mean claude?\n"));
     let done = config(&case, &["set", "agent", "private thing"]);
-    assert!(
-        done.err.contains("Unknown agent. The agents are: auggie, ") && !done.err.contains("private"),
-        "{}",
-        done.err
-    );
+    assert!(done.err.contains("Unknown agent. The agents are: ") && !done.err.contains("private"), "{}", done.err);
     assert!(!case.path(PROJECT).exists());
     ok(&case, &["set", "agent", "claude-code"]);
     ok(&case, &["set", "--global", "agents.mine", r#"{"driver":"acp","command":"x"}"#]);

@@ -4,8 +4,8 @@
 use crate::pages::page::{hold, part, row};
 use serde_json::Value;
 use spektacular::agent::limit::{Keeper, Limit};
-use spektacular::agent::registry::Agents;
-use spektacular::agent::{AgentEvent, Driver, DriverOutput, Line, Preference};
+use spektacular::agent::registry::{Agent, Agents};
+use spektacular::agent::{AgentEvent, Driver, DriverOutput, Line, Preference, Program};
 use spektacular::protocol::request::{McpAccess, McpServer, Options, Settings};
 use spektacular::protocol::words::{McpTransport, QuestionKind};
 use std::collections::BTreeMap;
@@ -190,4 +190,31 @@ fn each_setting_that_an_agent_does_not_follow_gets_a_warning() {
             );
         }
     }
+}
+
+/// The table of the agents that speak ACP, without those of the first table.
+#[test]
+fn the_reference_names_every_agent_with_its_last_check() {
+    const HEAD: &str = "| name | command | npx runs | tested |\n|---|---|---|---|\n";
+    let agents = Agents::built_in();
+    let code = |text: &str| if text.is_empty() { String::new() } else { format!("`{text}`") };
+    let line = |agent: &Agent| {
+        let aliases: String = agent.aliases.iter().map(|alias| format!(", alias `{alias}`")).collect();
+        let Program::Command(program) = &agent.base.program else { panic!("{}", agent.name) };
+        let command: Vec<&str> =
+            std::iter::once(program.as_str()).chain(agent.base.args.iter().map(String::as_str)).collect();
+        let tested = agent.tested.map_or("untested".to_owned(), |tested| {
+            let lacks: Vec<String> = tested.lacks.iter().map(|promise| code(promise.word())).collect();
+            let lacks = if lacks.is_empty() { String::new() } else { format!(", without {}", lacks.join(", ")) };
+            format!("{}{lacks}", tested.version)
+        });
+        let package = code(agent.base.package.unwrap_or_default());
+        format!("| `{}`{aliases} | `{}` | {package} | {tested} |\n", agent.name, command.join(" "))
+    };
+    let first = ["claude", "codex", "demo", "gemini", "opencode"];
+    let rows: String = agents.iter().filter(|agent| !first.contains(&agent.name.as_str())).map(line).collect();
+    let (before, rest) = PAGE.split_once(HEAD).unwrap();
+    let after = rest.find("\n\n").map_or(rest, |at| &rest[at + 1..]);
+    let after = if rest.starts_with('\n') { rest } else { after };
+    hold("src/agent/reference.md", PAGE, &format!("{before}{HEAD}{rows}{after}"));
 }

@@ -336,7 +336,7 @@ fn colours_can_be_turned_on_and_off() {
 fn errors_name_flags() {
     for (args, told) in [
         (&["adhoc", "--cwd", "/nowhere/at/all", "go"][..], "--cwd must be the path of an existing directory."),
-        (&["adhoc", "--agent", "nobody", "go"][..], "Unknown agent nobody (from --agent). The agents are: auggie, "),
+        (&["adhoc", "--agent", "nobody", "go"][..], "Unknown agent nobody (from --agent). The agents are: "),
         (&["adhoc", "--timeout", "0.2", "go"][..], "The run took longer than --timeout: raise it"),
     ] {
         let mut person = Case::with(Script::new().sh(&format!("sleep {}", quote("30")))).at_terminal(args);

@@ -2,7 +2,9 @@
 
 use super::{hear, in_a_turn};
 use crate::agent::acp::Acp;
-use crate::agent::acp::profile::{GEMINI, GENERIC, OPENCODE};
+use crate::agent::acp::agents::gemini::PROFILE as GEMINI;
+use crate::agent::acp::agents::opencode::PROFILE as OPENCODE;
+use crate::agent::acp::profile::GENERIC;
 use crate::agent::{AgentEvent, Driver, DriverOutput};
 use crate::protocol::scope::Scope;
 use crate::protocol::text::Text;

@@ -3,7 +3,8 @@
 use super::{hear, in_a_turn};
 use crate::agent::AgentEvent;
 use crate::agent::acp::Acp;
-use crate::agent::acp::profile::{GENERIC, OPENCODE};
+use crate::agent::acp::agents::opencode::PROFILE as OPENCODE;
+use crate::agent::acp::profile::GENERIC;
 use crate::protocol::question::Subject;
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
 //! The mode that asks most. The sessions are those of real agents, cut to what counts.
 
 use super::{failure, hear, initialized, started};
-use crate::agent::acp::profile::{Profile, find_profile};
+use crate::agent::acp::agents::find_profile;
+use crate::agent::acp::profile::Profile;
 use crate::agent::limit::{Keeper, Limit};
 use crate::agent::{AgentEvent, Driver, Program};
 use crate::protocol::failure::Code;

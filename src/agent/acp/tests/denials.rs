@@ -2,7 +2,8 @@
 
 use super::{hear, in_a_turn};
 use crate::agent::acp::Acp;
-use crate::agent::acp::profile::{GENERIC, OPENCODE};
+use crate::agent::acp::agents::opencode::PROFILE as OPENCODE;
+use crate::agent::acp::profile::GENERIC;
 use crate::agent::{AgentEvent, Driver, DriverOutput, Reply, TurnOver};
 use crate::protocol::words::ToolState;
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! Failures of the provider, as the agents report them. The lines are those of real agents.
 
 use super::{failure, hear, in_a_turn};
+use crate::agent::acp::agents::find_profile;
 use crate::agent::acp::errors;
-use crate::agent::acp::profile::find_profile;
 use crate::agent::provider::Sample;
 use crate::agent::rpc::Error;
 use crate::agent::{AgentEvent, Program, TurnOver};

@@ -2,7 +2,8 @@
 
 use super::{failure, hear, in_a_turn, initialized, started};
 use crate::agent::acp::Acp;
-use crate::agent::acp::profile::{GEMINI, OPENCODE};
+use crate::agent::acp::agents::gemini::PROFILE as GEMINI;
+use crate::agent::acp::agents::opencode::PROFILE as OPENCODE;
 use crate::agent::{AgentEvent, Base, Driver, DriverOutput, Reply};
 use crate::protocol::failure::Code;
 use crate::protocol::question::Kind;

@@ -2,7 +2,9 @@
 
 use super::{failure, hear, initialized, started};
 use crate::agent::acp::Acp;
-use crate::agent::acp::profile::{GEMINI, OPENCODE, Profile};
+use crate::agent::acp::agents::gemini::PROFILE as GEMINI;
+use crate::agent::acp::agents::opencode::PROFILE as OPENCODE;
+use crate::agent::acp::profile::Profile;
 use crate::agent::{AgentEvent, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::request::Options;

@@ -2,7 +2,7 @@
 
 use super::{asking, hear};
 use crate::agent::AgentEvent;
-use crate::agent::acp::profile::GEMINI;
+use crate::agent::acp::agents::gemini::PROFILE as GEMINI;
 use crate::protocol::schema::Mismatch;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! The commands that agents do not put into the permission request itself. The requests are those of real agents.
 
 use super::{hear, in_a_turn};
-use crate::agent::acp::profile::find_profile;
+use crate::agent::acp::agents::find_profile;
 use crate::agent::{AgentEvent, Program};
 use crate::protocol::text::Text;
 use crate::protocol::words::{Category, ToolState};

@@ -1,0 +1,14 @@
+//! Claude Code through an adapter for ACP (0.101.0), which brings its own Claude Code.
+
+use crate::agent::acp::profile::{Profile, UNKNOWN};
+use crate::agent::built_in::{BuiltIn, Tested};
+
+pub(super) static ENTRY: BuiltIn = BuiltIn {
+    command: Some("claude-agent-acp"),
+    args: &[],
+    package: Some("@agentclientprotocol/claude-agent-acp@0.101.0"),
+    tested: Some(Tested { version: "0.101.0", lacks: &[] }),
+    ..BuiltIn::program("claude-acp", "Claude Code over ACP", "npm install -g @agentclientprotocol/claude-agent-acp")
+};
+
+pub(crate) static PROFILE: Profile = Profile { name: "Claude Code", login: "log in with `claude`", ..UNKNOWN };

@@ -1,0 +1,43 @@
+//! Gemini CLI (0.61.0).
+
+use crate::agent::acp::native;
+use crate::agent::acp::profile::{OwnCall, Profile};
+use crate::agent::acp::rules::RuleFormat;
+use crate::agent::built_in::{BuiltIn, Tested};
+
+pub(super) static ENTRY: BuiltIn = BuiltIn {
+    aliases: &["gemini-cli"],
+    // The mode in the user's settings might not ask for permission.
+    args: &["--acp", "--approval-mode=default"],
+    tested: Some(Tested { version: "0.61.0", lacks: &[] }),
+    ..BuiltIn::program("gemini", "Gemini CLI", "npm install -g @google/gemini-cli")
+};
+
+/// In a folder that it does not trust, it asks permission for everything. We want that, so we do
+/// not make it trust the folder.
+pub(crate) static PROFILE: Profile = Profile {
+    name: "Gemini CLI",
+    login: "log in with `gemini`, or set GEMINI_API_KEY",
+    model_flag: Some("--model"),
+    dir_flag: Some("--include-directories"),
+    modes: Some(native::GEMINI_MODES),
+    asking_mode: None,
+    unasked: &[],
+    // Without this variable, Gemini starts a second process, and SIGTERM to the first has no effect.
+    env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
+    names_tools: false,
+    ids_name_tools: true,
+    titles_are_commands: true,
+    inputs_follow: false,
+    streams_inputs: false,
+    hidden_failure: None,
+    searches_cwd: false,
+    // Gemini hides every tool named ask_user, because it has its own, which it does not offer over ACP.
+    ask_tool: "ask_the_user",
+    own_call: Some(OwnCall { title: "{tool} ({server} MCP Server)", id: "mcp_{server}_{tool}__" }),
+    rules: Some(RuleFormat::Gemini),
+    leaves_servers: false,
+    counts_turns: true,
+    reports_steps: false,
+    native: &native::GEMINI,
+};

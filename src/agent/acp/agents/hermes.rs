@@ -1,0 +1,18 @@
+//! Hermes (0.19.0). Without its extra `mcp` it starts no MCP server, and says nothing.
+
+use crate::agent::acp::profile::{HiddenFailure, Profile, UNKNOWN};
+use crate::agent::built_in::{BuiltIn, Promise, Tested};
+use crate::protocol::words::Category;
+
+pub(super) static ENTRY: BuiltIn = BuiltIn {
+    tested: Some(Tested { version: "0.19.0", lacks: &[Promise::Permissions, Promise::ReadOnly] }),
+    ..BuiltIn::program("hermes", "Hermes", "pip install 'hermes-agent[acp,mcp]'")
+};
+
+/// It asks only for those commands that it thinks dangerous.
+pub(crate) static PROFILE: Profile = Profile {
+    name: "Hermes",
+    unasked: &[Category::Execute],
+    hidden_failure: Some(HiddenFailure::Notice(&["HTTP 4", "HTTP 5", "API call failed after"])),
+    ..UNKNOWN
+};

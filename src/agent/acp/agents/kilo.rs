@@ -1,0 +1,26 @@
+//! Kilo (7.7.9), which is made from OpenCode.
+
+use crate::agent::acp::agents::opencode;
+use crate::agent::acp::profile::Profile;
+use crate::agent::acp::rules::RuleFormat;
+use crate::agent::built_in::{BuiltIn, Tested};
+use crate::agent::native::NONE;
+
+pub(super) static ENTRY: BuiltIn = BuiltIn {
+    aliases: &["kilocode"],
+    package: Some("@kilocode/cli@7.7.9"),
+    tested: Some(Tested { version: "7.7.9", lacks: &[] }),
+    ..BuiltIn::program("kilo", "Kilo Code", "npm install -g @kilocode/cli")
+};
+
+/// It offers a question tool over ACP and never asks its questions.
+pub(crate) static PROFILE: Profile = Profile {
+    name: "Kilo",
+    login: "log in with `kilo auth login`",
+    env: &[("KILO_DISABLE_AUTOUPDATE", "1")],
+    own_call: None,
+    rules: Some(RuleFormat::OpenCode("KILO_PERMISSION")),
+    reports_steps: false,
+    native: &NONE,
+    ..opencode::LIKE
+};

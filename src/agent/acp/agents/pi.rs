@@ -1,0 +1,19 @@
+//! pi (1.6.0) through an adapter for ACP (0.0.34), which starts the program pi.
+
+use crate::agent::acp::profile::{HiddenFailure, Profile, UNKNOWN};
+use crate::agent::built_in::{BuiltIn, Promise, Tested};
+use crate::protocol::words::Category;
+
+pub(super) static ENTRY: BuiltIn = BuiltIn {
+    command: Some("pi-acp"),
+    args: &[],
+    // It takes no flag.
+    version: None,
+    package: Some("pi-acp@0.0.34"),
+    tested: Some(Tested { version: "0.0.34", lacks: &[Promise::Permissions, Promise::ReadOnly, Promise::Questions, Promise::McpServers, Promise::Failures] }),
+    ..BuiltIn::program("pi", "Pi", "npm install -g pi-acp @earendil-works/pi-coding-agent")
+};
+
+/// It never asks.
+pub(crate) static PROFILE: Profile =
+    Profile { name: "pi", unasked: Category::ACTS, hidden_failure: Some(HiddenFailure::Silence), ..UNKNOWN };

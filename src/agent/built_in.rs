@@ -1,0 +1,99 @@
+//! A built-in agent: its names, its start, and the evidence of its last check. Each agent that speaks ACP and
+//! was tried is in a file of its own.
+
+use super::dialect::Dialect;
+
+/// An agent that needs no configuration.
+#[derive(Debug)]
+pub(crate) struct BuiltIn {
+    pub(crate) name: &'static str,
+    pub(crate) aliases: &'static [&'static str],
+    pub(crate) display_name: &'static str,
+    pub(crate) dialect: Dialect,
+    /// `None`: this binary itself.
+    pub(crate) command: Option<&'static str>,
+    pub(crate) args: &'static [&'static str],
+    pub(crate) env: &'static [(&'static str, &'static str)],
+    /// The argument with which its program prints its version. `None`: unknown, or the dialect defines it.
+    pub(crate) version: Option<&'static str>,
+    pub(crate) install: &'static str,
+    /// The npm package, with its version, that npx runs where the program is not installed.
+    pub(crate) package: Option<&'static str>,
+    /// `None`: its command comes from documentation, and nobody ran it.
+    pub(crate) tested: Option<Tested>,
+}
+
+/// The last check of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tested {
+    /// The version of the agent that was checked.
+    pub version: &'static str,
+    /// The promises of the protocol that it did not keep.
+    pub lacks: &'static [Promise],
+}
+
+/// A promise that depends on the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// It asks before each command and each change of a file, so that every policy holds.
+    Permissions,
+    /// Under `read-only` it changes nothing.
+    ReadOnly,
+    /// Its model can ask the user.
+    Questions,
+    /// It starts the MCP servers of the run.
+    McpServers,
+    /// A session can be resumed.
+    Session,
+    /// A failure of its provider ends the run with the code of that failure.
+    Failures,
+}
+
+impl Promise {
+    pub const ALL: &[Promise] = &[
+        Promise::Permissions,
+        Promise::ReadOnly,
+        Promise::Questions,
+        Promise::McpServers,
+        Promise::Session,
+        Promise::Failures,
+    ];
+
+    /// The word in lists of agents.
+    pub fn word(self) -> &'static str {
+        match self {
+            Promise::Permissions => "permissions",
+            Promise::ReadOnly => "read-only",
+            Promise::Questions => "questions",
+            Promise::McpServers => "mcp_servers",
+            Promise::Session => "session_id",
+            Promise::Failures => "failures",
+        }
+    }
+}
+
+impl Tested {
+    /// The promises that it kept.
+    pub fn keeps(&self) -> impl Iterator<Item = Promise> {
+        Promise::ALL.iter().copied().filter(|promise| !self.lacks.contains(promise))
+    }
+}
+
+impl BuiltIn {
+    /// An untested ACP agent whose program has the agent's name.
+    pub(crate) const fn program(name: &'static str, display_name: &'static str, install: &'static str) -> BuiltIn {
+        BuiltIn {
+            name,
+            aliases: &[],
+            display_name,
+            dialect: Dialect::Acp,
+            command: Some(name),
+            args: &["acp"],
+            env: &[],
+            version: Some("--version"),
+            install,
+            package: None,
+            tested: None,
+        }
+    }
+}
