@@ -177,6 +177,8 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     field("start_timeout_s", "SECONDS", "limit until the agent's first line"),
     field("idle_timeout_s", "SECONDS", "limit for the agent's silence, 0 = off"),
     field("tool_timeout_s", "SECONDS", "how long a running tool pauses the idle timeout"),
+    field("on_rate_limit", "ACTION", "what to do at a limit of the agent's provider"),
+    field("max_wait_s", "SECONDS", "limit for the wait at such a limit"),
     field("max_turns", "N", "limit on calls of the model"),
     field("max_tool_calls", "N", "limit on calls of tools"),
     field("max_tokens", "N", "limit on input and output tokens"),

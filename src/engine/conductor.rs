@@ -32,7 +32,7 @@ use crate::protocol::outbound::{Body, Json, Terminal};
 use crate::protocol::prompt::PromptInput;
 use crate::protocol::question::AnswerInput;
 use crate::protocol::request::{Options, Payload, Settings};
-use crate::protocol::words::{Action, Level, Source as CancelSource, Warning};
+use crate::protocol::words::{Action, Level, OnRateLimit, Source as CancelSource, Warning};
 use crate::recording::Moment;
 use crate::run::{
     AgentEnded, AlwaysAllowed, Answered, Effect, Event, Ids, Origin, ReadInput, Refusal, Remake, Run, Unseen,
@@ -158,6 +158,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         let taken = catch_unwind(AssertUnwindSafe(|| {
             point("step");
             let mut effects = std::mem::take(&mut self.effects);
+            self.run.set_date(self.host.date());
             self.run.step(self.host.now(), event, &mut effects);
             effects.drain(..).for_each(|effect| self.carry_out(effect));
             self.effects = effects;
@@ -304,7 +305,8 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         }
         let start = match admitted {
             Ok(ready) => {
-                let agent = ready.settings.conversation.then(|| ready.agent.clone());
+                let goes_on = ready.settings.conversation || ready.settings.on_rate_limit == OnRateLimit::Wait;
+                let agent = goes_on.then(|| ready.agent.clone());
                 let mut start = ready.start(redactor, short_secrets, &mut self.host);
                 start.remake = agent.map(|agent| Box::new(move || agent.driver()) as Remake);
                 start.checks_only = self.opens;

@@ -17,13 +17,13 @@ use super::permissions::{Permissions, permissions};
 use super::question::Judge;
 use super::read::{
     Seconds, any_string, arguments, boolean, cost, count, environment, frame_bytes, images, layer, level, metadata,
-    names, narrowed, non_empty, on_question_timeout, on_unsupported, path, paths, positive, prompt, schema, secrets,
-    session_id, strings, system_prompt, zero_or_more,
+    names, narrowed, non_empty, on_question_timeout, on_rate_limit, on_unsupported, path, paths, positive, prompt,
+    schema, secrets, session_id, strings, system_prompt, zero_or_more,
 };
 use super::sandbox::{Sandbox, SandboxInForce, sandbox};
 use super::schema::OutputSchema;
 use super::text::Text;
-use super::words::{Category, Level, OnQuestionTimeout, OnUnsupported, Policy};
+use super::words::{Category, Level, OnQuestionTimeout, OnRateLimit, OnUnsupported, Policy};
 use ProjectFileRule::{Free, Guards, Trusted};
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
@@ -281,6 +281,8 @@ macro_rules! run_start {
             pub own_rules: String,
             /// Whether any layer sets `on_question_timeout`. Not a field of run.start.
             pub sets_on_question_timeout: bool,
+            /// Whether any layer sets `on_rate_limit`. Not a field of run.start.
+            pub sets_on_rate_limit: bool,
             /// Whether the end of stdin declines a required question instead of failing the run. Not a field of
             /// run.start.
             pub closed_input_declines: bool,
@@ -291,6 +293,7 @@ macro_rules! run_start {
             fn with_defaults(self, required: Required) -> Settings {
                 Settings {
                     sets_on_question_timeout: self.on_question_timeout.is_some(),
+                    sets_on_rate_limit: self.on_rate_limit.is_some(),
                     closed_input_declines: false,
                     $($name: settle!($kind $(($($extra)*))?, self.$name, required.$name),)*
                     attached: Vec::new(),
@@ -428,6 +431,11 @@ run_start! {
     on_unsupported: OnUnsupported =
         on_unsupported, default(OnUnsupported::Fail), Some(Guards),
         "on-unsupported", [];
+    /// The effect of a limit of the agent's provider.
+    on_rate_limit: OnRateLimit =
+        on_rate_limit, default(OnRateLimit::Fail), Some(Free), "on-rate-limit", [];
+    /// The longest wait for a provider's limit to end.
+    max_wait_s: Seconds = positive, default(Seconds(21600.0)), Some(Free), "max-wait", [];
     /// The amount of progress that the run emits.
     progress: Level = level, default(Level::Normal), Some(Free), "progress", [];
     /// The longest time without a frame before a heartbeat; 0: no heartbeats.

@@ -117,10 +117,12 @@ kinds! {
     #[derive(Clone, Debug)]
     pub enum ProgressKind {
         /// The state of the run.
-        "status" from Minimal: Status(
+        "status" from Minimal: Status {
             /// The state.
-            status: Status
-        ),
+            status: Status,
+            /// For `waiting_for_limit`: the time at which the run goes on, in UTC.
+            until: Option<UtcTime> as known,
+        },
         /// Facts about the agent's session, as soon as they are known.
         "session" from Minimal: Session {
             /// The agent's session. Null: unknown.

@@ -4,6 +4,7 @@ use super::form::{Form, HasForm};
 use super::frame_value::values;
 use super::parts::Fixed;
 use crate::json::encode;
+use std::time::Duration;
 use time::UtcDateTime;
 use time::macros::format_description;
 
@@ -17,8 +18,18 @@ impl UtcTime {
         (946_684_800.0..4_102_444_800.0).contains(&seconds).then_some(UtcTime(seconds as u32))
     }
 
+    /// The time since 1970.
+    pub(crate) fn since_1970(self) -> Duration {
+        Duration::from_secs(self.0.into())
+    }
+
+    /// The time of day, such as 03:10.
+    pub(crate) fn of_day(self) -> String {
+        self.text().get(11..16).unwrap_or_default().to_owned()
+    }
+
     /// The moment in the form of a frame's `ts`.
-    fn text(self) -> String {
+    pub(crate) fn text(self) -> String {
         let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].000Z");
         let at = UtcDateTime::from_unix_timestamp(self.0.into()).unwrap_or(UtcDateTime::UNIX_EPOCH);
         at.format(format).unwrap_or_default()

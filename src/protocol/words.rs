@@ -103,6 +103,8 @@ words! {
     OnQuestionTimeout { Fail = "fail", Continue = "continue" }
     /// The effect of a limit that cannot be kept.
     OnUnsupported { Fail = "fail", Warn = "warn" }
+    /// The effect of a limit of the agent's provider.
+    OnRateLimit { Fail = "fail", Wait = "wait" }
     /// The limits that the kernel sets to the agent and all that comes from it.
     SandboxMode { Off = "off", ReadOnly = "read-only", Workspace = "workspace" }
     /// Whether a sandbox hides the secrets in HOME.
@@ -127,6 +129,7 @@ words! {
     Status {
         Starting = "starting", Running = "running", WaitingForInput = "waiting_for_input", Retrying = "retrying",
         Cancelling = "cancelling", WaitingForPrompt = "waiting_for_prompt",
+        WaitingForLimit = "waiting_for_limit",
     }
     /// The state of a further prompt.
     PromptState { Queued = "queued", Sent = "sent", Dropped = "dropped" }

@@ -224,7 +224,8 @@ impl ActiveRun {
             (_, false) => {
                 let Deadlines { run, start, .. } = self.deadlines;
                 let (questions, turn) = (self.questions.due(), self.turns.due(&self.settings));
-                [heartbeat, run, start, self.idle_at(), questions, turn, self.servers.due]
+                let agent = self.limit_due().or_else(|| self.idle_at());
+                [heartbeat, run, start, agent, questions, turn, self.servers.due]
             }
         };
         all.into_iter().flatten().min()
@@ -240,7 +241,7 @@ impl ActiveRun {
 
     fn idle_at(&self) -> Option<Duration> {
         let idle_at = self.deadlines.idle_at(&self.settings, self.tools.running_since());
-        idle_at.filter(|_| self.waiting_on() == WaitingOn::Agent)
+        idle_at.filter(|_| self.waiting_on() == WaitingOn::Agent && !self.turns.awaits_limit())
     }
 
     fn tick(&mut self) {
@@ -259,10 +260,13 @@ impl ActiveRun {
             }
             if !self.ladder.is_decided() && is_due(self.turns.due(&self.settings)) {
                 match self.turns.current.state {
-                    TurnState::Running => self.interrupt_turn(StopCause::Timeout, None),
+                    TurnState::Running | TurnState::AwaitingLimit(_) => self.interrupt_turn(StopCause::Timeout, None),
                     TurnState::Stopping { .. } => self.turns.signal_tree(&mut self.effects),
                     TurnState::Over { .. } => self.close_conversation(),
                 }
+            }
+            if !self.ladder.is_decided() {
+                self.tick_limit();
             }
             if !self.ladder.is_decided() && is_due(self.questions.due()) {
                 self.give_up_questions(self.questions.due_cause());

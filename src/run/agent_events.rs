@@ -148,6 +148,7 @@ impl ActiveRun {
         let excluded = self.budget.excludes(&seen.name, ToolMoment::Called);
         if let Some(progress) = self.tools.begin(self.effects.now, call, seen, &self.texts, self.room()) {
             self.effects.progress(progress, None);
+            self.turns.note_work();
             let exceeded = self.budget.count_tool_call();
             self.keep_limit(excluded.or(exceeded));
         }

@@ -94,6 +94,12 @@ impl AgentSide {
         }
     }
 
+    /// Whether a process that follows this one can go on with the work.
+    pub(super) fn can_begin_again(&self, worked: bool, settings: &Settings) -> bool {
+        let resumes = self.driver.features(settings).capabilities.resume != Some(false);
+        self.remake.is_some() && (!worked || (self.session_id.is_some() && resumes))
+    }
+
     /// Requests a process.
     pub(super) fn start(&mut self, launch: Box<Launch>, settings: &Settings, effects: &mut Effects) {
         self.process = ProcessState::Due;
@@ -111,10 +117,12 @@ impl AgentSide {
             return Err(Failure::new(Code::AgentExited, "The agent cannot be started again: begin a new run."));
         };
         self.driver = remake();
+        // A process that ended before its session was open has left the session of the run.start as it was.
+        let opened = self.session_id.is_some();
         let settings = Settings {
             prompt: prompt.text.unredacted().to_owned(),
-            session_id: self.session_id.clone(),
-            fork: false,
+            session_id: self.session_id.clone().or_else(|| settings.session_id.clone()),
+            fork: settings.fork && !opened,
             attached: prompt.images,
             max_cost_usd: budget.money_left(settings),
             session_cost_usd: budget.usage().cost_usd.map(|cost| settings.session_cost_usd.unwrap_or_default() + cost),

@@ -7,6 +7,7 @@ use crate::protocol::image::Image;
 use crate::protocol::outbound::{Artifact, Body, Entries, Progress, ProgressKind, PromptId, Text};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::sentence::Sentence;
+use crate::protocol::utc::UtcTime;
 use crate::protocol::words::{Level, PromptState, Status, WaitingOn, Warning};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,6 +19,8 @@ const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
 pub(super) struct Effects {
     /// The time of the event.
     pub(super) now: Duration,
+    /// The date of the event: the time since 1970.
+    pub(super) date: Duration,
     pub(super) list: Vec<Effect>,
     /// The memory of the last progress.
     pub(super) spare: Option<Box<Progress>>,
@@ -36,6 +39,7 @@ impl Effects {
         let every = settings.heartbeat_s.duration();
         Effects {
             now,
+            date: Duration::ZERO,
             list: Vec::new(),
             spare: None,
             level: settings.progress,
@@ -95,8 +99,17 @@ impl Effects {
     pub(super) fn status(&mut self, status: Status, text: &str, reply_to: Option<InboundId>) {
         if self.status != Some(status) {
             self.status = Some(status);
-            self.tell(ProgressKind::Status(status), text, reply_to);
+            self.tell(ProgressKind::Status { status, until: None }, text, reply_to);
         }
+    }
+
+    /// Reports that the run waits for the end of a limit. `until`: since 1970. `why`: the failure's code.
+    pub(super) fn waits_for_limit(&mut self, until: Duration, why: &str) {
+        self.status = Some(Status::WaitingForLimit);
+        let until = UtcTime::of_seconds(until.as_secs_f64());
+        let end = until.map(|until| format!(" until {}", until.text())).unwrap_or_default();
+        let text = format!("Waiting{end} for the provider's limit to end ({why})");
+        self.tell(ProgressKind::Status { status: Status::WaitingForLimit, until }, text, None);
     }
 
     /// Passes a piece of a message to the recording, if there is one. Only pieces can split a secret.
@@ -134,6 +147,9 @@ impl Effects {
     pub(super) fn heartbeat(&mut self, idle: Duration, waiting_on: WaitingOn) {
         let text = match waiting_on {
             WaitingOn::Input => "Waiting for an answer",
+            WaitingOn::Agent if self.status == Some(Status::WaitingForLimit) => {
+                "Waiting for the provider's limit to end"
+            }
             WaitingOn::Agent => "Waiting for the agent",
             WaitingOn::Prompt => "Waiting for a prompt",
         };

@@ -17,10 +17,12 @@ mod effects;
 mod event;
 mod frame_texts;
 mod inside;
+mod limit_wait;
 mod messages;
 mod open_questions;
 mod orchestrator;
 mod outcome;
+mod provider_limit;
 mod question_frames;
 mod question_markers;
 mod questions;
@@ -54,7 +56,7 @@ use crate::redact::Redactor;
 use active_run::ActiveRun;
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use stop_ladder::DecidedEnd;
 
 enum Phase {
@@ -91,6 +93,8 @@ pub struct Run {
     granted: AlwaysAllowed,
     late: Option<Late>,
     resting: Option<RestingSession>,
+    /// The date: the time since 1970.
+    date: Duration,
 }
 
 /// A cancel that arrived after the outcome was decided.
@@ -131,6 +135,7 @@ impl Run {
             granted: AlwaysAllowed::default(),
             late: None,
             resting: None,
+            date: Duration::ZERO,
         }
     }
 
@@ -246,6 +251,11 @@ impl Run {
         }
     }
 
+    /// Sets the date of the events that follow.
+    pub fn set_date(&mut self, date: SystemTime) {
+        self.date = date.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    }
+
     /// Handles one event, and appends the resulting actions to `effects`.
     pub fn step(&mut self, now: Duration, event: Event<'_>, effects: &mut Vec<Effect>) {
         // A signal also ends a run that has its outcome and only waits for its reader.
@@ -260,7 +270,7 @@ impl Run {
         match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Waiting(held) => self.waiting(now, held, event, effects),
             Phase::ActiveRun(mut active) => {
-                active.effects.now = now;
+                (active.effects.now, active.effects.date) = (now, self.date);
                 std::mem::swap(&mut active.effects.list, effects);
                 active.handle(event);
                 let end = active.take_end();

@@ -97,6 +97,7 @@ impl ActiveRun {
             let (out, is_taken) = self.agent.steer(&prompt, &mut self.effects);
             self.apply(out);
             if is_taken {
+                self.turns.current.worked = true;
                 return self.effects.prompt(prompt.number, PromptState::Sent, Some(&prompt.text), reply_to);
             }
         }

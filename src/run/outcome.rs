@@ -19,13 +19,18 @@ use crate::protocol::words::{PromptState, Status, ToolState, Warning};
 
 impl ActiveRun {
     pub(super) fn begin_turn(&mut self, prompt: WaitingPrompt) {
-        self.turns.begin_next(self.effects.now, self.budget.usage());
+        self.turns.begin_next(self.effects.now, self.budget.usage(), &prompt, &self.settings);
         self.turns.completion.note_text(&prompt.text);
         self.deadlines.active = self.effects.now;
         self.effects.status(Status::Running, "The agent is working", None);
         if let Some(limit) = self.budget.used_up(&self.settings) {
             return self.keep_limit(Some(limit));
         }
+        self.pass_prompt(prompt);
+    }
+
+    /// Passes a prompt to the agent, which is started again if its process has ended.
+    pub(super) fn pass_prompt(&mut self, prompt: WaitingPrompt) {
         let is_ended = self.agent.process == ProcessState::Ended && !self.features().process_per_turn;
         if !is_ended && self.agent.driver.takes_turns() {
             let out = self.agent.send_prompt(&prompt, &mut self.effects);
@@ -51,6 +56,7 @@ impl ActiveRun {
 
     /// Sends a further prompt of the same turn. Returns whether the agent can go on with it.
     fn continue_turn(&mut self, prompt: &str) -> bool {
+        self.turns.current.worked = true;
         self.drive(|driver, out| driver.follow_up(prompt, &[], out));
         self.agent.process != ProcessState::Ended || self.ladder.is_decided()
     }
@@ -95,7 +101,7 @@ impl ActiveRun {
             }
             return;
         }
-        if self.turns.ends_with_process() {
+        if self.turns.ends_with_process() || self.turns.awaits_limit() {
             return;
         }
         let Some(over) = self.after_turn(over) else { return };
@@ -114,9 +120,12 @@ impl ActiveRun {
     }
 
     /// Ends the running turn. Returns the outcome of the run if the run is over with it.
-    fn end_turn(&mut self, outcome: Outcome) -> Option<Outcome> {
+    pub(super) fn end_turn(&mut self, mut outcome: Outcome) -> Option<Outcome> {
+        if self.awaits_limit_of(&mut outcome) {
+            return None;
+        }
         let stopped = match self.turns.current.state {
-            TurnState::Running => None,
+            TurnState::Running | TurnState::AwaitingLimit(_) => None,
             TurnState::Stopping { why, .. } => Some(why),
             // The agent did something of its own accord, or its process ended.
             TurnState::Over { .. } => {
@@ -150,7 +159,8 @@ impl ActiveRun {
 
     /// Interrupts the running turn of a conversation. The agent stays.
     pub(super) fn interrupt_turn(&mut self, why: StopCause, reply_to: Option<InboundId>) {
-        if !self.turns.current.is_running() || self.ladder.is_decided() {
+        let awaits_limit = self.turns.awaits_limit();
+        if !(self.turns.current.is_running() || awaits_limit) || self.ladder.is_decided() {
             return;
         }
         match why {
@@ -160,6 +170,9 @@ impl ActiveRun {
         self.turns.interrupt(why, self.effects.now);
         self.effects.status(Status::Cancelling, "Cancelling the turn", reply_to);
         self.withdraw_questions(None);
+        if awaits_limit {
+            return self.end_limit_wait(why);
+        }
         let mut stays = false;
         self.drive(|driver, out| stays = driver.interrupt_turn(out));
         if !stays {
@@ -193,6 +206,9 @@ impl ActiveRun {
         }
         if self.ladder.is_decided() {
             return;
+        }
+        if self.turns.awaits_limit() {
+            return self.tick_limit();
         }
         let over = self.agent.driver.exited(end.exit, self.agent.alive, &end.stderr_tail);
         let Some(over) = self.after_turn(over) else { return };

@@ -3,6 +3,7 @@
 
 use super::completion::CompletionMarker;
 use super::effects::Effects;
+use super::limit_wait::{GO_ON, LimitWait, LimitWaits};
 use super::open_questions::Resolved;
 use super::{Effect, StopSignal};
 use crate::protocol::failure::{Code, Failure};
@@ -14,7 +15,7 @@ use crate::protocol::outbound::{
 use crate::protocol::question::{Answer, Asks, Decision};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::terms::sentence;
-use crate::protocol::words::{LimitField, PromptState, Resolution, Source, TurnOutcome};
+use crate::protocol::words::{LimitField, OnRateLimit, PromptState, Resolution, Source, TurnOutcome};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ pub(super) struct Turns {
     pub(super) prompts: u64,
     /// Whether the run ends once no turn runs and no prompt waits.
     pub(super) closing: bool,
+    pub(super) limits: LimitWaits,
 }
 
 /// The running turn, or the last one: all that begins and ends with it.
@@ -54,6 +56,10 @@ pub(super) struct CurrentTurn {
     /// Whether a required question was declined and the agent has done nothing since.
     pub(super) declined: bool,
     pub(super) result: ResultSide,
+    /// Its prompt, if the turn can wait for a limit. `None`: that of the run.
+    prompt: Option<WaitingPrompt>,
+    /// Whether a tool ran, or the agent got more than the prompt.
+    pub(super) worked: bool,
 }
 
 /// The question markers in the agent's text.
@@ -99,6 +105,8 @@ pub(super) enum TurnState {
         /// Whether the agent's process is being ended, so that only its exit ends the turn.
         with_process: bool,
     },
+    /// The turn failed because of a limit, and goes on when that is over.
+    AwaitingLimit(LimitWait),
     /// The agent waits for a prompt since then, or the run ends.
     Over {
         since: Duration,
@@ -127,6 +135,7 @@ impl StopCause {
     }
 }
 
+#[derive(Clone)]
 pub(super) struct WaitingPrompt {
     pub(super) number: u64,
     pub(super) text: Text,
@@ -145,6 +154,8 @@ impl CurrentTurn {
             marked: MarkerQuestions::default(),
             declined: false,
             result: ResultSide::default(),
+            prompt: None,
+            worked: false,
         }
     }
 
@@ -168,12 +179,25 @@ impl Turns {
             waiting: VecDeque::new(),
             prompts,
             closing: false,
+            limits: LimitWaits::default(),
         }
     }
 
     /// Begins the next turn. `usage`: of the run so far.
-    pub(super) fn begin_next(&mut self, now: Duration, usage: Usage) {
+    pub(super) fn begin_next(&mut self, now: Duration, usage: Usage, prompt: &WaitingPrompt, settings: &Settings) {
         self.current = CurrentTurn::begin(self.current.number + 1, now, usage);
+        self.current.prompt = (settings.on_rate_limit == OnRateLimit::Wait).then(|| prompt.clone());
+    }
+
+    /// The prompt with which the current turn goes on after a limit.
+    pub(super) fn prompt_after_limit(&self, settings: &Settings) -> WaitingPrompt {
+        let number = self.prompts;
+        if self.current.worked {
+            return WaitingPrompt { number, text: GO_ON.into(), images: Vec::new() };
+        }
+        let first =
+            || WaitingPrompt { number, text: settings.prompt.as_str().into(), images: settings.attached.clone() };
+        self.current.prompt.clone().unwrap_or_else(first)
     }
 
     /// Ends the turn, and reports it if the run is a conversation. `usage`: of the run so far.
@@ -184,7 +208,10 @@ impl Turns {
         self.past.completion |= completion_detected;
         self.past.unattended.join(unattended.clone());
         match &outcome {
-            Outcome::Completed { .. } => self.past.completed = Some(outcome.clone()),
+            Outcome::Completed { .. } => {
+                self.past.completed = Some(outcome.clone());
+                self.limits = LimitWaits::default();
+            }
             Outcome::Failed(failure) => self.past.failed = Some(failure.clone()),
             Outcome::Cancelled { .. } => {}
         }
@@ -229,7 +256,7 @@ impl Turns {
             return None;
         }
         match self.current.state {
-            TurnState::Running => after(self.current.began, settings.turn_timeout_s),
+            TurnState::Running | TurnState::AwaitingLimit(_) => after(self.current.began, settings.turn_timeout_s),
             TurnState::Stopping { due, .. } => due,
             TurnState::Over { since } => after(since, settings.prompt_timeout_s),
         }
@@ -253,6 +280,17 @@ impl Turns {
     /// Whether no turn runs.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.current.state, TurnState::Over { .. })
+    }
+
+    /// Notes that a tool runs: no limit keeps the agent from its work.
+    pub(super) fn note_work(&mut self) {
+        self.current.worked = true;
+        self.limits = LimitWaits::default();
+    }
+
+    /// Whether the turn waits for the end of a limit.
+    pub(super) fn awaits_limit(&self) -> bool {
+        matches!(self.current.state, TurnState::AwaitingLimit(_))
     }
 
     /// Whether the turn is being interrupted.

@@ -2,13 +2,13 @@
 //! and the permissions that nobody could grant.
 
 use super::TerminalPeer;
-use super::screen::{Detail, Ink};
+use super::screen::{Detail, Ink, Shown};
 use super::work::span;
 use crate::clean::one_line;
-use crate::protocol::outbound::Started;
+use crate::protocol::outbound::{Progress, Started};
 use crate::protocol::request::Seconds;
 use crate::protocol::words::WaitingOn;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 impl TerminalPeer {
     /// The first line of a log: agent, permissions and directory. A person at a terminal knows them.
@@ -24,6 +24,12 @@ impl TerminalPeer {
             Detail::Normal if self.look.live => String::new(),
             Detail::Normal | Detail::Verbose => self.look.paint(Ink::Dim, line) + "\n",
         }
+    }
+
+    /// The line about a wait for a provider's limit. Where a status line counts down, it stays as a record.
+    pub(super) fn waits_for_limit(&mut self, progress: &Progress, now: Instant) -> Shown {
+        let line = one_line(progress.text.shown());
+        Shown { lines: self.look.paint(Ink::Yellow, &line) + "\n", ..self.unseen(progress, now) }
     }
 
     /// The line of a heartbeat: a CI system may stop a job that prints nothing. Where a status line shows the elapsed

@@ -266,8 +266,8 @@ impl TerminalPeer {
 
     /// Takes note of progress that is not shown.
     fn unseen(&mut self, progress: &Progress, now: Instant) -> Shown {
-        if let ProgressKind::Status(status) = progress.about {
-            self.work.status(status, now);
+        if let ProgressKind::Status { status, until } = progress.about {
+            self.work.status(status, until, now);
             if self.chat.as_mut().is_some_and(|chat| chat.status(status)) {
                 self.work.begin_again(now);
                 self.speech.said = false;
@@ -338,7 +338,8 @@ impl TerminalPeer {
                 let text = format!("spektacular: warning: {line}");
                 Shown::lines(self.look.paint(Ink::Yellow, &text) + "\n")
             }
-            ProgressKind::Status(_) | ProgressKind::Turn(_) => self.unseen(progress, now),
+            ProgressKind::Status { status: Status::WaitingForLimit, .. } => self.waits_for_limit(progress, now),
+            ProgressKind::Status { .. } | ProgressKind::Turn(_) => self.unseen(progress, now),
             ProgressKind::Session { session_id, agent_version, model, .. } => {
                 // The session's own line stands at the end.
                 let session = session_id.as_deref().filter(|_| self.look.detail == Detail::Verbose);

@@ -2,9 +2,10 @@
 
 use crate::protocol::ids::CallId;
 use crate::protocol::outbound::{Place, Text, Usage};
+use crate::protocol::utc::UtcTime;
 use crate::protocol::words::{Status, ToolState};
 use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The agent's activity.
 #[derive(Debug, Default)]
@@ -15,6 +16,8 @@ pub(super) struct Activity {
     awaited_since: Option<Instant>,
     name: String,
     status: Option<Status>,
+    /// The end of the limit that is waited for.
+    limit_ends: Option<UtcTime>,
     /// The running tools, by the order in which they began.
     tools: BTreeMap<u64, Tool>,
     /// The places of the running tools in that order, by id.
@@ -89,7 +92,8 @@ impl Activity {
         self.cost = cost;
     }
 
-    pub(super) fn status(&mut self, status: Status, now: Instant) {
+    pub(super) fn status(&mut self, status: Status, until: Option<UtcTime>, now: Instant) {
+        self.limit_ends = until;
         self.awaited = self.awaited(now);
         self.awaited_since = (status == Status::WaitingForInput).then_some(now);
         self.status = Some(status);
@@ -148,11 +152,21 @@ impl Activity {
         match (self.status, self.tools.last_key_value()) {
             (Some(Status::Cancelling), _) => format!("stopping {name}"),
             (Some(Status::Retrying), _) => format!("{name} is retrying"),
+            (Some(Status::WaitingForLimit), _) => self.limit_line(),
             (_, Some((_, tool))) if self.tools.len() == 1 => tool.title.clone(),
             (_, Some((_, last))) => format!("{} tools, {}", self.tools.len(), last.title),
             (None | Some(Status::Starting), None) => format!("starting {name}"),
             (_, None) => format!("{name} is working"),
         }
+    }
+
+    /// The line that counts down to the end of a limit.
+    fn limit_line(&self) -> String {
+        let name = &self.name;
+        let Some(ends) = self.limit_ends else { return format!("waiting for {name}'s limit to end") };
+        let date = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let left = span(ends.since_1970().saturating_sub(date));
+        format!("{name}'s limit ends at {} UTC, in {left}: Ctrl-C stops", ends.of_day())
     }
 
     /// The time at which the status line changes next.
@@ -203,11 +217,11 @@ mod tests {
     fn a_tools_duration_excludes_the_time_in_which_the_person_was_awaited() {
         let (mut work, began) = (Activity::default(), Instant::now());
         let at = |seconds| began + Duration::from_secs(seconds);
-        work.status(Status::Running, at(0));
+        work.status(Status::Running, None, at(0));
         work.tool(CallId(1), "Run ls", &[], ToolState::Started, at(1));
-        work.status(Status::WaitingForInput, at(2));
+        work.status(Status::WaitingForInput, None, at(2));
         work.tool(CallId(2), "Run pwd", &[], ToolState::Started, at(50));
-        work.status(Status::Running, at(60));
+        work.status(Status::Running, None, at(60));
         assert_eq!(work.tool(CallId(1), "", &[], ToolState::Completed, at(64)), Duration::from_secs(5));
         assert_eq!(work.tool(CallId(2), "", &[], ToolState::Completed, at(64)), Duration::from_secs(4));
     }

@@ -211,7 +211,7 @@ impl<'p> CombinedPeer<'p> {
     fn progress(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {
         let Body::Progress(progress) = &**outgoing.body else { return };
         match &progress.about {
-            ProgressKind::Status(status) => {
+            ProgressKind::Status { status, .. } => {
                 let again = self.status == Some(*status) || (*status == Status::Starting && self.status.is_some());
                 if again {
                     return;

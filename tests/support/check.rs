@@ -347,7 +347,15 @@ fn progress(frame: Seen<'_>) -> Checked {
     hold!(many_lines || !frame.text("text").contains(['\n', '\r']), "more than one line for a person: {raw}");
     let fits = match frame.text("kind") {
         "status" => {
-            let known = ["starting", "running", "waiting_for_input", "retrying", "cancelling", "waiting_for_prompt"];
+            let known = [
+                "starting",
+                "running",
+                "waiting_for_input",
+                "retrying",
+                "cancelling",
+                "waiting_for_prompt",
+                "waiting_for_limit",
+            ];
             known.contains(&frame.text("status"))
         }
         "session" => has_keys(payload, &["session_id", "agent_version", "model", "capabilities"]),

@@ -123,6 +123,10 @@ fn about_tool(line: Option<u64>, output: Option<&str>) -> ProgressKind {
     }
 }
 
+fn about_status(until: Option<UtcTime>) -> ProgressKind {
+    ProgressKind::Status { status: Status::WaitingForLimit, until }
+}
+
 fn about_warning(retry_at: Option<UtcTime>) -> ProgressKind {
     ProgressKind::Warning { code: Warning::AgentRetrying, retry_at, for_person: None }
 }
@@ -156,7 +160,7 @@ fn abouts() -> Vec<(ProgressKind, ProgressKind)> {
         mcp_servers: vec![McpServerState { name: "issues".into(), state: McpState::Ready }],
     };
     let all = vec![
-        same(ProgressKind::Status(Status::Running)),
+        (about_status(UtcTime::of_seconds(1_771_581_600.0)), about_status(None)),
         (session(true), session(false)),
         (about_warning(UtcTime::of_seconds(1_771_581_600.0)), about_warning(None)),
         (about_resolved(Some((subject(), Answer::Decision(Decision::Deny)))), about_resolved(None)),
@@ -173,7 +177,7 @@ fn abouts() -> Vec<(ProgressKind, ProgressKind)> {
     ];
     // No wildcard: a new kind must also be added above.
     all.iter().for_each(|(most, _)| match most {
-        ProgressKind::Status(_)
+        ProgressKind::Status { .. }
         | ProgressKind::Session { .. }
         | ProgressKind::Warning { .. }
         | ProgressKind::Resolved { .. } => {}

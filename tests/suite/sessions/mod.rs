@@ -2,6 +2,7 @@
 
 pub(crate) mod conversations;
 mod export;
+mod limits;
 mod oneshot;
 mod open;
 mod stored;

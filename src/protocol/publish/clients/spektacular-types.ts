@@ -64,6 +64,8 @@ export type OnQuestionTimeout = "fail" | "continue";
 
 export type OnUnsupported = "fail" | "warn";
 
+export type OnRateLimit = "fail" | "wait";
+
 export type Level = "minimal" | "normal" | "full";
 
 export interface Workflow {
@@ -161,6 +163,10 @@ export interface Start {
   max_cost_usd?: number | null;
   /** The effect of a limit that neither the agent nor spektacular can keep. Default: "fail". */
   on_unsupported?: OnUnsupported | null;
+  /** The effect of a limit of the agent's provider. Default: "fail". */
+  on_rate_limit?: OnRateLimit | null;
+  /** The longest wait for a provider's limit to end. Must be a number of seconds above 0. Default: 21600. */
+  max_wait_s?: number | null;
   /** The amount of progress that the run emits. Default: "normal". */
   progress?: Level | null;
   /** The longest time without a frame before a heartbeat; 0: no heartbeats. Must be a number of seconds, 0 or more. Default: 30. */
@@ -395,6 +401,10 @@ export interface Config {
   max_cost_usd: number | null;
   /** The effect of a limit that neither the agent nor spektacular can keep. */
   on_unsupported: OnUnsupported;
+  /** The effect of a limit of the agent's provider. */
+  on_rate_limit: OnRateLimit;
+  /** The longest wait for a provider's limit to end. */
+  max_wait_s: number;
   /** The amount of progress that the run emits. */
   progress: Level;
   /** The longest time without a frame before a heartbeat; 0: no heartbeats. */
@@ -523,7 +533,14 @@ export interface RunStarted {
   payload: Started;
 }
 
-export type Status = "starting" | "running" | "waiting_for_input" | "retrying" | "cancelling" | "waiting_for_prompt";
+export type Status =
+  | "starting"
+  | "running"
+  | "waiting_for_input"
+  | "retrying"
+  | "cancelling"
+  | "waiting_for_prompt"
+  | "waiting_for_limit";
 
 /** The state of the run. From level minimal. */
 export interface ProgressStatus {
@@ -533,6 +550,8 @@ export interface ProgressStatus {
   text: string;
   /** The state. */
   status: Status;
+  /** For `waiting_for_limit`: the time at which the run goes on, in UTC. */
+  until?: string;
   /** For work of a sub-agent: the tool call that started the sub-agent. */
   parent_call_id?: string;
   /** Whether something was cut. */

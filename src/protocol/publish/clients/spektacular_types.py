@@ -82,6 +82,8 @@ OnQuestionTimeout = Literal["fail", "continue"]
 
 OnUnsupported = Literal["fail", "warn"]
 
+OnRateLimit = Literal["fail", "wait"]
+
 Level = Literal["minimal", "normal", "full"]
 
 
@@ -185,6 +187,10 @@ class Start(TypedDict):
     max_cost_usd: NotRequired[Union[float, None]]
     # The effect of a limit that neither the agent nor spektacular can keep. Default: "fail".
     on_unsupported: NotRequired[Union[OnUnsupported, None]]
+    # The effect of a limit of the agent's provider. Default: "fail".
+    on_rate_limit: NotRequired[Union[OnRateLimit, None]]
+    # The longest wait for a provider's limit to end. Must be a number of seconds above 0. Default: 21600.
+    max_wait_s: NotRequired[Union[float, None]]
     # The amount of progress that the run emits. Default: "normal".
     progress: NotRequired[Union[Level, None]]
     # The longest time without a frame before a heartbeat; 0: no heartbeats. Must be a number of seconds, 0 or more. Default: 30.
@@ -427,6 +433,10 @@ class Config(TypedDict):
     max_cost_usd: Union[float, None]
     # The effect of a limit that neither the agent nor spektacular can keep.
     on_unsupported: OnUnsupported
+    # The effect of a limit of the agent's provider.
+    on_rate_limit: OnRateLimit
+    # The longest wait for a provider's limit to end.
+    max_wait_s: float
     # The amount of progress that the run emits.
     progress: Level
     # The longest time without a frame before a heartbeat; 0: no heartbeats.
@@ -570,6 +580,7 @@ Status = Literal[
     "retrying",
     "cancelling",
     "waiting_for_prompt",
+    "waiting_for_limit",
 ]
 
 
@@ -582,6 +593,8 @@ class ProgressStatus(TypedDict):
     text: str
     # The state.
     status: Status
+    # For `waiting_for_limit`: the time at which the run goes on, in UTC.
+    until: NotRequired[str]
     # For work of a sub-agent: the tool call that started the sub-agent.
     parent_call_id: NotRequired[str]
     # Whether something was cut.

@@ -1,0 +1,109 @@
+//! Carries out the wait for the end of a provider's limit, which `limit_wait` describes. The turn stays open while the
+//! agent's process is ended, and goes on in a new process with the same session.
+
+use super::active_run::ActiveRun;
+use super::agent_side::ProcessState;
+use super::limit_wait::LimitWait;
+use super::turns::{StopCause, TurnState};
+use super::{Effect, StopSignal};
+use crate::protocol::failure::Code;
+use crate::protocol::outbound::Outcome;
+use crate::protocol::terms::sentence;
+use crate::protocol::words::{OnRateLimit, Status, ToolState};
+use std::time::Duration;
+
+/// The longest time without a look at the date, because the run's clock stands still while the machine sleeps.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+/// The time that the agent has to leave by itself, and then after SIGTERM.
+const LEAVE: Duration = Duration::from_secs(2);
+
+impl ActiveRun {
+    /// Begins to wait, if the outcome of the running turn is a limit that ends by itself, and the run waits for such
+    /// limits. Returns whether it waits.
+    pub(super) fn awaits_limit_of(&mut self, outcome: &mut Outcome) -> bool {
+        let Outcome::Failed(failure) = outcome else { return false };
+        let ends = matches!(failure.code, Code::RateLimited | Code::QuotaExceeded | Code::ProviderUnavailable);
+        let waits = ends && self.settings.on_rate_limit == OnRateLimit::Wait && self.turns.current.is_running();
+        if !waits || !self.agent.can_begin_again(self.turns.current.worked, &self.settings) {
+            return false;
+        }
+        let longest = self.settings.max_wait_s.duration();
+        let Some(until) = self.turns.limits.until(failure, self.effects.date, longest) else {
+            let too_long =
+                sentence!("The limit does not end within {max_wait_s:#}: raise it, or try again later.", max_wait_s);
+            failure.message = too_long;
+            return false;
+        };
+        self.end_open_work(ToolState::Failed);
+        self.turns.current.marked.asks = Default::default();
+        (self.deadlines.start, self.servers.due) = (None, None);
+        let leaves_until = self.effects.now + if self.features().leaves { LEAVE } else { Duration::ZERO };
+        let next = Some((leaves_until, StopSignal::Terminate));
+        let wait = LimitWait { until, next, failure: Box::new(failure.clone()) };
+        self.effects.waits_for_limit(until, failure.code.name());
+        self.turns.current.state = TurnState::AwaitingLimit(wait);
+        if self.agent.process == ProcessState::Running {
+            self.finish_agent();
+        }
+        true
+    }
+
+    /// The time of the next step of the wait.
+    pub(super) fn limit_due(&self) -> Option<Duration> {
+        let TurnState::AwaitingLimit(wait) = &self.turns.current.state else { return None };
+        match self.agent.process {
+            ProcessState::Running => wait.next.map(|(due, _)| due),
+            ProcessState::Ended => {
+                Some(self.effects.now + wait.until.saturating_sub(self.effects.date).min(LOOK_AGAIN))
+            }
+            ProcessState::Due | ProcessState::TreeGone | ProcessState::Resting => None,
+        }
+    }
+
+    /// Takes the next step of the wait, if it is due: ends the agent, or lets the turn go on.
+    pub(super) fn tick_limit(&mut self) {
+        let TurnState::AwaitingLimit(wait) = &mut self.turns.current.state else { return };
+        match self.agent.process {
+            ProcessState::Running => {
+                let Some((due, signal)) = wait.next.take_if(|(due, _)| *due <= self.effects.now) else { return };
+                wait.next = match signal {
+                    StopSignal::Terminate => Some((due + LEAVE, StopSignal::Kill)),
+                    StopSignal::Kill => None,
+                };
+                self.effects.push(Effect::SignalTree(signal));
+            }
+            ProcessState::Ended if wait.until <= self.effects.date => self.go_on(),
+            ProcessState::Ended | ProcessState::Due | ProcessState::TreeGone | ProcessState::Resting => {}
+        }
+    }
+
+    /// Continues the turn in a new process.
+    fn go_on(&mut self) {
+        let state = std::mem::replace(&mut self.turns.current.state, TurnState::Running);
+        let TurnState::AwaitingLimit(wait) = state else { return };
+        // The agent may have lost its session with its process.
+        if !self.agent.can_begin_again(self.turns.current.worked, &self.settings) {
+            return self.end_turn_without_process(Outcome::Failed(*wait.failure));
+        }
+        self.deadlines.active = self.effects.now;
+        self.effects.status(Status::Running, "The limit is over, and the agent goes on", None);
+        let prompt = self.turns.prompt_after_limit(&self.settings);
+        self.pass_prompt(prompt);
+    }
+
+    /// Ends a turn that waits, because it is interrupted.
+    pub(super) fn end_limit_wait(&mut self, why: StopCause) {
+        self.turns.interrupt(why, self.effects.now);
+        if self.agent.process == ProcessState::Ended {
+            self.end_turn_without_process(why.outcome());
+        } else {
+            self.turns.signal_tree(&mut self.effects);
+        }
+    }
+
+    fn end_turn_without_process(&mut self, outcome: Outcome) {
+        if let Some(outcome) = self.end_turn(outcome) {
+            self.decide(outcome);
+        }
+    }
+}
