@@ -1,29 +1,17 @@
 //! Parses argv into a request. Pure: reads no file, terminal or environment.
 
-pub(crate) mod acp;
 pub(crate) mod action;
 pub(crate) mod adhoc;
-pub(crate) mod agents;
 pub(crate) mod authors;
+pub(crate) mod choices;
 pub mod command;
-pub(crate) mod config;
-pub(crate) mod demo;
 pub(crate) mod flags;
 pub(crate) mod foreign;
-pub(crate) mod integrate;
-pub(crate) mod protocol;
 pub mod row;
 pub mod typed_fields;
-pub(crate) mod workflow;
 
-pub use acp::AcpArgs;
-pub use adhoc::{Adhoc, AtEof, Color, DiffSize, Output, WorktreeName};
-pub use agents::{AgentsAction, AgentsArgs, Export, Open, SessionsAction, SessionsArgs};
-pub use config::{ConfigAction, ConfigArgs};
-pub use demo::{DemoAction, DemoArgs};
-pub use integrate::IntegrateArgs;
-pub use protocol::{ProtocolCheckArgs, SchemaArgs};
-pub use workflow::{CheckArgs, OutputArgs};
+pub use adhoc::{Adhoc, WorktreeName};
+pub use choices::{AtEof, Color, DiffSize, Output};
 
 use crate::protocol::request::{Seconds, is_environment_name};
 use crate::suggest::{Name, Typed, Unknown, either, hint};
@@ -31,7 +19,6 @@ use command::{Command, Runnable};
 use lexopt::Arg;
 use row::{Flag, FlagForm, GivenFlag};
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
 
 /// A message about an error in a command line. It contains only names that may be shown, and no value.
 pub type Wrong = String;
@@ -52,27 +39,6 @@ pub enum Help {
     Short(&'static Command),
     /// Everything about a command.
     Long(&'static Command),
-}
-
-/// The arguments of `replay`.
-#[derive(Debug, Default)]
-pub struct Replay {
-    pub file: PathBuf,
-    /// Whether to fail if the host deviates from the recording.
-    pub strict: bool,
-    /// The arguments with which the played agent was started.
-    pub args: Vec<OsString>,
-}
-
-/// The arguments of `report`.
-#[derive(Debug, Default)]
-pub struct ReportArgs {
-    /// The files with frames or recordings. `-` is stdin.
-    pub files: Vec<PathBuf>,
-    /// The value of `--out`. `None`: stdout.
-    pub out: Option<PathBuf>,
-    /// Whether `--force` is given.
-    pub force: bool,
 }
 
 type Commands = &'static [Command];
@@ -280,19 +246,19 @@ fn value_of(parser: &mut lexopt::Parser, command: &Command, flag: &Flag, typed: 
     }
 }
 
-fn text(flag: &Flag, value: OsString) -> Result<String, Wrong> {
+pub(crate) fn text(flag: &Flag, value: OsString) -> Result<String, Wrong> {
     value.into_string().map_err(|_| format!("--{} must be UTF-8.", flag.long))
 }
 
 /// Reads a length of time above 0, in seconds.
-fn seconds(flag: &Flag, value: &OsStr) -> Result<Seconds, Wrong> {
+pub(crate) fn seconds(flag: &Flag, value: &OsStr) -> Result<Seconds, Wrong> {
     let number =
         value.to_str().and_then(|text| text.parse().ok()).filter(|number: &f64| number.is_finite() && *number > 0.0);
     number.map(Seconds).ok_or_else(|| format!("--{} must be a number of seconds above 0.", flag.long))
 }
 
 /// Splits the value of `--env` into the name and the value of a variable.
-fn variable(flag: &Flag, value: OsString) -> Result<(String, String), Wrong> {
+pub(crate) fn variable(flag: &Flag, value: OsString) -> Result<(String, String), Wrong> {
     let pair = text(flag, value)?;
     let pair = pair.split_once('=').filter(|(name, _)| is_environment_name(name));
     let (name, value) = pair.ok_or_else(|| {
@@ -304,28 +270,12 @@ fn variable(flag: &Flag, value: OsString) -> Result<(String, String), Wrong> {
     Ok((name.into(), value.into()))
 }
 
-fn one_of<T: Copy>(flag: &Flag, value: &OsStr, all: &[(&str, T)]) -> Result<T, Wrong> {
+/// The meaning of a word. `flag`: the flag's long name, for the error.
+pub(crate) fn one_of<T: Copy>(flag: &str, value: &OsStr, all: &[(&str, T)]) -> Result<T, Wrong> {
     let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
     let found = all.iter().find(|(name, _)| value == *name).map(|(_, meaning)| *meaning);
     found.ok_or_else(|| {
         let hint = hint(&value.to_string_lossy(), names.iter().copied());
-        format!("--{} must be {}.{hint}", flag.long, either(&names))
+        format!("--{flag} must be {}.{hint}", either(&names))
     })
-}
-
-/// Adds the words of `report`.
-pub fn report(mut report: ReportArgs, words: Vec<OsString>) -> Result<ReportArgs, Wrong> {
-    if words.is_empty() {
-        return Err("Missing FILE: report needs the frames of a run or a recording. `-` is stdin.".into());
-    }
-    report.files = words.into_iter().map(PathBuf::from).collect();
-    Ok(report)
-}
-
-/// Adds the words of `replay`.
-pub fn replay(mut replay: Replay, words: Vec<OsString>) -> Result<Replay, Wrong> {
-    let mut words = words.into_iter();
-    replay.file = words.next().ok_or("Missing FILE: replay needs a recording.")?.into();
-    replay.args = words.collect();
-    Ok(replay)
 }

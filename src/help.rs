@@ -3,6 +3,5 @@
 pub mod complete;
 pub(crate) mod man;
 mod page;
-pub(crate) mod texts;
 
 pub use page::overview;

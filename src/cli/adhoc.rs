@@ -1,72 +1,20 @@
 //! The command line of `adhoc`, whose flags become fields of run.start.
 
+use super::choices::{AtEof, Color, DiffSize, Output};
 use super::row::{Flag, FlagForm, GivenFlag, HasFields, Row, store};
-use super::{Wrong, foreign, one_of, text, variable};
+use super::{Wrong, foreign, text, variable};
 use crate::cli::typed_fields;
 use crate::json::string;
 use crate::protocol::fields::Field;
 use crate::protocol::ids::SessionName;
 use crate::protocol::request::{Options, Seconds};
-use crate::protocol::words::{SandboxMode, WorkflowKind, word_enums};
+use crate::protocol::words::{SandboxMode, WorkflowKind};
 use crate::protocol::workflow::{WORDS_BYTES, WorkflowOptions};
 use crate::suggest::hint;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-/// Defines the values of a flag, each with its word, the default first.
-macro_rules! choices {
-    ($($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* })*) => {$(
-        word_enums! {
-            $(#[$about])*
-            pub enum $name { $($(#[$doc])* $variant = $word),* }
-        }
-
-        impl $name {
-            pub fn read(flag: &Flag, value: &OsStr) -> Result<$name, Wrong> {
-                one_of(flag, value, &[$(($word, $name::$variant)),*])
-            }
-        }
-
-        impl Default for $name {
-            fn default() -> $name {
-                $name::ALL[0]
-            }
-        }
-    )*};
-}
-
-choices! {
-    Output {
-        /// Text for a person.
-        Cli = "cli",
-        /// JSON Lines for an orchestrator.
-        Json = "json",
-    }
-    /// The condition for coloured output.
-    Color {
-        /// Colours on a terminal, unless `NO_COLOR` or `FORCE_COLOR` decides.
-        Auto = "auto",
-        /// Colours everywhere, even in a pipe or a file.
-        Always = "always",
-        /// No colours.
-        Never = "never",
-    }
-    /// The effect of the end of stdin.
-    AtEof {
-        Continue = "continue",
-        /// The run is cancelled.
-        Cancel = "cancel",
-    }
-    /// The part of an edit's diff that is shown.
-    DiffSize {
-        /// The first lines.
-        Short = "short",
-        Full = "full",
-        None = "none",
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorktreeName {
@@ -354,7 +302,7 @@ impl HasFields for Adhoc {
 }
 
 /// Stores a single value of a field, which takes no `@FILE`.
-pub(super) fn option(options: &mut Options, flag: &Flag, name: &str, value: OsString) -> Result<(), Wrong> {
+pub(crate) fn option(options: &mut Options, flag: &Flag, name: &str, value: OsString) -> Result<(), Wrong> {
     let value = match flag.value {
         FlagForm::Switch(meaning) => raw(&serde_json::from_str::<serde_json::Value>(meaning).unwrap_or_default())?,
         FlagForm::Json | FlagForm::Words => {

@@ -62,11 +62,30 @@ pub enum Words {
 }
 
 /// A parsed command, ready to run.
+#[derive(Debug)]
 pub enum Runnable {
     /// A run of `adhoc` or of a workflow.
     Run(Box<Adhoc>),
-    /// Any other command. Returns the exit code.
-    Other(Box<dyn FnOnce() -> u8>),
+    Other(Box<dyn ParsedCommand>),
+}
+
+/// A parsed command other than a run.
+pub trait ParsedCommand: fmt::Debug {
+    /// Runs the command; returns the exit code.
+    fn run(self: Box<Self>) -> u8;
+}
+
+/// The arguments of a command, with its main function.
+#[derive(Debug)]
+struct WithMain<T> {
+    args: T,
+    main: fn(T) -> u8,
+}
+
+impl<T: fmt::Debug> ParsedCommand for WithMain<T> {
+    fn run(self: Box<Self>) -> u8 {
+        (self.main)(self.args)
+    }
 }
 
 impl Words {
@@ -80,19 +99,20 @@ impl Words {
 }
 
 impl Runnable {
-    /// Creates a command that calls `run` with the parsed command line `read`. `run` returns the exit code.
-    pub fn new<T: 'static>(read: T, run: fn(T) -> u8) -> Runnable {
-        Runnable::Other(Box::new(move || run(read)))
-    }
-}
-
-impl fmt::Debug for Runnable {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Runnable")
+    /// Creates a command that calls `main` with the parsed command line `args`. `main` returns the exit code.
+    pub fn new<T: fmt::Debug + 'static>(args: T, main: fn(T) -> u8) -> Runnable {
+        Runnable::Other(Box::new(WithMain { args, main }))
     }
 }
 
 impl Command {
+    /// Creates a command without words and flags, which starts no run.
+    pub const fn named(name: &'static str, text: &'static CommandText, read: ReadCommand) -> Command {
+        let words = Words::Free("", Offers::Nothing);
+        let (other_names, flags, foreign, below) = (&[], &[], &[], &[]);
+        Command { name, other_names, text, page: "", words, flags, foreign, below, read, runs: Runs::Nothing }
+    }
+
     /// Whether `name` is one of the command's names.
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name || self.other_names.contains(&name)

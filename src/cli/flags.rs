@@ -1,19 +1,11 @@
-//! The flags of every command, each with the function that stores its value.
+//! The flags of `adhoc`, each with the function that stores its value. The other commands that start a run take most
+//! of them.
 
-use super::acp::AcpArgs;
-use super::adhoc::{Adhoc, AtEof, Color, DiffSize, WorktreeName, answer};
-use super::agents::{AgentsArgs, Export, Open, SessionsArgs, filled};
-use super::config::ConfigArgs;
-use super::demo::DemoArgs;
-use super::integrate::IntegrateArgs;
-use super::protocol::{ProtocolCheckArgs, SchemaArgs};
-use super::row::{FlagForm, Row, SetOwn, field, own, own_switch, switch};
-use super::workflow::{CheckArgs, OutputArgs};
-use super::{Output, Replay, ReportArgs, one_of, seconds, text, variable};
-use crate::agent::registry::DEFAULT;
+use super::adhoc::{Adhoc, WorktreeName, answer};
+use super::choices::{AtEof, Color, DiffSize, Output};
+use super::row::{FlagForm, JSON, OUTPUT, Row, field, own, own_switch, switch};
+use super::{one_of, seconds, text};
 use crate::protocol::ids::SessionName;
-use crate::protocol::messages::TYPES;
-use crate::protocol::publish::{MessageSet, UnknownParts};
 
 const POLICY_HELP: &str = "\
 POLICY is ask, allow or deny for every request, or a list by category of tool: read=allow,edit=ask,*=deny.
@@ -32,9 +24,6 @@ const SERVERS_HELP: &str = "\
 JSON is a list of {\"name\",\"command\",\"args\",\"env\"}, or {\"mcpServers\":{NAME:{\"command\",\"args\",\"env\"}}}.
 The run fails if a server does not start, unless it has \"required\":false.
 @FILE reads the JSON from a file.";
-
-const OPEN_POLICY_HELP: &str = "\
-You answer at the terminal: any POLICY other than allow makes the agent ask. The configuration can set it too.";
 
 const ANSWER_HELP: &str = "\
 KEY is a question's header, text, kind (confirm, select, text, secret, file_path) or purpose (permission,
@@ -184,19 +173,24 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     field("max_tokens", "N", "limit on input and output tokens"),
     field("max_cost_usd", "USD", "limit on cost in US dollars"),
     field("on_unsupported", "ACTION", "what to do about a limit that cannot be kept"),
-    output(|to: &mut Adhoc, flag, value| {
-        to.output = Some(Output::read(flag, &value)?);
+    own(OUTPUT.long, OUTPUT.metavar, OUTPUT.value, OUTPUT.help, |to: &mut Adhoc, flag, value| {
+        to.output = Some(Output::read(flag.long, &value)?);
         Ok(())
     })
+    .values(OUTPUT.values)
+    .default(OUTPUT.default)
     .begins("Input and output"),
-    json(|to| to.output = Some(Output::Json)),
+    own(JSON.long, JSON.metavar, JSON.value, JSON.help, |to: &mut Adhoc, _, _| {
+        to.output = Some(Output::Json);
+        Ok(())
+    }),
     own_switch("quiet", "with cli: print only the final text", |to: &mut Adhoc| to.quiet = true).short('q'),
     own_switch("verbose", "with cli: also print tool output, reasoning and the session", |to: &mut Adhoc| {
         to.verbose = true
     })
     .short('v'),
     own("color", "WHEN", FlagForm::Text, "with cli: when to use colours", |to: &mut Adhoc, flag, value| {
-        to.color = Color::read(flag, &value)?;
+        to.color = Color::read(flag.long, &value)?;
         Ok(())
     })
     .values(Color::WORDS)
@@ -205,7 +199,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     own_switch("plain", "with cli: print the agent's Markdown as it is", |to: &mut Adhoc| to.plain = true)
         .more("Without it, a terminal shows headings and strong text bold, and wraps lines between words."),
     own("diff", "SIZE", FlagForm::Text, "with cli: how much of each edit to show", |to: &mut Adhoc, flag, value| {
-        to.diff = DiffSize::read(flag, &value)?;
+        to.diff = DiffSize::read(flag.long, &value)?;
         Ok(())
     })
     .values(DiffSize::WORDS)
@@ -219,7 +213,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         FlagForm::Text,
         "jsonl: read messages from stdin even with a prompt",
         |to: &mut Adhoc, flag, value| {
-            to.read_messages = one_of(flag, &value, &[("jsonl", true)])?;
+            to.read_messages = one_of(flag.long, &value, &[("jsonl", true)])?;
             Ok(())
         },
     )
@@ -236,7 +230,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     )
     .default("60"),
     own("on-eof", "ACTION", FlagForm::Text, "what to do when stdin ends", |to: &mut Adhoc, flag, value| {
-        to.on_eof = AtEof::read(flag, &value)?;
+        to.on_eof = AtEof::read(flag.long, &value)?;
         Ok(())
     })
     .values(AtEof::WORDS)
@@ -264,271 +258,3 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     own_switch("mirror-stderr", "copy the agent's stderr to this program's, redacted", |to| to.mirror_stderr = true),
     own_switch("dry-run", "show what would be started, and start nothing", |to| to.dry_run = true),
 ];
-
-const fn output<T>(set: SetOwn<T>) -> Row<T> {
-    let help = "cli for a person, json for a program";
-    own("output", "MODE", FlagForm::Text, help, set).values(Output::WORDS).default(Output::WORDS[0])
-}
-
-const fn json<T>(set: fn(&mut T)) -> Row<T> {
-    own_switch("json", "the same as --output json", set)
-}
-
-const fn agent<T>(help: &'static str, set: SetOwn<T>) -> Row<T> {
-    own("agent", "AGENT", FlagForm::Text, help, set).short('a').default(DEFAULT)
-}
-
-pub(crate) const AGENTS: &[Row<AgentsArgs>] = &[
-    own_switch("all", "with check: also show why the other agents are not available", |to: &mut AgentsArgs| {
-        to.all = true
-    })
-    .begins("Output"),
-    output(|to, flag, value| {
-        to.output = Output::read(flag, &value)?;
-        Ok(())
-    }),
-    json(|to| to.output = Output::Json),
-];
-
-pub(crate) const SESSIONS: &[Row<SessionsArgs>] = &[
-    own("cwd", "DIR", FlagForm::Text, "the directory of the sessions", |to: &mut SessionsArgs, _, value| {
-        to.cwd = Some(value.into());
-        Ok(())
-    })
-    .short('C')
-    .begins("The sessions"),
-    output(|to, flag, value| {
-        to.output = Output::read(flag, &value)?;
-        Ok(())
-    }),
-    json(|to| to.output = Output::Json),
-];
-
-pub(crate) const EXPORT: &[Row<Export>] = &[
-    agent("the agent of the session", |to: &mut Export, flag, value| {
-        to.agent = Some(text(flag, value)?);
-        Ok(())
-    })
-    .begins("The session"),
-    own("out", "FILE", FlagForm::Text, "write to a file, completely or not at all", |to, _, value| {
-        to.out = Some(value.into());
-        Ok(())
-    }),
-    own_switch("force", "let --out replace an existing file", |to| to.force = true),
-    output(|to, flag, value| {
-        to.output = Output::read(flag, &value)?;
-        Ok(())
-    }),
-    json(|to| to.output = Output::Json),
-];
-
-pub(crate) const OPEN: &[Row<Open>] = &[
-    agent("the agent to open", |to: &mut Open, flag, value| {
-        to.agent = Some(text(flag, value)?);
-        Ok(())
-    })
-    .begins("The agent"),
-    field("model", "NAME", "the model, by the agent's name for it").short('m'),
-    field("mode", "NAME", "the agent's own mode, such as plan"),
-    own("session", "ID", FlagForm::Text, "resume this session, by its id or name", |to: &mut Open, flag, value| {
-        to.session = Some(filled(flag, value)?);
-        Ok(())
-    })
-    .also_named(&["resume"]),
-    own_switch("continue", "resume the agent's last session in this directory", |to: &mut Open| to.go_on = true)
-        .short('c'),
-    own("cwd", "DIR", FlagForm::Text, "the agent's working directory", |to: &mut Open, _, value| {
-        to.cwd = Some(value.into());
-        Ok(())
-    })
-    .short('C'),
-    own("env", "NAME=VALUE", FlagForm::Pair, "an environment variable for the agent", |to, flag, value| {
-        to.env.extend([variable(flag, value)?]);
-        Ok(())
-    }),
-    own("agent-arg", "ARG", FlagForm::Item, "an argument for the agent's own command line", |to, flag, value| {
-        to.args.push(text(flag, value)?);
-        Ok(())
-    }),
-    field("permissions", "POLICY", "ask: the agent asks whenever it can; allow: it never asks")
-        .more(OPEN_POLICY_HELP)
-        .default("the agent's own"),
-    switch("permissions", "\"allow\"", "the same as --permissions allow").named("yes").short('y'),
-];
-
-pub(crate) const CONFIG: &[Row<ConfigArgs>] = &[
-    own_switch("global", "use the user's file instead of the project's", |to: &mut ConfigArgs| to.global = true)
-        .begins("Configuration"),
-    output(|to, flag, value| {
-        to.json = Output::read(flag, &value)? == Output::Json;
-        Ok(())
-    }),
-    json(|to| to.json = true),
-];
-
-/// The flags of `spec check` and `plan check`.
-pub(crate) const CHECK: &[Row<CheckArgs>] = &[
-    own("ignore", "RULE", FlagForm::Item, "exclude this rule from the check", |to: &mut CheckArgs, flag, value| {
-        to.ignored.push(text(flag, value)?);
-        Ok(())
-    })
-    .begins("The check"),
-    output(|to, flag, value| {
-        to.output = Output::read(flag, &value)?;
-        Ok(())
-    }),
-    json(|to| to.output = Output::Json),
-];
-
-/// The flags of `init` and `status`.
-pub(crate) const OUTPUT: &[Row<OutputArgs>] = &[
-    output(|to: &mut OutputArgs, flag, value| {
-        to.output = Output::read(flag, &value)?;
-        Ok(())
-    })
-    .begins("Output"),
-    json(|to| to.output = Output::Json),
-];
-
-pub(crate) const SCHEMA: &[Row<SchemaArgs>] = &[
-    own_switch("inbound", "only the messages to spektacular", |to: &mut SchemaArgs| to.scopes.push(MessageSet::Inbound))
-        .begins("Messages"),
-    own_switch("outbound", "only the frames from spektacular", |to| to.scopes.push(MessageSet::Outbound)),
-    own("type", "TYPE", FlagForm::Text, "only one message or frame", |to: &mut SchemaArgs, flag, value| {
-        let all: Vec<(&str, &str)> = TYPES.iter().map(|name| (*name, *name)).collect();
-        to.scopes.push(MessageSet::Type(one_of(flag, &value, &all)?.to_owned()));
-        Ok(())
-    })
-    .values(TYPES),
-    own_switch("strict", "refuse what this version does not send", |to: &mut SchemaArgs| to.unknown = UnknownParts::Refused).more(
-        "Without it, a frame may have types, kinds, fields and codes that a later version adds, which clients ignore.\nA message to spektacular may never have a field that this version does not know.",
-    ),
-];
-
-pub(crate) const ACP: &[Row<AcpArgs>] = &[
-    agent("the agent of every session", |to: &mut AcpArgs, flag, value| {
-        to.agent = Some(text(flag, value)?);
-        Ok(())
-    })
-    .begins("The sessions"),
-    own(
-        "set",
-        "KEY=VALUE",
-        FlagForm::Pair,
-        "a field of run.start for every session",
-        |to: &mut AcpArgs, flag, value| to.set(flag, value),
-    )
-    .more("The keys and values are those of config set."),
-];
-
-pub(crate) const INTEGRATE: &[Row<IntegrateArgs>] = &[
-    own("out", "DIR", FlagForm::Text, "write the files into this folder", |to: &mut IntegrateArgs, _, value| {
-        to.out = Some(value.into());
-        Ok(())
-    })
-    .begins("The files"),
-    own_switch("force", "write into a folder that is not empty", |to| to.force = true),
-];
-
-pub(crate) const DEMO: &[Row<DemoArgs>] = &[
-    output(|to: &mut DemoArgs, flag, value| {
-        to.output = Output::read(flag, &value)?;
-        Ok(())
-    })
-    .begins("Output"),
-    json(|to| to.output = Output::Json),
-];
-
-pub(crate) const REPLAY: &[Row<Replay>] =
-    &[own_switch("strict", "fail if the host deviates from the recording", |to: &mut Replay| to.strict = true)
-        .begins("Playing")];
-
-pub(crate) const REPORT: &[Row<ReportArgs>] = &[
-    own("out", "FILE", FlagForm::Text, "write to a file, completely or not at all", |to: &mut ReportArgs, _, value| {
-        to.out = Some(value.into());
-        Ok(())
-    })
-    .short('o')
-    .begins("The page"),
-    own_switch("force", "let --out replace an existing file", |to| to.force = true),
-];
-
-pub(crate) const PROTOCOL_CHECK: &[Row<ProtocolCheckArgs>] = &[
-    own("dialogue", "NAME", FlagForm::Item, "play only this dialogue", |to: &mut ProtocolCheckArgs, flag, value| {
-        to.dialogues.push(text(flag, value)?);
-        Ok(())
-    })
-    .begins("The check"),
-    own(
-        "timeout",
-        "SECONDS",
-        FlagForm::Text,
-        "limit for a run of COMMAND",
-        |to: &mut ProtocolCheckArgs, flag, value| {
-            to.timeout = Some(seconds(flag, &value)?);
-            Ok(())
-        },
-    )
-    .default("20")
-    .more("A question waits for half of it."),
-    output(|to, flag, value| {
-        to.output = Output::read(flag, &value)?;
-        Ok(())
-    }),
-    json(|to| to.output = Output::Json),
-];
-
-#[cfg(test)]
-mod tests {
-    use super::super::row::{GivenFlag, Row, store};
-    use super::{
-        ACP, ADHOC, AGENTS, CHECK, CONFIG, DEMO, EXPORT, INTEGRATE, OPEN, OUTPUT, PROTOCOL_CHECK, REPLAY, REPORT,
-        SCHEMA,
-    };
-    use std::fmt::Debug;
-
-    /// Each flag with a value other than the default changes the result.
-    fn every_flag_is_stored<T: Debug + Default>(rows: &'static [Row<T>]) {
-        let nothing = format!("{:?}", T::default());
-        for (at, Row { flag, .. }) in rows.iter().enumerate() {
-            let samples = [
-                "json",
-                "cancel",
-                "NAME=a",
-                "20000",
-                "{}",
-                "jsonl",
-                "allow",
-                "full",
-                "true",
-                "[]",
-                "model=a",
-                "workspace",
-            ];
-            let stored = samples.iter().chain(flag.values).filter_map(|value| {
-                let given = GivenFlag { at, value: (*value).into() };
-                Some(format!("{:?}", store(rows, vec![given]).ok()?))
-            });
-            assert!(stored.into_iter().any(|read| read != nothing), "--{} is not stored", flag.long);
-        }
-    }
-
-    #[test]
-    fn every_flag_of_every_command_is_stored() {
-        every_flag_is_stored(ADHOC);
-        every_flag_is_stored(AGENTS);
-        every_flag_is_stored(EXPORT);
-        every_flag_is_stored(OPEN);
-        every_flag_is_stored(CONFIG);
-        every_flag_is_stored(REPLAY);
-        every_flag_is_stored(REPORT);
-        every_flag_is_stored(CHECK);
-        every_flag_is_stored(OUTPUT);
-        every_flag_is_stored(SCHEMA);
-        every_flag_is_stored(PROTOCOL_CHECK);
-        every_flag_is_stored(DEMO);
-        every_flag_is_stored(INTEGRATE);
-        every_flag_is_stored(ACP);
-        assert!(ADHOC.iter().any(|row| row.flag.field.is_some_and(|field| field.name == "cwd")));
-    }
-}

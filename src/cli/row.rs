@@ -1,13 +1,15 @@
 //! Flags as rows: what a flag is, and how the value on a command line is stored.
 
-use super::Wrong;
 use super::action::Offers;
+use super::choices::Output;
+use super::{Wrong, no_words, text};
 use crate::agent::registry::DEFAULT;
 use crate::protocol::fields::{self, Fallback, Field};
 use crate::protocol::form::Form;
 use crate::protocol::words::Policy;
 use serde_json::Value as Json;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// The form of a flag's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,6 +159,10 @@ impl<T> Copy for Row<T> {}
 #[derive(Debug)]
 enum Set<T: 'static> {
     Switch(fn(&mut T)),
+    Text(fn(&mut T) -> &mut Option<String>),
+    Path(fn(&mut T) -> &mut Option<PathBuf>),
+    Output(fn(&mut T) -> &mut Output),
+    Json(fn(&mut T) -> &mut Output),
     Own(SetOwn<T>),
     Field(&'static Field, SetField<T>),
 }
@@ -185,12 +191,27 @@ pub fn store<T: Default>(rows: &'static [Row<T>], given: Vec<GivenFlag>) -> Resu
         if let Some(row) = rows.get(at) {
             match row.set {
                 Set::Switch(set) => set(&mut read),
+                Set::Text(place) => *place(&mut read) = Some(text(&row.flag, value)?),
+                Set::Path(place) => *place(&mut read) = Some(value.into()),
+                Set::Output(place) => *place(&mut read) = Output::read(row.flag.long, &value)?,
+                Set::Json(place) => *place(&mut read) = Output::Json,
                 Set::Own(set) => set(&mut read, &row.flag, value)?,
                 Set::Field(field, set) => set(&mut read, &row.flag, field, value)?,
             }
         }
     }
     Ok(read)
+}
+
+/// Stores the flags of the command `name`, which takes no words.
+pub fn store_alone<T: Default>(
+    name: &str,
+    rows: &'static [Row<T>],
+    given: Vec<GivenFlag>,
+    words: &[OsString],
+) -> Result<T, Wrong> {
+    no_words(name, words)?;
+    store(rows, given)
 }
 
 /// Creates the flag of a field of run.start.
@@ -239,10 +260,66 @@ pub const fn own<T>(
     Row { flag: Flag::new(long, metavar, value, help), set: Set::Own(set) }
 }
 
+/// Creates a command's own flag whose value is a text.
+pub const fn own_text<T>(
+    long: &'static str,
+    metavar: &'static str,
+    help: &'static str,
+    place: fn(&mut T) -> &mut Option<String>,
+) -> Row<T> {
+    Row { flag: Flag::new(long, metavar, FlagForm::Text, help), set: Set::Text(place) }
+}
+
+/// Creates a command's own flag whose value is a path.
+pub const fn own_path<T>(
+    long: &'static str,
+    metavar: &'static str,
+    help: &'static str,
+    place: fn(&mut T) -> &mut Option<PathBuf>,
+) -> Row<T> {
+    Row { flag: Flag::new(long, metavar, FlagForm::Text, help), set: Set::Path(place) }
+}
+
 /// Creates a command's own flag that takes no value.
 pub const fn own_switch<T>(long: &'static str, help: &'static str, set: fn(&mut T)) -> Row<T> {
     Row { flag: Flag::new(long, "", FlagForm::Switch("true"), help), set: Set::Switch(set) }
 }
+
+/// Creates `--output` for a command other than a run.
+pub const fn output<T>(place: fn(&mut T) -> &mut Output) -> Row<T> {
+    Row { flag: OUTPUT, set: Set::Output(place) }
+}
+
+/// Creates `--json` for a command other than a run.
+pub const fn json<T>(place: fn(&mut T) -> &mut Output) -> Row<T> {
+    Row { flag: JSON, set: Set::Json(place) }
+}
+
+/// The arguments of a command that has only `--output`.
+#[derive(Debug, Default)]
+pub struct OutputArgs {
+    pub output: Output,
+}
+
+impl OutputArgs {
+    pub const FLAGS: &[Row<OutputArgs>] =
+        &[output(|to: &mut OutputArgs| &mut to.output).begins("Output"), json(|to| &mut to.output)];
+}
+
+/// Creates `--agent` for a command other than a run.
+pub const fn agent<T>(help: &'static str, place: fn(&mut T) -> &mut Option<String>) -> Row<T> {
+    own_text("agent", "AGENT", help, place).short('a').default(DEFAULT)
+}
+
+/// The flag `--output`.
+pub(super) const OUTPUT: Flag = Flag {
+    values: Output::WORDS,
+    default: Output::WORDS[0],
+    ..Flag::new("output", "MODE", FlagForm::Text, "cli for a person, json for a program")
+};
+
+/// The flag `--json`.
+pub(super) const JSON: Flag = Flag::new("json", "", FlagForm::Switch("true"), "the same as --output json");
 
 impl Flag {
     const fn new(long: &'static str, metavar: &'static str, value: FlagForm, help: &'static str) -> Flag {

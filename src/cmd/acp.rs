@@ -7,18 +7,92 @@ use crate::agent::Program;
 use crate::agent::limit::{Keeper, Limit};
 use crate::agent::native::LoggedIn;
 use crate::agent::registry::Agent;
-use crate::cli::AcpArgs;
+use crate::cli::command::{Command, CommandText, Runnable};
+use crate::cli::row::{Flag, FlagForm, Row, agent, flags, own, store_alone};
+use crate::cli::{Wrong, text, typed_fields};
 use crate::config::Layers;
 use crate::engine::redactor_here;
 use crate::process::query::find;
 use crate::protocol::failure::Failure;
+use crate::protocol::fields;
 use crate::protocol::request::Options;
 use crate::protocol::request::Permissions;
 use crate::protocol::words::{McpTransport, OnUnsupported};
+use crate::suggest::{Typed, Unknown};
+use serde_json::value::RawValue;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+pub(super) const COMMAND: Command = Command {
+    flags: &flags::<_, { FLAGS.len() }>(FLAGS),
+    page: include_str!("../acp/reference.md"),
+    ..Command::named(
+        "acp",
+        &CommandText {
+            about: "serve an agent to an editor, by the Agent Client Protocol",
+            more: "\
+An editor such as Zed, or another client, starts this command and speaks with it on stdin and stdout.
+Each session of the client is a conversation with the agent, in a process of its own. At most 32 are open at once.
+The agent and its children end when the client does.",
+            examples: &[
+                ("spektacular acp --agent codex", "the command for the client's configuration"),
+                ("spektacular acp --set permissions=read-only", "let every session only read"),
+                ("spektacular integrate zed", "print the configuration for Zed"),
+            ],
+        },
+        |given, words| Ok(Runnable::new(store_alone("acp", FLAGS, given, &words)?, |args| run(&args))),
+    )
+};
+
+const FLAGS: &[Row<AcpArgs>] = &[
+    agent("the agent of every session", |to: &mut AcpArgs| &mut to.agent).begins("The sessions"),
+    own(
+        "set",
+        "KEY=VALUE",
+        FlagForm::Pair,
+        "a field of run.start for every session",
+        |to: &mut AcpArgs, flag, value| to.set(flag, value),
+    )
+    .more("The keys and values are those of config set."),
+];
+
+#[derive(Debug, Default)]
+struct AcpArgs {
+    agent: Option<String>,
+    /// The fields of run.start that `--set` sets, as JSON, in order.
+    fields: Vec<(&'static str, Box<RawValue>)>,
+    /// The same fields, read.
+    options: Options,
+}
+
+/// The fields that belong to a session or to its client.
+const OWN: [&str; 9] =
+    ["prompt", "agent", "cwd", "session_id", "fork", "images", "conversation", "progress", "metadata"];
+
+impl AcpArgs {
+    /// Stores a value of `--set`.
+    fn set(&mut self, flag: &Flag, value: OsString) -> Result<(), Wrong> {
+        let pair = text(flag, value)?;
+        let (name, value) = pair.split_once('=').ok_or(format!("--{} must be {}.", flag.long, flag.metavar))?;
+        let known = || fields::FIELDS.iter().map(|field| field.name).filter(|name| !OWN.contains(name));
+        let Some(field) = fields::find(name).filter(|field| !OWN.contains(&field.name)) else {
+            let unknown = Unknown { what: "key", dashes: "", typed: Typed::Name(name), place: " of --set" };
+            return Err(unknown.message(known(), "`spektacular help adhoc` lists the fields of run.start."));
+        };
+        let raw =
+            typed_fields::value(field.name, value).map_err(|why| format!("--{}: {} {why}.", flag.long, field.name))?;
+        let set = self.options.set(field.name, &raw);
+        set.map_err(|problem| {
+            format!("--{}: {} {}.", flag.long, field.name, typed_fields::clause(field.name, &problem))
+        })?;
+        self.fields.retain(|(other, _)| *other != field.name);
+        self.fields.push((field.name, raw));
+        Ok(())
+    }
+}
+
 /// Runs the command; returns the exit code.
-pub(super) fn run(typed: &AcpArgs) -> u8 {
+fn run(typed: &AcpArgs) -> u8 {
     match server(typed) {
         Ok(server) => serve::serve(server),
         Err(failure) => complain(&failure),
@@ -57,7 +131,7 @@ fn facts(typed: &AcpArgs, layers: &Layers, agent: &Agent, options: Options) -> F
         Permissions::ByCategory { .. } => "custom".to_owned(),
         word @ (Permissions::ReadOnly | Permissions::All(_)) => word.to_string(),
     };
-    let json = |raw: &serde_json::value::RawValue| serde_json::from_str(raw.get()).unwrap_or_default();
+    let json = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_default();
     Facts {
         agent: agent.name.clone(),
         display_name: agent.display_name.clone(),

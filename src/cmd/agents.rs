@@ -7,7 +7,10 @@ use crate::agent::Program;
 use crate::agent::native::LoggedIn;
 use crate::agent::registry::Agent;
 use crate::clean::one_line;
-use crate::cli::{AgentsAction, AgentsArgs, Color, Output};
+use crate::cli::action::{ActionRow, Offers, Word, act, actions, bare, maybe};
+use crate::cli::command::{Command, CommandText, Runnable, Words};
+use crate::cli::row::{GivenFlag, Row, flags, json, output, own_switch, store};
+use crate::cli::{Color, Output, Wrong};
 use crate::config::Layers;
 use crate::engine::redactor_here;
 use crate::io::output::print;
@@ -20,10 +23,68 @@ use crate::protocol::words::GitState;
 use crate::system::SHORTFALL;
 use crate::terminal::{Ink, Look};
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::io::IsTerminal;
 
+pub(super) const COMMAND: Command = Command {
+    words: Words::Actions(&actions::<_, { ACTIONS.len() }>(ACTIONS)),
+    flags: &flags::<_, { FLAGS.len() }>(FLAGS),
+    page: include_str!("../agent/reference.md"),
+    ..Command::named(
+        "agents",
+        &CommandText {
+            about: "list the agents, or check which are available here",
+            more: "A check calls no model and downloads nothing. `check NAME` exits with 4 if the agent is not available.",
+            examples: &[
+                ("spektacular agents list", "show the names for --agent"),
+                ("spektacular agents check codex --output json", "check one agent, for a program"),
+            ],
+        },
+        |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
+    )
+};
+
+const FLAGS: &[Row<AgentsArgs>] = &[
+    own_switch("all", "with check: also show why the other agents are not available", |to: &mut AgentsArgs| {
+        to.all = true
+    })
+    .begins("Output"),
+    output(|to: &mut AgentsArgs| &mut to.output),
+    json(|to: &mut AgentsArgs| &mut to.output),
+];
+
+#[derive(Debug, Default)]
+struct AgentsArgs {
+    what: AgentsAction,
+    output: Output,
+    /// Whether `--all` is given: show each unavailable agent.
+    all: bool,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum AgentsAction {
+    #[default]
+    List,
+    /// The action `check`, for one agent or for all.
+    Check(Option<String>),
+}
+
+const ACTIONS: &[ActionRow<AgentsAction>] = &[
+    bare("list", "list all agents", || AgentsAction::List),
+    maybe("check", "check all agents, or one", &[Word { name: "NAME", offers: Offers::Agents }], AgentsAction::Check),
+];
+
+fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<AgentsArgs, Wrong> {
+    let mut agents: AgentsArgs = store(FLAGS, given)?;
+    agents.what = act("agents", ACTIONS, words)?;
+    match agents.what {
+        AgentsAction::List if agents.all => Err("--all is for agents check: agents list shows every agent.".into()),
+        AgentsAction::List | AgentsAction::Check(_) => Ok(agents),
+    }
+}
+
 /// Runs the command; returns the exit code.
-pub(super) fn run(typed: &AgentsArgs) -> u8 {
+fn run(typed: &AgentsArgs) -> u8 {
     done(typed).unwrap_or_else(|failure| complain(&failure))
 }
 

@@ -1,6 +1,8 @@
 //! `ask-server`: an agent starts this command so that its model can ask the user of the run. The command moves bytes
 //! between the agent and the run's socket; only the run interprets the lines.
 
+use crate::cli::command::{Command, CommandText, Runnable};
+use crate::cli::no_words;
 use crate::engine::ASK_ADDRESS;
 use crate::io::output::{stdout, write_whole};
 use crate::io::spawn_thread;
@@ -11,8 +13,23 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
+pub(super) const COMMAND: Command = Command {
+    ..Command::named(
+        "ask-server",
+        &CommandText {
+            about: "MCP server that asks the user of a run; agents start it",
+            more: "The server speaks MCP on stdin and stdout. A run gives it to agents whose models have no other way to ask.",
+            examples: &[(
+                "spektacular ask-server",
+                "the command that an agent starts; outside a run, it reports an error",
+            )],
+        },
+        |_, words| Ok(Runnable::new(no_words("ask-server", &words)?, |()| run())),
+    )
+};
+
 /// Runs the command; returns the exit code.
-pub(super) fn run() -> u8 {
+fn run() -> u8 {
     match relay() {
         Ok(()) => 0,
         Err(why) => super::complain(&Failure::new(Code::Usage, why)),

@@ -2,8 +2,10 @@
 
 use super::{complain, texts, warn};
 use crate::clean::{one_line, whole};
-use crate::cli::typed_fields;
-use crate::cli::{ConfigAction, ConfigArgs};
+use crate::cli::action::{ActionRow, Offers, Word, act, actions, bare, one, two};
+use crate::cli::command::{Command, CommandText, Runnable, Words};
+use crate::cli::row::{GivenFlag, Row, flags, json, output, own_switch, store};
+use crate::cli::{Output, Wrong, typed_fields};
 use crate::config::{self, Config, Places, Value, Which};
 use crate::engine::redactor_here;
 use crate::io::output::{deliver, diagnose};
@@ -14,27 +16,110 @@ use crate::workflow::project::Project;
 use crate::workflow::prompts::of_project_to_trust;
 use serde_json::json;
 use serde_json::value::RawValue;
+use std::ffi::OsString;
 use std::path::PathBuf;
+
+pub(super) const COMMAND: Command = Command {
+    words: Words::Actions(&actions::<_, { ACTIONS.len() }>(ACTIONS)),
+    flags: &flags::<_, { FLAGS.len() }>(FLAGS),
+    page: include_str!("../config/reference.md"),
+    ..Command::named(
+        "config",
+        &CommandText {
+            about: "show or change the configuration",
+            more: "\
+set and unset change the project's file, or with --global the user's file.
+VALUE is JSON if that fits the key, otherwise text.
+permissions, mcp_servers and output_schema also accept the forms that their flags accept.
+get and unset exit with 1 if the key is not set. list masks secrets; get does not.",
+            examples: &[
+                ("spektacular config set output json", "make --output json the default in this project"),
+                ("spektacular config set --global model opus", "choose a model for every project"),
+                (
+                    "spektacular config set --global agents.mine '{\"driver\":\"acp\",\"command\":\"my-agent\"}'",
+                    "add your own agent",
+                ),
+            ],
+        },
+        |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
+    )
+};
+
+const FLAGS: &[Row<ConfigArgs>] = &[
+    own_switch("global", "use the user's file instead of the project's", |to: &mut ConfigArgs| to.global = true)
+        .begins("Configuration"),
+    output(|to: &mut ConfigArgs| &mut to.output),
+    json(|to: &mut ConfigArgs| &mut to.output),
+];
+
+#[derive(Debug, Default)]
+struct ConfigArgs {
+    action: ConfigAction,
+    /// Whether `--global` is given: use the user's file, not the project's.
+    global: bool,
+    output: Output,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum ConfigAction {
+    /// The action `get`, with the key.
+    Get(String),
+    /// The action `set`, with the key and the value.
+    Set(String, String),
+    /// The action `unset`, with the key.
+    Unset(String),
+    #[default]
+    List,
+    Path,
+    Trust,
+}
+
+const KEY: Word = Word { name: "KEY", offers: Offers::Keys };
+const VALUE: Word = Word { name: "VALUE", offers: Offers::ValuesOfKey };
+
+const ACTIONS: &[ActionRow<ConfigAction>] = &[
+    one("get", "print a value", &[KEY], ConfigAction::Get),
+    two("set", "write a value to a file", &[KEY, VALUE], ConfigAction::Set),
+    one("unset", "remove a value from a file", &[KEY], ConfigAction::Unset),
+    bare("list", "print every value and its origin, with secrets masked", || ConfigAction::List),
+    bare("path", "print the path of the project's file", || ConfigAction::Path),
+    bare("trust", "trust the project's file and prompts as they are now", || ConfigAction::Trust),
+];
+
+fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<ConfigArgs, Wrong> {
+    let mut config: ConfigArgs = store(FLAGS, given)?;
+    config.action = act("config", ACTIONS, words)?;
+    match config.action {
+        ConfigAction::Get(_) | ConfigAction::List | ConfigAction::Trust if config.global => {
+            Err("--global is for config set, unset and path.".into())
+        }
+        ConfigAction::Get(_)
+        | ConfigAction::Set(..)
+        | ConfigAction::Unset(_)
+        | ConfigAction::List
+        | ConfigAction::Path
+        | ConfigAction::Trust => Ok(config),
+    }
+}
 
 /// The exit code of `get` and `unset` for a key without a value.
 const NOTHING: u8 = 1;
 
 /// Runs the command; returns the exit code.
-pub(super) fn run(config: &ConfigArgs) -> u8 {
+fn run(config: &ConfigArgs) -> u8 {
     let places = Places::of_process();
+    let is_json = config.output == Output::Json;
     let which = if config.global { Which::User } else { Which::Project };
     let done = match &config.action {
-        ConfigAction::Get(name) => named(name).and_then(|()| read()).map(|found| get(&found, name, config.json)),
-        ConfigAction::List => read().map(|found| list(&found, config.json)),
-        ConfigAction::Set(name, value) => {
-            set(&places, which, name, value).map(|()| written(&places, which, config.json))
-        }
+        ConfigAction::Get(name) => named(name).and_then(|()| loaded()).map(|found| get(&found, name, is_json)),
+        ConfigAction::List => loaded().map(|found| list(&found, is_json)),
+        ConfigAction::Set(name, value) => set(&places, which, name, value).map(|()| written(&places, which, is_json)),
         ConfigAction::Unset(name) => named(name).and_then(|()| places.unset(which, name)).map(|there| match there {
-            true => written(&places, which, config.json),
+            true => written(&places, which, is_json),
             false => nothing(&format!("{name} is not set in {}.", shown(&places, which))),
         }),
-        ConfigAction::Path => path(&places, which, config.json),
-        ConfigAction::Trust => trust(&places).map(|trusted| trusted.report(&places, config.json)),
+        ConfigAction::Path => path(&places, which, is_json),
+        ConfigAction::Trust => trust(&places).map(|trusted| trusted.report(&places, is_json)),
     };
     done.unwrap_or_else(|failure| complain(&failure))
 }
@@ -48,7 +133,7 @@ fn named(name: &str) -> Result<(), Failure> {
 }
 
 /// Reads the configuration. Prints warnings about ignored entries on stderr.
-fn read() -> Result<Config, Failure> {
+fn loaded() -> Result<Config, Failure> {
     let loaded = config::load();
     let wrong = loaded.config.agents().1;
     warn(loaded.warnings.iter().map(|(_, text)| text).chain(&wrong));

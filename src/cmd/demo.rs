@@ -2,12 +2,16 @@
 
 use super::texts::unread;
 use super::{complain, finish};
+use crate::agent::demo::catalog::NAMES;
 use crate::agent::demo::catalog::{self, ScenarioChoice};
 use crate::agent::demo::play::play;
 use crate::agent::demo::player::{DemoStage, End, HeardLine, Wait};
 use crate::agent::demo::read::FILE_BYTES;
 use crate::agent::demo::scenario::Scenario;
-use crate::cli::{DemoAction, DemoArgs, Output};
+use crate::cli::action::{ActionRow, Offers, Word, act, actions, bare, maybe, one};
+use crate::cli::command::{Command, CommandText, Runnable, Words};
+use crate::cli::row::{GivenFlag, Row, flags, json, output, store};
+use crate::cli::{Output, Wrong};
 use crate::io::files::{OpenFolder, read_text};
 use crate::io::output::{deliver, diagnose, print};
 use crate::io::spawn_thread;
@@ -19,16 +23,74 @@ use rustix::fs::OFlags;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io::{BufRead, ErrorKind, Write, stdin};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+pub(super) const COMMAND: Command = Command {
+    words: Words::Actions(&actions::<_, { ACTIONS.len() }>(ACTIONS)),
+    flags: &flags::<_, { FLAGS.len() }>(FLAGS),
+    ..Command::named(
+        "demo",
+        &CommandText {
+            about: "list and show the dialogues of the demo agent, to test an orchestrator with",
+            more: "\
+SCENARIO is a name from the list, or the path of a file. show prints the dialogue for a person, and with --output json the
+scenario's file, a template for your own. `spektacular help agents` describes the format.",
+            examples: &[
+                ("spektacular demo list", "show the names"),
+                ("spektacular adhoc --agent demo:questions \"go\"", "answer every kind of question"),
+                ("spektacular demo show questions --output json > mine.json", "begin a scenario of your own"),
+                ("spektacular adhoc --agent demo:./mine.json \"go\"", "play it"),
+            ],
+        },
+        |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
+    )
+};
+
+const FLAGS: &[Row<DemoArgs>] =
+    &[output(|to: &mut DemoArgs| &mut to.output).begins("Output"), json(|to: &mut DemoArgs| &mut to.output)];
+
+#[derive(Debug, Default)]
+struct DemoArgs {
+    what: DemoAction,
+    output: Output,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum DemoAction {
+    #[default]
+    List,
+    /// The action `show`, for a name or the path of a file.
+    Show(String),
+    /// The action `play`. `None`: the default scenario.
+    Play(Option<String>),
+}
+
+const SCENARIO: Word = Word { name: "SCENARIO", offers: Offers::WordsOrFiles(NAMES) };
+
+const ACTIONS: &[ActionRow<DemoAction>] = &[
+    bare("list", "list the scenarios", || DemoAction::List),
+    one("show", "print the dialogue of a scenario", &[SCENARIO], DemoAction::Show),
+    maybe(
+        "play",
+        "play the agent's side on stdin and stdout, as --agent demo starts it",
+        &[SCENARIO],
+        DemoAction::Play,
+    ),
+];
+
+fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<DemoArgs, Wrong> {
+    Ok(DemoArgs { what: act("demo", ACTIONS, words)?, ..store(FLAGS, given)? })
+}
+
 /// Runs the command; returns the exit code.
-pub(super) fn run(typed: &DemoArgs) -> u8 {
+fn run(typed: &DemoArgs) -> u8 {
     match &typed.what {
         DemoAction::List => deliver(&list(typed.output)),
         DemoAction::Show(name) => finish(show(name, typed.output)),
-        DemoAction::Play(name) => act(name.as_deref()).unwrap_or_else(|failure| complain(&failure)),
+        DemoAction::Play(name) => play_named(name.as_deref()).unwrap_or_else(|failure| complain(&failure)),
     }
 }
 
@@ -71,7 +133,7 @@ fn scenario(name: &str) -> Result<(String, Scenario), Failure> {
 }
 
 /// Plays a scenario, or the default one, which also works for workflows.
-fn act(name: Option<&str>) -> Result<u8, Failure> {
+fn play_named(name: Option<&str>) -> Result<u8, Failure> {
     let (_, scenario) = scenario(name.unwrap_or(catalog::default()))?;
     let mut process = PlayingProcess::start()?;
     match play(&scenario, name.is_none(), &mut process) {

@@ -3,7 +3,10 @@
 use super::{complain, configured, named};
 use crate::agent::native::{SessionStore, is_session_id};
 use crate::agent::registry::Agent;
-use crate::cli::{Export, Output};
+use crate::cli::action::Offers;
+use crate::cli::command::{Command, CommandText, Runnable, Words};
+use crate::cli::row::{GivenFlag, Row, agent, flags, json, output, own_path, own_switch, store};
+use crate::cli::{Output, Wrong};
 use crate::engine::secrets_here;
 use crate::io::files::open_regular;
 use crate::io::output::print_bytes;
@@ -15,11 +18,62 @@ use crate::process::tree::nonce;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::sessions::{Stored, newest as last_sessions};
 use serde_json::json;
+use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+pub(super) const COMMAND: Command = Command {
+    words: Words::Free("[SESSION]", Offers::Sessions),
+    flags: &flags::<_, { FLAGS.len() }>(FLAGS),
+    ..Command::named(
+        "export",
+        &CommandText {
+            about: "print a session in the agent's own format",
+            more: "\
+The session is printed exactly as the agent stores it. Nothing is redacted.
+It may have at most 1 GiB. An agent that prints it itself has 60 s.
+Without SESSION, it is the last session that spektacular ran in this directory, of any agent unless --agent names one.
+With --output json, it is the string export_data in an object {success, agent, session_id, export_data}.",
+            examples: &[(
+                "spektacular export --agent codex 01a200fd-0dba-7351-aa73-9dae1b4ca807 --out session.jsonl",
+                "save a session to a file",
+            )],
+        },
+        |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
+    )
+};
+
+const FLAGS: &[Row<Export>] = &[
+    agent("the agent of the session", |to: &mut Export| &mut to.agent).begins("The session"),
+    own_path("out", "FILE", "write to a file, completely or not at all", |to: &mut Export| &mut to.out),
+    own_switch("force", "let --out replace an existing file", |to| to.force = true),
+    output(|to: &mut Export| &mut to.output),
+    json(|to: &mut Export| &mut to.output),
+];
+
+#[derive(Debug, Default)]
+struct Export {
+    agent: Option<String>,
+    /// The session's id or name. `None`: the last session in this directory.
+    session: Option<String>,
+    out: Option<PathBuf>,
+    force: bool,
+    output: Output,
+}
+
+fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Export, Wrong> {
+    let mut export: Export = store(FLAGS, given)?;
+    let mut values = words.into_iter();
+    let session = values.next().map(OsString::into_string).transpose();
+    if values.next().is_some() {
+        return Err("Too many words: export takes one SESSION.".into());
+    }
+    export.session = session.map_err(|_| "SESSION must be UTF-8.")?;
+    Ok(export)
+}
 
 /// The time limit for an agent to print a session.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -27,7 +81,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const SESSION_BYTES: u64 = 1 << 30;
 
 /// Runs the command; returns the exit code.
-pub(super) fn run(typed: &Export) -> u8 {
+fn run(typed: &Export) -> u8 {
     let layers = configured();
     // The last session, or the one with this name.
     let last = layers.as_ref().ok().and_then(|layers| {

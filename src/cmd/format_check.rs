@@ -2,7 +2,11 @@
 
 use super::{complain, secrets_here};
 use crate::clean::one_line;
-use crate::cli::{CheckArgs, Output};
+use crate::cli::Output;
+use crate::cli::action::Offers;
+use crate::cli::command::{Command, CommandText, Runnable, Words};
+use crate::cli::row::{FlagForm, GivenFlag, Row, flags, json, output, own, store};
+use crate::cli::{Wrong, text};
 use crate::io::output::{diagnose, print};
 use crate::json::{map_strings, to_line};
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure, NO_DIRECTORY};
@@ -16,8 +20,78 @@ use crate::workflow::project::{Argument, Entry, FileProblem, PlanPath, Project, 
 use crate::workflow::violation::{Rule, Violation};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+
+pub(super) const SPEC_CHECK: Command = Command {
+    words: Words::Free("FILE...", Offers::Files),
+    flags: &flags::<_, { FLAGS.len() }>(FLAGS),
+    ..Command::named(
+        "spec check",
+        &CommandText {
+            about: "check specifications",
+            more: "\
+FILE is the name of a specification, or a path that contains / or ends in .md.
+Each violation is printed as FILE:LINE: RULE: TEXT. The line is 0 if a part of the file is missing or the file is too large.
+The exit code is 0, or 1 if there are violations, or 2 if a file cannot be read. `spektacular help spec` explains the rules.",
+            examples: &[
+                ("spektacular spec check login", "check .spektacular/specs/login.md"),
+                ("spektacular spec check --output json docs/login.md", "check any file, for a program"),
+                ("spektacular spec check --ignore line-reference login", "exclude a rule"),
+            ],
+        },
+        |given, words| Ok(Runnable::new(read("FILE", given, words)?, |args| all(&args, spec))),
+    )
+};
+
+pub(super) const PLAN_CHECK: Command = Command {
+    words: Words::Free("PLAN...", Offers::Plans),
+    flags: &flags::<_, { FLAGS.len() }>(FLAGS),
+    ..Command::named(
+        "plan check",
+        &CommandText {
+            about: "check plans",
+            more: "\
+PLAN is the name of a plan, or a path that contains / or ends in .md.
+A name or a folder checks plan.md, research.md and context.md, which must all exist. The path of a plan.md checks that file only.
+Each violation is printed as FILE:LINE: RULE: TEXT. The line is 0 if a part of the file is missing or the file is too large.
+The exit code is 0, or 1 if there are violations, or 2 if a plan cannot be read. `spektacular help spec` explains the rules.",
+            examples: &[
+                ("spektacular plan check login", "check the files in .spektacular/plans/login"),
+                ("spektacular plan check --output json login", "also list its phases, for a program"),
+            ],
+        },
+        |given, words| Ok(Runnable::new(read("PLAN", given, words)?, |args| all(&args, plan))),
+    )
+};
+
+const FLAGS: &[Row<CheckArgs>] = &[
+    own("ignore", "RULE", FlagForm::Item, "exclude this rule from the check", |to: &mut CheckArgs, flag, value| {
+        to.ignored.push(text(flag, value)?);
+        Ok(())
+    })
+    .begins("The check"),
+    output(|to: &mut CheckArgs| &mut to.output),
+    json(|to: &mut CheckArgs| &mut to.output),
+];
+
+#[derive(Debug, Default)]
+struct CheckArgs {
+    /// The files, as paths or names. At least one.
+    files: Vec<OsString>,
+    /// The rules that `--ignore` names.
+    ignored: Vec<String>,
+    output: Output,
+}
+
+/// Reads the command line of a check. `what`: the words in its help.
+fn read(what: &str, given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<CheckArgs, Wrong> {
+    if words.is_empty() {
+        return Err(format!("Missing {what}: give a name, or a path that contains / or ends in .md."));
+    }
+    Ok(CheckArgs { files: words, ..store(FLAGS, given)? })
+}
 
 /// The exit code if there are violations.
 const VIOLATED: u8 = 1;
@@ -33,19 +107,10 @@ pub(super) struct Findings {
     pub(super) plan: Option<WorkPlan>,
 }
 
-/// Runs `spec check`; returns the exit code.
-pub(super) fn specs(typed: &CheckArgs) -> u8 {
-    all(typed, spec)
-}
-
-/// Runs `plan check`; returns the exit code.
-pub(super) fn plans(typed: &CheckArgs) -> u8 {
-    all(typed, plan)
-}
-
 /// Checks one argument. `None`: it is not a document to check.
 type Check = fn(&Path, &OsStr, &[Rule]) -> Result<Option<Findings>, Failure>;
 
+/// Runs a check; returns the exit code.
 fn all(typed: &CheckArgs, check: Check) -> u8 {
     let ignored: Result<Vec<Rule>, String> = typed.ignored.iter().map(|name| Rule::ignored(name)).collect();
     let ignored = match ignored {

@@ -2,17 +2,87 @@
 
 use super::{configured, finish};
 use crate::clean::is_deceptive;
-use crate::cli::IntegrateArgs;
+use crate::cli::Wrong;
+use crate::cli::action::Offers;
+use crate::cli::command::{Command, CommandText, Runnable, Words};
+use crate::cli::row::{GivenFlag, Row, flags, own_path, own_switch, store};
 use crate::config::Layers;
 use crate::integrate::{Here, INTEGRATIONS, Integration};
+use crate::integrate::{NAMES, WITHOUT_FILES};
 use crate::process::own_executable;
 use crate::protocol::failure::{Code, Failure};
+use crate::suggest::{Typed, Unknown, either};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::path::PathBuf;
 use std::path::{Path, absolute};
 
+pub(super) const COMMAND: Command = Command {
+    words: Words::Free("[NAME]", Offers::Words(NAMES)),
+    flags: &flags::<_, { FLAGS.len() }>(FLAGS),
+    page: include_str!("../integrate/openclaw.md"),
+    ..Command::named(
+        "integrate",
+        &CommandText {
+            about: "set up another program that uses this one",
+            more: "\
+Writes the files of an integration, if it has some, and prints the configuration of the other program for this machine.
+Without NAME, it lists the integrations.",
+            examples: &[
+                ("spektacular integrate", "list the integrations, each with its configuration"),
+                ("spektacular integrate openclaw --out ~/openclaw-spektacular", "write the plugin for OpenClaw"),
+                ("spektacular integrate zed", "print the configuration for Zed"),
+            ],
+        },
+        |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
+    )
+};
+
+const FLAGS: &[Row<IntegrateArgs>] = &[
+    own_path("out", "DIR", "write the files into this folder", |to: &mut IntegrateArgs| &mut to.out)
+        .begins("The files"),
+    own_switch("force", "write into a folder that is not empty", |to| to.force = true),
+];
+
+#[derive(Debug, Default)]
+struct IntegrateArgs {
+    /// The program to integrate with. `None`: list all.
+    with: Option<String>,
+    out: Option<PathBuf>,
+    force: bool,
+}
+
+fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<IntegrateArgs, Wrong> {
+    let mut typed: IntegrateArgs = store(FLAGS, given)?;
+    let mut words = words.into_iter();
+    let Some(name) = words.next() else {
+        if typed.out.is_some() || typed.force {
+            return Err(format!("Missing NAME: {}.", either(NAMES)));
+        }
+        return Ok(typed);
+    };
+    if words.next().is_some() {
+        return Err("Too many words: integrate takes one NAME.".into());
+    }
+    let name = name.to_string_lossy();
+    if !NAMES.contains(&&*name) {
+        let unknown = Unknown { what: "integration", dashes: "", typed: Typed::Value(&name), place: "" };
+        return Err(unknown.message(NAMES.iter().copied(), "`spektacular integrate` lists the known ones."));
+    }
+    let has_files = !WITHOUT_FILES.contains(&&*name);
+    if !has_files && (typed.out.is_some() || typed.force) {
+        return Err(format!("integrate {name} writes no files: leave out --out and --force."));
+    }
+    if has_files && typed.out.is_none() {
+        return Err(format!("Missing --out: spektacular integrate {name} --out DIR."));
+    }
+    typed.with = Some(name.into_owned());
+    Ok(typed)
+}
+
 /// Runs the command; returns the exit code.
-pub(super) fn run(typed: &IntegrateArgs) -> u8 {
+fn run(typed: &IntegrateArgs) -> u8 {
     finish(text(typed))
 }
 

@@ -1,7 +1,10 @@
 //! The commands that explain the program: help, completions, the manual page.
 
-use crate::cli::command::Command;
+use super::COMMANDS;
+use crate::cli::action::Offers;
+use crate::cli::command::{Command, CommandText, Runnable, Words};
 use crate::cli::{Help, Wrong};
+use crate::cli::{explained, no_words};
 use crate::help::complete::Shell;
 use crate::help::{man, overview};
 use crate::io::output::deliver;
@@ -9,22 +12,70 @@ use crate::protocol::failure::{Code, EXIT_UNDELIVERED};
 use crate::suggest::{either, hint};
 use std::ffi::OsString;
 
+pub(super) const COMPLETIONS: Command = Command {
+    words: Words::Free("bash | zsh | fish | elvish | powershell", Offers::Words(Shell::NAMES)),
+    ..Command::named(
+        "completions",
+        &CommandText {
+            about: "print a completion script for a shell",
+            more: "At each Tab, the script asks the program, which offers commands, flags and their values, and the agents, sessions,
+specifications, plans and keys of that moment.",
+            examples: &[
+                ("source <(spektacular completions bash)", "in ~/.bashrc"),
+                ("spektacular completions zsh > ~/.zfunc/_spektacular", "with ~/.zfunc in fpath, before compinit"),
+                ("spektacular completions fish > ~/.config/fish/completions/spektacular.fish", "where fish finds it"),
+                ("eval (spektacular completions elvish | slurp)", "in ~/.config/elvish/rc.elv"),
+                ("spektacular completions powershell | Out-String | Invoke-Expression", "in $PROFILE"),
+            ],
+        },
+        |_, words| Ok(Runnable::new(shell(&words)?, completions)),
+    )
+};
+
+pub(super) const MAN: Command = Command {
+    ..Command::named(
+        "man",
+        &CommandText {
+            about: "print the manual page",
+            more: "",
+            examples: &[
+                ("spektacular man | man -l -", "read it"),
+                ("spektacular man > ~/.local/share/man/man1/spektacular.1", "install it where man finds it"),
+            ],
+        },
+        |_, words| Ok(Runnable::new(no_words("man", &words)?, |()| man())),
+    )
+};
+
+pub(super) const HELP: Command = Command {
+    words: Words::Free("[COMMAND]", Offers::Commands),
+    ..Command::named(
+        "help",
+        &CommandText {
+            about: "explain a command, with examples",
+            more: "",
+            examples: &[("spektacular help adhoc", "all flags of adhoc, with their defaults")],
+        },
+        |_, words| Ok(Runnable::new(explained(COMMANDS, &words)?, help)),
+    )
+};
+
 /// Prints the version; returns the exit code.
 pub(super) fn version() -> u8 {
     deliver(&format!("spektacular {}\n", env!("CARGO_PKG_VERSION")))
 }
 
 /// Prints help; returns the exit code.
-pub(super) fn help(commands: &[Command], shown: Help) -> u8 {
+pub(super) fn help(shown: Help) -> u8 {
     deliver(&match shown {
-        Help::Overview => overview(commands),
+        Help::Overview => overview(COMMANDS),
         Help::Short(command) => command.short_help(),
         Help::Long(command) => command.help(),
     })
 }
 
 /// The shell that the word after `completions` names.
-pub(super) fn shell(words: &[OsString]) -> Result<Shell, Wrong> {
+fn shell(words: &[OsString]) -> Result<Shell, Wrong> {
     let shells = either(Shell::NAMES);
     match words {
         [] => Err(format!("Missing shell: {shells}.")),
@@ -38,13 +89,13 @@ pub(super) fn shell(words: &[OsString]) -> Result<Shell, Wrong> {
 }
 
 /// Prints the script for a shell; returns the exit code.
-pub(super) fn completions(shell: Shell) -> u8 {
+fn completions(shell: Shell) -> u8 {
     deliver(shell.script())
 }
 
 /// Prints the manual page; returns the exit code.
-pub(super) fn man(commands: &[Command]) -> u8 {
-    deliver(&man::page(commands, env!("CARGO_PKG_VERSION"), &exits()))
+fn man() -> u8 {
+    deliver(&man::page(COMMANDS, env!("CARGO_PKG_VERSION"), &exits()))
 }
 
 /// The meaning of each exit code, as README.md has it.

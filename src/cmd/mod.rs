@@ -1,5 +1,5 @@
-//! The commands, one row each in [`COMMANDS`], and their main functions. A main function takes a checked command line and
-//! returns the exit code.
+//! The commands. A file holds all of one: its row with its texts and flags, the reader of its words, and its main function,
+//! which takes a checked command line and returns the exit code. [`COMMANDS`] lists them.
 
 mod acp;
 mod adhoc;
@@ -22,15 +22,13 @@ mod protocol_check;
 mod replay;
 mod report;
 mod reported;
+mod runs;
 mod server_launcher;
 mod sessions;
 mod status;
-mod table;
 mod task;
 mod texts;
 mod worktree;
-
-pub use table::COMMANDS;
 
 use crate::agent::registry::Agent;
 use crate::agent::{Program, npx};
@@ -50,6 +48,33 @@ use crate::protocol::request::Options;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::panic::catch_unwind;
+
+/// All commands, in the order of the help.
+pub static COMMANDS: &[Command] = &[
+    runs::ADHOC,
+    runs::CHAT,
+    init::COMMAND,
+    runs::SPEC,
+    runs::PLAN,
+    runs::IMPLEMENT,
+    status::COMMAND,
+    prompts::COMMAND,
+    config::COMMAND,
+    agents::COMMAND,
+    sessions::COMMAND,
+    export::COMMAND,
+    open::COMMAND,
+    acp::COMMAND,
+    integrate::COMMAND,
+    protocol::COMMAND,
+    ask_server::COMMAND,
+    demo::COMMAND,
+    replay::COMMAND,
+    report::COMMAND,
+    manual::COMPLETIONS,
+    manual::MAN,
+    manual::HELP,
+];
 
 /// Runs a command line, without the program's name; returns the exit code.
 pub fn run(args: Vec<OsString>) -> u8 {
@@ -126,9 +151,9 @@ fn without_run(args: &[OsString]) -> u8 {
 fn start(request: Request) -> u8 {
     match request {
         Request::Version => manual::version(),
-        Request::Help(help) => manual::help(COMMANDS, help),
+        Request::Help(help) => manual::help(help),
         Request::Start(Runnable::Run(adhoc)) => adhoc::run(*adhoc, signals::listen().ok()),
-        Request::Start(Runnable::Other(run)) => run(),
+        Request::Start(Runnable::Other(parsed)) => parsed.run(),
     }
 }
 
@@ -211,4 +236,63 @@ fn named<'a>(layers: &'a Layers, name: Option<&str>, from: &str) -> Result<Cow<'
     let from = if name.is_some() { from.into() } else { layers.origins.remark("agent").unwrap_or_default() };
     let name = name.unwrap_or(layers.default_agent());
     layers.agents.find(name).ok_or_else(|| Failure::new(Code::Usage, layers.agents.unknown(name, &from)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::COMMANDS;
+    use crate::cli::command::Command;
+    use crate::cli::row::GivenFlag;
+    use std::collections::BTreeSet;
+
+    /// The arguments of a command line, as text. `None`: the command refuses it.
+    fn read(command: &Command, flags: &[(usize, &str)], words: &[&str]) -> Option<String> {
+        let given = flags.iter().map(|(at, value)| GivenFlag { at: *at, value: value.into() }).collect();
+        let words = words.iter().map(Into::into).collect();
+        (command.read)(given, words).ok().map(|runnable| format!("{runnable:?}"))
+    }
+
+    /// Whether the arguments depend on the flag, beside another flag that it may need.
+    fn is_stored(command: &Command, at: usize, words: &[&str]) -> bool {
+        let samples = [
+            "json",
+            "cancel",
+            "NAME=a",
+            "20000",
+            "{}",
+            "jsonl",
+            "allow",
+            "full",
+            "true",
+            "[]",
+            "model=a",
+            "workspace",
+            "2",
+        ];
+        let beside = [("sandbox", "workspace"), ("out", "folder")];
+        let beside = beside.iter().filter_map(|(name, value)| {
+            Some((command.flags.iter().position(|flag| flag.long == *name).filter(|other| *other != at)?, *value))
+        });
+        beside.map(Some).chain([None]).any(|beside| {
+            let with = |value: Option<&str>| {
+                let flags: Vec<(usize, &str)> = beside.into_iter().chain(value.map(|value| (at, value))).collect();
+                read(command, &flags, words)
+            };
+            let values = samples.iter().chain(command.flags[at].values).map(|value| with(Some(value)));
+            values.chain([with(None)]).flatten().collect::<BTreeSet<String>>().len() > 1
+        })
+    }
+
+    #[test]
+    fn every_flag_of_every_command_is_stored() {
+        let words: [&[&str]; 6] = [&[], &["list"], &["check"], &["path"], &["name"], &["openclaw"]];
+        let mut flags = 0;
+        for command in COMMANDS.iter().chain(COMMANDS.iter().flat_map(|command| command.below)) {
+            for (at, flag) in command.flags.iter().enumerate() {
+                assert!(words.iter().any(|words| is_stored(command, at, words)), "{} --{}", command.name, flag.long);
+                flags += 1;
+            }
+        }
+        assert!(flags > 300, "{flags} flags");
+    }
 }

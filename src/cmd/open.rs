@@ -3,22 +3,110 @@
 use super::{complain, configured, default_is_missing, named, warn};
 use crate::agent::native::{AsksFor, InterfaceOptions};
 use crate::agent::registry::Agent;
-use crate::cli::Open;
+use crate::cli::action::Offers;
+use crate::cli::adhoc::option;
+use crate::cli::command::{Command, CommandText, Runnable, Words};
+use crate::cli::row::{
+    Flag, FlagForm, GivenFlag, HasFields, Row, agent, field, flags, own, own_path, own_switch, store, switch,
+};
+use crate::cli::{Wrong, text, variable};
 use crate::config::Layers;
 use crate::engine::secrets_here;
 use crate::process::handover::{Handover, hand_over, has_terminal};
 use crate::process::own_rules::kept_rules;
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::fields::Field;
 use crate::protocol::fields::field;
 use crate::protocol::ids::SessionId;
 use crate::protocol::request::{Options, Permissions};
 use crate::protocol::terms::sentence;
 use crate::sessions::{continued, resumed};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+const OPEN_POLICY_HELP: &str = "\
+You answer at the terminal: any POLICY other than allow makes the agent ask. The configuration can set it too.";
+
+pub(super) const COMMAND: Command = Command {
+    words: Words::Free("[PROMPT...]", Offers::Nothing),
+    flags: &flags::<_, { FLAGS.len() }>(FLAGS),
+    ..Command::named(
+        "open",
+        &CommandText {
+            about: "open the agent's own interface in this terminal",
+            more: "\
+The exit code is the agent's, or 128 plus the number of the signal that ended it.
+Processes that the agent leaves behind keep running. Other users can read the prompt in the process list.",
+            examples: &[
+                ("spektacular open --agent opencode \"explain this repository\"", "start with a prompt"),
+                ("spektacular open --continue", "take over the last session of adhoc"),
+            ],
+        },
+        |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
+    )
+};
+
+const FLAGS: &[Row<Open>] = &[
+    agent("the agent to open", |to: &mut Open| &mut to.agent).begins("The agent"),
+    field("model", "NAME", "the model, by the agent's name for it").short('m'),
+    field("mode", "NAME", "the agent's own mode, such as plan"),
+    own("session", "ID", FlagForm::Text, "resume this session, by its id or name", |to: &mut Open, flag, value| {
+        to.session = Some(text(flag, value)?).filter(|id| !id.is_empty());
+        if to.session.is_some() { Ok(()) } else { Err(format!("--{} must not be empty.", flag.long)) }
+    })
+    .also_named(&["resume"]),
+    own_switch("continue", "resume the agent's last session in this directory", |to: &mut Open| to.go_on = true)
+        .short('c'),
+    own_path("cwd", "DIR", "the agent's working directory", |to: &mut Open| &mut to.cwd).short('C'),
+    own("env", "NAME=VALUE", FlagForm::Pair, "an environment variable for the agent", |to, flag, value| {
+        to.env.extend([variable(flag, value)?]);
+        Ok(())
+    }),
+    own("agent-arg", "ARG", FlagForm::Item, "an argument for the agent's own command line", |to, flag, value| {
+        to.args.push(text(flag, value)?);
+        Ok(())
+    }),
+    field("permissions", "POLICY", "ask: the agent asks whenever it can; allow: it never asks")
+        .more(OPEN_POLICY_HELP)
+        .default("the agent's own"),
+    switch("permissions", "\"allow\"", "the same as --permissions allow").named("yes").short('y'),
+];
+
+#[derive(Debug, Default)]
+struct Open {
+    agent: Option<String>,
+    prompt: Option<String>,
+    session: Option<String>,
+    /// Whether `--continue` is given.
+    go_on: bool,
+    cwd: Option<PathBuf>,
+    /// The variables of `--env`.
+    env: BTreeMap<String, String>,
+    args: Vec<String>,
+    /// The fields of run.start that `--model`, `--mode`, `--permissions` and `--yes` set.
+    options: Options,
+}
+
+fn read(given: Vec<GivenFlag>, values: Vec<OsString>) -> Result<Open, Wrong> {
+    let mut open: Open = store(FLAGS, given)?;
+    if open.go_on && open.session.is_some() {
+        return Err("Give --continue or --session, not both.".into());
+    }
+    let words: Result<Vec<String>, _> = values.into_iter().map(OsString::into_string).collect();
+    let prompt = words.map_err(|_| "The prompt must be UTF-8.".to_owned())?.join(" ");
+    open.prompt = Some(prompt).filter(|prompt| !prompt.trim().is_empty());
+    Ok(open)
+}
+
+impl HasFields for Open {
+    fn set_field(&mut self, flag: &'static Flag, field: &'static Field, value: OsString) -> Result<(), Wrong> {
+        option(&mut self.options, flag, field.name, value)
+    }
+}
+
 /// Runs the command; returns the exit code of the agent, or of the failure that prevented its start.
-pub(super) fn run(typed: &Open) -> u8 {
+fn run(typed: &Open) -> u8 {
     open(typed).unwrap_or_else(|failure| complain(&failure))
 }
 

@@ -2,6 +2,8 @@
 
 use super::{finish, warn};
 use crate::cli::Wrong;
+use crate::cli::action::Offers;
+use crate::cli::command::{Command, CommandText, Runnable, Words};
 use crate::config::Places;
 use crate::protocol::failure::{Code, Failure, NO_DIRECTORY};
 use crate::suggest::{Typed, Unknown};
@@ -9,6 +11,28 @@ use crate::workflow::project::Project;
 use crate::workflow::prompts::PromptText;
 use crate::workflow::template::PromptKind;
 use std::ffi::OsString;
+
+pub(super) const COMMAND: Command = Command {
+    words: Words::Free("[NAME]", Offers::Words(PromptKind::WORDS)),
+    ..Command::named(
+        "prompts",
+        &CommandText {
+            about: "list or print the prompts of spec, plan and implement",
+            more: "\
+A file prompts/NAME.md beside the user's config.json replaces a built-in prompt.
+.spektacular/prompts/NAME.md takes precedence, once you trust it with `spektacular config trust`.
+The list shows whether each prompt is the built-in one, the user's or the project's.",
+            examples: &[
+                ("spektacular prompts", "list the prompts"),
+                (
+                    "spektacular prompts spec > .spektacular/prompts/spec.md",
+                    "start the project's own version of a prompt",
+                ),
+            ],
+        },
+        |_, words| Ok(Runnable::new(named(&words)?, run)),
+    )
+};
 
 /// The prompt that the word after `prompts` names.
 pub(super) fn named(words: &[OsString]) -> Result<Option<PromptKind>, Wrong> {
@@ -26,7 +50,7 @@ pub(super) fn named(words: &[OsString]) -> Result<Option<PromptKind>, Wrong> {
 }
 
 /// Runs the command; returns the exit code.
-pub(super) fn run(kind: Option<PromptKind>) -> u8 {
+fn run(kind: Option<PromptKind>) -> u8 {
     finish(kind.map_or_else(list, |kind| in_force(kind).map(|prompt| prompt.text)))
 }
 

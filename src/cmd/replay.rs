@@ -3,7 +3,10 @@
 
 use super::texts::unread;
 use crate::agent::ask_user::{named_server, renamed};
-use crate::cli::Replay;
+use crate::cli::Wrong;
+use crate::cli::action::Offers;
+use crate::cli::command::{Command, CommandText, Runnable, Words};
+use crate::cli::row::{GivenFlag, Row, flags, own_switch, store};
 use crate::io::files::read_text;
 use crate::io::lines::{Framed, LineReader};
 use crate::io::output::{diagnose, print};
@@ -14,6 +17,45 @@ use crate::recording::{Moment, Recording};
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::io::ErrorKind;
+use std::path::PathBuf;
+
+pub(super) const COMMAND: Command = Command {
+    words: Words::Free("FILE [-- ARGUMENTS...]", Offers::Files),
+    flags: &flags::<_, { FLAGS.len() }>(FLAGS),
+    ..Command::named(
+        "replay",
+        &CommandText {
+            about: "play the agent's side of a recording",
+            more: "\
+For each line that the host sent, replay waits on stdin for a line of the same type with the same ids.
+If the recording has several processes, replay plays the first one that was started with these ARGUMENTS.",
+            examples: &[
+                ("spektacular adhoc --record run.jsonl \"say hello\"", "make a recording"),
+                ("spektacular replay run.jsonl", "play it"),
+            ],
+        },
+        |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
+    )
+};
+
+const FLAGS: &[Row<Replay>] =
+    &[own_switch("strict", "fail if the host deviates from the recording", |to: &mut Replay| to.strict = true)
+        .begins("Playing")];
+
+#[derive(Debug, Default)]
+struct Replay {
+    file: PathBuf,
+    /// Whether to fail if the host deviates from the recording.
+    strict: bool,
+    /// The arguments with which the played agent was started.
+    args: Vec<OsString>,
+}
+
+fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<Replay, Wrong> {
+    let mut words = words.into_iter();
+    let file = words.next().ok_or("Missing FILE: replay needs a recording.")?.into();
+    Ok(Replay { file, args: words.collect(), ..store(FLAGS, given)? })
+}
 
 /// The maximum size of a recording, in bytes.
 const FILE_BYTES: u64 = 1 << 30;
@@ -21,7 +63,7 @@ const FILE_BYTES: u64 = 1 << 30;
 const DIFFERS: u8 = 65;
 
 /// Plays the recording; returns the recorded exit code.
-pub(super) fn run(replay: &Replay) -> u8 {
+fn run(replay: &Replay) -> u8 {
     let text = read_text(&replay.file, FILE_BYTES).map_err(|error| {
         let is_long = error.kind() == ErrorKind::FileTooLarge;
         if is_long { "the recording is longer than 1 GiB" } else { unread(error.kind()) }.to_owned()

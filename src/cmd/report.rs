@@ -4,16 +4,71 @@ use super::complain;
 use super::export::write;
 use super::texts::unread;
 use crate::clean::one_line;
-use crate::cli::ReportArgs;
+use crate::cli::Wrong;
+use crate::cli::action::Offers;
+use crate::cli::command::{Command, CommandText, Runnable, Words};
+use crate::cli::row::{GivenFlag, Row, flags, own_path, own_switch, store};
 use crate::io::files::FileOrPipe;
 use crate::io::output::{diagnose, print_bytes};
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
 use crate::report::{LINE_BYTES, ReportLine, ReportPage};
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
+use std::path::PathBuf;
+
+pub(super) const COMMAND: Command = Command {
+    words: Words::Free("FILE...", Offers::Files),
+    flags: &flags::<_, { FLAGS.len() }>(FLAGS),
+    ..Command::named(
+        "report",
+        &CommandText {
+            about: "make an HTML page of a run or a recording",
+            more: "\
+FILE holds the frames of a run, as adhoc, spec, plan and implement write them with --output json, or a recording of --record.
+Several files make one page. `-` is stdin. Without --out, the page goes to stdout.
+The page needs no network and no script. It shows the end, the plan, the files, the time, the tokens, the questions, and
+each step of the agent. Frames of --progress full have diffs and outputs. A run.start among the frames adds the prompt.
+A line longer than 16 MiB is skipped, and a text is cut at 64 KiB. The page holds at most 16 MiB of text and 20,000 events,
+and tells what it leaves out.",
+            examples: &[
+                (
+                    "spektacular adhoc --output json --progress full --prompt \"fix it\" > run.jsonl",
+                    "keep the frames of a run",
+                ),
+                ("spektacular report run.jsonl -o run.html", "make the page"),
+                ("spektacular adhoc --report run.html \"fix it\"", "make it at the end of the run"),
+            ],
+        },
+        |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
+    )
+};
+
+const FLAGS: &[Row<ReportArgs>] = &[
+    own_path("out", "FILE", "write to a file, completely or not at all", |to: &mut ReportArgs| &mut to.out)
+        .short('o')
+        .begins("The page"),
+    own_switch("force", "let --out replace an existing file", |to| to.force = true),
+];
+
+#[derive(Debug, Default)]
+struct ReportArgs {
+    /// The files with frames or recordings. `-` is stdin.
+    files: Vec<PathBuf>,
+    /// `None`: stdout.
+    out: Option<PathBuf>,
+    force: bool,
+}
+
+fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<ReportArgs, Wrong> {
+    if words.is_empty() {
+        return Err("Missing FILE: report needs the frames of a run or a recording. `-` is stdin.".into());
+    }
+    Ok(ReportArgs { files: words.into_iter().map(PathBuf::from).collect(), ..store(FLAGS, given)? })
+}
 
 /// Runs the command; returns the exit code.
-pub(super) fn run(typed: &ReportArgs) -> u8 {
+fn run(typed: &ReportArgs) -> u8 {
     let mut report = ReportPage::default();
     let read = typed.files.iter().try_for_each(|file| add(&mut report, file));
     let page = match read {

@@ -3,23 +3,93 @@
 use super::agent_check::capabilities;
 use super::{configured, finish};
 use crate::clean::escaped;
-use crate::cli::{Output, SessionsAction, SessionsArgs};
+use crate::cli::action::{ActionRow, Offers, Word, act, actions, bare, one};
+use crate::cli::command::{Command, CommandText, Runnable, Words};
+use crate::cli::row::{GivenFlag, Row, flags, json, output, own_path, store};
+use crate::cli::{Output, Wrong, foreign};
 use crate::config::Layers;
 use crate::json::to_line;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::request::Options;
 use crate::sessions::{SessionFile, Stored, find, newest};
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::path::Path;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use time::OffsetDateTime;
 use time::macros::format_description;
+
+pub(super) const COMMAND: Command = Command {
+    words: Words::Actions(&actions::<_, { ACTIONS.len() }>(ACTIONS)),
+    flags: &flags::<_, { FLAGS.len() }>(FLAGS),
+    foreign: foreign::SESSIONS_FLAGS,
+    ..Command::named(
+        "sessions",
+        &CommandText {
+            about: "list, show and remove the last sessions in this directory",
+            more: "\
+Each line shows the session's id, its agent, its age, its name, and the first words of its last prompt, redacted.
+The list contains the sessions that adhoc stored for --continue, newest first, at most 20 of each agent.
+SESSION is an id or a name. A session with a name stays in the list longer than the others.",
+            examples: &[
+                ("spektacular sessions", "list them"),
+                ("spektacular adhoc --name parser \"fix the parser\"", "begin one with a name"),
+                ("spektacular adhoc --resume parser \"now write a test for it\"", "continue one of them"),
+                ("spektacular sessions show parser", "show its id, its directory and its cost"),
+                ("spektacular sessions rm parser", "remove it from the list"),
+            ],
+        },
+        |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
+    )
+};
+
+const FLAGS: &[Row<SessionsArgs>] = &[
+    own_path("cwd", "DIR", "the directory of the sessions", |to: &mut SessionsArgs| &mut to.cwd)
+        .short('C')
+        .begins("The sessions"),
+    output(|to: &mut SessionsArgs| &mut to.output),
+    json(|to: &mut SessionsArgs| &mut to.output),
+];
+
+#[derive(Debug, Default)]
+struct SessionsArgs {
+    what: SessionsAction,
+    cwd: Option<PathBuf>,
+    output: Output,
+}
+
+/// The actions of `sessions`. A session is named by its id or its name.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum SessionsAction {
+    /// The action `list`, also without an action.
+    #[default]
+    List,
+    Show(String),
+    Remove(String),
+}
+
+const SESSION: &[Word; 1] = &[Word { name: "SESSION", offers: Offers::Sessions }];
+
+const ACTIONS: &[ActionRow<SessionsAction>] = &[
+    bare("list", "list the sessions, also without an action", || SessionsAction::List),
+    one("show", "show what is stored of a session", SESSION, SessionsAction::Show),
+    one("rm", "remove a session from the list; the agent keeps its own files", SESSION, SessionsAction::Remove),
+];
+
+fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<SessionsArgs, Wrong> {
+    let mut sessions: SessionsArgs = store(FLAGS, given)?;
+    if !words.is_empty() {
+        sessions.what = act("sessions", ACTIONS, words)?;
+    }
+    Ok(sessions)
+}
 
 /// A session with the name of its agent.
 type Found<'a> = (&'a str, Stored);
 
 /// Runs the command; returns the exit code.
-pub(super) fn run(typed: &SessionsArgs) -> u8 {
+fn run(typed: &SessionsArgs) -> u8 {
     finish(text(typed))
 }
 

@@ -3,7 +3,9 @@
 use super::format_check::{Findings, around, object, plan_at, spec_at};
 use super::{finish, secrets_here};
 use crate::clean::one_line;
-use crate::cli::{Output, OutputArgs};
+use crate::cli::Output;
+use crate::cli::command::{Command, CommandText, Runnable};
+use crate::cli::row::{OutputArgs, flags, store_alone};
 use crate::json::{map_strings, to_line};
 use crate::protocol::failure::Failure;
 use crate::workflow::check::spec_has_changed;
@@ -14,6 +16,24 @@ use crate::workflow::plan::{State, WorkPlan};
 use crate::workflow::project::{PlanPath, Project, shown};
 use crate::workflow::violation::Rule;
 use serde_json::{Value, json};
+
+pub(super) const COMMAND: Command = Command {
+    flags: &flags::<_, { OutputArgs::FLAGS.len() }>(OutputArgs::FLAGS),
+    ..Command::named(
+        "status",
+        &CommandText {
+            about: "list the specifications and plans, and what comes next",
+            more: "\
+For each specification and plan of the project: its name, its state, the number of tasks, and the command that comes next.
+No agent is started and nothing is written.",
+            examples: &[
+                ("spektacular status", "list the specifications and plans of this project"),
+                ("spektacular status --output json", "the same as one JSON object"),
+            ],
+        },
+        |given, words| Ok(Runnable::new(store_alone("status", OutputArgs::FLAGS, given, &words)?, |args| run(&args))),
+    )
+};
 
 /// The columns between two cells.
 const GAP: usize = 2;
@@ -28,7 +48,7 @@ struct Row {
 }
 
 /// Runs the command; returns the exit code.
-pub(super) fn run(typed: &OutputArgs) -> u8 {
+fn run(typed: &OutputArgs) -> u8 {
     let cwd = std::env::current_dir().unwrap_or_default();
     finish(around(&cwd).and_then(|project| {
         let (specs, plans) = rows(&project)?;

@@ -1,6 +1,5 @@
 //! The manual page, in roff. Its sections about the configuration come from the reference.
 
-use super::texts;
 use crate::cli::command::{Command, Words};
 use crate::cli::row::{Flag, FlagForm};
 use std::fmt::Write;
@@ -24,9 +23,10 @@ pub(crate) fn page(commands: &[Command], version: &str, exits: &[(String, String
     for command in all() {
         describe(&mut out, command);
     }
+    let configuration = all().find(|command| command.name == "config").map_or("", |command| command.page);
     for title in ["Layers", "Files", "Environment"] {
         let _ = writeln!(out, ".SH {}", title.to_uppercase());
-        section(&mut out, texts::CONFIG_PAGE, title);
+        section(&mut out, configuration, title);
     }
     out.push_str(".SH EXIT STATUS\n");
     for (code, what) in exits {

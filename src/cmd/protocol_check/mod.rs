@@ -17,7 +17,11 @@ use self::log::{Fact, Log};
 use self::mangler::{Mangler, NO_MORE};
 use self::noting::NotingPeer;
 use super::{adhoc, complain};
-use crate::cli::{Adhoc, Output, ProtocolCheckArgs, Wrong};
+use crate::cli::action::Offers;
+use crate::cli::command::{Command, CommandText, Runnable, Words};
+use crate::cli::row::{FlagForm, GivenFlag, Row, flags, json, output, own, store};
+use crate::cli::{Adhoc, Output, Wrong};
+use crate::cli::{seconds, text};
 use crate::config;
 use crate::io::output::{deliver, print, print_bytes};
 use crate::io::{panic_channel, signals, spawn_thread};
@@ -38,6 +42,68 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
+
+pub(super) const COMMAND: Command = Command {
+    words: Words::Free("-- COMMAND...", Offers::Files),
+    flags: &flags::<_, { FLAGS.len() }>(FLAGS),
+    ..Command::named(
+        "protocol check",
+        &CommandText {
+            about: "check a client of the protocol against played dialogues",
+            more: "\
+COMMAND starts your client. It runs once per dialogue, and finds a stand-in for spektacular first on its PATH and in the variable SPEKTACULAR.
+The client starts one run of `spektacular adhoc --output json`, and exits with 0 if the run completes and with another code if not.
+The stand-in starts no agent. The report says in sentences what the client did wrong. What COMMAND prints goes to stderr.
+`spektacular protocol checking a client` explains the dialogues.
+Exit codes: 0: no mistakes; 1: mistakes; 2: COMMAND cannot be started, or the command line is wrong.",
+            examples: &[
+                ("spektacular protocol check -- python3 client.py", "check a client"),
+                ("spektacular protocol check --dialogue timeout -- node client.js", "play one dialogue"),
+                ("spektacular protocol check --output json -- ./client", "for a program"),
+            ],
+        },
+        |given, words| Ok(Runnable::new(read(given, words)?, run)),
+    )
+};
+
+const FLAGS: &[Row<ProtocolCheckArgs>] = &[
+    own("dialogue", "NAME", FlagForm::Item, "play only this dialogue", |to: &mut ProtocolCheckArgs, flag, value| {
+        to.dialogues.push(text(flag, value)?);
+        Ok(())
+    })
+    .begins("The check"),
+    own(
+        "timeout",
+        "SECONDS",
+        FlagForm::Text,
+        "limit for a run of COMMAND",
+        |to: &mut ProtocolCheckArgs, flag, value| {
+            to.timeout = Some(seconds(flag, &value)?);
+            Ok(())
+        },
+    )
+    .default("20")
+    .more("A question waits for half of it."),
+    output(|to: &mut ProtocolCheckArgs| &mut to.output),
+    json(|to: &mut ProtocolCheckArgs| &mut to.output),
+];
+
+#[derive(Debug, Default)]
+struct ProtocolCheckArgs {
+    /// The command that starts the client. Not empty.
+    command: Vec<OsString>,
+    /// Empty: all dialogues.
+    dialogues: Vec<String>,
+    timeout: Option<Seconds>,
+    output: Output,
+}
+
+fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<ProtocolCheckArgs, Wrong> {
+    if words.is_empty() {
+        return Err("Missing COMMAND: give the command that starts your client, after --.".into());
+    }
+    Ok(ProtocolCheckArgs { command: words, ..store(FLAGS, given)? })
+}
 
 /// The variable with the path of the played program.
 const PROGRAM: &str = "SPEKTACULAR";
@@ -143,7 +209,7 @@ fn unlogged() -> u8 {
 }
 
 /// Runs the command; returns the exit code.
-pub(super) fn run(typed: ProtocolCheckArgs) -> u8 {
+fn run(typed: ProtocolCheckArgs) -> u8 {
     let panics = panic_channel::listen();
     // A person sees each dialogue as soon as it is over.
     let show = |dialogue: &Dialogue, verdict: &Verdict| match typed.output {
