@@ -75,7 +75,9 @@ use crate::protocol::schema::Mismatch;
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
 use crate::protocol::utc::UtcTime;
-use crate::protocol::words::{Action, Category, Level, McpState, PlanStatus, StopReason, ToolState, Warning};
+use crate::protocol::words::{
+    Action, Category, Level, McpState, PlanStatus, StopReason, ToolState, TurnOrigin, Warning,
+};
 use crate::suggest::Name;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -265,6 +267,10 @@ pub enum AgentEvent {
     Unparsed,
     /// A diagnostic in our own words, for recordings and verbose output.
     Note(Text),
+    /// The work that the agent goes on with after its turn, or has scheduled: all of it, each by a short name.
+    Background(Vec<Text>),
+    /// A turn began that the agent begins by itself, or the next prompt's turn, if another one preceded it.
+    TurnBegan(TurnOrigin),
     /// The agent's turn ended.
     TurnOver(TurnOver),
 }

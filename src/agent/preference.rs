@@ -5,7 +5,7 @@ use crate::protocol::fields::{Field, field};
 use crate::protocol::request::Settings;
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
-use crate::protocol::words::word_enums;
+use crate::protocol::words::{Background, word_enums};
 
 word_enums! {
     /// A setting that some agents ignore, by its field in run.start.
@@ -15,6 +15,7 @@ word_enums! {
         Mode = "mode",
         SystemPrompt = "system_prompt",
         AddDirs = "add_dirs",
+        Background = "background",
     }
 }
 
@@ -27,6 +28,7 @@ impl Preference {
             Preference::Mode => field!(mode),
             Preference::SystemPrompt => field!(system_prompt),
             Preference::AddDirs => field!(add_dirs),
+            Preference::Background => field!(background),
         }
     }
 
@@ -37,6 +39,7 @@ impl Preference {
             Preference::Mode => settings.mode.is_some(),
             Preference::SystemPrompt => settings.system_prompt.is_some(),
             Preference::AddDirs => !settings.add_dirs.is_empty(),
+            Preference::Background => settings.background == Background::Refuse,
         }
     }
 }

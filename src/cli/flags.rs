@@ -166,6 +166,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     field("start_timeout_s", "SECONDS", "limit until the agent's first line"),
     field("idle_timeout_s", "SECONDS", "limit for the agent's silence, 0 = off"),
     field("tool_timeout_s", "SECONDS", "how long a running tool pauses the idle timeout"),
+    field("background", "ACTION", "what to do about work that outlives the agent's turn"),
     field("on_rate_limit", "ACTION", "what to do at a limit of the agent's provider"),
     field("max_wait_s", "SECONDS", "limit for the wait at such a limit"),
     field("max_turns", "N", "limit on calls of the model"),

@@ -16,14 +16,14 @@ use super::parts::{Parts, Role, Visit};
 use super::permissions::{Permissions, permissions};
 use super::question::Judge;
 use super::read::{
-    Seconds, any_string, arguments, boolean, cost, count, environment, frame_bytes, images, layer, level, metadata,
-    names, narrowed, non_empty, on_question_timeout, on_rate_limit, on_unsupported, path, paths, positive, prompt,
-    schema, secrets, session_id, strings, system_prompt, zero_or_more,
+    Seconds, any_string, arguments, background, boolean, cost, count, environment, frame_bytes, images, layer, level,
+    metadata, names, narrowed, non_empty, on_question_timeout, on_rate_limit, on_unsupported, path, paths, positive,
+    prompt, schema, secrets, session_id, strings, system_prompt, zero_or_more,
 };
 use super::sandbox::{Sandbox, SandboxInForce, sandbox};
 use super::schema::OutputSchema;
 use super::text::Text;
-use super::words::{Category, Level, OnQuestionTimeout, OnRateLimit, OnUnsupported, Policy};
+use super::words::{Background, Category, Level, OnQuestionTimeout, OnRateLimit, OnUnsupported, Policy};
 use ProjectFileRule::{Free, Guards, Trusted};
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
@@ -419,6 +419,8 @@ run_start! {
     on_question_timeout: OnQuestionTimeout =
         on_question_timeout, default(OnQuestionTimeout::Fail), Some(Free),
         "on-question-timeout", [];
+    /// The treatment of work that the agent leaves running, or scheduled, when its turn ends.
+    background: Background = background, default(Background::Wait), Some(Free), "background", [];
     /// The maximum number of calls of the model.
     max_turns: u64 = count, optional, Some(Trusted), "max-turns", [];
     /// The maximum number of calls of tools.

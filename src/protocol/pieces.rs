@@ -2,12 +2,12 @@
 
 use super::declare::{objects, sources};
 use super::failure::Failure;
-use super::ids::MessageId;
+use super::ids::{MessageId, PromptId};
 use super::limited::Limited;
 use super::limits::{LEFT_LISTED, PLAN_ENTRIES};
 use super::parts::{Fixed, Parts, Rank, Role, Visit};
 use super::text::{Json, Text};
-use super::words::{McpState, PlanStatus, QuestionKind, Source, StopReason, TurnOutcome};
+use super::words::{McpState, PlanStatus, QuestionKind, Source, StopReason, TurnOrigin, TurnOutcome};
 
 objects! {
     /// The usage of tokens and money. Unknown values are null in a frame.
@@ -172,6 +172,10 @@ sources! {
     pub struct TurnReport {
         /// The number of the turn, from 1.
         pub number: u64,
+        /// The cause of the turn.
+        pub origin: TurnOrigin,
+        /// The further prompt that the turn answers.
+        pub prompt_id: Option<PromptId>,
         /// The outcome, as that of a run.
         pub outcome: Outcome as text,
         /// The usage of this turn.

@@ -8,7 +8,7 @@ use super::limits;
 use super::parts::Fixed;
 use super::schema::OutputSchema;
 use super::sentence::Sentence;
-use super::words::{Level, OnQuestionTimeout, OnRateLimit, OnUnsupported};
+use super::words::{Background, Level, OnQuestionTimeout, OnRateLimit, OnUnsupported};
 use crate::json::{Fields, elements, encode, number, string};
 use crate::redact::is_secret_name;
 use serde::{Serialize, Serializer};
@@ -330,6 +330,10 @@ pub(super) fn on_question_timeout(raw: &RawValue) -> Read<OnQuestionTimeout> {
 
 pub(super) fn on_rate_limit(raw: &RawValue) -> Read<OnRateLimit> {
     string(raw).and_then(|w| OnRateLimit::from_word(&w)).ok_or(Some(OnRateLimit::EXPECTED))
+}
+
+pub(super) fn background(raw: &RawValue) -> Read<Background> {
+    string(raw).and_then(|w| Background::from_word(&w)).ok_or(Some(Background::EXPECTED))
 }
 
 pub(super) fn on_unsupported(raw: &RawValue) -> Read<OnUnsupported> {

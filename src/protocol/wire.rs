@@ -4,7 +4,7 @@ use super::declare::views;
 use super::failure::{Code, Failure, LimitValue, PhaseFailure};
 use super::form::{Form, HasForm, Member, MessageForm, ObjectForm, TextRule, VERSION, WordSet, described};
 use super::frame_value::{FrameObject, FrameValue, Known, ObjectWriter, put_object, put_word, values};
-use super::ids::{MessageId, QuestionId, RunId};
+use super::ids::{MessageId, PromptId, QuestionId, RunId};
 use super::outbound::{
     Artifact, Body, FileEdit, Metadata, Outcome, Progress, ProgressKind, Question, Started, Terminal, ToolExit,
     TurnReport, UnansweredItems, Usage,
@@ -15,7 +15,7 @@ use super::read::Seconds;
 use super::schema::{Mismatch, Mismatches};
 use super::text::{Json, Text};
 use super::utc::UtcTime;
-use super::words::{LimitField, Purpose, QuestionKind, RefusalReason, Source, StopReason, TurnOutcome};
+use super::words::{LimitField, Purpose, QuestionKind, RefusalReason, Source, StopReason, TurnOrigin, TurnOutcome};
 use crate::json::encode;
 
 described! {
@@ -200,6 +200,10 @@ views! {
     struct TurnView<'a> {
         /// The number of the turn, from 1.
         turn: u64,
+        /// The cause of the turn: a prompt, or the agent itself.
+        origin: TurnOrigin,
+        /// The further prompt that the turn answers. Null: that of run.start, or none.
+        prompt_id: Option<PromptId>,
         /// The outcome.
         outcome: TurnOutcome,
         /// The final answer, as `text` of run.completed.
@@ -355,6 +359,8 @@ impl FrameObject for TurnReport {
     fn put_fields(&self, object: &mut ObjectWriter<'_>) {
         let mut view = TurnView {
             turn: self.number,
+            origin: self.origin,
+            prompt_id: self.prompt_id,
             outcome: self.word(),
             final_text: None,
             message_id: None,

@@ -101,6 +101,8 @@ words! {
     Level { Minimal = "minimal", Normal = "normal", Full = "full" }
     /// The effect of a timeout on a required question without a default.
     OnQuestionTimeout { Fail = "fail", Continue = "continue" }
+    /// The treatment of work that the agent leaves running, or scheduled, when its turn ends.
+    Background { Wait = "wait", Refuse = "refuse" }
     /// The effect of a limit that cannot be kept.
     OnUnsupported { Fail = "fail", Warn = "warn" }
     /// The effect of a limit of the agent's provider.
@@ -129,10 +131,12 @@ words! {
     Status {
         Starting = "starting", Running = "running", WaitingForInput = "waiting_for_input", Retrying = "retrying",
         Cancelling = "cancelling", WaitingForPrompt = "waiting_for_prompt",
-        WaitingForLimit = "waiting_for_limit",
+        WaitingForLimit = "waiting_for_limit", WaitingForAgent = "waiting_for_agent",
     }
     /// The state of a further prompt.
     PromptState { Queued = "queued", Sent = "sent", Dropped = "dropped" }
+    /// The cause of a turn: a prompt, or the agent itself.
+    TurnOrigin { Prompt = "prompt", Agent = "agent" }
     /// The outcome of a turn.
     TurnOutcome { Completed = "completed", Failed = "failed", Cancelled = "cancelled" }
     /// The state of a tool call.
@@ -169,6 +173,7 @@ words! {
         PermissionTooLong = "permission_too_long", PromptRefused = "prompt_refused",
         OutputIncomplete = "output_incomplete", McpUnavailable = "mcp_unavailable",
         SandboxPartial = "sandbox_partial", ProtectedChanged = "protected_changed",
+        BackgroundStopped = "background_stopped",
     }
     /// A workflow.
     WorkflowKind { Spec = "spec", Plan = "plan", Implement = "implement" }

@@ -21,7 +21,7 @@ use crate::protocol::outbound::{
 };
 use crate::protocol::request::Settings;
 use crate::protocol::terms::sentence;
-use crate::protocol::words::{Status, StopReason, WaitingOn, Warning};
+use crate::protocol::words::{LimitField, Status, StopReason, WaitingOn, Warning};
 use std::time::Duration;
 
 const NO_ASK_SOCKET: &str =
@@ -45,6 +45,8 @@ pub(super) struct ActiveRun {
     pub(super) budget: Budget,
     pub(super) questions: OpenQuestions,
     pub(super) servers: Servers,
+    /// The agent's work that outlives its turns, each by a short name.
+    pub(super) background: Vec<Text>,
     pub(super) turns: Turns,
     pub(super) ladder: StopLadder,
 }
@@ -97,6 +99,7 @@ impl ActiveRun {
             artifacts: Artifacts::after(ids.artifacts),
             budget,
             questions: OpenQuestions::new(random, ids.questions, ids.groups, granted),
+            background: Vec::new(),
             turns,
             ladder: StopLadder::default(),
         });
@@ -234,13 +237,14 @@ impl ActiveRun {
     fn waiting_on(&self) -> WaitingOn {
         match (self.questions.is_waiting(), self.turns.is_over()) {
             (true, _) => WaitingOn::Input,
-            (false, true) => WaitingOn::Prompt,
-            (false, false) => WaitingOn::Agent,
+            (false, true) if !self.ends_when_idle() => WaitingOn::Prompt,
+            (false, true | false) => WaitingOn::Agent,
         }
     }
 
     fn idle_at(&self) -> Option<Duration> {
-        let idle_at = self.deadlines.idle_at(&self.settings, self.tools.running_since());
+        let working = self.tools.running_since().or_else(|| self.background_since());
+        let idle_at = self.deadlines.idle_at(&self.settings, working);
         idle_at.filter(|_| self.waiting_on() == WaitingOn::Agent && !self.turns.awaits_limit())
     }
 
@@ -256,6 +260,9 @@ impl ActiveRun {
             }
             let passed = self.deadlines.passed(now, self.idle_at()).filter(|_| !self.ladder.is_decided());
             if let Some(failure) = passed {
+                if failure.limit == Some(LimitField::IdleTimeout) && self.background_since().is_some() {
+                    return self.conclude();
+                }
                 return self.stop(Outcome::Failed(failure), None);
             }
             if !self.ladder.is_decided() && is_due(self.turns.due(&self.settings)) {

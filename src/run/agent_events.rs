@@ -133,6 +133,8 @@ impl ActiveRun {
                 self.effects.warn(Warning::AgentOutputUnparsed, text, None);
             }
             AgentEvent::Note(text) => self.effects.push(Effect::Note(text.into_redacted(&self.texts.redactor))),
+            AgentEvent::Background(work) => self.change_background(work),
+            AgentEvent::TurnBegan(origin) => self.note_turn(origin),
             AgentEvent::TurnOver(over) => self.handle_turn_end(over),
         }
     }
@@ -250,6 +252,7 @@ impl ActiveRun {
         self.drive(|driver, out| driver.tree_gone(exit, out));
         let stops = self.ladder.is_stopping() || self.turns.is_stopping();
         self.end_open_work(if stops { ToolState::Cancelled } else { ToolState::Failed });
+        self.warn_of_background();
         self.withdraw_questions(None);
     }
 
@@ -296,6 +299,8 @@ fn sign(event: &AgentEvent) -> LifeSign {
         | Event::Warning(..)
         | Event::Unparsed
         | Event::Note(_)
+        | Event::Background(_)
+        | Event::TurnBegan(_)
         | Event::TurnOver(_) => LifeSign::None,
     }
 }

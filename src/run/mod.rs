@@ -10,6 +10,7 @@ mod always_allowed;
 mod answered;
 mod artifacts;
 mod awaited_servers;
+mod background;
 mod budget;
 mod completion;
 mod deadlines;

@@ -7,7 +7,7 @@ use super::agent_side::ProcessState;
 use super::open_questions::Asker;
 use super::stop_ladder::DecidedEnd;
 use super::turn_end::{NextStep, could_not_go_on};
-use super::turns::{StopCause, TurnState, Turns, WaitingPrompt};
+use super::turns::{StopCause, TurnCause, TurnState, Turns, WaitingPrompt};
 use crate::agent::result::correction;
 use crate::agent::{Reply, TurnOver};
 use crate::protocol::failure::{Code, Failure};
@@ -19,7 +19,8 @@ use crate::protocol::words::{PromptState, Status, ToolState, Warning};
 
 impl ActiveRun {
     pub(super) fn begin_turn(&mut self, prompt: WaitingPrompt) {
-        self.turns.begin_next(self.effects.now, self.budget.usage(), &prompt, &self.settings);
+        self.turns.begin_next(TurnCause::Prompt(prompt.number), self.effects.now, self.budget.usage());
+        self.turns.keep_prompt(&prompt, &self.settings);
         self.turns.completion.note_text(&prompt.text);
         self.deadlines.active = self.effects.now;
         self.effects.status(Status::Running, "The agent is working", None);
@@ -106,7 +107,10 @@ impl ActiveRun {
         }
         let Some(over) = self.after_turn(over) else { return };
         let outcome = self.outcome(over);
-        self.withdraw_questions(None);
+        // A sub-agent that goes on still waits for its answers.
+        if self.background.is_empty() {
+            self.withdraw_questions(None);
+        }
         if let Some(outcome) = self.end_turn(outcome) {
             self.decide(outcome);
             self.release_agent();
@@ -139,22 +143,33 @@ impl ActiveRun {
         let outcome = stopped.map_or(outcome, StopCause::outcome);
         let goes_on = match self.settings.conversation {
             true => stopped.is_some() || self.agent.continues_after(&outcome, &self.settings),
-            false => matches!(outcome, Outcome::Completed { .. }) && !self.turns.waiting.is_empty(),
+            false => {
+                let is_more_due = !self.turns.waiting.is_empty() || self.turns.sent.is_some();
+                matches!(outcome, Outcome::Completed { .. }) && (is_more_due || self.awaits_background())
+            }
         };
         if !goes_on {
             return Some(outcome);
         }
         self.turns.end_current(outcome, &self.budget.usage(), &self.settings, &mut self.effects);
+        if let Some(cause) = self.turns.sent.take() {
+            self.begin_unprompted(cause);
+            return None;
+        }
         if let Some(prompt) = self.turns.waiting.pop_front() {
             self.effects.prompt(prompt.number, PromptState::Sent, None, None);
             self.begin_turn(prompt);
             return None;
         }
-        if self.turns.closing {
-            return Some(self.turns.conclusion());
+        if !self.ends_when_idle() {
+            self.effects.status(Status::WaitingForPrompt, "Waiting for a prompt", None);
+            return None;
         }
-        self.effects.status(Status::WaitingForPrompt, "Waiting for a prompt", None);
-        None
+        if self.awaits_background() {
+            self.await_background();
+            return None;
+        }
+        Some(self.turns.conclusion())
     }
 
     /// Interrupts the running turn of a conversation. The agent stays.
@@ -184,11 +199,19 @@ impl ActiveRun {
     pub(super) fn close_conversation(&mut self) {
         self.turns.closing |= self.settings.conversation;
         if self.turns.closing && self.turns.is_over() && !self.ladder.is_decided() {
-            let outcome = self.turns.conclusion();
-            self.decide(outcome);
-            if self.agent.process == ProcessState::Running {
-                self.finish_agent();
+            if self.awaits_background() {
+                return self.await_background();
             }
+            self.conclude();
+        }
+    }
+
+    /// Ends a run in which no turn runs.
+    pub(super) fn conclude(&mut self) {
+        let outcome = self.turns.conclusion();
+        self.decide(outcome);
+        if self.agent.process == ProcessState::Running {
+            self.release_agent();
         }
     }
 

@@ -14,6 +14,9 @@ use crate::protocol::words::Status;
 impl ActiveRun {
     /// Decides the outcome, unless it is already decided.
     pub(super) fn decide(&mut self, outcome: Outcome) {
+        if !self.ladder.is_decided() {
+            self.warn_of_background();
+        }
         let leaves = self.features().leaves;
         self.ladder.begin_exit(self.effects.now, outcome, leaves);
     }
@@ -28,6 +31,7 @@ impl ActiveRun {
         if self.ladder.is_decided() {
             return;
         }
+        self.warn_of_background();
         self.effects.push(Effect::Hurry);
         let is_cancelled = matches!(outcome, Outcome::Cancelled { .. });
         let leaves = self.features().leaves;

@@ -7,6 +7,7 @@ use super::limit_wait::{GO_ON, LimitWait, LimitWaits};
 use super::open_questions::Resolved;
 use super::{Effect, StopSignal};
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::PromptId;
 use crate::protocol::image::Image;
 use crate::protocol::limits::{LEFT_LISTED, PROMPTS_WAITING};
 use crate::protocol::outbound::{
@@ -15,7 +16,7 @@ use crate::protocol::outbound::{
 use crate::protocol::question::{Answer, Asks, Decision};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::terms::sentence;
-use crate::protocol::words::{LimitField, OnRateLimit, PromptState, Resolution, Source, TurnOutcome};
+use crate::protocol::words::{LimitField, OnRateLimit, PromptState, Resolution, Source, TurnOrigin, TurnOutcome};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ pub(super) struct Turns {
     past: Past,
     pub(super) completion: CompletionMarker,
     pub(super) waiting: VecDeque<WaitingPrompt>,
+    /// The cause of the next turn, if the agent has its prompt and began a turn of its own before it.
+    pub(super) sent: Option<TurnCause>,
     /// The number of prompts so far, including those of earlier runs.
     pub(super) prompts: u64,
     /// Whether the run ends once no turn runs and no prompt waits.
@@ -43,6 +46,7 @@ pub(super) struct Turns {
 pub(super) struct CurrentTurn {
     /// The number of the turn, from 1.
     pub(super) number: u64,
+    cause: TurnCause,
     pub(super) state: TurnState,
     /// The time at which the turn began.
     pub(super) began: Duration,
@@ -60,6 +64,17 @@ pub(super) struct CurrentTurn {
     prompt: Option<WaitingPrompt>,
     /// Whether a tool ran, or the agent got more than the prompt.
     pub(super) worked: bool,
+}
+
+/// The cause of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TurnCause {
+    /// The prompt of run.start.
+    Start,
+    /// The further prompt with this number.
+    Prompt(u64),
+    /// The agent began the turn by itself.
+    Agent,
 }
 
 /// The question markers in the agent's text.
@@ -143,9 +158,10 @@ pub(super) struct WaitingPrompt {
 }
 
 impl CurrentTurn {
-    fn begin(number: u64, now: Duration, usage_before: Usage) -> CurrentTurn {
+    fn begin(number: u64, cause: TurnCause, now: Duration, usage_before: Usage) -> CurrentTurn {
         CurrentTurn {
             number,
+            cause,
             state: TurnState::Running,
             began: now,
             usage_before,
@@ -174,9 +190,10 @@ impl Turns {
             .for_each(|prompt| completion.note_prompt(prompt));
         Turns {
             completion,
-            current: CurrentTurn::begin(1, now, Usage::default()),
+            current: CurrentTurn::begin(1, TurnCause::Start, now, Usage::default()),
             past: Past::default(),
             waiting: VecDeque::new(),
+            sent: None,
             prompts,
             closing: false,
             limits: LimitWaits::default(),
@@ -184,8 +201,24 @@ impl Turns {
     }
 
     /// Begins the next turn. `usage`: of the run so far.
-    pub(super) fn begin_next(&mut self, now: Duration, usage: Usage, prompt: &WaitingPrompt, settings: &Settings) {
-        self.current = CurrentTurn::begin(self.current.number + 1, now, usage);
+    pub(super) fn begin_next(&mut self, cause: TurnCause, now: Duration, usage: Usage) {
+        self.current = CurrentTurn::begin(self.current.number + 1, cause, now, usage);
+    }
+
+    /// Notes that the running turn is one that the agent began by itself. The turn of the prompt that it has comes next.
+    pub(super) fn precede(&mut self) {
+        if self.current.cause != TurnCause::Agent {
+            self.sent = Some(std::mem::replace(&mut self.current.cause, TurnCause::Agent));
+        }
+    }
+
+    /// Notes that the agent takes the prompt that it has in the running turn, if no turn of that prompt runs.
+    pub(super) fn join(&mut self) {
+        self.current.cause = self.sent.take().unwrap_or(self.current.cause);
+    }
+
+    /// Keeps the prompt of the running turn, if the turn may begin again after a limit.
+    pub(super) fn keep_prompt(&mut self, prompt: &WaitingPrompt, settings: &Settings) {
         self.current.prompt = (settings.on_rate_limit == OnRateLimit::Wait).then(|| prompt.clone());
     }
 
@@ -219,7 +252,13 @@ impl Turns {
             return;
         }
         let usage = usage.since(&turn.usage_before);
-        let report = TurnReport { number: turn.number, outcome, usage, completion_detected, unattended };
+        let (origin, prompt_id) = match turn.cause {
+            TurnCause::Start => (TurnOrigin::Prompt, None),
+            TurnCause::Prompt(number) => (TurnOrigin::Prompt, Some(PromptId(number))),
+            TurnCause::Agent => (TurnOrigin::Agent, None),
+        };
+        let number = turn.number;
+        let report = TurnReport { number, origin, prompt_id, outcome, usage, completion_detected, unattended };
         let what = match report.word() {
             TurnOutcome::Completed => "completed",
             TurnOutcome::Failed => "failed",
@@ -244,7 +283,12 @@ impl Turns {
     }
 
     pub(super) fn drop_waiting(&mut self, effects: &mut Effects) {
-        for WaitingPrompt { number, .. } in std::mem::take(&mut self.waiting) {
+        let sent = match self.sent.take() {
+            Some(TurnCause::Prompt(number)) => Some(number),
+            Some(TurnCause::Start | TurnCause::Agent) | None => None,
+        };
+        let waiting = std::mem::take(&mut self.waiting).into_iter().map(|prompt| prompt.number);
+        for number in sent.into_iter().chain(waiting) {
             effects.prompt(number, PromptState::Dropped, None, None);
         }
     }
@@ -258,6 +302,7 @@ impl Turns {
         match self.current.state {
             TurnState::Running | TurnState::AwaitingLimit(_) => after(self.current.began, settings.turn_timeout_s),
             TurnState::Stopping { due, .. } => due,
+            TurnState::Over { .. } if self.closing => None,
             TurnState::Over { since } => after(since, settings.prompt_timeout_s),
         }
     }

@@ -156,6 +156,7 @@ impl Activity {
             (_, Some((_, tool))) if self.tools.len() == 1 => tool.title.clone(),
             (_, Some((_, last))) => format!("{} tools, {}", self.tools.len(), last.title),
             (None | Some(Status::Starting), None) => format!("starting {name}"),
+            (Some(Status::WaitingForAgent), None) => format!("{name} works in the background"),
             (_, None) => format!("{name} is working"),
         }
     }

@@ -123,6 +123,8 @@ impl Observer {
             | AgentEvent::McpServer { .. }
             | AgentEvent::AwaitsServers
             | AgentEvent::Retrying { .. }
+            | AgentEvent::Background(_)
+            | AgentEvent::TurnBegan(_)
             | AgentEvent::Warning(..)
             | AgentEvent::Unparsed
             | AgentEvent::Note(_)) => other,

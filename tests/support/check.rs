@@ -355,6 +355,7 @@ fn progress(frame: Seen<'_>) -> Checked {
                 "cancelling",
                 "waiting_for_prompt",
                 "waiting_for_limit",
+                "waiting_for_agent",
             ];
             known.contains(&frame.text("status"))
         }

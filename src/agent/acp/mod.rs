@@ -234,7 +234,7 @@ impl Acp {
         match preference {
             Preference::Model | Preference::SystemPrompt | Preference::Mode => true,
             Preference::AddDirs => self.profile.dir_flag.is_some() || self.profile.modes_are_agents(),
-            Preference::Effort => false,
+            Preference::Effort | Preference::Background => false,
         }
     }
 

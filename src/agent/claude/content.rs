@@ -96,6 +96,9 @@ impl Claude {
         let (kind, denied) = self.calls.end(&call);
         if !failed {
             out.events.extend(changed(kind, line));
+            if let Some(result) = line.object("tool_use_result") {
+                self.work.scheduled(&result, out);
+            }
         }
         if kind == CallKind::Hidden {
             if failed {

@@ -9,10 +9,13 @@ use crate::protocol::limits::{ARGUMENT_BYTES, RESULT_TURNS};
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
 use crate::protocol::terms::sentence;
-use crate::protocol::words::{Category, Policy};
+use crate::protocol::words::{Background, Category, Policy};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+/// The tools whose work goes on after the turn.
+const BACKGROUND_TOOLS: [&str; 4] = ["Monitor", "ScheduleWakeup", "CronCreate", "Workflow"];
 
 /// The arguments for these settings. `asking`: our MCP server, with its name. A flag and its value are one argument, so
 /// that no value is taken for a flag. Error: a value that is too long for a command line.
@@ -67,6 +70,11 @@ pub(super) fn arguments(
     ];
     if let Some(tools) = &settings.allowed_tools {
         give(field!(allowed_tools), "--tools", built_in(tools)?)?;
+    }
+    if settings.background == Background::Refuse {
+        BACKGROUND_TOOLS
+            .iter()
+            .try_for_each(|tool| give(field!(background), "--disallowedTools", (*tool).to_owned()))?;
     }
     for (field, flag, values) in lists {
         values.into_iter().flatten().try_for_each(|value| give(field, flag, value.clone()))?;
@@ -153,12 +161,16 @@ pub(super) fn schema(settings: &Settings) -> Option<&OutputSchema> {
 /// The variables to add to Claude Code's environment.
 pub(super) fn environment(settings: &Settings) -> Vec<(String, String)> {
     let mut env = vec![
-        // A sub-agent then runs inline, and a turn has exactly one result.
-        ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".to_owned(), "1".to_owned()),
+        // It then reports when it rests, with no turn to come.
+        ("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS".to_owned(), "1".to_owned()),
         // Without this, the texts of an inline sub-agent are missing (2.1.330; 2.1.197 does not know the variable).
         ("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT".to_owned(), "1".to_owned()),
         ("DISABLE_AUTOUPDATER".to_owned(), "1".to_owned()),
     ];
+    if settings.background == Background::Refuse {
+        // Its tools lose `run_in_background`, and a sub-agent runs inline.
+        env.push(("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".to_owned(), "1".to_owned()));
+    }
     if schema(settings).is_some() {
         // The number of attempts to give a result that fits, in one turn.
         env.push(("MAX_STRUCTURED_OUTPUT_RETRIES".to_owned(), (1 + RESULT_TURNS).to_string()));

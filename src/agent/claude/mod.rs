@@ -10,6 +10,7 @@
 //! (2.1.330).
 
 mod ask_user_mcp;
+mod background;
 mod can_use_tool;
 mod content;
 mod control;
@@ -27,6 +28,7 @@ mod usage;
 
 pub(crate) use self::native::NATIVE;
 
+use self::background::BackgroundWork;
 use self::can_use_tool::ClaudeRequest;
 use self::errors::ApiError;
 use self::model_calls::ModelCalls;
@@ -86,6 +88,8 @@ pub(crate) struct Claude {
     /// The number of our control requests so far.
     requests: u64,
     steering: Steering,
+    /// The work that outlives the turn.
+    work: BackgroundWork,
     /// Whether the model is offered the tool `ask_user`.
     offers_asking: bool,
     names: ask_user_mcp::Names,
@@ -114,7 +118,10 @@ impl Claude {
             Some("control_cancel_request") => self.control_cancel_request(message, out),
             Some("result") => self.result(message, out),
             Some("rate_limit_event") => self.rate_limit(message),
-            Some("command_lifecycle") => self.steering.lifecycle(message),
+            Some("command_lifecycle") => {
+                self.work.fired(message);
+                self.steering.lifecycle(message, out)
+            }
             // Responses to our own requests, and types that later versions add.
             Some(_) => Some(()),
             None => None,
@@ -157,6 +164,13 @@ impl Claude {
                     retry_at: self.resets_at,
                 });
             }
+            "init" => {
+                self.steering.turn_begins(out);
+                self.work.none_due(out);
+            }
+            "background_tasks_changed" => self.work.changed(message, out),
+            "task_notification" => self.work.ended(message),
+            "session_state_changed" if message.is("state", "idle") => self.work.none_due(out),
             "permission_denied" => self.calls.deny(message.string("tool_use_id")),
             _ => {}
         }
@@ -264,7 +278,8 @@ impl Driver for Claude {
 
     fn follow_up(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput) {
         self.api_error = None;
-        out.send.push(control::user_line(&launch::guarded(prompt, self.wants.raw_prompt), images, None));
+        let uuid = self.steering.follow_up(self.work.is_pending());
+        out.send.push(control::user_line(&launch::guarded(prompt, self.wants.raw_prompt), images, uuid.as_deref()));
     }
 
     fn steer(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput) -> bool {
@@ -281,6 +296,7 @@ impl Driver for Claude {
     fn interrupt(&mut self, out: &mut DriverOutput) {
         // Otherwise Claude Code begins a turn for a prompt that waits.
         let cancels = self.steering.forget();
+        self.work.interrupted(out);
         let request = if cancels {
             json!({"subtype": "interrupt", "cancel_queued": true})
         } else {

@@ -18,6 +18,7 @@ impl Claude {
             (None, None) => message.raw("result").filter(|raw| raw.is_string()).map(|_| false)?,
         };
         self.speech.forget_streams();
+        self.steering.turn_ends();
         // After the last call within Claude Code's own limit, this result ends the run.
         if subtype.as_deref() != Some("error_max_turns") {
             self.model_calls.over(out);

@@ -1,12 +1,16 @@
-//! Prompts that Claude Code gets while it works.
+//! Prompts that Claude Code gets while it works, and the turns that it begins by itself.
 //!
 //! Facts (measured on 2.1.330): a user line that comes while a tool runs goes to the model with the tool's result, in the
 //! same turn. One that comes later begins a turn of its own after the result. Claude Code reports which, for a line with a
 //! `uuid`: `command_lifecycle` with the state queued, started, completed or cancelled. An interrupt leaves such a line,
 //! unless it has `cancel_queued`. The init message lists both abilities. 2.1.197 has neither.
+//!
+//! Each further turn begins with an init message, after the state started of the prompt that it answers, if there is one.
 
 use crate::agent::hash::hash;
+use crate::agent::{AgentEvent, DriverOutput};
 use crate::json::{Object, Raw};
+use crate::protocol::words::TurnOrigin;
 use std::collections::BTreeSet;
 
 /// The abilities that steering needs.
@@ -23,6 +27,25 @@ pub(super) struct Steering {
     count: u64,
     /// The prompts that have reached no turn.
     waiting: BTreeSet<String>,
+    /// The prompt of the next turn.
+    next: NextPrompt,
+    /// Whether no turn runs.
+    between: bool,
+    /// Whether Claude Code began the running turn by itself.
+    by_itself: bool,
+}
+
+/// The prompt of the next turn, as far as it is known.
+#[derive(Debug, Default)]
+enum NextPrompt {
+    #[default]
+    None,
+    /// It was sent without an id.
+    Unnamed,
+    /// It was sent with this id.
+    Named(String),
+    /// It has reached its turn.
+    Started,
 }
 
 impl Steering {
@@ -53,12 +76,59 @@ impl Steering {
         Some(uuid)
     }
 
+    /// The id of the prompt of a further turn. `None`: it needs none. `may_come_second`: whether Claude Code may begin a
+    /// turn by itself before it.
+    pub(super) fn follow_up(&mut self, may_come_second: bool) -> Option<String> {
+        let uuid = if may_come_second { self.next() } else { None };
+        self.next = match &uuid {
+            Some(uuid) => {
+                self.waiting.remove(uuid);
+                NextPrompt::Named(uuid.clone())
+            }
+            None => NextPrompt::Unnamed,
+        };
+        uuid
+    }
+
     /// Reads what becomes of a prompt.
-    pub(super) fn lifecycle(&mut self, message: &Object<'_>) -> Option<()> {
-        if message.str("state")? != "queued" {
-            self.waiting.remove(&*message.str("command_uuid")?);
+    pub(super) fn lifecycle(&mut self, message: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
+        let (state, uuid) = (message.str("state")?, message.str("command_uuid")?);
+        if state == "queued" {
+            return Some(());
+        }
+        let is_next = matches!(&self.next, NextPrompt::Named(next) if *next == *uuid);
+        if is_next && state == "started" {
+            out.events.push(AgentEvent::TurnBegan(TurnOrigin::Prompt));
+        }
+        if (self.waiting.remove(&*uuid) || is_next) && state == "started" {
+            self.next = NextPrompt::Started;
         }
         Some(())
+    }
+
+    /// Takes the beginning of a further turn.
+    pub(super) fn turn_begins(&mut self, out: &mut DriverOutput) {
+        if !std::mem::take(&mut self.between) {
+            return;
+        }
+        self.by_itself = match self.next {
+            NextPrompt::Unnamed | NextPrompt::Started => {
+                self.next = NextPrompt::None;
+                false
+            }
+            NextPrompt::None | NextPrompt::Named(_) => {
+                out.events.push(AgentEvent::TurnBegan(TurnOrigin::Agent));
+                true
+            }
+        };
+    }
+
+    /// Takes the end of a turn.
+    pub(super) fn turn_ends(&mut self) {
+        self.between = true;
+        if let NextPrompt::Started = self.next {
+            self.next = NextPrompt::None;
+        }
     }
 
     /// Whether a prompt has reached no turn.
@@ -68,6 +138,10 @@ impl Steering {
 
     /// Forgets the prompts that have reached no turn. Returns whether there are any.
     pub(super) fn forget(&mut self) -> bool {
-        !std::mem::take(&mut self.waiting).is_empty()
+        let is_early = self.by_itself && matches!(self.next, NextPrompt::Named(_));
+        if is_early {
+            self.next = NextPrompt::None;
+        }
+        !std::mem::take(&mut self.waiting).is_empty() || is_early
     }
 }

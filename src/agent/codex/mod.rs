@@ -439,7 +439,7 @@ impl Driver for Codex {
         Features {
             capabilities,
             keepers: Keepers::by(keeper),
-            preferences: Preference::ALL.to_vec(),
+            preferences: Preference::ALL.iter().copied().filter(|one| *one != Preference::Background).collect(),
             transports: &[McpTransport::Http],
             images: true,
             ask_tool: None,

@@ -65,6 +65,8 @@ fn sample(key: &str, layer: usize) -> Value {
         "permissions" => one([json!("deny"), json!({"edit": "allow", "*": "ask"}), json!("allow")]),
         "on_question_timeout" => one([json!("continue"), json!("fail"), json!("continue")]),
         "sandbox" => one([json!("read-only"), json!("off"), json!("workspace")]),
+        "background" => one([json!("refuse"), json!("wait"), json!("refuse")]),
+        "on_rate_limit" => one([json!("wait"), json!("fail"), json!("wait")]),
         "on_unsupported" => one([json!("warn"), json!("fail"), json!("warn")]),
         "progress" => one([json!("minimal"), json!("normal"), json!("full")]),
         "add_dirs" | "allowed_tools" | "disallowed_tools" | "agent_args" => json!([format!("x{layer}")]),

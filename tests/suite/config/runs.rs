@@ -86,7 +86,7 @@ fn every_setting_in_a_file_reaches_the_run() {
     let said = json!({
         "effort": "high", "mode": "owl", "interactive": false, "permissions": {"edit": "deny"}, "allowed_tools": ["A"],
         "disallowed_tools": ["B"], "timeout_s": 100, "start_timeout_s": 50, "idle_timeout_s": 40, "tool_timeout_s": 30,
-        "question_timeout_s": 20, "on_question_timeout": "continue", "max_turns": 3, "max_cost_usd": 2.5,
+        "question_timeout_s": 20, "on_question_timeout": "continue", "background": "refuse", "max_turns": 3, "max_cost_usd": 2.5,
         "progress": "full", "heartbeat_s": 10, "max_frame_bytes": 20000, "env_allow": ["X_*"], "agent_args": ["--x"],
         "completion_marker": "M", "question_markers": false, "raw_prompt": true,
         "fail_on_denied": true

@@ -34,7 +34,8 @@ use spektacular::protocol::schema::{Mismatch, Mismatches};
 use spektacular::protocol::utc::UtcTime;
 use spektacular::protocol::words::{
     Action, Category, GitState, Level, LimitField, McpState, OnQuestionTimeout, PathType, PlanStatus, PromptState,
-    Purpose, QuestionKind, RefusalReason, Resolution, Source, Status, StopReason, ToolState, WaitingOn, Warning,
+    Purpose, QuestionKind, RefusalReason, Resolution, Source, Status, StopReason, ToolState, TurnOrigin, WaitingOn,
+    Warning,
 };
 use spektacular::redact::Redactor;
 use std::collections::{BTreeMap, BTreeSet};
@@ -139,6 +140,8 @@ fn about_turn(most: bool) -> ProgressKind {
     let unattended = Unattended { denied: tally(), unanswered: tally() };
     ProgressKind::Turn(Box::new(TurnReport {
         number: 1,
+        origin: if most { TurnOrigin::Prompt } else { TurnOrigin::Agent },
+        prompt_id: most.then_some(PromptId(1)),
         outcome,
         usage: usage(most),
         completion_detected: most,

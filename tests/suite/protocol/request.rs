@@ -60,6 +60,7 @@ fn refused() -> Vec<(&'static str, Value)> {
         ("question_timeout_s", json!(0)),
         ("on_question_timeout", json!(BAD)),
         ("on_question_timeout", json!(-7731)),
+        ("background", json!(BAD)),
         ("progress", json!(BAD)),
         ("progress", json!(-7731)),
         ("max_frame_bytes", json!(16 * 1024 - 1)),
@@ -208,7 +209,7 @@ fn run_started_shows_the_defaults() {
     outcome.completed();
     let expected = json!({
         "agent": "claude", "interactive": true, "permissions": "ask", "start_timeout_s": 60, "idle_timeout_s": 600,
-        "question_timeout_s": 300, "on_question_timeout": "fail", "progress": "normal", "heartbeat_s": 30,
+        "question_timeout_s": 300, "on_question_timeout": "fail", "background": "wait", "progress": "normal", "heartbeat_s": 30,
         "max_frame_bytes": 262_144, "completion_marker": "<promise>COMPLETE</promise>", "question_markers": true,
         "raw_prompt": false, "fail_on_denied": false
     });
@@ -224,7 +225,7 @@ fn run_started_shows_the_resolved_run_start() {
         "agent": "claude", "model": "opus", "mode": "owl", "session_id": SESSION, "interactive": false,
         "permissions": {"read": "allow", "edit": "ask", "*": "deny"}, "allowed_tools": ["Read"],
         "disallowed_tools": ["WebFetch"], "timeout_s": 90.5, "start_timeout_s": 20, "idle_timeout_s": 0,
-        "question_timeout_s": 0.5, "on_question_timeout": "continue", "progress": "full", "heartbeat_s": 0,
+        "question_timeout_s": 0.5, "on_question_timeout": "continue", "background": "refuse", "progress": "full", "heartbeat_s": 0,
         "max_frame_bytes": 16384, "env_allow": ["HOME", "X_*"], "agent_args": ["--debug-file=x"],
         "completion_marker": "DONE", "question_markers": false, "raw_prompt": true, "fail_on_denied": true
     });

@@ -1,5 +1,6 @@
 //! Sessions and conversations: continuing, exporting, and an agent's own interface.
 
+mod background;
 pub(crate) mod conversations;
 mod export;
 mod limits;

@@ -62,6 +62,8 @@ export interface McpServerToReach {
 
 export type OnQuestionTimeout = "fail" | "continue";
 
+export type Background = "wait" | "refuse";
+
 export type OnUnsupported = "fail" | "warn";
 
 export type OnRateLimit = "fail" | "wait";
@@ -153,6 +155,8 @@ export interface Start {
   question_timeout_s?: number | null;
   /** The effect of a timeout on a required question without a default. Default: "fail". */
   on_question_timeout?: OnQuestionTimeout | null;
+  /** The treatment of work that the agent leaves running, or scheduled, when its turn ends. Default: "wait". */
+  background?: Background | null;
   /** The maximum number of calls of the model. Must be a whole number, 1 or more. */
   max_turns?: number | null;
   /** The maximum number of calls of tools. Must be a whole number, 1 or more. */
@@ -391,6 +395,8 @@ export interface Config {
   question_timeout_s: number;
   /** The effect of a timeout on a required question without a default. */
   on_question_timeout: OnQuestionTimeout;
+  /** The treatment of work that the agent leaves running, or scheduled, when its turn ends. */
+  background: Background;
   /** The maximum number of calls of the model. */
   max_turns: number | null;
   /** The maximum number of calls of tools. */
@@ -540,7 +546,8 @@ export type Status =
   | "retrying"
   | "cancelling"
   | "waiting_for_prompt"
-  | "waiting_for_limit";
+  | "waiting_for_limit"
+  | "waiting_for_agent";
 
 /** The state of the run. From level minimal. */
 export interface ProgressStatus {
@@ -618,6 +625,7 @@ export type WarningCode =
   | "mcp_unavailable"
   | "sandbox_partial"
   | "protected_changed"
+  | "background_stopped"
   | (string & {});
 
 /** A warning. From level minimal. */
@@ -887,6 +895,8 @@ export interface ProgressPrompt {
   truncated?: true;
 }
 
+export type TurnOrigin = "prompt" | "agent";
+
 export type TurnOutcome = "completed" | "failed" | "cancelled";
 
 export type StopReason = "end_turn" | "max_tokens" | "refusal" | "other";
@@ -960,6 +970,10 @@ export interface ProgressTurn {
   text: string;
   /** The number of the turn, from 1. */
   turn: number;
+  /** The cause of the turn: a prompt, or the agent itself. */
+  origin: TurnOrigin;
+  /** The further prompt that the turn answers. Null: that of run.start, or none. */
+  prompt_id: string | null;
   /** The outcome. */
   outcome: TurnOutcome;
   /** The final answer, as `text` of run.completed. */

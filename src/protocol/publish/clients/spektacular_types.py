@@ -80,6 +80,8 @@ class McpServerToReach(TypedDict):
 
 OnQuestionTimeout = Literal["fail", "continue"]
 
+Background = Literal["wait", "refuse"]
+
 OnUnsupported = Literal["fail", "warn"]
 
 OnRateLimit = Literal["fail", "wait"]
@@ -177,6 +179,8 @@ class Start(TypedDict):
     question_timeout_s: NotRequired[Union[float, None]]
     # The effect of a timeout on a required question without a default. Default: "fail".
     on_question_timeout: NotRequired[Union[OnQuestionTimeout, None]]
+    # The treatment of work that the agent leaves running, or scheduled, when its turn ends. Default: "wait".
+    background: NotRequired[Union[Background, None]]
     # The maximum number of calls of the model. Must be a whole number, 1 or more.
     max_turns: NotRequired[Union[int, None]]
     # The maximum number of calls of tools. Must be a whole number, 1 or more.
@@ -423,6 +427,8 @@ class Config(TypedDict):
     question_timeout_s: float
     # The effect of a timeout on a required question without a default.
     on_question_timeout: OnQuestionTimeout
+    # The treatment of work that the agent leaves running, or scheduled, when its turn ends.
+    background: Background
     # The maximum number of calls of the model.
     max_turns: Union[int, None]
     # The maximum number of calls of tools.
@@ -581,6 +587,7 @@ Status = Literal[
     "cancelling",
     "waiting_for_prompt",
     "waiting_for_limit",
+    "waiting_for_agent",
 ]
 
 
@@ -663,6 +670,7 @@ WarningCode = Union[Literal[
     "mcp_unavailable",
     "sandbox_partial",
     "protected_changed",
+    "background_stopped",
 ], str]
 
 
@@ -958,6 +966,8 @@ class ProgressPrompt(TypedDict):
     truncated: NotRequired[Literal[True]]
 
 
+TurnOrigin = Literal["prompt", "agent"]
+
 TurnOutcome = Literal["completed", "failed", "cancelled"]
 
 StopReason = Literal["end_turn", "max_tokens", "refusal", "other"]
@@ -1033,6 +1043,10 @@ class ProgressTurn(TypedDict):
     text: str
     # The number of the turn, from 1.
     turn: int
+    # The cause of the turn: a prompt, or the agent itself.
+    origin: TurnOrigin
+    # The further prompt that the turn answers. Null: that of run.start, or none.
+    prompt_id: Union[str, None]
     # The outcome.
     outcome: TurnOutcome
     # The final answer, as `text` of run.completed.
