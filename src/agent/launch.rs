@@ -71,7 +71,7 @@ pub struct LaunchFile {
 /// The way in which an agent finds a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FoundBy {
-    /// By one of its last arguments: this flag with the file's path.
+    /// By one of its last arguments: this beginning, such as `--flag=`, and the file's path.
     Flag(&'static str),
     /// By the folder of all files in this variable, unless the user set the variable.
     Folder(&'static str),

@@ -1,6 +1,9 @@
 //! The agents, by name. To add a built-in agent that speaks ACP, see [`acp::agents`]. To add a dialect, add a module
 //! beside this one with a [`Driver`], a line to [`Dialect::ALL`], and an arm to each `match` of [`Agent`].
 
+#[cfg(test)]
+mod tests;
+
 use super::acp;
 use super::built_in::BuiltIn;
 pub use super::built_in::{Promise, Tested};

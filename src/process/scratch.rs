@@ -88,7 +88,7 @@ pub(super) fn write_files(files: &[LaunchFile], needed: bool, nonce: &str) -> Re
             .map_err(|_| not_written())?;
         match found {
             FoundBy::Flag(flag) => {
-                let mut argument = OsString::from(format!("{flag}="));
+                let mut argument = OsString::from(flag);
                 argument.push(path);
                 written.arguments.push(argument);
             }

@@ -27,7 +27,7 @@ use self::ask::EarlyRequest;
 use self::call::Call;
 use self::open_requests::OpenRequests;
 use self::own_rules::CONTENT;
-use self::profile::Profile;
+use self::profile::{Profile, ServerWay};
 use self::rules::{RuleFormat, ToolRules};
 use self::session::{Phase, SessionSetup};
 use self::steps::Steps;
@@ -216,6 +216,7 @@ impl Acp {
     fn keeper(&self, limit: Limit) -> Keeper {
         match limit {
             Limit::MaxToolCalls => Keeper::Run,
+            Limit::McpServers if self.profile.servers == ServerWay::Nowhere => Keeper::Nobody,
             Limit::McpServers => Keeper::Agent,
             Limit::Permissions if self.ignores_policy => Keeper::Nobody,
             // It may run what it knows to be harmless without a request.
@@ -239,7 +240,8 @@ impl Acp {
     }
 
     fn ask_tool(&self, settings: &Settings) -> Option<&'static str> {
-        ask_user::is_wanted(settings).then_some(self.profile.ask_tool)
+        let reaches = self.profile.servers != ServerWay::Nowhere;
+        (reaches && ask_user::is_wanted(settings)).then_some(self.profile.ask_tool)
     }
 
     /// A call of our tool must be known as such, so that it needs no permission.
@@ -257,9 +259,11 @@ impl Driver for Acp {
 
     fn features(&self, settings: &Settings) -> Features {
         let capabilities = Capabilities {
-            questions: match self.own_tools.contains(&self.profile.ask_tool) {
-                true => QuestionKind::ALL.to_vec(),
-                false => vec![QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
+            questions: match (self.own_tools.contains(&self.profile.ask_tool), self.profile.servers) {
+                (true, _) => QuestionKind::ALL.to_vec(),
+                // By question markers.
+                (false, ServerWay::Nowhere) => vec![QuestionKind::Select, QuestionKind::Text],
+                (false, _) => vec![QuestionKind::Confirm, QuestionKind::Select, QuestionKind::Text],
             },
             resume: self.resumes,
             deltas: Some(true),
@@ -317,10 +321,15 @@ impl Driver for Acp {
                 // Our file would replace the folder of the user's own.
                 let own = policy.iter().filter(|_| !settings.own_rules.is_empty());
                 args.extend(own.map(|_| format!("--policy={}", settings.own_rules)));
-                let file = |text| LaunchFile { found: FoundBy::Flag("--policy"), name: "policy.toml", text };
+                let file = |text| LaunchFile { found: FoundBy::Flag("--policy="), name: "policy.toml", text };
                 files.extend(policy.map(file));
             }
             None => {}
+        }
+        if let ServerWay::File(beginning) = self.profile.servers {
+            let text = (!self.start.servers.is_empty()).then(|| session::servers_file(&self.start.servers));
+            let file = |text| LaunchFile { found: FoundBy::Flag(beginning), name: "mcp.json", text };
+            files.extend(text.map(file));
         }
         let images = settings.attached.clone();
         let session_files = match &self.profile.native.sessions {

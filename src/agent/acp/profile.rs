@@ -43,6 +43,8 @@ pub(crate) struct Profile {
     pub(super) ask_tool: &'static str,
     /// The signs of a call of one of our own tools. `None`: unknown, so that such a call needs permission like any other.
     pub(super) own_call: Option<OwnCall>,
+    /// The way in which it gets the MCP servers of a run.
+    pub(super) servers: ServerWay,
     /// The format of the rules that limit its tools. `None`: it has none that we know.
     pub(super) rules: Option<RuleFormat>,
     /// Whether it exits at the end of its input even if it has MCP servers.
@@ -60,6 +62,17 @@ impl Profile {
     pub(super) fn modes_are_agents(&self) -> bool {
         matches!(self.rules, Some(RuleFormat::OpenCode(_)))
     }
+}
+
+/// The way in which an agent gets the MCP servers of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ServerWay {
+    /// By the request that opens the session.
+    Session,
+    /// By a file, which follows this beginning of an argument. It ignores those of the session.
+    File(&'static str),
+    /// It ignores those of the session, and has no other way that lasts for one run.
+    Nowhere,
 }
 
 /// The signs of a turn that failed although it ended well.
@@ -127,6 +140,7 @@ pub(super) const UNKNOWN: Profile = Profile {
     searches_cwd: false,
     ask_tool: ask_user::TOOL,
     own_call: None,
+    servers: ServerWay::Session,
     rules: None,
     leaves_servers: true,
     counts_turns: false,

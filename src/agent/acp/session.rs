@@ -3,7 +3,7 @@
 use super::ask::Denial;
 use super::model_choice::model_choice;
 use super::modes::{AskLevel, ModeChoice, Modes, Setter};
-use super::profile::{HiddenFailure, Profile};
+use super::profile::{HiddenFailure, Profile, ServerWay};
 use super::{Acp, errors, steps};
 use crate::agent::limit::{Limit, reachable};
 use crate::agent::preference::no_effect;
@@ -20,7 +20,7 @@ use crate::protocol::outbound::{Text, Usage};
 use crate::protocol::request::{McpAccess, McpServer, Permissions, Settings};
 use crate::protocol::terms::sentence;
 use crate::protocol::words::{Category, McpTransport, OnUnsupported, Policy, StopReason};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The expected message.
@@ -65,7 +65,7 @@ pub(super) struct SessionSetup {
     changes: VecDeque<(Setter, Value, bool)>,
     permissions: Permissions,
     model: Option<String>,
-    servers: Vec<McpServer>,
+    pub(super) servers: Vec<McpServer>,
     /// Whether the first prompt waits for servers, of which the agent says nothing.
     awaits_servers: bool,
     /// Whether a limit that the agent cannot keep is only a warning.
@@ -82,7 +82,8 @@ pub(super) struct SessionSetup {
 impl SessionSetup {
     pub(super) fn new(settings: &Settings, profile: &Profile) -> SessionSetup {
         // ACP does not support a system prompt.
-        let servers = || settings.mcp_servers.iter().chain(&settings.ask_server);
+        let takes = profile.servers != ServerWay::Nowhere;
+        let servers = || settings.mcp_servers.iter().chain(&settings.ask_server).filter(|_| takes);
         let system = settings.system_prompt.as_ref().filter(|text| !text.is_empty());
         SessionSetup {
             prompt: match system {
@@ -97,7 +98,7 @@ impl SessionSetup {
             mode: settings.mode.clone(),
             model: settings.model.clone().filter(|_| profile.model_flag.is_none()),
             servers: servers().cloned().collect(),
-            awaits_servers: settings.mcp_servers.iter().any(|server| server.launcher.is_some()),
+            awaits_servers: takes && settings.mcp_servers.iter().any(|server| server.launcher.is_some()),
             warns: settings.on_unsupported == OnUnsupported::Warn,
             is_kept: settings.sandbox.keeps(&settings.permissions),
             permissions: settings.permissions.clone(),
@@ -120,6 +121,23 @@ fn server(server: &McpServer) -> Value {
             json!({"type": transport, "name": server.name, "url": url, "headers": pairs(headers)})
         }
     }
+}
+
+/// The text of a file with these servers.
+pub(super) fn servers_file(servers: &[McpServer]) -> String {
+    let server = |server: &McpServer| {
+        let about = match &server.access {
+            McpAccess::Stdio { env, .. } => {
+                let (command, args) = server.command_line().unwrap_or_default();
+                json!({"type": "local", "command": command, "args": args, "env": env, "tools": ["*"]})
+            }
+            McpAccess::Remote { transport, url, headers } => {
+                json!({"type": transport, "url": url, "headers": headers, "tools": ["*"]})
+            }
+        };
+        (server.name.clone(), about)
+    };
+    json!({"mcpServers": servers.iter().map(server).collect::<Map<_, _>>()}).to_string()
 }
 
 /// The maximum number of times that we tell an agent to continue after a denial.
@@ -204,7 +222,10 @@ impl Acp {
         let reaches = |transport: McpTransport| {
             transports.as_ref().and_then(|transports| transports.bool(transport.word())) == Some(true)
         };
-        let all = std::mem::take(&mut self.start.servers);
+        let mut all = std::mem::take(&mut self.start.servers);
+        if self.profile.servers != ServerWay::Session {
+            all.clear();
+        }
         let servers = match reachable(all, &self.start.agent, self.start.warns, reaches, out) {
             Ok(servers) => servers.iter().map(server).collect::<Vec<_>>(),
             Err(failure) => return self.fail(failure, out),

@@ -85,7 +85,7 @@ pub(super) fn arguments(
 
 /// The system prompt as a file, if it is too long for a command line.
 pub(super) fn files(settings: &Settings) -> Vec<LaunchFile> {
-    let found = FoundBy::Flag("--append-system-prompt-file");
+    let found = FoundBy::Flag("--append-system-prompt-file=");
     let file = |text: &String| LaunchFile { found, name: "system-prompt.md", text: text.clone() };
     settings.system_prompt.iter().filter(|text| is_long(text)).map(file).collect()
 }

@@ -1,6 +1,6 @@
 //! Cline (3.0.65).
 
-use crate::agent::acp::profile::{Profile, UNKNOWN};
+use crate::agent::acp::profile::{Profile, ServerWay, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Promise, Tested};
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
@@ -11,4 +11,5 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     ..BuiltIn::program("cline", "Cline", "npm install -g cline")
 };
 
-pub(crate) static PROFILE: Profile = Profile { name: "Cline", login: "log in with `cline auth`", ..UNKNOWN };
+pub(crate) static PROFILE: Profile =
+    Profile { name: "Cline", login: "log in with `cline auth`", servers: ServerWay::Nowhere, ..UNKNOWN };

@@ -1,15 +1,19 @@
 //! GitHub Copilot (1.0.102).
 
-use crate::agent::acp::profile::{HiddenFailure, Profile, UNKNOWN};
-use crate::agent::built_in::{BuiltIn, Promise, Tested};
+use crate::agent::acp::profile::{HiddenFailure, Profile, ServerWay, UNKNOWN};
+use crate::agent::built_in::{BuiltIn, Tested};
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     args: &["--acp", "--stdio"],
     env: &[("COPILOT_AUTO_UPDATE", "false")],
     package: Some("@github/copilot@1.0.102"),
-    tested: Some(Tested { version: "1.0.102", lacks: &[Promise::Questions, Promise::McpServers] }),
+    tested: Some(Tested { version: "1.0.102", lacks: &[] }),
     ..BuiltIn::program("copilot", "GitHub Copilot", "npm install -g @github/copilot")
 };
 
-pub(crate) static PROFILE: Profile =
-    Profile { name: "Copilot", hidden_failure: Some(HiddenFailure::Notice(&["Error: "])), ..UNKNOWN };
+pub(crate) static PROFILE: Profile = Profile {
+    name: "Copilot",
+    hidden_failure: Some(HiddenFailure::Notice(&["Error: "])),
+    servers: ServerWay::File("--additional-mcp-config=@"),
+    ..UNKNOWN
+};

@@ -1,7 +1,7 @@
 //! Gemini CLI (0.61.0).
 
 use crate::agent::acp::native;
-use crate::agent::acp::profile::{OwnCall, Profile};
+use crate::agent::acp::profile::{OwnCall, Profile, ServerWay};
 use crate::agent::acp::rules::RuleFormat;
 use crate::agent::built_in::{BuiltIn, Tested};
 
@@ -35,6 +35,7 @@ pub(crate) static PROFILE: Profile = Profile {
     // Gemini hides every tool named ask_user, because it has its own, which it does not offer over ACP.
     ask_tool: "ask_the_user",
     own_call: Some(OwnCall { title: "{tool} ({server} MCP Server)", id: "mcp_{server}_{tool}__" }),
+    servers: ServerWay::Session,
     rules: Some(RuleFormat::Gemini),
     leaves_servers: false,
     counts_turns: true,

@@ -1,4 +1,4 @@
-//! The built-in agents that speak ACP. To add one that was tried, write a file like the others and name it in [`agents!`];
+//! The built-in agents that speak ACP. To add one that was tried, write a file like the others and name it in `agents!`;
 //! to add one from its documentation, write a row in [`UNTESTED`].
 
 use super::profile::{GENERIC, Profile};
@@ -7,10 +7,10 @@ use crate::agent::built_in::BuiltIn;
 
 /// Declares the module of each agent that was tried.
 macro_rules! agents {
-    ($($module:ident,)*) => {
-        $(pub(crate) mod $module;)*
+    ($($(#[$only:meta])? $module:ident,)*) => {
+        $($(#[$only])? pub(crate) mod $module;)*
 
-        static TRIED: &[(&BuiltIn, &Profile)] = &[$((&$module::ENTRY, &$module::PROFILE)),*];
+        static TRIED: &[(&BuiltIn, &Profile)] = &[$($(#[$only])? (&$module::ENTRY, &$module::PROFILE)),*];
     };
 }
 
@@ -28,6 +28,8 @@ agents! {
     openhands,
     pi,
     qwen,
+    #[cfg(test)]
+    sample,
     vibe,
 }
 

@@ -1,7 +1,7 @@
 //! OpenCode (1.18.33).
 
 use crate::agent::acp::native;
-use crate::agent::acp::profile::{OwnCall, Profile};
+use crate::agent::acp::profile::{OwnCall, Profile, ServerWay};
 use crate::agent::acp::rules::RuleFormat;
 use crate::agent::ask_user;
 use crate::agent::built_in::{BuiltIn, Tested};
@@ -34,6 +34,7 @@ pub(super) const LIKE: Profile = Profile {
     searches_cwd: true,
     ask_tool: ask_user::TOOL,
     own_call: Some(OwnCall { title: "{server}_{tool}", id: "" }),
+    servers: ServerWay::Session,
     rules: Some(RuleFormat::OpenCode("OPENCODE_PERMISSION")),
     leaves_servers: true,
     counts_turns: false,
