@@ -275,6 +275,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
     job.signal_source = CancelSource::Terminal;
     let options = Options {
         // A person may be away from the terminal, and wants to see text as it is written.
+        on_rate_limit: defaults.on_rate_limit.or(runner.on_rate_limit(person)),
         question_timeout_s: defaults.question_timeout_s.or(Some(Seconds(limits::SECONDS))),
         progress: defaults.progress.or(Some(Level::Full)),
         heartbeat_s: defaults.heartbeat_s.or(Some(LOG_HEARTBEAT)),

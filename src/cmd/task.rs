@@ -13,7 +13,7 @@ use crate::io::stdin;
 use crate::json::{map_strings, to_line};
 use crate::protocol::failure::{EXIT_UNDELIVERED, Failure};
 use crate::protocol::request::{Options, Seconds, Settings};
-use crate::protocol::words::WorkflowKind;
+use crate::protocol::words::{OnRateLimit, WorkflowKind};
 use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::sessions::SessionFile;
 use crate::workflow::admission::Surroundings;
@@ -47,6 +47,14 @@ impl TaskRunner {
         let typed = typed && !in_worktree;
         let fields = std::mem::take(&mut adhoc.fields);
         TaskRunner { workflow: adhoc.workflow, fields, typed, in_worktree, report: adhoc.report.take() }
+    }
+
+    /// The effect that a limit of the provider has on a workflow unless somebody chose it. `person`: whether one is at a
+    /// terminal.
+    pub(super) fn on_rate_limit(&self, person: bool) -> Option<OnRateLimit> {
+        // Some systems of continuous integration give their jobs a terminal.
+        let unattended = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
+        (self.workflow.is_some() && person && !unattended).then_some(OnRateLimit::Wait)
     }
 
     /// Whether the description is the name of a command, which is a slip to correct before anything else.

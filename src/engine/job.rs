@@ -12,7 +12,7 @@ use crate::protocol::outbound::{Body, Outcome, Terminal};
 use crate::protocol::request::{Options, Settings};
 use crate::protocol::words::{Source as CancelSource, Warning};
 use crate::redact::Redactor;
-use crate::run::{AlwaysAllowed, Late, OnEof};
+use crate::run::{AlwaysAllowed, Late, OnEof, Remake};
 use crossbeam_channel::{Receiver, bounded};
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -130,6 +130,8 @@ pub struct Next {
     pub process: NextProcess,
     /// Whether the agent's process stays after a completed turn: [`Report::resting`].
     pub keeps_process: bool,
+    /// Makes the driver of another process for the same session. `None`: the part has one process only.
+    pub remake: Option<Remake>,
 }
 
 /// The agent's process in a further part of a run.

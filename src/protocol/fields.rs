@@ -281,8 +281,6 @@ macro_rules! run_start {
             pub own_rules: String,
             /// Whether any layer sets `on_question_timeout`. Not a field of run.start.
             pub sets_on_question_timeout: bool,
-            /// Whether any layer sets `on_rate_limit`. Not a field of run.start.
-            pub sets_on_rate_limit: bool,
             /// Whether the end of stdin declines a required question instead of failing the run. Not a field of
             /// run.start.
             pub closed_input_declines: bool,
@@ -293,7 +291,6 @@ macro_rules! run_start {
             fn with_defaults(self, required: Required) -> Settings {
                 Settings {
                     sets_on_question_timeout: self.on_question_timeout.is_some(),
-                    sets_on_rate_limit: self.on_rate_limit.is_some(),
                     closed_input_declines: false,
                     $($name: settle!($kind $(($($extra)*))?, self.$name, required.$name),)*
                     attached: Vec::new(),

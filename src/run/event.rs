@@ -10,7 +10,7 @@ use crate::protocol::inbound::{Addressee, Flaw};
 use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text, Usage};
 use crate::protocol::prompt::PromptInput;
 use crate::protocol::question::Ask;
-use crate::protocol::request::Settings;
+use crate::protocol::request::{McpServer, Settings};
 use crate::protocol::schema::Mismatch;
 use crate::protocol::unknown::UnknownNames;
 use crate::protocol::words::{Action, McpState, Source, Warning};
@@ -74,6 +74,16 @@ pub struct RestingSession {
     pub(super) usage: Usage,
     /// The events of the agent's last line that wait.
     pub(super) waiting: WaitingEvents,
+    /// The servers that its process was started with, in case a further process follows it.
+    pub(super) servers: StartedServers,
+}
+
+/// The servers of a process, with the launchers that the host has made for them.
+#[derive(Debug, Default)]
+pub(super) struct StartedServers {
+    pub(super) nonce: String,
+    pub(super) ask: Option<McpServer>,
+    pub(super) mcp: Vec<McpServer>,
 }
 
 /// The agent's process at the beginning of a run.

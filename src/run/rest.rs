@@ -3,7 +3,7 @@
 use super::active_run::ActiveRun;
 use super::agent_side::ProcessState;
 use super::artifacts::FoundChanges;
-use super::event::{Effect, FirstProcess, RestingSession};
+use super::event::{Effect, FirstProcess, RestingSession, StartedServers};
 use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::words::{Status, StopReason};
 
@@ -41,6 +41,11 @@ impl ActiveRun {
             model: self.agent.model.clone(),
             usage: self.budget.counted(),
             waiting: self.agent.waiting.clone(),
+            servers: StartedServers {
+                nonce: self.settings.nonce.clone(),
+                ask: self.settings.ask_server.clone(),
+                mcp: self.settings.mcp_servers.clone(),
+            },
         })
     }
 
@@ -51,7 +56,9 @@ impl ActiveRun {
             FirstProcess::Resting(session) => (session, false),
             FirstProcess::Leaving(session) => (session, true),
         };
-        let RestingSession { session_id, model, usage, waiting } = session;
+        let RestingSession { session_id, model, usage, waiting, servers } = session;
+        let StartedServers { nonce, ask, mcp } = servers;
+        (self.settings.nonce, self.settings.ask_server, self.settings.mcp_servers) = (nonce, ask, mcp);
         (self.agent.session_id, self.agent.model) = (session_id, model);
         self.budget.continue_process(usage);
         // It has shown signs of life.

@@ -10,7 +10,8 @@ use crate::agent::Driver;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::question::Judge;
-use crossbeam_channel::bounded;
+use crate::run::Remake;
+use crossbeam_channel::unbounded;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,8 +118,10 @@ impl Conversation {
         terms: &Terms,
         how: How,
     ) -> Result<AgentTurn, Stop> {
-        let (sender, over) = bounded(1);
+        let (sender, over) = unbounded();
         let marker = terms.marker;
+        let (agent, again) = (outer.agent().clone(), sender.clone());
+        let remake: Remake = Box::new(move || Box::new(Observer::new(agent.driver(), false, marker, again.clone())));
         let (start, known, goes_on) = match how {
             How::Begin => (SessionStart::New, None, false),
             How::Resume(id) => (SessionStart::Resume(id), None, false),
@@ -129,8 +132,10 @@ impl Conversation {
             Box::new(move |inner| Box::new(Observer::new(known.unwrap_or(inner), goes_on, marker, sender)));
         let keeps_process = terms.keeps_process;
         let (judge, limit) = (Some(Arc::clone(&terms.judge)), terms.limit);
-        let answer = outer.session(Session { prompt, start, keeps_process, judge, limit, wrap: Some(wrap) });
-        let observed = over.try_recv().ok();
+        let (wrap, remake) = (Some(wrap), Some(remake));
+        let answer = outer.session(Session { prompt, start, keeps_process, judge, limit, wrap, remake });
+        // Each process of the turn has been observed.
+        let observed = over.try_iter().reduce(Observation::then);
         self.heard = observed.as_ref().is_some_and(|observed| observed.heard);
         self.session_id = answer?.or(self.session_id.take());
         let Some(Observation { acted, blocked, driver, .. }) = observed else { return Ok(AgentTurn::default()) };

@@ -27,6 +27,14 @@ pub(crate) struct Observation {
     pub(crate) driver: Box<dyn Driver>,
 }
 
+impl Observation {
+    /// The observation of two processes, one after the other.
+    pub(super) fn then(self, later: Observation) -> Observation {
+        let (acted, heard) = (self.acted || later.acted, self.heard || later.heard);
+        Observation { acted, heard, blocked: later.blocked.or(self.blocked), driver: later.driver }
+    }
+}
+
 /// The treatment of the marker of a blocked agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockedMarker {

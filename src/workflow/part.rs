@@ -6,6 +6,7 @@ use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::{AgentExit, Outcome};
 use crate::protocol::question::Judge;
 use crate::protocol::request::Settings;
+use crate::run::Remake;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub(crate) struct Session {
     pub limit: Option<Duration>,
     /// Wraps or replaces the agent's driver.
     pub wrap: Option<Wrap>,
+    /// Makes the driver of a new process, with which the session goes on after a provider's limit.
+    pub remake: Option<Remake>,
 }
 
 /// A part of the run with its driver.
@@ -47,6 +50,7 @@ pub(super) struct Part {
     pub(super) driver: Box<dyn Driver>,
     pub(super) process: PartProcess,
     pub(super) keeps_process: bool,
+    pub(super) remake: Option<Remake>,
 }
 
 pub(crate) type Wrap = Box<dyn FnOnce(Box<dyn Driver>) -> Box<dyn Driver>>;

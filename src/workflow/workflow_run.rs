@@ -248,7 +248,7 @@ impl<'p> WorkflowRun<'p> {
 
     /// Runs a session of the agent. Returns the session's id. Error: the session failed, or the run is over.
     pub(crate) fn session(&mut self, session: Session) -> Result<Option<SessionId>, Stop> {
-        let Session { prompt: SessionPrompt { text, raw }, start, keeps_process, judge, limit, wrap } = session;
+        let Session { prompt: SessionPrompt { text, raw }, start, keeps_process, judge, limit, wrap, remake } = session;
         let mut settings = Settings { prompt: text, raw_prompt: raw, judge, ..self.settings.clone() };
         settings.max_cost_usd = self.money_left()?;
         let (process, known) = match start {
@@ -276,7 +276,7 @@ impl<'p> WorkflowRun<'p> {
             debug_log: self.shared.debug_log.clone(),
             ..self.job()
         };
-        let terminal = self.part(PartKind::Session, job, Part { settings, driver, process, keeps_process })?;
+        let terminal = self.part(PartKind::Session, job, Part { settings, driver, process, keeps_process, remake })?;
         self.last.session_id.clone_from(&terminal.session_id);
         // A process that ends before its turn reports no cost: that of the session's earlier turns is still known.
         self.last.cost_usd = terminal.usage.cost_usd.map(|cost| before + cost).or(known);
@@ -302,9 +302,10 @@ impl<'p> WorkflowRun<'p> {
 
     /// Ends the agent's process that stayed after its last turn. `driver`: the one of that turn. Error: the run is over.
     pub(crate) fn leave(&mut self, driver: Box<dyn Driver>) -> Result<(), Stop> {
-        let (process, keeps_process) = (PartProcess::Leaves, false);
+        let (process, keeps_process, remake) = (PartProcess::Leaves, false, None);
         let (job, settings) = (self.job(), self.settings.clone());
-        let terminal = self.part(PartKind::Leaving, job, Part { settings, driver, process, keeps_process })?;
+        let part = Part { settings, driver, process, keeps_process, remake };
+        let terminal = self.part(PartKind::Leaving, job, part)?;
         self.last.exit = terminal.agent_exit;
         Ok(())
     }
@@ -342,8 +343,9 @@ impl<'p> WorkflowRun<'p> {
         };
         let limits_itself = self.limit(&mut settings, limit)?;
         let job = Job { task, ..self.job() };
-        let (process, keeps_process) = (PartProcess::New, false);
-        let terminal = self.part(PartKind::Step(phase), job, Part { settings, driver, process, keeps_process })?;
+        let (process, keeps_process, remake) = (PartProcess::New, false, None);
+        let part = Part { settings, driver, process, keeps_process, remake };
+        let terminal = self.part(PartKind::Step(phase), job, part)?;
         let timed_out = matches!(&terminal.outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
         match terminal.outcome {
             outcome @ Outcome::Cancelled { .. } => Err(Stop::from_outcome(outcome, false)),
@@ -392,7 +394,7 @@ impl<'p> WorkflowRun<'p> {
             (self.first, self.carried) = (job.first, job.carried);
             return Err(stop);
         }
-        let Part { settings, driver, process, keeps_process } = part;
+        let Part { settings, driver, process, keeps_process, remake } = part;
         let raw = settings.raw_prompt;
         let process = match process {
             PartProcess::New => NextProcess::New,
@@ -401,7 +403,7 @@ impl<'p> WorkflowRun<'p> {
         };
         let display_name = self.agent.display_name.clone();
         let run_id = self.run_id.clone();
-        let next = Next { run_id, settings, display_name, driver, process, keeps_process };
+        let next = Next { run_id, settings, display_name, driver, process, keeps_process, remake };
         self.peer.begin(kind);
         let began = Instant::now();
         let report = self.engine.run(Job { begin: Begin::Next(Box::new(next)), ..job }, &mut self.peer);

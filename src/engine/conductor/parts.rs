@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     /// Begins a further part of a run.
     pub(in crate::engine) fn begin_part(&mut self, next: Next) {
-        let Next { run_id, settings, display_name, driver, process, keeps_process } = next;
+        let Next { run_id, settings, display_name, driver, process, keeps_process, remake } = next;
         let redactor = self.run.take_redactor();
         let process = match process {
             NextProcess::New => FirstProcess::New,
@@ -42,7 +42,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             self.agent.spawned_at = Some(self.host.now());
         }
         let granted = std::mem::take(&mut self.granted);
-        let start = Start { granted, process, keeps_process, ..start };
+        let start = Start { granted, process, keeps_process, remake, ..start };
         let origin = Origin { id: None, run: Addressee::Run(run_id) };
         self.step(Event::Start(origin, Ok(Box::new(start))));
         if self.recordings.is_on() {

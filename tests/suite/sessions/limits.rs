@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// A limit of the account that ends after so many seconds.
-fn limit(seconds: u32) -> String {
+pub(crate) fn limit(seconds: u32) -> String {
     let failed = error_result(json!({"api_error_status": 429, "result": "API Error: rate limited", "num_turns": 1}));
     let event = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":%s}}\n"#;
     format!("printf '{event}' $(($(date +%s) + {seconds}))\nout {}\nlisten\n", quote(&failed.to_string()))

@@ -3,7 +3,7 @@
 mod background;
 pub(crate) mod conversations;
 mod export;
-mod limits;
+pub(crate) mod limits;
 mod oneshot;
 mod open;
 mod stored;

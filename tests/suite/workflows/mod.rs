@@ -8,6 +8,7 @@ mod drafts;
 mod formats;
 pub(crate) mod implement;
 mod implement_ends;
+mod limits;
 mod parts;
 mod plan;
 mod processes;
