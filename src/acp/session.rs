@@ -441,6 +441,8 @@ impl ClientSession {
             KindName::Plan => shared.update(&self.id, &updates::plan(frame)),
             KindName::Usage => updates::usage(frame).iter().for_each(|update| shared.update(&self.id, update)),
             KindName::Session => self.learn_session(frame, shared),
+            // The agent's own turn, which answers no prompt of the client's.
+            KindName::Turn if frame.is("origin", "agent") => self.store(shared),
             KindName::Turn => {
                 self.begun |= frame.is("outcome", "completed");
                 self.say_answer(frame.string("final_text"), shared);

@@ -210,8 +210,10 @@ impl ActiveRun {
     pub(super) fn conclude(&mut self) {
         let outcome = self.turns.conclusion();
         self.decide(outcome);
-        if self.agent.process == ProcessState::Running {
-            self.release_agent();
+        match (self.agent.process == ProcessState::Running, self.settings.conversation) {
+            (true, true) => self.finish_agent(),
+            (true, false) => self.release_agent(),
+            (false, _) => {}
         }
     }
 

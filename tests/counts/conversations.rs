@@ -96,7 +96,8 @@ impl Talk {
             self.world.hand(line);
         }
         let shown = self.shown();
-        let wanted = format!(r#""turn":{},"outcome":"completed""#, number + 1);
+        let cause = format!(r#""origin":"prompt","prompt_id":"p_{number}""#);
+        let wanted = format!(r#""turn":{},{cause},"outcome":"completed""#, number + 1);
         assert!(shown.contains(&wanted), "turn {number}: {shown}");
     }
 

@@ -15,23 +15,24 @@ mod script;
 mod servers;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 pub(crate) use self::native::NATIVE;
 
 use self::ask::CodexRequest;
 use self::items::{Items, Spot};
 use self::launch::START;
+use self::turns::OutlivingWork;
 use super::hash::hash;
 use super::header_variables;
 use super::limit::{Keeper, Keepers, Limit};
 use super::preference::{Preference, warn_of_ignored};
 use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
-use super::text::FinalAnswer;
 use super::{
     AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, Launch, Line, Reply, ResultWay, TurnOver, Wants,
 };
-use crate::json::{Index, Object, Raw};
+use crate::json::{Index, Object};
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
@@ -64,6 +65,7 @@ pub(crate) struct Codex {
     /// Requests from Codex that wait for an answer, each with its turn.
     pending: BTreeMap<AskKey, (String, CodexRequest)>,
     items: Items,
+    background: OutlivingWork,
     /// The end of a turn, held back until an answer has been sent and Codex has accepted it.
     held: Option<(String, TurnOver)>,
     /// The usage of this run so far.
@@ -240,6 +242,7 @@ impl Codex {
                     self.asynchronous(&spot, &item, over, out);
                     return Some(());
                 }
+                self.background.item(&spot, &item, over, out);
                 self.items.item(&spot, &item, over, out)
             }
             "item/agentMessage/delta" => self.items.piece(&self.spot(params?), params?, None, out),
@@ -269,6 +272,11 @@ impl Codex {
                 out.events.push(servers::state(params?)?);
                 Some(())
             }
+            "turn/started" => {
+                params.filter(|params| self.is_own(params)).and_then(|params| self.turn_started(params, out));
+                Some(())
+            }
+            "thread/goal/updated" if self.is_own(params?) => self.background.goal(params?, out),
             "turn/completed" if self.is_own(params?) => self.turn_completed(params?, out),
             // Notifications that we do not pass on, and those of later versions.
             _ => Some(()),
@@ -352,60 +360,6 @@ impl Codex {
         // One notification for each response of the model.
         out.events.extend([AgentEvent::ModelCalled, AgentEvent::Usage(self.used)]);
         Some(())
-    }
-
-    fn turn_completed(&mut self, params: &Object<'_>, out: &mut DriverOutput) -> Option<()> {
-        let done = params.object("turn")?;
-        self.said = None;
-        let id = done.string("id").unwrap_or_default();
-        if self.running.as_ref() == Some(&id) {
-            self.running = None;
-        }
-        self.items.forget_calls(&id);
-        // The turn's requests are over. Questions in a message stay open.
-        let (gone, kept) = std::mem::take(&mut self.pending)
-            .into_iter()
-            .partition(|(_, (of, pending))| *of == id && !matches!(pending, CodexRequest::Async(_)));
-        self.pending = kept;
-        let gone: BTreeMap<_, _> = gone;
-        out.events.extend(gone.into_keys().map(|key| AgentEvent::AskWithdrawn { key }));
-        match done.str("status").as_deref() {
-            Some("completed") => {
-                // A user message may have interrupted a message from the model.
-                self.items.withdraw(out);
-                let over = self.completed(&done);
-                self.end(id, over, out);
-            }
-            Some("interrupted") => {
-                self.items.forget_streams();
-                out.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
-            }
-            _ => {
-                self.items.withdraw(out);
-                let failure = errors::failed(done.object("error").as_ref());
-                out.fail(failure.until(self.resets_at));
-            }
-        }
-        Some(())
-    }
-
-    fn completed(&mut self, done: &Object<'_>) -> TurnOver {
-        let message = |item: &Object<'_>| item.is("type", "agentMessage") && !item.is("delivery", "async");
-        let texts = || done.objects("items").filter(message).filter_map(|item| item.raw("text"));
-        let last = || texts().filter(|text| text.is_string()).last().and_then(Raw::string);
-        let answer = self.items.answer.take().or_else(|| last().map(FinalAnswer::from)).unwrap_or_default();
-        TurnOver::completed(answer)
-    }
-
-    /// Handles the successful end of a turn. The run continues while an answer is open or Codex has not accepted one.
-    fn end(&mut self, id: String, over: TurnOver, out: &mut DriverOutput) {
-        let asks = self.pending.values().any(|(_, pending)| matches!(pending, CodexRequest::Async(_)));
-        let unheard = self.requests.values().any(|method| *method == START);
-        if (asks || unheard) && !self.leaving {
-            self.held = Some((id, over));
-            return;
-        }
-        out.events.push(AgentEvent::TurnOver(over));
     }
 }
 

@@ -7,7 +7,7 @@ use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::{Answer, Kind};
 use crate::protocol::request::Options;
 use crate::protocol::text::Text;
-use crate::protocol::words::{Category, ToolState};
+use crate::protocol::words::{Category, ToolState, TurnOrigin};
 
 fn told(codex: &mut Codex, line: &str) -> DriverOutput {
     let mut out = DriverOutput::default();
@@ -411,4 +411,52 @@ fn a_mode_is_given_with_the_threads_model() {
         "{}",
         failure.message.text().unredacted()
     );
+}
+
+fn background(out: &DriverOutput) -> Option<Vec<&str>> {
+    out.events.iter().find_map(|event| match event {
+        AgentEvent::Background(work) => Some(work.iter().map(Text::unredacted).collect()),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_command_that_outlives_its_turn_is_work_in_the_background() {
+    let mut codex = running();
+    let item = |method: &str, state: &str| {
+        format!(
+            r#"{{"method":"item/{method}","params":{{"threadId":"t","turnId":"u","item":{{"type":"commandExecution",
+            "id":"c","command":"make","status":"{state}","cwd":"/w"}}}}}}"#
+        )
+    };
+    assert_eq!(background(&told(&mut codex, &item("started", "inProgress"))), None);
+    let over =
+        r#"{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"completed","items":[]}}}"#;
+    let over = told(&mut codex, over);
+    assert_eq!(background(&over), Some(vec!["make"]));
+    assert!(matches!(over.events[..], [AgentEvent::Background(_), AgentEvent::TurnOver(_)]), "{:?}", over.events);
+    assert_eq!(background(&told(&mut codex, &item("completed", "completed"))), Some(vec![]));
+}
+
+#[test]
+fn codex_begins_turns_by_itself_for_an_active_goal() {
+    let mut codex = running();
+    let goal = |status: &str| {
+        let goal = format!(r#"{{"threadId":"t","objective":"Fix it","status":"{status}"}}"#);
+        format!(r#"{{"method":"thread/goal/updated","params":{{"threadId":"t","turnId":"u","goal":{goal}}}}}"#)
+    };
+    assert_eq!(background(&told(&mut codex, &goal("active"))), Some(vec!["Fix it"]));
+    let begun = |id: &str| {
+        format!(
+            r#"{{"method":"turn/started","params":{{"threadId":"t","turn":{{"id":"{id}","status":"inProgress"}}}}}}"#
+        )
+    };
+    assert!(told(&mut codex, &begun("u")).events.is_empty(), "the turn of the prompt");
+    let own = told(&mut codex, &begun("v"));
+    assert!(matches!(own.events[..], [AgentEvent::TurnBegan(TurnOrigin::Agent)]), "{:?}", own.events);
+    assert_eq!(background(&told(&mut codex, &goal("complete"))), Some(vec![]));
+    // The turn of a prompt may be reported before the response to it.
+    let mut codex = running();
+    codex.follow_up("And now?", &[], &mut DriverOutput::default());
+    assert!(told(&mut codex, &begun("w")).events.is_empty());
 }
