@@ -35,6 +35,10 @@ pub struct Agent {
     pub completion_marker: Option<String>,
     /// Patterns that find the session's id in the agent's output, for a dialect without session ids.
     pub session_patterns: Vec<String>,
+    /// Patterns of lines that report a failure, for a dialect without failures.
+    pub failure_patterns: Vec<String>,
+    /// The path of the text in lines that are JSON, for a dialect of lines.
+    pub text_field: Option<String>,
     /// The arguments for a further turn, for a dialect with one process per turn.
     pub resume_args: Vec<String>,
     /// Files and folders of its own, which it may change in a sandbox.
@@ -108,6 +112,8 @@ impl Agent {
             model: None,
             completion_marker: None,
             session_patterns: Vec::new(),
+            failure_patterns: Vec::new(),
+            text_field: None,
             resume_args: Vec::new(),
             state: Vec::new(),
             version: None,
@@ -173,7 +179,8 @@ impl Agent {
             Dialect::Demo => Box::new(demo::Demo::new(base)),
             Dialect::Acp => Box::new(acp::Acp::new(base, acp::agents::find_profile(&self.base.program, &self.name))),
             Dialect::Lines => {
-                Box::new(lines::LinesDriver::new(base, self.session_patterns.clone(), self.resume_args.clone()))
+                let driver = lines::LinesDriver::new(base, self.session_patterns.clone(), self.resume_args.clone());
+                Box::new(driver.reading(self.failure_patterns.clone(), self.text_field.clone()))
             }
         }
     }

@@ -22,6 +22,10 @@ layer! {
         display_name: String = any_string;
         /// Patterns that find the session's id in the output.
         session_patterns: Vec<String> = strings;
+        /// Patterns of lines that report a failure.
+        failure_patterns: Vec<String> = strings;
+        /// The path of the text in lines that are JSON.
+        text_field: String = non_empty;
         /// The completion marker, unless the run names one.
         completion_marker: String = non_empty;
         /// The arguments for a further turn.
@@ -61,6 +65,8 @@ impl Entry {
         agent.model = self.model.or(agent.model);
         agent.display_name = self.display_name.unwrap_or(agent.display_name);
         agent.session_patterns = self.session_patterns.unwrap_or(agent.session_patterns);
+        agent.failure_patterns = self.failure_patterns.unwrap_or(agent.failure_patterns);
+        agent.text_field = self.text_field.or(agent.text_field);
         agent.completion_marker = self.completion_marker.or(agent.completion_marker);
         agent.resume_args = self.resume_args.unwrap_or(agent.resume_args);
         agent.state = self.state.unwrap_or(agent.state);

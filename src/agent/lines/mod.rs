@@ -8,16 +8,18 @@
 //! it for a flag, unless `--` stands before it.
 
 mod command;
+mod picked;
 #[cfg(test)]
 mod tests;
 
 use self::command::{MODEL, PROMPT, SESSION, Values};
 use super::limit::{Keeper, Keepers};
 use super::preference::{Preference, warn_of_ignored};
+use super::provider::{self, Evidence, ProviderAccount};
 use super::text::FinalAnswer;
 use super::{
     AgentEvent, AskKey, Base, Driver, DriverOutput, Features, Launch, Line, MessageKey, Reply, ResultWay, TurnOver,
-    Wants,
+    Wants, error_text,
 };
 use crate::clean::{self, Cleaner};
 use crate::protocol::failure::{Code, Failure};
@@ -44,6 +46,12 @@ pub(crate) struct LinesDriver {
     resume_args: Vec<String>,
     session_patterns: Vec<String>,
     patterns: Vec<Pattern>,
+    failure_patterns: Vec<String>,
+    failures: Vec<Pattern>,
+    /// The path of the text in lines that are JSON.
+    text_field: Option<String>,
+    /// The first line of this turn that a failure pattern matched.
+    failed: Option<String>,
     model: Option<String>,
     cwd: String,
     agent_args: Vec<String>,
@@ -76,6 +84,12 @@ impl LinesDriver {
         LinesDriver { base, args, resume_args, session_patterns, answer_bytes, ..LinesDriver::default() }
     }
 
+    /// A driver that takes a turn as failed if a line matches one of these patterns, and whose text is at this path of
+    /// lines that are JSON.
+    pub(crate) fn reading(self, failure_patterns: Vec<String>, text_field: Option<String>) -> LinesDriver {
+        LinesDriver { failure_patterns, text_field, ..self }
+    }
+
     fn resumes(&self) -> bool {
         command::names(&self.resume_args, SESSION)
     }
@@ -100,11 +114,12 @@ impl LinesDriver {
         (self.seeks, self.running) = (!self.patterns.is_empty(), true);
         self.sought = (0, 0);
         self.matched.clear();
+        self.failed = None;
         Ok(Launch {
             send: text.split('\n').filter(|_| by_stdin).map(str::to_owned).collect(),
             close_input: true,
             start_timeout: None,
-            reads_stderr: !self.patterns.is_empty(),
+            reads_stderr: !self.patterns.is_empty() || !self.failures.is_empty(),
             ..self.base.launch("lines", args, Vec::new())
         })
     }
@@ -138,6 +153,14 @@ impl LinesDriver {
                 out.events.push(self.session());
             }
             return;
+        }
+    }
+
+    /// Searches a line for the sign of a failure. The first one in a turn counts.
+    fn seek_failure(&mut self, text: &str) {
+        let text = &text[..text.floor_char_boundary(SEARCHED)];
+        if self.failed.is_none() && self.failures.iter().any(|pattern| pattern.find(text).is_some()) {
+            self.failed = Some(text.trim().to_owned());
         }
     }
 
@@ -176,11 +199,12 @@ fn fits_argument(id: &SessionId) -> bool {
     !id.starts_with('-') && !id.contains(char::is_control)
 }
 
-fn compiled(patterns: &[String]) -> Result<Vec<Pattern>, Failure> {
+/// Compiles the patterns in this field of an entry.
+fn compiled(field: &str, patterns: &[String]) -> Result<Vec<Pattern>, Failure> {
     let one = |(at, pattern): (usize, &String)| {
         Pattern::new(pattern).ok_or_else(|| {
             let message = format!(
-                "The agent's `session_patterns`: number {} must be a regular expression of at most {} KiB, compiled at most {} KiB: correct it.",
+                "The agent's `{field}`: number {} must be a regular expression of at most {} KiB, compiled at most {} KiB: correct it.",
                 at + 1,
                 PATTERN_BYTES >> 10,
                 COMPILED_BYTES.1 >> 10
@@ -224,7 +248,8 @@ impl Driver for LinesDriver {
     }
 
     fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
-        self.patterns = compiled(&self.session_patterns)?;
+        self.patterns = compiled("session_patterns", &self.session_patterns)?;
+        self.failures = compiled("failure_patterns", &self.failure_patterns)?;
         if settings.fork {
             return Err(Failure::not_forkable("this agent"));
         }
@@ -264,6 +289,13 @@ impl Driver for LinesDriver {
         let line = text.trim_end_matches('\r');
         let line = self.cleaner.push(&line[line.rfind('\r').map_or(0, |cr| cr + 1)..]);
         self.seek(&line, (self.sought.0, ""), out);
+        self.seek_failure(&line);
+        let picked = self.text_field.as_deref().and_then(|path| picked::picked(&line, path));
+        if picked.as_ref().is_some_and(String::is_empty) {
+            return;
+        }
+        // A text in JSON may have escape sequences of its own.
+        let line = picked.map_or(line, |text| Cow::Owned(self.cleaner.push(&text).into_owned()));
         self.say(&line, out);
         let end = self.cleaner.push("\n");
         self.say(&end, out);
@@ -273,6 +305,7 @@ impl Driver for LinesDriver {
         self.sought.1 += u64::from(self.seeks);
         let line = clean::whole(text);
         self.seek(line.trim_end(), (self.sought.1, " of stderr"), out);
+        self.seek_failure(line.trim_end());
     }
 
     /// Commands ask no questions.
@@ -317,6 +350,11 @@ impl Driver for LinesDriver {
 
     fn exited(&mut self, exit: AgentExit, alive: bool, stderr: &Text) -> TurnOver {
         self.running = false;
+        if let Some(said) = self.failed.take().filter(|_| exit.signal.is_none()) {
+            let account = ProviderAccount { agent: "The agent", login: "log in with its own command" };
+            let evidence = Evidence { text: &said, ..Evidence::default() };
+            return TurnOver::Failed(provider::failure(account, &evidence, error_text::error(&said)));
+        }
         let (code, message): (_, Sentence) = match (exit.code, exit.signal) {
             (Some(0), _) => {
                 let answer = std::mem::take(&mut self.answer);

@@ -103,6 +103,52 @@ fn the_exit_code_decides_and_stderr_says_why() {
 }
 
 #[test]
+fn a_line_that_reports_a_failure_fails_the_turn_whatever_the_exit_code_is() {
+    let with = |script: &str| {
+        let patterns = json!(["^litellm\\.\\w+", "\"is_error\":true"]);
+        run(command(json!({"command": "sh", "args": ["-c", script], "failure_patterns": patterns})), json!({}))
+    };
+    for (line, code) in [
+        ("litellm.AuthenticationError: invalid x-api-key (HTTP 401)", "auth_required"),
+        ("litellm.RateLimitError: Error code: 429, too many requests", "rate_limited"),
+        ("litellm.Oops: the otter slept", "agent_error"),
+        (r#"{"is_error":true,"error":{"message":"overloaded_error: Overloaded"}}"#, "provider_unavailable"),
+    ] {
+        for (to, exit) in [("", 0), (" >&2", 0), ("", 1)] {
+            let outcome = with(&format!("echo said; printf '%s\\n' '{line}'{to}; exit {exit}"));
+            let failed = outcome.failed(code);
+            let said = failed["detail"]["agent_message"].as_str().unwrap();
+            assert!(line.contains(said) && said.len() > 10, "{line}: {failed}");
+            assert_eq!(failed["agent_exit"]["code"], exit, "{line}");
+        }
+    }
+    // A line without the sign is a text, and a signal is told as one.
+    assert_eq!(with("echo the word litellm.Error").completed()["text"], "the word litellm.Error");
+    with("echo litellm.Error; kill -9 $$").failed("agent_exited");
+    let entry = json!({"command": "sh", "args": ["-c", "echo"], "failure_patterns": ["fine", "("]});
+    let failed = run(command(entry), json!({})).failed("invalid_config")["message"].as_str().unwrap().to_owned();
+    assert!(failed.contains("`failure_patterns`: number 2"), "{failed}");
+}
+
+#[test]
+fn the_text_is_picked_out_of_lines_that_are_json() {
+    let lines = concat!(
+        r#"{"type":"assistant","message":{"content":[{"type":"text","text":"One.\nTwo."},{"type":"tool"}]}}"#,
+        "\nplain\n",
+        r#"{"type":"result","session_id":"T-1","result":"Three."}"#,
+        "\n"
+    );
+    for (field, wanted) in [("message.content.text", "One.\nTwo.\nplain"), ("result", "plain\nThree."), ("no", "plain")]
+    {
+        let entry = json!({"command": "printf", "args": ["%s", lines], "text_field": field,
+            "session_patterns": ["\"session_id\":\"([^\"]+)\""], "resume_args": ["{session}"]});
+        let outcome = run(command(entry), json!({}));
+        let completed = outcome.completed();
+        assert_eq!((&completed["text"], &completed["session_id"]), (&json!(wanted), &json!("T-1")), "{field}");
+    }
+}
+
+#[test]
 fn a_session_named_on_stderr_is_found() {
     let entry = json!({"command": "sh", "args": ["-c", "echo hi; printf '\\033[2msession: s-7\\033[0m\\n' >&2; yes log | head -n 9000 >&2"],
         "session_patterns": ["session: (\\S+)"], "resume_args": ["-c", "printf '%s' \"$0\"", "{session}"]});

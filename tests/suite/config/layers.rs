@@ -100,6 +100,7 @@ fn fields(layer: usize) -> Value {
         "driver": (["acp", "claude", "codex"][layer]), "command": format!("c{layer}"), "args": [layer.to_string()],
         "env": {"PLAIN": layer.to_string()}, "model": format!("m{layer}"), "display_name": format!("d{layer}"),
         "session_patterns": [format!("p{layer}")], "completion_marker": format!("k{layer}"),
+        "failure_patterns": [format!("f{layer}")], "text_field": format!("t{layer}"),
         "resume_args": [format!("r{layer}")], "state": [format!("s{layer}")]
     })
 }

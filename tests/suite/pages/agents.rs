@@ -220,3 +220,20 @@ fn the_reference_names_every_agent_with_its_last_check() {
     let after = if rest.starts_with('\n') { rest } else { after };
     hold("src/agent/reference.md", PAGE, &format!("{before}{HEAD}{rows}{after}"));
 }
+
+#[test]
+fn the_presets_of_the_reference_are_entries_that_work() {
+    let presets = PAGE.split_once("These entries are presets").unwrap().1.split("```").nth(1).unwrap();
+    let agents: Value = serde_json::from_str(presets.strip_prefix("json").unwrap()).unwrap();
+    let config = serde_json::json!({"agents": agents}).to_string();
+    let case = crate::support::Case::new().file("home/.config/spektacular/config.json", &config);
+    for (name, entry) in agents.as_object().unwrap() {
+        assert!(PAGE.contains(&format!("| `{name}` | ")), "the table lacks {name}");
+        let planned = case.run(&["adhoc", "--agent", name, "--dry-run", "--output", "json", "--", "go on"]).json(0);
+        assert_eq!(planned["command"][0], entry["command"]);
+        assert!(
+            planned["command"].to_string().contains("go on") && planned["warnings"] == serde_json::json!([]),
+            "{planned}"
+        );
+    }
+}
