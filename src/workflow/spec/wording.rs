@@ -15,8 +15,8 @@ const SOLUTIONS: [&str; 4] = ["technical notes", "implementation notes", "fix ap
 /// Words that call the code below them an example.
 const EXAMPLES: [&str; 3] = ["example", "bad", "good"];
 
-/// The text before the number of a line.
-const AT_LINE: &str = "at line ";
+/// Names of products that look like files of code.
+const PRODUCTS: [&str; 8] = ["backbone", "d3", "ember", "next", "node", "nuxt", "three", "vue"];
 
 /// Checks the words of a line outside fences.
 pub(super) fn check(line: &TextLine<'_>, found: &mut Violations) {
@@ -39,7 +39,8 @@ pub(super) fn check(line: &TextLine<'_>, found: &mut Violations) {
     if line.heading().is_some_and(|heading| is_solution(heading.text)) {
         broken(Rule::SolutionHeading, "Remove this section, or move the necessary facts to `## Technical Approach`.");
     }
-    if line.text.contains("[NEEDS CLARIFICATION") || words(line.text).any(|word| word == "TBD") {
+    let item = line.item().map_or(line.text, item_text);
+    if line.text.contains("[NEEDS CLARIFICATION") || is_to_be_done(item) {
         broken(Rule::OpenQuestion, "Answer this question, or write the assumption under `## Assumptions`.");
     }
 }
@@ -57,7 +58,13 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !is_word(c))
 }
 
-/// Whether a text contains a reference such as `src/main.rs:12` or `at line 12`.
+/// Whether a text is a placeholder: TBD alone, or before a colon. In a sentence it is a word of the product.
+fn is_to_be_done(text: &str) -> bool {
+    let alone = text.trim_matches(|c| !is_word(c)) == "TBD";
+    alone || text.match_indices("TBD:").any(|(at, _)| !text[..at].ends_with(is_word))
+}
+
+/// Whether a text contains a reference such as `src/main.rs:12` or `line 12 of src/main.rs`.
 fn names_a_line(text: &str) -> bool {
     let mut pieces = text.split(':');
     let mut before = pieces.next().unwrap_or_default();
@@ -67,11 +74,25 @@ fn names_a_line(text: &str) -> bool {
         }
         before = after;
     }
-    let lower = text.to_ascii_lowercase();
-    lower.match_indices(AT_LINE).any(|(at, _)| {
-        let is_begin = !lower[..at].ends_with(is_word);
-        is_begin && lower[at + AT_LINE.len()..].starts_with(|c: char| c.is_ascii_digit())
-    })
+    // The words around a file: `FILE line N`, `FILE at line N`, `line N FILE` and `line N of FILE`.
+    let words: Vec<&str> = text.split_whitespace().map(bare).collect();
+    let is_number = |at: usize| words.get(at).is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    let is_line = |at: usize| words[at].eq_ignore_ascii_case("line") && is_number(at + 1);
+    let is_file = |at: Option<usize>| at.and_then(|at| words.get(at)).is_some_and(|word| is_source(word));
+    let near = |at: usize| [at.checked_sub(2), at.checked_sub(1), Some(at + 2), Some(at + 3)];
+    (0..words.len()).any(|at| is_line(at) && near(at).into_iter().any(is_file))
+}
+
+/// A word without the punctuation around it.
+fn bare(word: &str) -> &str {
+    word.trim_matches(|c| !is_word(c) && c != '/' && c != '.').trim_end_matches('.')
+}
+
+/// Whether a word is the path of a source file, and no product such as Node.js.
+fn is_source(word: &str) -> bool {
+    let stem = word.split_once('.').map_or(word, |(stem, _)| stem);
+    let is_product = !word.contains('/') && (stem.starts_with(char::is_uppercase) || PRODUCTS.contains(&stem));
+    is_file_of_code(word) && !is_product
 }
 
 /// Whether a text ends with the path of a source file.
@@ -84,26 +105,15 @@ fn begins_with_command(item: &str) -> bool {
     item.split_once([' ', '\t']).is_some_and(|(first, _)| COMMANDS.contains(&first))
 }
 
-/// Whether an item begins with an instruction, such as `use X to`.
+/// Whether an item begins with an instruction to the author of the code, such as `edit src/main.rs`.
 fn is_instruction(item: &str) -> bool {
     let mut words = item.split_whitespace();
-    // Words after the sixth do not matter.
-    let words: [String; 6] = std::array::from_fn(|_| lower(words.next().unwrap_or_default()));
-    let is = |at: usize, known: &[&str]| {
-        words.get(at).is_some_and(|word| {
-            // Punctuation after the word does not matter: `remove the: ...`.
-            let end = word.find(|c| !is_word(c)).unwrap_or(word.len());
-            known.contains(&&word[..end])
-        })
-    };
-    let kinds = ["flag", "option", "parameter"];
-    let has = |at: usize| words.get(at).is_some_and(|word| !word.is_empty());
-    match words[0].as_str() {
-        "use" => has(1) && is(2, &["to"]),
-        "remove" => is(1, &["the"]),
-        "add" => is(2, &kinds) || (["a", "an", "the"].contains(&words[1].as_str()) && is(3, &kinds)),
-        "change" => is(1, &["line"]) && words[2].starts_with(|c: char| c.is_ascii_digit()),
-        "replace" => has(1) && is(2, &["with"]),
+    let [first, second, third] = std::array::from_fn(|_| words.next().unwrap_or_default());
+    match lower(first).as_str() {
+        "change" => bare(second).eq_ignore_ascii_case("line") && third.starts_with(|c: char| c.is_ascii_digit()),
+        "edit" => is_source(bare(second)),
+        "in" => second.ends_with(',') && is_source(bare(second)),
+        "run" => COMMANDS.contains(&bare(second)),
         _ => false,
     }
 }
@@ -115,7 +125,7 @@ fn lower(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{begins_with_command, is_about_an_example, is_instruction, names_a_line};
+    use super::{begins_with_command, is_about_an_example, is_instruction, is_to_be_done, names_a_line};
 
     #[test]
     fn references_to_lines_are_found() {
@@ -126,10 +136,10 @@ mod tests {
             "b.js:3:4",
             "x: y.go:9",
             "- ../a-b/c.d.py:10",
-            "at line 5",
-            "At Line 12, it",
-            "AT LINE 3",
-            "it fails at line 7.",
+            "line 12 of src/a.py",
+            "See `src/a.py`, line 12.",
+            "src/main.rs at line 7 fails",
+            "Line 3 in (lib/x.hpp)",
         ] {
             assert!(names_a_line(text), "{text}");
         }
@@ -144,12 +154,25 @@ mod tests {
             "main.RS:12",
             "12:30",
             "that line 5",
-            "at the line 5",
-            "what we look at. Line 5 is long",
             "at line five",
             "a.rsx:1",
+            "The message is: syntax error at line 12",
+            "At line 3 the receipt shows the tax",
+            "In Node.js, line 2 of the log has the version",
+            "The parser of main.py reports an error and names line 4 first",
         ] {
             assert!(!names_a_line(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_placeholder_stands_alone_or_before_a_colon() {
+        for text in ["TBD", "TBD.", "(TBD)", "**TBD**", "TBD: the limit", "Limit (TBD: who decides?)"] {
+            assert!(is_to_be_done(text), "{text}");
+        }
+        for text in ["The date TBD is shown until it is known", "xTBD: y", "TBDs", "Events whose date is TBD come last"]
+        {
+            assert!(!is_to_be_done(text), "{text}");
         }
     }
 
@@ -166,30 +189,33 @@ mod tests {
     #[test]
     fn instructions_are_found_at_the_beginning_only() {
         for text in [
-            "Use foo to bar",
-            "use `x` to",
-            "Remove the button",
-            "add --verbose flag",
-            "Add a --verbose flag.",
-            "add an X option",
-            "Add the X parameter, please",
-            "change line 12",
-            "REPLACE foo WITH bar",
+            "Change line 12",
+            "change line 3: `x`",
+            "Edit src/main.rs",
+            "edit `app/models/user.rb` so that it is valid",
+            "In src/auth.ts, add a check",
+            "in `lib/x.py`, return early",
+            "Run npm install",
+            "run `git push`",
         ] {
             assert!(is_instruction(text), "{text}");
         }
         for text in [
-            "The user can use foo to bar",
-            "use foo bar to",
-            "use to",
-            "remove theft",
-            "remove a button",
-            "Add flags",
-            "add X flagged",
-            "change the line",
+            "Use TLS to protect the connection",
+            "Use HTTPS to load fonts",
+            "Remove the account when the user asks",
+            "Add a dark mode option to the settings",
+            "Add the parameter `page` to every list",
+            "Replace expired tokens with new ones at the next request",
+            "Change the password in the profile",
             "change lines 3",
-            "replace with",
-            "replace a b with",
+            "Edit a comment within five minutes",
+            "Edit settings.json in the browser",
+            "In Node.js, streams are supported",
+            "In vue.js, the component is a wrapper",
+            "In March, invoices get a new number",
+            "Run a report every night",
+            "Running git hooks is optional",
         ] {
             assert!(!is_instruction(text), "{text}");
         }

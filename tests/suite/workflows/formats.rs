@@ -125,11 +125,11 @@ fn every_rule_of_a_specification_is_reported_at_its_line() {
         (with(SPEC, "R2", "R1"), one(TaskId, 10)),
         (with(SPEC, "R1", "R18446744073709551616"), one(TaskId, 10)),
         (with(SPEC, "for everybody", "as in src/a.rs:12"), one(LineReference, 5)),
-        (with(SPEC, "for everybody", "At Line 12"), one(LineReference, 5)),
+        (with(SPEC, "for everybody", "at line 12 of src/a.py"), one(LineReference, 5)),
         (with(SPEC, "- [ ] R1: The", "- [ ] R1: `git push` The"), one(ShellCommand, 9)),
         (with(SPEC, "  - an indented", "  2) npm run an indented"), one(ShellCommand, 11)),
-        (with(SPEC, "- The user reads", "- Remove the user, reads"), one(Instruction, 15)),
-        (with(SPEC, "- [ ] R1: The", "- [ ] R1: Add a --verbose flag. The"), one(Instruction, 9)),
+        (with(SPEC, "- The user reads", "- Edit src/user.rs, reads"), one(Instruction, 15)),
+        (with(SPEC, "- [ ] R1: The", "- [ ] R1: Run npm install. The"), one(Instruction, 9)),
         (format!("{SPEC}### how to FIX ##\n"), one(SolutionHeading, 16)),
         (format!("{SPEC}```\nx\n```\n"), one(CodeFence, 16)),
         (format!("{SPEC}An example\n\n\n\n```\nx\n```\n"), one(CodeFence, 20)),
@@ -137,7 +137,7 @@ fn every_rule_of_a_specification_is_reported_at_its_line() {
         (format!("{SPEC}An example:\n\n````\n```\n"), one(UnclosedFence, 18)),
         (format!("{SPEC}An example:\n~~~\n```\n~~~ x\n"), one(UnclosedFence, 17)),
         (with(SPEC, "for everybody", "[NEEDS CLARIFICATION: who?]"), one(OpenQuestion, 5)),
-        (with(SPEC, "for everybody", "(TBD)"), one(OpenQuestion, 5)),
+        (with(SPEC, "for everybody", "(TBD: who?)"), one(OpenQuestion, 5)),
         (with(SPEC, "for everybody", "\u{1b}[31m"), one(ControlCharacter, 5)),
         (with(SPEC, "for everybody", "\u{202e}\u{2066}"), one(ControlCharacter, 5)),
     ];
@@ -401,7 +401,7 @@ fn the_prompts_have_the_lines_that_agents_and_programs_look_for() {
 
 #[test]
 fn at_most_a_hundred_violations_are_reported_in_the_order_of_lines() {
-    let text = format!("{SPEC}{}", "TBD at line 1\n".repeat(200));
+    let text = format!("{SPEC}{}", "TBD: a.rs:1\n".repeat(200));
     let (_, violations) = spec::check("", text.as_bytes(), &[]);
     assert_eq!(violations.len(), VIOLATIONS_MAX);
     assert!(violations.is_sorted_by_key(|violation| violation.line));
