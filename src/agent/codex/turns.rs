@@ -4,7 +4,8 @@
 //! turns by itself as long as the thread has an active goal, which a tool of the model's sets.
 
 use super::ask::CodexRequest;
-use super::items::{self, Spot};
+use super::items::Spot;
+use super::script::script_of;
 use super::{Codex, START, errors};
 use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, DriverOutput, TurnOver};
@@ -15,14 +16,17 @@ use std::collections::BTreeMap;
 
 /// The maximum number of open commands that are remembered.
 const OPEN: usize = 256;
-/// The maximum length of a name, in bytes.
+/// The maximum length of a command's name, in bytes.
 const NAME: usize = 200;
+/// The maximum length of a remembered command, in bytes. A longer one keeps its shell wrapper in its name.
+const REMEMBERED: usize = 4096;
 
 /// The work that outlives a turn.
 #[derive(Debug, Default)]
 pub(super) struct OutlivingWork {
-    /// The open commands of the running turn, by their keys.
-    open: BTreeMap<String, Text>,
+    /// The open commands of the running turn with their shell wrappers, by their keys. Most end with their turn, so they
+    /// get names only if they outlive it.
+    open: BTreeMap<String, String>,
     /// The open commands of past turns.
     left: BTreeMap<String, Text>,
     /// The active goal of the thread.
@@ -35,14 +39,12 @@ impl OutlivingWork {
         let Some(id) = item.str("id").filter(|_| item.is("type", "commandExecution")) else { return };
         let key = spot.key(&id);
         if over {
-            self.open.remove(&key);
-            if self.left.remove(&key).is_some() {
+            if self.open.remove(&key).is_none() && self.left.remove(&key).is_some() {
                 self.report(out);
             }
         } else if self.open.len() < OPEN {
-            let mut name = items::whole_command(item);
-            name.truncate(name.floor_char_boundary(NAME));
-            self.open.insert(key, name.into());
+            let command = item.str("command").unwrap_or_default();
+            self.open.insert(key, command[..command.floor_char_boundary(REMEMBERED)].to_owned());
         }
     }
 
@@ -59,9 +61,9 @@ impl OutlivingWork {
         let is_left = |key: &str| key.strip_prefix(turn).is_some_and(|rest| rest.starts_with('/'));
         let (left, open) = std::mem::take(&mut self.open).into_iter().partition(|(key, _)| is_left(key));
         self.open = open;
-        let left: BTreeMap<String, Text> = left;
+        let left: BTreeMap<String, String> = left;
         if !left.is_empty() && self.left.len() < OPEN {
-            self.left.extend(left);
+            self.left.extend(left.into_iter().map(|(key, command)| (key, name(command))));
             self.report(out);
         }
     }
@@ -69,6 +71,13 @@ impl OutlivingWork {
     fn report(&self, out: &mut DriverOutput) {
         out.events.push(AgentEvent::Background(self.left.values().chain(&self.goal).cloned().collect()));
     }
+}
+
+/// A command's name: the beginning of its script.
+fn name(command: String) -> Text {
+    let mut name = script_of(&command).unwrap_or(command);
+    name.truncate(name.floor_char_boundary(NAME));
+    name.into()
 }
 
 impl Codex {

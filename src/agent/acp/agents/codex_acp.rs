@@ -1,12 +1,12 @@
 //! Codex through an adapter for ACP (2.6.0), which brings its own Codex.
 
 use crate::agent::acp::profile::{HiddenFailure, Profile, UNKNOWN};
-use crate::agent::built_in::{BuiltIn, Tested};
+use crate::agent::built_in::{BuiltIn, Promise, Tested};
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     args: &[],
     package: Some("@agentclientprotocol/codex-acp@2.6.0"),
-    tested: Some(Tested { version: "2.6.0", lacks: &[] }),
+    tested: Some(Tested { version: "2.6.0", lacks: &[Promise::Questions] }),
     ..BuiltIn::program("codex-acp", "Codex over ACP", "npm install -g @agentclientprotocol/codex-acp")
 };
 
