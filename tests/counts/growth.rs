@@ -33,7 +33,7 @@ const KINDS: &[Kind] = &[
     claude("open questions", 100, |n| say((0..n).map(permission).collect())),
     claude("open tools", 500, |n| say(open_tools(n))),
     claude("secrets", 100, |n| (secrets(n), CLAUDE.lines(Events::Mix, 30))),
-    claude("unknown fields of run.start", 500, |n| (fields(n), plan(1))),
+    claude("unknown fields of run.start", 1500, |n| (fields(n), plan(1))),
     claude("variables of run.start", 500, |n| (variables(n), plan(1))),
     claude("changed files", 300, |n| say((0..n).map(written).collect())),
     claude("entries of a plan", limits::PLAN_ENTRIES / 4, |n| say(plan(n).repeat(20))),
