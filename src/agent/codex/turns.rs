@@ -56,13 +56,14 @@ impl OutlivingWork {
         Some(())
     }
 
-    /// Takes the end of a turn, which some of its commands outlive.
-    fn turn_over(&mut self, turn: &str, out: &mut DriverOutput) {
+    /// Takes the end of a turn. Its commands outlive it only if it `is_completed`: Codex ends those of an interrupted one,
+    /// and reports the end of none of them.
+    fn turn_over(&mut self, turn: &str, is_completed: bool, out: &mut DriverOutput) {
         let is_left = |key: &str| key.strip_prefix(turn).is_some_and(|rest| rest.starts_with('/'));
         let (left, open) = std::mem::take(&mut self.open).into_iter().partition(|(key, _)| is_left(key));
         self.open = open;
         let left: BTreeMap<String, String> = left;
-        if !left.is_empty() && self.left.len() < OPEN {
+        if is_completed && !left.is_empty() && self.left.len() < OPEN {
             self.left.extend(left.into_iter().map(|(key, command)| (key, name(command))));
             self.report(out);
         }
@@ -101,7 +102,7 @@ impl Codex {
             self.running = None;
         }
         self.items.forget_calls(&id);
-        self.background.turn_over(&id, out);
+        self.background.turn_over(&id, done.is("status", "completed"), out);
         // The turn's requests are over. Questions in a message stay open.
         let (gone, kept) = std::mem::take(&mut self.pending)
             .into_iter()
