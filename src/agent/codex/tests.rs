@@ -436,6 +436,11 @@ fn a_command_that_outlives_its_turn_is_work_in_the_background() {
     assert_eq!(background(&over), Some(vec!["make"]));
     assert!(matches!(over.events[..], [AgentEvent::Background(_), AgentEvent::TurnOver(_)]), "{:?}", over.events);
     assert_eq!(background(&told(&mut codex, &item("completed", "completed"))), Some(vec![]));
+    // Codex ends the commands of an interrupted turn, and does not report their ends.
+    told(&mut codex, &item("started", "inProgress"));
+    let interrupted =
+        r#"{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"interrupted","items":[]}}}"#;
+    assert_eq!(background(&told(&mut codex, interrupted)), None);
 }
 
 #[test]
