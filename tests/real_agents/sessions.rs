@@ -168,7 +168,9 @@ fn budget_of_turns(agent: Agent) {
 }
 
 fn sub_agent_names_its_call(agent: Agent) {
-    let run = run(Lab::new(agent, "sub_agent"), json!({}), permission("allow_once"));
+    // In the background the sub-agent would race with its parent for the replies of the script.
+    let inline = json!({"background": "refuse"});
+    let run = run(Lab::new(agent, "sub_agent"), inline, permission("allow_once"));
     run.completed("There is nothing.");
     let tools = run.outcome.progress("tool");
     let agent = tools.iter().find(|f| f.text("category") == "agent").expect("the sub-agent's call");
@@ -184,7 +186,9 @@ fn sub_agent_names_its_call(agent: Agent) {
 }
 
 fn sub_agent_counts(agent: Agent) {
-    let run = run(Lab::new(agent, "sub_agent"), json!({}), permission("allow_once"));
+    // In the background the sub-agent would race with its parent for the replies of the script.
+    let inline = json!({"background": "refuse"});
+    let run = run(Lab::new(agent, "sub_agent"), inline, permission("allow_once"));
     let usage = run.completed("There is nothing.")["usage"].clone();
     assert_eq!(run.stub().conversation().len(), 4, "two requests of each");
     assert_eq!(usage["input_tokens"], 400);
