@@ -1,5 +1,5 @@
 //! Scripts of a shell: their words, and whether all that a script does is to look at files. Every command and every
-//! option must be known, and no word may expand: the agents' own word for a script is no proof.
+//! option must be known, and no word may expand: the agents' own word for a script does not count.
 
 use super::title;
 use crate::paths::absolute;

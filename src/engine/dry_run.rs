@@ -73,7 +73,7 @@ pub(crate) fn plan_with(
     let mut out = DriverOutput::default();
     let launch = limit::launch(&settings, start.driver.as_mut(), &mut out)?;
     let launch = launch.ok_or_else(Failure::of_our_own)?;
-    // A missing program is no failure of a dry run.
+    // A dry run does not fail because a program is missing.
     let found = find_program(&launch, &settings, &nonce()).ok();
     let theirs = found.as_ref().map_or_else(|| environment(&launch, &settings, &nonce()), |it| it.environment.clone());
     let path = found.as_ref().map(|found| found.program.clone());

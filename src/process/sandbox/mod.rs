@@ -210,7 +210,7 @@ pub(super) fn grants(
     out.grants
 }
 
-/// The program that runs a script, found on this PATH as `env` finds it. `None`: the file is no script.
+/// The program that runs a script, found on this PATH as `env` finds it. `None`: the file is not a script, or PATH lacks it.
 fn interpreter(script: &Path, path: &OsStr) -> Option<PathBuf> {
     let mut first = Vec::new();
     open_regular(script).ok()?.take(LINE_BYTES).read_to_end(&mut first).ok()?;

@@ -309,7 +309,7 @@ fn without_help(text: &str) -> String {
 #[test]
 fn nothing_outside_the_agents_names_an_agent() {
     let agents = spektacular::agent::registry::Agents::built_in();
-    // A name of several words is no word of a code.
+    // Code never has a name of several words as one word.
     let names: BTreeSet<&str> = agents.all_names().filter(|name| !name.contains('-')).collect();
     // Names that are words of their own.
     let plain = ["amp", "copilot", "cursor", "demo", "pi", "pool"];
