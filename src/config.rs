@@ -15,9 +15,9 @@ mod trust;
 pub use crate::protocol::fields::ProjectFileRule;
 pub use files::{Places, flaw, is_work_tree};
 pub use keys::{KEYS, Key, known, of_one_run, typed};
-pub use layers::Layers;
+pub use layers::{FileModel, Layers};
 
-use crate::agent::registry::Agents;
+use crate::agent::registry::{Agents, DEFAULT};
 use crate::cli::Output;
 use crate::config::origins::{FieldOrigin, Origins};
 use crate::json::string;
@@ -349,24 +349,30 @@ impl Config {
         options(&self.environment, None)
     }
 
-    /// The fields of run.start that the files set. The agent's own settings override them.
+    /// The fields of run.start that the files set, except `model`, which belongs to one agent. The agent's own settings
+    /// override them.
     pub fn below(&self) -> Options {
-        let mut project = options(&self.project, Some(&self.folder));
-        project.model = project.model.filter(|_| self.trusts_project);
-        project.over(options(&self.user, None))
+        let files = options(&self.project, Some(&self.folder)).over(options(&self.user, None));
+        Options { model: None, ..files }
     }
 
-    /// The model that the project's file sets without being trusted.
-    fn guest_model(&self) -> Option<String> {
-        let model = self.project.get("model").filter(|_| !self.trusts_project)?;
-        string(&model.raw)
+    /// The models that the files set, that of the project first.
+    fn models(&self) -> Vec<FileModel> {
+        let text = |layer: &Layer, key: &str| layer.get(key).and_then(|value| string(&value.raw));
+        let users_agent = text(&self.user, "agent").unwrap_or_else(|| DEFAULT.to_owned());
+        let model = |layer, agent: &str, trusted| {
+            text(layer, "model").map(|model| FileModel { model, agent: agent.to_owned(), trusted })
+        };
+        let project = text(&self.project, "agent").unwrap_or_else(|| users_agent.clone());
+        let project = model(&self.project, &project, self.trusts_project);
+        project.into_iter().chain(model(&self.user, &users_agent, true)).collect()
     }
 
     /// The defaults for a run.start, and one sentence about each unusable agent.
     pub fn layers(&self) -> (Layers, Vec<String>) {
         let (agents, wrong) = self.agents();
         let (above, below) = (self.above(), self.below());
-        (Layers { agents, above, below, guest_model: self.guest_model(), origins: self.origins() }, wrong)
+        (Layers { agents, above, below, models: self.models(), origins: self.origins() }, wrong)
     }
 
     /// The origin of each field of run.start.

@@ -54,6 +54,7 @@ pub(crate) mod rpc;
 mod shell;
 pub mod text;
 mod title;
+mod vendor;
 
 pub use self::features::Features;
 pub use self::launch::{FoundBy, Launch, LaunchFile};

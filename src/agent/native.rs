@@ -3,6 +3,7 @@
 //! read the files and start the processes.
 
 use super::Base;
+use super::vendor::Vendor;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::ARGUMENT_BYTES;
 use std::ffi::OsString;
@@ -16,6 +17,8 @@ pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 pub struct Native {
     /// The query of its version. `None`: its version cannot be queried.
     pub version: Option<Version>,
+    /// The vendor of its models. `None`: it runs models of several.
+    pub vendor: Option<Vendor>,
     pub login: Login,
     /// The source of its stored sessions. `None`: `export` cannot read them.
     pub sessions: Option<SessionStore>,
@@ -279,6 +282,7 @@ pub struct InterfaceOptions<'a> {
 /// The facts about an unknown agent.
 pub(crate) static NONE: Native = Native {
     version: None,
+    vendor: None,
     login: Login { signs: &[], otherwise: (LoggedIn::Unknown, "only the agent itself knows") },
     sessions: None,
     interface: None,

@@ -11,6 +11,7 @@ use super::demo;
 use super::demo::catalog::{self, ScenarioChoice};
 pub use super::dialect::Dialect;
 use super::native::{self, Native};
+use super::vendor::Vendor;
 use super::{Base, Driver, DriverOutput, Features, Program, claude, codex, lines};
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::{McpAccess, McpServer, Options, Settings};
@@ -169,6 +170,14 @@ impl Agent {
             Dialect::Lines => true,
             Dialect::Acp | Dialect::Claude | Dialect::Codex | Dialect::Demo => false,
         }
+    }
+
+    /// The warning that a model is one of another vendor. `None`: it is not, as far as its name tells.
+    pub fn foreign_model(&self, model: &str) -> Option<String> {
+        let vendor = self.native().vendor?;
+        let other = Vendor::of_model(model).filter(|other| *other != vendor)?;
+        let (name, other, own) = (&self.display_name, other.word(), vendor.word());
+        Some(format!("The model is one of {other}, but {name} runs models of {own}"))
     }
 
     pub fn driver(&self) -> Box<dyn Driver> {

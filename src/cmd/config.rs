@@ -34,7 +34,10 @@ permissions, mcp_servers and output_schema also accept the forms that their flag
 get and unset exit with 1 if the key is not set. list masks secrets; get does not.",
             examples: &[
                 ("spektacular config set output json", "make --output json the default in this project"),
-                ("spektacular config set --global model opus", "choose a model for every project"),
+                (
+                    "spektacular config set --global agents.claude.model opus",
+                    "choose a model of Claude Code for every project",
+                ),
                 (
                     "spektacular config set --global agents.mine '{\"driver\":\"acp\",\"command\":\"my-agent\"}'",
                     "add your own agent",

@@ -5,6 +5,17 @@ use crate::agent::registry::{Agent, Agents, DEFAULT};
 use crate::protocol::request::Options;
 use std::borrow::Cow;
 
+/// The key `model` of a file.
+#[derive(Clone, Debug)]
+pub struct FileModel {
+    pub model: String,
+    /// The agent that the file, or else a file below it, chooses for runs. The model belongs to it.
+    pub agent: String,
+    /// Whether the user trusts the file. If not, its model does not reach an agent whose command line takes the model
+    /// as it is.
+    pub trusted: bool,
+}
+
 /// The configured agents and defaults.
 #[derive(Clone, Debug)]
 pub struct Layers {
@@ -13,9 +24,8 @@ pub struct Layers {
     pub above: Options,
     /// Defaults that an agent's own override.
     pub below: Options,
-    /// The model of a project's file that is not trusted. Overrides `below`, but not for an agent whose command line
-    /// takes the model as it is.
-    pub guest_model: Option<String>,
+    /// The models that files set, which override `below`. A later one yields to an earlier one.
+    pub models: Vec<FileModel>,
     pub origins: Origins,
 }
 
@@ -23,7 +33,7 @@ impl Layers {
     /// These agents without configured defaults.
     pub fn new(agents: Agents) -> Layers {
         let (above, below) = (Options::default(), Options::default());
-        Layers { agents, above, below, guest_model: None, origins: Origins::default() }
+        Layers { agents, above, below, models: Vec::new(), origins: Origins::default() }
     }
 
     /// The agent for runs that name none.
@@ -36,18 +46,38 @@ impl Layers {
         let options = start.over(self.above.clone());
         let agent = self.agents.find(options.agent.as_deref().unwrap_or(self.default_agent()));
         let own = agent.as_deref().map(Agent::defaults).unwrap_or_default();
-        let is_unfit = agent.as_deref().is_some_and(Agent::takes_model_as_it_is);
-        let guest = self.guest_model.clone().filter(|_| !is_unfit);
-        let guest = Options { model: guest, ..Options::default() };
-        (options.over(own).over(guest).over(self.below.clone()), agent)
+        let file = agent.as_deref().and_then(|agent| self.models.iter().find(|file| self.is_for(file, agent)));
+        let file = Options { model: file.map(|file| file.model.clone()), ..Options::default() };
+        (options.over(own).over(file).over(self.below.clone()), agent)
     }
 
-    /// The warning that the untrusted model has no effect on the agent of a run with these options.
-    pub fn guest_warning(&self, options: &Options, agent: Option<&Agent>) -> Option<String> {
-        let by_default = options.model.as_ref().is_none_or(|model| self.below.model.as_ref() == Some(model));
-        let ignored = self.guest_model.is_some() && by_default && agent?.takes_model_as_it_is();
-        let text = "`model` of the project's configuration has no effect on this agent, because the file is not \
-                    trusted. Read it, then run `spektacular config trust`";
-        ignored.then(|| text.to_owned())
+    fn belongs_to(&self, file: &FileModel, agent: &Agent) -> bool {
+        self.agents.find(&file.agent).is_some_and(|owner| owner.name == agent.name)
+    }
+
+    fn is_for(&self, file: &FileModel, agent: &Agent) -> bool {
+        self.belongs_to(file, agent) && (file.trusted || !agent.takes_model_as_it_is())
+    }
+
+    /// One warning per flaw in the choice of the model: a file's model that does not reach the agent of a run with
+    /// these options, and a model that the agent's vendor does not have.
+    pub fn model_warnings(&self, options: &Options, agent: Option<&Agent>) -> Vec<String> {
+        let Some(agent) = agent else { return Vec::new() };
+        let used = self.models.iter().position(|file| self.is_for(file, agent));
+        let by_default =
+            options.model.is_none() || used.is_some_and(|at| options.model.as_ref() == Some(&self.models[at].model));
+        let ignored = self.models.first().filter(|_| used != Some(0) && by_default).map(|file| {
+            if self.belongs_to(file, agent) {
+                return "`model` of the project's configuration has no effect on this agent, because the file is not \
+                        trusted. Read it, then run `spektacular config trust`"
+                    .to_owned();
+            }
+            let (owner, name) = (&file.agent, &agent.name);
+            format!(
+                "`model` of the configuration has no effect on this agent, because it belongs to {owner}, the default \
+                 agent. Set agents.{name}.model for this agent, and agents.{owner}.model in place of `model`"
+            )
+        });
+        ignored.into_iter().chain(options.model.as_deref().and_then(|model| agent.foreign_model(model))).collect()
     }
 }

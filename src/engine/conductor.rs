@@ -285,7 +285,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         let origins = self.layers.origins.without(&options);
         let (options, agent) = self.layers.under(options);
         let agent = agent.as_deref();
-        let untrusted = self.layers.guest_warning(&options, agent);
+        let model_warnings = self.layers.model_warnings(&options, agent);
         // Read before the checks, because a refusal returns the metadata.
         let (redactor, short_secrets) = prepare::redactor_for(self.run.redactor().clone(), &options, agent, &self.host);
         let metadata = options.metadata.clone().map(Json::from);
@@ -314,7 +314,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             }
             Err(failure) => Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) })),
         };
-        if let Some(text) = untrusted {
+        for text in model_warnings {
             self.step(Event::Warn(origin.clone(), Warning::UnsupportedOption, text));
         }
         Event::Start(origin, start)

@@ -63,7 +63,7 @@ pub(crate) fn plan_with(
     let origins = layers.origins.without(&start);
     let (options, agent) = layers.under(start);
     let agent = agent.as_deref();
-    let untrusted = layers.guest_warning(&options, agent);
+    let model_warnings = layers.model_warnings(&options, agent);
     let mut host = LocalHost::new();
     let (redactor, _) = prepare::redactor_for(prepare::redactor(&host, false), &options, agent, &host);
     let mut ready = prepare::settings(options, None, agent, (&layers.agents, &origins), &host)?;
@@ -94,7 +94,7 @@ pub(crate) fn plan_with(
         warnings: warnings
             .iter()
             .map(|(_, text)| text.clone())
-            .chain(untrusted)
+            .chain(model_warnings)
             .map(Sentence::from)
             .chain(out.events.into_iter().filter_map(warning))
             .map(|warning| warning.into_redacted(&redactor))

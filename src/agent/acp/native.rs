@@ -5,6 +5,7 @@ use crate::agent::native::{
     AsksFor, Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, OwnRules, RuleSource, SessionFiles,
     SessionStore, Sign, State, Version, flag,
 };
+use crate::agent::vendor::Vendor;
 
 const GEMINI_FOLDER: Folder = Folder { variable: ("GEMINI_CLI_HOME", ".gemini"), home: ".gemini" };
 const OPENCODE_STATE: Folder = Folder { variable: ("XDG_STATE_HOME", "opencode"), home: ".local/state/opencode" };
@@ -20,6 +21,7 @@ pub(super) const GEMINI_MODES: &[&str] = &["default", "plan"];
 /// by the id within its file, whatever the file's name is.
 pub(super) static GEMINI: Native = Native {
     version: Some(Version { flag: "--version", folders: &["GEMINI_CLI_HOME"] }),
+    vendor: Some(Vendor::Google),
     login: Login {
         signs: &[
             (Sign::Variable("GEMINI_API_KEY"), LoggedIn::Yes, "GEMINI_API_KEY is set"),
@@ -113,6 +115,7 @@ fn opencode_asks(own_rules: &str) -> Option<(&'static str, String)> {
 /// OpenCode. Measured on 1.18.33: `--version` creates folders for data, state and cache; sessions are in a database, and
 /// `export` prints one in any working directory.
 pub(super) static OPENCODE: Native = Native {
+    vendor: None,
     version: Some(Version {
         flag: "--version",
         folders: &["XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"],

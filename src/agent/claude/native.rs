@@ -6,6 +6,7 @@ use crate::agent::native::{
     Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, State, Version,
     flag,
 };
+use crate::agent::vendor::Vendor;
 use crate::json::Object;
 
 const FOLDER: Folder = Folder { variable: ("CLAUDE_CONFIG_DIR", ""), home: ".claude" };
@@ -15,6 +16,7 @@ const BESIDE: Folder = Folder { variable: ("CLAUDE_CONFIG_DIR", ""), home: "" };
 /// The facts about Claude Code.
 pub(crate) static NATIVE: Native = Native {
     version: Some(Version { flag: "--version", folders: &[] }),
+    vendor: Some(Vendor::Anthropic),
     login: Login {
         signs: &[
             (Sign::Variable("ANTHROPIC_API_KEY"), LoggedIn::Yes, "ANTHROPIC_API_KEY is set"),

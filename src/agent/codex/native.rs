@@ -8,12 +8,14 @@ use crate::agent::native::{
     Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, State, Version,
     flag,
 };
+use crate::agent::vendor::Vendor;
 
 const FOLDER: Folder = Folder { variable: ("CODEX_HOME", ""), home: ".codex" };
 
 /// The facts about Codex.
 pub(crate) static NATIVE: Native = Native {
     version: Some(Version { flag: "--version", folders: &["CODEX_HOME"] }),
+    vendor: Some(Vendor::OpenAi),
     login: Login {
         signs: &[
             (Sign::File(FOLDER, "auth.json", "\"tokens\""), LoggedIn::Yes, "it has stored credentials"),

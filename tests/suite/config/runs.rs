@@ -53,6 +53,7 @@ fn warnings(outcome: &Outcome) -> Vec<&str> {
     outcome.warnings("unsupported_option").into_iter().map(|frame| frame.text("text")).collect()
 }
 
+#[track_caller]
 fn trust(case: Case) -> Case {
     assert!(case.other("work", &["config", "trust"]).status().unwrap().success());
     case
@@ -72,6 +73,59 @@ fn each_layer_overrides_the_one_before() {
     assert_eq!(model(environment(), json!({})), "environment");
     assert_eq!(model(environment().args(&["--model", "flag"]), json!({})), "flag");
     assert_eq!(model(environment().args(&["--model", "flag"]), json!({"model": "message"})), "message");
+}
+
+/// The model and the warnings of a run that these words would begin.
+#[track_caller]
+fn planned(case: &Case, words: &[&str]) -> (Option<String>, Vec<String>) {
+    let mut run = case.other("work", &["adhoc", "--dry-run", "--output", "json", "go"]);
+    let done = run.args(words).output().unwrap();
+    let plan: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let list = |field: &str| serde_json::from_value::<Vec<String>>(plan[field].clone()).unwrap();
+    let model = list("command").iter().find_map(|word| word.strip_prefix("--model=").map(str::to_owned));
+    (model, list("warnings"))
+}
+
+#[test]
+fn a_files_model_belongs_to_the_agent_that_the_files_choose() {
+    let case = hello(&[(USER, json!({"model": "opus"}))]);
+    assert_eq!(planned(&case, &[]), (Some("opus".into()), vec![]));
+    assert_eq!(planned(&case, &["--agent", "claude-code"]), (Some("opus".into()), vec![]));
+    let (model, warnings) = planned(&case, &["--agent", "gemini"]);
+    assert_eq!(model, None);
+    assert!(warnings.len() == 1 && warnings[0].contains("agents.gemini.model"), "{warnings:?}");
+    let (model, warnings) = planned(&case.env("SPEKTACULAR_AGENT", "gemini"), &[]);
+    assert!(model.is_none() && warnings.len() == 1, "{warnings:?}");
+    // The model of each file follows the agent of that file, and a model that the run names needs none.
+    let files = [(USER, json!({"model": "opus"})), (PROJECT, json!({"agent": "gemini", "model": "gemini-9"}))];
+    let case = trust(hello(&files).git());
+    assert_eq!(planned(&case, &[]), (Some("gemini-9".into()), vec![]));
+    let (model, warnings) = planned(&case, &["--agent", "claude"]);
+    assert!(model.as_deref() == Some("opus") && warnings.len() == 1, "{warnings:?}");
+    assert_eq!(planned(&case, &["--agent", "claude", "--model", "sonnet"]), (Some("sonnet".into()), vec![]));
+}
+
+#[test]
+fn another_vendors_model_reaches_the_agent_with_a_warning() {
+    let case = hello(&[(USER, json!({"agents": {"gemini": {"model": "opus"}}}))]);
+    for (words, model, warned) in [
+        (
+            &["--agent", "gemini"][..],
+            "opus",
+            Some("The model is one of Anthropic, but Gemini CLI runs models of Google"),
+        ),
+        (&["--agent", "gemini", "--model", "models/gemini-9"], "models/gemini-9", None),
+        (
+            &["--model", "openai/gpt-9"],
+            "openai/gpt-9",
+            Some("The model is one of OpenAI, but Claude Code runs models of Anthropic"),
+        ),
+        (&["--model", "claude-9@2030"], "claude-9@2030", None),
+        (&["--model", "glm-9"], "glm-9", None),
+    ] {
+        let wanted: Vec<String> = warned.into_iter().map(str::to_owned).collect();
+        assert_eq!(planned(&case, words), (Some(model.to_owned()), wanted), "{words:?}");
+    }
 }
 
 #[test]
