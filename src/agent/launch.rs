@@ -73,6 +73,8 @@ pub struct LaunchFile {
 pub enum FoundBy {
     /// By one of its last arguments: this beginning, such as `--flag=`, and the file's path.
     Flag(&'static str),
+    /// By the file's path in this variable.
+    Variable(&'static str),
     /// By the folder of all files in this variable, unless the user set the variable.
     Folder(&'static str),
 }

@@ -14,6 +14,7 @@ word_enums! {
         Effort = "effort",
         Mode = "mode",
         SystemPrompt = "system_prompt",
+        SystemPromptMode = "system_prompt_mode",
         AddDirs = "add_dirs",
         Background = "background",
     }
@@ -27,6 +28,7 @@ impl Preference {
             Preference::Effort => field!(effort),
             Preference::Mode => field!(mode),
             Preference::SystemPrompt => field!(system_prompt),
+            Preference::SystemPromptMode => field!(system_prompt_mode),
             Preference::AddDirs => field!(add_dirs),
             Preference::Background => field!(background),
         }
@@ -38,6 +40,7 @@ impl Preference {
             Preference::Effort => settings.effort.is_some(),
             Preference::Mode => settings.mode.is_some(),
             Preference::SystemPrompt => settings.system_prompt.is_some(),
+            Preference::SystemPromptMode => settings.new_system_prompt().is_some(),
             Preference::AddDirs => !settings.add_dirs.is_empty(),
             Preference::Background => settings.background == Background::Refuse,
         }

@@ -110,6 +110,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
         to.system_prompt_file = Some(value.into());
         Ok(())
     }),
+    field("system_prompt_mode", "MODE", "append it to the agent's own system prompt, or replace that"),
     field("allowed_tools", "NAME", "a tool that the agent may use, by the agent's name for it"),
     field("disallowed_tools", "NAME", "a tool that the agent may not use"),
     field("mcp_servers", "JSON", "MCP servers for the agent to start").more(SERVERS_HELP),

@@ -84,8 +84,10 @@ impl AgentProcess {
             make_loadable(files, id, &|name| environment.get(OsStr::new(name)).cloned())?;
         }
         let domain = settings.sandbox.domain();
-        let AgentFiles { folder, arguments, variables } = write_files(&launch.files, domain.is_some(), nonce)?;
-        for (variable, folder) in variables.iter().zip(folder.iter().cycle()) {
+        let files = write_files(&launch.files, domain.is_some(), nonce)?;
+        let AgentFiles { folder, arguments, folder_variables, file_variables } = files;
+        environment.extend(file_variables.into_iter().map(|(variable, path)| (variable.into(), path.into())));
+        for (variable, folder) in folder_variables.iter().zip(folder.iter().cycle()) {
             environment.entry(variable.into()).or_insert_with(|| folder.path().into());
         }
         let grants = match (domain, &folder) {

@@ -63,8 +63,10 @@ pub(super) fn remove_left(nonce: &str) {
 pub(super) struct AgentFiles {
     pub(super) folder: Option<Scratch>,
     pub(super) arguments: Vec<OsString>,
-    /// The variables that name the folder.
-    pub(super) variables: Vec<&'static str>,
+    /// The variables that name the folder, unless the user has set them.
+    pub(super) folder_variables: Vec<&'static str>,
+    /// The variables that name a file.
+    pub(super) file_variables: Vec<(&'static str, PathBuf)>,
 }
 
 fn not_written() -> Failure {
@@ -92,7 +94,8 @@ pub(super) fn write_files(files: &[LaunchFile], needed: bool, nonce: &str) -> Re
                 argument.push(path);
                 written.arguments.push(argument);
             }
-            FoundBy::Folder(variable) => written.variables.push(variable),
+            FoundBy::Variable(variable) => written.file_variables.push((variable, path)),
+            FoundBy::Folder(variable) => written.folder_variables.push(variable),
         }
     }
     written.folder = Some(folder);

@@ -18,12 +18,14 @@ use super::question::Judge;
 use super::read::{
     Seconds, any_string, arguments, background, boolean, cost, count, environment, frame_bytes, images, layer, level,
     metadata, names, narrowed, non_empty, on_question_timeout, on_rate_limit, on_unsupported, path, paths, positive,
-    prompt, schema, secrets, session_id, strings, system_prompt, zero_or_more,
+    prompt, schema, secrets, session_id, strings, system_prompt, system_prompt_mode, zero_or_more,
 };
 use super::sandbox::{Sandbox, SandboxInForce, sandbox};
 use super::schema::OutputSchema;
 use super::text::Text;
-use super::words::{Background, Category, Level, OnQuestionTimeout, OnRateLimit, OnUnsupported, Policy};
+use super::words::{
+    Background, Category, Level, OnQuestionTimeout, OnRateLimit, OnUnsupported, Policy, SystemPromptMode,
+};
 use ProjectFileRule::{Free, Guards, Trusted};
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
@@ -369,6 +371,9 @@ run_start! {
     mode: String = non_empty, optional, Some(Trusted), "mode", [text];
     /// A system prompt.
     system_prompt: String = system_prompt, optional, Some(Trusted), "system-prompt", [hidden];
+    /// Whether the system prompt is added to the agent's own or replaces it.
+    system_prompt_mode: SystemPromptMode =
+        system_prompt_mode, default(SystemPromptMode::Append), Some(Trusted), "system-prompt-mode", [];
     /// The agent's working directory.
     cwd: String = path, required(PathBuf), Some(Trusted), "cwd", [in_text text];
     /// Further directories that the agent may use.
@@ -467,6 +472,12 @@ run_start! {
 }
 
 impl Settings {
+    /// The system prompt that replaces the agent's own.
+    pub fn new_system_prompt(&self) -> Option<&String> {
+        let replaces = self.system_prompt_mode == SystemPromptMode::Replace;
+        self.system_prompt.as_ref().filter(|text| replaces && !text.is_empty())
+    }
+
     /// Whether the run reads, and no command of the agent's has to act.
     pub fn only_reads(&self) -> bool {
         let lets_read = self.judge.as_ref().is_some_and(|judge| judge.lets_read());

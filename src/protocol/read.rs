@@ -8,7 +8,7 @@ use super::limits;
 use super::parts::Fixed;
 use super::schema::OutputSchema;
 use super::sentence::Sentence;
-use super::words::{Background, Level, OnQuestionTimeout, OnRateLimit, OnUnsupported};
+use super::words::{Background, Level, OnQuestionTimeout, OnRateLimit, OnUnsupported, SystemPromptMode};
 use crate::json::{Fields, elements, encode, number, string};
 use crate::redact::is_secret_name;
 use serde::{Serialize, Serializer};
@@ -334,6 +334,10 @@ pub(super) fn on_rate_limit(raw: &RawValue) -> Read<OnRateLimit> {
 
 pub(super) fn background(raw: &RawValue) -> Read<Background> {
     string(raw).and_then(|w| Background::from_word(&w)).ok_or(Some(Background::EXPECTED))
+}
+
+pub(super) fn system_prompt_mode(raw: &RawValue) -> Read<SystemPromptMode> {
+    string(raw).and_then(|w| SystemPromptMode::from_word(&w)).ok_or(Some(SystemPromptMode::EXPECTED))
 }
 
 pub(super) fn on_unsupported(raw: &RawValue) -> Read<OnUnsupported> {

@@ -103,6 +103,8 @@ words! {
     OnQuestionTimeout { Fail = "fail", Continue = "continue" }
     /// The treatment of work that the agent leaves running, or scheduled, when its turn ends.
     Background { Wait = "wait", Refuse = "refuse" }
+    /// The place of `system_prompt`: after the agent's own system prompt, or instead of it.
+    SystemPromptMode { Append = "append", Replace = "replace" }
     /// The effect of a limit that cannot be kept.
     OnUnsupported { Fail = "fail", Warn = "warn" }
     /// The effect of a limit of the agent's provider.

@@ -7,7 +7,7 @@ use crate::client::{permission, run};
 use crate::lab::Lab;
 
 rows!(old: resume fork);
-rows!(resume_unknown prompt_is_text model_and_system_prompt);
+rows!(resume_unknown prompt_is_text model_and_system_prompt new_system_prompt);
 rows!(of mode: opencode OpenCode, claude Claude, claude_old OldClaude);
 // Claude Code has no plan mode beside its permissions.
 rows!(of plan_mode: codex Codex, gemini Gemini, opencode OpenCode);
@@ -40,6 +40,25 @@ fn model_and_system_prompt(agent: Agent) {
     assert!(request.contains(model.rsplit('/').next().expect("name")), "{model} is not in: {request}");
     assert!(request.contains("Speak like a heron."), "{request}");
     assert_eq!(run.outcome.progress("session")[0].text("model"), model);
+}
+
+/// With `replace`, the model reads nothing of the agent's own system prompt.
+fn new_system_prompt(agent: Agent) {
+    let own = match agent {
+        Agent::Claude | Agent::OldClaude => "You are Claude Code",
+        Agent::Codex => "You are Codex, a coding agent",
+        Agent::Gemini | Agent::OpenCode => "software engineering",
+    };
+    let request = |mode: &str| {
+        let payload = json!({"system_prompt": "Speak like {env:HOME} a heron.", "system_prompt_mode": mode});
+        let run = run(Lab::new(agent, "hello"), payload, Vec::new());
+        run.completed("Good day from the model.");
+        assert!(run.outcome.progress("warning").is_empty());
+        run.stub().first_request()
+    };
+    let (appended, replaced) = (request("append"), request("replace"));
+    assert!(appended.contains(own), "{appended}");
+    assert!(replaced.contains("Speak like {env:HOME} a heron.") && !replaced.contains(own), "{replaced}");
 }
 
 /// A place with an agent that the user defined, named `owl`.

@@ -27,7 +27,7 @@ use self::ask::EarlyRequest;
 use self::call::Call;
 use self::open_requests::OpenRequests;
 use self::own_rules::CONTENT;
-use self::profile::{Profile, ServerWay};
+use self::profile::{Profile, PromptWay, ServerWay};
 use self::rules::{RuleFormat, ToolRules};
 use self::session::{Phase, SessionSetup};
 use self::steps::Steps;
@@ -46,6 +46,7 @@ use crate::json::{Index, Object};
 use crate::protocol::failure::Failure;
 use crate::protocol::fields::{Field, field};
 use crate::protocol::image::Image;
+use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::OutputSchema;
@@ -231,11 +232,25 @@ impl Acp {
     }
 
     /// ACP has no means for an effort, nor for further directories.
-    fn follows(&self, preference: Preference) -> bool {
+    fn follows(&self, preference: Preference, settings: &Settings) -> bool {
         match preference {
             Preference::Model | Preference::SystemPrompt | Preference::Mode => true,
+            Preference::SystemPromptMode => self.takes_new_prompt(settings),
             Preference::AddDirs => self.profile.dir_flag.is_some() || self.profile.modes_are_agents(),
             Preference::Effort | Preference::Background => false,
+        }
+    }
+
+    /// Whether the agent has a way for a system prompt that replaces its own, and this one fits it.
+    fn takes_new_prompt(&self, settings: &Settings) -> bool {
+        match self.profile.new_prompt {
+            None => false,
+            Some(PromptWay::File(_)) => true,
+            // Its JSON goes into a variable, in which a character may take six bytes.
+            Some(PromptWay::OpenCode) => {
+                let fits = |text: &String| text.len() <= ARGUMENT_BYTES / 8;
+                !own_rules::has_content(&settings.own_rules) && settings.system_prompt.as_ref().is_none_or(fits)
+            }
         }
     }
 
@@ -276,7 +291,11 @@ impl Driver for Acp {
         Features {
             capabilities,
             keepers: Keepers::by(|limit| self.keeper(limit)),
-            preferences: Preference::ALL.iter().copied().filter(|preference| self.follows(*preference)).collect(),
+            preferences: Preference::ALL
+                .iter()
+                .copied()
+                .filter(|preference| self.follows(*preference, settings))
+                .collect(),
             transports: McpTransport::ALL,
             images: self.takes_images != Some(false),
             ask_tool: self.ask_tool(settings),
@@ -292,7 +311,8 @@ impl Driver for Acp {
     fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
         warn_of_ignored(settings, self, out);
         let mut args = self.arguments(settings)?;
-        self.start = SessionSetup::new(settings, self.profile);
+        let new_prompt = settings.new_system_prompt().filter(|_| self.takes_new_prompt(settings));
+        self.start = SessionSetup::new(settings, self.profile, new_prompt.is_some());
         self.cwd.clone_from(&settings.cwd);
         self.wants = Wants::new(settings);
         if settings.ask_server.is_some() {
@@ -313,8 +333,13 @@ impl Driver for Acp {
         match self.profile.rules {
             Some(RuleFormat::OpenCode(variable)) => {
                 env.push((variable.into(), rules.opencode()));
-                let content = rules.opencode_content().filter(|_| self.profile.reports_steps);
-                env.extend(content.map(|content| (CONTENT.into(), content)));
+                if self.profile.reports_steps && !own_rules::has_content(&settings.own_rules) {
+                    let prompt =
+                        |text: &String| own_rules::new_prompt(&settings.own_rules, settings.mode.as_deref(), text);
+                    let prompt = new_prompt.map(prompt);
+                    let parts: Vec<String> = rules.opencode_sub_agents().into_iter().chain(prompt).collect();
+                    env.extend((!parts.is_empty()).then(|| (CONTENT.into(), format!("{{{}}}", parts.join(",")))));
+                }
             }
             Some(RuleFormat::Gemini) => {
                 let policy = rules.gemini();
@@ -325,6 +350,10 @@ impl Driver for Acp {
                 files.extend(policy.map(file));
             }
             None => {}
+        }
+        if let (Some(PromptWay::File(variable)), Some(text)) = (self.profile.new_prompt, new_prompt) {
+            let found = FoundBy::Variable(variable);
+            files.push(LaunchFile { found, name: "system-prompt.md", text: text.clone() });
         }
         if let ServerWay::File(beginning) = self.profile.servers {
             let text = (!self.start.servers.is_empty()).then(|| session::servers_file(&self.start.servers));

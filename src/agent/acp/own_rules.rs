@@ -14,6 +14,8 @@ pub(super) const OPENCODE_CONFIG: Folder =
 pub(super) const CONTENT: &str = "OPENCODE_CONFIG_CONTENT";
 /// OpenCode's list of the permissions that its sub-agents never have.
 const PRIMARY: &str = "primary_tools";
+/// OpenCode's choice of the agent for a session without a mode.
+const DEFAULT: &str = "default_agent";
 /// The name of the rules in the kept configuration.
 const RULES: &str = "permission";
 
@@ -105,16 +107,20 @@ fn read(config: &Object<'_>) -> Vec<ToolRule> {
 }
 
 /// The merged configuration as one JSON object: the rules that deny and exceptions from them, in the form of OpenCode's
-/// configuration, its list of permissions without sub-agents, and whether [`CONTENT`] is set. Empty: none of these.
+/// configuration, its list of permissions without sub-agents, its default agent, and whether [`CONTENT`] is set. Empty: none
+/// of these.
 fn kept(texts: &[String]) -> String {
     let mut rules: Vec<ToolRule> = Vec::new();
-    let (mut primary, mut has_content) = (String::new(), false);
+    let (mut primary, mut default, mut has_content) = (String::new(), String::new(), false);
     for text in texts {
         let json = without_comments(text);
         let config = Object::parse(&json);
         has_content |= config.as_ref().is_some_and(|config| config.bool(CONTENT) == Some(true));
         if let Some(list) = config.as_ref().and_then(|config| config.object("experimental")?.raw(PRIMARY)) {
             primary = format!("\"{PRIMARY}\":{}", list.get());
+        }
+        if let Some(name) = config.as_ref().and_then(|config| config.raw(DEFAULT)) {
+            default = format!("\"{DEFAULT}\":{}", name.get());
         }
         for rule in config.iter().flat_map(read) {
             match rules.iter_mut().find(|known| known.tool == rule.tool) {
@@ -134,20 +140,30 @@ fn kept(texts: &[String]) -> String {
     let kept: Vec<String> = kept.map(written).collect();
     let rules = if kept.is_empty() { String::new() } else { format!("\"{RULES}\":{{{}}}", kept.join(",")) };
     let content = if has_content { format!("\"{CONTENT}\":true") } else { String::new() };
-    let parts: Vec<String> = [rules, primary, content].into_iter().filter(|part| !part.is_empty()).collect();
+    let parts: Vec<String> = [rules, primary, default, content].into_iter().filter(|part| !part.is_empty()).collect();
     if parts.is_empty() { String::new() } else { format!("{{{}}}", parts.join(",")) }
 }
 
-/// The configuration that takes these permissions from OpenCode's sub-agents, as the value of [`CONTENT`]. `None`: the
-/// user has set that variable.
-pub(super) fn without_sub_agents(kept: &str, permissions: &[&str]) -> Option<String> {
+/// Whether the user has set [`CONTENT`].
+pub(super) fn has_content(kept: &str) -> bool {
+    Object::parse(kept).is_some_and(|kept| kept.bool(CONTENT) == Some(true))
+}
+
+/// A part of the configuration that takes these permissions from OpenCode's sub-agents.
+pub(super) fn without_sub_agents(kept: &str, permissions: &[&str]) -> String {
     let kept = Object::parse(kept);
-    if kept.as_ref().is_some_and(|kept| kept.bool(CONTENT) == Some(true)) {
-        return None;
-    }
     let own = kept.iter().flat_map(|kept| kept.array(PRIMARY)).filter_map(Raw::string);
     let all: Vec<String> = permissions.iter().map(|name| (*name).to_owned()).chain(own).collect();
-    Some(format!("{{\"experimental\":{{\"{PRIMARY}\":{}}}}}", to_line(&all)))
+    format!("\"experimental\":{{\"{PRIMARY}\":{}}}", to_line(&all))
+}
+
+/// A part of the configuration that replaces the prompt of the agent that this mode selects. OpenCode would replace
+/// `{env:NAME}` and `{file:PATH}` in the JSON.
+pub(super) fn new_prompt(kept: &str, mode: Option<&str>, prompt: &str) -> String {
+    let default = Object::parse(kept).and_then(|kept| kept.string(DEFAULT));
+    let agent = mode.or(default.as_deref()).unwrap_or("build");
+    let prompt = to_line(&prompt).replace('{', "\\u007b");
+    format!("\"agent\":{{{}:{{\"prompt\":{prompt}}}}}", to_line(&agent))
 }
 
 /// The rules to append to `ours` so that the denials among the user's win. A key of the user's keeps its place in the
@@ -207,7 +223,7 @@ fn string_length(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{appended, kept, without_sub_agents};
+    use super::{appended, has_content, kept, new_prompt, without_sub_agents};
 
     #[test]
     fn denials_and_their_exceptions_are_kept() {
@@ -240,10 +256,19 @@ mod tests {
     #[test]
     fn the_list_for_sub_agents_keeps_the_users_own() {
         let list = |text: &str| without_sub_agents(&kept(&[text.to_owned()]), &["bash"]);
-        let wanted = |tools: &str| Some(format!(r#"{{"experimental":{{"primary_tools":[{tools}]}}}}"#));
+        let wanted = |tools: &str| format!(r#""experimental":{{"primary_tools":[{tools}]}}"#);
         assert_eq!(list(""), wanted(r#""bash""#));
         assert_eq!(list(r#"{"experimental":{"primary_tools":["x"]}}"#), wanted(r#""bash","x""#));
-        assert_eq!(list(r#"{"OPENCODE_CONFIG_CONTENT":true}"#), None);
+        assert!(has_content(&kept(&[r#"{"OPENCODE_CONFIG_CONTENT":true}"#.to_owned()])) && !has_content(""));
+    }
+
+    #[test]
+    fn a_new_prompt_is_that_of_the_mode_or_of_the_users_default_agent() {
+        let own = kept(&[r#"{"default_agent":"owl"}"#.to_owned()]);
+        let wanted = |agent: &str| format!(r#""agent":{{"{agent}":{{"prompt":"Be \u007benv:HOME}}"}}}}"#);
+        assert_eq!(new_prompt("", None, "Be {env:HOME}"), wanted("build"));
+        assert_eq!(new_prompt(&own, None, "Be {env:HOME}"), wanted("owl"));
+        assert_eq!(new_prompt(&own, Some("plan"), "Be {env:HOME}"), wanted("plan"));
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(crate) struct Profile {
     pub(super) asking_mode: Option<&'static str>,
     /// The categories for which it does not ask in any mode but one that only reads.
     pub(super) unasked: &'static [Category],
+    /// The way in which it gets a system prompt that replaces its own. `None`: it has no way.
+    pub(super) new_prompt: Option<PromptWay>,
     /// Variables to add to its environment.
     pub(super) env: &'static [(&'static str, &'static str)],
     /// Whether the title of a pending call is the tool's name.
@@ -73,6 +75,15 @@ pub(super) enum ServerWay {
     File(&'static str),
     /// It ignores those of the session, and has no other way that lasts for one run.
     Nowhere,
+}
+
+/// The way in which an agent gets a system prompt that replaces its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PromptWay {
+    /// By a file, whose path is in this variable.
+    File(&'static str),
+    /// By OpenCode's configuration of the agent that the mode selects.
+    OpenCode,
 }
 
 /// The signs of a turn that failed although it ended well.
@@ -130,6 +141,7 @@ pub(super) const UNKNOWN: Profile = Profile {
     modes: None,
     asking_mode: None,
     unasked: &[],
+    new_prompt: None,
     env: &[],
     names_tools: false,
     ids_name_tools: false,

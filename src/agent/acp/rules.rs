@@ -138,9 +138,9 @@ impl<'a> ToolRules<'a> {
         format!("{{{}}}", rules.join(","))
     }
 
-    /// The configuration of OpenCode that refuses its sub-agents what they would have to ask for, since nobody would hear
-    /// them. The model reads that a tool is not available. `None`: not needed, or the user has set its variable.
-    pub(super) fn opencode_content(&self) -> Option<String> {
+    /// The part of OpenCode's configuration that refuses its sub-agents what they would have to ask for, since nobody would
+    /// hear them. The model reads that a tool is not available. `None`: not needed.
+    pub(super) fn opencode_sub_agents(&self) -> Option<String> {
         let rules = self.opencode_rules();
         let mut asked: Vec<&str> = rules.iter().filter(|(_, rule)| *rule == "ask").map(|(tool, _)| &**tool).collect();
         if let Some(at) = asked.iter().position(|tool| *tool == "*") {
@@ -149,7 +149,7 @@ impl<'a> ToolRules<'a> {
             asked.extend(OTHERS);
         }
         asked.retain(|tool| *tool != "task");
-        (self.delegates && !self.read_only && !asked.is_empty()).then(|| without_sub_agents(self.own_rules, &asked))?
+        (self.delegates && !self.read_only && !asked.is_empty()).then(|| without_sub_agents(self.own_rules, &asked))
     }
 
     /// OpenCode's rules for folders outside. The last rule that fits counts.
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn sub_agents_of_opencode_are_granted_or_refused_what_nobody_could_be_asked_for() {
-        let content = rules(None, &[]).opencode_content().unwrap();
+        let content = rules(None, &[]).opencode_sub_agents().unwrap();
         for part in [r#"["*_*","bash","edit","webfetch","external_directory","websearch""#, r#""skill""#] {
             assert!(content.contains(part), "{content}");
         }
@@ -283,7 +283,7 @@ mod tests {
         assert!(all.opencode().starts_with(r#"{"*":"allow","bash":"allow","edit":"allow","#), "{}", all.opencode());
         assert!(all.opencode().contains(r#""task":"ask""#), "{}", all.opencode());
         for none in [all, ToolRules { delegates: false, ..rules(None, &[]) }] {
-            assert_eq!(none.opencode_content(), None);
+            assert_eq!(none.opencode_sub_agents(), None);
         }
     }
 

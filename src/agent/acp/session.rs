@@ -80,11 +80,11 @@ pub(super) struct SessionSetup {
 }
 
 impl SessionSetup {
-    pub(super) fn new(settings: &Settings, profile: &Profile) -> SessionSetup {
-        // ACP does not support a system prompt.
+    /// `prompted`: the agent gets the system prompt by another way. ACP has none.
+    pub(super) fn new(settings: &Settings, profile: &Profile, prompted: bool) -> SessionSetup {
         let takes = profile.servers != ServerWay::Nowhere;
         let servers = || settings.mcp_servers.iter().chain(&settings.ask_server).filter(|_| takes);
-        let system = settings.system_prompt.as_ref().filter(|text| !text.is_empty());
+        let system = settings.system_prompt.as_ref().filter(|text| !prompted && !text.is_empty());
         SessionSetup {
             prompt: match system {
                 Some(system) => format!("{system}\n\n{}", settings.prompt),

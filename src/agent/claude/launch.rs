@@ -9,7 +9,7 @@ use crate::protocol::limits::{ARGUMENT_BYTES, RESULT_TURNS};
 use crate::protocol::request::{McpAccess, McpServer, Settings};
 use crate::protocol::schema::OutputSchema;
 use crate::protocol::terms::sentence;
-use crate::protocol::words::{Background, Category, Policy};
+use crate::protocol::words::{Background, Category, Policy, SystemPromptMode};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -54,7 +54,11 @@ pub(super) fn arguments(
         (field!(effort), "--effort", settings.effort.clone()),
         (field!(mode), "--agent", settings.mode.clone()),
         (field!(session_id), "--resume", settings.session_id.as_deref().map(str::to_owned)),
-        (field!(system_prompt), "--append-system-prompt", settings.system_prompt.clone().filter(|text| !is_long(text))),
+        (
+            field!(system_prompt),
+            system_prompt_flags(settings).0,
+            settings.system_prompt.clone().filter(|text| !is_long(text)),
+        ),
         (field!(permissions), "--settings", own_settings(settings)),
         (field!(max_turns), "--max-turns", settings.max_turns.map(|n| n.to_string())),
         (field!(max_cost_usd), "--max-budget-usd", settings.max_cost_usd.map(|n| n.to_string())),
@@ -85,9 +89,17 @@ pub(super) fn arguments(
 
 /// The system prompt as a file, if it is too long for a command line.
 pub(super) fn files(settings: &Settings) -> Vec<LaunchFile> {
-    let found = FoundBy::Flag("--append-system-prompt-file=");
+    let found = FoundBy::Flag(system_prompt_flags(settings).1);
     let file = |text: &String| LaunchFile { found, name: "system-prompt.md", text: text.clone() };
     settings.system_prompt.iter().filter(|text| is_long(text)).map(file).collect()
+}
+
+/// The flags for the text of the system prompt, and for its file.
+fn system_prompt_flags(settings: &Settings) -> (&'static str, &'static str) {
+    match settings.system_prompt_mode {
+        SystemPromptMode::Append => ("--append-system-prompt", "--append-system-prompt-file="),
+        SystemPromptMode::Replace => ("--system-prompt", "--system-prompt-file="),
+    }
 }
 
 fn is_long(system_prompt: &str) -> bool {

@@ -143,7 +143,8 @@ pub(super) fn thread(settings: &Settings) -> (&'static str, Value) {
         params["model"] = json!(model);
     }
     if let Some(instructions) = &settings.system_prompt {
-        params["developerInstructions"] = json!(instructions);
+        let place = settings.new_system_prompt().map_or("developerInstructions", |_| "baseInstructions");
+        params[place] = json!(instructions);
     }
     match &settings.session_id {
         Some(id) => {

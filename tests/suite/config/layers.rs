@@ -66,6 +66,7 @@ fn sample(key: &str, layer: usize) -> Value {
         "on_question_timeout" => one([json!("continue"), json!("fail"), json!("continue")]),
         "sandbox" => one([json!("read-only"), json!("off"), json!("workspace")]),
         "background" => one([json!("refuse"), json!("wait"), json!("refuse")]),
+        "system_prompt_mode" => one([json!("replace"), json!("append"), json!("replace")]),
         "on_rate_limit" => one([json!("wait"), json!("fail"), json!("wait")]),
         "on_unsupported" => one([json!("warn"), json!("fail"), json!("warn")]),
         "progress" => one([json!("minimal"), json!("normal"), json!("full")]),

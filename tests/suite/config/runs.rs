@@ -138,7 +138,7 @@ fn an_agents_own_completion_marker_overrides_the_files() {
 #[test]
 fn every_setting_in_a_file_reaches_the_run() {
     let said = json!({
-        "effort": "high", "mode": "owl", "interactive": false, "permissions": {"edit": "deny"}, "allowed_tools": ["A"],
+        "effort": "high", "mode": "owl", "system_prompt_mode": "replace", "interactive": false, "permissions": {"edit": "deny"}, "allowed_tools": ["A"],
         "disallowed_tools": ["B"], "timeout_s": 100, "start_timeout_s": 50, "idle_timeout_s": 40, "tool_timeout_s": 30,
         "question_timeout_s": 20, "on_question_timeout": "continue", "background": "refuse", "max_turns": 3, "max_cost_usd": 2.5,
         "progress": "full", "heartbeat_s": 10, "max_frame_bytes": 20000, "env_allow": ["X_*"], "agent_args": ["--x"],

@@ -90,6 +90,7 @@ fn declared(head: &str, Known { driver, settings, forks }: &Known) -> Option<&'s
         "`model`" => follows(Preference::Model),
         "`effort`" => follows(Preference::Effort),
         "`system_prompt`" => follows(Preference::SystemPrompt),
+        "`system_prompt_mode`" => follows(Preference::SystemPromptMode),
         "`mode`" => follows(Preference::Mode),
         "`background`" => follows(Preference::Background),
         "`add_dirs`" => follows(Preference::AddDirs),
@@ -170,8 +171,7 @@ fn the_table_of_agents_names_the_transports_that_an_agent_lacks() {
 
 #[test]
 fn each_setting_that_an_agent_does_not_follow_gets_a_warning() {
-    let payload =
-        r#"{"model":"m","effort":"high","mode":"plan","system_prompt":"s","add_dirs":["d"],"background":"refuse"}"#;
+    let payload = r#"{"model":"m","effort":"high","mode":"plan","system_prompt":"s","system_prompt_mode":"replace","add_dirs":["d"],"background":"refuse"}"#;
     for name in table().1 {
         let mut driver = Agents::built_in().find(name).unwrap().driver();
         let settings = settings(name, &*driver, payload);

@@ -1,7 +1,7 @@
 //! Gemini CLI (0.61.0).
 
 use crate::agent::acp::native;
-use crate::agent::acp::profile::{OwnCall, Profile, ServerWay};
+use crate::agent::acp::profile::{OwnCall, Profile, PromptWay, ServerWay};
 use crate::agent::acp::rules::RuleFormat;
 use crate::agent::built_in::{BuiltIn, Tested};
 
@@ -23,6 +23,7 @@ pub(crate) static PROFILE: Profile = Profile {
     modes: Some(native::GEMINI_MODES),
     asking_mode: None,
     unasked: &[],
+    new_prompt: Some(PromptWay::File("GEMINI_SYSTEM_MD")),
     // Without this variable, Gemini starts a second process, and SIGTERM to the first has no effect.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
     names_tools: false,

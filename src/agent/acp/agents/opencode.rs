@@ -1,7 +1,7 @@
 //! OpenCode (1.18.33).
 
 use crate::agent::acp::native;
-use crate::agent::acp::profile::{OwnCall, Profile, ServerWay};
+use crate::agent::acp::profile::{OwnCall, Profile, PromptWay, ServerWay};
 use crate::agent::acp::rules::RuleFormat;
 use crate::agent::ask_user;
 use crate::agent::built_in::{BuiltIn, Tested};
@@ -11,7 +11,7 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     ..BuiltIn::program("opencode", "OpenCode", "npm install -g opencode-ai")
 };
 
-pub(crate) static PROFILE: Profile = LIKE;
+pub(crate) static PROFILE: Profile = Profile { new_prompt: Some(PromptWay::OpenCode), ..LIKE };
 
 /// The profile of OpenCode, and of agents made from it.
 pub(super) const LIKE: Profile = Profile {
@@ -23,6 +23,7 @@ pub(super) const LIKE: Profile = Profile {
     modes: None,
     asking_mode: None,
     unasked: &[],
+    new_prompt: None,
     // Nobody could answer its own tool for questions, which waits without a limit.
     env: &[("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_ENABLE_QUESTION_TOOL", "false")],
     names_tools: true,

@@ -1,6 +1,8 @@
 // The spektacular protocol 1.2, from spektacular 0.1.0.
 // A later minor version may add frame types, kinds, fields and codes: ignore those that you do not know.
 
+export type SystemPromptMode = "append" | "replace";
+
 export type Policy = "ask" | "allow" | "deny";
 
 export type Category =
@@ -115,6 +117,8 @@ export interface Start {
   mode?: string | null;
   /** A system prompt. */
   system_prompt?: string | null;
+  /** Whether the system prompt is added to the agent's own or replaces it. Default: "append". */
+  system_prompt_mode?: SystemPromptMode | null;
   /** The agent's working directory. */
   cwd?: string | null;
   /** Further directories that the agent may use. Default: []. */
@@ -357,6 +361,8 @@ export interface Config {
   effort: string | null;
   /** The agent's own mode, by the agent's name for it. */
   mode: string | null;
+  /** Whether the system prompt is added to the agent's own or replaces it. */
+  system_prompt_mode: SystemPromptMode;
   /** The agent's working directory. */
   cwd: string;
   /** Further directories that the agent may use. */

@@ -16,6 +16,8 @@ elif TYPE_CHECKING:
 else:
     NotRequired = Optional
 
+SystemPromptMode = Literal["append", "replace"]
+
 Policy = Literal["ask", "allow", "deny"]
 
 Category = Literal[
@@ -139,6 +141,8 @@ class Start(TypedDict):
     mode: NotRequired[Union[str, None]]
     # A system prompt.
     system_prompt: NotRequired[Union[str, None]]
+    # Whether the system prompt is added to the agent's own or replaces it. Default: "append".
+    system_prompt_mode: NotRequired[Union[SystemPromptMode, None]]
     # The agent's working directory.
     cwd: NotRequired[Union[str, None]]
     # Further directories that the agent may use. Default: [].
@@ -389,6 +393,8 @@ class Config(TypedDict):
     effort: Union[str, None]
     # The agent's own mode, by the agent's name for it.
     mode: Union[str, None]
+    # Whether the system prompt is added to the agent's own or replaces it.
+    system_prompt_mode: SystemPromptMode
     # The agent's working directory.
     cwd: str
     # Further directories that the agent may use.
