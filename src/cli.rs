@@ -37,9 +37,14 @@ pub enum Help {
     Overview,
     /// One line per flag of a command.
     Short(&'static Command),
-    /// Everything about a command.
+    /// Everything about a command, without its page of the reference.
     Long(&'static Command),
+    /// The command's page of the reference.
+    Page(&'static Command),
 }
+
+/// The word after a command's name that asks for its page.
+const PAGE: &str = "reference";
 
 type Commands = &'static [Command];
 
@@ -151,7 +156,11 @@ pub fn explained(commands: Commands, words: &[OsString]) -> Result<Help, Wrong> 
     match words {
         [] => Ok(Help::Overview),
         [name] => find(commands, name).map(Help::Long),
-        [name, word] => find(commands, name)?.under(word).map(Help::Long).ok_or_else(too_many),
+        [name, word] => {
+            let command = find(commands, name)?;
+            let page = (word == PAGE && !command.page.is_empty()).then_some(Help::Page(command));
+            command.under(word).map(Help::Long).or(page).ok_or_else(too_many)
+        }
         _ => Err(too_many()),
     }
 }

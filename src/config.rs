@@ -156,7 +156,7 @@ pub fn load_from(places: &Places, variables: impl Iterator<Item = (OsString, OsS
     }
     if let Some(path) = &places.old {
         let text = format!(
-            "{} is a file of an older version and is not read. `spektacular help config` lists the successors of its keys.",
+            "{} is a file of an older version and is not read. `spektacular help config reference` lists the successors of its keys.",
             path.display()
         );
         loaded.warnings.push((Warning::UnsupportedOption, text));

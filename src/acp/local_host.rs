@@ -83,4 +83,17 @@ impl ServerHost for LocalServerHost {
         // A session that cannot be stored can be used, but not resumed.
         let _ = store::store(&session);
     }
+
+    fn keep(&mut self, session: &str, updates: &str) {
+        // A history that cannot be stored is only not replayed.
+        let _ = store::keep(session, updates);
+    }
+
+    fn history(&self, session: &str) -> String {
+        store::history(session)
+    }
+
+    fn real(&self, path: &str) -> String {
+        fs::canonicalize(path).ok().and_then(|real| real.into_os_string().into_string().ok()).unwrap_or(path.to_owned())
+    }
 }

@@ -37,6 +37,7 @@ impl AcpServer {
             "initialize" => self.initialize(params)?,
             "authenticate" => self.authenticate(params)?,
             "session/new" => self.create(params)?,
+            "session/load" => self.load(params)?,
             "session/resume" => self.resume(params)?,
             "session/list" => self.list(params)?,
             "session/close" => self.close_session(params)?,
@@ -93,7 +94,7 @@ impl AcpServer {
                 "version": env!("CARGO_PKG_VERSION")},
             "authMethods": if facts.login { login } else { json!([]) },
             "agentCapabilities": {
-                "loadSession": false,
+                "loadSession": facts.resume,
                 "promptCapabilities": {"image": facts.images, "audio": false, "embeddedContext": true},
                 "mcpCapabilities": {"http": facts.http, "sse": facts.sse},
                 "sessionCapabilities": sessions,
@@ -137,9 +138,17 @@ impl AcpServer {
             return Err(RequestError::other_agent(&stored.agent));
         }
         self.has_room()?;
+        let stored = StoredSession { chosen: stored.chosen.known(&self.shared.facts), ..stored };
         let session = ClientSession::resumed(stored, place, self.shared.child_of(&id));
         let result = self.described(&session);
         self.sessions.insert(id, session);
+        Ok(result)
+    }
+
+    /// Like [`AcpServer::resume`], with the history of the session before the response.
+    fn load(&mut self, params: &Object<'_>) -> Result<Value, RequestError> {
+        let result = self.resume(params)?;
+        self.shared.replay(&params.string("sessionId").unwrap_or_default());
         Ok(result)
     }
 
@@ -233,8 +242,9 @@ impl AcpServer {
         let open = self.sessions.values().map(|session| session.listed(agent));
         let open: Vec<StoredSession> = open.filter(|open| found.iter().all(|stored| stored.id != open.id)).collect();
         found.extend(open);
-        let cwd = params.string("cwd");
-        found.retain(|stored| stored.agent == *agent && cwd.as_ref().is_none_or(|cwd| *cwd == stored.cwd));
+        let real = |path: &str| self.shared.host.real(path);
+        let cwd = params.string("cwd").map(|cwd| real(&cwd));
+        found.retain(|stored| stored.agent == *agent && cwd.as_ref().is_none_or(|cwd| *cwd == real(&stored.cwd)));
         let info = |stored: &StoredSession| {
             let mut info = json!({"sessionId": stored.id, "cwd": stored.cwd});
             for (name, text) in [("title", &stored.title), ("updatedAt", &stored.updated)] {
@@ -274,6 +284,7 @@ impl AcpServer {
         let update = json!({"sessionUpdate": "config_option_update", "configOptions": chosen.options(&facts)});
         session.change(chosen);
         self.tell_session(params, &update);
+        self.store_settings(params);
         Ok(json!({}))
     }
 
@@ -291,7 +302,13 @@ impl AcpServer {
         if is_other_mode {
             self.tell_session(params, &mode);
         }
+        self.store_settings(params);
         Ok(json!({"configOptions": options}))
+    }
+
+    fn store_settings(&mut self, params: &Object<'_>) {
+        let session = params.str("sessionId").and_then(|id| self.sessions.get(&*id));
+        session.into_iter().for_each(|session| session.store(&mut self.shared));
     }
 
     fn tell_session(&mut self, params: &Object<'_>, update: &Value) {

@@ -14,6 +14,7 @@
 //! [`AcpServer`] holds the sessions and has no clock, thread or channel; a [`ServerHost`] answers its questions about the disk.
 
 mod content;
+mod history;
 mod local_host;
 mod methods;
 mod questions;

@@ -2,7 +2,7 @@
 //! in the turn otherwise. Nothing but a permission is ever asked as a permission, because a policy of the client could
 //! answer it.
 
-use super::updates::{fenced, location, tool_kind, value};
+use super::updates::{self, fenced, location, tool_kind, value};
 use crate::agent::form::own_words;
 use crate::clean::{is_deceptive, one_line};
 use crate::json::{Object, Raw};
@@ -283,8 +283,11 @@ pub(super) fn permission(payload: &Object<'_>, session: &str, cwd: &str, call: i
         "edit" | "delete" | "move" => "diff",
         _ => "",
     };
-    let mut content = Vec::new();
-    if let Some(detail) = field("detail") {
+    let (mut content, detail) = match field("detail") {
+        Some(detail) if language == "diff" => updates::changes(&detail, cwd),
+        detail => (Vec::new(), detail.unwrap_or_default()),
+    };
+    if !detail.is_empty() {
         content.push(json!({"type": "content", "content": {"type": "text", "text": fenced(language, &detail)}}));
     }
     let locations = subject.iter().flat_map(|subject| subject.objects("locations"));

@@ -123,10 +123,10 @@ impl ClientSession {
 
     /// A session that was stored. `former`: its last child, if that has not ended.
     pub(super) fn resumed(stored: StoredSession, place: Place, former: Option<ChildKey>) -> ClientSession {
-        let StoredSession { id, agent_session, title, .. } = stored;
+        let StoredSession { id, agent_session, title, runs, chosen, .. } = stored;
         let (agent_session, title) = (Some(agent_session), Some(title).filter(|title| !title.is_empty()));
         let child = former.map_or(Child::None, Child::Former);
-        ClientSession { agent_session, title, child, begun: true, ..ClientSession::new(id, place) }
+        ClientSession { agent_session, title, child, runs, chosen, begun: true, ..ClientSession::new(id, place) }
     }
 
     /// The session as a client sees it in a list.
@@ -138,6 +138,8 @@ impl ClientSession {
             cwd: self.place.cwd.clone(),
             title: self.title.clone().unwrap_or_default(),
             updated: String::new(),
+            runs: self.runs,
+            chosen: self.chosen.clone(),
         }
     }
 
@@ -177,6 +179,7 @@ impl ClientSession {
                     return self.advance(shared);
                 }
                 self.shown = Shown::Nothing;
+                self.remember_prompt(&prompt.id, &prompt.text, shared);
                 self.active = Some(prompt.id);
                 self.send(line, shared);
             }
@@ -219,8 +222,16 @@ impl ClientSession {
             self.set_ready(false);
         }
         self.send(line, shared);
+        self.remember_prompt(&id, &text, shared);
         (self.active, self.images, self.in_turn, self.cancelled) = (Some(id), images, true, false);
         self.spoken.clear();
+    }
+
+    /// Adds a prompt to the history. The client itself has it.
+    fn remember_prompt(&self, request: &str, text: &str, shared: &mut SharedState) {
+        let text = shared.host.redact(text, self.place.servers.as_deref());
+        let chunk = updates::chunk("user_message_chunk", &text, &self.unique(&format!("prompt {request}")));
+        chunk.iter().for_each(|chunk| shared.remember(&self.id, chunk));
     }
 
     fn may_start(&self, shared: &SharedState) -> Result<(), RequestError> {
@@ -372,6 +383,7 @@ impl ClientSession {
             shared.withdraw(request);
         }
         self.end_calls(shared);
+        shared.keep_history(&self.id);
         let cancelled = std::mem::take(&mut self.cancelled);
         if let Child::Live { key, .. } = self.child
             && cancelled
@@ -513,7 +525,7 @@ impl ClientSession {
         }
     }
 
-    fn store(&self, shared: &mut SharedState) {
+    pub(super) fn store(&self, shared: &mut SharedState) {
         if self.agent_session.is_some() && shared.facts.resume {
             let stored = self.listed(&shared.facts.agent);
             shared.host.store(&stored);

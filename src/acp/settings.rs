@@ -2,6 +2,7 @@
 
 use super::Facts;
 use super::refusal::RequestError;
+use crate::json::Object;
 use serde_json::{Value, json};
 
 /// The policies, with the names and the descriptions that a client shows.
@@ -20,7 +21,7 @@ const VALUE_BYTES: usize = 256;
 
 /// The values that the client has set. `None`: as configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Chosen {
+pub(crate) struct Chosen {
     permissions: Option<String>,
     model: Option<String>,
     effort: Option<String>,
@@ -28,6 +29,23 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
+    /// The values of a session that was stored.
+    pub(super) fn read(stored: &Object<'_>) -> Chosen {
+        let value = |name: &str| stored.string(name).filter(|value| value.len() <= VALUE_BYTES);
+        Chosen {
+            permissions: value("permissions"),
+            model: value("model"),
+            effort: value("effort"),
+            mode: value("mode"),
+        }
+    }
+
+    /// Drops a policy that this process does not know.
+    pub(super) fn known(mut self, facts: &Facts) -> Chosen {
+        self.permissions.take_if(|policy| !policies(facts).any(|(id, ..)| id == policy));
+        self
+    }
+
     /// Sets the session's mode. Error: the mode is unknown.
     pub(super) fn set_mode(&mut self, mode: &str, facts: &Facts) -> Result<(), RequestError> {
         self.set("permissions", mode, facts).map_err(|_| {

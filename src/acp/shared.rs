@@ -1,5 +1,6 @@
 //! Everything that the sessions of a client share, with the orders for the edge and the questions to the machine.
 
+use super::history::UpdateHistory;
 use super::refusal::RequestError;
 use super::store::StoredSession;
 use super::{Facts, WAITING_BYTES};
@@ -48,6 +49,12 @@ pub(crate) trait ServerHost {
     /// The stored sessions of the agent, the newest first.
     fn stored(&self) -> Vec<StoredSession>;
     fn store(&mut self, session: &StoredSession);
+    /// Adds updates to the history of a session, a line each.
+    fn keep(&mut self, session: &str, updates: &str);
+    /// The history of a session: its updates, a line each.
+    fn history(&self, session: &str) -> String;
+    /// An absolute path without links and dots, as far as it exists.
+    fn real(&self, path: &str) -> String;
 }
 
 /// The client, as `initialize` describes it.
@@ -71,6 +78,8 @@ pub(super) struct SharedState {
     pub(super) asked: BTreeMap<u64, (String, String)>,
     /// The size of all waiting prompts, in bytes.
     pub(super) waiting: usize,
+    /// The updates of each session that are not stored yet.
+    histories: BTreeMap<String, UpdateHistory>,
     requests: u64,
     started: u64,
     out: Vec<ServerEffect>,
@@ -85,6 +94,7 @@ impl SharedState {
             children: BTreeMap::new(),
             asked: BTreeMap::new(),
             waiting: 0,
+            histories: BTreeMap::new(),
             requests: 0,
             started: 0,
             out: Vec::new(),
@@ -109,8 +119,43 @@ impl SharedState {
     }
 
     pub(super) fn update(&mut self, session: &str, update: &Value) {
+        self.remember(session, update);
+        self.tell(session, update);
+    }
+
+    fn tell(&mut self, session: &str, update: &Value) {
         let params = json!({"sessionId": session, "update": update});
         self.put(ServerEffect::Say(rpc::notification("session/update", Some(&params))));
+    }
+
+    /// Adds an update to the history of a session, if a client can load it.
+    pub(super) fn remember(&mut self, session: &str, update: &Value) {
+        if self.facts.resume {
+            let history = self.histories.entry(session.to_owned()).or_default();
+            history.add(update);
+            if history.is_large() {
+                self.keep_history(session);
+            }
+        }
+    }
+
+    /// Stores the updates of a session that are not stored yet.
+    pub(super) fn keep_history(&mut self, session: &str) {
+        let updates = self.histories.remove(session).map(|mut history| history.take()).unwrap_or_default();
+        if !updates.is_empty() {
+            self.host.keep(session, &updates);
+        }
+    }
+
+    /// Sends the client the history of a session.
+    pub(super) fn replay(&mut self, session: &str) {
+        self.keep_history(session);
+        for line in self.host.history(session).lines() {
+            // A line may be cut if the process was killed.
+            if let Ok(update) = serde_json::from_str::<Value>(line) {
+                self.tell(session, &update);
+            }
+        }
     }
 
     /// Asks the client about a question. Returns the number of the request.

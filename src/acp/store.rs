@@ -1,6 +1,7 @@
 //! The sessions that a client can resume: one small file for each, in the user's state folder. It holds the id of the
 //! agent's own session, which holds the content.
 
+use super::settings::Chosen;
 use crate::clean::one_line;
 use crate::io::files::{open_regular, state_folder};
 use crate::json::Object;
@@ -15,6 +16,10 @@ use std::path::PathBuf;
 const KEPT: usize = 200;
 /// The maximum size of a file, in bytes.
 const FILE_BYTES: u64 = 64 << 10;
+/// The folder of the histories.
+const HISTORY: &str = "history";
+/// The size of a history, in bytes, above which its older half goes.
+const HISTORY_BYTES: u64 = 8 << 20;
 /// The maximum length of a title, in characters.
 const TITLE: usize = 80;
 
@@ -31,6 +36,10 @@ pub(crate) struct StoredSession {
     pub(crate) title: String,
     /// The time of the last turn, as in RFC 3339. Empty for a session that is not stored yet.
     pub(crate) updated: String,
+    /// The number of its runs so far.
+    pub(crate) runs: u64,
+    /// The settings that the client has chosen.
+    pub(crate) chosen: Chosen,
 }
 
 pub(super) fn title(prompt: &str) -> String {
@@ -41,10 +50,13 @@ pub(super) fn title(prompt: &str) -> String {
 
 impl StoredSession {
     fn line(&self) -> String {
-        let StoredSession { id, agent, agent_session, cwd, title, updated } = self;
-        to_line(&json!({
+        let StoredSession { id, agent, agent_session, cwd, title, updated, runs, chosen } = self;
+        let mut line = json!({
             "id": id, "agent": agent, "agent_session": agent_session, "cwd": cwd, "title": title, "updated": updated,
-        }))
+            "runs": runs,
+        });
+        chosen.put(&mut line);
+        to_line(&line)
     }
 
     fn read(text: &str) -> Option<StoredSession> {
@@ -58,6 +70,8 @@ impl StoredSession {
             cwd: object.string("cwd")?,
             title: object.string("title").unwrap_or_default(),
             updated: object.string("updated").unwrap_or_default(),
+            runs: object.count("runs").unwrap_or_default(),
+            chosen: Chosen::read(&object),
         })
     }
 }
@@ -92,22 +106,56 @@ pub(super) fn store(session: &StoredSession) -> io::Result<()> {
     fs::rename(new, file)?;
     if is_new {
         for old in all().into_iter().skip(KEPT) {
+            let _ = fs::remove_file(folder.join(HISTORY).join(&old.id));
             let _ = fs::remove_file(folder.join(&old.id));
         }
     }
     Ok(())
 }
 
+/// Adds updates to the history of a session, a line each. The oldest go when it is long. Error: the system's.
+pub(super) fn keep(id: &str, updates: &str) -> io::Result<()> {
+    let Some(folder) = folder().map(|folder| folder.join(HISTORY)) else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    let file = folder.join(id);
+    let mut out = File::options().append(true).create(true).mode(0o600).open(&file)?;
+    out.write_all(updates.as_bytes())?;
+    if out.metadata()?.len() > HISTORY_BYTES {
+        let all = history(id);
+        let half = all.len() / 2;
+        let newer = all.get(half..).or(all.get(half + 1..)).unwrap_or_default();
+        let newer = newer.split_once('\n').map_or("", |(_, whole)| whole);
+        let new = folder.join(format!("{id}.new"));
+        File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?.write_all(newer.as_bytes())?;
+        fs::rename(new, file)?;
+    }
+    Ok(())
+}
+
+/// The history of a session: its updates, a line each.
+pub(super) fn history(id: &str) -> String {
+    let read = || {
+        let mut bytes = Vec::new();
+        let file = open_regular(&folder()?.join(HISTORY).join(id)).ok()?;
+        file.take(2 * HISTORY_BYTES).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    read().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{StoredSession, title};
+    use super::{Chosen, StoredSession, title};
+    use crate::json::Object;
 
     #[test]
     fn a_stored_session_is_read_back() {
         let id = |text: &str| text.to_owned();
         let (agent, agent_session, cwd) = (id("demo"), id("a-1"), id("/w"));
-        let stored =
-            StoredSession { id: id("s"), agent, agent_session, cwd, title: id("Fix \"it\""), updated: id("2026") };
+        let chosen = Chosen::read(&Object::parse(r#"{"permissions":"allow","model":"m","effort":"low"}"#).unwrap());
+        assert_ne!(chosen, Chosen::default());
+        let (title, updated) = (id("Fix \"it\""), id("2026"));
+        let stored = StoredSession { id: id("s"), agent, agent_session, cwd, title, updated, runs: 2, chosen };
         assert_eq!(StoredSession::read(&stored.line()), Some(stored));
         assert_eq!(StoredSession::read("{}"), None);
     }

@@ -15,6 +15,7 @@ struct FakeHost {
     ids: u64,
     images: Rc<RefCell<BTreeSet<String>>>,
     stored: Rc<RefCell<BTreeMap<String, StoredSession>>>,
+    histories: BTreeMap<String, String>,
 }
 
 impl ServerHost for FakeHost {
@@ -47,6 +48,15 @@ impl ServerHost for FakeHost {
     }
     fn store(&mut self, session: &StoredSession) {
         self.stored.borrow_mut().insert(session.id.clone(), session.clone());
+    }
+    fn keep(&mut self, session: &str, updates: &str) {
+        self.histories.entry(session.into()).or_default().push_str(updates);
+    }
+    fn history(&self, session: &str) -> String {
+        self.histories.get(session).cloned().unwrap_or_default()
+    }
+    fn real(&self, path: &str) -> String {
+        path.into()
     }
 }
 

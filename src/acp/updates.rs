@@ -106,6 +106,60 @@ fn content(frame: &Object<'_>, category: &str, cwd: &str) -> Vec<Value> {
     content
 }
 
+/// The words before the path of a changed file that its diff makes needless.
+const CHANGES: [&str; 6] = ["file", "add", "create", "update", "edit", "write"];
+
+/// Of these, what creates the file.
+const CREATIONS: [&str; 3] = ["add", "create", "write"];
+
+/// The diffs in the detail of a permission, and the lines that no diff says.
+pub(super) fn changes(detail: &str, cwd: &str) -> (Vec<Value>, String) {
+    let (mut diffs, mut rest) = (Vec::new(), String::new());
+    let mut head: Option<&str> = None;
+    let mut hunk: (Option<String>, String) = (None, String::new());
+    let mut end = |head: Option<&str>, hunk: &mut (Option<String>, String)| {
+        let (old, new) = std::mem::take(hunk);
+        let said = head.and_then(|head| head.split_once(' '));
+        if let Some((what, path)) = said.filter(|_| old.is_some() || !new.is_empty()) {
+            let old = old.or_else(|| (!CREATIONS.contains(&what)).then(String::new));
+            diffs.push(json!({"type": "diff", "path": absolute(path, cwd), "oldText": old, "newText": new}));
+        }
+    };
+    let mut lines = detail.lines().peekable();
+    while let Some(line) = lines.next() {
+        let text = line.get(1..).unwrap_or_default();
+        let sign = line.chars().next().filter(|_| head.is_some());
+        match sign {
+            Some(sign @ ('+' | '-' | ' ')) => {
+                let (old, new) = &mut hunk;
+                if sign != '+' {
+                    old.get_or_insert_default().extend([text, "\n"]);
+                }
+                if sign != '-' {
+                    new.extend([text, "\n"]);
+                }
+            }
+            Some('@') => end(head, &mut hunk),
+            _ => {
+                let begins = |line: &&str| line.starts_with(['+', '-', ' ', '@']);
+                let is_head = line.split_once(' ').is_some_and(|(_, path)| Path::new(path).is_absolute());
+                if is_head || head.is_none() {
+                    end(head, &mut hunk);
+                    head = is_head.then_some(line);
+                }
+                let is_said = is_head
+                    && lines.peek().is_some_and(begins)
+                    && line.split_once(' ').is_some_and(|(what, _)| CHANGES.contains(&what));
+                if !is_said {
+                    rest.extend([line, "\n"]);
+                }
+            }
+        }
+    }
+    end(head, &mut hunk);
+    (diffs, rest)
+}
+
 /// A text as a block of Markdown in this language, with a fence that the text does not contain.
 pub(super) fn fenced(language: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
@@ -140,7 +194,7 @@ pub(super) fn notice(text: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{fenced, tool};
+    use super::{changes, fenced, tool};
     use crate::json::Object;
 
     #[test]
@@ -159,5 +213,21 @@ mod tests {
         assert_eq!(update["content"][1]["path"], "/b");
         assert!(update["content"].as_array().unwrap().iter().all(|part| part["type"] == "diff"));
         assert_eq!(update["status"], "completed");
+    }
+
+    #[test]
+    fn the_detail_of_an_edit_becomes_diffs_and_nothing_of_it_is_lost() {
+        let detail = "file /w/a\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n@@\n+x\nadd /w/b\n+all\ndelete /w/c\n-gone\nupdate /w/d\nNo line changes.\nreplace_all: true";
+        let (diffs, rest) = changes(detail, "/w");
+        let diff = |path: &str, old: Option<&str>, new: &str| serde_json::json!({"type": "diff", "path": path, "oldText": old, "newText": new});
+        let wanted = [
+            diff("/w/a", Some("same\nold\n"), "same\nnew\n"),
+            diff("/w/a", Some(""), "x\n"),
+            diff("/w/b", None, "all\n"),
+            diff("/w/c", Some("gone\n"), ""),
+        ];
+        assert_eq!(diffs, wanted);
+        assert_eq!(rest, "delete /w/c\nupdate /w/d\nNo line changes.\nreplace_all: true\n");
+        assert_eq!(changes("+no file", "/w"), (vec![], "+no file\n".to_owned()));
     }
 }

@@ -13,7 +13,7 @@ pub struct Command {
     /// Further names. May be empty.
     pub other_names: &'static [&'static str],
     pub text: &'static CommandText,
-    /// The page of the reference at the end of the long help. May be empty.
+    /// The page of the reference, which `help NAME reference` prints. May be empty.
     pub page: &'static str,
     /// The words that the command takes.
     pub words: Words,

@@ -38,7 +38,7 @@ ANSWER is a value, {\"declined\":true}, {\"value_from\":{\"env\":\"NAME\"}} or {
 
 const IMAGE_HELP: &str = "\
 A relative FILE is relative to --cwd. At most 20 images, of 5 MiB each and 20 MiB in total.
-Most agents take images, but not every model of theirs does: see spektacular help agents.";
+Most agents take images, but not every model of theirs does: see spektacular help agents reference.";
 
 const WORKTREE_HELP: &str = "\
 The worktree is a checkout of HEAD, without uncommitted changes, on the branch spektacular/NAME.

@@ -14,6 +14,7 @@ use crate::cli::{Color, Output, Wrong};
 use crate::config::Layers;
 use crate::engine::redactor_here;
 use crate::io::output::print;
+use crate::io::tty::columns;
 use crate::json::to_line;
 use crate::process::sandbox::kernel;
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
@@ -108,6 +109,9 @@ fn list(layers: &Layers, output: Output) -> String {
     }
 }
 
+/// The columns before the text of an indented line.
+const LABEL: usize = 13;
+
 /// The findings, and whether all of these agents are available.
 fn check(agents: &[&Agent], layers: &Layers, typed: &AgentsArgs) -> (String, bool) {
     let found = checks(agents, layers);
@@ -129,7 +133,8 @@ fn check(agents: &[&Agent], layers: &Layers, typed: &AgentsArgs) -> (String, boo
         parts.push(sandbox_line());
         parts.extend(SHORTFALL.map(|line| format!("{line}\n")));
     }
-    (parts.join("\n"), available)
+    let live = std::io::stdout().is_terminal();
+    (between_words(&parts.join("\n"), if live { columns() } else { usize::MAX }), available)
 }
 
 /// The parts of a sandbox that this system keeps.
@@ -159,6 +164,28 @@ fn sandbox_line() -> String {
         }
         Err(why) => format!("Sandbox: not available, because {why}.\n"),
     }
+}
+
+/// The lines, broken between words. A further line of an indented one stands below its text.
+fn between_words(lines: &str, width: usize) -> String {
+    let mut out = String::with_capacity(lines.len());
+    for line in lines.lines() {
+        let indent = if line.starts_with(' ') { LABEL } else { 0 };
+        let mut column = 0;
+        for word in line.split_inclusive(' ') {
+            let length = word.trim_end().chars().filter(|c| !c.is_control()).count();
+            if column > indent && column.saturating_add(length) > width {
+                out.truncate(out.trim_end_matches(' ').len());
+                out.push('\n');
+                out.extend(std::iter::repeat_n(' ', indent));
+                column = indent;
+            }
+            out.push_str(word);
+            column += word.chars().count();
+        }
+        out.push('\n');
+    }
+    out
 }
 
 fn object(value: &Value) -> String {
@@ -285,4 +312,17 @@ fn for_people(agent: &Agent, check: &Check, look: &Look) -> String {
     };
     let lines: String = lines.iter().map(line).collect();
     format!("{} ({})\n{lines}", agent.name, one_line(&agent.display_name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::between_words;
+
+    #[test]
+    fn lines_break_between_words_and_go_on_below_their_text() {
+        let lines = "  questions  confirm, select, text\nNot available: amp, auggie.\n\n/a/long/path/without/a/blank\n";
+        let broken = "  questions  confirm,\n             select,\n             text\nNot available: amp,\nauggie.\n\n/a/long/path/without/a/blank\n";
+        assert_eq!(between_words(lines, 22), broken);
+        assert_eq!(between_words(lines, usize::MAX), lines);
+    }
 }

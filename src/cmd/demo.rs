@@ -37,7 +37,7 @@ pub(super) const COMMAND: Command = Command {
             about: "list and show the dialogues of the demo agent, to test an orchestrator with",
             more: "\
 SCENARIO is a name from the list, or the path of a file. show prints the dialogue for a person, and with --output json the
-scenario's file, a template for your own. `spektacular help agents` describes the format.",
+scenario's file, a template for your own. `spektacular help agents reference` describes the format.",
             examples: &[
                 ("spektacular demo list", "show the names"),
                 ("spektacular adhoc --agent demo:questions \"go\"", "answer every kind of question"),

@@ -34,7 +34,7 @@ pub(super) const SPEC_CHECK: Command = Command {
             more: "\
 FILE is the name of a specification, or a path that contains / or ends in .md.
 Each violation is printed as FILE:LINE: RULE: TEXT. The line is 0 if a part of the file is missing or the file is too large.
-The exit code is 0, or 1 if there are violations, or 2 if a file cannot be read. `spektacular help spec` explains the rules.",
+The exit code is 0, or 1 if there are violations, or 2 if a file cannot be read. `spektacular help spec reference` explains the rules.",
             examples: &[
                 ("spektacular spec check login", "check .spektacular/specs/login.md"),
                 ("spektacular spec check --output json docs/login.md", "check any file, for a program"),
@@ -56,7 +56,7 @@ pub(super) const PLAN_CHECK: Command = Command {
 PLAN is the name of a plan, or a path that contains / or ends in .md.
 A name or a folder checks plan.md, research.md and context.md, which must all exist. The path of a plan.md checks that file only.
 Each violation is printed as FILE:LINE: RULE: TEXT. The line is 0 if a part of the file is missing or the file is too large.
-The exit code is 0, or 1 if there are violations, or 2 if a plan cannot be read. `spektacular help spec` explains the rules.",
+The exit code is 0, or 1 if there are violations, or 2 if a plan cannot be read. `spektacular help spec reference` explains the rules.",
             examples: &[
                 ("spektacular plan check login", "check the files in .spektacular/plans/login"),
                 ("spektacular plan check --output json login", "also list its phases, for a program"),

@@ -71,6 +71,7 @@ pub(super) fn help(shown: Help) -> u8 {
         Help::Overview => overview(COMMANDS),
         Help::Short(command) => command.short_help(),
         Help::Long(command) => command.help(),
+        Help::Page(command) => command.page.to_owned(),
     })
 }
 

@@ -23,7 +23,7 @@ A file prompts/NAME.md beside the user's config.json replaces a built-in prompt.
 .spektacular/prompts/NAME.md takes precedence, once you trust it with `spektacular config trust`.
 The list shows whether each prompt is the built-in one, the user's or the project's.",
             examples: &[
-                ("spektacular prompts", "list the prompts"),
+                ("spektacular prompts list", "list the prompts, like spektacular prompts"),
                 (
                     "spektacular prompts spec > .spektacular/prompts/spec.md",
                     "start the project's own version of a prompt",
@@ -38,6 +38,7 @@ The list shows whether each prompt is the built-in one, the user's or the projec
 pub(super) fn named(words: &[OsString]) -> Result<Option<PromptKind>, Wrong> {
     match words {
         [] => Ok(None),
+        [list] if list == "list" => Ok(None),
         [name] => {
             let name = name.to_string_lossy();
             let unknown = Unknown { what: "prompt", dashes: "", typed: Typed::Value(&name), place: "" };

@@ -126,7 +126,7 @@ pub(super) const PLAN: Command = Command {
 SPEC is the name of a specification, or a path that contains / or ends in .md.
 The agent writes plan.md, research.md and context.md as a draft. Once they pass spektacular's check, they become the plan.
 Further words are instructions for the agent. With --continue it also learns how the specification changed since.
-`spektacular help spec` explains the format.",
+`spektacular help spec reference` explains the format.",
             examples: &[
                 ("spektacular plan login", "plan .spektacular/specs/login.md, into .spektacular/plans/login"),
                 ("spektacular plan --continue login", "continue a draft that broke a rule"),

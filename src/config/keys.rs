@@ -243,7 +243,7 @@ pub(super) fn slot<'a>(name: &'a str, place: &str) -> Result<Slot<'a>, String> {
         ));
     }
     let names = KEYS.iter().map(|key| key.name).chain(["agents"]);
-    Err(unknown("key", name, place).message(names, "`spektacular help config` lists the keys."))
+    Err(unknown("key", name, place).message(names, "`spektacular help config reference` lists the keys."))
 }
 
 /// The field of an agent: `NAME.FIELD`.

@@ -35,9 +35,9 @@ pub(crate) fn page(commands: &[Command], version: &str, exits: &[(String, String
     out.push_str(".PP\nTreat a code that is not listed as a failure.\n.SH SEE ALSO\n");
     for (line, what) in [
         ("spektacular protocol", "the reference of the protocol"),
-        ("spektacular help config", "the reference of the configuration"),
-        ("spektacular help agents", "the reference of the agents"),
-        ("spektacular help spec", "the reference of the workflows"),
+        ("spektacular help config reference", "the reference of the configuration"),
+        ("spektacular help agents reference", "the reference of the agents"),
+        ("spektacular help spec reference", "the reference of the workflows"),
     ] {
         let _ = writeln!(out, ".TP\n.B {}\n{}", text(line), text(what));
     }

@@ -84,7 +84,7 @@ impl Command {
             }
         }
         if !self.page.is_empty() {
-            let _ = write!(out, "\n{}", self.page);
+            let _ = write!(out, "\n`spektacular help {} reference` prints the reference.\n", self.name);
         }
         out
     }

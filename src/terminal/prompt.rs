@@ -8,9 +8,10 @@ use crate::clean::{escaped, one_line, whole};
 use crate::engine::InAdvance;
 use crate::protocol::limits::BAD_ANSWERS;
 use crate::protocol::outbound::{Question, Text};
-use crate::protocol::question::{ALLOW_ALWAYS, Answer, Ask, Choice, Given, Kind, Place, Subject, Validation};
+use crate::protocol::question::{ALLOW_ALWAYS, Answer, Ask, Choice, Given, Kind, Place, Subject, Validation, check};
 use crate::protocol::words::{Category, PathType, Purpose};
 use serde_json::Value as Json;
+use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::time::Duration;
@@ -68,7 +69,12 @@ pub(super) fn in_advance(question: &Question, answer: &InAdvance) -> String {
         (_, Purpose::Clarification | Purpose::Input) => format!("{header}:"),
     };
     let answer = match answer {
-        InAdvance::Value(value) => spoken(value, &ask.kind),
+        InAdvance::Value(value) => {
+            // A number or a value means an option, which has a label.
+            let raw = RawValue::from_string(value.clone()).ok();
+            let meant = raw.and_then(|raw| check(ask, &raw, None).ok());
+            meant.map_or_else(|| spoken(value, &ask.kind), |answer| shown(&answer, &ask.kind))
+        }
         InAdvance::Hidden => "••••••".to_owned(),
         InAdvance::Declined => "declined".to_owned(),
     };

@@ -80,7 +80,7 @@ impl Rule {
             None => {
                 let known = Rule::ALL.iter().filter(may).map(|rule| rule.word());
                 Err(Unknown { what: "rule", dashes: "", typed: Typed::Value(name), place: "" }
-                    .message(known, "`spektacular help spec` lists the rules."))
+                    .message(known, "`spektacular help spec reference` lists the rules."))
             }
         }
     }

@@ -57,7 +57,7 @@ fn initialize_shows_what_the_agent_can() {
     let able = &shown["agentCapabilities"];
     assert_eq!(able["promptCapabilities"], json!({"image": true, "audio": false, "embeddedContext": true}));
     assert_eq!(able["mcpCapabilities"], json!({"http": true, "sse": true}));
-    assert_eq!((&able["loadSession"], &able["sessionCapabilities"]["resume"]), (&json!(false), &json!({})));
+    assert_eq!((&able["loadSession"], &able["sessionCapabilities"]["resume"]), (&json!(true), &json!({})));
     assert_eq!(shown["authMethods"][0]["id"], "agent");
     client.finish();
     let mut demo = Client::start(Case::new(), &["--agent", "demo"]);
@@ -144,10 +144,9 @@ fn a_title_holds_no_declared_secret() {
     client.turn(&session, &format!("{} {SECRET}", "word ".repeat(13)));
     let list = client.call("session/list", json!({}));
     let told = client.updates(&session, "session_info_update")[0]["title"].to_string();
-    let stored = fs::read_dir(client.case.path("home/.local/state/spektacular/acp")).unwrap();
-    let stored: Vec<String> = stored.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
-    assert_eq!(stored.len(), 1);
-    for text in [&list["sessions"][0]["title"].to_string(), &told, &stored[0]] {
+    let file = |folder: &str| client.case.path(&format!("home/.local/state/spektacular/{folder}/{session}"));
+    let stored = ["acp", "acp/history"].map(|folder| fs::read_to_string(file(folder)).unwrap());
+    for text in [&list["sessions"][0]["title"].to_string(), &told, &stored[0], &stored[1]] {
         assert!(text.contains("word word") && !text.contains("hunter2"), "{text}");
     }
     client.finish();
@@ -289,6 +288,63 @@ fn a_stored_session_is_listed_and_resumed_by_another_process() {
     assert!(log.argv().iter().any(|arg| *arg == format!("--resume={SESSION}")), "{:?}", log.argv());
     let unknown = json!({"sessionId": "sess_0", "cwd": client.case.work(), "mcpServers": []});
     assert_eq!(client.refused("session/resume", unknown)["code"], -32002);
+    client.finish();
+}
+
+/// The texts and titles of these updates, with their kinds.
+fn told(updates: &[Value]) -> Vec<(String, String)> {
+    let text = |update: &Value| match &update["content"]["text"] {
+        Value::String(text) => text.clone(),
+        _ => update["title"].as_str().unwrap_or_default().to_owned(),
+    };
+    updates.iter().map(|update| (update["sessionUpdate"].as_str().unwrap().to_owned(), text(update))).collect()
+}
+
+#[test]
+fn a_loaded_session_has_its_history_and_its_settings() {
+    let script = Script::new()
+        .tool("call_1", "Read", &json!({"file_path": "a.rs"}), "fn main() {}")
+        .say("msg_2", "It is a program.")
+        .done("It is a program.");
+    let mut client = Client::new(Case::with(script).env("FORGE_API_KEY", "hunter2-Zq7731-x-y"));
+    let session = client.session();
+    let model = json!({"sessionId": session, "configId": "model", "value": "opus"});
+    client.call("session/set_config_option", model);
+    client.call("session/set_mode", json!({"sessionId": session, "modeId": "deny"}));
+    assert_eq!(client.turn(&session, "What is a.rs? hunter2-Zq7731-x-y"), "end_turn");
+    let case = client.stop();
+    // Another process, another spelling of the directory.
+    let work = case.work();
+    let link = case.path("home/link");
+    std::os::unix::fs::symlink(&work, &link).unwrap();
+    let mut client = Client::new(case);
+    let list = client.call("session/list", json!({"cwd": link}));
+    assert_eq!(list["sessions"][0]["sessionId"], json!(session), "{list}");
+    let before = client.seen.len();
+    let loaded = client.call("session/load", json!({"sessionId": session, "cwd": work, "mcpServers": []}));
+    assert_eq!(loaded["modes"]["currentModeId"], "deny");
+    let option =
+        |id: &str| loaded["configOptions"].as_array().unwrap().iter().find(|option| option["id"] == id).unwrap();
+    assert_eq!(
+        (&option("model")["currentValue"], &option("permissions")["currentValue"]),
+        (&json!("opus"), &json!("deny"))
+    );
+    let updates: Vec<Value> = client.seen[before..].iter().map(|line| line["params"]["update"].clone()).collect();
+    let updates = &updates[..updates.len() - 1];
+    let wanted = [
+        ("user_message_chunk", "What is a.rs? [redacted]"),
+        ("tool_call", "Read a.rs"),
+        ("tool_call_update", "Read a.rs"),
+        ("agent_message_chunk", "It is a program."),
+    ];
+    assert_eq!(told(updates), wanted.map(|(kind, text)| (kind.to_owned(), text.to_owned())));
+    assert_eq!(updates[2]["status"], "completed");
+    // A call of the next run has an id of its own.
+    assert_eq!(client.turn(&session, "Again"), "end_turn");
+    let calls = client.updates(&session, "tool_call");
+    assert_ne!(calls[0]["toolCallId"], calls[1]["toolCallId"]);
+    let log = crate::support::agent::AgentLog::new(&client.case.path("log"));
+    assert!(log.argv().contains(&"--model=opus".to_owned()), "{:?}", log.argv());
     client.finish();
 }
 

@@ -16,6 +16,7 @@ fn result_of(method: &str) -> &'static str {
         "initialize" => "InitializeResponse",
         "authenticate" => "AuthenticateResponse",
         "session/new" => "NewSessionResponse",
+        "session/load" => "LoadSessionResponse",
         "session/resume" => "ResumeSessionResponse",
         "session/list" => "ListSessionsResponse",
         "session/close" => "CloseSessionResponse",
@@ -254,6 +255,14 @@ impl Client {
     #[track_caller]
     pub(super) fn exit(&mut self) -> ExitStatus {
         io::exit(&mut self.child, self.case.limit).expect("the program does not end")
+    }
+
+    /// Ends as a client does, and leaves its machine to another one.
+    #[track_caller]
+    pub(super) fn stop(mut self) -> Case {
+        self.close_stdin();
+        assert_eq!(self.exit().code(), Some(0));
+        std::mem::replace(&mut self.case, Case::new())
     }
 
     /// Ends as a client does, and checks that nothing is left.

@@ -47,7 +47,7 @@ fn broken_messages_get_the_errors_of_json_rpc() {
         let reply = client.next();
         assert_eq!((&reply["id"], &reply["error"]["code"]), (&Value::Null, &json!(code)), "{line}: {reply}");
     }
-    for method in ["session/load", "session/delete", "logout", "_own", "session/update", ""] {
+    for method in ["session/fork", "session/delete", "logout", "_own", "session/update", ""] {
         assert_eq!(client.refused(method, json!({}))["code"], -32601, "{method}");
     }
     for method in ["session/prompt", "session/close", "session/set_mode", "session/resume", "session/new", "initialize"]

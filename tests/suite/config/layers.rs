@@ -357,7 +357,7 @@ fn wrong_keys_and_values_are_refused_with_a_suggestion() {
     let case = Case::new();
     for (key, value, why) in [
         ("modle", "private", "Unknown key modle. Did you mean model?"),
-        ("modle of mine", "private", "Unknown key modle?of?mine. `spektacular help config` lists the keys."),
+        ("modle of mine", "private", "Unknown key modle?of?mine. `spektacular help config reference` lists the keys."),
         ("debug.enable", "true", "Did you mean debug.enabled?"),
         ("agents.mine.comand", "private", "Unknown field comand of agents.mine. Did you mean command?"),
         ("agents.My.command", "private", "The name of an agent must have"),

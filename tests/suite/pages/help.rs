@@ -83,7 +83,9 @@ fn every_page_of_the_reference_is_printed() {
     ];
     for (name, page) in pages {
         assert!(page.starts_with("# ") && page.ends_with('\n'), "{name}");
-        assert!(printed(&["help", name]).ends_with(page), "help {name} lacks its page");
+        assert_eq!(printed(&["help", name, "reference"]), page);
+        let long = printed(&["help", name]);
+        assert!(!long.contains(page) && long.contains(&format!("`spektacular help {name} reference`")), "{name}");
         assert!(!printed(&[name, "-h"]).contains(page), "the short help of {name} has its page");
     }
     assert_eq!(printed(&["protocol"]), include_str!("../../../src/protocol/reference.md"));
