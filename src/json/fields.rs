@@ -1,7 +1,8 @@
 //! The fields of one JSON object, as the protocol and the configuration read them: strictly.
 
+use super::decode::unescape;
+use super::index::Span;
 use super::object::{Object, Raw};
-use super::span::Span;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -26,9 +27,11 @@ struct Places {
 impl<'a> Fields<'a> {
     /// Parses `text` as one object. `None`: it is not an object.
     pub fn parse(text: &'a str) -> Option<Fields<'a>> {
+        let object = Object::scanned(text)?;
+        let text = object.line();
         let mut fields = Fields { text, decoded: String::new(), places: Vec::new() };
-        for (place, key, raw) in Object::scanned(text)?.placed() {
-            let key = match key {
+        for (place, value) in object.places() {
+            let key = match unescape(place.slice_of(text)) {
                 Cow::Borrowed(_) => place,
                 Cow::Owned(key) => {
                     let from = text.len() + fields.decoded.len();
@@ -36,7 +39,7 @@ impl<'a> Fields<'a> {
                     Span::new(from, from + key.len())
                 }
             };
-            fields.places.push(Places { key, value: raw.place });
+            fields.places.push(Places { key, value });
         }
         Some(fields)
     }

@@ -1,12 +1,59 @@
 //! The positions of the values in a line, found in one walk. The memory is reused for the next line.
 
-use super::scan::{FieldKey, JsonScan, Sink};
-use super::span::Span;
+use super::scan::{after_string, after_word, token};
 
 /// The maximum number of indexed values. A line with more is rare, and is walked again for each field that is read.
 const VALUES: usize = 1 << 17;
 /// The maximum number of values whose memory is kept for the next line.
 const KEPT: usize = 1 << 12;
+
+/// A part of a line, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Span {
+    pub(super) from: u32,
+    pub(super) to: u32,
+}
+
+impl Span {
+    /// A span of these byte positions. They fit into 32 bits because no line reaches 4 GiB.
+    pub(super) fn new(from: usize, to: usize) -> Span {
+        Span { from: from as u32, to: to as u32 }
+    }
+
+    #[inline]
+    pub(super) fn slice_of(self, line: &str) -> &str {
+        line.get(self.from as usize..self.to as usize).unwrap_or_default()
+    }
+
+    /// Whether the span's text equals `text`.
+    #[inline]
+    pub(super) fn is(self, line: &str, text: &str) -> bool {
+        let bytes = line.as_bytes().get(self.from as usize..self.to as usize);
+        (self.to - self.from) as usize == text.len() && bytes.is_some_and(|bytes| is_same(bytes, text.as_bytes()))
+    }
+
+    /// The span of a string without its quotes.
+    pub(super) fn inside(self) -> Span {
+        Span { from: self.from + 1, to: (self.from + 1).max(self.to.saturating_sub(1)) }
+    }
+
+    /// The span of a string with its quotes, from the span without them.
+    pub(super) fn outside(self) -> Span {
+        Span { from: self.from.saturating_sub(1), to: self.to + 1 }
+    }
+}
+
+/// Whether texts of the same length are equal. Compares words: faster than a call for texts as short as keys.
+#[inline]
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    if let Some(last) = a.last_chunk::<8>() {
+        return b.last_chunk() == Some(last) && a.as_chunks::<8>().0.iter().eq(b.as_chunks().0);
+    }
+    if let (Some(first), Some(last)) = (a.first_chunk::<4>(), a.last_chunk::<4>()) {
+        return b.first_chunk() == Some(first) && b.last_chunk() == Some(last);
+    }
+    a.iter().eq(b)
+}
 
 /// A field of an object, or an element of an array. The nodes inside its value follow it.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +61,6 @@ pub(super) struct Node {
     /// The key, without its quotes. Meaningless for an element of an array.
     pub(super) key: Span,
     pub(super) value: Span,
-    /// See [`FieldKey::begin`].
     begin: u32,
     /// The number of nodes inside the value, and the flags. While the value is open: the index of the node that
     /// contains it.
@@ -70,33 +116,86 @@ impl Beginning {
     }
 }
 
+/// The key of a field. Meaningless for the elements of an array.
+#[derive(Clone, Copy, Default)]
+struct FieldKey {
+    /// Its place, without its quotes.
+    place: Span,
+    /// The four bytes at its place. A short key is followed by its quote, a colon and a value.
+    begin: u32,
+    escapes: bool,
+}
+
 /// The index of one line. The first node is the line's whole value.
 #[derive(Debug, Default)]
 pub struct Index {
     pub(super) nodes: Vec<Node>,
     /// The innermost open value.
     open: u32,
-    /// The number of values from which on no further one may contain others.
-    most: usize,
 }
 
 impl Index {
-    /// Records the values of a line. `None`: it is not JSON.
+    /// Records the values of a line. `None`: it is not JSON, or has too many values.
     pub(super) fn walk(&mut self, line: &str) -> Option<()> {
         self.nodes.clear();
         if self.nodes.capacity() > KEPT {
             self.nodes = Vec::new();
         }
-        self.walk_over(line, JsonScan::strict(line), VALUES)
+        self.walk_over(line, VALUES)
     }
 
-    /// Records the values of a text by a scan from its beginning, in an empty index.
-    pub(super) fn walk_over(&mut self, line: &str, mut scan: JsonScan<'_>, most: usize) -> Option<()> {
-        (self.open, self.most) = (COUNT, most);
+    /// Records the values of a text in an empty index. From `most` values on, no further one may contain others.
+    /// Positions are kept in local variables for speed.
+    pub(super) fn walk_over(&mut self, line: &str, most: usize) -> Option<()> {
         u32::try_from(line.len()).ok()?;
-        scan.blanks();
-        scan.walk(self)?;
-        scan.end()
+        self.open = COUNT;
+        // `inside`: whether the innermost open value is an object.
+        let (bytes, mut at, mut key, mut inside) = (line.as_bytes(), 0, FieldKey::default(), None);
+        loop {
+            let first = token(bytes, &mut at)?;
+            let from = at;
+            match first {
+                b'"' => {
+                    let (end, escapes) = after_string(bytes, at + 1)?;
+                    at = end;
+                    self.push(key, Span::new(from, at), if escapes { ESCAPES } else { 0 });
+                }
+                b'{' | b'[' => {
+                    let object = first == b'{';
+                    self.open(key, object, from, most)?;
+                    inside = Some(object);
+                    at += 1;
+                    if token(bytes, &mut at)? != end_of(object) {
+                        if object {
+                            (at, key) = after_key(bytes, at)?;
+                        }
+                        continue;
+                    }
+                    at += 1;
+                    inside = self.close(at);
+                }
+                first => {
+                    at = after_word(bytes, at, first)?;
+                    self.push(key, Span::new(from, at), 0);
+                }
+            }
+            // After a value comes the next one, or the end of the enclosing value.
+            loop {
+                let Some(object) = inside else { return token(bytes, &mut at).is_none().then_some(()) };
+                let next = token(bytes, &mut at)?;
+                at += 1;
+                if next == b',' {
+                    if object {
+                        (at, key) = after_key(bytes, at)?;
+                    }
+                    break;
+                }
+                if next != end_of(object) {
+                    return None;
+                }
+                inside = self.close(at);
+            }
+        }
     }
 
     #[inline(always)]
@@ -112,22 +211,16 @@ impl Index {
         }
         KEY_ESCAPES
     }
-}
-
-impl Sink for Index {
-    #[inline(always)]
-    fn leaf(&mut self, key: FieldKey, place: Span, escapes: bool) {
-        self.push(key, place, if escapes { ESCAPES } else { 0 });
-    }
 
     #[inline(always)]
-    fn open(&mut self, key: FieldKey, object: bool, at: usize) -> Option<()> {
+    fn open(&mut self, key: FieldKey, object: bool, at: usize, most: usize) -> Option<()> {
         let number = self.nodes.len();
         self.push(key, Span::new(at, at), self.open | if object { OBJECT } else { 0 });
         self.open = number as u32;
-        (number < self.most).then_some(())
+        (number < most).then_some(())
     }
 
+    /// Ends the innermost open value. Returns whether the enclosing one is an object. `None`: it is the outermost.
     #[inline(always)]
     fn close(&mut self, end: usize) -> Option<bool> {
         let (open, count) = (self.open as usize, self.nodes.len());
@@ -137,6 +230,23 @@ impl Sink for Index {
         node.below = node.below & (KEY_ESCAPES | ESCAPES) | (count - open - 1) as u32;
         self.nodes.get(self.open as usize).map(|node| node.below & OBJECT != 0)
     }
+}
+
+fn end_of(object: bool) -> u8 {
+    if object { b'}' } else { b']' }
+}
+
+/// Checks a key with its colon. Returns the place after them.
+#[inline(always)]
+fn after_key(bytes: &[u8], mut at: usize) -> Option<(usize, FieldKey)> {
+    if token(bytes, &mut at)? != b'"' {
+        return None;
+    }
+    let from = at + 1;
+    let (mut at, escapes) = after_string(bytes, from)?;
+    let place = Span::new(from, at - 1);
+    let begin = u32::from_le_bytes(*bytes.get(from..)?.first_chunk()?);
+    (token(bytes, &mut at)? == b':').then_some((at + 1, FieldKey { place, begin, escapes }))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Changes the strings of a JSON text.
 
+use super::decode::unescape;
 use super::put_string;
-use super::scan::{literal_len, unescape};
+use super::scan::literal_len;
 use std::borrow::Cow;
 use std::collections::HashMap;
 

@@ -5,18 +5,16 @@
 //! serde_json's own error texts quote their input, so none of them leaves this module.
 
 mod bounded;
-mod chunks;
+mod decode;
 mod escape;
 mod fields;
 mod index;
 mod mapped;
 mod object;
 mod scan;
-mod span;
-mod split_pair;
 
 pub use self::bounded::bounded;
-pub use self::chunks::{Chunks, decoded_in_place};
+pub use self::decode::{Chunks, SplitPair, decoded_in_place};
 pub use self::escape::put_string;
 use self::escape::{plain_len, put_safe};
 pub use self::fields::{Fields, elements, number, string};
@@ -25,7 +23,6 @@ pub use self::mapped::{Change, map_keys_and_strings, map_strings};
 pub(crate) use self::object::is_blank;
 pub use self::object::{Elements, Object, ObjectFields, Raw};
 use self::scan::literal_len;
-pub use self::split_pair::SplitPair;
 use serde::Serialize;
 
 /// Whether objects and arrays nest deeper than `limit`. Works on broken JSON too.

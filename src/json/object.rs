@@ -4,9 +4,9 @@
 //! the line, known to be valid and never copied. [`Object::parse`] only checks a text; each access searches for its
 //! value.
 
-use super::index::{Beginning, Index, Node};
-use super::scan::{JsonScan, literal_len, unescape};
-use super::span::Span;
+use super::decode::unescape;
+use super::index::{Beginning, Index, Node, Span};
+use super::scan::{after_blanks, after_string, after_value, literal_len};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -153,23 +153,22 @@ impl<'a> Children<'a> {
     /// The next child, by a walk over text that is known to be valid.
     #[cold]
     fn walk(&mut self) -> Option<Child<'a>> {
-        let mut scan = JsonScan::new(self.line, self.at);
-        scan.blanks();
-        scan.pass(b',');
-        scan.blanks();
-        if matches!(scan.peek(), None | Some(b']' | b'}')) {
+        let bytes = self.line.as_bytes();
+        let mut at = after_blanks(bytes, self.at);
+        if bytes.get(at) == Some(&b',') {
+            at = after_blanks(bytes, at + 1);
+        }
+        if matches!(bytes.get(at), None | Some(b']' | b'}')) {
             return None;
         }
-        let mut key = Span::default();
+        let (mut key, mut key_escapes) = (Span::default(), false);
         if self.object {
-            key = scan.skipped().inside();
-            scan.blanks();
-            scan.pass(b':');
-            scan.blanks();
+            let (end, escapes) = after_string(bytes, at + 1)?;
+            (key, key_escapes) = (Span::new(at + 1, end - 1), escapes);
+            at = after_blanks(bytes, after_blanks(bytes, end) + 1);
         }
-        let place = scan.skipped();
-        self.at = scan.at;
-        let key_escapes = key.slice_of(self.line).contains('\\');
+        self.at = after_value(bytes, at);
+        let place = Span::new(at, self.at);
         Some(Child { key, key_escapes, value: Raw { line: self.line, place, below: None, escapes: true } })
     }
 }
@@ -200,14 +199,7 @@ impl<'a> Object<'a> {
 
     /// Like [`Object::parse`], with half a surrogate pair in keys too.
     pub(super) fn scanned(text: &'a str) -> Option<Object<'a>> {
-        u32::try_from(text.len()).ok()?;
-        let mut scan = JsonScan::new(text, 0);
-        scan.blanks();
-        let from = scan.at;
-        scan.value()?;
-        let place = Span::new(from, scan.at);
-        scan.blanks();
-        let raw = scan.peek().is_none().then_some(Raw { line: text, place, below: None, escapes: true })?;
+        let raw = Raw::of(serde_json::from_str(text).ok()?)?;
         (raw.first() == Some(b'{')).then_some(Object(raw))
     }
 
@@ -222,22 +214,16 @@ impl<'a> Object<'a> {
 
     /// The value of a field, verbatim; null counts as absent. If a key is repeated, the last value counts.
     pub fn raw(&self, name: &str) -> Option<Raw<'a>> {
-        let Raw { line, below: Some(nodes), escapes: false, .. } = self.0 else { return self.walked(name) };
-        let (mut rest, mut found, beginning) = (nodes, None, Beginning::new(name));
-        while let Some((node, after)) = rest.split_first() {
-            if node.has_key(line, name, beginning) {
-                found = Some(rest);
-            }
-            rest = after.get(node.below()..)?;
-        }
-        let value = Children { line, nodes: Some(found?), at: 0, object: true }.next()?.value;
-        (value.first() != Some(b'n')).then_some(value)
+        let [raw] = self.raws([name]);
+        raw
     }
 
     /// Like [`Object::raw`] for several fields, found in one walk.
     #[inline]
     pub fn raws<const N: usize>(&self, names: [&str; N]) -> [Option<Raw<'a>>; N] {
-        let Raw { line, below: Some(nodes), escapes: false, .. } = self.0 else { return names.map(|n| self.raw(n)) };
+        let Raw { line, below: Some(nodes), escapes: false, .. } = self.0 else {
+            return names.map(|name| self.walked(name));
+        };
         let wanted = names.map(|name| (name, Beginning::new(name)));
         let (mut rest, mut found) = (nodes, [None; N]);
         while let Some((node, after)) = rest.split_first() {
@@ -266,10 +252,9 @@ impl<'a> Object<'a> {
         (value.first() != Some(b'n')).then_some(value)
     }
 
-    /// All fields in order, each with the place of its key without the quotes.
-    pub(super) fn placed(&self) -> impl Iterator<Item = (Span, Cow<'a, str>, Raw<'a>)> + use<'a> {
-        let line = self.0.line;
-        self.children().map(move |child| (child.key, unescape(child.key.slice_of(line)), child.value))
+    /// The places of the fields in order: of the key, without the quotes, and of the value.
+    pub(super) fn places(&self) -> impl Iterator<Item = (Span, Span)> + use<'a> {
+        self.children().map(|child| (child.key, child.value.place))
     }
 
     /// All fields in order, verbatim.
@@ -347,7 +332,7 @@ impl Index {
     /// Reads a text as one value, whatever the number of values in it. `None`: it is not JSON.
     pub fn value<'a>(&'a mut self, text: &'a str) -> Option<Raw<'a>> {
         self.nodes = Vec::with_capacity(values_in(text));
-        self.walk_over(text, JsonScan::new(text, 0), usize::MAX)?;
+        self.walk_over(text, usize::MAX)?;
         let (first, below) = self.nodes.split_first()?;
         Some(Raw { line: text, place: first.value, below: Some(below), escapes: first.escapes() })
     }
@@ -355,7 +340,8 @@ impl Index {
     /// Reads a line as one object. Raw control characters, which JSON forbids in strings, become blanks; only a line
     /// that has any is copied.
     pub fn read<'a>(&'a mut self, line: &'a mut Cow<'_, str>) -> Option<Object<'a>> {
-        if self.walk(line).is_none() {
+        // The values are passed on verbatim, and must not contain line ends.
+        if has_controls(line.trim_end()) || self.walk(line).is_none() {
             *line = without_controls(std::mem::take(line));
             return Object::parse(line);
         }
@@ -381,11 +367,14 @@ pub(crate) fn is_blank(line: &str) -> bool {
     line.trim_start_matches('\u{feff}').trim_start_matches(blank).is_empty()
 }
 
+/// Whether a text has control characters. Without an early end, so that the compiler compares many bytes at once.
+fn has_controls(text: &str) -> bool {
+    text.as_bytes().chunks(64).any(|block| block.iter().fold(false, |found, byte| found | (*byte < 0x20)))
+}
+
 /// Replaces raw control characters, which JSON forbids in strings, with blanks. Copies only if there are any.
 fn without_controls(line: Cow<'_, str>) -> Cow<'_, str> {
-    // In blocks and without an early end, so that the compiler compares many bytes at once.
-    let has_controls = |block: &[u8]| block.iter().fold(false, |found, byte| found | (*byte < 0x20));
-    if !line.as_bytes().chunks(64).any(has_controls) && !line.starts_with('\u{feff}') {
+    if !has_controls(&line) && !line.starts_with('\u{feff}') {
         return line;
     }
     Cow::Owned(line.trim_start_matches('\u{feff}').replace(|c: char| c < ' ', " "))
