@@ -181,7 +181,9 @@ impl Index {
             }
             // After a value comes the next one, or the end of the enclosing value.
             loop {
-                let Some(object) = inside else { return token(bytes, &mut at).is_none().then_some(()) };
+                let Some(object) = inside else {
+                    return bytes[at..].trim_ascii().is_empty().then_some(());
+                };
                 let next = token(bytes, &mut at)?;
                 at += 1;
                 if next == b',' {
@@ -252,10 +254,11 @@ fn after_key(bytes: &[u8], mut at: usize) -> Option<(usize, FieldKey)> {
 #[cfg(test)]
 mod tests {
     use super::{Index, KEPT, VALUES};
-    use crate::json::scan::tests::{json, nearly_json};
+    use crate::json::scan::after_value;
     use crate::json::{Object, Raw};
     use proptest::prelude::*;
     use serde_json::Value;
+    use serde_json::value::RawValue;
     use std::borrow::Cow;
 
     /// The value as the readers of fields and elements see it. Of fields with the same key the last counts.
@@ -275,8 +278,67 @@ mod tests {
         value(object.0)
     }
 
+    fn is_value(text: &str) -> bool {
+        Index::default().value(text).is_some()
+    }
+
+    fn nearly_json() -> impl Strategy<Value = String> {
+        let tokens = prop::sample::select(vec![
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "\"a\"",
+            "\"\\u00e9\\n\"",
+            "\"\\ud800\"",
+            "\"\\x\"",
+            "\"\t\"",
+            "\"0123456789\"",
+            "\"é\"",
+            "0",
+            "01",
+            "-",
+            "-0.5e+3",
+            "1.",
+            "true",
+            "nul",
+            "null",
+            " ",
+            "\t",
+            "\"",
+            "\\",
+        ]);
+        prop::collection::vec(tokens, 0..14).prop_map(|tokens| tokens.concat())
+    }
+
+    /// Valid JSON of every shape.
+    fn json() -> impl Strategy<Value = String> {
+        let leaf = prop::sample::select(vec!["0", "-1.5e-7", "true", "null", "\"\"", "\"]}\\\"\\\\\"", "{}", "[ ]"]);
+        leaf.prop_map(str::to_owned).prop_recursive(5, 40, 4, |inner| {
+            let fields = prop::collection::vec(inner.clone(), 1..4)
+                .prop_map(|values| format!("{{\"a\\\"}}\" : {}}}", values.join(" ,\"\":")));
+            prop_oneof![
+                prop::collection::vec(inner, 1..4).prop_map(|values| format!("[{}\t]", values.join(", "))),
+                fields
+            ]
+        })
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn every_accepted_text_is_json(text in nearly_json()) {
+            prop_assert_eq!(is_value(&text), serde_json::from_str::<&RawValue>(&text).is_ok() && !text.trim_end().contains('\t'), "{}", text);
+        }
+
+        #[test]
+        fn skipping_ends_where_the_value_does(text in json()) {
+            prop_assert!(is_value(&text.replace('\t', " ")), "{}", text);
+            prop_assert_eq!(after_value(format!("{text} ,]").as_bytes(), 0), text.len(), "{}", text);
+        }
 
         #[test]
         fn a_line_reads_as_serde_reads_it(text in json()) {
@@ -334,5 +396,15 @@ mod tests {
         }
         assert!(index.read(&mut Cow::Borrowed("{}")).is_some());
         assert!(index.nodes.capacity() <= KEPT);
+    }
+
+    #[test]
+    fn any_depth_is_checked() {
+        for depth in [1, 63, 64, 65, 128, 129, 100_000] {
+            let (open, close) = ("[{\"a\":".repeat(depth), "}]".repeat(depth));
+            assert!(is_value(&format!("{open}0{close}")), "{depth}");
+            assert!(!is_value(&format!("{open}0{}", &close[1..])), "{depth}");
+            assert!(!is_value(&format!("{open}0{}]]", &close[..close.len() - 2])), "{depth}");
+        }
     }
 }

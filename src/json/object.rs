@@ -329,7 +329,7 @@ impl<'a> Object<'a> {
 }
 
 impl Index {
-    /// Reads a text as one value, whatever the number of values in it. `None`: it is not JSON.
+    /// Reads a text as one value, whatever the number of values in it. `None`: it is not JSON, or not one line.
     pub fn value<'a>(&'a mut self, text: &'a str) -> Option<Raw<'a>> {
         self.nodes = Vec::with_capacity(values_in(text));
         self.walk_over(text, usize::MAX)?;
@@ -340,8 +340,7 @@ impl Index {
     /// Reads a line as one object. Raw control characters, which JSON forbids in strings, become blanks; only a line
     /// that has any is copied.
     pub fn read<'a>(&'a mut self, line: &'a mut Cow<'_, str>) -> Option<Object<'a>> {
-        // The values are passed on verbatim, and must not contain line ends.
-        if has_controls(line.trim_end()) || self.walk(line).is_none() {
+        if self.walk(line).is_none() {
             *line = without_controls(std::mem::take(line));
             return Object::parse(line);
         }
@@ -367,14 +366,9 @@ pub(crate) fn is_blank(line: &str) -> bool {
     line.trim_start_matches('\u{feff}').trim_start_matches(blank).is_empty()
 }
 
-/// Whether a text has control characters. Without an early end, so that the compiler compares many bytes at once.
-fn has_controls(text: &str) -> bool {
-    text.as_bytes().chunks(64).any(|block| block.iter().fold(false, |found, byte| found | (*byte < 0x20)))
-}
-
 /// Replaces raw control characters, which JSON forbids in strings, with blanks. Copies only if there are any.
 fn without_controls(line: Cow<'_, str>) -> Cow<'_, str> {
-    if !has_controls(&line) && !line.starts_with('\u{feff}') {
+    if !line.bytes().any(|byte| byte < b' ') && !line.starts_with('\u{feff}') {
         return line;
     }
     Cow::Owned(line.trim_start_matches('\u{feff}').replace(|c: char| c < ' ', " "))

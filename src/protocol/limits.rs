@@ -43,6 +43,8 @@ pub const AGENT_MESSAGE_BYTES: usize = 4 << 10;
 /// The maximum size, in bytes, of all unfinished messages, tools and questions of an agent, and separately of all lines
 /// that the agent has not read.
 pub const KEPT_BYTES: usize = 32 << 20;
+/// The maximum number of an agent's requests that wait for answers.
+pub const WAITING_REQUESTS: usize = 1000;
 /// The maximum number of artifacts in a terminal frame.
 pub const ARTIFACTS: usize = 1000;
 /// The maximum number of changed files that a run reports. The run remembers each, so that it is reported once.

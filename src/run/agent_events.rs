@@ -207,12 +207,16 @@ impl ActiveRun {
         }
     }
 
-    /// Fails the run if more is kept for the agent than the budget allows.
+    /// Fails the run if more is kept for the agent than the limits permit.
     fn check_memory(&mut self) {
-        if self.held_bytes() > KEPT_BYTES || self.agent.driver.held_bytes() > KEPT_BYTES {
-            let message = "The agent has more than 32 MiB of unfinished messages, tools and questions: split the task.";
-            self.stop(Outcome::Failed(Failure::new(Code::ResourceExhausted, message)), None);
-        }
+        let message = if self.held_bytes() > KEPT_BYTES || self.agent.driver.held_bytes() > KEPT_BYTES {
+            "The agent has more than 32 MiB of unfinished messages, tools and questions: split the task."
+        } else if self.questions.are_too_many() {
+            "The agent has more than 1000 requests that wait for answers: answer them, or split the task."
+        } else {
+            return;
+        };
+        self.stop(Outcome::Failed(Failure::new(Code::ResourceExhausted, message)), None);
     }
 
     /// The size of the unfinished messages, tools and questions.

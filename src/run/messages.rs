@@ -1,7 +1,6 @@
 //! The agent's messages: their ids, their redaction across pieces, and the frames that show them.
 
-use super::completion::{CompletionMarker, Finder};
-use super::question_markers::{QuestionCutter, cut};
+use super::text_markers::{CompletionMarker, Finder, QuestionCutter, cut};
 use super::tool_calls::ENTRY_BYTES;
 use crate::agent::MessageKey;
 use crate::agent::text::Fingerprint;
@@ -341,7 +340,7 @@ fn split(text: &str, budget: usize) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::completion::CompletionMarker;
+    use super::super::text_markers::CompletionMarker;
     use super::{Messages, Piece, Rules, split};
     use crate::agent::MessageKey;
     use crate::protocol::words::Level;

@@ -6,13 +6,11 @@
 mod active_run;
 mod agent_events;
 mod agent_side;
-mod always_allowed;
-mod answered;
 mod artifacts;
+mod asked_question;
 mod awaited_servers;
 mod background;
 mod budget;
-mod completion;
 mod deadlines;
 mod effects;
 mod event;
@@ -24,26 +22,23 @@ mod open_questions;
 mod orchestrator;
 mod outcome;
 mod provider_limit;
-mod question_frames;
-mod question_markers;
 mod questions;
-mod redact_question;
 mod rest;
-mod secret_answer;
 mod servers;
 mod stop;
 mod stop_ladder;
+mod text_markers;
 mod tool_calls;
 mod turn_end;
 mod turns;
 mod waiting_events;
 
-pub use always_allowed::AlwaysAllowed;
-pub use answered::Answered;
+pub use asked_question::AlwaysAllowed;
 pub use event::{
     AgentEnded, Effect, Event, FirstProcess, OnEof, Origin, ReadInput, Refusal, Remake, RestingSession, Start,
     StopSignal, Unseen,
 };
+pub use open_questions::Answered;
 
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, QuestionId, RunId};
@@ -225,7 +220,7 @@ impl Run {
     /// The working directory, if the answer to this question is a path to check.
     pub(crate) fn path_question(&self, question_id: &QuestionId) -> Option<PathBuf> {
         let Phase::ActiveRun(active) = &self.phase else { return None };
-        let ask: &Ask = &active.questions.find(question_id)?.1.shown;
+        let ask: &Ask = &active.questions.find(question_id)?.shown;
         matches!(ask.kind, Kind::FilePath).then(|| active.settings.cwd.clone())
     }
 
@@ -345,7 +340,7 @@ impl Run {
                 return;
             }
             Event::Answer(origin, _) => {
-                return self.hold(held, origin.id, Warning::UnknownQuestion, orchestrator::UNKNOWN_QUESTION.into());
+                return self.hold(held, origin.id, Warning::UnknownQuestion, questions::UNKNOWN_QUESTION.into());
             }
             Event::Prompt(origin, ..) => {
                 let text = "A prompt was ignored: no run has begun";

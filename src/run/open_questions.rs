@@ -2,23 +2,19 @@
 //!
 //! This module makes all decisions about questions; drivers make none.
 
-use super::always_allowed::AlwaysAllowed;
-use super::answered::Answered;
+use super::asked_question::{
+    AlwaysAllowed, BesideAnswer, NoAnswerCause, OpenQuestion, Resolved, denied, shown, shown_subject,
+};
 use super::frame_texts::FrameTexts;
-use super::inside::reads_inside;
-use super::redact_question::{AskedAndShown, Hidden, both, shown};
 use crate::agent::{AskKey, Reply};
-use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::QuestionId;
-use crate::protocol::limits::{BAD_ANSWERS, SECRET_BYTES};
-use crate::protocol::question::{ALLOW_ONCE, Answer, Ask, Asks, BadAnswer, Decision, Kind, Subject, check};
-use crate::protocol::request::Settings;
-use crate::protocol::sentence::Sentence;
-use crate::protocol::terms::sentence;
-use crate::protocol::text::Text;
-use crate::protocol::words::{LimitField, OnQuestionTimeout, Policy, Purpose, Resolution};
+use crate::protocol::limits::{BAD_ANSWERS, SECRET_BYTES, WAITING_REQUESTS};
+use crate::protocol::outbound::{Body, Question, Text};
+use crate::protocol::question::{Answer, Asks, BadAnswer, Decision, Kind, PathFact, check};
+use crate::protocol::request::{Seconds, Settings};
+use crate::protocol::words::{Category, Purpose, Resolution};
 use crate::redact::Redactor;
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::value::RawValue;
 use std::time::Duration;
 
 /// The open questions, and the counters of their ids.
@@ -27,26 +23,18 @@ pub(super) struct OpenQuestions {
     prefix: String,
     questions: u64,
     groups_made: u64,
-    /// The groups whose asker still waits, by the number of their first question.
-    groups: BTreeMap<u64, Group>,
-    /// The groups whose asker still waits, by asker.
-    askers: BTreeSet<(Asker, u64)>,
-    /// The groups that have an open question, by deadline.
-    deadlines: BTreeSet<(Duration, u64)>,
-    /// The groups without an open question.
-    done: BTreeSet<u64>,
+    /// The groups whose asker still waits, in the order in which they were asked. So few that the list
+    /// is searched from its beginning.
+    groups: Vec<Group>,
     pub(super) granted: AlwaysAllowed,
     /// Whether stdin has ended.
     pub(super) input_closed: bool,
     /// The size of the agent's current line in bytes, or 0 once it is counted for a request.
     pub(super) line_bytes: usize,
-    /// The size of the agent's requests that wait for answers, in bytes. The driver and the run keep at most the lines
-    /// that contained them.
-    held_bytes: usize,
 }
 
 /// The asker of a group of questions.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Asker {
     /// The agent, by a request of its dialect.
     Agent(AskKey),
@@ -58,43 +46,16 @@ pub(super) enum Asker {
 
 /// Questions that the agent asked together.
 #[derive(Debug)]
-pub(super) struct Group {
-    pub(super) id: String,
-    pub(super) asker: Asker,
-    pub(super) members: Vec<OpenQuestion>,
+struct Group {
+    id: String,
+    /// The number of its first question. The others have the numbers after it.
+    number: u64,
+    asker: Asker,
+    members: Vec<OpenQuestion>,
     /// The deadline of its open questions.
-    pub(super) deadline: Duration,
-    /// The size of the request, in bytes.
+    deadline: Duration,
+    /// The size of the request, in bytes. The driver and the run keep at most the line that contained it.
     bytes: usize,
-}
-
-/// A question in a group, and its resolution.
-#[derive(Debug)]
-pub(super) struct OpenQuestion {
-    pub(super) id: QuestionId,
-    /// The question as the agent asked it.
-    ask: Ask,
-    /// The question as a frame shows it: redacted.
-    pub(super) shown: Ask,
-    /// The reason why nobody can approve it.
-    hidden: Option<Hidden>,
-    pub(super) attempt: u32,
-    reply: Option<Reply>,
-}
-
-#[derive(Debug)]
-pub(super) struct Resolved {
-    pub(super) question_id: QuestionId,
-    pub(super) resolution: Resolution,
-    pub(super) used_default: bool,
-    /// The question as a frame showed it.
-    pub(super) ask: Ask,
-    /// The value that was taken, as frames may show it.
-    pub(super) value: Answer,
-    /// Whether a frame can show the whole action.
-    pub(super) fits: bool,
-    /// The reason why the question was denied without being asked.
-    pub(super) hidden: Option<Hidden>,
 }
 
 /// A group whose questions are all resolved.
@@ -105,16 +66,6 @@ pub(super) struct Completed {
     pub(super) replies: Vec<Reply>,
     /// Whether a question that needs an answer was declined.
     pub(super) declined: bool,
-}
-
-/// The reason why nobody answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoAnswerCause {
-    /// The question's time ran out.
-    Timeout,
-    /// stdin has ended.
-    InputClosed,
-    Headless,
 }
 
 #[derive(Debug)]
@@ -129,13 +80,36 @@ pub(super) enum AnswerEffect {
     Resolved(Vec<Resolved>),
 }
 
-/// The parts of an answer beside its value.
-#[derive(Debug, Default)]
-pub(super) struct BesideAnswer {
-    /// Text for the agent, to go with a denial.
-    pub(super) message: Option<Text>,
-    /// The input for the tool, to go with a permission.
-    pub(super) input: Option<String>,
+/// An answer from the orchestrator, before it is checked.
+#[derive(Debug)]
+pub enum Answered {
+    /// A value, and the kind of file at the path that it names.
+    Value(Box<RawValue>, Option<PathFact>),
+    /// A value that was read from the source in `value_from`.
+    Kept(Box<RawValue>, Option<PathFact>),
+    /// The source in `value_from` could not be read. The text says why.
+    Unreadable(BadAnswer),
+    /// A secret that is too long to redact.
+    TooLong,
+    Declined,
+}
+
+impl Answered {
+    /// Whether an answer is a secret: any answer to a secret question, and free text from `value_from`.
+    fn is_secret(&self, kind: &Kind) -> bool {
+        match (kind, self) {
+            (Kind::Secret, _) => true,
+            (Kind::Select { choices, .. }, Answered::Kept(raw, _)) => {
+                let text = crate::json::string(raw).unwrap_or_default();
+                !choices.as_slice().iter().any(|choice| {
+                    choice.value == text.as_str() || choice.label.unredacted().eq_ignore_ascii_case(&text)
+                })
+            }
+            (Kind::Text | Kind::FilePath, Answered::Kept(..)) => true,
+            (Kind::Confirm, Answered::Kept(..))
+            | (_, Answered::Value(..) | Answered::Unreadable(_) | Answered::TooLong | Answered::Declined) => false,
+        }
+    }
 }
 
 impl OpenQuestions {
@@ -153,34 +127,36 @@ impl OpenQuestions {
 
     /// The size of the requests that wait for answers, in bytes.
     pub(super) fn held_bytes(&self) -> usize {
-        self.held_bytes
+        self.groups.iter().map(|group| group.bytes).sum()
+    }
+
+    /// Whether more groups wait for answers than the limit permits.
+    pub(super) fn are_too_many(&self) -> bool {
+        self.groups.len() > WAITING_REQUESTS
     }
 
     /// Whether a question is open.
     pub(super) fn is_waiting(&self) -> bool {
-        !self.deadlines.is_empty()
+        self.groups.iter().any(Group::is_open)
     }
 
-    /// The group of the question with this id, if the asker still waits.
-    fn group_of(&self, id: &str) -> Option<u64> {
+    /// The places of an open question: of its group, and in the group.
+    fn place(&self, id: &QuestionId) -> Option<(usize, usize)> {
         let number = id.strip_prefix("q_")?.strip_prefix(&self.prefix)?.strip_prefix('_')?.parse::<u64>().ok()?;
-        self.groups.range(..=number).next_back().map(|(first, _)| *first)
+        let at = self.groups.partition_point(|group| group.number <= number).checked_sub(1)?;
+        let group = &self.groups[at];
+        let within = usize::try_from(number - group.number).ok()?;
+        group.members.get(within).filter(|member| member.reply.is_none() && member.id == *id).map(|_| (at, within))
     }
 
-    pub(super) fn find(&self, id: &QuestionId) -> Option<(&Group, &OpenQuestion)> {
-        let group = self.groups.get(&self.group_of(id)?)?;
-        group.open().find(|member| member.id == *id).map(|member| (group, member))
-    }
-
-    /// The ids of a group's open questions.
-    pub(super) fn waiting(&self, group: u64) -> Vec<QuestionId> {
-        self.groups.get(&group).into_iter().flat_map(Group::open).map(|member| member.id.clone()).collect()
+    pub(super) fn find(&self, id: &QuestionId) -> Option<&OpenQuestion> {
+        self.place(id).map(|(group, within)| &self.groups[group].members[within])
     }
 
     /// The deadline of the open questions. After the end of stdin, they are due at once, because only an answer that
     /// was read before can still arrive.
     pub(super) fn due(&self) -> Option<Duration> {
-        let deadline = self.deadlines.first().map(|(deadline, _)| *deadline);
+        let deadline = self.groups.iter().filter(|group| group.is_open()).map(|group| group.deadline).min();
         if self.input_closed { deadline.map(|_| Duration::ZERO) } else { deadline }
     }
 
@@ -194,7 +170,8 @@ impl OpenQuestions {
         format!("q_{}_{}", self.prefix, self.questions).into()
     }
 
-    /// Adds a group of at least one question, and resolves those that a policy decides. Returns the group's number.
+    /// Adds a group of at least one question, and resolves those that a policy decides. In a headless run, also the
+    /// others, as if nobody answered. Returns the ids of the questions that wait, and the resolved ones.
     pub(super) fn open(
         &mut self,
         now: Duration,
@@ -202,65 +179,14 @@ impl OpenQuestions {
         asks: Asks,
         settings: &Settings,
         texts: &FrameTexts,
-    ) -> (u64, Vec<Resolved>) {
+    ) -> (Vec<QuestionId>, Vec<Resolved>) {
         self.groups_made += 1;
-        let number = self.questions + 1;
-        let id = format!("g_{}_{}", self.prefix, self.groups_made);
-        let members = asks
-            .into_iter()
-            .map(|ask| {
-                let AskedAndShown { asked, shown, hidden } = both(ask, texts, settings.max_frame_bytes);
-                OpenQuestion { id: self.next_id(), shown, ask: asked, hidden, attempt: 1, reply: None }
-            })
-            .collect();
-        let deadline = now + settings.question_timeout_s.duration();
-        let bytes = match asker {
-            Asker::Agent(_) => std::mem::take(&mut self.line_bytes),
-            Asker::Tool(_) | Asker::Markers => 0,
-        };
-        self.held_bytes += bytes;
-        self.askers.insert((asker.clone(), number));
-        self.deadlines.insert((deadline, number));
-        self.groups.insert(number, Group { id, asker, members, deadline, bytes });
-        (number, self.resolve_without_asking(number, settings))
-    }
-
-    /// Redacts the open questions again after a new secret became known.
-    pub(super) fn hide(&mut self, redactor: &Redactor) {
-        let open = self.groups.values_mut().flat_map(Group::open_mut);
-        // The texts of a permission are redacted with the frame.
-        let open = open.filter(|member| member.ask.purpose != Purpose::Permission);
-        open.for_each(|member| member.shown = shown(&member.ask, redactor));
-    }
-
-    /// Notes that questions of this group were resolved.
-    fn resolved_in(&mut self, number: u64) {
-        if let Some(group) = self.groups.get(&number).filter(|group| group.open().next().is_none()) {
-            self.deadlines.remove(&(group.deadline, number));
-            self.done.insert(number);
-        }
-    }
-
-    /// Resolves the questions that a policy decides. In a headless run, also the others, as if nobody answered.
-    fn resolve_without_asking(&mut self, number: u64, settings: &Settings) -> Vec<Resolved> {
-        let Some(group) = self.groups.get_mut(&number) else { return Vec::new() };
+        let (number, id) = (self.questions + 1, format!("g_{}_{}", self.prefix, self.groups_made));
+        let new = |ask| OpenQuestion::new(self.next_id(), ask, texts, settings.max_frame_bytes);
+        let mut members: Vec<OpenQuestion> = asks.into_iter().map(new).collect();
         let mut resolved = Vec::new();
-        for member in &mut group.members {
-            let subject = member.ask.subject.as_ref().filter(|_| member.ask.purpose == Purpose::Permission);
-            let categories =
-                |subject: &Subject| std::iter::once(subject.category).chain(member.ask.also.iter().copied());
-            // Only the shown question still has the detail.
-            let judged = subject.and(member.shown.subject.as_ref());
-            let own = judged.and_then(|subject| settings.judge.as_ref()?.decide(subject, &member.ask.also));
-            let policy = judged
-                .map(|subject| settings.permissions.strictest(categories(subject), reads_inside(subject, settings)));
-            let decided = match own.or(policy) {
-                Some(Policy::Allow) if member.ask.offers(ALLOW_ONCE) => Some(Reply::Allowed),
-                Some(Policy::Allow | Policy::Deny) => Some(denied()),
-                Some(Policy::Ask) if self.granted.covers(member.ask.scope.as_ref()) => Some(Reply::Allowed),
-                Some(Policy::Ask) | None => None,
-            };
-            match decided {
+        for member in &mut members {
+            match member.decided(settings, &self.granted) {
                 Some(reply) => resolved.push(member.resolve(reply, Resolution::Policy, false)),
                 None if member.hidden.is_some() => {
                     let denied = member.resolve(denied(), Resolution::Policy, false);
@@ -272,8 +198,84 @@ impl OpenQuestions {
                 None => {}
             }
         }
-        self.resolved_in(number);
-        resolved
+        let bytes = match asker {
+            Asker::Agent(_) => std::mem::take(&mut self.line_bytes),
+            Asker::Tool(_) | Asker::Markers => 0,
+        };
+        let deadline = now + settings.question_timeout_s.duration();
+        let group = Group { id, number, asker, members, deadline, bytes };
+        let waiting = group.open().map(|member| member.id.clone()).collect();
+        self.groups.push(group);
+        (waiting, resolved)
+    }
+
+    /// The frame of an open question. `deadline`: of the run.
+    pub(super) fn frame(
+        &self,
+        id: &QuestionId,
+        error: Option<BadAnswer>,
+        deadline: Option<Duration>,
+        now: Duration,
+        texts: &FrameTexts,
+    ) -> Option<Body> {
+        let (group, within) = self.place(id)?;
+        let group = &self.groups[group];
+        let member = &group.members[within];
+        let due = deadline.map_or(group.deadline, |end| end.min(group.deadline));
+        let left = due.saturating_sub(now);
+        let mut ask = member.shown.clone();
+        // The text of a permission contains its title, except for a plan.
+        if let Some(subject) = ask.subject.as_ref().filter(|subject| subject.category != Category::Mode) {
+            let redactor = &texts.redactor;
+            let (text, title) = (ask.text.redacted_action(redactor), subject.title.redacted_action(redactor));
+            let text = match title.is_empty() {
+                true => text,
+                false => text.replace(&*title, &texts.action_title(&subject.title)).into(),
+            };
+            ask.text = texts.cut(&text).into();
+        }
+        ask.subject = ask.subject.as_ref().map(|subject| shown_subject(subject, texts));
+        Some(Body::Question(Box::new(Question {
+            question_id: member.id.clone(),
+            group_id: group.id.clone(),
+            group_size: group.members.len(),
+            timeout_s: Seconds(left.as_millis() as f64 / 1000.0),
+            attempt: member.attempt,
+            error: error.map(Text::from),
+            ask,
+            truncated: false,
+        })))
+    }
+
+    /// Registers a secret answer with the redactor before it is used. Returns the answer, and whether it is too plain to
+    /// be redacted.
+    pub(super) fn keep_secret(
+        &mut self,
+        id: &QuestionId,
+        answered: Answered,
+        redactor: &mut Redactor,
+    ) -> (Answered, bool) {
+        let is_secret = self.find(id).is_some_and(|member| answered.is_secret(&member.shown.kind));
+        let (true, Answered::Value(raw, _) | Answered::Kept(raw, _)) = (is_secret, &answered) else {
+            return (answered, false);
+        };
+        let Some(text) = crate::json::string(raw) else { return (answered, false) };
+        if text.len() > SECRET_BYTES {
+            return (Answered::TooLong, false);
+        }
+        let is_kept = redactor.add(&text);
+        if is_kept {
+            self.hide(redactor);
+        }
+        (answered, !is_kept)
+    }
+
+    /// Redacts the open questions again after a new secret became known.
+    fn hide(&mut self, redactor: &Redactor) {
+        let open = self.groups.iter_mut().flat_map(Group::open_mut);
+        // The texts of a permission are redacted with the frame.
+        let open = open.filter(|member| member.ask.purpose != Purpose::Permission);
+        open.for_each(|member| member.shown = shown(&member.ask, redactor));
     }
 
     /// Resolves open questions that nobody answers: those whose deadline has passed, or all. Also returns whether the
@@ -285,15 +287,11 @@ impl OpenQuestions {
         settings: &Settings,
     ) -> (Vec<Resolved>, bool) {
         let (mut resolved, mut fails) = (Vec::new(), false);
-        let late = |(deadline, _): &&(Duration, u64)| cause != NoAnswerCause::Timeout || *deadline <= now;
-        let concerned: BTreeSet<u64> = self.deadlines.iter().take_while(late).map(|(_, number)| *number).collect();
-        for number in concerned {
-            for member in self.groups.get_mut(&number).into_iter().flat_map(Group::open_mut) {
-                let (one, fail) = member.give_up(cause, settings);
-                resolved.push(one);
-                fails |= fail;
-            }
-            self.resolved_in(number);
+        let is_late = |group: &&mut Group| cause != NoAnswerCause::Timeout || group.deadline <= now;
+        for member in self.groups.iter_mut().filter(is_late).flat_map(Group::open_mut) {
+            let (one, fail) = member.give_up(cause, settings);
+            resolved.push(one);
+            fails |= fail;
         }
         (resolved, fails)
     }
@@ -307,9 +305,9 @@ impl OpenQuestions {
         beside: BesideAnswer,
         settings: &Settings,
     ) -> AnswerEffect {
-        let Some(number) = self.group_of(id) else { return AnswerEffect::Unknown };
-        let Some(group) = self.groups.get_mut(&number) else { return AnswerEffect::Unknown };
-        let Some(member) = group.open_mut().find(|member| member.id == *id) else { return AnswerEffect::Unknown };
+        let Some((group, within)) = self.place(id) else { return AnswerEffect::Unknown };
+        let group = &mut self.groups[group];
+        let member = &mut group.members[within];
         let checked = match answered {
             Answered::Declined => Ok(None),
             Answered::Unreadable(why) => Err(why.clone()),
@@ -341,19 +339,13 @@ impl OpenQuestions {
             }
             Err(_) => member.resolve(Reply::Declined(None), Resolution::Declined, false),
         };
-        self.deadlines.remove(&(group.deadline, number));
         group.deadline = now + settings.question_timeout_s.duration();
-        self.deadlines.insert((group.deadline, number));
-        self.resolved_in(number);
         let mut all = vec![resolved];
         if let Some(scope) = always {
             self.granted.add(&scope);
             // An answer "always" also resolves the questions that are already open.
-            for number in self.groups.keys().copied().collect::<Vec<_>>() {
-                let open = self.groups.get_mut(&number).into_iter().flat_map(Group::open_mut);
-                all.extend(open.filter(|m| m.ask.scope.as_ref() == Some(&scope)).map(OpenQuestion::allow_always));
-                self.resolved_in(number);
-            }
+            let open = self.groups.iter_mut().flat_map(Group::open_mut);
+            all.extend(open.filter(|m| m.ask.scope.as_ref() == Some(&scope)).map(OpenQuestion::allow_always));
         }
         AnswerEffect::Resolved(all)
     }
@@ -361,22 +353,16 @@ impl OpenQuestions {
     /// Withdraws the questions of one asker, or of all. Also returns the calls of the tool that asked them: unlike a
     /// driver, the tool's server must be told.
     pub(super) fn withdraw(&mut self, asker: Option<&Asker>) -> (Vec<Resolved>, Vec<u64>) {
-        let gone: Vec<u64> = match asker {
-            Some(asker) => {
-                let of_asker = (asker.clone(), 0)..=(asker.clone(), u64::MAX);
-                self.askers.range(of_asker).map(|(_, number)| *number).collect()
+        let (mut resolved, mut calls) = (Vec::new(), Vec::new());
+        for mut group in self.groups.extract_if(.., |group| asker.is_none_or(|asker| group.asker == *asker)) {
+            let open = group.open_mut();
+            resolved.extend(open.map(|member| member.resolve(Reply::Declined(None), Resolution::Withdrawn, false)));
+            match group.asker {
+                Asker::Tool(call) => calls.push(call),
+                Asker::Agent(_) | Asker::Markers => {}
             }
-            None => self.groups.keys().copied().collect(),
-        };
-        let gone: Vec<Group> = gone.into_iter().filter_map(|number| self.remove(number)).collect();
-        let call = |group: &Group| match group.asker {
-            Asker::Tool(call) => Some(call),
-            Asker::Agent(_) | Asker::Markers => None,
-        };
-        let calls = gone.iter().filter_map(call).collect();
-        let open = gone.into_iter().flat_map(|group| group.members).filter(|m| m.reply.is_none());
-        let resolved = open.map(|mut member| member.resolve(Reply::Declined(None), Resolution::Withdrawn, false));
-        (resolved.collect(), calls)
+        }
+        (resolved, calls)
     }
 
     /// Removes and returns the groups whose questions are all resolved.
@@ -386,156 +372,20 @@ impl OpenQuestions {
             declined: group.members.iter().any(OpenQuestion::is_missed),
             replies: group.members.into_iter().filter_map(|m| m.reply).collect(),
         };
-        let done = std::mem::take(&mut self.done);
-        done.into_iter().filter_map(|number| self.remove(number)).map(completed).collect()
+        self.groups.extract_if(.., |group| !group.is_open()).map(completed).collect()
     }
-
-    fn remove(&mut self, number: u64) -> Option<Group> {
-        let group = self.groups.remove(&number)?;
-        self.held_bytes -= group.bytes;
-        self.askers.remove(&(group.asker.clone(), number));
-        self.deadlines.remove(&(group.deadline, number));
-        self.done.remove(&number);
-        Some(group)
-    }
-}
-
-fn denied() -> Reply {
-    Reply::Denied(None)
 }
 
 impl Group {
+    fn is_open(&self) -> bool {
+        self.open().next().is_some()
+    }
+
     fn open(&self) -> impl Iterator<Item = &OpenQuestion> {
         self.members.iter().filter(|member| member.reply.is_none())
     }
 
     fn open_mut(&mut self) -> impl Iterator<Item = &mut OpenQuestion> {
         self.members.iter_mut().filter(|member| member.reply.is_none())
-    }
-}
-
-impl OpenQuestion {
-    /// The question as a frame shows it, with the agent's unredacted rules.
-    fn checked(&self) -> Ask {
-        Ask { validation: self.ask.validation.clone(), ..self.shown.clone() }
-    }
-
-    /// Whether the question requires an answer and was declined.
-    fn is_missed(&self) -> bool {
-        matches!(self.reply, Some(Reply::Declined(_))) && self.ask.required && self.ask.default.is_none()
-    }
-
-    fn resolve(&mut self, reply: Reply, resolution: Resolution, used_default: bool) -> Resolved {
-        let value = match &reply {
-            Reply::Allowed | Reply::AllowedWith(_) => Answer::Decision(Decision::AllowOnce),
-            Reply::Denied(_) => Answer::Decision(Decision::Deny),
-            Reply::NoUser if self.ask.purpose == Purpose::Permission => Answer::Decision(Decision::Deny),
-            Reply::Answer(answer) => renamed(answer.clone(), &self.ask.kind, &self.shown.kind),
-            Reply::Declined(_) | Reply::NoUser => Answer::Null,
-        };
-        self.reply = Some(reply);
-        let (question_id, ask) = (self.id.clone(), self.shown.clone());
-        let fits = self.hidden != Some(Hidden::TooLong);
-        Resolved { question_id, resolution, used_default, ask, value, fits, hidden: None }
-    }
-
-    /// Resolves the question with "always". The agent is told only that this request is allowed.
-    fn allow_always(&mut self) -> Resolved {
-        let resolved = self.resolve(Reply::Allowed, Resolution::Answered, false);
-        Resolved { value: Answer::Decision(Decision::AllowAlways), ..resolved }
-    }
-
-    /// Converts an answer to the shown question into a reply with the agent's own values.
-    fn reply_for(&self, answer: Answer, message: BesideAnswer) -> Reply {
-        if self.ask.purpose == Purpose::Permission {
-            return match (answer, message) {
-                (Answer::Decision(Decision::AllowOnce), BesideAnswer { input: Some(input), .. }) => {
-                    Reply::AllowedWith(input)
-                }
-                (Answer::Decision(Decision::AllowOnce), _) => Reply::Allowed,
-                (_, BesideAnswer { message, .. }) => Reply::Denied(message),
-            };
-        }
-        Reply::Answer(renamed(answer, &self.shown.kind, &self.ask.kind))
-    }
-
-    fn give_up(&mut self, cause: NoAnswerCause, settings: &Settings) -> (Resolved, bool) {
-        match self.resolve_unanswered(cause, settings) {
-            Some(resolved) => (resolved, false),
-            None => (self.resolve(Reply::Declined(None), cause.resolution(), false), true),
-        }
-    }
-
-    /// Resolves the question by the protocol's rules for unanswered questions. `None`: the run fails.
-    fn resolve_unanswered(&mut self, cause: NoAnswerCause, settings: &Settings) -> Option<Resolved> {
-        let (reply, used_default) = match (&self.ask.default, self.ask.required, cause) {
-            // Nobody denied it, so the agent is not told that the user did.
-            (_, _, NoAnswerCause::Headless | NoAnswerCause::InputClosed) if self.ask.purpose == Purpose::Permission => {
-                (Reply::NoUser, cause == NoAnswerCause::InputClosed)
-            }
-            (Some(default), ..) => (self.reply_for_default(default.clone()), true),
-            (None, false, _) => (Reply::Answer(Answer::Null), false),
-            (None, true, NoAnswerCause::Headless) => (Reply::NoUser, false),
-            (None, true, NoAnswerCause::InputClosed) if settings.closed_input_declines => {
-                (Reply::Declined(None), false)
-            }
-            (None, true, NoAnswerCause::InputClosed) => return None,
-            (None, true, NoAnswerCause::Timeout) => match settings.on_question_timeout {
-                OnQuestionTimeout::Fail => return None,
-                OnQuestionTimeout::Continue => (Reply::Declined(None), false),
-            },
-        };
-        Some(self.resolve(reply, cause.resolution(), used_default))
-    }
-
-    /// Converts the default into a reply. The default has the agent's own values.
-    fn reply_for_default(&self, default: Answer) -> Reply {
-        if default == Answer::Decision(Decision::Deny) { denied() } else { Reply::Answer(default) }
-    }
-}
-
-/// An answer with the values that the options of `from` have in `to`, the same question in its other form.
-fn renamed(answer: Answer, from: &Kind, to: &Kind) -> Answer {
-    let (Kind::Select { choices: from, .. }, Kind::Select { choices: to, .. }) = (from, to) else { return answer };
-    let renamed = |value: Text| {
-        let at = from.as_slice().iter().position(|choice| choice.value == value);
-        at.and_then(|at| to.as_slice().get(at)).map_or(value, |choice| choice.value.clone())
-    };
-    match answer {
-        Answer::One(value) => Answer::One(renamed(value)),
-        Answer::Many(values) => Answer::Many(values.into_iter().map(renamed).collect()),
-        other @ (Answer::Decision(_) | Answer::Bool(_) | Answer::Text(_) | Answer::Null) => other,
-    }
-}
-
-impl NoAnswerCause {
-    /// The failure of a run that needs the answer.
-    pub(super) fn failure(self) -> Failure {
-        match self {
-            NoAnswerCause::Timeout => Failure::new(
-                Code::QuestionTimeout,
-                sentence!(
-                    "A question was not answered in time: answer it, or raise {question_timeout_s:#}.",
-                    question_timeout_s
-                ),
-            )
-            .at(LimitField::QuestionTimeout),
-            NoAnswerCause::InputClosed | NoAnswerCause::Headless => Failure::new(
-                Code::InputClosed,
-                Sentence::pair(
-                    "A question needs an answer, but nobody can give one: keep stdin open, use --answer, or run headless.",
-                    "A question needs an answer, and nobody is left to give one: add --answer, or start the run in a \
-                     terminal.",
-                ),
-            ),
-        }
-    }
-
-    fn resolution(self) -> Resolution {
-        match self {
-            NoAnswerCause::Timeout => Resolution::Timeout,
-            NoAnswerCause::InputClosed => Resolution::InputClosed,
-            NoAnswerCause::Headless => Resolution::Headless,
-        }
     }
 }

@@ -1,9 +1,9 @@
-//! Handles the orchestrator's answers, prompts and cancels, and the end of its input.
+//! Handles the orchestrator's prompts and cancels, and the end of its input.
 
 use super::active_run::ActiveRun;
-use super::open_questions::{AnswerEffect, BesideAnswer, NoAnswerCause};
+use super::asked_question::NoAnswerCause;
 use super::turns::{RUN_IS_ENDING, StopCause};
-use super::{Effect, OnEof, Origin, ReadInput};
+use super::{Effect, OnEof, Origin};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
 use crate::protocol::image::Image;
@@ -11,8 +11,6 @@ use crate::protocol::inbound::Addressee;
 use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::prompt::{FurtherPrompt, PromptInput};
 use crate::protocol::words::{PromptState, Source, Warning};
-
-pub(super) const UNKNOWN_QUESTION: &str = "The answer was ignored: no such question is open";
 
 impl ActiveRun {
     pub(super) fn is_for_us(&mut self, origin: &Origin) -> bool {
@@ -26,42 +24,6 @@ impl ActiveRun {
             self.effects.warn(Warning::UnknownRun, text, origin.id.clone());
         }
         ours
-    }
-
-    pub(super) fn answer_question(&mut self, reply_to: Option<InboundId>, input: ReadInput) {
-        let (id, answered) = match (input.question_id, input.answered) {
-            (Some(id), Some(answered)) => (id, answered),
-            (id, _) => {
-                let why = match id {
-                    None => "`question_id` must be a string",
-                    Some(_) => "give exactly one of `value`, `value_from` and `declined: true`",
-                };
-                let unknown = input.unknown.warning("field", " of run.input", &self.texts.redactor);
-                let unknown = unknown.map(|unknown| format!(". {unknown}")).unwrap_or_default();
-                let text = format!("An answer was ignored: {why}{unknown}");
-                return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
-            }
-        };
-        let capabilities = self.features().capabilities;
-        if input.updated_input.is_some() && capabilities.updated_input != Some(true) {
-            let text = "An answer was ignored: this agent takes no `updated_input`";
-            return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
-        }
-        let beside = BesideAnswer { message: input.message, input: input.updated_input };
-        let (answered, is_plain) = self.questions.keep_secret(&id, answered, &mut self.texts.redactor);
-        if is_plain {
-            let what = "The secret answer is too short or too plain to be redacted";
-            self.effects.warn(Warning::ShortSecret, what, reply_to.clone());
-        }
-        match self.questions.take(self.effects.now, &id, &answered, beside, &self.settings) {
-            AnswerEffect::Unknown => self.effects.warn(Warning::UnknownQuestion, UNKNOWN_QUESTION, reply_to),
-            AnswerEffect::NoInput => {
-                let text = "An answer was ignored: `updated_input` goes with `allow_once` alone";
-                self.effects.warn(Warning::InvalidAnswer, text, reply_to);
-            }
-            AnswerEffect::Again(id, why) => self.show_question(&id, Some(why), reply_to),
-            AnswerEffect::Resolved(resolved) => self.finish_questions(resolved, reply_to),
-        }
     }
 
     /// Handles a further prompt with the files of its images, or the end of the prompts.

@@ -1,11 +1,10 @@
 //! The end of an agent's turn: the questions from markers and the check of the result, which both continue it, and the
 //! outcome.
 
-use super::completion::CompletionMarker;
 use super::effects::Effects;
 use super::frame_texts::FrameTexts;
 use super::messages::Messages;
-use super::question_markers::{cut, prompt};
+use super::text_markers::{CompletionMarker, cut, prompt};
 use super::turns::CurrentTurn;
 use crate::agent::text::FinalAnswer;
 use crate::agent::{Reply, TurnOver};

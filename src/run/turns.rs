@@ -1,10 +1,10 @@
 //! The turns of a run, and the prompts that wait for one. A run with one turn and a run with many are the same code: a
 //! turn owns all that ends with it, and its end adds its counts to those of the past turns.
 
-use super::completion::CompletionMarker;
+use super::asked_question::Resolved;
 use super::effects::Effects;
 use super::limit_wait::{GO_ON, LimitWait, LimitWaits};
-use super::open_questions::Resolved;
+use super::text_markers::CompletionMarker;
 use super::{Effect, StopSignal};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::PromptId;

@@ -124,7 +124,7 @@ impl Acp {
             let (key, pair) = (MessageKey::next(&mut self.messages), SplitPair::default());
             Said { key, thought, id: id.map(Cow::into_owned), pair }
         });
-        let text = said.pair.join(piece)?;
+        let text = said.pair.join(piece.literal()?);
         if !thought {
             self.answer.push(&text, self.wants.answer_bytes);
         }

@@ -187,7 +187,8 @@ impl Blocks {
             }
             _ => return Some(()),
         };
-        if piece.literal()?.is_empty() {
+        let piece = piece.literal()?;
+        if piece.is_empty() {
             return Some(());
         }
         let (key, piece) = self.change(parent, |one, blocks| {
@@ -198,7 +199,7 @@ impl Blocks {
                 sent: Fingerprint::default(),
                 pair: SplitPair::default(),
             });
-            let piece = stream.pair.join(piece).unwrap_or_default();
+            let piece = stream.pair.join(piece);
             stream.sent.push(&piece);
             (stream.key, piece)
         });

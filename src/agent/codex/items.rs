@@ -108,7 +108,7 @@ impl Items {
             self.streams.insert(key.clone(), stream, key.len());
         }
         let stream = self.streams.get_mut(&key)?;
-        let piece = stream.pair.join(piece)?;
+        let piece = stream.pair.join(piece.literal()?);
         stream.sent.push(&piece);
         out.events.push(speech(stream.message, piece.into_owned(), false, stream.thinking, spot));
         Some(())

@@ -6,7 +6,7 @@ use crate::support::agent::{self, Script, quote};
 use crate::support::{Case, procs};
 use serde_json::{Value, json};
 use spektacular::agent::registry::Agents;
-use spektacular::protocol::limits::KEPT_BYTES;
+use spektacular::protocol::limits::{KEPT_BYTES, WAITING_REQUESTS};
 use spektacular::protocol::request::Options;
 
 /// A run with an agent that works.
@@ -93,6 +93,18 @@ fn open_permissions_count_until_they_are_answered() {
     permission(&mut world, "15", 2 << 20);
     assert!(!world.is_decided());
     permission(&mut world, "16", 2 << 20);
+    assert_eq!(failure(world), "resource_exhausted");
+}
+
+#[test]
+fn more_open_permissions_than_the_limit_fail_the_run() {
+    let mut world = begun();
+    (0..WAITING_REQUESTS).for_each(|id| permission(&mut world, &id.to_string(), 10));
+    let first = world.question_ids()[0].clone();
+    deny(&mut world, &first);
+    permission(&mut world, "next", 10);
+    assert!(!world.is_decided());
+    permission(&mut world, "last", 10);
     assert_eq!(failure(world), "resource_exhausted");
 }
 

@@ -691,6 +691,7 @@ fn every_limit_is_listed() {
         ("a structured result", size(limits::RESULT_BYTES)),
         ("a secret", size(limits::SECRET_BYTES)),
         ("all unfinished messages", size(limits::KEPT_BYTES)),
+        ("requests of an agent", limits::WAITING_REQUESTS.to_string()),
         ("`images`", limits::IMAGES.to_string()),
         ("one image", size(limits::IMAGE_BYTES)),
         ("all images", size(limits::IMAGES_BYTES)),

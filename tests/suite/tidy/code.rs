@@ -129,16 +129,15 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/recording.rs",
         // A further prompt goes to the agent.
         "src/run/agent_side.rs",
-        // An answer other than an option is a secret.
-        "src/run/answered.rs",
-        // The completion marker is searched in it.
-        "src/run/completion.rs",
         // A path is found in the working directory.
         "src/run/frame_texts.rs",
         "src/run/inside.rs",
         // A fingerprint of the text.
         "src/run/messages.rs",
-        "src/run/question_markers.rs",
+        // An answer other than an option is a secret.
+        "src/run/open_questions.rs",
+        // Markers are searched in it.
+        "src/run/text_markers.rs",
         // A long text is cut into parts before it is redacted.
         "src/run/waiting_events.rs",
         // Enter gives the default back.
