@@ -199,8 +199,9 @@ impl<'a> Object<'a> {
 
     /// Like [`Object::parse`], with half a surrogate pair in keys too.
     pub(super) fn scanned(text: &'a str) -> Option<Object<'a>> {
-        let raw = Raw::of(serde_json::from_str(text).ok()?)?;
-        (raw.first() == Some(b'{')).then_some(Object(raw))
+        // Many texts are none, and an error of serde_json takes memory.
+        text.trim_ascii_start().starts_with('{').then_some(())?;
+        Raw::of(serde_json::from_str(text).ok()?).map(Object)
     }
 
     /// The whole line that contains the value.
