@@ -20,13 +20,13 @@
 //! | [`cli`], [`help`] | argv → a command: the parser, and the flags that several commands share; help, completions and the manual page from the rows |
 //! | [`cmd`] | the commands, a file each with its row, texts, flags, reader and main function, listed in `cmd::COMMANDS`: `adhoc`, `chat`, `acp`, `init`, `spec`, `plan`, `implement`, `status`, `prompts`, `agents`, `ask-server`, `config`, `sessions`, `export`, `open`, `integrate`, `protocol`, `demo`, `replay`, `report`, `completions`, `man`; `cmd::protocol_check` judges clients. `adhoc` exits with the code of `run::Run`, and at a terminal after a signal with 128 and its number |
 //! | [`config`] | the layers of the configuration, its keys, its files, and which of them are trusted |
-//! | [`engine`] | run after run in one process: the loop, the conductor of a run, the peers' trait, preparation, dry run |
+//! | [`engine`] | the one run of a process: its loop, its conductor, the peers' trait, preparation, dry run |
 //! | `acp` | sessions for a client of the Agent Client Protocol; each has a run in a child of this program |
 //! | [`json_lines`], [`terminal`] | the two peers of a run: an orchestrator, and a person; `terminal::ask` has the keyboard and its echo |
 //! | [`io`] | stdin, the two output doors, terminal modes, signals, the backstop of every end |
 //! | [`process`] | the agent's process and its tree, the guard, git, queries to programs, the hand-over of the terminal |
-//! | [`workflow`] | `spec`, `plan` and `implement`: one run made of several; the two formats and their checks, prompts, drafts, verification |
-//! | [`run`] | one run: a pure state machine. `run::active_run` passes each event to its subject: `open_questions` (also policies, and permissions that nobody answers), `deadlines`, `turns`, `budget`, and others. A cancel or a signal goes from `orchestrator` to `stop`, which takes the steps of the `stop_ladder`; `outcome` ends turns and the run |
+//! | [`workflow`] | `spec`, `plan` and `implement`: blocking code that gives its run one part after another (`workflow_run`); the two formats and their checks, prompts, drafts, verification |
+//! | [`run`] | one run: a pure state machine. `run::active_run` passes each event to its subject: `open_questions` (also policies, and permissions that nobody answers), `deadlines`, `turns`, `budget`, and others. `part` begins and ends the parts of a workflow's run, `step` those without the agent. A cancel or a signal goes from `orchestrator` to `stop`, which takes the steps of the `stop_ladder`; `outcome` ends turns and the run |
 //! | [`agent`] | the [`agent::Driver`] trait, the dialects (any command too), the demo agent and its scenarios, the registry of agents, `agent::native` for each agent outside its dialect; `agent::limit`: who keeps each limit of a run, which a driver's `features` says |
 //! | [`protocol`] | messages in, frames out (`outbound`), the kinds of run.progress (`kinds`); the fields of run.start, one row each; sizes (`limits`), words, failure codes, errors and warnings in the words of both readers (`sentence`), questions and the check of answers; [`protocol::publish`] describes them to other languages |
 //! | [`redact`] | the search for secrets, also across the pieces of a message |
@@ -60,8 +60,9 @@
 //! - The conductor has no thread and no channel, so recordings play in tests through the code that real runs use.
 //! - From the first signal, cancel or deadline on, the process ends within 4 s, whatever a thread, a channel or a file of
 //!   its own does: nothing on that way waits without a limit, and `io::backstop` ends the process if it does.
-//! - Whatever a process has once (stdin, signals, stdout, the numbers of ids) is the engine's; a run leaves no thread
-//!   and no descriptor behind.
+//! - A process has one run, one host and one reaper. A part of a workflow's run leaves no thread and no descriptor behind.
+//! - A workflow and the loop of its run share a thread and never work at the same time: whatever of a workflow's own takes
+//!   long is work in a thread, for which the loop waits as a part of the run.
 //! - Nothing is read without a limit, and only the agent waits for an orchestrator that does not read.
 //! - Nothing waits for more to come: the loop gets the lines that one read brought, and a chunk holds the frames that
 //!   were ready when it was written.

@@ -1,16 +1,12 @@
 //! `--report`: collects the frames of a run on their way to its peer, and writes the page when the run ends.
 
-use crate::agent::registry::Agent;
 use crate::engine::{Outbox, Outgoing, Peer, ScreenPeer};
 use crate::io::files::create_private;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::frame::Stamper;
 use crate::protocol::outbound::{Body, ProgressKind};
-use crate::protocol::request::Settings;
-use crate::protocol::unknown::UnknownNames;
 use crate::redact::Redactor;
 use crate::report::{ReportLine, ReportPage};
-use serde_json::value::RawValue;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -54,17 +50,9 @@ impl<'a> Reported<'a> {
 }
 
 impl Peer for Reported<'_> {
-    fn admit(
-        &mut self,
-        settings: &mut Settings,
-        agent: &Agent,
-        workflow: Option<&RawValue>,
-        said: &[&'static str],
-        unknown: &mut UnknownNames,
-        redactor: &Redactor,
-    ) -> Result<(), Failure> {
-        self.report.prompt(&redactor.redact(&settings.prompt));
-        self.peer.admit(settings, agent, workflow, said, unknown, redactor)
+    fn prompted(&mut self, prompt: &str, redactor: &Redactor) {
+        self.report.prompt(&redactor.redact(prompt));
+        self.peer.prompted(prompt, redactor);
     }
 
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox) {

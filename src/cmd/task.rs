@@ -190,9 +190,10 @@ fn here() -> Option<Project> {
     Project::around(&std::env::current_dir().ok()?).ok()
 }
 
-fn spec(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {
-    let admit = |settings: &mut Settings, _: &_, options| spec_run::admit(settings, options, around);
-    match WorkflowRun::open(engine, job, peer, (WorkflowKind::Spec, flags), admit) {
+fn spec(mut engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {
+    let around = around.clone();
+    let admit = move |settings: &mut Settings, _: &_, options| spec_run::admit(settings, options, &around);
+    match WorkflowRun::open(&mut engine, job, peer, (WorkflowKind::Spec, flags), admit) {
         Ok((mut outer, author)) => {
             let text = author.write(&mut outer, &spec_run::check);
             outer.close(text)
@@ -201,12 +202,13 @@ fn spec(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, a
     }
 }
 
-fn plan(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {
-    let admit = |settings: &mut Settings, _: &_, options| {
-        let (author, spec, started) = plan_run::admit(settings, options, around)?;
+fn plan(mut engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {
+    let around = around.clone();
+    let admit = move |settings: &mut Settings, _: &_, options| {
+        let (author, spec, started) = plan_run::admit(settings, options, &around)?;
         Ok(((author, spec), started))
     };
-    match WorkflowRun::open(engine, job, peer, (WorkflowKind::Plan, flags), admit) {
+    match WorkflowRun::open(&mut engine, job, peer, (WorkflowKind::Plan, flags), admit) {
         Ok((mut outer, (author, spec))) => {
             let text = author.write(&mut outer, &|author| plan_run::check(author, &spec));
             outer.close(text)
@@ -215,10 +217,16 @@ fn plan(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, a
     }
 }
 
-fn implement(engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {
-    let from = around.typed_in.as_deref();
-    let admit = |settings: &mut Settings, _: &_, options| implement::admit(settings, options, from);
-    match WorkflowRun::open(engine, job, peer, (WorkflowKind::Implement, flags), admit) {
+fn implement(
+    mut engine: Engine,
+    job: Job,
+    peer: &mut dyn Peer,
+    flags: WorkflowOptions,
+    around: &Surroundings,
+) -> Ended {
+    let from = around.typed_in.clone();
+    let admit = move |settings: &mut Settings, _: &_, options| implement::admit(settings, options, from.as_deref());
+    match WorkflowRun::open(&mut engine, job, peer, (WorkflowKind::Implement, flags), admit) {
         Ok((mut outer, target)) => {
             outer.again = if around.in_worktree { SHOWN_COMMAND } else { SAME_COMMAND };
             implement::carry(outer, target, &around.places)

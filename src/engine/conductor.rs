@@ -5,13 +5,14 @@
 mod carry_out;
 mod parts;
 
+pub use parts::Recorded;
 pub(super) use parts::RunSummary;
 
 use super::answers::Script;
 use super::ask_connections::AskOutcome;
 use super::host::{Host, TreeGone};
 use super::images;
-use super::job::{Carried, Job, Prepared};
+use super::job::{Admission, Job, Prepared};
 use super::peer::{Peer, ScreenChange, Understood};
 use super::prepare;
 use super::recordings::Recordings;
@@ -28,15 +29,13 @@ use crate::protocol::ids::RunId;
 use crate::protocol::image::Image;
 use crate::protocol::inbound::{Addressee, CancelScope, Inbound, Message, unknown_type};
 use crate::protocol::limits;
-use crate::protocol::outbound::{Body, Json, Terminal};
+use crate::protocol::outbound::{Json, Terminal};
 use crate::protocol::prompt::PromptInput;
 use crate::protocol::question::AnswerInput;
 use crate::protocol::request::{Options, Payload, Settings};
 use crate::protocol::words::{Action, Level, OnRateLimit, Source as CancelSource, Warning};
 use crate::recording::Moment;
-use crate::run::{
-    AgentEnded, AlwaysAllowed, Answered, Effect, Event, Ids, Origin, ReadInput, Refusal, Remake, Run, Unseen,
-};
+use crate::run::{AgentEnded, Answered, Effect, Event, Origin, ReadInput, Refusal, Remake, Run, Unseen};
 use std::borrow::Cow;
 use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -57,13 +56,11 @@ pub struct Conductor<P, H> {
     agent: AgentLink,
     signal_source: CancelSource,
     signal: Option<i32>,
-    /// Bodies to emit before any other.
-    first: Vec<Body>,
-    /// Whether this run only begins a run of several parts.
-    opens: bool,
-    /// The answers "always" that an earlier part of the run received.
-    granted: AlwaysAllowed,
-    /// Whether the recording of an earlier turn in the same process is incomplete.
+    /// The workflow's check of run.start, until that has come.
+    admission: Option<Admission>,
+    /// Below this directory, recordings follow no symbolic link.
+    project: Option<PathBuf>,
+    /// Whether the recording of an earlier turn is incomplete.
     incomplete_recording: bool,
 }
 
@@ -99,21 +96,18 @@ struct FrameOut {
 }
 
 impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
-    /// Creates a run that waits for its run.start. `random`: makes ids unique across processes. `ids`: the counters
-    /// after earlier runs. The caller handles the job's `begin`.
-    pub fn new(job: Job, mut peer: P, host: H, random: &str, ids: Ids) -> Conductor<P, H> {
+    /// Creates a run that waits for its run.start. `random`: makes ids unique across processes. The caller handles the
+    /// job's `begin`.
+    pub fn new(job: Job, mut peer: P, host: H, random: &str) -> Conductor<P, H> {
         let Job { layers, warnings, answers, on_eof, record, project, debug_log, mirror_stderr, signal_source, .. } =
             job;
-        let Job { opens, first, carried, log_id, .. } = job;
+        let Job { admission, log_id, .. } = job;
         let (recordings, opened) = Recordings::open(record, project.as_deref(), debug_log);
-        let fresh = || Carried {
-            redactor: prepare::redactor(&host, peer.screen().is_some()),
-            granted: AlwaysAllowed::default(),
-            answers,
-        };
-        let Carried { redactor, granted, answers } = carried.unwrap_or_else(fresh);
+        let redactor = prepare::redactor(&host, peer.screen().is_some());
+        let mut run = Run::new(random, on_eof, redactor);
+        admission.iter().for_each(|admission| run.consist_of(admission.workflow));
         let mut conductor = Conductor {
-            run: Run::new(random, ids, on_eof, redactor),
+            run,
             peer,
             host,
             effects: Vec::new(),
@@ -132,20 +126,15 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             agent: AgentLink { mirror_stderr, ..AgentLink::default() },
             signal_source,
             signal: None,
-            first,
-            opens,
-            granted,
+            admission,
+            project,
             incomplete_recording: false,
         };
         for (warning, text) in warnings {
             conductor.step(Event::Warn(Origin::default(), warning, text));
         }
         if opened.is_err() {
-            conductor.step(Event::Refused(Failure::new(
-                Code::Usage,
-                "--record: the file cannot be written. Name a regular file in a writable directory. Below the project's \
-                 directory, it must not be a symbolic link.",
-            )));
+            conductor.step(Event::Refused(Failure::no_recording()));
         }
         conductor
     }
@@ -177,7 +166,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.host.abort();
         let end = self.run.crashed(self.host.now(), failure);
         end.into_iter().for_each(|effect| self.carry_out(effect));
-        self.frame_out.finished = true;
+        self.frame_out.finished |= !self.run.is_between();
     }
 
     /// Handles a message on stdin.
@@ -296,20 +285,30 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         };
         let admitted = checked.and_then(|mut ready| {
             ready.settings.tool_facts = self.peer.screen().is_some() || ready.settings.progress == Level::Full;
+            self.peer.prompted(&ready.settings.prompt, &redactor);
+            let Some(admission) = self.admission.take() else {
+                if workflow.is_some() {
+                    unknown.add_unused("workflow", "spec, plan and implement");
+                }
+                return Ok((ready, None));
+            };
             let workflow = workflow.as_deref();
-            self.peer.admit(&mut ready.settings, &ready.agent, workflow, &said, &mut unknown, &redactor)?;
-            Ok(ready)
+            let admit = admission.admit;
+            let mut started = admit(&mut ready.settings, &ready.agent, workflow, &said, &mut unknown)?;
+            started.redact(&redactor);
+            Ok((ready, Some(Box::new(started))))
         });
         if let Some(text) = unknown.warning("field", " of run.start", &redactor) {
             self.step(Event::Warn(origin.clone(), Warning::UnknownField, text));
         }
         let start = match admitted {
-            Ok(ready) => {
-                let goes_on = ready.settings.conversation || ready.settings.on_rate_limit == OnRateLimit::Wait;
+            Ok((ready, workflow)) => {
+                let waits = ready.settings.on_rate_limit == OnRateLimit::Wait;
+                let goes_on = ready.settings.conversation || waits || workflow.is_some();
                 let agent = goes_on.then(|| ready.agent.clone());
                 let mut start = ready.start(redactor, short_secrets, &mut self.host);
                 start.remake = agent.map(|agent| Box::new(move || agent.driver()) as Remake);
-                start.checks_only = self.opens;
+                start.workflow = workflow;
                 Ok(Box::new(start))
             }
             Err(failure) => Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) })),
@@ -496,6 +495,19 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     /// The agent that [`Conductor::spawn_if_due`] starts next.
     pub fn due(&self) -> Option<&Launch> {
         self.agent.due.as_ref().map(|(launch, _)| &**launch)
+    }
+
+    pub(super) fn is_screen(&mut self) -> bool {
+        self.peer.screen().is_some()
+    }
+
+    /// Whether a signal cancelled the run.
+    pub(super) fn is_signalled(&self) -> bool {
+        self.signal.is_some()
+    }
+
+    pub(super) fn hide(&mut self, paths: Vec<String>) {
+        self.run.hide(paths);
     }
 
     /// Whether the terminal body was emitted, or can no longer be.

@@ -2,24 +2,23 @@
 
 use super::answers::Script;
 use super::debug_log::DebugLog;
-use super::resting::{RestingAgent, RestingPlace};
-use crate::agent::Driver;
+use crate::agent::registry::Agent;
 use crate::config::Layers;
 use crate::io::spawn_thread;
 use crate::protocol::failure::Failure;
-use crate::protocol::ids::{RunId, SessionId};
-use crate::protocol::outbound::{Body, Outcome, Terminal};
+use crate::protocol::ids::SessionId;
+use crate::protocol::outbound::{Outcome, Terminal, WorkflowStarted};
 use crate::protocol::request::{Options, Settings};
-use crate::protocol::words::{Source as CancelSource, Warning};
+use crate::protocol::unknown::UnknownNames;
+use crate::protocol::words::{Source as CancelSource, Warning, WorkflowKind};
 use crate::redact::Redactor;
-use crate::run::{AlwaysAllowed, Late, OnEof, Remake};
+use crate::run::OnEof;
 use crossbeam_channel::{Receiver, bounded};
-use std::convert::Infallible;
+use serde_json::value::RawValue;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// The request for a run. A peer may join several runs into one. The first then ends before any process starts
-/// ([`Job::opens`]), the next ones begin with [`Begin::Next`], and the last one with [`Begin::Over`].
+/// The request for a run.
 pub struct Job {
     /// The source of run.start.
     pub begin: Begin,
@@ -43,14 +42,8 @@ pub struct Job {
     pub mirror_stderr: bool,
     /// The source that frames name for a signal: a person at a terminal, or a signal.
     pub signal_source: CancelSource,
-    /// Whether this run ends before any agent starts, because later runs continue with its work.
-    pub opens: bool,
-    pub first: Vec<Body>,
-    /// A channel that is disconnected once the work is done for which a run without a process waits. `None`: the run
-    /// waits for no work.
-    pub task: Option<Receiver<Infallible>>,
-    /// The state from the previous part. `None`: this is the first part.
-    pub carried: Option<Carried>,
+    /// The workflow that consists of the run's parts. `None`: the run is a session of the agent.
+    pub admission: Option<Admission>,
 }
 
 impl Job {
@@ -68,27 +61,26 @@ impl Job {
             log_id: false,
             mirror_stderr: false,
             signal_source: CancelSource::Signal,
-            opens: false,
-            first: Vec::new(),
-            task: None,
-            carried: None,
-        }
-    }
-
-    /// Creates a job with these settings for another run, without the work of this one.
-    pub fn another(&self) -> Job {
-        Job {
-            on_eof: self.on_eof,
-            record: self.record.clone(),
-            project: self.project.clone(),
-            debug_log: self.debug_log.clone(),
-            log_id: self.log_id,
-            mirror_stderr: self.mirror_stderr,
-            signal_source: self.signal_source,
-            ..Job::new(self.layers.clone())
+            admission: None,
         }
     }
 }
+
+/// The workflow of a run.
+pub struct Admission {
+    pub workflow: WorkflowKind,
+    pub admit: Box<Admit>,
+}
+
+/// Checks a run.start for a workflow, and may change its settings. The arguments after the agent: the field `workflow`,
+/// the other fields that it sets, and the unknown fields to warn about.
+pub type Admit = dyn FnOnce(
+    &mut Settings,
+    &Agent,
+    Option<&RawValue>,
+    &[&'static str],
+    &mut UnknownNames,
+) -> Result<WorkflowStarted, Failure>;
 
 /// The source of run.start.
 pub enum Begin {
@@ -99,84 +91,6 @@ pub enum Begin {
     Awaited(Awaited),
     /// A bad flag or a broken configuration keeps the run from starting.
     Refused(Failure),
-    /// A further part of a run, already checked.
-    Next(Box<Next>),
-    /// The end of a run of several parts.
-    Over(Box<Over>),
-}
-
-impl Begin {
-    /// Wakes an agent that rests, and takes its place.
-    pub(super) fn take_place(&mut self) -> Option<RestingPlace> {
-        match self {
-            Begin::Next(next) => {
-                let cwd = next.settings.cwd.clone();
-                next.process.kept()?.wake(&cwd)
-            }
-            Begin::FromInput | Begin::Awaited(_) | Begin::Refused(_) | Begin::Over(_) => None,
-        }
-    }
-}
-
-/// A further part of a run.
-pub struct Next {
-    pub run_id: RunId,
-    pub settings: Settings,
-    /// The agent's name for people.
-    pub display_name: String,
-    /// The agent's dialect, or a step without an agent.
-    pub driver: Box<dyn Driver>,
-    /// The agent's process.
-    pub process: NextProcess,
-    /// Whether the agent's process stays after a completed turn: [`Report::resting`].
-    pub keeps_process: bool,
-    /// Makes the driver of another process for the same session. `None`: the part has one process only.
-    pub remake: Option<Remake>,
-}
-
-/// The agent's process in a further part of a run.
-#[derive(Default)]
-pub enum NextProcess {
-    #[default]
-    New,
-    /// The process that an earlier part kept gets the prompt as a further turn.
-    Resting(RestingAgent),
-    /// The process that an earlier part kept is told to leave. The prompt is not used.
-    Leaving(RestingAgent),
-}
-
-impl NextProcess {
-    /// The agent that an earlier part kept.
-    pub(super) fn kept(&mut self) -> Option<&mut RestingAgent> {
-        match self {
-            NextProcess::New => None,
-            NextProcess::Resting(agent) | NextProcess::Leaving(agent) => Some(agent),
-        }
-    }
-}
-
-/// The end of a run of several parts.
-pub struct Over {
-    pub run_id: RunId,
-    /// The maximum size of the run's frames, in bytes.
-    pub max_frame_bytes: usize,
-    pub terminal: Terminal,
-}
-
-/// The state that one part of a run passes to the next.
-#[derive(Debug)]
-pub struct Carried {
-    /// The redactor, which knows every secret, including secret answers.
-    pub(super) redactor: Redactor,
-    pub(super) granted: AlwaysAllowed,
-    pub(super) answers: Script,
-}
-
-impl Carried {
-    /// The redactor, which knows every secret, including secret answers.
-    pub fn redactor(&self) -> &Redactor {
-        &self.redactor
-    }
 }
 
 /// A function that reads the files that the command line names.
@@ -218,14 +132,8 @@ pub struct Report {
     pub asked_at: Option<Instant>,
     /// A sentence about the answers given in advance whose keys matched no question. `None`: every key matched.
     pub unused_answers: Option<String>,
-    /// A cancel that came after the run had its outcome.
-    pub late: Option<Late>,
-    /// The time since the first process started, by the clock of limits. `None`: no process started.
-    pub worked: Option<Duration>,
-    /// The state for a further part of the run.
-    pub carried: Carried,
-    /// The agent, if its process stayed for a further part of the run.
-    pub resting: Option<RestingAgent>,
+    /// The redactor, which knows every secret, including secret answers.
+    pub redactor: Redactor,
 }
 
 impl Report {
@@ -236,7 +144,7 @@ impl Report {
 
     /// Redacts a text with the run's secrets.
     pub fn redacted(&self, text: &str) -> String {
-        self.carried.redactor.redact(text).into_owned()
+        self.redactor.redact(text).into_owned()
     }
 
     /// The id of the agent's session.

@@ -5,6 +5,7 @@ mod places;
 mod rest;
 mod sockets;
 
+use super::ask_connections::AskConnections;
 use super::ask_socket::AskSocket;
 use super::changes::{Waiting, Watch};
 use super::host::{Host, TreeGone};
@@ -142,6 +143,34 @@ impl LocalHost {
     /// Creates a host. `inherited`: the children that this process already has.
     pub(super) fn beside(inherited: &Inherited) -> LocalHost {
         LocalHost { inherited: inherited.clone(), ..LocalHost::new() }
+    }
+
+    /// Begins a part of the run, which has a baseline of its own.
+    pub(super) fn begin_part(&mut self) {
+        self.watch = Watch::default();
+    }
+
+    /// Ends the search for changed files, at the end of a part.
+    pub(super) fn end_part(&mut self) {
+        self.watch.end();
+    }
+
+    /// Starts the guard, unless that of an earlier part of the run still watches.
+    fn begin_guard(&mut self) {
+        if self.guard.is_some() {
+            return;
+        }
+        self.cgroup = self.cgroup.take().or_else(|| ControlGroup::create(&self.nonce));
+        // The run continues without a guard, which is needed only if this process is killed.
+        let folder = self.sockets.as_deref().map(SocketFolder::path);
+        self.guard = Guard::start(&self.nonce, self.cgroup.as_ref(), folder).ok();
+        let unguarded = lost_sight().or(self.guard.is_none().then_some(NO_GUARD));
+        self.troubles.extend(unguarded.map(|text| (Warning::Unguarded, text.to_owned())));
+    }
+
+    /// The time since the run's clock began.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.began.elapsed().saturating_sub(self.suspended)
     }
 
     /// Whether a process of the agent exists.
@@ -393,12 +422,20 @@ impl Host for LocalHost {
     }
 
     fn offer(&mut self, tools: Offered) -> Option<McpServer> {
-        self.asking = self.sockets().and_then(|folder| AskSocket::open(folder, tools).ok());
+        match &mut self.asking {
+            // The agent of an earlier part, which is gone, had the same tools.
+            Some(socket) => socket.callers = AskConnections::new(tools),
+            None => self.asking = self.sockets().and_then(|folder| AskSocket::open(folder, tools).ok()),
+        }
         self.asking.as_ref().and_then(AskSocket::server)
     }
 
     fn launchers(&mut self, positions: &[usize]) -> Vec<Launcher> {
-        self.reports = self.sockets().and_then(|folder| ServerReports::open(folder).ok());
+        if self.reports.is_none() {
+            self.reports = self.sockets().and_then(|folder| ServerReports::open(folder).ok());
+        }
+        // The servers of an earlier part are gone.
+        self.take_reports(false);
         let launcher = |reports: &ServerReports| positions.iter().map(|at| reports.launcher(*at)).collect();
         self.reports.as_ref().and_then(launcher).unwrap_or_default()
     }
@@ -419,12 +456,7 @@ impl Host for LocalHost {
         }
         let mut tree = Tree::before_spawn(self.nonce.clone()).beside(&self.inherited);
         if first {
-            self.cgroup = ControlGroup::create(&self.nonce);
-            // The run continues without a guard, which is needed only if this process is killed.
-            let folder = self.sockets.as_deref().map(SocketFolder::path);
-            self.guard = Guard::start(&self.nonce, self.cgroup.as_ref(), folder).ok();
-            let unguarded = lost_sight().or(self.guard.is_none().then_some(NO_GUARD));
-            self.troubles.extend(unguarded.map(|text| (Warning::Unguarded, text.to_owned())));
+            self.begin_guard();
             // After the guard, which ends git too. Before the spawn, because file times are coarse and the agent's changes
             // must be newer.
             self.watch.begin(&settings.cwd);

@@ -13,7 +13,10 @@
 //! A panic in any thread ends the run with `internal_error`. The loop learns of panics in other threads; if the loop
 //! itself panics, the run is ended without it.
 //!
-//! [`Engine::run`] can be called again and again. Between two runs, lines of stdin and signals wait for the next one.
+//! A process has one run. That of a workflow consists of parts: the workflow, which is blocking code, gives the loop of the
+//! open run one part after another, and the loop returns with the end of each ([`RunLoop::part`]). The workflow and the
+//! loop never work at the same time, so they share a thread. Between two parts, lines of stdin and signals wait for the
+//! next one.
 
 mod answers;
 mod ask_connections;
@@ -29,7 +32,6 @@ mod local_host;
 mod peer;
 mod prepare;
 mod recordings;
-mod resting;
 mod run_loop;
 mod server_reports;
 mod session_lock;
@@ -39,14 +41,14 @@ pub use crate::io::outbox::Outbox;
 pub use answers::Script;
 pub use ask_connections::{AskConnections, AskEvent, AskOutcome};
 pub(crate) use ask_socket::ADDRESS as ASK_ADDRESS;
-pub use conductor::Conductor;
+pub use conductor::{Conductor, Recorded};
 pub use debug_log::DebugLog;
 pub use host::{Host, TreeGone};
-pub use job::{Awaited, Begin, Carried, Job, Next, NextProcess, Over, Prepared, Report};
+pub use job::{Admission, Admit, Awaited, Begin, Job, Prepared, Report};
 pub use peer::{InAdvance, Outgoing, Peer, ScreenChange, ScreenPeer, Understood};
 pub(crate) use prepare::flaw_in_file;
 pub use prepare::{redactor_here, secrets_here};
-pub use resting::RestingAgent;
+pub use run_loop::RunLoop;
 pub(crate) use server_reports::LAUNCH;
 pub use server_reports::ServerReport;
 
@@ -59,16 +61,16 @@ use crate::io::tty::LineModes;
 use crate::process::guard::Guard;
 use crate::process::tree::{self, Inherited};
 use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
-use crate::run::{Ids, OnEof};
+use crate::run::OnEof;
 use conductor::RunSummary;
 use crossbeam_channel::Receiver;
 use local_host::LocalHost;
-use run_loop::RunLoop;
+use std::time::Instant;
 
 /// The line on stderr if the last frame cannot be delivered.
 pub const UNDELIVERED: &str = "spektacular: undelivered: stdout closed early or unread; run stopped";
 
-/// The state that a process has once: its input, its signals, its output, and the counters of its ids.
+/// The state that a process has once: its input, its signals and its output.
 pub struct Engine {
     inbox: Inbox,
     /// Ready after a panic in any thread.
@@ -78,14 +80,13 @@ pub struct Engine {
     /// The children that existed before this program started any.
     inherited: Inherited,
     output: StdoutWriter,
-    ids: Ids,
     random: String,
     /// The changed modes of terminals that carry JSON Lines, restored when the engine is dropped.
     modes: Option<LineModes>,
 }
 
 impl Engine {
-    /// Registers the signals and becomes the parent of orphans. stdin is first read when a run listens. Call it once
+    /// Registers the signals and becomes the parent of orphans. stdin is first read when the run listens. Call it once
     /// per process.
     pub fn start(source: Source) -> Engine {
         Engine::with(signals::listen().ok(), source)
@@ -102,7 +103,6 @@ impl Engine {
             signals,
             inherited: Inherited::find(),
             output: StdoutWriter::new(),
-            ids: Ids::default(),
             random: nonce[..12.min(nonce.len())].to_owned(),
             modes: None,
         };
@@ -110,12 +110,12 @@ impl Engine {
         engine
     }
 
-    /// Tells the runs that this guard is a child of ours.
+    /// Tells the run that this guard is a child of ours.
     pub(crate) fn know(&mut self, guard: &Guard) {
         self.inherited.except(guard.pid());
     }
 
-    /// Takes the input from `source`. Call this before the first run.
+    /// Takes the input from `source`. Call this before the run.
     pub fn read(&mut self, source: Source) {
         self.modes = matches!(source, Source::Stdin).then(LineModes::default);
         self.inbox = Inbox::new(source);
@@ -127,38 +127,36 @@ impl Engine {
         self.modes.iter_mut().for_each(LineModes::switch);
     }
 
-    /// Drives one run to its end. Every failure becomes a body for the peer, or exit code 74 if none can be delivered.
-    pub fn run(&mut self, mut job: Job, peer: &mut dyn Peer) -> Report {
+    /// Drives the run to its end. Every failure becomes a body for the peer, or exit code 74 if none can be delivered.
+    pub fn run(&mut self, job: Job, peer: &mut dyn Peer) -> Report {
+        RunLoop::begin(self, job, peer).finish()
+    }
+
+    /// Opens the run of a workflow: takes the run.start, checks it, and emits run.started. Error: the run is over already.
+    pub fn open<'e, 'p>(&'e mut self, job: Job, peer: &'p mut dyn Peer) -> Result<RunLoop<'e, 'p>, Box<Report>> {
+        let opened = RunLoop::begin(self, job, peer);
+        if opened.is_open() { Ok(opened) } else { Err(Box::new(opened.finish())) }
+    }
+
+    /// A conductor for the run, and the source of its run.start.
+    fn conductor<'p>(&self, mut job: Job, peer: &'p mut dyn Peer) -> (Conductor<&'p mut dyn Peer, LocalHost>, Begin) {
         if self.inbox.closed {
             // stdin was closed from the beginning, so its end is not a decision of the user.
             job.on_eof = OnEof::Continue;
         }
-        let mut begin = std::mem::replace(&mut job.begin, Begin::FromInput);
-        let place = begin.take_place();
-        let (host, lines) = place.unwrap_or_else(|| (LocalHost::beside(&self.inherited), None));
-        let is_screen = peer.screen().is_some();
-        let task = job.task.take();
-        let mut conductor = Conductor::new(job, peer, host, &self.random, self.ids);
+        let begin = std::mem::replace(&mut job.begin, Begin::FromInput);
+        let mut conductor = Conductor::new(job, peer, LocalHost::beside(&self.inherited), &self.random);
         conductor.outbox().set_apart(streams_are_apart());
         let begin = match (threads::low_limit(), &self.signals) {
             (Some(limit), _) => Begin::Refused(Failure::new(Code::ResourceExhausted, limit)),
             (None, Some(_)) => begin,
             (None, None) => Begin::Refused(Failure::no_thread()),
         };
-        let (place, mut ending) = RunLoop::new(self, conductor, lines, task).carry(begin);
-        let resting = match ending.rested.take() {
-            Some((recordings, session)) => Some(RestingAgent::new(place, recordings, session)),
-            None => {
-                place.0.dismiss();
-                None
-            }
-        };
-        Report { resting, ..self.report(ending, is_screen) }
+        (conductor, begin)
     }
 
     /// `is_screen`: a person who ends a pipe, as `head` does, needs no word about it.
-    fn report(&mut self, ending: RunSummary, is_screen: bool) -> Report {
-        self.ids = ending.ids;
+    fn report(&mut self, ending: RunSummary, asked_at: Option<Instant>, is_screen: bool) -> Report {
         self.output.lost |= ending.lost;
         if ending.incomplete_recording {
             diagnose("spektacular: warning: the recording is incomplete: the file could not be written");
@@ -171,12 +169,9 @@ impl Engine {
             code: code.unwrap_or(EXIT_UNDELIVERED),
             terminal: ending.terminal.filter(|_| code.is_some()),
             signal: ending.signal,
-            asked_at: ending.asked_at,
-            unused_answers: ending.carried.answers.unused(),
-            late: ending.late,
-            worked: ending.worked,
-            carried: ending.carried,
-            resting: None,
+            asked_at,
+            unused_answers: ending.unused_answers,
+            redactor: ending.redactor,
         }
     }
 }

@@ -1,22 +1,17 @@
 //! The other side of a run, which sees its frames and answers its questions.
 
-use crate::agent::registry::Agent;
 use crate::io::outbox::Outbox;
 use crate::io::output::Chunk;
-use crate::protocol::failure::Failure;
 use crate::protocol::ids::RunId;
 use crate::protocol::inbound::{Inbound, Message};
 use crate::protocol::redacted::Redacted;
-use crate::protocol::request::Settings;
-use crate::protocol::unknown::UnknownNames;
 use crate::redact::Redactor;
-use serde_json::value::RawValue;
 use std::time::{Instant, SystemTime};
 
 /// A body to be shown, with its envelope.
 #[derive(Debug)]
 pub struct Outgoing<'a> {
-    /// The body. A peer may cut it, or join several runs into one.
+    /// The body. A peer may cut it.
     pub body: &'a mut Redacted,
     /// The id of the message that caused the frame.
     pub reply_to: Option<&'a str>,
@@ -55,23 +50,8 @@ pub trait Peer {
     /// Handles the end of stdin inside a line, which does not count.
     fn input_cut(&mut self) {}
 
-    /// Admits a run.start that the protocol considers valid. `workflow`: its field of that name; `said`: the other
-    /// fields that it sets; `unknown`: the unknown fields to warn about; `redactor`: knows every secret of the run. A
-    /// peer that joins several runs into one may change the settings, or refuse them.
-    fn admit(
-        &mut self,
-        _settings: &mut Settings,
-        _agent: &Agent,
-        workflow: Option<&RawValue>,
-        _said: &[&'static str],
-        unknown: &mut UnknownNames,
-        _redactor: &Redactor,
-    ) -> Result<(), Failure> {
-        if workflow.is_some() {
-            unknown.add_unused("workflow", "spec, plan and implement");
-        }
-        Ok(())
-    }
+    /// Handles the prompt of a valid run.start. `redactor` knows every secret of the run.
+    fn prompted(&mut self, _prompt: &str, _redactor: &Redactor) {}
 
     /// Adds the bytes of a body to `out`, or none if the peer does not show it.
     fn show(&mut self, outgoing: Outgoing<'_>, out: &mut Outbox);

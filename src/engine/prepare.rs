@@ -8,7 +8,7 @@ use super::local_host::LocalHost;
 use crate::agent::demo::catalog;
 use crate::agent::demo::scenario::Scenario;
 use crate::agent::registry::{Agent, Agents};
-use crate::agent::{Driver, Offered, ResultWay, ask_user};
+use crate::agent::{Features, Offered, ResultWay, ask_user};
 use crate::config::origins::Origins;
 use crate::process::sandbox::SandboxFault;
 use crate::protocol::failure::{Code, Failure};
@@ -35,33 +35,28 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// Builds the start of the run. Offers the model the tool `ask_user` if the agent needs a server for it.
+    /// Builds the start of the run.
     pub(crate) fn start(self, redactor: Redactor, short_secrets: usize, host: &mut impl Host) -> Start {
-        let Ready { settings, agent } = self;
+        let Ready { mut settings, agent } = self;
         let driver = agent.driver();
-        let display_name = agent.display_name;
         let missing = settings.sandbox.missing();
-        Start { missing, ..start((settings, display_name, driver), redactor, short_secrets, host) }
+        let features = driver.features(&settings);
+        let asking_failed = offer(&mut settings, &features, host);
+        let start = Start::new(settings, agent.display_name, driver, redactor);
+        Start { missing, short_secrets, asking_failed, ..start }
     }
 }
 
-/// Builds the start of a run with this driver.
-pub(super) fn start(
-    (mut settings, display_name, driver): (Settings, String, Box<dyn Driver>),
-    redactor: Redactor,
-    short_secrets: usize,
-    host: &mut impl Host,
-) -> Start {
-    let features = driver.features(&settings);
+/// Offers the model the tools that the agent needs a server for. Returns whether `ask_user` could not be offered.
+pub(super) fn offer(settings: &mut Settings, features: &Features, host: &mut impl Host) -> bool {
     let (ask, by_tool) = (features.ask_tool, features.result_way == ResultWay::Tool);
     let result = settings.output_schema.clone().filter(|_| by_tool);
     settings.nonce = host.nonce();
-    let name = ask_user::server_name(&settings);
+    let name = ask_user::server_name(settings);
     let server = if ask.is_some() || by_tool { host.offer(Offered { ask, result }) } else { None };
     settings.ask_server = server.map(|server| McpServer { name, ..server });
     launch_through_us(&mut settings.mcp_servers, host);
-    let asking_failed = ask.is_some() && settings.ask_server.is_none();
-    Start { short_secrets, asking_failed, ..Start::new(settings, display_name, driver, redactor) }
+    ask.is_some() && settings.ask_server.is_none()
 }
 
 /// Gives each server that the agent starts a launcher, which reports what becomes of it.

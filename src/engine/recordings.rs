@@ -61,13 +61,18 @@ impl Recordings {
         self.header = Some(header);
     }
 
-    /// Completes the recordings of an earlier turn in the same process, and begins these with their header. Returns
-    /// whether the earlier ones are complete.
-    pub(super) fn follow(&mut self, mut earlier: Recordings, redactor: &Redactor) -> bool {
-        earlier.write_complete_lines(redactor, true);
-        earlier.flush();
-        earlier.header.take().into_iter().for_each(|header| self.header(header));
-        !earlier.failed()
+    /// Whether a process has begun.
+    pub(super) fn has_header(&self) -> bool {
+        self.header.is_some()
+    }
+
+    /// Ends the recordings. Returns their header, for those of a further turn in the same process, and whether they are
+    /// complete.
+    pub(super) fn finish(mut self, redactor: &Redactor) -> (Option<Header>, bool) {
+        self.write_complete_lines(redactor, true);
+        self.flush();
+        let is_complete = !self.failed();
+        (self.header, is_complete)
     }
 
     pub(super) fn moment(&mut self, at: Duration, moment: impl FnOnce() -> Moment) {

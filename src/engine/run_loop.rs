@@ -2,17 +2,17 @@
 
 mod after_panic;
 mod end_in_time;
+mod parts;
 mod signals;
 
 use self::end_in_time::{UNREAD_DROP, UNREAD_LIMIT, UnreadOutput};
 use super::Engine;
 use super::ask_connections::AskEvent;
-use super::conductor::{Conductor, RunSummary};
+use super::conductor::Conductor;
 use super::host::TreeGone;
-use super::job::{Begin, Prepared, start_of};
+use super::job::{Begin, Job, Prepared, Report, start_of};
 use super::local_host::{EndWithFiles, LocalHost, Rested};
 use super::peer::{Peer, ScreenChange};
-use super::resting::RestingPlace;
 use crate::agent::Line;
 use crate::io::backstop::Backstop;
 use crate::io::failpoint::point;
@@ -77,11 +77,12 @@ struct InternalFault;
 /// Files that a thread reads. The loop does not read stdin before they arrive.
 type AwaitedStart = Option<Receiver<Result<Box<Prepared>, Failure>>>;
 
-pub(super) struct RunLoop<'e, 'p> {
+/// The loop of the run.
+pub struct RunLoop<'e, 'p> {
     engine: &'e mut Engine,
     conductor: Conductor<&'p mut dyn Peer, LocalHost>,
     awaited: AwaitedStart,
-    /// Disconnected once the work that the run waits for is over.
+    /// Disconnected once the work that the part waits for is over.
     task: Receiver<Infallible>,
     /// Whether the run knows that the input has ended.
     input_ended: bool,
@@ -95,6 +96,8 @@ pub(super) struct RunLoop<'e, 'p> {
     unread: UnreadOutput,
     /// Ends this process if a stop or the run's deadline is not served in time.
     backstop: Option<Backstop>,
+    /// The first request to end the run, or deadline, that came in a part that is over.
+    asked_at: Option<Instant>,
     /// Whether this process was suspended before this wake-up.
     was_suspended: bool,
     /// A channel that is never ready, because its receiver is kept and never read.
@@ -104,25 +107,23 @@ pub(super) struct RunLoop<'e, 'p> {
 }
 
 impl<'e, 'p> RunLoop<'e, 'p> {
-    pub(super) fn new(
-        engine: &'e mut Engine,
-        conductor: Conductor<&'p mut dyn Peer, LocalHost>,
-        lines: Option<AgentLines>,
-        task: Option<Receiver<Infallible>>,
-    ) -> Self {
+    /// Begins the run, and drives it to its end, or until it waits for its first part.
+    pub(super) fn begin(engine: &'e mut Engine, job: Job, peer: &'p mut dyn Peer) -> Self {
         let lost = engine.output.lost;
+        let (conductor, begin) = engine.conductor(job, peer);
         let mut run_loop = RunLoop {
             engine,
             conductor,
             awaited: None,
-            task: task.unwrap_or_else(never),
+            task: never(),
             input_ended: false,
             controls_in_row: 0,
             flushing: false,
             delivered: false,
-            lines,
+            lines: None,
             unread: UnreadOutput::default(),
             backstop: None,
+            asked_at: None,
             was_suspended: false,
             nowhere: bounded(0),
             always: bounded(0).1,
@@ -130,13 +131,23 @@ impl<'e, 'p> RunLoop<'e, 'p> {
         if lost {
             run_loop.output_lost();
         }
+        run_loop.serve(|run_loop| {
+            match begin {
+                Begin::FromInput => run_loop.hear_first()?,
+                Begin::Refused(failure) => run_loop.conductor.refuse(failure),
+                Begin::Awaited(work) => run_loop.awaited = Some(start_of(work)),
+            }
+            Ok(())
+        });
         run_loop
     }
 
-    /// Drives the run to its end. Every error is an event, so that draining and the terminal frame always happen.
-    pub(super) fn carry(mut self, begin: Begin) -> (RestingPlace, RunSummary) {
-        let carried = catch_unwind(AssertUnwindSafe(|| {
-            self.begin(begin)?;
+    /// Serves events until the run is over, or waits for its next part. Every error is an event, so that draining and the
+    /// terminal frame always happen.
+    fn serve(&mut self, begin: impl FnOnce(&mut Self) -> Result<(), InternalFault>) {
+        let served = catch_unwind(AssertUnwindSafe(|| {
+            begin(self)?;
+            self.prepare();
             while !self.is_over() {
                 self.handle_next()?;
                 if !self.engine.output.has_thread {
@@ -145,27 +156,21 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             }
             Ok(())
         }));
-        if !matches!(carried, Ok(Ok(()))) {
+        if !matches!(served, Ok(Ok(()))) {
             self.give_up();
         }
-        let (host, mut ending) = self.conductor.end();
-        ending.lost |= !self.delivered;
-        ending.asked_at = self.backstop.as_ref().map(|backstop| backstop.due).filter(|due| *due <= Instant::now());
-        // After a signal, nothing but the end of the process follows.
-        self.backstop.filter(|_| ending.signal.is_some()).into_iter().for_each(Backstop::keep);
-        ((host, self.lines), ending)
     }
 
-    fn begin(&mut self, begin: Begin) -> Result<(), InternalFault> {
-        match begin {
-            Begin::FromInput => self.hear_first()?,
-            Begin::Refused(failure) => self.conductor.refuse(failure),
-            Begin::Next(next) => self.conductor.begin_part(*next),
-            Begin::Over(over) => self.conductor.close(*over),
-            Begin::Awaited(work) => self.awaited = Some(start_of(work)),
-        }
-        self.prepare();
-        Ok(())
+    /// Completes the run.
+    pub(super) fn finish(mut self) -> Report {
+        self.note_request();
+        let is_screen = self.conductor.is_screen();
+        let (host, mut ending) = self.conductor.end();
+        ending.lost |= !self.delivered;
+        // After a signal, nothing but the end of the process follows.
+        self.backstop.filter(|_| ending.signal.is_some()).into_iter().for_each(Backstop::keep);
+        host.dismiss();
+        self.engine.report(ending, self.asked_at, is_screen)
     }
 
     /// Handles the first line of stdin, and writes the frames that it causes, before any thread starts.
@@ -185,9 +190,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     fn handle_next(&mut self) -> Result<(), InternalFault> {
         self.conductor.flush_recording();
         let wake = self.next();
-        let heard = self.engine.signals.as_ref();
-        let suspended = || heard.is_some_and(|heard| heard.continued.swap(false, Ordering::Relaxed));
-        self.conductor.host_mut().read_clocks(suspended);
+        self.read_clocks();
         point("loop");
         self.handle(wake)?;
         self.prepare();
@@ -196,6 +199,12 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             backstop.note_served();
         }
         Ok(())
+    }
+
+    fn read_clocks(&mut self) {
+        let heard = self.engine.signals.as_ref();
+        let suspended = || heard.is_some_and(|heard| heard.continued.swap(false, Ordering::Relaxed));
+        self.conductor.host_mut().read_clocks(suspended);
     }
 
     /// Does the work that is due without an event.
@@ -219,17 +228,24 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     fn is_over(&self) -> bool {
-        let lost = self.conductor.is_lost() && self.conductor.is_finished();
-        self.delivered || lost || self.unread_left(UNREAD_LIMIT) == Some(Duration::ZERO)
+        let is_between = self.conductor.run().is_between();
+        let lost = self.conductor.is_lost() && (self.conductor.is_finished() || is_between);
+        let is_written = self.conductor.waiting().is_empty() && !self.engine.output.has_rest();
+        self.delivered || lost || (is_between && is_written) || self.unread_left(UNREAD_LIMIT) == Some(Duration::ZERO)
     }
 
-    /// Starts to read signals, and stdin after run.start. The end of stdin applies to every later run too.
+    /// Whether the run takes no input: it is over, or waits for its next part.
+    fn is_at_rest(&self) -> bool {
+        self.conductor.is_finished() || self.conductor.run().is_between()
+    }
+
+    /// Starts to read signals, and stdin after run.start.
     fn listen(&mut self) {
         if self.engine.signals.as_mut().is_some_and(|signals| signals.start().is_err()) {
             self.engine.signals = None;
             self.conductor.step(Event::Refused(Failure::no_thread()));
         }
-        if self.awaited.is_some() || self.conductor.is_finished() {
+        if self.awaited.is_some() || self.is_at_rest() {
             return;
         }
         if self.engine.inbox.open().is_err() {
@@ -334,13 +350,13 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     /// The source of input. Messages take precedence over the agent's lines, but a flood of messages must not delay the
-    /// lines forever. Input after the terminal body belongs to the next run. `data`: whether output of the agent waits.
+    /// lines forever. Input between two parts belongs to the next one. `data`: whether output of the agent waits.
     fn input(&mut self, data: bool) -> Receiver<Arrival> {
         let flooded = self.controls_in_row >= CONTROLS_IN_ROW && data;
         if flooded {
             self.controls_in_row = 0;
         }
-        let closed = flooded || self.awaited.is_some() || self.conductor.is_finished();
+        let closed = flooded || self.awaited.is_some() || self.is_at_rest();
         if closed { never() } else { self.engine.inbox.heard() }
     }
 
@@ -506,7 +522,7 @@ impl<'e, 'p> RunLoop<'e, 'p> {
 
     fn output_lost(&mut self) {
         self.conductor.output_lost();
-        if !self.conductor.host().has_agent() {
+        if !self.conductor.host().has_agent() && !self.conductor.run().is_between() {
             self.conductor.finish();
         }
     }

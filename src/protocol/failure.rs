@@ -270,6 +270,13 @@ impl Failure {
         Failure::new(Code::ResourceExhausted, message).retryable()
     }
 
+    /// The file of `--record` cannot be written.
+    pub(crate) fn no_recording() -> Failure {
+        let message = "--record: the file cannot be written. Name a regular file in a writable directory. Below the \
+                       project's directory, it must not be a symbolic link.";
+        Failure::new(Code::Usage, message)
+    }
+
     /// Sets the file that a refused workflow concerns.
     pub fn about(mut self, target: impl Into<Text>) -> Failure {
         self.target = Some(Box::new(target.into()));

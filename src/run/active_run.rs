@@ -2,33 +2,34 @@
 
 use super::agent_side::{AgentSide, ProcessState};
 use super::artifacts::Artifacts;
+use super::blocked::BlockedText;
 use super::budget::Budget;
 use super::deadlines::Deadlines;
 use super::effects::Effects;
 use super::frame_texts::FrameTexts;
 use super::messages::Messages;
 use super::open_questions::{Asker, OpenQuestions};
+use super::part::{PartSeen, Sums};
 use super::servers::Servers;
+use super::step::RunningStep;
 use super::stop_ladder::StopLadder;
 use super::tool_calls::Tools;
 use super::turns::{StopCause, TurnState, Turns};
-use super::{Event, FirstProcess, Ids, OnEof, Refusal, Start};
+use super::{Event, OnEof, Refusal, Start};
 use crate::agent::{Driver, DriverOutput, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, RunId};
 use crate::protocol::outbound::{
-    AgentExit, AgentName, Body, Capabilities, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
+    AgentName, Body, Capabilities, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
 };
 use crate::protocol::request::Settings;
 use crate::protocol::terms::sentence;
-use crate::protocol::words::{LimitField, Status, StopReason, WaitingOn, Warning};
+use crate::protocol::words::{LimitField, WaitingOn, Warning};
+use std::collections::HashSet;
 use std::time::Duration;
 
 const NO_ASK_SOCKET: &str =
     "The tool ask_user is not available: cannot create its socket in the directory for temporary files";
-
-/// The text of the result of a run that only checks, which is never shown.
-const CHECKED: &str = "The settings work.";
 
 /// The state of a run with an agent.
 pub(super) struct ActiveRun {
@@ -49,27 +50,32 @@ pub(super) struct ActiveRun {
     pub(super) background: Vec<Text>,
     pub(super) turns: Turns,
     pub(super) ladder: StopLadder,
+    /// The number of denied permissions.
+    pub(super) denied: u64,
+    /// The running step of a workflow. `None`: the agent is at work.
+    pub(super) step: Option<RunningStep>,
+    /// Removes the marker of a blocked agent, if the prompt offers it.
+    pub(super) blocked: Option<BlockedText>,
+    pub(super) seen: PartSeen,
+    /// The sums over the parts of a workflow's run. `None`: the run is a session of the agent.
+    pub(super) sums: Option<Sums>,
 }
 
 impl ActiveRun {
     /// Begins the run. The first effect is run.started.
     pub(super) fn begin(
         now: Duration,
-        (random, ids): (&str, Ids),
+        random: &str,
         on_eof: OnEof,
         run_id: RunId,
         reply_to: Option<InboundId>,
         start: Start,
     ) -> Result<Box<ActiveRun>, Box<Refusal>> {
         let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, .. } = start;
-        let Start { missing, granted, remake, process, keeps_process, checks_only, .. } = start;
+        let Start { missing, remake, workflow, .. } = start;
         let mut out = DriverOutput::default();
-        let launch = match process {
-            FirstProcess::New => {
-                converses(&settings, driver.as_ref()).and_then(|()| limit::launch(&settings, driver.as_mut(), &mut out))
-            }
-            FirstProcess::Resting(_) | FirstProcess::Leaving(_) => Ok(None),
-        };
+        let launch =
+            converses(&settings, driver.as_ref()).and_then(|()| limit::launch(&settings, driver.as_mut(), &mut out));
         let launch = match launch {
             Ok(launch) => launch,
             Err(failure) => {
@@ -77,14 +83,16 @@ impl ActiveRun {
                 return Err(Box::new(Refusal { failure, metadata, redactor: Some(redactor) }));
             }
         };
-        let launch = launch.filter(|_| !checks_only);
+        // A workflow only checks that its settings work.
+        let has_parts = workflow.is_some();
+        let launch = launch.filter(|_| !has_parts);
         let start_timeout = launch.as_ref().and_then(|launch| launch.start_timeout);
         settings.start_timeout_s = settings.start_timeout_s.or(start_timeout);
         let features = driver.features(&settings);
         let budget = Budget::new(&settings, &features.keepers);
         let servers = Servers::new(&settings);
-        let started = started(display_name, &settings, features.capabilities);
-        let turns = Turns::first(now, ids.prompts, &settings);
+        let started = Started { workflow, ..started(display_name, &settings, features.capabilities) };
+        let turns = Turns::first(now, 0, &settings);
         let mut active = Box::new(ActiveRun {
             effects: Effects::new(now, &settings),
             texts: FrameTexts::new(&settings.cwd, redactor),
@@ -93,56 +101,48 @@ impl ActiveRun {
             on_eof,
             deadlines: Deadlines::new(now),
             servers,
-            agent: AgentSide::new(driver, remake, keeps_process),
-            messages: Messages::after(ids.messages),
-            tools: Tools::after(ids.calls),
-            artifacts: Artifacts::after(ids.artifacts),
+            agent: AgentSide::new(driver, remake),
+            messages: Messages::default(),
+            tools: Tools::default(),
+            artifacts: Artifacts::default(),
             budget,
-            questions: OpenQuestions::new(random, ids.questions, ids.groups, granted),
+            questions: OpenQuestions::new(random),
             background: Vec::new(),
             turns,
             ladder: StopLadder::default(),
+            denied: 0,
+            step: None,
+            blocked: None,
+            seen: PartSeen::default(),
+            sums: has_parts.then(Sums::default),
         });
+        active.effects.warned = has_parts.then(HashSet::default);
         active.effects.emit(Body::Started(Box::new(started)), reply_to.clone());
         if short_secrets > 0 {
             active.effects.warn(Warning::ShortSecret, "A secret is too short or too plain to be redacted", reply_to);
         }
-        if let Some(why) = missing {
-            let text = format!("The agent runs without a sandbox, because {why}");
-            active.effects.warn(Warning::SandboxPartial, text, None);
-        }
-        if asking_failed {
-            active.effects.warn(Warning::UnsupportedOption, NO_ASK_SOCKET, None);
-        }
-        if let Some(launch) = launch {
-            active.apply(out);
-            active.effects.status(Status::Starting, "Starting the agent", None);
-            active.agent.start(Box::new(launch), &active.settings, &mut active.effects);
-        } else if let FirstProcess::New = process {
-            active.begin_without_process(out, checks_only);
-        } else {
-            active.begin_at_rest(process);
+        active.tell_missing(missing, asking_failed);
+        match launch {
+            Some(launch) => active.launch(launch, out),
+            None => {
+                // The driver needs no process, or the first part of a workflow begins it.
+                active.agent.process = ProcessState::Ended;
+                active.deadlines.begin_run(now, &active.settings);
+                active.apply(out);
+            }
         }
         Ok(active)
     }
 
-    /// Begins a run whose driver needs no process.
-    fn begin_without_process(&mut self, out: DriverOutput, checks_only: bool) {
-        self.agent.process = ProcessState::Ended;
-        self.deadlines.begin_run(self.effects.now, &self.settings);
-        self.apply(out);
-        if checks_only {
-            let (text, message_id) = (CHECKED.into(), None);
-            let (text_cut, structured_output, stop_reason) = (false, None, StopReason::EndTurn);
-            self.decide(Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason });
+    /// Warns of what the run has to do without: the sandbox, for this reason, and `ask_user`.
+    pub(super) fn tell_missing(&mut self, sandbox: Option<String>, asking_failed: bool) {
+        if let Some(why) = sandbox {
+            let text = format!("The agent runs without a sandbox, because {why}");
+            self.effects.warn(Warning::SandboxPartial, text, None);
         }
-    }
-
-    pub(super) fn ids(&self) -> Ids {
-        let (questions, groups) = self.questions.counts();
-        let (messages, calls) = (self.messages.count(), self.tools.count());
-        let (artifacts, prompts) = (self.artifacts.count(), self.turns.prompts);
-        Ids { questions, groups, messages, calls, artifacts, prompts }
+        if asking_failed {
+            self.effects.warn(Warning::UnsupportedOption, NO_ASK_SOCKET, None);
+        }
     }
 
     pub(super) fn handle(&mut self, event: Event<'_>) {
@@ -167,8 +167,10 @@ impl ActiveRun {
             Event::Unsupported(origin) => self.refuse_version(origin.id),
             Event::UnknownType(origin, text) => self.effects.warn(Warning::UnknownType, text, origin.id),
             Event::InputEnded => self.end_input(),
-            // This event comes only before the run begins.
-            Event::Over(..) => {}
+            Event::Tell(progress) => self.effects.progress(*progress, None),
+            Event::Wrote(artifact) => self.artifacts.report_own(*artifact, &mut self.effects),
+            // These come only between two parts.
+            Event::Part(_) | Event::Close(_) => {}
             Event::Refused(failure) => self.stop(Outcome::Failed(failure), None),
             Event::OutputLost => {
                 let failure = Failure::new(Code::InternalError, "stdout is closed: nothing can be delivered.");
@@ -179,11 +181,7 @@ impl ActiveRun {
                 self.agent.process = ProcessState::Ended;
                 self.decide(Outcome::Failed(failure));
             }
-            Event::TaskOver => {
-                let exit = AgentExit { code: None, signal: None };
-                let over = self.agent.driver.exited(exit, true, &Text::default());
-                self.handle_turn_end(over);
-            }
+            Event::TaskOver => self.end_task(),
             Event::Line(line) => self.read_line(line),
             Event::Stderr(text) => self.drive(|driver, out| driver.stderr(text, out)),
             Event::SessionLost => self.agent.session_id = None,

@@ -3,6 +3,7 @@
 use super::Effect;
 use super::active_run::ActiveRun;
 use super::agent_side::ProcessState;
+use super::blocked::BlockedText;
 use super::budget::ToolMoment;
 use super::frame_texts::{path, says_denied};
 use super::messages::{Marks, Messages, Piece, Rules};
@@ -24,6 +25,11 @@ impl ActiveRun {
         if self.effects.status == Some(Status::Starting) && !self.ladder.is_decided() {
             self.effects.status(Status::Running, "The agent is working", None);
         }
+        if let Some(step) = &mut self.step {
+            self.deadlines.note_output(self.effects.now, false);
+            return step.read_line(&line, &self.texts.redactor);
+        }
+        self.seen.heard = true;
         let out = self.agent.read_line(line);
         self.deadlines.note_output(self.effects.now, self.agent.driver.is_opening());
         self.apply(out);
@@ -41,8 +47,11 @@ impl ActiveRun {
         self.agent.driver.features(&self.settings)
     }
 
-    /// Calls the driver, and handles the outcome.
+    /// Calls the driver, and handles the outcome. A step has none.
     pub(super) fn drive(&mut self, call: impl FnOnce(&mut dyn Driver, &mut DriverOutput)) {
+        if self.step.is_some() {
+            return;
+        }
         let mut out = DriverOutput::default();
         call(self.agent.driver.as_mut(), &mut out);
         self.apply(out);
@@ -80,12 +89,10 @@ impl ActiveRun {
                 self.open_servers();
             }
             AgentEvent::Text { message, piece, done, reasoning, parent } => {
-                self.effects.record(message, &piece, done);
                 let own = parent.is_none() && !reasoning;
                 let parent = parent.and_then(|parent| self.tools.id(parent));
-                self.speak(|messages, rules, out| {
-                    messages.piece(message, Piece { text: piece, done, reasoning, own, parent }, rules, out)
-                });
+                let text = self.cut_blocked(message, piece, own, done);
+                self.say(message, Piece { text, done, reasoning, own, parent });
             }
             AgentEvent::Partial { whole, piece, done } => self.effects.record(whole, &piece, done),
             AgentEvent::Withdrawn { message } => self.withdraw_message(message),
@@ -106,8 +113,7 @@ impl ActiveRun {
             }
             AgentEvent::Usage(more) => {
                 let exceeded = self.budget.set_usage(&more);
-                let usage = self.budget.usage();
-                self.effects.tell(ProgressKind::Usage(usage), usage.line(), None);
+                self.tell_usage();
                 self.keep_limit(exceeded);
             }
             AgentEvent::Changed { path: text, action } => {
@@ -139,16 +145,39 @@ impl ActiveRun {
         }
     }
 
+    /// Reports the usage of all parts of the run.
+    fn tell_usage(&mut self) {
+        let earlier = self.sums.as_ref().map(|sums| sums.usage).unwrap_or_default();
+        let usage = earlier.plus(&self.budget.usage());
+        self.effects.tell(ProgressKind::Usage(usage), usage.line(), None);
+    }
+
+    /// A piece of a message without the marker of a blocked agent. `own`: whether the agent speaks to its user.
+    fn cut_blocked(&mut self, message: MessageKey, piece: Text, own: bool, done: bool) -> Text {
+        match self.blocked.as_mut().filter(|_| own) {
+            Some(blocked) => blocked.cut(message, &piece, done),
+            None => piece,
+        }
+    }
+
+    /// Shows a piece of a message.
+    fn say(&mut self, message: MessageKey, piece: Piece) {
+        self.effects.record(message, &piece.text, piece.done);
+        self.speak(|messages, rules, out| messages.piece(message, piece, rules, out));
+    }
+
     fn withdraw_message(&mut self, message: MessageKey) {
+        self.blocked.iter_mut().for_each(|blocked| blocked.withdraw(message));
         self.effects.record(message, &Text::default(), true);
         if let Some(progress) = self.messages.withdraw(message) {
             self.effects.progress(progress, None);
         }
     }
 
-    fn begin_tool(&mut self, call: CallKey, seen: CallDescription) {
+    pub(super) fn begin_tool(&mut self, call: CallKey, seen: CallDescription) {
         let excluded = self.budget.excludes(&seen.name, ToolMoment::Called);
-        if let Some(progress) = self.tools.begin(self.effects.now, call, seen, &self.texts, self.room()) {
+        if let Some(mut progress) = self.tools.begin(self.effects.now, call, seen, &self.texts, self.room()) {
+            self.step.iter().for_each(|step| step.mark(&mut progress));
             self.effects.progress(progress, None);
             self.turns.note_work();
             let exceeded = self.budget.count_tool_call();
@@ -156,7 +185,7 @@ impl ActiveRun {
         }
     }
 
-    fn end_tool(&mut self, call: CallKey, mut end: CallResult) {
+    pub(super) fn end_tool(&mut self, call: CallKey, mut end: CallResult) {
         // A stop ends the running tools, which then report a failure.
         if end.state == ToolState::Failed && (self.ladder.is_stopping() || self.turns.is_stopping()) {
             end.state = ToolState::Cancelled;
@@ -167,8 +196,15 @@ impl ActiveRun {
         end.output.take_if(|_| self.settings.progress != Level::Full);
         let did_work = end.state == ToolState::Completed;
         let over = self.tools.end(self.effects.now, call, end, &self.texts);
-        let Some(EndedCall { progress, name, category, asked }) = over else { return };
+        let Some(EndedCall { mut progress, name, category, asked }) = over else { return };
+        if let Some(step) = &self.step {
+            step.mark(&mut progress);
+            return self.effects.progress(progress, None);
+        }
         self.effects.progress(progress, None);
+        if did_work {
+            self.seen.note_tool(category);
+        }
         let excluded = self.budget.excludes(&name, ToolMoment::Done);
         let exceeded = excluded.or_else(|| (!asked && self.is_denied(category)).then_some(Limit::Permissions));
         self.keep_limit(exceeded.filter(|_| did_work));
@@ -233,7 +269,7 @@ impl ActiveRun {
         let now = self.effects.now;
         self.agent.process = ProcessState::Running;
         self.deadlines.active = now;
-        if self.agent.exit.is_some() {
+        if self.agent.exit.is_some() && self.step.is_none() {
             // The limits cover all processes together.
             return;
         }
@@ -249,11 +285,15 @@ impl ActiveRun {
         if matches!(self.agent.process, ProcessState::TreeGone | ProcessState::Ended) {
             return;
         }
-        while !self.agent.waiting.is_empty() {
+        while self.step.is_none() && !self.agent.waiting.is_empty() {
             self.handle_waiting_event();
         }
         self.agent.process = ProcessState::TreeGone;
+        for (message, text) in self.blocked.as_mut().map(BlockedText::finish).unwrap_or_default() {
+            self.say(message, Piece { text, done: false, reasoning: false, own: true, parent: None });
+        }
         self.drive(|driver, out| driver.tree_gone(exit, out));
+        self.end_command(exit);
         let stops = self.ladder.is_stopping() || self.turns.is_stopping();
         self.end_open_work(if stops { ToolState::Cancelled } else { ToolState::Failed });
         self.warn_of_background();

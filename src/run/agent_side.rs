@@ -27,7 +27,7 @@ pub(super) struct AgentSide {
     pub(super) waiting: WaitingEvents,
     /// Empty between two lines. Kept for its memory.
     pub(super) events: Vec<AgentEvent>,
-    /// Makes the driver of a new process for the same session.
+    /// Makes the driver of a new process.
     remake: Option<Remake>,
     /// Whether the process stays after a completed turn.
     pub(super) keeps_process: bool,
@@ -39,7 +39,7 @@ pub(super) struct AgentSide {
 }
 
 impl AgentSide {
-    pub(super) fn new(driver: Box<dyn Driver>, remake: Option<Remake>, keeps_process: bool) -> AgentSide {
+    pub(super) fn new(driver: Box<dyn Driver>, remake: Option<Remake>) -> AgentSide {
         AgentSide {
             driver,
             process: ProcessState::Due,
@@ -48,11 +48,31 @@ impl AgentSide {
             waiting: WaitingEvents::default(),
             events: Vec::new(),
             remake,
-            keeps_process,
+            keeps_process: false,
             session_id: None,
             version: None,
             model: None,
         }
+    }
+
+    /// The driver of a new process. `None`: the run has one process only.
+    pub(super) fn fresh_driver(&self) -> Option<Box<dyn Driver>> {
+        self.remake.as_ref().map(|remake| remake())
+    }
+
+    /// Begins a session in a process of its own.
+    pub(super) fn begin_session(&mut self) {
+        if let Some(driver) = self.fresh_driver() {
+            self.driver = driver;
+        }
+        self.begin_next_process();
+    }
+
+    /// Begins a further process of the same driver.
+    pub(super) fn begin_next_process(&mut self) {
+        (self.process, self.exit, self.alive) = (ProcessState::Due, None, false);
+        (self.session_id, self.version, self.model) = (None, None, None);
+        self.waiting = WaitingEvents::default();
     }
 
     pub(super) fn read_line(&mut self, line: Line<'_>) -> DriverOutput {
@@ -196,7 +216,7 @@ pub(super) enum ProcessState {
     Running,
     /// The process tree is gone, and the search for changed files is running. Only heartbeats are due.
     TreeGone,
-    /// The agent has ended. The run is over, or waits for answers that begin another turn.
+    /// The agent has ended. The run is over, waits for answers that begin another turn, or is in a step without a process.
     Ended,
     /// The process rests for a later part of the run, and this part is over.
     Resting,

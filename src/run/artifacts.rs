@@ -6,7 +6,7 @@ use super::frame_texts::FrameTexts;
 use crate::protocol::limits::{ARTIFACTS, REPORTED};
 use crate::protocol::outbound::{Artifact, ArtifactRef, Text};
 use crate::protocol::words::{Action, Warning};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 
@@ -19,30 +19,39 @@ const PATH_BYTES: usize = 4096;
 /// The changed files of a run.
 #[derive(Debug, Default)]
 pub(super) struct Artifacts {
-    /// Hashes of the path and the action of every reported change.
-    seen: HashSet<u64>,
+    /// Hashes of the path and the action of every reported change, each with the last part of the run that made it.
+    seen: HashMap<u64, u32>,
+    /// The number of the part.
+    part: u32,
+    /// The first changes of the part, also those that an earlier part made too.
+    pub(super) of_part: Vec<ArtifactRef>,
+    /// Files that are never reported, as frames show their paths. A folder ends with a slash.
+    pub(super) hidden: Vec<String>,
     hasher: RandomState,
     /// The first changes, for the terminal frame.
     list: Vec<ArtifactRef>,
     count: u64,
-    /// The number of artifacts of earlier runs.
-    before: u64,
 }
 
 impl Artifacts {
-    /// Creates an empty list that continues the numbers of earlier runs.
-    pub(super) fn after(count: u64) -> Artifacts {
-        Artifacts { count, before: count, ..Artifacts::default() }
-    }
-
-    /// The number of artifacts, including those of earlier runs.
-    pub(super) fn count(&self) -> u64 {
-        self.count
+    /// Begins a part of the run.
+    pub(super) fn begin_part(&mut self) {
+        self.part += 1;
+        self.of_part.clear();
     }
 
     /// Reports a change, unless it was reported before.
     pub(super) fn report(&mut self, path: &Path, action: Action, texts: &FrameTexts, effects: &mut Effects) {
         let shown = texts.relative(path);
+        if self.part > 0 {
+            let path = shown.redacted(&texts.redactor);
+            if self.hides(&path) {
+                return;
+            }
+            if self.of_part.len() < ARTIFACTS {
+                self.of_part.push(ArtifactRef { path: path.into(), action });
+            }
+        }
         let Some(artifact_id) = self.add(&shown, action) else { return };
         let artifact = Artifact { artifact_id, path: shown, action, kind: "file", size_bytes: None, truncated: false };
         effects.artifact(artifact, (action != Action::Deleted).then(|| texts.absolute(path)));
@@ -50,6 +59,21 @@ impl Artifacts {
             let text = format!("No further changed files are reported: the limit is {REPORTED}");
             effects.warn(Warning::ArtifactsIncomplete, text, None);
         }
+    }
+
+    /// Reports a file that the workflow itself changed, which sets everything but the id.
+    pub(super) fn report_own(&mut self, artifact: Artifact, effects: &mut Effects) {
+        if let Some(artifact_id) = self.add(&artifact.path, artifact.action) {
+            effects.artifact(Artifact { artifact_id, ..artifact }, None);
+        }
+    }
+
+    fn hides(&self, path: &str) -> bool {
+        let is = |hidden: &String| match hidden.strip_suffix('/') {
+            Some(folder) => path == folder || path.starts_with(hidden.as_str()),
+            None => path == hidden,
+        };
+        self.hidden.iter().any(is)
     }
 
     /// Reports the changes that a search found, except for those that the agent reported.
@@ -67,7 +91,7 @@ impl Artifacts {
 
     /// Adds a change and returns its id. `None`: the change was reported before.
     fn add(&mut self, path: &Text, action: Action) -> Option<String> {
-        if self.is_full() || !self.seen.insert(self.hasher.hash_one((path, action))) {
+        if self.is_full() || self.seen.insert(self.hasher.hash_one((path, action)), self.part).is_some() {
             return None;
         }
         self.count += 1;
@@ -82,9 +106,9 @@ impl Artifacts {
         self.seen.len() >= REPORTED
     }
 
-    /// Whether a change was reported. A file is not reported as both created and modified.
+    /// Whether this part of the run reported a change. A file is not reported as both created and modified.
     fn covers(&self, path: &Text, action: Action) -> bool {
-        let reported = |action| self.seen.contains(&self.hasher.hash_one((path, action)));
+        let reported = |action| self.seen.get(&self.hasher.hash_one((path, action))) == Some(&self.part);
         match action {
             Action::Deleted => reported(Action::Deleted),
             Action::Created | Action::Modified => reported(Action::Created) || reported(Action::Modified),
@@ -94,7 +118,7 @@ impl Artifacts {
     /// Takes the list for the terminal frame, and whether it is cut.
     pub(super) fn list(&mut self) -> (Vec<ArtifactRef>, bool) {
         let list = std::mem::take(&mut self.list);
-        let is_cut = self.count - self.before > list.len() as u64;
+        let is_cut = self.count > list.len() as u64;
         (list, is_cut)
     }
 }
@@ -120,6 +144,6 @@ mod tests {
         }
         assert!(artifacts.is_full());
         assert_eq!(artifacts.add(&"one more".to_owned().into(), Action::Created), None);
-        assert_eq!(artifacts.count(), REPORTED as u64);
+        assert_eq!(artifacts.count, REPORTED as u64);
     }
 }

@@ -343,7 +343,7 @@ impl NoAnswerCause {
 /// The scopes that an answer "always" allowed for the rest of the run. Only the run knows them, because an agent that
 /// knew them would stop asking.
 #[derive(Debug, Default)]
-pub struct AlwaysAllowed(BTreeSet<Scope>);
+pub(super) struct AlwaysAllowed(BTreeSet<Scope>);
 
 impl AlwaysAllowed {
     /// Remembers a scope, unless [`REMEMBERED`] scopes are already remembered. Requests of further scopes are asked

@@ -23,6 +23,16 @@ impl Deadlines {
         Deadlines { begun: now, run: None, start: None, active: now }
     }
 
+    /// Begins a part of the run.
+    pub(super) fn begin_part(&mut self, now: Duration) {
+        *self = Deadlines { begun: self.begun, ..Deadlines::new(now) };
+    }
+
+    /// The time since the run began.
+    pub(super) fn begun(&self) -> Duration {
+        self.begun
+    }
+
     /// Starts the clock of the run.
     pub(super) fn begin_run(&mut self, now: Duration, settings: &Settings) {
         self.run = settings.timeout_s.map(|limit| now + limit.duration());

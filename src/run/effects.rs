@@ -9,6 +9,7 @@ use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::sentence::Sentence;
 use crate::protocol::utc::UtcTime;
 use crate::protocol::words::{Level, PromptState, Status, WaitingOn, Warning};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,8 +28,15 @@ pub(super) struct Effects {
     pub(super) level: Level,
     /// Whether a recording needs the pieces of messages.
     pub(super) recorded: bool,
-    /// The status that was last reported.
+    /// The status of the agent in this part of the run.
     pub(super) status: Option<Status>,
+    /// The status that a frame last showed.
+    shown: Option<Status>,
+    /// Whether this part of the run has shown a text of the agent.
+    pub(super) said: bool,
+    /// The options without effect that were reported, because each session of a workflow repeats the warnings about them.
+    /// `None`: the run is a session of the agent.
+    pub(super) warned: Option<HashSet<Text>>,
     last_frame: Duration,
     /// The time between heartbeats. `None`: there are none.
     heartbeat: Option<Duration>,
@@ -45,9 +53,17 @@ impl Effects {
             level: settings.progress,
             recorded: false,
             status: None,
+            shown: None,
+            said: false,
+            warned: None,
             last_frame: now,
             heartbeat: (!every.is_zero()).then(|| every.max(HEARTBEAT_MIN)),
         }
+    }
+
+    /// Begins a part of the run.
+    pub(super) fn begin_part(&mut self) {
+        (self.status, self.said, self.last_frame) = (None, false, self.now);
     }
 
     pub(super) fn push(&mut self, effect: Effect) {
@@ -78,6 +94,7 @@ impl Effects {
         if self.level < progress.about.level() {
             return;
         }
+        self.said |= matches!(progress.about, ProgressKind::Text { .. });
         let body = match self.spare.take() {
             Some(mut memory) => {
                 *memory = progress;
@@ -93,19 +110,27 @@ impl Effects {
     }
 
     pub(super) fn warn(&mut self, warning: Warning, text: impl Into<Sentence>, reply_to: Option<InboundId>) {
-        self.progress(Progress::warning(warning, text), reply_to);
+        let progress = Progress::warning(warning, text);
+        let is_repeated = |warned: &mut HashSet<Text>| !warned.insert(progress.text.clone());
+        if warning != Warning::UnsupportedOption || !self.warned.as_mut().is_some_and(is_repeated) {
+            self.progress(progress, reply_to);
+        }
     }
 
     pub(super) fn status(&mut self, status: Status, text: &str, reply_to: Option<InboundId>) {
-        if self.status != Some(status) {
-            self.status = Some(status);
+        if self.status.replace(status) == Some(status) {
+            return;
+        }
+        // Only the first process of a run is one that starts.
+        if self.shown != Some(status) && (status != Status::Starting || self.shown.is_none()) {
+            self.shown = Some(status);
             self.tell(ProgressKind::Status { status, until: None }, text, reply_to);
         }
     }
 
     /// Reports that the run waits for the end of a limit. `until`: since 1970. `why`: the failure's code.
     pub(super) fn waits_for_limit(&mut self, until: Duration, why: &str) {
-        self.status = Some(Status::WaitingForLimit);
+        (self.status, self.shown) = (Some(Status::WaitingForLimit), Some(Status::WaitingForLimit));
         let until = UtcTime::of_seconds(until.as_secs_f64());
         let end = until.map(|until| format!(" until {}", until.text())).unwrap_or_default();
         let text = format!("Waiting{end} for the provider's limit to end ({why})");

@@ -1,16 +1,16 @@
 //! The events that a run takes, and the effects that it requests.
 
-use super::waiting_events::WaitingEvents;
-use super::{AlwaysAllowed, Answered};
+use super::Answered;
+use super::part::{Closing, Part};
 use crate::agent::{Driver, Launch, Line, MessageKey, Reply};
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::{InboundId, QuestionId, RunId, SessionId};
 use crate::protocol::image::Image;
 use crate::protocol::inbound::{Addressee, Flaw};
-use crate::protocol::outbound::{AgentExit, Body, Json, Terminal, Text, Usage};
+use crate::protocol::outbound::{AgentExit, Artifact, Body, Json, Progress, Text, WorkflowStarted};
 use crate::protocol::prompt::PromptInput;
 use crate::protocol::question::Ask;
-use crate::protocol::request::{McpServer, Settings};
+use crate::protocol::request::Settings;
 use crate::protocol::schema::Mismatch;
 use crate::protocol::unknown::UnknownNames;
 use crate::protocol::words::{Action, McpState, Source, Warning};
@@ -33,20 +33,15 @@ pub struct Start {
     pub asking_failed: bool,
     /// The reason why the agent runs without the sandbox that was asked for, as a clause.
     pub missing: Option<String>,
-    /// The permissions that the user allowed "always" in earlier parts of this run.
-    pub granted: AlwaysAllowed,
-    /// Makes the driver of a new process for the same session. `None`: the run has one process only.
+    /// Makes the driver of a new process for the same session. `None`: the run has one process only. A workflow's run
+    /// needs it.
     pub remake: Option<Remake>,
-    /// Whether the run is over once the settings are known to work, because it only begins a run of several parts.
-    pub checks_only: bool,
-    /// The agent's process at the beginning.
-    pub process: FirstProcess,
-    /// Whether the process stays after a completed turn, for a further turn in a later part of the run.
-    pub keeps_process: bool,
+    /// The part of run.started about a workflow, whose run waits for its first part then. `None`: the run is a session of
+    /// the agent.
+    pub workflow: Option<Box<WorkflowStarted>>,
 }
 
 impl Start {
-    /// A run with a process of its own and nothing from earlier parts.
     pub fn new(settings: Settings, display_name: String, driver: Box<dyn Driver>, redactor: Redactor) -> Start {
         Start {
             settings,
@@ -56,45 +51,10 @@ impl Start {
             short_secrets: 0,
             asking_failed: false,
             missing: None,
-            granted: AlwaysAllowed::default(),
             remake: None,
-            checks_only: false,
-            process: FirstProcess::New,
-            keeps_process: false,
+            workflow: None,
         }
     }
-}
-
-#[derive(Debug, Default)]
-pub struct RestingSession {
-    pub(super) session_id: Option<SessionId>,
-    /// The model that the agent reports.
-    pub(super) model: Option<Text>,
-    /// The usage of its process so far, by the driver's count.
-    pub(super) usage: Usage,
-    /// The events of the agent's last line that wait.
-    pub(super) waiting: WaitingEvents,
-    /// The servers that its process was started with, in case a further process follows it.
-    pub(super) servers: StartedServers,
-}
-
-/// The servers of a process, with the launchers that the host has made for them.
-#[derive(Debug, Default)]
-pub(super) struct StartedServers {
-    pub(super) nonce: String,
-    pub(super) ask: Option<McpServer>,
-    pub(super) mcp: Vec<McpServer>,
-}
-
-/// The agent's process at the beginning of a run.
-#[derive(Debug, Default)]
-pub enum FirstProcess {
-    /// The run starts it.
-    #[default]
-    New,
-    /// It rests, and gets the prompt as a further turn.
-    Resting(RestingSession),
-    Leaving(RestingSession),
 }
 
 /// Makes another driver for the agent of a run.
@@ -143,8 +103,14 @@ pub enum Event<'a> {
     Unsupported(Origin),
     UnknownType(Origin, String),
     InputEnded,
-    /// All parts of a workflow have ended: emit this terminal body of the whole run.
-    Over(Origin, Box<Terminal>),
+    /// A workflow's run goes on with this part.
+    Part(Box<Part>),
+    /// A workflow reports something between two parts.
+    Tell(Box<Progress>),
+    /// A workflow itself changed a file.
+    Wrote(Box<Artifact>),
+    /// A workflow's run is over.
+    Close(Box<Closing>),
     /// The run cannot continue, because of a bad flag, a broken configuration, or an agent that does not read its
     /// input.
     Refused(Failure),

@@ -116,12 +116,12 @@ pub(super) struct Marks {
 }
 
 impl Messages {
-    /// Creates an empty list that continues the numbers of earlier runs.
+    /// Creates an empty list that continues the numbers of earlier parts.
     pub(super) fn after(count: u64) -> Messages {
         Messages { count, ..Messages::default() }
     }
 
-    /// The number of messages, including those of earlier runs.
+    /// The number of messages, including those of earlier parts.
     pub(super) fn count(&self) -> u64 {
         self.count
     }

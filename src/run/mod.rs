@@ -10,6 +10,7 @@ mod artifacts;
 mod asked_question;
 mod awaited_servers;
 mod background;
+mod blocked;
 mod budget;
 mod deadlines;
 mod effects;
@@ -21,10 +22,14 @@ mod messages;
 mod open_questions;
 mod orchestrator;
 mod outcome;
+mod part;
+mod parts;
 mod provider_limit;
 mod questions;
 mod rest;
 mod servers;
+mod step;
+mod steps;
 mod stop;
 mod stop_ladder;
 mod text_markers;
@@ -33,21 +38,19 @@ mod turn_end;
 mod turns;
 mod waiting_events;
 
-pub use asked_question::AlwaysAllowed;
-pub use event::{
-    AgentEnded, Effect, Event, FirstProcess, OnEof, Origin, ReadInput, Refusal, Remake, RestingSession, Start,
-    StopSignal, Unseen,
-};
+pub use event::{AgentEnded, Effect, Event, OnEof, Origin, ReadInput, Refusal, Remake, Start, StopSignal, Unseen};
 pub use open_questions::Answered;
+pub use part::{Closing, Part, PartEnd, PartSeen, PartWork, ShellCommand, StepWork, Turn, TurnBegin, completed};
 
+use crate::agent::Features;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, QuestionId, RunId};
 use crate::protocol::inbound::{Addressee, Flaw};
 use crate::protocol::limits::HELD_WARNINGS;
-use crate::protocol::outbound::{Body, Metadata, Outcome, Progress, Terminal, Text};
+use crate::protocol::outbound::{Body, Metadata, Outcome, Progress, Terminal, Text, WorkflowEnd};
 use crate::protocol::question::{Ask, Kind};
 use crate::protocol::request::Settings;
-use crate::protocol::words::{Source, Warning};
+use crate::protocol::words::{Source, Warning, WorkflowKind};
 use crate::redact::Redactor;
 use active_run::ActiveRun;
 use std::borrow::Cow;
@@ -59,6 +62,8 @@ enum Phase {
     /// Before run.start. Warnings wait for run.started.
     Waiting(Vec<Held>),
     ActiveRun(Box<ActiveRun>),
+    /// A workflow's run waits for its next part.
+    Between(Box<ActiveRun>),
     /// The terminal frame was emitted.
     Ended,
 }
@@ -85,41 +90,22 @@ pub struct Run {
     redactor: Redactor,
     exit_code: Option<u8>,
     stopping: Option<Duration>,
-    ids: Ids,
-    granted: AlwaysAllowed,
-    late: Option<Late>,
-    resting: Option<RestingSession>,
+    /// The workflow that consists of this run's parts.
+    workflow: Option<WorkflowKind>,
+    /// The file that the workflow writes or works on.
+    target: Option<Text>,
+    /// Whether the run of a workflow has begun.
+    is_open: bool,
+    /// The end of the last part.
+    part_end: Option<Box<PartEnd>>,
     /// The date: the time since 1970.
     date: Duration,
 }
 
-/// A cancel that arrived after the outcome was decided.
-#[derive(Clone, Debug)]
-pub struct Late {
-    /// The reason that the canceller stated.
-    pub reason: Option<Text>,
-    pub source: Source,
-}
-
-/// The counters of the ids. They continue from run to run in one process, so that every id is unique.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ids {
-    pub questions: u64,
-    /// The number of groups of questions.
-    pub groups: u64,
-    /// The number of messages from the agent.
-    pub messages: u64,
-    /// The number of tool calls.
-    pub calls: u64,
-    pub artifacts: u64,
-    /// The number of further prompts.
-    pub prompts: u64,
-}
-
 impl Run {
     /// Creates a run that waits for its run.start. `random`: lower-case letters and digits that make ids unique across
-    /// processes. `ids`: the counters after the previous run. `redactor`: redacts everything before run.start.
-    pub fn new(random: &str, ids: Ids, on_eof: OnEof, redactor: Redactor) -> Run {
+    /// processes. `redactor`: redacts everything before run.start.
+    pub fn new(random: &str, on_eof: OnEof, redactor: Redactor) -> Run {
         Run {
             phase: Phase::Waiting(Vec::new()),
             on_eof,
@@ -127,19 +113,17 @@ impl Run {
             redactor,
             exit_code: None,
             stopping: None,
-            ids,
-            granted: AlwaysAllowed::default(),
-            late: None,
-            resting: None,
+            workflow: None,
+            target: None,
+            is_open: false,
+            part_end: None,
             date: Duration::ZERO,
         }
     }
 
-    pub(crate) fn ids(&self) -> Ids {
-        match &self.phase {
-            Phase::ActiveRun(active) => active.ids(),
-            Phase::Waiting(_) | Phase::Ended => self.ids,
-        }
+    /// Makes this the run of a workflow, which consists of parts.
+    pub(crate) fn consist_of(&mut self, workflow: WorkflowKind) {
+        self.workflow = Some(workflow);
     }
 
     /// Whether the run still waits for its run.start.
@@ -155,7 +139,7 @@ impl Run {
     /// The redactor that knows the run's secrets.
     pub fn redactor(&self) -> &Redactor {
         match &self.phase {
-            Phase::ActiveRun(active) => &active.texts.redactor,
+            Phase::ActiveRun(active) | Phase::Between(active) => &active.texts.redactor,
             Phase::Waiting(_) | Phase::Ended => &self.redactor,
         }
     }
@@ -175,7 +159,7 @@ impl Run {
     pub fn deadline(&self) -> Option<Duration> {
         match &self.phase {
             Phase::ActiveRun(active) => active.deadlines.run.filter(|_| !active.ladder.is_decided()),
-            Phase::Waiting(_) | Phase::Ended => None,
+            Phase::Waiting(_) | Phase::Between(_) | Phase::Ended => None,
         }
     }
 
@@ -185,24 +169,37 @@ impl Run {
         matches!(&self.phase, Phase::ActiveRun(active) if active.ladder.is_stopping())
     }
 
-    /// Takes the redactor, before the start or after the end.
-    pub(crate) fn take_redactor(&mut self) -> Redactor {
-        std::mem::take(&mut self.redactor)
+    /// Whether the run waits for its next part.
+    pub fn is_between(&self) -> bool {
+        matches!(self.phase, Phase::Between(_)) || self.part_end.is_some()
     }
 
-    /// Takes the answers "always", after the end.
-    pub(crate) fn take_granted(&mut self) -> AlwaysAllowed {
-        std::mem::take(&mut self.granted)
+    /// Takes the end of the part that has just ended.
+    pub fn take_part_end(&mut self) -> Option<Box<PartEnd>> {
+        self.part_end.take()
     }
 
-    /// Takes the session of an agent that rests, after the end.
-    pub fn take_resting(&mut self) -> Option<RestingSession> {
-        self.resting.take()
+    /// The features of an agent that begins a part with these settings.
+    pub(crate) fn features_at_start(&self, settings: &Settings) -> Option<Features> {
+        match &self.phase {
+            Phase::Between(active) => Some(active.features_at_start(settings)),
+            Phase::ActiveRun(_) | Phase::Waiting(_) | Phase::Ended => None,
+        }
     }
 
-    /// A cancel that came too late for this run. It applies to the run that follows, if there is one.
-    pub fn late(&self) -> Option<&Late> {
-        self.late.as_ref()
+    /// The time at which the run began.
+    pub(crate) fn begun(&self) -> Duration {
+        match &self.phase {
+            Phase::ActiveRun(active) | Phase::Between(active) => active.deadlines.begun(),
+            Phase::Waiting(_) | Phase::Ended => Duration::ZERO,
+        }
+    }
+
+    /// Keeps these files out of all reports, as frames show their paths. A folder ends with a slash.
+    pub(crate) fn hide(&mut self, paths: Vec<String>) {
+        if let Phase::ActiveRun(active) | Phase::Between(active) = &mut self.phase {
+            active.artifacts.hidden = paths;
+        }
     }
 
     pub(crate) fn is_open(&self, question_id: &QuestionId) -> bool {
@@ -213,7 +210,7 @@ impl Run {
     pub(crate) fn settings(&self) -> Option<&Settings> {
         match &self.phase {
             Phase::ActiveRun(active) => Some(&active.settings),
-            Phase::Waiting(_) | Phase::Ended => None,
+            Phase::Waiting(_) | Phase::Between(_) | Phase::Ended => None,
         }
     }
 
@@ -228,7 +225,7 @@ impl Run {
     pub fn next_deadline(&self) -> Option<Duration> {
         match &self.phase {
             Phase::ActiveRun(active) => active.next_deadline(),
-            Phase::Waiting(_) | Phase::Ended => None,
+            Phase::Waiting(_) | Phase::Between(_) | Phase::Ended => None,
         }
     }
 
@@ -273,7 +270,43 @@ impl Run {
                 std::mem::swap(&mut active.effects.list, effects);
                 self.go_on(now, active, end, effects);
             }
-            Phase::Ended => {}
+            Phase::Between(active) => self.between(now, active, event, effects),
+            Phase::Ended => self.go_on_after_fault(event, effects),
+        }
+    }
+
+    fn between(&mut self, now: Duration, mut active: Box<ActiveRun>, event: Event<'_>, effects: &mut Vec<Effect>) {
+        (active.effects.now, active.effects.date) = (now, self.date);
+        std::mem::swap(&mut active.effects.list, effects);
+        if let Event::Close(closing) = event {
+            self.stopping = None;
+            let terminal = active.close(*closing);
+            std::mem::swap(&mut active.effects.list, effects);
+            self.redactor = std::mem::take(&mut active.texts.redactor);
+            effects.push(self.end(terminal, None));
+        } else if let Event::Part(part) = event {
+            self.stopping = None;
+            active.begin_part(*part);
+            let end = active.take_end();
+            std::mem::swap(&mut active.effects.list, effects);
+            self.go_on(now, active, end, effects);
+        } else {
+            active.handle(event);
+            std::mem::swap(&mut active.effects.list, effects);
+            self.phase = Phase::Between(active);
+        }
+    }
+
+    /// Lets a workflow close its run, whose facts a fault of our own has lost.
+    fn go_on_after_fault(&mut self, event: Event<'_>, effects: &mut Vec<Effect>) {
+        if !self.is_open || self.exit_code.is_some() {
+            return;
+        }
+        if let Event::Part(_) = event {
+            self.part_end = Some(Box::new(PartEnd::failed(Failure::of_our_own())));
+        } else if let Event::Close(closing) = event {
+            let workflow = Some(Box::new(closing.workflow));
+            effects.push(self.end(Terminal { workflow, ..Terminal::new(closing.outcome) }, None));
         }
     }
 
@@ -286,33 +319,43 @@ impl Run {
         if ending.stopped {
             self.stopping.get_or_insert(now);
         }
-        self.ids = active.ids();
-        self.late = active.ladder.late.take();
-        self.resting = active.resting();
-        self.granted = std::mem::take(&mut active.questions.granted);
+        if active.sums.is_some() {
+            self.part_end = Some(Box::new(active.end_part(ending.outcome)));
+            effects.append(&mut active.effects.list);
+            self.phase = Phase::Between(active);
+            return;
+        }
         let terminal = active.terminal(ending.outcome);
         self.redactor = std::mem::take(&mut active.texts.redactor);
         effects.push(self.end(terminal, None));
     }
 
-    /// Ends a run that cannot continue because our own code or the machine failed. The terminal body has no other facts
-    /// about the run.
+    /// Ends a run that cannot continue because our own code or the machine failed, or the part of a workflow, which closes
+    /// the run then. The terminal body has no other facts about the run.
     pub(crate) fn crashed(&mut self, now: Duration, failure: Failure) -> Option<Effect> {
         self.stopping.get_or_insert(now);
         if self.exit_code.is_some() {
             return None;
         }
         self.phase = Phase::Ended;
+        if self.is_open {
+            self.part_end = Some(Box::new(PartEnd::failed(failure)));
+            return None;
+        }
         Some(self.end(Terminal::new(Outcome::Failed(failure)), None))
     }
 
     /// The only place that emits a terminal body.
-    fn end(&mut self, terminal: Terminal, reply_to: Option<InboundId>) -> Effect {
+    fn end(&mut self, mut terminal: Terminal, reply_to: Option<InboundId>) -> Effect {
         self.exit_code = Some(match &terminal.outcome {
             Outcome::Failed(failure) => failure.code.exit_code(),
             Outcome::Completed { .. } | Outcome::Cancelled { .. } => 0,
         });
         self.phase = Phase::Ended;
+        if let (Some(kind), None) = (self.workflow, &terminal.workflow) {
+            let target = terminal.outcome.refused_target().or_else(|| self.target.take());
+            terminal.workflow = Some(Box::new(WorkflowEnd { target, ..WorkflowEnd::unknown(kind) }));
+        }
         Effect::Emit { body: Body::Terminal(Box::new(terminal)), reply_to, measure: None }
     }
 
@@ -326,11 +369,6 @@ impl Run {
                 (origin, Outcome::Failed(refusal.failure))
             }
             Event::Cancel(origin, reason, source) => (origin, Outcome::Cancelled { reason, source }),
-            Event::Over(origin, terminal) => {
-                effects.push(Effect::RunId(self.run_id(&origin)));
-                effects.push(self.end(*terminal, None));
-                return;
-            }
             Event::Malformed(origin, flaw) => (origin, Outcome::Failed(malformed(flaw))),
             Event::Unsupported(origin) => (origin, Outcome::Failed(orchestrator::unsupported())),
             Event::InputEnded => (Origin::default(), Outcome::Failed(no_start(&held))),
@@ -365,6 +403,10 @@ impl Run {
             | Event::AgentEnded(_)
             | Event::Rested(_)
             | Event::CannotRest
+            | Event::Part(_)
+            | Event::Tell(_)
+            | Event::Wrote(_)
+            | Event::Close(_)
             | Event::Ignored(_)
             | Event::NotRead
             | Event::Tick => {
@@ -400,14 +442,19 @@ impl Run {
     fn begin(&mut self, now: Duration, held: Vec<Held>, origin: Origin, start: Start, effects: &mut Vec<Effect>) {
         let run_id = self.run_id(&origin);
         effects.extend([Effect::RunId(run_id.clone()), Effect::FrameLimit(start.settings.max_frame_bytes)]);
-        match ActiveRun::begin(now, (&self.random, self.ids), self.on_eof, run_id, origin.id.clone(), start) {
+        self.target = start.workflow.as_ref().and_then(|workflow| workflow.target.clone());
+        match ActiveRun::begin(now, &self.random, self.on_eof, run_id, origin.id.clone(), start) {
             Ok(mut active) => {
                 let held = held.into_iter().map(|held| progress_warning(held.warning, &held.line(), held.reply_to));
                 effects.extend(active.effects.list.drain(..1));
                 effects.extend(held);
                 let end = active.take_end();
                 effects.append(&mut active.effects.list);
-                self.go_on(now, active, end, effects);
+                self.is_open = active.sums.is_some();
+                match self.is_open {
+                    true => self.phase = Phase::Between(active),
+                    false => self.go_on(now, active, end, effects),
+                }
             }
             Err(refusal) => {
                 let Refusal { failure, metadata, redactor } = *refusal;

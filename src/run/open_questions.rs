@@ -26,7 +26,7 @@ pub(super) struct OpenQuestions {
     /// The groups whose asker still waits, in the order in which they were asked. So few that the list
     /// is searched from its beginning.
     groups: Vec<Group>,
-    pub(super) granted: AlwaysAllowed,
+    granted: AlwaysAllowed,
     /// Whether stdin has ended.
     pub(super) input_closed: bool,
     /// The size of the agent's current line in bytes, or 0 once it is counted for a request.
@@ -42,6 +42,8 @@ pub(super) enum Asker {
     Tool(u64),
     /// Markers in the agent's text.
     Markers,
+    /// A step of a workflow.
+    Step,
 }
 
 /// Questions that the agent asked together.
@@ -113,16 +115,9 @@ impl Answered {
 }
 
 impl OpenQuestions {
-    /// Creates an empty book. `prefix`: makes the ids unique across processes. `questions`, `groups`: the counters
-    /// after earlier runs.
-    pub(super) fn new(prefix: &str, questions: u64, groups: u64, granted: AlwaysAllowed) -> OpenQuestions {
-        let prefix = prefix.to_owned();
-        OpenQuestions { prefix, questions, groups_made: groups, granted, ..OpenQuestions::default() }
-    }
-
-    /// The counters of questions and groups.
-    pub(super) fn counts(&self) -> (u64, u64) {
-        (self.questions, self.groups_made)
+    /// Creates an empty book. `prefix`: makes the ids unique across processes.
+    pub(super) fn new(prefix: &str) -> OpenQuestions {
+        OpenQuestions { prefix: prefix.to_owned(), ..OpenQuestions::default() }
     }
 
     /// The size of the requests that wait for answers, in bytes.
@@ -200,7 +195,7 @@ impl OpenQuestions {
         }
         let bytes = match asker {
             Asker::Agent(_) => std::mem::take(&mut self.line_bytes),
-            Asker::Tool(_) | Asker::Markers => 0,
+            Asker::Tool(_) | Asker::Markers | Asker::Step => 0,
         };
         let deadline = now + settings.question_timeout_s.duration();
         let group = Group { id, number, asker, members, deadline, bytes };
@@ -359,7 +354,7 @@ impl OpenQuestions {
             resolved.extend(open.map(|member| member.resolve(Reply::Declined(None), Resolution::Withdrawn, false)));
             match group.asker {
                 Asker::Tool(call) => calls.push(call),
-                Asker::Agent(_) | Asker::Markers => {}
+                Asker::Agent(_) | Asker::Markers | Asker::Step => {}
             }
         }
         (resolved, calls)

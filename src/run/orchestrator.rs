@@ -45,7 +45,8 @@ impl ActiveRun {
 
     fn prompt_refusal(&self, images: &[Image]) -> Option<&'static str> {
         let ends = self.ladder.is_decided().then_some(RUN_IS_ENDING).or_else(|| self.turns.refuses());
-        ends.or_else(|| self.agent.refuses(&self.settings, images))
+        let step = self.step.as_ref().map(|_| "this agent takes no further turn");
+        ends.or(step).or_else(|| self.agent.refuses(&self.settings, images))
     }
 
     fn take_prompt(&mut self, reply_to: Option<InboundId>, prompt: FurtherPrompt, images: Vec<Image>) {

@@ -5,6 +5,7 @@ use super::AgentEnded;
 use super::active_run::ActiveRun;
 use super::agent_side::ProcessState;
 use super::open_questions::Asker;
+use super::step::RunningStep;
 use super::stop_ladder::DecidedEnd;
 use super::turn_end::{NextStep, could_not_go_on};
 use super::turns::{StopCause, TurnCause, TurnState, Turns, WaitingPrompt};
@@ -80,6 +81,10 @@ impl ActiveRun {
 
     /// Continues a turn with its questions or with a correction of its result. Returns the end of a turn that is over.
     fn after_turn(&mut self, over: TurnOver) -> Option<TurnOver> {
+        let over = match &mut self.blocked {
+            Some(blocked) => blocked.end(over),
+            None => over,
+        };
         let takes_turns = self.agent.driver.takes_turns();
         match self.turns.current.next_step(over, &self.settings, takes_turns, &mut self.effects) {
             NextStep::Ask(asks) => {
@@ -224,13 +229,20 @@ impl ActiveRun {
         }
         self.end_tree(end.exit);
         self.agent.process = ProcessState::Ended;
-        self.agent.exit = Some(end.exit);
+        match &mut self.step {
+            Some(step) => step.note_exit(end.exit),
+            None => self.agent.exit = Some(end.exit),
+        }
         self.artifacts.report_found(end.files, &self.texts, &mut self.effects);
-        if end.leaked {
-            self.effects.warn(Warning::LeakedProcess, "A process outlived the agent and was stopped", None);
+        let by_agent = || Some("A process outlived the agent and was stopped".into());
+        if let Some(text) = self.step.as_ref().map_or_else(by_agent, RunningStep::leaked).filter(|_| end.leaked) {
+            self.effects.warn(Warning::LeakedProcess, text, None);
         }
         if self.ladder.is_decided() {
             return;
+        }
+        if self.step.is_some() {
+            return self.end_step();
         }
         if self.turns.awaits_limit() {
             return self.tick_limit();
@@ -264,25 +276,29 @@ impl ActiveRun {
         if let Outcome::Completed { text, .. } = &end.outcome {
             if let Some(failure) = self.turns.denied_failure(&self.settings) {
                 end.outcome = Outcome::Failed(failure);
-            } else if text.is_blank() {
+            } else if text.is_blank() && !self.settings.is_part {
                 self.effects.warn(Warning::EmptyResult, "The agent completed without any text", None);
             }
         }
         Some(end)
     }
 
-    /// Builds the terminal body.
+    /// Builds the terminal body of a run without parts.
     pub(super) fn terminal(&mut self, mut outcome: Outcome) -> Terminal {
+        let truncated = match &mut outcome {
+            Outcome::Completed { text_cut, structured_output, .. } => {
+                // A reader that fails on the result would lose the whole frame.
+                *text_cut | structured_output.take_if(|json| json.is_hard_to_read()).is_some()
+            }
+            Outcome::Failed(failure) => self.agent.explain(failure, &self.settings, &self.texts.redactor),
+            Outcome::Cancelled { .. } => false,
+        };
+        self.terminal_of(outcome, truncated)
+    }
+
+    /// Builds the terminal body. `truncated`: whether the outcome is cut.
+    pub(super) fn terminal_of(&mut self, outcome: Outcome, truncated: bool) -> Terminal {
         let (artifacts, list_cut) = self.artifacts.list();
-        let truncated = list_cut
-            | match &mut outcome {
-                Outcome::Completed { text_cut, structured_output, .. } => {
-                    // A reader that fails on the result would lose the whole frame.
-                    *text_cut | structured_output.take_if(|json| json.is_hard_to_read()).is_some()
-                }
-                Outcome::Failed(failure) => self.agent.explain(failure, &self.settings, &self.texts.redactor),
-                Outcome::Cancelled { .. } => false,
-            };
         let (unattended, completion_detected) = self.turns.take_sums();
         Terminal {
             session_id: self.agent.session_id.take(),
@@ -294,7 +310,7 @@ impl ActiveRun {
             completion_detected,
             agent_exit: self.agent.exit,
             turns: self.settings.conversation.then_some(self.turns.current.number),
-            truncated,
+            truncated: truncated | list_cut,
             ..Terminal::new(outcome)
         }
     }

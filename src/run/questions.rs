@@ -9,7 +9,7 @@ use super::{Effect, ReadInput};
 use crate::agent::Reply;
 use crate::protocol::ids::{InboundId, QuestionId};
 use crate::protocol::outbound::{Outcome, Progress, ProgressKind, Text};
-use crate::protocol::question::{Answer, Ask, Asks, BadAnswer, Kind};
+use crate::protocol::question::{Answer, Ask, Asks, BadAnswer, Decision, Kind};
 use crate::protocol::terms::sentence;
 use crate::protocol::words::{Level, Purpose, Status, Warning};
 
@@ -56,8 +56,8 @@ impl ActiveRun {
                 return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
             }
         };
-        let capabilities = self.features().capabilities;
-        if input.updated_input.is_some() && capabilities.updated_input != Some(true) {
+        let takes_input = self.step.is_none() && self.features().capabilities.updated_input == Some(true);
+        if input.updated_input.is_some() && !takes_input {
             let text = "An answer was ignored: this agent takes no `updated_input`";
             return self.effects.warn(Warning::InvalidAnswer, text, reply_to);
         }
@@ -92,6 +92,7 @@ impl ActiveRun {
         for one in resolved {
             let what = self.effects.resolution(one, self.settings.tool_facts, &self.texts, reply_to.clone());
             self.turns.current.unattended.count(one, &what);
+            self.denied += u64::from(one.value == Answer::Decision(Decision::Deny));
         }
     }
 
@@ -115,6 +116,7 @@ impl ActiveRun {
     fn reply_to_asker(&mut self, asker: &Asker, replies: Vec<Reply>) {
         match asker {
             Asker::Markers => self.answer_markers(&replies),
+            Asker::Step => self.answer_step(replies),
             Asker::Tool(call) => self.effects.push(Effect::ToolReplies { call: *call, replies }),
             Asker::Agent(key) => self.drive(|driver, out| driver.answer(key, &replies, out)),
         }

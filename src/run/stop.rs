@@ -41,7 +41,7 @@ impl ActiveRun {
             self.effects.status(Status::Cancelling, "Cancelling", reply_to);
         }
         self.drive(|driver, out| driver.interrupt(out));
-        if !self.features().listens {
+        if self.step.is_some() || !self.features().listens {
             self.advance();
             self.advance();
         }

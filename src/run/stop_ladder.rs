@@ -2,7 +2,6 @@
 //!
 //! This is the state alone. `stop` carries out the steps.
 
-use super::Late;
 use crate::protocol::failure::Failure;
 use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::words::Source;
@@ -47,8 +46,8 @@ pub(super) struct StopLadder {
     end: Option<DecidedEnd>,
     /// The number of signals, or requests of a person, to end the run.
     pub(super) signals: u32,
-    /// A cancel after the outcome was decided.
-    pub(super) late: Option<Late>,
+    /// A cancel after the outcome was decided, for the next part of the run.
+    late: Option<Outcome>,
 }
 
 impl StopLadder {
@@ -122,8 +121,15 @@ impl StopLadder {
     /// Keeps a cancel that came after the agent's result.
     pub(super) fn note_late(&mut self, reason: &Option<Text>, source: Source) {
         if self.is_decided() && !self.is_stopping() {
-            self.late.get_or_insert_with(|| Late { reason: reason.clone(), source });
+            self.late.get_or_insert_with(|| Outcome::Cancelled { reason: reason.clone(), source });
         }
+    }
+
+    /// Begins a part of the run, or ends it at once, if a cancel came after the outcome of the last part.
+    pub(super) fn begin_part(&mut self, now: Duration) {
+        let StopLadder { end, late, signals: _ } = std::mem::take(self);
+        self.end = end;
+        late.into_iter().for_each(|outcome| self.begin_stop(now, outcome, false));
     }
 
     /// Replaces a result by a failure. Returns whether there was a result.

@@ -109,12 +109,12 @@ impl EndedCalls {
 }
 
 impl Tools {
-    /// Creates an empty list that continues the numbers of earlier runs.
+    /// Creates an empty list that continues the numbers of earlier parts.
     pub(super) fn after(count: u64) -> Tools {
         Tools { count, ..Tools::default() }
     }
 
-    /// The number of calls, including those of earlier runs.
+    /// The number of calls, including those of earlier parts.
     pub(super) fn count(&self) -> u64 {
         self.count
     }

@@ -35,7 +35,7 @@ pub(super) struct Turns {
     pub(super) waiting: VecDeque<WaitingPrompt>,
     /// The cause of the next turn, if the agent has its prompt and began a turn of its own before it.
     pub(super) sent: Option<TurnCause>,
-    /// The number of prompts so far, including those of earlier runs.
+    /// The number of prompts so far, including those of earlier parts.
     pub(super) prompts: u64,
     /// Whether the run ends once no turn runs and no prompt waits.
     pub(super) closing: bool,
@@ -182,7 +182,7 @@ impl CurrentTurn {
 }
 
 impl Turns {
-    /// The first turn, which runs. `prompts`: the number of prompts of earlier runs.
+    /// The first turn, which runs. `prompts`: the number of prompts of earlier parts.
     pub(super) fn first(now: Duration, prompts: u64, settings: &Settings) -> Turns {
         let mut completion = CompletionMarker::new(&settings.completion_marker);
         [settings.system_prompt.as_deref().unwrap_or_default(), &settings.prompt]

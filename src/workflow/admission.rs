@@ -20,6 +20,7 @@ use crate::protocol::workflow::{ShownOptions, WorkflowSettings};
 use std::path::{Path, PathBuf};
 
 /// The command line's and the machine's part of a workflow's input.
+#[derive(Clone)]
 pub(crate) struct Surroundings {
     /// The base of relative paths on the command line. `None`: run.start came as a message.
     pub typed_in: Option<PathBuf>,

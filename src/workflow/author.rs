@@ -4,7 +4,6 @@ use super::conversation::{Conversation, Terms};
 use super::draft::{DraftPaths, Snapshot};
 use super::lock::{Lock, make_local};
 use super::name::Slug;
-use super::observer::BlockedMarker;
 use super::permit::DraftPermit;
 use super::project::{FileProblem, Project, shown};
 use super::prompts::{CommonValues, PromptText, SessionPrompt};
@@ -15,7 +14,7 @@ use super::violation::{Rule, Violation};
 use super::workflow_run::WorkflowRun;
 use crate::protocol::failure::Code;
 use crate::protocol::ids::SessionId;
-use crate::protocol::outbound::{Artifact, Body, Text};
+use crate::protocol::outbound::{Artifact, Text};
 use crate::protocol::words::{Action, PlanStatus, Warning, WorkflowKind};
 use crate::sessions::{SessionFile, Stored};
 use std::path::{Path, PathBuf};
@@ -229,7 +228,7 @@ impl Author {
             draft: self.project.folder().join(&self.paths.draft),
             check: self.prompt.values.check.clone(),
         };
-        let terms = Terms { judge: Arc::new(judge), limit: None, marker: BlockedMarker::Kept, keeps_process };
+        let terms = Terms { judge: Arc::new(judge), limit: None, offers_blocked: false, keeps_process };
         let ended = match again {
             Some(again) => {
                 let whole = first.followed_by(&again);
@@ -313,7 +312,7 @@ impl Author {
         let after = paths.snapshot(project, &paths.finished);
         for ((path, before), after) in paths.files(&paths.finished).iter().zip(before).zip(after) {
             let action = if before.is_some() { Action::Modified } else { Action::Created };
-            outer.queue(artifact(path, action, after.map(|bytes| bytes.len() as u64)));
+            outer.wrote(artifact(path, action, after.map(|bytes| bytes.len() as u64)));
         }
         Ok(())
     }
@@ -340,17 +339,10 @@ impl Author {
     }
 }
 
-fn artifact(path: &Path, action: Action, size_bytes: Option<u64>) -> Body {
-    let path = Text::from(shown(path));
-    // The run's peer assigns the id.
-    Body::Artifact(Box::new(Artifact {
-        artifact_id: String::new(),
-        path,
-        action,
-        kind: "file",
-        size_bytes,
-        truncated: false,
-    }))
+/// A file that the workflow wrote. The run sets its id.
+fn artifact(path: &Path, action: Action, size_bytes: Option<u64>) -> Artifact {
+    let (artifact_id, path) = (String::new(), Text::from(shown(path)));
+    Artifact { artifact_id, path, action, kind: "file", size_bytes, truncated: false }
 }
 
 /// The failure for a file of the workflow that cannot be written.

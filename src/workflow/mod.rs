@@ -10,19 +10,17 @@
 //! | `init` | the folders of a project |
 //! | `violation` | the rules, and their violations |
 //! | `admission`, `author`, `spec_run`, `plan_run` | the workflows that write a draft: common checks, common steps, and each workflow |
-//! | `conversation`, `observer`, `blocked` | the agent's sessions, and the facts about their turns |
+//! | `conversation` | the agent's sessions |
 //! | `slip` | a description that is probably a command |
 //! | `draft`, `old`, `lock`, `permit` | their files, replaced files, locks, permissions |
-//! | `workflow_run`, `part`, `combined_peer`, `own_step`, `stop` | one run for the orchestrator, made of several; its parts; its peer; parts without a process; the reasons for an early end |
+//! | `run_start`, `workflow_run`, `part`, `stop` | the check of run.start, the run, its parts, the reasons for an early end |
 //! | `implement` | phase by phase, each verified by its commands |
 //!
 //! The formats are pure: text in, types and violations out. A workflow is plain blocking code over [`workflow_run::WorkflowRun`].
 
 pub(crate) mod admission;
 pub(crate) mod author;
-mod blocked;
 pub mod check;
-mod combined_peer;
 mod conversation;
 pub(crate) mod documents;
 pub(crate) mod draft;
@@ -31,19 +29,17 @@ pub(crate) mod init;
 pub(crate) mod lock;
 pub(crate) mod markdown;
 pub mod name;
-mod observer;
 pub(crate) mod old;
-mod own_step;
 mod part;
 pub(crate) mod permit;
 pub mod plan;
 pub(crate) mod plan_run;
 pub mod project;
 pub mod prompts;
+mod run_start;
 pub(crate) mod slip;
 pub mod spec;
 pub(crate) mod spec_run;
-mod spent;
 pub(crate) mod stop;
 pub mod template;
 pub mod violation;

@@ -4,7 +4,6 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::sentence::Sentence;
 use crate::protocol::words::Source;
-use crate::run::Late;
 
 /// The message about a phase that exceeded `phase_timeout_s`.
 pub(super) const PHASE_IS_LATE: &str =
@@ -48,11 +47,5 @@ impl Stop {
 impl From<Failure> for Stop {
     fn from(failure: Failure) -> Stop {
         Stop::Failed(Box::new(failure))
-    }
-}
-
-impl From<Late> for Stop {
-    fn from(late: Late) -> Stop {
-        Stop::Cancelled { reason: late.reason, source: late.source }
     }
 }

@@ -1,35 +1,29 @@
-//! One run for the orchestrator, made of several runs of the engine: opened once, continued in sessions of the agent and
-//! in steps without it, closed once. A workflow is plain blocking code over these calls.
+//! The run of a workflow: opened once, continued in sessions of the agent and in steps without it, closed once. A workflow
+//! is plain blocking code over these calls.
 
-use super::combined_peer::{CombinedPeer, Opened, PartKind, PartSeen};
-use super::own_step::OwnStep;
-use super::part::{Part, PartProcess, Session, SessionStart, Step, StepEnd};
+use super::part::{Session, Step, StepEnd};
 use super::prompts::SessionPrompt;
-use super::spent::Spent;
+use super::run_start::admission;
 use super::stop::Stop;
 use crate::agent::registry::Agent;
-use crate::agent::{Driver, Features, Reply};
-use crate::engine::{Begin, Carried, Engine, Job, Next, NextProcess, Over, Peer, Report, RestingAgent};
+use crate::agent::{Features, Reply};
+use crate::engine::{DebugLog, Engine, Job, Peer, Recorded, Report, RunLoop};
 use crate::process::background_task::BackgroundTask;
 use crate::process::session_files::cost_before;
-use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
-use crate::protocol::ids::{RunId, SessionId};
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::ids::SessionId;
 use crate::protocol::outbound::{
-    AgentExit, Body, Metadata, Outcome, PlanEntry, Progress, ProgressKind, Terminal, Text, Unattended, Usage,
-    WorkflowEnd, WorkflowStarted,
+    Artifact, Outcome, PlanEntry, Progress, ProgressKind, Text, Usage, WorkflowEnd, WorkflowStarted,
 };
 use crate::protocol::question::{Ask, Judge};
 use crate::protocol::request::{Seconds, Settings};
 use crate::protocol::sentence::Sentence;
 use crate::protocol::terms::sentence;
-use crate::protocol::words::{OnQuestionTimeout, PlanStatus, StopReason, Warning, WorkflowKind};
+use crate::protocol::words::{OnQuestionTimeout, PlanStatus, Warning, WorkflowKind};
 use crate::protocol::workflow::{WorkflowOptions, WorkflowSettings};
 use crate::redact::Redactor;
-use crossbeam_channel::{Receiver, bounded};
-use std::cell::RefCell;
-use std::convert::Infallible;
+use crate::run::{Part, PartEnd, PartSeen, PartWork, StepWork, Turn, TurnBegin, completed};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -37,26 +31,19 @@ use std::time::{Duration, Instant};
 const SETTLE_LIMIT: Duration = Duration::from_millis(500);
 
 pub(crate) struct WorkflowRun<'p> {
-    engine: Engine,
-    peer: CombinedPeer<'p>,
-    /// The settings that all parts share.
-    shared: Job,
-    run_id: RunId,
+    run: RunLoop<'p, 'p>,
     settings: Settings,
     agent: Agent,
-    carried: Option<Carried>,
-    /// The bodies that the next part emits first.
-    first: Vec<Body>,
-    spent: Spent,
+    record: Option<PathBuf>,
+    debug_log: Option<DebugLog>,
     /// The number of the agent's turns so far. Each has a recording.
     turns: u32,
     last: Last,
-    /// The agent, if its process stayed after its last turn.
-    resting: Option<Resting>,
-    signal: Option<i32>,
-    asked_at: Option<Instant>,
-    /// A cancel that arrived after a part had its outcome.
-    late: Option<Stop>,
+    /// The usage of all sessions so far.
+    usage: Usage,
+    /// The number of denied permissions so far.
+    denied: u64,
+    seen: PartSeen,
     /// The way to continue, as a part of a sentence.
     pub(crate) again: &'static str,
     /// The object `workflow` of the terminal frame.
@@ -68,22 +55,15 @@ pub(crate) const SAME_COMMAND: &str = "run the same command";
 /// The way to continue a run in a worktree: the same command would make another one.
 pub(crate) const SHOWN_COMMAND: &str = "run the command that the last lines on stderr show";
 
-/// The fields of the terminal frame that come from the sessions.
+/// The agent's last session.
 #[derive(Default)]
 struct Last {
     session_id: Option<SessionId>,
     /// The total cost of that session in this run, in US dollars.
     cost_usd: Option<f64>,
-    exit: Option<AgentExit>,
-    completion: bool,
-    unattended: Unattended,
-}
-
-/// The agent, whose process stayed after its last turn.
-struct Resting {
-    agent: RestingAgent,
-    /// Whether its process takes prompts raw. See [`SessionPrompt::raw`].
-    raw: bool,
+    takes_turns: bool,
+    /// Whether the agent's process, which stayed, takes prompts raw: see [`SessionPrompt::raw`]. `None`: it did not stay.
+    stays_raw: Option<bool>,
 }
 
 /// The end of a run, as the process reports it.
@@ -116,45 +96,29 @@ impl<'p> WorkflowRun<'p> {
     /// Opens the run: takes the run.start, checks it, and emits run.started. `admit` checks the settings for the workflow,
     /// may change them, and returns the part of run.started about it. It must not change files, because the driver may
     /// still refuse the run.
-    pub(crate) fn open<T: 'p>(
-        mut engine: Engine,
+    pub(crate) fn open<T: 'static>(
+        engine: &'p mut Engine,
         job: Job,
         peer: &'p mut dyn Peer,
         (kind, flags): (WorkflowKind, WorkflowOptions),
-        admit: impl FnOnce(&mut Settings, &Agent, WorkflowSettings) -> Result<(T, WorkflowStarted), Failure> + 'p,
+        admit: impl FnOnce(&mut Settings, &Agent, WorkflowSettings) -> Result<(T, WorkflowStarted), Failure> + 'static,
     ) -> OpenedRun<'p, T> {
-        let found = Rc::new(RefCell::new(None));
-        let kept = Rc::clone(&found);
-        let admit = move |settings: &mut Settings, agent: &Agent, options: WorkflowSettings| {
-            let (it, workflow) = admit(settings, agent, options)?;
-            *kept.borrow_mut() = Some((it, workflow.target.clone()));
-            Ok(workflow)
-        };
-        let mut peer = CombinedPeer::new(peer, kind, flags, Box::new(admit));
-        let shared = job.another();
-        let report = engine.run(Job { opens: true, debug_log: None, ..job }, &mut peer);
-        let opened = peer.opened.take().zip(found.take());
-        let Some((Opened { run_id, settings, agent }, (it, target))) = opened.filter(|_| report.terminal.is_some())
-        else {
-            return Err(report.into());
-        };
-        peer.opened = Some(Opened { run_id: run_id.clone(), settings: settings.clone(), agent: agent.clone() });
+        let (admission, admitted) = admission(kind, flags, admit);
+        let (record, debug_log) = (job.record.clone(), job.debug_log.clone());
+        let job = Job { admission: Some(admission), debug_log: None, ..job };
+        let run = engine.open(job, peer).map_err(|report| Ended::from(*report))?;
+        let Some((it, settings, agent, target)) = admitted.take() else { return Err(run.abandon().into()) };
         let outer = WorkflowRun {
-            engine,
-            peer,
-            shared,
-            run_id,
+            run,
             settings,
             agent,
-            carried: Some(report.carried),
-            first: Vec::new(),
-            spent: Spent::begin(),
+            record,
+            debug_log,
             turns: 0,
             last: Last::default(),
-            resting: None,
-            signal: report.signal,
-            asked_at: report.asked_at,
-            late: report.late.map(Stop::from),
+            usage: Usage::default(),
+            denied: 0,
+            seen: PartSeen::default(),
             again: SAME_COMMAND,
             end: WorkflowEnd { target, ..WorkflowEnd::unknown(kind) },
         };
@@ -189,9 +153,14 @@ impl<'p> WorkflowRun<'p> {
         self.last.session_id.as_ref()
     }
 
+    /// Whether the agent takes a turn after its last one.
+    pub(super) fn takes_turns(&self) -> bool {
+        self.last.takes_turns
+    }
+
     /// A sentence for a failure's message about the number of denied permissions. Empty: none were denied.
     pub(crate) fn denials(&self) -> String {
-        let count = self.peer.denied;
+        let count = self.denied;
         let (were, them) = if count == 1 { ("permission was", "it") } else { ("permissions were", "them") };
         if count == 0 {
             String::new()
@@ -202,37 +171,31 @@ impl<'p> WorkflowRun<'p> {
 
     /// The usage of all sessions so far.
     pub(crate) fn usage(&self) -> Usage {
-        self.peer.usage
+        self.usage
     }
 
     /// A redactor with every secret of the run so far.
     pub(crate) fn redactor(&self) -> Redactor {
-        self.carried.as_ref().map(|carried| carried.redactor().clone()).unwrap_or_default()
+        self.run.redactor()
     }
 
-    /// The facts from the frames of the last part.
+    /// The facts about the last session.
     pub(crate) fn seen(&self) -> &PartSeen {
-        &self.peer.seen
+        &self.seen
     }
 
     /// Files that run.artifact never reports, as frames show their paths. A folder ends with a slash.
     pub(crate) fn hide(&mut self, paths: Vec<String>) {
-        self.peer.hidden = paths;
+        self.run.hide(paths);
     }
 
-    /// Emits a progress frame at the beginning of the next part, if the run's level includes its kind.
+    /// Emits a progress frame, if the run's level includes its kind.
     pub(crate) fn tell(&mut self, about: ProgressKind, text: impl Into<Text>) {
-        self.progress(Progress::new(about, text));
+        self.run.tell(Progress::new(about, text));
     }
 
     pub(crate) fn warn(&mut self, warning: Warning, text: impl Into<Sentence>) {
-        self.progress(Progress::warning(warning, text));
-    }
-
-    fn progress(&mut self, progress: Progress) {
-        if self.settings.progress >= progress.about.level() {
-            self.first.push(Body::Progress(Box::new(progress)));
-        }
+        self.run.tell(Progress::warning(warning, text));
     }
 
     /// Emits the workflow's own steps.
@@ -241,49 +204,44 @@ impl<'p> WorkflowRun<'p> {
         self.tell(ProgressKind::Plan(entries.collect()), "The plan changed");
     }
 
-    /// Queues any other body, such as an artifact, for the beginning of the next part.
-    pub(crate) fn queue(&mut self, body: Body) {
-        self.first.push(body);
+    /// Reports a file that the workflow itself changed.
+    pub(crate) fn wrote(&mut self, artifact: Artifact) {
+        self.run.wrote(artifact);
     }
 
     /// Runs a session of the agent. Returns the session's id. Error: the session failed, or the run is over.
     pub(crate) fn session(&mut self, session: Session) -> Result<Option<SessionId>, Stop> {
-        let Session { prompt: SessionPrompt { text, raw }, start, keeps_process, judge, limit, wrap, remake } = session;
+        let Session { prompt: SessionPrompt { text, raw }, start, keeps_process, offers_blocked, judge, limit } =
+            session;
+        let judge = Some(judge);
         let mut settings = Settings { prompt: text, raw_prompt: raw, judge, ..self.settings.clone() };
         settings.max_cost_usd = self.money_left()?;
-        let (process, known) = match start {
-            SessionStart::New => (PartProcess::New, None),
-            SessionStart::Resume(id) => {
-                let is_last = self.last.session_id.as_ref() == Some(&id);
-                settings.session_id = Some(id);
+        let known = match &start {
+            TurnBegin::NewSession | TurnBegin::NextProcess => None,
+            TurnBegin::Resume(id) => {
+                let is_last = self.last.session_id.as_ref() == Some(id);
+                settings.session_id = Some(id.clone());
                 // An old version does not store the cost.
                 let known = self.last.cost_usd.filter(|_| is_last);
-                (PartProcess::New, cost_before(&self.agent, &settings).or(known))
+                cost_before(&self.agent, &settings).or(known)
             }
-            SessionStart::SameProcess => (PartProcess::Stayed, self.last.cost_usd),
+            TurnBegin::SameProcess => self.last.cost_usd,
         };
         settings.session_cost_usd = known;
-        let before = settings.session_cost_usd.unwrap_or_default();
         let limits_itself = self.limit(&mut settings, limit)?;
-        let driver = self.agent.driver();
-        let driver = match wrap {
-            Some(wrap) => wrap(driver),
-            None => driver,
-        };
         self.turns += 1;
-        let job = Job {
-            record: self.shared.record.as_deref().map(|path| numbered(path, self.turns)),
-            debug_log: self.shared.debug_log.clone(),
-            ..self.job()
-        };
-        let terminal = self.part(PartKind::Session, job, Part { settings, driver, process, keeps_process, remake })?;
-        self.last.session_id.clone_from(&terminal.session_id);
+        let file = self.record.as_deref().map(|path| numbered(path, self.turns));
+        let recorded = Recorded { file, debug_log: self.debug_log.clone() };
+        let work = PartWork::Turn(Turn { start, keeps_process, offers_blocked, asking_failed: false });
+        let end = self.part(Part { settings, work }, recorded)?;
         // A process that ends before its turn reports no cost: that of the session's earlier turns is still known.
-        self.last.cost_usd = terminal.usage.cost_usd.map(|cost| before + cost).or(known);
-        self.last.exit = terminal.agent_exit;
-        self.last.completion |= terminal.completion_detected;
-        match terminal.outcome {
-            Outcome::Completed { .. } => Ok(terminal.session_id),
+        let cost_usd = end.usage.cost_usd.map(|cost| known.unwrap_or_default() + cost).or(known);
+        let stays_raw = end.stays.then_some(raw);
+        let takes_turns = end.takes_turns;
+        self.last = Last { session_id: end.session_id.clone(), cost_usd, takes_turns, stays_raw };
+        self.seen = end.seen;
+        match end.outcome {
+            Outcome::Completed { .. } => Ok(end.session_id),
             outcome @ (Outcome::Failed(_) | Outcome::Cancelled { .. }) => {
                 Err(Stop::from_outcome(outcome, limits_itself))
             }
@@ -292,45 +250,32 @@ impl<'p> WorkflowRun<'p> {
 
     /// Whether the agent's process stayed after its last turn.
     pub(crate) fn has_process(&self) -> bool {
-        self.resting.is_some()
+        self.last.stays_raw.is_some()
     }
 
     /// Whether the agent's process stayed and can take this prompt.
     pub(crate) fn has_process_for(&self, prompt: &SessionPrompt) -> bool {
-        self.resting.as_ref().is_some_and(|resting| resting.raw == prompt.raw && resting.agent.is_alive())
+        self.last.stays_raw == Some(prompt.raw) && self.run.has_process()
     }
 
-    /// Ends the agent's process that stayed after its last turn. `driver`: the one of that turn. Error: the run is over.
-    pub(crate) fn leave(&mut self, driver: Box<dyn Driver>) -> Result<(), Stop> {
-        let (process, keeps_process, remake) = (PartProcess::Leaves, false, None);
-        let (job, settings) = (self.job(), self.settings.clone());
-        let part = Part { settings, driver, process, keeps_process, remake };
-        let terminal = self.part(PartKind::Leaving, job, part)?;
-        self.last.exit = terminal.agent_exit;
+    /// Ends the agent's process that stayed after its last turn. Error: the run is over.
+    pub(crate) fn leave(&mut self) -> Result<(), Stop> {
+        let part = Part { settings: self.settings.clone(), work: PartWork::Leave };
+        self.part(part, Recorded::default())?;
+        self.last.stays_raw = None;
         Ok(())
-    }
-
-    /// Runs a step without the agent. Error: the run is over. A failed step is not an error.
-    pub(crate) fn step(&mut self, step: Step) -> Result<StepEnd, Stop> {
-        self.step_beside(step, None)
     }
 
     /// Asks a question of spektacular's own. `judge` may answer it. `None`: the step ended without a reply. Error: the run
     /// is over.
     pub(crate) fn ask(&mut self, ask: Ask, judge: Option<Arc<dyn Judge>>) -> Result<Option<Reply>, Stop> {
-        let (sender, reply) = bounded(1);
-        let driver = Box::new(OwnStep::Asks(Box::new(ask), sender));
-        self.step(Step { driver, limit: None, phase: None, judge })?;
-        Ok(reply.try_recv().ok())
+        Ok(self.step(Step { work: StepWork::Ask(Box::new(ask)), limit: None, judge })?.reply)
     }
 
-    /// Like [`WorkflowRun::step`]. `task`: the work that a step without a process waits for.
-    fn step_beside(&mut self, step: Step, task: Option<Receiver<Infallible>>) -> Result<StepEnd, Stop> {
-        debug_assert!(
-            self.resting.is_none(),
-            "the reaper of an agent that rests takes the step's process for an orphan"
-        );
-        let Step { driver, limit, phase, judge } = step;
+    /// Runs a step without the agent. Error: the run is over. A failed step is not an error.
+    pub(crate) fn step(&mut self, step: Step) -> Result<StepEnd, Stop> {
+        debug_assert!(!self.has_process(), "the step's process takes the place of the agent that rests");
+        let Step { work, limit, judge } = step;
         let mut settings = Settings {
             session_id: None,
             judge,
@@ -342,16 +287,14 @@ impl<'p> WorkflowRun<'p> {
             ..self.settings.clone()
         };
         let limits_itself = self.limit(&mut settings, limit)?;
-        let job = Job { task, ..self.job() };
-        let (process, keeps_process, remake) = (PartProcess::New, false, None);
-        let part = Part { settings, driver, process, keeps_process, remake };
-        let terminal = self.part(PartKind::Step(phase), job, part)?;
-        let timed_out = matches!(&terminal.outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
-        match terminal.outcome {
+        let end = self.part(Part { settings, work: PartWork::Step(work) }, Recorded::default())?;
+        let PartEnd { outcome, exit, output, reply, .. } = end;
+        let timed_out = matches!(&outcome, Outcome::Failed(failure) if failure.code == Code::Timeout);
+        match outcome {
             outcome @ Outcome::Cancelled { .. } => Err(Stop::from_outcome(outcome, false)),
             Outcome::Failed(failure) if timed_out && !limits_itself => Err(Stop::Failed(Box::new(failure))),
             outcome @ (Outcome::Completed { .. } | Outcome::Failed(_)) => {
-                Ok(StepEnd { outcome, exit: terminal.agent_exit, timed_out })
+                Ok(StepEnd { outcome, exit, timed_out, output, reply })
             }
         }
     }
@@ -364,8 +307,8 @@ impl<'p> WorkflowRun<'p> {
         limit: Option<Duration>,
         mut work: BackgroundTask<T>,
     ) -> Result<Option<T>, Stop> {
-        let step = Step { driver: Box::new(OwnStep::Waits), limit, phase: None, judge: None };
-        let end = self.step_beside(step, Some(work.over())).and_then(|end| match end.outcome {
+        self.run.wait_for(work.over());
+        let end = self.step(Step { work: StepWork::Task, limit, judge: None }).and_then(|end| match end.outcome {
             Outcome::Completed { .. } => Ok(()),
             outcome @ (Outcome::Failed(_) | Outcome::Cancelled { .. }) => {
                 Err(Stop::from_outcome(outcome, end.timed_out))
@@ -378,52 +321,16 @@ impl<'p> WorkflowRun<'p> {
         end.map(|()| result)
     }
 
-    /// The job of the next part, with the bodies that wait to be emitted.
-    fn job(&mut self) -> Job {
-        Job {
-            record: None,
-            debug_log: None,
-            first: std::mem::take(&mut self.first),
-            carried: self.carried.take(),
-            ..self.shared.another()
-        }
-    }
-
-    fn part(&mut self, kind: PartKind, job: Job, part: Part) -> Result<Terminal, Stop> {
-        if let Some(stop) = self.late.take() {
-            (self.first, self.carried) = (job.first, job.carried);
-            return Err(stop);
-        }
-        let Part { settings, driver, process, keeps_process, remake } = part;
-        let raw = settings.raw_prompt;
-        let process = match process {
-            PartProcess::New => NextProcess::New,
-            PartProcess::Stayed => self.resting.take().map_or(NextProcess::New, |it| NextProcess::Resting(it.agent)),
-            PartProcess::Leaves => self.resting.take().map_or(NextProcess::New, |it| NextProcess::Leaving(it.agent)),
-        };
-        let display_name = self.agent.display_name.clone();
-        let run_id = self.run_id.clone();
-        let next = Next { run_id, settings, display_name, driver, process, keeps_process, remake };
-        self.peer.begin(kind);
-        let began = Instant::now();
-        let report = self.engine.run(Job { begin: Begin::Next(Box::new(next)), ..job }, &mut self.peer);
-        self.signal = self.signal.or(report.signal);
-        self.asked_at = self.asked_at.or(report.asked_at);
-        self.late = report.late.map(Stop::from);
-        self.carried = Some(report.carried);
-        let Some(mut terminal) = report.terminal else { return Err(Stop::Lost) };
-        if let Some(agent) = report.resting {
-            self.resting = Some(Resting { agent, raw });
-        }
-        let took = Duration::from_millis(terminal.duration_ms);
-        self.spent.add(began, took, report.worked);
-        self.last.unattended.join(std::mem::take(&mut terminal.unattended));
-        Ok(terminal)
+    fn part(&mut self, part: Part, recorded: Recorded) -> Result<PartEnd, Stop> {
+        let end = self.run.part(part, recorded).ok_or(Stop::Lost)?;
+        self.usage = self.usage.plus(&end.usage);
+        self.denied = end.denied.max(self.denied);
+        Ok(end)
     }
 
     /// Limits the part to the remaining time of the run and to `limit`. Returns whether `limit` is the shorter one.
     fn limit(&self, settings: &mut Settings, limit: Option<Duration>) -> Result<bool, Stop> {
-        let worked = self.spent.worked();
+        let worked = self.run.worked();
         let left = self.settings.timeout_s.map(|whole| whole.duration().saturating_sub(worked.unwrap_or_default()));
         if left == Some(Duration::ZERO) {
             return Err(Stop::Failed(Box::new(Failure::took_too_long())));
@@ -436,7 +343,7 @@ impl<'p> WorkflowRun<'p> {
 
     /// The remaining money, in US dollars. `None`: no limit. Error: nothing is left.
     pub(super) fn money_left(&self) -> Result<Option<f64>, Stop> {
-        let spent = self.peer.usage.cost_usd.unwrap_or_default();
+        let spent = self.usage.cost_usd.unwrap_or_default();
         match self.settings.max_cost_usd.map(|whole| whole - spent) {
             Some(left) if left <= 0.0 => {
                 let how = match self.end.name {
@@ -452,57 +359,22 @@ impl<'p> WorkflowRun<'p> {
 
     /// The time that the run has used so far.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.spent.elapsed()
+        self.run.elapsed()
     }
 
     /// Ends the run with the text of its result, or with the reason for its stop.
-    pub(crate) fn close(mut self, outcome: Result<String, Stop>) -> Ended {
-        if let Some(resting) = self.resting.take() {
-            // The run was stopped while the agent rested. It must end soon.
-            self.last.exit = resting.agent.kill(&self.redactor());
-        }
+    pub(crate) fn close(self, outcome: Result<String, Stop>) -> Ended {
         let outcome = match outcome {
-            Ok(text) => Outcome::Completed {
-                text: Text::from(text),
-                message_id: None,
-                text_cut: false,
-                structured_output: None,
-                stop_reason: StopReason::EndTurn,
-            },
-            Err(Stop::Failed(failure)) => Outcome::Failed(*failure),
-            Err(Stop::Cancelled { reason, source }) => Outcome::Cancelled { reason, source },
-            Err(Stop::Lost) => {
-                let (code, signal, asked_at) = (EXIT_UNDELIVERED, self.signal, self.asked_at);
-                return Ended { code, signal, asked_at, cancelled: false, unused_answers: None, report: None };
-            }
+            Ok(text) => Some(completed(text)),
+            Err(Stop::Failed(failure)) => Some(Outcome::Failed(*failure)),
+            Err(Stop::Cancelled { reason, source }) => Some(Outcome::Cancelled { reason, source }),
+            Err(Stop::Lost) => None,
         };
-        let terminal = self.terminal(outcome);
-        let max_frame_bytes = self.settings.max_frame_bytes;
-        let over = Over { run_id: self.run_id.clone(), max_frame_bytes, terminal };
-        let job = Job { begin: Begin::Over(Box::new(over)), ..self.job() };
-        self.peer.begin(PartKind::Closing);
-        let report = self.engine.run(job, &mut self.peer);
-        let signal = self.signal.or(report.signal);
-        let asked_at = self.asked_at.or(report.asked_at);
-        Ended { signal, asked_at, report: None, ..Ended::from(report) }
-    }
-
-    fn terminal(&mut self, outcome: Outcome) -> Terminal {
-        let mut artifacts = self.peer.artifacts.clone();
-        artifacts.extend(self.first.iter().filter_map(Body::artifact));
-        Terminal {
-            session_id: self.last.session_id.take(),
-            artifacts,
-            usage: self.peer.usage,
-            duration_ms: u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX),
-            metadata: Metadata(self.settings.metadata.take().map(Into::into)),
-            unattended: std::mem::take(&mut self.last.unattended),
-            completion_detected: self.last.completion,
-            agent_exit: self.last.exit,
-            workflow: Some(Box::new(self.end.clone())),
-            truncated: self.peer.has_more_artifacts(),
-            ..Terminal::new(outcome)
-        }
+        let report = match outcome {
+            Some(outcome) => self.run.close(outcome, self.end),
+            None => self.run.abandon(),
+        };
+        Ended { report: None, ..Ended::from(report) }
     }
 }
 

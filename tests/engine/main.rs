@@ -1,4 +1,4 @@
-//! Tests of several runs in one process. The engine owns the stdin, the stdout and the signals of its process, so this
+//! Tests of a run of several parts. The engine owns the stdin, the stdout and the signals of its process, so this
 //! suite has no harness: it starts its own binary again, and that second process is under test.
 
 #![expect(
@@ -8,7 +8,6 @@
     reason = "a test that cannot go on has failed"
 )]
 
-mod joined;
 #[expect(dead_code, reason = "the suite uses the helpers for missing programs")]
 #[path = "../support/machine.rs"]
 mod machine;
@@ -24,7 +23,7 @@ use tempfile::TempDir;
 
 /// The argument that makes this program the process under test.
 const UNDER_TEST: &str = "under-test";
-const TEST: &str = "several_runs_join_into_one";
+const TEST: &str = "parts_leave_nothing_behind";
 
 fn main() {
     // A run starts its helpers as its own program with an argument.
@@ -38,7 +37,7 @@ fn main() {
         // As in the harness, a filter that matches no test runs nothing.
         filter if filter.is_some_and(|word| !word.starts_with('-') && !TEST.contains(word)) => {}
         _ => {
-            several_runs_join_into_one();
+            parts_leave_nothing_behind();
             println!("test {TEST} ... ok");
         }
     }
@@ -46,13 +45,12 @@ fn main() {
 
 struct UnderTest {
     child: Child,
-    /// The process waits here after each of its runs.
+    /// The process waits here after each part of its run.
     gate: UnixListener,
-    _folder: TempDir,
+    folder: TempDir,
     stdin: std::process::ChildStdin,
     stdout: std::io::Lines<BufReader<std::process::ChildStdout>>,
     stderr: std::io::Lines<BufReader<std::process::ChildStderr>>,
-    frames: Vec<Value>,
 }
 
 impl UnderTest {
@@ -60,6 +58,7 @@ impl UnderTest {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("gate");
         let gate = UnixListener::bind(&path).unwrap();
+        assert!(Command::new("mkfifo").arg(folder.path().join("gate.asleep")).status().unwrap().success());
         let me = std::env::current_exe().unwrap();
         let mut child = Command::new(me)
             .arg(UNDER_TEST)
@@ -72,16 +71,21 @@ impl UnderTest {
         let stdin = child.stdin.take().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
         let stderr = BufReader::new(child.stderr.take().unwrap()).lines();
-        UnderTest { child, gate, _folder: folder, stdin, stdout, stderr, frames: Vec::new() }
+        UnderTest { child, gate, folder, stdin, stdout, stderr }
     }
 
     fn send(&mut self, message: &Value) {
         writeln!(self.stdin, "{message}").unwrap();
     }
 
-    /// Lets the process continue with its next run.
+    /// Lets the process continue with the next part.
     fn go_on(&self) {
         drop(self.gate.accept().unwrap());
+    }
+
+    /// Waits until the command of the step runs.
+    fn until_asleep(&self) {
+        std::fs::read(self.folder.path().join("gate.asleep")).unwrap();
     }
 
     fn terminate(&self) {
@@ -98,29 +102,14 @@ impl UnderTest {
             }
         }
     }
-
-    fn until_frame(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
-        loop {
-            let line = self.stdout.next().expect("stdout ended too early").unwrap();
-            let frame: Value = serde_json::from_str(&line).unwrap();
-            self.frames.push(frame.clone());
-            if wanted(&frame) {
-                return frame;
-            }
-        }
-    }
 }
 
-fn text_is(frame: &Value, text: &str) -> bool {
-    frame["payload"]["kind"] == "text" && frame["payload"]["text"].as_str().is_some_and(|t| t.contains(text))
-}
-
-fn several_runs_join_into_one() {
+fn parts_leave_nothing_behind() {
     let mut under = UnderTest::start();
     under.send(&json!({"v": "1", "id": "start", "type": "run.start", "run_id": "outside",
         "payload": {"prompt": "Say hello.", "agent": "recorded"}}));
 
-    // The process waits between the first two runs, so a line that arrives now is for the second.
+    // The process waits between the first two parts, so a line that arrives now is for the second.
     let between = under.until_said("after 1: ");
     under.send(&json!({"v": "1", "id": "again", "type": "run.start", "payload": {"prompt": "No"}}));
     under.go_on();
@@ -128,19 +117,18 @@ fn several_runs_join_into_one() {
 
     // From the first signal on, the process has four seconds.
     under.go_on();
-    under.until_frame(|frame| text_is(frame, "asleep"));
+    under.until_asleep();
     under.terminate();
     assert_eq!(under.until_said("after 3: "), between, "threads or descriptors are left over");
 
-    // A signal between two runs ends the next run.
+    // A signal between two parts ends the next one.
     under.terminate();
     under.go_on();
     assert_eq!(under.until_said("after 4: "), between, "threads or descriptors are left over");
     under.go_on();
     drop(under.stdin);
 
-    let mut frames = std::mem::take(&mut under.frames);
-    frames.extend(under.stdout.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()));
+    let frames: Vec<Value> = under.stdout.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
     assert!(under.child.wait().unwrap().success());
 
     let count = |kind: &str| frames.iter().filter(|frame| frame["type"] == kind).count();
@@ -152,16 +140,16 @@ fn several_runs_join_into_one() {
     let warned = |reply_to: &str, code: &str| {
         frames.iter().any(|frame| frame["reply_to"] == reply_to && frame["payload"]["code"] == code)
     };
-    assert!(warned("again", "duplicate_start"), "a line from between two runs was lost: {frames:#?}");
+    assert!(warned("again", "duplicate_start"), "a line from between two parts was lost: {frames:#?}");
 
     let last = frames.last().unwrap();
     assert_eq!(last["type"], "run.cancelled");
     assert_eq!(last["payload"]["usage"]["output_tokens"], 2 * scenario::RECORDED_OUTPUT_TOKENS, "{last}");
     let files = last["payload"]["artifacts"].as_array().unwrap();
     let reported = frames.iter().filter(|frame| frame["type"] == "run.artifact").count();
-    assert_eq!((files.len(), reported), (1, 1), "the same file of two runs is one artifact: {frames:#?}");
+    assert_eq!((files.len(), reported), (1, 1), "the same file of two parts is one artifact: {frames:#?}");
 
-    // Every id is unique across the runs.
+    // Every id is unique across the parts.
     for key in ["message_id", "call_id"] {
         let ids = frames
             .iter()

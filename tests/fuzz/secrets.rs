@@ -12,7 +12,7 @@ use spektacular::config::Layers;
 use spektacular::engine::{Conductor, Job, Peer, TreeGone};
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::inbound;
-use spektacular::run::{Event, Ids};
+use spektacular::run::Event;
 use spektacular::terminal::{Detail, Look, TerminalPeer};
 use std::fmt::Write;
 use std::fs;
@@ -234,7 +234,7 @@ fn play<P: Peer>(mut peer: P, lines: &[String], secret: &str, record: &Path) -> 
     let head = lines.first().and_then(|line| line.strip_prefix("= ")).unwrap_or("{}");
     let agents = agents_of(&serde_json::from_str(head).expect("the configuration of a case"));
     let job = Job { record: Some(record.to_owned()), mirror_stderr: true, ..Job::new(Layers::new(agents)) };
-    let mut conductor = Conductor::new(job, &mut peer, RecordingHost::at("/home/user/project"), "s", Ids::default());
+    let mut conductor = Conductor::new(job, &mut peer, RecordingHost::at("/home/user/project"), "s");
     let mut out = Out::default();
     let mut ids: Vec<String> = Vec::new();
     let mut take = |conductor: &mut Conductor<&mut P, RecordingHost>, ids: &mut Vec<String>| {

@@ -84,14 +84,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.host.close_input();
     }
 
-    fn deliver(&mut self, body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
-        for body in std::mem::take(&mut self.first) {
-            self.deliver_one(body, None, None);
-        }
-        self.deliver_one(body, reply_to, measure);
-    }
-
-    fn deliver_one(&mut self, mut body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
+    fn deliver(&mut self, mut body: Body, reply_to: Option<&str>, measure: Option<PathBuf>) {
         if self.frame_out.finished {
             debug_assert!(false, "a body after the terminal one");
             return;
@@ -155,7 +148,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         if let Err(failure) = self.host.spawn(launch, settings, wants_stderr) {
             return self.step(Event::SpawnFailed(failure));
         }
-        let is_first = self.agent.spawned_at.is_none();
+        let is_first = !self.recordings.has_header();
         self.agent.spawned_at.get_or_insert_with(|| self.host.now());
         let argv = self.argv(launch);
         if is_first {

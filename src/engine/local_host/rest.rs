@@ -104,7 +104,6 @@ impl LocalHost {
 
     /// Continues an agent that rests, for a further part of the run with a baseline of its own.
     pub(in crate::engine) fn wake(&mut self, cwd: &Path) {
-        self.read_clocks(|| false);
         self.watch = Watch::default();
         self.watch.begin(cwd);
         self.resume();

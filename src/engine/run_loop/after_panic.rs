@@ -11,6 +11,10 @@ impl RunLoop<'_, '_> {
     pub(super) fn give_up(&mut self) {
         let failure = if self.engine.output.has_thread { Failure::of_our_own() } else { Failure::no_thread() };
         let _ = catch_unwind(AssertUnwindSafe(|| self.conductor.crash(failure)));
+        if self.conductor.run().is_between() {
+            // The workflow closes its run.
+            return;
+        }
         self.conductor.finish();
         self.delivered = self.deliver();
     }

@@ -3,7 +3,7 @@
 mod commits;
 
 use super::attempted::{Attempted, Seen};
-use super::command::{VerifyStep, program};
+use super::command::{probe, program, verify};
 use super::commit::Commits;
 use super::judge::Guarded;
 use super::kept_state::{KeptState, no_record};
@@ -22,16 +22,14 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::{Outcome, ProgressKind, Text};
 use crate::protocol::question::Ask;
 use crate::protocol::words::{PhaseState, PlanStatus, Warning};
+use crate::run::{ShellCommand, StepWork};
 use crate::workflow::conversation::{AgentTurn, Conversation, Terms};
-use crate::workflow::observer::BlockedMarker;
-use crate::workflow::own_step::OwnStep;
 use crate::workflow::part::{Step, StepEnd};
 use crate::workflow::plan::PlanPhase;
 use crate::workflow::project::HOME;
 use crate::workflow::prompts::SessionPrompt;
 use crate::workflow::stop::{PHASE_IS_LATE, Stop};
 use crate::workflow::workflow_run::WorkflowRun;
-use crossbeam_channel::bounded;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -179,10 +177,10 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
         }
     }
 
-    /// Runs a script with the time limit of a command. `phase`: the id of its phase in frames.
-    fn shell(&mut self, driver: VerifyStep, phase: Option<String>) -> Result<StepEnd, Stop> {
+    /// Runs a script with the time limit of a command.
+    fn shell(&mut self, command: ShellCommand) -> Result<StepEnd, Stop> {
         let limit = Some(self.ready.options.verify_timeout_s.duration());
-        self.step(Step { driver: Box::new(driver), limit, phase, judge: None })
+        self.step(Step { work: StepWork::Command(command), limit, judge: None })
     }
 
     /// The variables of the agent's entry.
@@ -192,10 +190,8 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
 
     /// Asks a question that is answered with yes or no.
     fn confirm(&mut self, ask: Ask) -> Result<ManualAnswer, Stop> {
-        let (sender, reply) = bounded(1);
-        let driver = Box::new(OwnStep::Asks(Box::new(ask), sender));
-        self.step(Step { driver, limit: None, phase: None, judge: None })?;
-        Ok(reply.try_recv().map_or(ManualAnswer::Unanswered, |reply| checked(&reply)))
+        let end = self.step(Step { work: StepWork::Ask(Box::new(ask)), limit: None, judge: None })?;
+        Ok(end.reply.map_or(ManualAnswer::Unanswered, |reply| checked(&reply)))
     }
 
     /// Waits for work in a thread, as a part of the run. `limit`: the time that the work may take.
@@ -414,8 +410,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
         let tree = self.work_tree()?;
         self.stamps = None;
         // The agent exits before anything of its work is looked at, with all that it does when it exits.
-        let terms =
-            Terms { judge: Arc::new(judge), limit: self.left()?, marker: BlockedMarker::Cut, keeps_process: false };
+        let terms = Terms { judge: Arc::new(judge), limit: self.left()?, offers_blocked: true, keeps_process: false };
         let before = self.outer.usage().cost_usd;
         let mut conversation = std::mem::take(&mut self.conversation);
         let said = match prompt {
@@ -452,9 +447,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
 
     fn lacks_program(&mut self, failing: &Failing) -> Result<bool, Stop> {
         let Some(program) = program(&failing.command).filter(|_| failing.not_found()) else { return Ok(false) };
-        let (sender, _output) = bounded(1);
-        let driver = VerifyStep::probe(program, self.env(), self.outer.redactor(), sender);
-        let end = self.shell(driver, None)?;
+        let end = self.shell(probe(program, self.env()))?;
         Ok(matches!(end.outcome, Outcome::Completed { .. }) && !end.passed())
     }
 
@@ -475,9 +468,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
     }
 
     fn command(&mut self, at: Attempt, command: &str) -> Result<Option<Failing>, Stop> {
-        let (sender, output) = bounded(1);
-        let driver = VerifyStep::new(command, self.env(), self.outer.redactor(), sender);
-        let end = self.shell(driver, Some(self.phase(at.phase).id()))?;
+        let end = self.shell(verify(command, self.env(), self.phase(at.phase).id()))?;
         if end.passed() {
             return Ok(None);
         }
@@ -490,7 +481,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
             timed_out: end.timed_out,
             no_shell,
             changed: Vec::new(),
-            output: output.try_recv().unwrap_or_default(),
+            output: end.output,
         }))
     }
 

@@ -15,13 +15,15 @@ use serde_json::value::RawValue;
 use spektacular::agent::{Driver, Line};
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::inbound::Flaw;
-use spektacular::protocol::outbound::{AgentExit, Body, Outcome, ProgressKind};
+use spektacular::protocol::outbound::{AgentExit, Body, Outcome, ProgressKind, WorkflowEnd, WorkflowStarted};
 use spektacular::protocol::prompt::{FurtherPrompt, PromptInput};
-use spektacular::protocol::request::{Options, Permissions, Seconds};
-use spektacular::protocol::words::{OnQuestionTimeout, Policy, PromptState, Source};
+use spektacular::protocol::request::{Options, Permissions, Seconds, Settings};
+use spektacular::protocol::words::{OnQuestionTimeout, Policy, PromptState, Source, WorkflowKind};
+use spektacular::protocol::workflow::{ShownOptions, WorkflowOptions};
 use spektacular::redact::Redactor;
 use spektacular::run::{
-    AgentEnded, Answered, Effect, Event, Ids, OnEof, Origin, ReadInput, Remake, Run, Start, StopSignal,
+    AgentEnded, Answered, Closing, Effect, Event, OnEof, Origin, Part, PartWork, ReadInput, Remake, Run, Start,
+    StopSignal, Turn, TurnBegin,
 };
 use std::time::Duration;
 
@@ -47,7 +49,7 @@ impl Pair {
         let (say, next) = unbounded();
         let on_eof = if rules.eof_cancels { OnEof::Cancel } else { OnEof::Continue };
         Pair {
-            run: Run::new("m", Ids::default(), on_eof, Redactor::new()),
+            run: Run::new("m", on_eof, Redactor::new()),
             model: Reference::new(rules),
             rules,
             say,
@@ -58,11 +60,7 @@ impl Pair {
         }
     }
 
-    fn start(&mut self) -> Event<'static> {
-        if std::mem::replace(&mut self.started, true) {
-            let failure = Failure::new(Code::InvalidRequest, "A second run.start.");
-            return Event::Start(Origin::default(), Err(spektacular::run::Refusal::new(failure)));
-        }
+    fn settings(&self) -> Settings {
         let policy = [Policy::Ask, Policy::Allow, Policy::Deny][usize::from(self.rules.policy)];
         let continues = if self.rules.continues { OnQuestionTimeout::Continue } else { OnQuestionTimeout::Fail };
         let options = Options {
@@ -80,12 +78,19 @@ impl Pair {
             heartbeat_s: seconds(Duration::ZERO),
             ..Options::default()
         };
-        let settings = options.resolve("Go".into(), "puppet".into(), "/w".into());
+        options.resolve("Go".into(), "puppet".into(), "/w".into())
+    }
+
+    fn start(&mut self) -> Event<'static> {
+        if std::mem::replace(&mut self.started, true) {
+            let failure = Failure::new(Code::InvalidRequest, "A second run.start.");
+            return Event::Start(Origin::default(), Err(spektacular::run::Refusal::new(failure)));
+        }
         let (lives, next) = (self.rules.lives, self.next.clone());
         let puppet = move || -> Box<dyn Driver> { Box::new(Puppet::new(lives, next.clone())) };
-        let mut start = Start::new(settings, "Puppet".into(), puppet(), Redactor::new());
-        start.remake = self.rules.conversation.then(|| Box::new(puppet) as Remake);
-        start.keeps_process = self.rules.keeps;
+        let mut start = Start::new(self.settings(), "Puppet".into(), puppet(), Redactor::new());
+        start.remake = (self.rules.conversation || self.rules.keeps).then(|| Box::new(puppet) as Remake);
+        start.workflow = self.rules.keeps.then(|| Box::new(workflow()));
         Event::Start(Origin::default(), Ok(Box::new(start)))
     }
 
@@ -168,7 +173,19 @@ impl Pair {
             _ => self.model.now += Duration::from_millis(1),
         }
         let event = self.event(act);
+        let begins = matches!(event, Event::Start(..)) && self.run.is_waiting();
         self.run.step(self.model.now, event, &mut self.effects);
+        if begins && self.run.is_between() {
+            let (start, keeps_process) = (TurnBegin::NewSession, true);
+            let turn = Turn { start, keeps_process, offers_blocked: false, asking_failed: false };
+            let part = Part { settings: self.settings(), work: PartWork::Turn(turn) };
+            self.run.step(self.model.now, Event::Part(Box::new(part)), &mut self.effects);
+        }
+        if let Some(end) = self.run.take_part_end() {
+            let workflow = WorkflowEnd::unknown(WorkflowKind::Spec);
+            let closing = Closing { outcome: end.outcome, workflow, killed: None };
+            self.run.step(self.model.now, Event::Close(Box::new(closing)), &mut self.effects);
+        }
         let expected = self.model.take(act);
         let mut seen = Vec::with_capacity(expected.len());
         for effect in self.effects.drain(..) {
@@ -198,6 +215,12 @@ impl Pair {
         }
         Ok(())
     }
+}
+
+/// A process stays only in the run of a workflow, which has one part here.
+fn workflow() -> WorkflowStarted {
+    let (name, settings) = (WorkflowKind::Spec, WorkflowOptions::default().resolved());
+    WorkflowStarted { name, project: "/w".into(), target: None, options: ShownOptions { of: name, settings } }
 }
 
 /// The model's view of an effect.

@@ -3,11 +3,15 @@
 use crate::playback::world::{Sent, World, exited, killed};
 use serde_json::{Value, json};
 use spektacular::agent::registry::Agents;
+use spektacular::config::Layers;
+use spektacular::engine::{Admission, Job};
 use spektacular::protocol::inbound::parse;
+use spektacular::protocol::outbound::{Outcome, WorkflowStarted};
 use spektacular::protocol::question::{Ask, Kind};
 use spektacular::protocol::request::Options;
-use spektacular::protocol::words::Purpose;
-use spektacular::run::{Event, StopSignal};
+use spektacular::protocol::words::{Purpose, WorkflowKind};
+use spektacular::protocol::workflow::{ShownOptions, WorkflowOptions};
+use spektacular::run::{Event, Part, PartWork, StopSignal, Turn, TurnBegin};
 use std::time::Duration;
 
 /// A run with an agent that works.
@@ -299,17 +303,43 @@ fn a_budget_counts_the_processes_that_have_ended() {
 }
 
 #[test]
-fn a_cancel_after_the_result_is_kept_for_what_follows() {
+fn a_cancel_after_the_result_ends_the_next_part() {
     for is_late in [true, false] {
-        let mut world = working(json!({}));
+        let admission = Some(admission());
+        let mut world = World::of(Job { admission, ..Job::new(Layers::new(Agents::built_in())) }, "/home/user/project");
+        world.hear(&message("run.start", json!({"prompt": "Go on", "agent": "claude", "heartbeat_s": 0})));
+        let settings = Options::default().resolve("Go on".into(), "claude".into(), "/home/user/project".into());
+        let part = |world: &mut World| {
+            let (start, keeps_process) = (TurnBegin::NewSession, false);
+            let turn = Turn { start, keeps_process, offers_blocked: false, asking_failed: false };
+            world.step(Event::Part(Box::new(Part { settings: settings.clone(), work: PartWork::Turn(turn) })));
+        };
+        part(&mut world);
+        world.spawn();
+        world.line(&json!({"type": "system", "subtype": "init", "session_id": "s"}).to_string());
         if is_late {
             answer(&mut world, "Done");
         }
         world.hear(&message("run.cancel", json!({"reason": "enough"})));
-        let last = end(&mut world);
-        assert_eq!(last["type"], if is_late { "run.completed" } else { "run.cancelled" });
-        assert_eq!(world.run().late().is_some(), is_late, "the cancel ends this run or the next part, not both");
+        world.gone(exited(0), "");
+        let outcome = |world: &mut World| world.conductor().take_part_end().expect("the part is over").outcome;
+        let first = outcome(&mut world);
+        assert_eq!(matches!(first, Outcome::Completed { .. }), is_late, "{first:?}");
+        if is_late {
+            part(&mut world);
+            let next = outcome(&mut world);
+            assert!(matches!(&next, Outcome::Cancelled { reason: Some(_), .. }), "{next:?}");
+        }
+        assert!(!world.is_over(), "the workflow closes its run");
     }
+}
+
+/// The admission of a workflow that changes nothing.
+fn admission() -> Admission {
+    let (workflow, options) = (WorkflowKind::Spec, WorkflowOptions::default().resolved());
+    let options = ShownOptions { of: workflow, settings: options };
+    let started = WorkflowStarted { name: workflow, project: "/home/user/project".into(), target: None, options };
+    Admission { workflow, admit: Box::new(move |_, _, _, _, _| Ok(started)) }
 }
 
 #[test]

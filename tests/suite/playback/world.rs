@@ -12,7 +12,7 @@ use spektacular::protocol::inbound::{self, Message};
 use spektacular::protocol::outbound::AgentExit;
 use spektacular::protocol::question::PathFact;
 use spektacular::protocol::request::{McpAccess, McpServer, Options, Settings};
-use spektacular::run::{Event, Ids, Run, StopSignal};
+use spektacular::run::{Event, Run, StopSignal};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -185,10 +185,13 @@ pub(crate) struct World {
 impl World {
     /// Creates a world at time zero. `over` overrides the settings of run.start.
     pub(crate) fn new(cwd: &str, over: Options, agents: Agents) -> World {
-        let layers = Layers::new(agents);
+        World { over, ..World::of(Job::new(Layers::new(agents)), cwd) }
+    }
+
+    pub(crate) fn of(job: Job, cwd: &str) -> World {
         let host = RecordingHost::at(cwd);
-        let conductor = Conductor::new(Job::new(layers), Box::<JsonLines>::default(), host, RANDOM, Ids::default());
-        World { conductor, frames: Vec::new(), over }
+        let conductor = Conductor::new(job, Box::<JsonLines>::default(), host, RANDOM);
+        World { conductor, frames: Vec::new(), over: Options::default() }
     }
 
     /// The run itself.

@@ -17,7 +17,7 @@ use spektacular::protocol::request::{Options, Payload, Settings};
 use spektacular::protocol::scope::Scope;
 use spektacular::protocol::words::{Category, PathType, Purpose};
 use spektacular::redact::Redactor;
-use spektacular::run::{Answered, Effect, Event, Ids, OnEof, Origin, ReadInput, Run, Start};
+use spektacular::run::{Answered, Effect, Event, OnEof, Origin, ReadInput, Run, Start};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, SystemTime};
 
@@ -201,7 +201,7 @@ impl Case {
         let settings = options.resolve("go".into(), "asker".into(), "/w".into());
         let driver = Box::new(Asker { asks, heard: heard_in });
         let start = Start::new(settings, format!("Asker {}", secrets.join(" ")), driver, redactor);
-        let run = Run::new("t", Ids::default(), OnEof::Continue, Redactor::new());
+        let run = Run::new("t", OnEof::Continue, Redactor::new());
         let mut case = Case { run, heard, frames: Vec::new(), stamper: Stamper::default() };
         case.step(0, Event::Start(Origin::default(), Ok(Box::new(start))));
         case.step(0, Event::Spawned);

@@ -129,6 +129,8 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/recording.rs",
         // A further prompt goes to the agent.
         "src/run/agent_side.rs",
+        // The marker of a blocked agent is cut from it.
+        "src/run/blocked.rs",
         // A path is found in the working directory.
         "src/run/frame_texts.rs",
         "src/run/inside.rs",
@@ -144,7 +146,6 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/terminal/answer.rs",
         // The paths and the command of a request are compared with those that a workflow allows.
         "src/workflow/implement/judge.rs",
-        "src/workflow/observer.rs",
         "src/workflow/permit.rs",
     ];
     assert_eq!(callers(".unredacted()"), openers);
@@ -171,7 +172,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("agent", &["clean", "json", "paths", "protocol", "suggest"]),
     ("recording", &["json", "protocol", "redact"]),
     ("report", &["agent", "clean", "json"]),
-    ("run", &["agent", "json", "markers", "paths", "protocol", "redact"]),
+    ("run", &["agent", "clean", "json", "markers", "paths", "protocol", "redact"]),
     ("io", &["clean", "protocol", "system"]),
     ("process", &["agent", "io", "paths", "protocol", "suggest", "system"]),
     ("acp", &["agent", "base64", "clean", "io", "json", "process", "protocol", "system"]),
@@ -197,8 +198,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "workflow",
         &[
-            "agent", "clean", "config", "engine", "io", "json", "markers", "paths", "process", "protocol", "redact",
-            "run", "sessions", "suggest", "system",
+            "agent", "clean", "config", "engine", "io", "json", "paths", "process", "protocol", "redact", "run",
+            "sessions", "suggest", "system",
         ],
     ),
     ("terminal", &["clean", "engine", "io", "protocol", "suggest"]),

@@ -4,13 +4,13 @@ use super::PhaseIo;
 use crate::process::git::{Head, moved_head};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::words::Warning;
-use crate::workflow::implement::command::VerifyStep;
+use crate::run::StepWork;
+use crate::workflow::implement::command::hidden;
 use crate::workflow::implement::commit::{self, Commits, GitStep, Share, list, message, named};
 use crate::workflow::implement::phase_loop::PhaseHost;
 use crate::workflow::part::{Step, StepEnd};
 use crate::workflow::project::LOCAL;
 use crate::workflow::stop::Stop;
-use crossbeam_channel::bounded;
 use std::path::{Path, PathBuf};
 
 /// The maximum number of files that a warning names.
@@ -45,14 +45,12 @@ impl PhaseIo<'_, '_, '_> {
         moved
     }
 
-    /// Runs a step of a commit, with the time limit of a command. Returns its output too.
-    fn git(&mut self, commits: &Commits, step: GitStep, arguments: &[String; 3]) -> Result<(StepEnd, String), Stop> {
-        let (sender, output) = bounded(1);
+    /// Runs a step of a commit, with the time limit of a command.
+    fn git(&mut self, commits: &Commits, step: GitStep, arguments: &[String; 3]) -> Result<StepEnd, Stop> {
         let root = commits.root().to_string_lossy().into_owned();
-        let driver = VerifyStep::hidden(&step.script(), root, arguments.clone(), self.outer.redactor(), sender);
+        let command = hidden(&step.script(), root, arguments.clone());
         let limit = Some(self.ready.options.verify_timeout_s.duration());
-        let end = self.outer.step(Step { driver: Box::new(driver), limit, phase: None, judge: None })?;
-        Ok((end, output.try_recv().unwrap_or_default()))
+        self.outer.step(Step { work: StepWork::Command(command), limit, judge: None })
     }
 
     /// Notes the files of a phase as the commands have judged them. Returns whether it could.
@@ -61,7 +59,7 @@ impl PhaseIo<'_, '_, '_> {
         let share = commits.share(now, &mut self.committed.clone(), &self.ready.path.file);
         let Some(share) = share.ok().filter(|share| !share.files.is_empty()) else { return Ok(false) };
         let arguments = self.arguments(commits, index, &share)?;
-        let (end, _) = self.git(commits, GitStep::Judged, &arguments)?;
+        let end = self.git(commits, GitStep::Judged, &arguments)?;
         Ok(end.passed())
     }
 
@@ -102,20 +100,20 @@ impl PhaseIo<'_, '_, '_> {
         // Nothing was noted if the phase passed in an earlier run.
         let steps = [GitStep::Judged, GitStep::Add, GitStep::Commit];
         for step in steps.into_iter().skip(usize::from(std::mem::take(&mut self.has_judged))) {
-            let (end, output) = self.git(commits, step, &arguments)?;
+            let end = self.git(commits, step, &arguments)?;
             if !end.passed() {
                 self.git(commits, GitStep::Reset, &arguments)?;
                 let why = if end.timed_out { "it took longer than verify_timeout_s" } else { "see its output" };
                 let mut failure = refused(&phase.id(), self.outer.again, why);
-                failure.agent_message = commit::said(&output);
+                failure.agent_message = commit::said(&end.output);
                 return Err(failure.into());
             }
         }
         self.head = commit::head(self.outer.wait_for_task(None, commit::look(commits.root()))?);
         self.accounts[index].commit = self.head.as_ref().and_then(|head| head.commit.clone());
-        let (end, output) = self.git(commits, GitStep::Settle, &arguments)?;
+        let end = self.git(commits, GitStep::Settle, &arguments)?;
         let status = end.exit.and_then(|exit| exit.code).filter(|_| !end.timed_out);
-        Ok(commit::is_changed((status, &output), &phase.id(), self.outer.again)?)
+        Ok(commit::is_changed((status, &end.output), &phase.id(), self.outer.again)?)
     }
 
     /// The files for the commit of a phase. Error: the commit would lack files of the phase, or HEAD is elsewhere.

@@ -1,0 +1,117 @@
+//! The parts of a workflow's run, as the workflow sees them.
+
+use super::RunLoop;
+use crate::engine::conductor::Recorded;
+use crate::engine::job::Report;
+use crate::io::backstop::Backstop;
+use crate::protocol::outbound::{Artifact, Outcome, Progress, WorkflowEnd};
+use crate::redact::Redactor;
+use crate::run::{Closing, Event, Part, PartEnd, PartWork, Turn, TurnBegin};
+use crossbeam_channel::{Receiver, never};
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
+
+impl RunLoop<'_, '_> {
+    /// Whether the run waits for a part, and frames can be delivered.
+    pub(in crate::engine) fn is_open(&self) -> bool {
+        self.conductor.run().is_between() && self.conductor.waiting().is_empty() && !self.conductor.is_lost()
+    }
+
+    /// Carries out a part of the run. `None`: frames can no longer be delivered.
+    pub fn part(&mut self, part: Part, recorded: Recorded) -> Option<PartEnd> {
+        if self.conductor.is_lost() {
+            return None;
+        }
+        self.read_clocks();
+        match &part.work {
+            PartWork::Turn(Turn { start: TurnBegin::SameProcess, .. }) | PartWork::Leave => {
+                self.conductor.host_mut().wake(&part.settings.cwd);
+            }
+            PartWork::Turn(_) | PartWork::Step(_) => self.conductor.host_mut().begin_part(),
+        }
+        self.unread = Default::default();
+        self.serve(|run_loop| {
+            run_loop.conductor.begin_part(part, recorded);
+            Ok(())
+        });
+        self.task = never();
+        self.note_request();
+        // After a signal, nothing but the end of the process follows.
+        self.backstop.take().filter(|_| self.conductor.is_signalled()).into_iter().for_each(Backstop::keep);
+        let is_open = self.is_open();
+        let end = self.conductor.take_part_end().filter(|_| is_open)?;
+        if !end.stays {
+            self.conductor.host_mut().end_part();
+        }
+        Some(*end)
+    }
+
+    /// Lets the next part, which has no process, wait until this channel is disconnected.
+    pub fn wait_for(&mut self, task: Receiver<Infallible>) {
+        self.task = task;
+    }
+
+    /// Keeps the time of the request to end the run, or of its deadline.
+    pub(super) fn note_request(&mut self) {
+        let due = self.backstop.as_ref().map(|backstop| backstop.due).filter(|due| *due <= Instant::now());
+        self.asked_at = self.asked_at.or(due);
+    }
+
+    /// Emits a progress frame, if the run's level includes its kind.
+    pub fn tell(&mut self, progress: Progress) {
+        self.read_clocks();
+        self.conductor.step(Event::Tell(Box::new(progress)));
+    }
+
+    /// Reports a file that the workflow itself changed. The run sets its id.
+    pub fn wrote(&mut self, artifact: Artifact) {
+        self.read_clocks();
+        self.conductor.step(Event::Wrote(Box::new(artifact)));
+    }
+
+    /// Keeps these files out of all reports, as frames show their paths. A folder ends with a slash.
+    pub fn hide(&mut self, paths: Vec<String>) {
+        self.conductor.hide(paths);
+    }
+
+    /// A redactor with every secret of the run so far.
+    pub fn redactor(&self) -> Redactor {
+        self.conductor.run().redactor().clone()
+    }
+
+    /// Whether the agent's process stayed after its last turn, and lives.
+    pub fn has_process(&self) -> bool {
+        self.conductor.host().has_agent() && self.conductor.host().process().is_empty()
+    }
+
+    /// The time since the run began, by the clock of limits.
+    pub fn elapsed(&self) -> Duration {
+        self.conductor.host().elapsed().saturating_sub(self.conductor.run().begun())
+    }
+
+    /// The time since the first process started, by the clock of limits. `None`: no process has started.
+    pub fn worked(&self) -> Option<Duration> {
+        self.conductor.worked(self.conductor.host().elapsed())
+    }
+
+    /// Ends the run, unless frames can no longer be delivered.
+    pub fn close(mut self, outcome: Outcome, workflow: WorkflowEnd) -> Report {
+        if self.conductor.is_lost() {
+            return self.finish();
+        }
+        self.read_clocks();
+        // The run was stopped while the agent rested. It must end soon.
+        let killed = self.conductor.host_mut().end_now();
+        self.unread = Default::default();
+        self.serve(|run_loop| {
+            run_loop.conductor.step(Event::Close(Box::new(Closing { outcome, workflow, killed })));
+            Ok(())
+        });
+        self.finish()
+    }
+
+    /// Leaves a run whose frames can no longer be delivered.
+    pub fn abandon(self) -> Report {
+        self.finish()
+    }
+}

@@ -1,0 +1,179 @@
+//! The parts of a workflow's run: turns of the agent and steps without it, one after another; and what each leaves.
+//!
+//! This is the data alone. `parts` and `steps` carry them out.
+
+use crate::agent::Reply;
+use crate::protocol::failure::Failure;
+use crate::protocol::ids::SessionId;
+use crate::protocol::outbound::{AgentExit, ArtifactRef, Outcome, Text, Unattended, Usage, WorkflowEnd};
+use crate::protocol::question::Ask;
+use crate::protocol::request::Settings;
+use crate::protocol::words::{Category, StopReason};
+
+/// A part of a workflow's run.
+pub struct Part {
+    /// The settings of the part. Its limits are what the run has left.
+    pub settings: Settings,
+    pub work: PartWork,
+}
+
+pub enum PartWork {
+    Turn(Turn),
+    /// The process that stayed after the agent's last turn is told to leave.
+    Leave,
+    Step(StepWork),
+}
+
+/// A turn of the agent.
+pub struct Turn {
+    pub start: TurnBegin,
+    /// Whether the agent's process may stay after the turn: see [`PartEnd::stays`].
+    pub keeps_process: bool,
+    /// Whether the prompt offers the marker of a blocked agent, which is removed from the text then.
+    pub offers_blocked: bool,
+    /// Whether the tool `ask_user` could not be offered although the model needs it.
+    pub asking_failed: bool,
+}
+
+pub enum StepWork {
+    Command(ShellCommand),
+    Ask(Box<Ask>),
+    /// The wait for work in a thread, which [`Event::TaskOver`](super::Event::TaskOver) ends.
+    Task,
+}
+
+/// A process that is treated like an agent's, from the marker of its tree to the ladder that stops it.
+pub struct ShellCommand {
+    /// The arguments of `/bin/sh`.
+    pub args: Vec<String>,
+    /// The variables of the agent's entry.
+    pub env: Vec<(String, String)>,
+    /// The command as frames show it. `None`: frames do not show it.
+    pub title: Option<String>,
+    /// The phase of the plan that the command belongs to.
+    pub phase: Option<String>,
+}
+
+/// The beginning of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TurnBegin {
+    NewSession,
+    Resume(SessionId),
+    /// In the process that stayed after the last turn.
+    SameProcess,
+    /// In the next process of an agent that has one process per turn.
+    NextProcess,
+}
+
+/// The end of a part.
+#[derive(Clone, Debug)]
+pub struct PartEnd {
+    pub outcome: Outcome,
+    /// The exit of its process.
+    pub exit: Option<AgentExit>,
+    /// Whether the agent's process stays for a further turn.
+    pub stays: bool,
+    /// The agent's session.
+    pub session_id: Option<SessionId>,
+    /// Whether the agent takes further turns.
+    pub takes_turns: bool,
+    /// The usage of this part.
+    pub usage: Usage,
+    /// The number of denied permissions in the run so far.
+    pub denied: u64,
+    pub seen: PartSeen,
+    /// The end of the output of a command, redacted.
+    pub output: String,
+    /// The reply to the question of a step.
+    pub reply: Option<Reply>,
+}
+
+/// The facts about the agent's work in a part.
+#[derive(Clone, Debug, Default)]
+pub struct PartSeen {
+    /// The first changed files that were reported, except hidden ones, as frames show them.
+    pub files: Vec<ArtifactRef>,
+    /// Whether a tool that does something completed.
+    pub acted: bool,
+    /// The agent's reason if it says that it cannot continue.
+    pub blocked: Option<String>,
+    /// Whether the agent wrote anything.
+    pub heard: bool,
+}
+
+/// The end of a workflow's run.
+pub struct Closing {
+    pub outcome: Outcome,
+    pub workflow: WorkflowEnd,
+    /// The exit of an agent that stayed after its last turn and was killed.
+    pub killed: Option<AgentExit>,
+}
+
+/// The sums over the parts that have ended.
+#[derive(Default)]
+pub(super) struct Sums {
+    pub(super) usage: Usage,
+    pub(super) unattended: Unattended,
+    pub(super) completion: bool,
+    /// The number of results that were shown as messages.
+    pub(super) results: u64,
+}
+
+impl PartEnd {
+    /// The end of a part after a fault of our own.
+    pub(super) fn failed(failure: Failure) -> PartEnd {
+        PartEnd {
+            outcome: Outcome::Failed(failure),
+            exit: None,
+            stays: false,
+            session_id: None,
+            takes_turns: false,
+            usage: Usage::default(),
+            denied: 0,
+            seen: PartSeen::default(),
+            output: String::new(),
+            reply: None,
+        }
+    }
+}
+
+/// A result without a text.
+pub fn completed(text: impl Into<Text>) -> Outcome {
+    let (text, message_id) = (text.into(), None);
+    let (text_cut, structured_output, stop_reason) = (false, None, StopReason::EndTurn);
+    Outcome::Completed { text, message_id, text_cut, structured_output, stop_reason }
+}
+
+impl PartSeen {
+    /// Notes a tool that completed.
+    pub(super) fn note_tool(&mut self, category: Category) {
+        self.acted |= does_something(category);
+    }
+}
+
+/// Whether a completed tool of this category means that the agent did something.
+fn does_something(category: Category) -> bool {
+    match category {
+        Category::Edit | Category::Delete | Category::Move | Category::Execute | Category::Mcp | Category::Other => {
+            true
+        }
+        Category::Read | Category::Search | Category::Fetch | Category::Think | Category::Agent | Category::Mode => {
+            false
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PartSeen;
+    use crate::protocol::words::Category;
+
+    #[test]
+    fn only_a_tool_that_changes_something_counts_as_an_action() {
+        for (category, acted) in [(Category::Edit, true), (Category::Execute, true), (Category::Read, false)] {
+            let mut seen = PartSeen::default();
+            seen.note_tool(category);
+            assert_eq!(seen.acted, acted, "{category:?}");
+        }
+    }
+}
