@@ -45,6 +45,7 @@ pub(crate) mod mcp;
 pub(crate) mod native;
 pub(crate) mod npx;
 mod preference;
+mod prompt_text;
 mod provider;
 mod recent;
 pub mod registry;

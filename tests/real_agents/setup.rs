@@ -14,6 +14,7 @@ rows!(old: setup_is_there);
 rows!(own_denials_win);
 rows!(reads_are_the_default);
 rows!(of mentions_stay_text: claude Claude, claude_old OldClaude);
+rows!(a_raw_prompt_calls_a_skill_and_sends_a_file);
 
 const MARKS: [&str; 3] = ["MARK_OF_THE_ROOT", "MARK_OF_THE_FOLDER", "MARK_OF_THE_SKILL"];
 
@@ -117,4 +118,16 @@ fn mentions_stay_text(agent: Agent) {
     run.completed("Good day from the model.");
     let request = run.stub().first_request();
     assert!(request.contains("outside/note.txt") && !request.contains("a heron"), "{request}");
+}
+
+/// A raw prompt calls a skill and mentions a file, as far as the agent expands them; a warning tells the rest.
+fn a_raw_prompt_calls_a_skill_and_sends_a_file(agent: Agent) {
+    let payload = json!({"prompt": "/birds See @sub/code.txt", "raw_prompt": true});
+    let run = run(project(agent, "hello"), payload, Vec::new());
+    run.completed("Good day from the model.");
+    let request = run.stub().first_request();
+    let follows = agent != Agent::Gemini;
+    assert_eq!(request.contains("A wren."), follows, "the skill: {request}");
+    assert_eq!(run.outcome.warnings("unsupported_option").len(), usize::from(!follows));
+    assert_eq!(request.contains("a wren"), agent != Agent::Codex, "the file: {request}");
 }

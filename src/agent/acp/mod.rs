@@ -16,6 +16,7 @@ mod native;
 mod open_requests;
 mod own_rules;
 pub(crate) mod profile;
+mod prompt;
 mod rules;
 mod session;
 mod steps;
@@ -28,6 +29,7 @@ use self::call::Call;
 use self::open_requests::OpenRequests;
 use self::own_rules::CONTENT;
 use self::profile::{Profile, PromptWay, ServerWay};
+use self::prompt::Commands;
 use self::rules::{RuleFormat, ToolRules};
 use self::session::{Phase, SessionSetup};
 use self::steps::Steps;
@@ -87,6 +89,7 @@ pub(crate) struct Acp {
     passed: Option<(MessageKey, Option<String>)>,
     /// The number of messages so far.
     messages: u64,
+    commands: Commands,
     /// The last message of the turn.
     answer: FinalAnswer,
     wants: Wants,

@@ -9,7 +9,6 @@ use crate::agent::limit::{Limit, reachable};
 use crate::agent::preference::no_effect;
 use crate::agent::reply::NO_USER;
 use crate::agent::rpc::{self, Error};
-use crate::agent::text::FinalAnswer;
 use crate::agent::{AgentEvent, DriverOutput, TurnOver, no_such_mode, takes_no_images};
 use crate::json::Object;
 use crate::protocol::failure::Failure;
@@ -50,8 +49,8 @@ pub(super) enum Phase {
 /// The parameters for opening a session.
 #[derive(Debug, Default)]
 pub(super) struct SessionSetup {
-    prompt: String,
-    images: Vec<Image>,
+    pub(super) prompt: String,
+    pub(super) images: Vec<Image>,
     /// The agent's name, for a message about the images.
     agent: String,
     cwd: String,
@@ -67,7 +66,7 @@ pub(super) struct SessionSetup {
     model: Option<String>,
     pub(super) servers: Vec<McpServer>,
     /// Whether the first prompt waits for servers, of which the agent says nothing.
-    awaits_servers: bool,
+    pub(super) awaits_servers: bool,
     /// Whether a limit that the agent cannot keep is only a warning.
     warns: bool,
     /// Whether the sandbox keeps the policy.
@@ -144,7 +143,7 @@ pub(super) fn servers_file(servers: &[McpServer]) -> String {
 const DENIALS: u32 = 3;
 
 impl Acp {
-    fn request(&mut self, method: &str, params: &Value, out: &mut DriverOutput) {
+    pub(super) fn request(&mut self, method: &str, params: &Value, out: &mut DriverOutput) {
         self.requests += 1;
         self.waiting = self.requests;
         out.send.push(rpc::request(self.requests, method, params));
@@ -385,35 +384,6 @@ impl Acp {
         self.set(self.start.set_model.clone(), "session/set_model", "modelId", &json!(model), out);
     }
 
-    fn first_prompt(&mut self, out: &mut DriverOutput) {
-        if !self.start.awaits_servers {
-            return self.send_first(out);
-        }
-        self.phase = Phase::AwaitingServers;
-        out.events.push(AgentEvent::AwaitsServers);
-    }
-
-    pub(super) fn send_first(&mut self, out: &mut DriverOutput) {
-        let prompt = std::mem::take(&mut self.start.prompt);
-        let images = std::mem::take(&mut self.start.images);
-        self.prompt(&prompt, &images, out);
-    }
-
-    pub(super) fn prompt(&mut self, text: &str, images: &[Image], out: &mut DriverOutput) {
-        self.phase = Phase::Prompting;
-        self.cancelling = false;
-        self.answer = FinalAnswer::default();
-        self.called = false;
-        // The agents treat a text that begins with a slash, even after white space, as a command. `@path` is plain text
-        // in ACP.
-        let command = text.trim_start().starts_with('/') && !self.wants.raw_prompt;
-        let guard = if command { "The task:\n" } else { "" };
-        let block = |image: &Image| json!({"type": "image", "mimeType": image.media_type, "data": image.label()});
-        let text = json!({"type": "text", "text": format!("{guard}{text}")});
-        let prompt: Value = images.iter().map(block).chain([text]).collect();
-        self.request("session/prompt", &json!({"sessionId": self.session, "prompt": prompt}), out);
-    }
-
     fn turn_failed(&mut self, error: &Error, out: &mut DriverOutput) {
         self.end_turn(out);
         let denied = std::mem::take(&mut self.denied);
@@ -499,7 +469,7 @@ impl Acp {
             };
         }
         text.push_str("Do not try it again. Continue the task without it.");
-        self.prompt(&text, &[], out);
+        self.send_prompt(&text, &[], Vec::new(), out);
     }
 
     fn count(&mut self, result: &Object<'_>, out: &mut DriverOutput) {

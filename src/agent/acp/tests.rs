@@ -7,6 +7,7 @@ mod denials;
 mod failures;
 mod limits;
 mod modes;
+mod prompts;
 mod results;
 mod shown;
 
@@ -24,8 +25,12 @@ use crate::protocol::text::Text;
 use serde_json::{Value, json};
 
 fn started(profile: &'static Profile, options: Options) -> Acp {
+    prompted(profile, "Go on", options)
+}
+
+fn prompted(profile: &'static Profile, prompt: &str, options: Options) -> Acp {
     let mut driver = Acp::new(Base::command("agent"), profile);
-    let settings = options.resolve("Go on".into(), "agent".into(), "/p".into());
+    let settings = options.resolve(prompt.into(), "agent".into(), "/p".into());
     let launch = driver.launch(&settings, &mut DriverOutput::default()).unwrap().unwrap();
     assert_eq!(launch.send.len(), 1);
     driver

@@ -45,8 +45,15 @@ impl Acp {
         // A sub-agent may have its own session.
         let [session, update] = params.raws(["sessionId", "update"]);
         let update = update.and_then(Raw::object);
-        if !shown || session.and_then(Raw::str).is_some_and(|id| id != self.session) {
-            update.iter().for_each(|update| self.pass_over(update, out));
+        let is_other = session.and_then(Raw::str).is_some_and(|id| id != self.session);
+        if !shown || is_other {
+            if let Some(update) = &update {
+                // The agent may list its commands before it tells its session's id.
+                if !is_other || self.session.is_empty() {
+                    self.commands.update(update, out);
+                }
+                self.pass_over(update, out);
+            }
             return Some(());
         }
         let update = update?;
@@ -64,7 +71,7 @@ impl Acp {
                 let cost = update.object("cost").filter(|cost| self.is_new_session() && cost.is("currency", "USD"));
                 self.used.cost_usd = cost.and_then(|cost| cost.number("amount")).or(self.used.cost_usd);
             }
-            _ => {}
+            _ => self.commands.update(&update, out),
         }
         self.end_passed(out);
         Some(())

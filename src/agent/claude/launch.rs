@@ -1,6 +1,7 @@
 //! Claude Code's command line and environment.
 
 use crate::agent::launch::server_limit;
+use crate::agent::prompt_text::mentions;
 use crate::agent::{FoundBy, LaunchFile, argument, header_variables};
 use crate::json::to_line;
 use crate::protocol::failure::Failure;
@@ -207,13 +208,8 @@ pub(super) fn guarded(text: &str, raw_prompt: bool) -> Cow<'_, str> {
     if raw_prompt {
         return Cow::Borrowed(text);
     }
-    let begins_mention = |at: usize| {
-        // The characters between which Claude Code finds a mention.
-        let is_boundary = |c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '。' | '、' | '？' | '！');
-        let path = text[at + 1..].split(char::is_whitespace).next().unwrap_or_default().trim_start_matches('"');
-        text[..at].chars().next_back().is_none_or(is_boundary) && (path.starts_with(['/', '~']) || path.contains(".."))
-    };
-    let mentions: Vec<usize> = text.match_indices('@').map(|(at, _)| at).filter(|at| begins_mention(*at)).collect();
+    let leaves = |path: &str| path.starts_with(['/', '~']) || path.contains("..");
+    let mentions: Vec<usize> = mentions(text).filter(|(_, path)| leaves(path)).map(|(at, _)| at).collect();
     let is_command = text.trim_start().starts_with('/');
     if mentions.is_empty() && !is_command {
         return Cow::Borrowed(text);

@@ -13,6 +13,7 @@ mod launch;
 mod native;
 mod script;
 mod servers;
+mod skills;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -42,7 +43,7 @@ use crate::protocol::schema::OutputSchema;
 use crate::protocol::utc::UtcTime;
 use crate::protocol::words::{McpTransport, QuestionKind};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -80,6 +81,8 @@ pub(crate) struct Codex {
     leaving: bool,
     /// Whether to stop the turn that was requested and has not begun.
     stops_next: bool,
+    /// The prompt that waits for the list of skills.
+    unsent: Option<skills::Calling>,
 }
 
 impl Codex {
@@ -96,9 +99,13 @@ impl Codex {
 
     /// Sends the user's message: as a new turn, or into the running one.
     fn say(&mut self, text: &str, images: &[Image], out: &mut DriverOutput) {
+        self.send(launch::input(text, images), out);
+    }
+
+    fn send(&mut self, input: Value, out: &mut DriverOutput) {
         let settings = self.settings.as_ref();
         let params = launch::TurnStart {
-            input: launch::input(text, images),
+            input,
             collaboration_mode: settings.and_then(|settings| launch::mode(settings, self.model.as_deref())),
             output_schema: settings.and_then(|settings| launch::schema(settings)).map(OutputSchema::of_objects),
             thread_id: self.thread.clone(),
@@ -157,6 +164,7 @@ impl Codex {
                 let id = result.and_then(|result| result.object("turn")).and_then(|turn| turn.string("id"));
                 self.turn_began(id, out);
             }
+            skills::LIST => self.call_skill(result.as_ref(), out),
             _ => {}
         }
     }
@@ -170,6 +178,8 @@ impl Codex {
                 out.events.extend(servers::failed(&error.message, known));
                 out.fail(errors::refused(method, Some(error)));
             }
+            // Older versions may lack it.
+            skills::LIST if !self.leaving => self.call_skill(None, out),
             _ => {}
         }
     }
@@ -201,7 +211,7 @@ impl Codex {
             (std::mem::take(&mut settings.prompt), std::mem::take(&mut settings.attached))
         };
         let (prompt, images) = self.settings.as_mut().map(take).unwrap_or_default();
-        self.say(&prompt, &images, out);
+        self.prompt(&prompt, &images, out);
     }
 
     /// Handles a turn's id: of a new turn, of the running one, or of the one whose end is held back.
@@ -451,14 +461,14 @@ impl Driver for Codex {
     }
 
     fn follow_up(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput) {
-        self.say(prompt, images, out);
+        self.prompt(prompt, images, out);
     }
 
     /// A turn that begins while another one runs is added to that one.
     fn steer(&mut self, prompt: &str, images: &[Image], out: &mut DriverOutput) -> bool {
         let runs = self.running.is_some();
         if runs {
-            self.say(prompt, images, out);
+            self.prompt(prompt, images, out);
         }
         runs
     }
@@ -471,6 +481,10 @@ impl Driver for Codex {
             return true;
         }
         let runs = self.running.is_some();
+        if self.unsent.take().is_some() && !runs {
+            out.events.push(AgentEvent::TurnOver(TurnOver::Interrupted));
+            return true;
+        }
         let starts = self.requests.values().any(|method| *method == START);
         if runs {
             self.stop_turn(out);

@@ -15,20 +15,51 @@ fn told(codex: &mut Codex, line: &str) -> DriverOutput {
     out
 }
 
+/// A driver that has sent the prompt, or what it asks before it, in thread `t`.
+fn open(prompt: &str, options: Options) -> (Codex, DriverOutput) {
+    let mut codex = Codex::new(Base::command("codex"));
+    let settings = options.resolve(prompt.into(), "codex".into(), "/w".into());
+    codex.launch(&settings, &mut DriverOutput::default()).unwrap();
+    told(&mut codex, r#"{"id":1,"result":{"userAgent":"x/1.2.3 (y)"}}"#);
+    told(&mut codex, r#"{"id":2,"result":{"account":null,"requiresOpenaiAuth":false}}"#);
+    let out = told(&mut codex, r#"{"id":3,"result":{"thread":{"id":"t","cliVersion":"0.1"},"model":"m"}}"#);
+    (codex, out)
+}
+
 /// A driver whose first turn `u` of thread `t` runs.
 fn running() -> Codex {
-    let mut codex = Codex::new(Base::command("codex"));
-    let settings = Options::default().resolve("x".into(), "codex".into(), "/w".into());
-    codex.launch(&settings, &mut DriverOutput::default()).unwrap();
-    for line in [
-        r#"{"id":1,"result":{"userAgent":"x/1.2.3 (y)"}}"#,
-        r#"{"id":2,"result":{"account":null,"requiresOpenaiAuth":false}}"#,
-        r#"{"id":3,"result":{"thread":{"id":"t","cliVersion":"0.1"},"model":"m"}}"#,
-        r#"{"id":4,"result":{"turn":{"id":"u"}}}"#,
-    ] {
-        told(&mut codex, line);
-    }
+    let (mut codex, _) = open("x", Options::default());
+    told(&mut codex, r#"{"id":4,"result":{"turn":{"id":"u"}}}"#);
     codex
+}
+
+#[test]
+fn a_raw_prompt_calls_a_skill() {
+    let raw = || Options { raw_prompt: Some(true), ..Options::default() };
+    let skills = r#"{"id":4,"result":{"data":[{"cwd":"/w","errors":[],"skills":[
+        {"name":"birds","path":"/off/SKILL.md","enabled":false},{"name":"birds","path":"/s/SKILL.md","enabled":true}]}]}}"#
+        .replace('\n', "");
+    let named = r#"{"name":"birds","path":"/s/SKILL.md","type":"skill"}"#;
+    for (prompt, answer, text, is_named) in [
+        ("/birds Ada", &*skills, "$birds Ada", true),
+        ("/fish Ada", &*skills, "/fish Ada", false),
+        ("/birds Ada", r#"{"id":4,"error":{"code":-32600,"message":"unknown variant"}}"#, "/birds Ada", false),
+    ] {
+        let (mut codex, out) = open(prompt, raw());
+        assert!(out.send[0].contains(r#""method":"skills/list""#), "{:?}", out.send);
+        let out = told(&mut codex, answer);
+        assert!(out.send[0].contains(r#""method":"turn/start""#) && out.send[0].contains(text), "{:?}", out.send);
+        assert_eq!((out.send[0].contains(named), out.events.len()), (is_named, usize::from(!is_named)));
+        assert_eq!(out.send.len(), 1);
+    }
+    for (prompt, options) in [("/birds Ada", Options::default()), ("/etc/hosts is wrong", raw()), ("birds", raw())] {
+        assert!(open(prompt, options).1.send[0].contains(r#""method":"turn/start""#), "{prompt}");
+    }
+    let (mut codex, _) = open("/birds", raw());
+    let mut out = DriverOutput::default();
+    assert!(codex.interrupt_turn(&mut out));
+    assert!(matches!(out.events[..], [AgentEvent::TurnOver(TurnOver::Interrupted)]));
+    assert!(told(&mut codex, &skills).send.is_empty(), "the prompt was taken back");
 }
 
 const APPROVAL: &str = r#"{"id":0,"method":"item/commandExecution/requestApproval",

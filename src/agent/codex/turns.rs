@@ -141,7 +141,7 @@ impl Codex {
     /// Handles the successful end of a turn. The run continues while an answer is open or Codex has not accepted one.
     pub(super) fn end(&mut self, id: String, over: TurnOver, out: &mut DriverOutput) {
         let asks = self.pending.values().any(|(_, pending)| matches!(pending, CodexRequest::Async(_)));
-        let unheard = self.requests.values().any(|method| *method == START);
+        let unheard = self.unsent.is_some() || self.requests.values().any(|method| *method == START);
         if (asks || unheard) && !self.leaving {
             self.held = Some((id, over));
             return;

@@ -1,0 +1,107 @@
+//! The prompts to the agent, and what it may take for more than text in them.
+//!
+//! Facts (Gemini CLI 0.61.0, OpenCode 1.18.33): a text that begins with a slash, even after white space, calls a command;
+//! the agent lists its commands, and an unknown one goes to the model as text; `@path` is plain text, and only a link to a
+//! resource sends a file. A link to a missing file is no error.
+
+use super::Acp;
+use super::session::Phase;
+use crate::agent::hash::hash;
+use crate::agent::prompt_text::{called_command, mentions, no_such_command};
+use crate::agent::text::FinalAnswer;
+use crate::agent::{AgentEvent, DriverOutput};
+use crate::json::Object;
+use crate::protocol::image::Image;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The agent's commands, and the one that the last prompt calls.
+#[derive(Debug, Default)]
+pub(super) struct Commands {
+    /// The hashes of their names. `None`: the agent has not listed them.
+    known: Option<BTreeSet<u64>>,
+    /// The hash of a called name that was not compared yet.
+    called: Option<u64>,
+}
+
+impl Commands {
+    /// Takes an update, which may list the commands.
+    pub(super) fn update(&mut self, update: &Object<'_>, out: &mut DriverOutput) {
+        if !update.is("sessionUpdate", "available_commands_update") {
+            return;
+        }
+        let name = |command: Object<'_>| Some(hash(command.str("name")?.split(' ').next()?));
+        self.known = Some(update.objects("availableCommands").filter_map(name).collect());
+        self.compare(out);
+    }
+
+    fn call(&mut self, prompt: &str, out: &mut DriverOutput) {
+        self.called = called_command(prompt).map(hash);
+        self.compare(out);
+    }
+
+    /// Warns of a command that the agent lacks.
+    fn compare(&mut self, out: &mut DriverOutput) {
+        let Some(known) = &self.known else { return };
+        if self.called.take().is_some_and(|called| !known.contains(&called)) {
+            out.warn(no_such_command());
+        }
+    }
+}
+
+impl Acp {
+    /// Sends the first prompt, or waits for MCP servers before it.
+    pub(super) fn first_prompt(&mut self, out: &mut DriverOutput) {
+        if !self.start.awaits_servers {
+            return self.send_first(out);
+        }
+        self.phase = Phase::AwaitingServers;
+        out.events.push(AgentEvent::AwaitsServers);
+    }
+
+    pub(super) fn send_first(&mut self, out: &mut DriverOutput) {
+        let prompt = std::mem::take(&mut self.start.prompt);
+        let images = std::mem::take(&mut self.start.images);
+        self.prompt(&prompt, &images, out);
+    }
+
+    /// Sends a prompt of the user's.
+    pub(super) fn prompt(&mut self, text: &str, images: &[Image], out: &mut DriverOutput) {
+        if self.wants.raw_prompt {
+            self.commands.call(text, out);
+            let links = mentions(text).filter_map(|(_, path)| link(path, &self.cwd)).collect();
+            return self.send_prompt(text, images, links, out);
+        }
+        let guard = if text.trim_start().starts_with('/') { "The task:\n" } else { "" };
+        self.send_prompt(&format!("{guard}{text}"), images, Vec::new(), out);
+    }
+
+    pub(super) fn send_prompt(&mut self, text: &str, images: &[Image], links: Vec<Value>, out: &mut DriverOutput) {
+        self.phase = Phase::Prompting;
+        self.cancelling = false;
+        self.answer = FinalAnswer::default();
+        self.called = false;
+        let block = |image: &Image| json!({"type": "image", "mimeType": image.media_type, "data": image.label()});
+        let text = json!({"type": "text", "text": text});
+        let prompt: Value = images.iter().map(block).chain([text]).chain(links).collect();
+        self.request("session/prompt", &json!({"sessionId": self.session, "prompt": prompt}), out);
+    }
+}
+
+/// A link to a mentioned file. `None`: the mention looks like a word, such as a decorator in code.
+fn link(mentioned: &str, cwd: &Path) -> Option<Value> {
+    let path = mentioned.trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
+    if path.is_empty() || path.starts_with('~') || !path.contains(['/', '.']) {
+        return None;
+    }
+    let mut uri = String::from("file://");
+    for c in cwd.join(path).to_string_lossy().chars() {
+        match c {
+            // Readers of a URI encode the rest themselves, and Gemini CLI decodes nothing.
+            '%' | '#' | '?' | '\0'..=' ' if c != ' ' => uri += &format!("%{:02X}", u32::from(c)),
+            c => uri.push(c),
+        }
+    }
+    Some(json!({"type": "resource_link", "uri": uri, "name": path}))
+}

@@ -1,0 +1,54 @@
+//! Prompts that call a skill.
+//!
+//! Facts (measured on 0.169.0): Codex has no commands over its app-server, and no prompts in files any more. It follows a
+//! skill that the input names, and one that the text mentions as `$NAME`, if no other has that name.
+
+use super::Codex;
+use crate::agent::DriverOutput;
+use crate::agent::prompt_text::{called_command, no_such_command};
+use crate::json::Object;
+use crate::protocol::image::Image;
+use serde_json::json;
+
+/// The request for the list of skills.
+pub(super) const LIST: &str = "skills/list";
+
+/// A prompt that calls a command.
+#[derive(Debug)]
+pub(super) struct Calling {
+    prompt: String,
+    images: Vec<Image>,
+}
+
+impl Codex {
+    /// Sends a prompt of the user's, which may call a skill.
+    pub(super) fn prompt(&mut self, text: &str, images: &[Image], out: &mut DriverOutput) {
+        if !self.items.wants.raw_prompt || called_command(text).is_none() || self.unsent.is_some() {
+            return self.say(text, images, out);
+        }
+        self.unsent = Some(Calling { prompt: text.to_owned(), images: images.to_vec() });
+        let line = self.request(LIST, &json!({}));
+        out.send.push(line);
+    }
+
+    /// Sends the prompt that waits, with the skill that it calls. Warns if there is none.
+    pub(super) fn call_skill(&mut self, skills: Option<&Object<'_>>, out: &mut DriverOutput) {
+        let Some(Calling { prompt, images }) = self.unsent.take() else { return };
+        let found = called_command(&prompt).and_then(|name| skill(skills?, name));
+        let Some((name, path)) = found else {
+            out.warn(no_such_command());
+            return self.say(&prompt, &images, out);
+        };
+        // The form in which Codex knows a mention.
+        let mut input = super::launch::input(&prompt.replacen('/', "$", 1), &images);
+        input.as_array_mut().into_iter().for_each(|all| all.push(json!({"type": "skill", "name": name, "path": path})));
+        self.send(input, out);
+    }
+}
+
+/// The name and the file of a skill.
+fn skill(skills: &Object<'_>, name: &str) -> Option<(String, String)> {
+    let all = skills.objects("data").flat_map(|folder| folder.objects("skills").collect::<Vec<_>>());
+    let mut called = all.filter(|skill| skill.is("name", name) && skill.bool("enabled") != Some(false));
+    called.find_map(|skill| Some((skill.string("name")?, skill.string("path")?)))
+}

@@ -1,0 +1,62 @@
+//! The parts of a user's prompt that an agent may take for more than text: a command at its beginning, and mentioned
+//! paths.
+
+use crate::protocol::sentence::Sentence;
+use crate::protocol::terms::sentence;
+
+/// The command that a prompt calls: its first word, without the `/`. `None`: it calls none, such as one that begins with a
+/// path.
+pub(super) fn called_command(prompt: &str) -> Option<&str> {
+    let word = prompt.trim_start().strip_prefix('/')?.split(char::is_whitespace).next()?;
+    (!word.is_empty() && !word.contains('/')).then_some(word)
+}
+
+/// The warning that the agent does not have the command of a prompt.
+pub(super) fn no_such_command() -> Sentence {
+    sentence!(
+        "This agent does not have the command with which the prompt begins, so {raw_prompt} has no effect on it",
+        raw_prompt
+    )
+}
+
+/// The mentions `@path` in a prompt: the position of each, and its path without quotes.
+pub(super) fn mentions(prompt: &str) -> impl Iterator<Item = (usize, &str)> {
+    // The characters between which Claude Code finds a mention.
+    let is_boundary = |c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '。' | '、' | '？' | '！');
+    prompt.match_indices('@').filter(move |(at, _)| prompt[..*at].chars().next_back().is_none_or(is_boundary)).map(
+        |(at, _)| {
+            let rest = &prompt[at + 1..];
+            let path = match rest.strip_prefix('"') {
+                Some(quoted) => quoted.split(['"', '\n']).next(),
+                None => rest.split(char::is_whitespace).next(),
+            };
+            (at, path.unwrap_or_default())
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{called_command, mentions};
+
+    #[test]
+    fn the_first_word_is_a_command() {
+        for (prompt, command) in [
+            ("/greet Ada", Some("greet")),
+            (" \n/plugin:greet", Some("plugin:greet")),
+            ("/greet\nAda", Some("greet")),
+            ("/etc/hosts is wrong", None),
+            ("/ is the root", None),
+            ("greet /now", None),
+        ] {
+            assert_eq!(called_command(prompt), command, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn a_mention_follows_a_boundary() {
+        let found = |prompt| mentions(prompt).collect::<Vec<_>>();
+        assert_eq!(found("See @a/b and @\"c d\"."), [(4, "a/b"), (13, "c d")]);
+        assert_eq!(found("me@x.y 看。@z"), [(13, "z")]);
+    }
+}
