@@ -4,6 +4,10 @@ use super::limit::{Keeper, Keepers};
 use super::{Preference, ResultWay};
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::words::McpTransport;
+use std::time::Duration;
+
+/// The time in which most agents exit.
+pub const LEAVE: Duration = Duration::from_secs(2);
 
 /// The features of an agent in a run, as far as its driver knows them now: some agents tell only once they run.
 #[derive(Clone, Debug)]
@@ -26,8 +30,8 @@ pub struct Features {
     pub process_per_turn: bool,
     /// Whether the agent reacts to an interrupt or the end of its stdin. If not, a stop begins with SIGTERM.
     pub listens: bool,
-    /// Whether the agent exits when it is told to. If not, the run stops its process at once.
-    pub leaves: bool,
+    /// The time in which the agent exits when it is told to. Zero: it does not, and the run stops its process at once.
+    pub leave_time: Duration,
     /// Whether the agent's stderr may be shown. Some agents write prompts and keys to it.
     pub stderr_is_fit: bool,
 }
@@ -46,7 +50,7 @@ impl Features {
             reports_tools: true,
             process_per_turn: false,
             listens: true,
-            leaves: true,
+            leave_time: LEAVE,
             stderr_is_fit: true,
         }
     }

@@ -55,9 +55,10 @@ pub(crate) mod rpc;
 mod shell;
 pub mod text;
 mod title;
+pub(crate) mod unwritable;
 mod vendor;
 
-pub use self::features::Features;
+pub use self::features::{Features, LEAVE};
 pub use self::launch::{FoundBy, Launch, LaunchFile};
 pub use self::mcp::Offered;
 pub use self::preference::Preference;

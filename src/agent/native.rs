@@ -6,6 +6,7 @@ use super::Base;
 use super::vendor::Vendor;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::limits::ARGUMENT_BYTES;
+use crate::protocol::words::word_enums;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ pub struct Native {
     pub interface: Option<Interface>,
     /// Its built-in modes, which shells complete. It may have more.
     pub modes: &'static [&'static str],
-    /// The user's own rules that a run would replace. `None`: a run replaces none.
+    /// The user's own rules that a run would replace, and other facts of this machine. `None`: a run needs none.
     pub own_rules: Option<OwnRules>,
     /// Its needs in a sandbox.
     pub state: State,
@@ -115,6 +116,42 @@ pub enum RuleSource {
     /// The path of this folder, if it exists.
     Folder(PathBuf),
     Text(String),
+    /// The word of a [`Confinement`].
+    Confinement,
+}
+
+word_enums! {
+    /// The means by which an agent can confine its commands on this machine.
+    pub(crate) enum Confinement {
+        /// Namespaces of users and mounts, and all else.
+        Namespaces = "namespaces",
+        Landlock = "landlock",
+        Nothing = "nothing",
+    }
+}
+
+impl Confinement {
+    /// The effect on an agent whose commands run in namespaces, as a sentence without a full stop. `None`: nothing is
+    /// missing.
+    pub(crate) fn effect(self) -> Option<&'static str> {
+        match self {
+            Confinement::Namespaces => None,
+            Confinement::Landlock => Some(
+                "The system forbids user namespaces, so the agent's own sandbox uses Landlock: a command can read what the \
+                 user can read, and where nothing may be changed, the policy decides about each command that may change \
+                 something",
+            ),
+            Confinement::Nothing => Some(
+                "The system forbids user namespaces and has no Landlock, so the agent's own sandbox cannot start, and each \
+                 of its commands fails: permit one of them",
+            ),
+        }
+    }
+
+    /// Reads the word of a kept rule. Without one, nothing is known to be missing.
+    pub(crate) fn of(own_rules: &str) -> Confinement {
+        Confinement::from_word(own_rules).unwrap_or(Confinement::Namespaces)
+    }
 }
 
 /// A query of a program's version.

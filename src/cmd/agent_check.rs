@@ -1,12 +1,13 @@
 //! The findings of `agents check` for each agent: availability, version, login, capabilities. A check calls no model
 //! and downloads nothing.
 
-use crate::agent::native::{LoggedIn, Native};
+use crate::agent::native::{Confinement, LoggedIn, Native};
 use crate::agent::registry::Agent;
 use crate::agent::{Base, Program, npx};
 use crate::config::Layers;
 use crate::engine::flaw_in_file;
 use crate::io::files::open_regular;
+use crate::process::own_rules::kept_rules;
 use crate::process::query::{Asked, NoAnswer, Queries, find, variable};
 use crate::protocol::outbound::Capabilities;
 use crate::protocol::request::Options;
@@ -30,6 +31,8 @@ pub(super) struct Check {
     pub(super) version: Option<String>,
     /// The reason why a run could not start it. `None`: it is available.
     pub(super) problem: Option<String>,
+    /// What its runs lack on this machine. `None`: nothing is known.
+    pub(super) lacks: Option<&'static str>,
     /// Whether the agent is logged in, and the evidence.
     pub(super) logged_in: (LoggedIn, &'static str),
     /// The capabilities of a run with this agent.
@@ -63,7 +66,14 @@ pub(super) fn checks<'a>(agents: &[&'a Agent], layers: &Layers) -> Vec<(&'a Agen
 fn check(agent: &Agent, answer: Result<Option<String>, String>, layers: &Layers) -> Check {
     let logged_in = login(agent);
     let (version, problem) = answer.map_or_else(|problem| (None, Some(problem)), |version| (version, None));
-    Check { path: find(&entry_here(agent)), version, problem, logged_in, capabilities: capabilities(agent, layers) }
+    let (path, lacks) = (find(&entry_here(agent)), lacks(agent));
+    Check { path, version, problem, lacks, logged_in, capabilities: capabilities(agent, layers) }
+}
+
+fn lacks(agent: &Agent) -> Option<&'static str> {
+    let rules = agent.native().own_rules.as_ref()?;
+    let cwd = std::env::current_dir().unwrap_or_default();
+    Confinement::of(&kept_rules(rules, &|name| variable(&agent.base, name), &cwd)).effect()
 }
 
 /// The entry that a run would start here: the agent's own, or npx in place of a program that is missing.

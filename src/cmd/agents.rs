@@ -252,6 +252,7 @@ fn checked(agent: &Agent, check: &Check) -> Value {
     let (logged_in, why) = check.logged_in;
     entry["available"] = json!(check.problem.is_none());
     entry["problem"] = json!(problem(agent, check));
+    entry["lacks"] = json!(check.lacks);
     entry["path"] = json!(check.path.as_ref().map(|path| path.to_string_lossy()));
     entry["install"] = json!(agent.base.install);
     entry["version"] = json!(check.version);
@@ -300,6 +301,7 @@ fn for_people(agent: &Agent, check: &Check, look: &Look) -> String {
             lines.extend(check.path.iter().map(|path| ("program", path.display().to_string())));
             lines.push(("version", check.version.clone().unwrap_or_else(|| "unknown".into())));
             lines.push(("logged in", format!("{}: {why}", logged_in.word())));
+            lines.extend(check.lacks.map(|lacks| ("lacks", lacks.to_owned())));
             lines.push(("tested", tested(agent)));
             lines.push(("questions", questions.join(", ")));
             lines.push(("commands", std::iter::once("adhoc").chain(can).collect::<Vec<_>>().join(", ")));

@@ -1,7 +1,10 @@
-//! The user's own rules about an agent's tools, which a run keeps although it gives the agent rules of its own.
+//! What a run keeps of the user's setup of an agent although it gives the agent settings of its own, and what this machine
+//! lets the agent do.
 
-use crate::agent::native::{Environment, OwnRules, RuleSource};
+use super::namespaces;
+use crate::agent::native::{Confinement, Environment, OwnRules, RuleSource};
 use crate::io::files::open_regular;
+use crate::system::sandbox_version;
 use std::io::Read;
 use std::path::Path;
 
@@ -17,6 +20,15 @@ pub(crate) fn kept_rules(rules: &OwnRules, environment: Environment<'_>, cwd: &P
 fn text(source: RuleSource) -> Option<String> {
     match source {
         RuleSource::Text(text) => Some(text),
+        RuleSource::Confinement => Some(
+            match (namespaces::are_forbidden(), sandbox_version()) {
+                (false, _) => Confinement::Namespaces,
+                (true, Ok(_)) => Confinement::Landlock,
+                (true, Err(_)) => Confinement::Nothing,
+            }
+            .word()
+            .to_owned(),
+        ),
         RuleSource::Folder(path) => path.is_dir().then(|| path.to_string_lossy().into_owned()),
         RuleSource::File(path) => {
             let mut text = String::new();

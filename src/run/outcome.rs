@@ -10,7 +10,7 @@ use super::stop_ladder::DecidedEnd;
 use super::turn_end::{NextStep, could_not_go_on};
 use super::turns::{StopCause, TurnCause, TurnState, Turns, WaitingPrompt};
 use crate::agent::result::correction;
-use crate::agent::{Reply, TurnOver};
+use crate::agent::{Reply, TurnOver, unwritable};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
 use crate::protocol::outbound::{Json, Metadata, Outcome, Terminal};
@@ -248,6 +248,7 @@ impl ActiveRun {
             return self.tick_limit();
         }
         let over = self.agent.driver.exited(end.exit, self.agent.alive, &end.stderr_tail);
+        let over = unwritable::explained(over, end.exit, end.stderr_tail.unredacted());
         let Some(over) = self.after_turn(over) else { return };
         // A signal came from elsewhere, and a more specific failure takes precedence.
         let is_general = matches!(&over, TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. }));

@@ -6,6 +6,7 @@ use super::agent_side::ProcessState;
 use super::limit_wait::LimitWait;
 use super::turns::{StopCause, TurnState};
 use super::{Effect, StopSignal};
+use crate::agent::LEAVE;
 use crate::protocol::failure::Code;
 use crate::protocol::outbound::Outcome;
 use crate::protocol::terms::sentence;
@@ -14,8 +15,6 @@ use std::time::Duration;
 
 /// The longest time without a look at the date, because the run's clock stands still while the machine sleeps.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
-/// The time that the agent has to leave by itself, and then after SIGTERM.
-const LEAVE: Duration = Duration::from_secs(2);
 
 impl ActiveRun {
     /// Begins to wait, if the outcome of the running turn is a limit that ends by itself, and the run waits for such
@@ -37,7 +36,7 @@ impl ActiveRun {
         self.end_open_work(ToolState::Failed);
         self.turns.current.marked.asks = Default::default();
         (self.deadlines.start, self.servers.due) = (None, None);
-        let leaves_until = self.effects.now + if self.features().leaves { LEAVE } else { Duration::ZERO };
+        let leaves_until = self.effects.now + self.features().leave_time;
         let next = Some((leaves_until, StopSignal::Terminate));
         let wait = LimitWait { until, next, failure: Box::new(failure.clone()) };
         self.effects.waits_for_limit(until, failure.code.name());

@@ -17,8 +17,8 @@ impl ActiveRun {
         if !self.ladder.is_decided() {
             self.warn_of_background();
         }
-        let leaves = self.features().leaves;
-        self.ladder.begin_exit(self.effects.now, outcome, leaves);
+        let leave_time = self.features().leave_time;
+        self.ladder.begin_exit(self.effects.now, outcome, leave_time);
     }
 
     /// Tells the agent to exit, as its dialect does it.
@@ -34,8 +34,8 @@ impl ActiveRun {
         self.warn_of_background();
         self.effects.push(Effect::Hurry);
         let is_cancelled = matches!(outcome, Outcome::Cancelled { .. });
-        let leaves = self.features().leaves;
-        self.ladder.begin_stop(self.effects.now, outcome, leaves);
+        let leave_time = self.features().leave_time;
+        self.ladder.begin_stop(self.effects.now, outcome, leave_time);
         self.withdraw_questions(None);
         if is_cancelled {
             self.effects.status(Status::Cancelling, "Cancelling", reply_to);

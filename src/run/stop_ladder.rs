@@ -7,8 +7,6 @@ use crate::protocol::outbound::{Outcome, Text};
 use crate::protocol::words::Source;
 use std::time::Duration;
 
-/// The time that the agent has to exit by itself after a result.
-const LEAVE: Duration = Duration::from_secs(2);
 /// The time from the interrupt to the closing of stdin, and from there to SIGTERM.
 const RUNG: Duration = Duration::from_millis(700);
 /// The time from SIGTERM to SIGKILL. All steps together take 2.1 s, so that the run ends within the 4 s of the protocol
@@ -36,8 +34,8 @@ pub(super) struct DecidedEnd {
     due: Option<Duration>,
     /// Whether the agent was stopped instead of exiting by itself after its result.
     pub(super) stopped: bool,
-    /// Whether the agent exits when it is told to. If not, the next step follows at once.
-    leaves: bool,
+    /// The time in which the agent exits when it is told to. Zero: it does not, and the next step follows at once.
+    leave_time: Duration,
 }
 
 /// The end of a run, once it is decided. The first outcome stands.
@@ -51,16 +49,16 @@ pub(super) struct StopLadder {
 }
 
 impl StopLadder {
-    /// Decides an end that lets the agent exit by itself. `leaves`: whether the agent exits when it is told to.
-    pub(super) fn begin_exit(&mut self, now: Duration, outcome: Outcome, leaves: bool) {
-        let due = Some(if leaves { now + LEAVE } else { now });
-        self.end.get_or_insert(DecidedEnd { outcome, stage: Stage::Leaving, due, stopped: false, leaves });
+    /// Decides an end that lets the agent exit by itself, within `leave_time`.
+    pub(super) fn begin_exit(&mut self, now: Duration, outcome: Outcome, leave_time: Duration) {
+        let due = Some(now + leave_time);
+        self.end.get_or_insert(DecidedEnd { outcome, stage: Stage::Leaving, due, stopped: false, leave_time });
     }
 
     /// Decides an end that stops the agent.
-    pub(super) fn begin_stop(&mut self, now: Duration, outcome: Outcome, leaves: bool) {
+    pub(super) fn begin_stop(&mut self, now: Duration, outcome: Outcome, leave_time: Duration) {
         let due = Some(now + RUNG);
-        self.end.get_or_insert(DecidedEnd { outcome, stage: Stage::Interrupted, due, stopped: true, leaves });
+        self.end.get_or_insert(DecidedEnd { outcome, stage: Stage::Interrupted, due, stopped: true, leave_time });
     }
 
     pub(super) fn is_decided(&self) -> bool {
@@ -95,8 +93,8 @@ impl StopLadder {
 
     /// Begins the steps anew, because the agent cannot rest. Returns whether the end is decided.
     pub(super) fn end_rest(&mut self, now: Duration) -> bool {
-        let Some(DecidedEnd { outcome, leaves, .. }) = self.end.take() else { return false };
-        self.begin_exit(now, outcome, leaves);
+        let Some(DecidedEnd { outcome, leave_time, .. }) = self.end.take() else { return false };
+        self.begin_exit(now, outcome, leave_time);
         true
     }
 
@@ -104,7 +102,7 @@ impl StopLadder {
     pub(super) fn next_step(&mut self, now: Duration) -> Option<Stage> {
         let end = self.end.as_mut()?;
         (end.stage, end.due) = match end.stage {
-            Stage::Interrupted => (Stage::Leaving, Some(if end.leaves { now + RUNG } else { now })),
+            Stage::Interrupted => (Stage::Leaving, Some(now + end.leave_time.min(RUNG))),
             Stage::Leaving => (Stage::Terminated, Some(now + GRACE)),
             Stage::Terminated | Stage::Killed => (Stage::Killed, None),
         };

@@ -41,8 +41,8 @@ use super::recent::{OpenMap, Recent};
 use super::rpc::{self, Incoming};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, FoundBy, Launch, LaunchFile, Line, MessageKey,
-    Reply, ResultWay, TurnOver, Wants, ask_user, npx, result,
+    AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, FoundBy, LEAVE, Launch, LaunchFile, Line,
+    MessageKey, Reply, ResultWay, TurnOver, Wants, ask_user, npx, result,
 };
 use crate::json::{Index, Object};
 use crate::protocol::failure::Failure;
@@ -55,6 +55,7 @@ use crate::protocol::schema::OutputSchema;
 use crate::protocol::words::{McpTransport, QuestionKind, ToolState};
 use serde_json::json;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The driver for an agent that speaks ACP.
 #[derive(Debug, Default)]
@@ -291,6 +292,7 @@ impl Driver for Acp {
             steer: Some(false),
             updated_input: Some(false),
         };
+        let leaves = self.profile.leaves_servers || self.start.server_names.is_empty();
         Features {
             capabilities,
             keepers: Keepers::by(|limit| self.keeper(limit)),
@@ -306,7 +308,7 @@ impl Driver for Acp {
             reports_tools: true,
             process_per_turn: false,
             listens: true,
-            leaves: self.profile.leaves_servers || self.start.server_names.is_empty(),
+            leave_time: if leaves { LEAVE } else { Duration::ZERO },
             stderr_is_fit: false,
         }
     }

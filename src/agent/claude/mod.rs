@@ -39,7 +39,7 @@ use super::limit::{Keeper, Keepers, Limit};
 use super::mcp;
 use super::preference::Preference;
 use super::{
-    AgentEvent, AskKey, Base, Driver, DriverOutput, Features, Launch, Line, Reply, ResultWay, TurnOver, Wants,
+    AgentEvent, AskKey, Base, Driver, DriverOutput, Features, LEAVE, Launch, Line, Reply, ResultWay, TurnOver, Wants,
 };
 use super::{ask_user, no_such_mode};
 use crate::json::{Index, Object, Raw, is_blank};
@@ -218,7 +218,7 @@ impl Driver for Claude {
             reports_tools: true,
             process_per_turn: false,
             listens: true,
-            leaves: true,
+            leave_time: LEAVE + native::hook_time(&settings.own_rules),
             stderr_is_fit: true,
         }
     }

@@ -1,6 +1,7 @@
 //! Codex's command line, and the requests that begin a run.
 
 use crate::agent::launch::server_limit;
+use crate::agent::native::Confinement;
 use crate::agent::{ask_user, fitting, header_variables, no_such_mode};
 use crate::json::to_line;
 use crate::protocol::failure::Failure;
@@ -29,10 +30,21 @@ const CONFIG: [&str; 7] = [
     "suppress_unstable_features_warning=true",
 ];
 
+/// The means by which Codex confines its commands. In the run's sandbox, it uses none.
+pub(super) fn confinement(settings: &Settings) -> Confinement {
+    match settings.sandbox.domain() {
+        None => Confinement::of(&settings.own_rules),
+        Some(_) => Confinement::Namespaces,
+    }
+}
+
 /// The arguments for these settings. Error: a value that does not fit a command line.
 pub(super) fn arguments(settings: &Settings) -> Result<Vec<String>, Failure> {
     let mut args = vec!["app-server".to_owned()];
     args.extend(CONFIG.iter().flat_map(|fixed| ["-c".to_owned(), (*fixed).to_owned()]));
+    if confinement(settings) == Confinement::Landlock {
+        args.extend(["-c".into(), "features.use_legacy_landlock=true".into()]);
+    }
     let mut give = |field: &'static Field, key: &str, value: String| {
         args.extend(["-c".into(), fitting(field, format!("{key}={value}"))?]);
         Ok(())
@@ -133,8 +145,9 @@ pub(super) fn initialize(progress: Level) -> Value {
 /// Codex's cannot start.
 pub(super) fn thread(settings: &Settings) -> (&'static str, Value) {
     let (asks, sandbox) = match (settings.sandbox.domain(), settings.only_reads()) {
-        (None, true) => ("on-request", "read-only"),
-        (None, false) => ("untrusted", "workspace-write"),
+        // Codex's read-only sandbox needs namespaces.
+        (None, true) if confinement(settings) == Confinement::Namespaces => ("on-request", "read-only"),
+        (None, _) => ("untrusted", "workspace-write"),
         (Some(_), true) if settings.sandbox.mode == SandboxMode::ReadOnly => ("on-request", "danger-full-access"),
         (Some(_), _) => ("untrusted", "danger-full-access"),
     };
@@ -230,6 +243,19 @@ mod tests {
                 (&wanted.0.into(), &wanted.1.into()),
                 "{permissions}"
             );
+        }
+    }
+
+    /// Without namespaces, Codex's read-only sandbox cannot start, and the policy decides about each command.
+    #[test]
+    fn without_namespaces_its_sandbox_uses_landlock() {
+        let legacy = "features.use_legacy_landlock=true".to_owned();
+        for (own_rules, is_legacy, asks) in
+            [("", false, "on-request"), ("landlock", true, "untrusted"), ("nothing", false, "untrusted")]
+        {
+            let settings = Settings { permissions: Permissions::ReadOnly, own_rules: own_rules.into(), ..settings() };
+            assert_eq!(arguments(&settings).unwrap().contains(&legacy), is_legacy, "{own_rules}");
+            assert_eq!(thread(&settings).1["approvalPolicy"], asks, "{own_rules}");
         }
     }
 

@@ -31,7 +31,8 @@ use super::preference::{Preference, warn_of_ignored};
 use super::recent::RecentMap;
 use super::rpc::{self, Incoming};
 use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, Launch, Line, Reply, ResultWay, TurnOver, Wants,
+    AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, LEAVE, Launch, Line, Reply, ResultWay, TurnOver,
+    Wants,
 };
 use crate::json::{Index, Object};
 use crate::protocol::failure::Failure;
@@ -41,7 +42,7 @@ use crate::protocol::outbound::{AgentExit, Capabilities, Text, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::OutputSchema;
 use crate::protocol::utc::UtcTime;
-use crate::protocol::words::{McpTransport, QuestionKind};
+use crate::protocol::words::{McpTransport, QuestionKind, Warning};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -411,13 +412,15 @@ impl Driver for Codex {
             reports_tools: true,
             process_per_turn: false,
             listens: true,
-            leaves: true,
+            leave_time: LEAVE,
             stderr_is_fit: false,
         }
     }
 
     fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
         warn_of_ignored(settings, self, out);
+        let effect = launch::confinement(settings).effect();
+        out.events.extend(effect.map(|text| AgentEvent::Warning(Warning::SandboxPartial, text.into())));
         self.items.wants = Wants::new(settings);
         let args = launch::arguments(settings)?;
         let env = header_variables::environment(&settings.mcp_servers);

@@ -5,8 +5,8 @@
 use super::errors::LOGIN;
 use super::launch::MODES;
 use crate::agent::native::{
-    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, SessionFiles, SessionStore, Sign, State, Version,
-    flag,
+    Folder, Interface, InterfaceOptions, LoggedIn, Login, Native, OwnRules, RuleSource, SessionFiles, SessionStore,
+    Sign, State, Version, flag,
 };
 use crate::agent::vendor::Vendor;
 
@@ -45,7 +45,8 @@ pub(crate) static NATIVE: Native = Native {
         cost: None,
     })),
     modes: &MODES,
-    own_rules: None,
+    // Measured on 0.169.0: without user namespaces, each command fails, unless it uses Landlock.
+    own_rules: Some(OwnRules { sources: |_, _| vec![RuleSource::Confinement], kept: |texts| texts.concat() }),
     // Measured: it works without writing its settings, which a later run outside a sandbox would obey.
     state: State {
         reads: &[(FOLDER, "")],

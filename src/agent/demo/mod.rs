@@ -17,8 +17,8 @@ use super::limit::{Keeper, Keepers, Limit};
 use super::preference::warn_of_ignored;
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, Launch, Line, MessageKey, Reply, ResultWay,
-    TurnOver,
+    AgentEvent, AskKey, Base, CallKey, Driver, DriverOutput, Features, LEAVE, Launch, Line, MessageKey, Reply,
+    ResultWay, TurnOver,
 };
 use super::{Wants, ask_user, edits, plan_entry};
 use crate::json::{Index, Object, Raw};
@@ -271,7 +271,7 @@ impl Driver for Demo {
             reports_tools: true,
             process_per_turn: false,
             listens: true,
-            leaves: true,
+            leave_time: LEAVE,
             stderr_is_fit: true,
         }
     }

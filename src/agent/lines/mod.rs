@@ -18,8 +18,8 @@ use super::preference::{Preference, warn_of_ignored};
 use super::provider::{self, Evidence, ProviderAccount};
 use super::text::FinalAnswer;
 use super::{
-    AgentEvent, AskKey, Base, Driver, DriverOutput, Features, Launch, Line, MessageKey, Reply, ResultWay, TurnOver,
-    Wants, error_text,
+    AgentEvent, AskKey, Base, Driver, DriverOutput, Features, LEAVE, Launch, Line, MessageKey, Reply, ResultWay,
+    TurnOver, Wants, error_text,
 };
 use crate::clean::{self, Cleaner};
 use crate::protocol::failure::{Code, Failure};
@@ -241,7 +241,7 @@ impl Driver for LinesDriver {
             reports_tools: false,
             process_per_turn: true,
             listens: false,
-            leaves: true,
+            leave_time: LEAVE,
             // Its user chose the command, and nothing else says why it failed.
             stderr_is_fit: true,
         }

@@ -1,12 +1,13 @@
 //! An agent whose lines name the events that its driver reports.
 
+use super::Duration;
 use super::acts::{Asked, Lives};
 use crossbeam_channel::Receiver;
 use spektacular::agent::limit::Keeper;
 use spektacular::agent::limit::Keepers;
 use spektacular::agent::{
-    AgentEvent as Event, AskKey, CallKey, Driver, DriverOutput, Features, Launch, Line, MessageKey, Program, Reply,
-    TurnOver, text::FinalAnswer,
+    AgentEvent as Event, AskKey, CallKey, Driver, DriverOutput, Features, LEAVE, Launch, Line, MessageKey, Program,
+    Reply, TurnOver, text::FinalAnswer,
 };
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::ids::SessionId;
@@ -100,7 +101,7 @@ impl Driver for Puppet {
         Features {
             keepers: Keepers::by(|_| Keeper::Run),
             listens: self.lives.listens,
-            leaves: self.lives.leaves,
+            leave_time: if self.lives.leaves { LEAVE } else { Duration::ZERO },
             process_per_turn: self.lives.per_turn,
             ..Features::of_step(capabilities)
         }
