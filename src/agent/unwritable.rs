@@ -2,20 +2,20 @@
 
 use super::TurnOver;
 use crate::protocol::failure::Code;
-use crate::protocol::outbound::AgentExit;
+use crate::protocol::outbound::{AgentExit, Text};
 
-/// The agents' words, in lower case, and the cause. Measured on Codex 0.169.0, Gemini CLI 0.61.0 and OpenCode 1.18.33.
+/// The agents' words, and the cause. Measured on Codex 0.169.0, Gemini CLI 0.61.0 and OpenCode 1.18.33.
 const SIGNS: &[(&str, &str)] = &[
-    ("read-only file system", READ_ONLY),
-    ("erofs", READ_ONLY),
+    ("ead-only file system", READ_ONLY),
+    ("EROFS", READ_ONLY),
     ("readonly database", READ_ONLY),
-    ("no space left on device", FULL),
-    ("enospc", FULL),
+    ("o space left on device", FULL),
+    ("ENOSPC", FULL),
     ("disk is full", FULL),
-    ("disk quota exceeded", FULL),
-    ("edquot", FULL),
-    ("permission denied", DENIED),
-    ("eacces", DENIED),
+    ("isk quota exceeded", FULL),
+    ("EDQUOT", FULL),
+    ("ermission denied", DENIED),
+    ("EACCES", DENIED),
     ("unable to open database file", DENIED),
 ];
 
@@ -24,20 +24,20 @@ const FULL: &str = "their disk is full";
 const DENIED: &str = "the permissions there do not let it";
 
 /// Names the cause of a failed start, if the agent's stderr shows that it could not write its files.
-pub(crate) fn explained(mut over: TurnOver, exit: AgentExit, stderr: &str) -> TurnOver {
+pub(crate) fn explained(mut over: TurnOver, exit: AgentExit, stderr: &Text) -> TurnOver {
     if let TurnOver::Failed(failure) = &mut over
         && failure.code == Code::AgentStartFailed
         // A shell's codes for a program that it cannot run.
         && !matches!(exit.code, Some(126 | 127))
+        // npm has other files.
+        && !stderr.contains("npm error")
+        && let Some((_, why)) = SIGNS.iter().find(|(sign, _)| stderr.contains(sign))
     {
-        let said = stderr.to_lowercase();
-        if let Some((_, why)) = SIGNS.iter().find(|(sign, _)| said.contains(sign)) {
-            failure.message = format!(
-                "The agent did not start because it cannot write its files in HOME, or where a variable moves them: {why}. \
+        failure.message = format!(
+            "The agent did not start because it cannot write its files in HOME, or where a variable moves them: {why}. \
                  Let it write there, or point HOME elsewhere."
-            )
-            .into();
-        }
+        )
+        .into();
     }
     over
 }
@@ -51,7 +51,8 @@ mod tests {
 
     fn message(code: Code, stderr: &str) -> String {
         let over = TurnOver::Failed(Failure::new(code, "As ever."));
-        let TurnOver::Failed(failure) = explained(over, AgentExit { code: Some(1), signal: None }, stderr) else {
+        let TurnOver::Failed(failure) = explained(over, AgentExit { code: Some(1), signal: None }, &stderr.into())
+        else {
             panic!("it failed")
         };
         failure.message.text().unredacted().to_owned()

@@ -31,7 +31,7 @@ pub(super) struct Check {
     pub(super) version: Option<String>,
     /// The reason why a run could not start it. `None`: it is available.
     pub(super) problem: Option<String>,
-    /// What its runs lack on this machine. `None`: nothing is known.
+    /// The means that its runs lack on this machine. `None`: none is known to be missing.
     pub(super) lacks: Option<&'static str>,
     /// Whether the agent is logged in, and the evidence.
     pub(super) logged_in: (LoggedIn, &'static str),

@@ -248,7 +248,7 @@ impl ActiveRun {
             return self.tick_limit();
         }
         let over = self.agent.driver.exited(end.exit, self.agent.alive, &end.stderr_tail);
-        let over = unwritable::explained(over, end.exit, end.stderr_tail.unredacted());
+        let over = unwritable::explained(over, end.exit, &end.stderr_tail);
         let Some(over) = self.after_turn(over) else { return };
         // A signal came from elsewhere, and a more specific failure takes precedence.
         let is_general = matches!(&over, TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. }));

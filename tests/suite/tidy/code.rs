@@ -433,6 +433,7 @@ fn processes_start_in_few_places_and_output_has_two_doors() {
                 "src/process/git/query.rs",
                 "src/process/handover.rs",
                 "src/process/mcp_server.rs",
+                "src/process/namespaces.rs",
                 "src/process/new_session.rs",
                 "src/process/own_run.rs",
                 "src/process/query.rs",
