@@ -1,5 +1,5 @@
-//! What a run keeps of the user's setup of an agent although it gives the agent settings of its own, and what this machine
-//! lets the agent do.
+//! The part of the user's setup of an agent that a run keeps although it gives the agent settings of its own, and what this
+//! machine lets the agent do.
 
 use super::namespaces;
 use crate::agent::native::{Confinement, Environment, OwnRules, RuleSource};
