@@ -127,7 +127,7 @@ impl StopLadder {
     pub(super) fn begin_part(&mut self, now: Duration) {
         let StopLadder { end, late, signals: _ } = std::mem::take(self);
         self.end = end;
-        late.into_iter().for_each(|outcome| self.begin_stop(now, outcome, false));
+        late.into_iter().for_each(|outcome| self.begin_stop(now, outcome, Duration::ZERO));
     }
 
     /// Replaces a result by a failure. Returns whether there was a result.
