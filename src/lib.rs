@@ -33,6 +33,7 @@
 //! | `integrate` | files for other programs that use this one, and their configuration |
 //! | [`recording`] | the format of recorded dialogues |
 //! | `report` | a run or a recording as one page of HTML |
+//! | [`scripted_model`] | a model on loopback that plays a scenario in the API of a provider, for `agents verify` and the tests with real agents |
 //! | `sessions` | the last sessions of each agent, for `--continue` |
 //! | `system` | the differences between systems, behind one interface: a form for Linux and one for the others |
 //! | `suggest` | typed names as messages show them, and did-you-mean |
@@ -99,6 +100,7 @@ pub mod recording;
 pub mod redact;
 mod report;
 pub mod run;
+pub mod scripted_model;
 mod sessions;
 mod suggest;
 mod system;

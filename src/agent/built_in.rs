@@ -2,6 +2,7 @@
 //! was tried is in a file of its own.
 
 use super::dialect::Dialect;
+use super::endpoint::Endpoint;
 
 /// An agent that needs no configuration.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(crate) struct BuiltIn {
     pub(crate) package: Option<&'static str>,
     /// `None`: its command comes from documentation, and nobody ran it.
     pub(crate) tested: Option<Tested>,
+    /// `None`: no way to another provider is known.
+    pub(crate) endpoint: Option<&'static Endpoint>,
 }
 
 /// The last check of an agent.
@@ -94,6 +97,7 @@ impl BuiltIn {
             install,
             package: None,
             tested: None,
+            endpoint: None,
         }
     }
 }

@@ -33,6 +33,7 @@ pub(crate) mod demo;
 mod detail;
 mod dialect;
 pub(crate) mod edits;
+pub mod endpoint;
 mod error_text;
 pub mod features;
 pub(crate) mod form;

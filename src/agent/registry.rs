@@ -10,6 +10,7 @@ pub use super::built_in::{Promise, Tested};
 use super::demo;
 use super::demo::catalog::{self, ScenarioChoice};
 pub use super::dialect::Dialect;
+use super::endpoint::{self, Endpoint};
 use super::native::{self, Native};
 use super::vendor::Vendor;
 use super::{Base, Driver, DriverOutput, Features, Program, claude, codex, lines};
@@ -48,6 +49,8 @@ pub struct Agent {
     pub version: Option<&'static str>,
     /// The last check. `None`: nobody checked it, or its entry was changed.
     pub tested: Option<Tested>,
+    /// The way to another provider. `None`: unknown.
+    pub endpoint: Option<&'static Endpoint>,
 }
 
 /// The built-in agents that do not speak ACP.
@@ -57,12 +60,14 @@ static OWN_DIALECTS: &[BuiltIn] = &[
         dialect: Dialect::Claude,
         args: &[],
         tested: Some(Tested { version: "2.1.330", lacks: &[] }),
+        endpoint: Some(&endpoint::CLAUDE_CODE),
         ..BuiltIn::program("claude", "Claude Code", "npm install -g @anthropic-ai/claude-code")
     },
     BuiltIn {
         dialect: Dialect::Codex,
         args: &[],
         tested: Some(Tested { version: "0.169.0", lacks: &[] }),
+        endpoint: Some(&endpoint::CODEX),
         ..BuiltIn::program("codex", "Codex", "npm install -g @openai/codex")
     },
     BuiltIn {
@@ -96,6 +101,7 @@ impl From<&BuiltIn> for Agent {
             display_name: entry.display_name.into(),
             version: entry.version,
             tested: entry.tested,
+            endpoint: entry.endpoint,
             ..Agent::new(entry.name, entry.dialect, base)
         }
     }
@@ -119,6 +125,7 @@ impl Agent {
             state: Vec::new(),
             version: None,
             tested: None,
+            endpoint: None,
         }
     }
 

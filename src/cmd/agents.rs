@@ -1,13 +1,15 @@
-//! `agents list` and `agents check`: the agents that a run can name, and whether they are available on this machine.
+//! `agents list`, `agents check` and `agents verify`: the agents that a run can name, whether they are available on this
+//! machine, and what they keep.
 
 use super::adhoc::has_colours;
 use super::agent_check::{Check, checks};
+use super::agent_verify::verify;
 use super::{complain, configured, named};
 use crate::agent::Program;
 use crate::agent::native::LoggedIn;
 use crate::agent::registry::Agent;
 use crate::clean::one_line;
-use crate::cli::action::{ActionRow, Offers, Word, act, actions, bare, maybe};
+use crate::cli::action::{ActionRow, Offers, Word, act, actions, bare, maybe, one};
 use crate::cli::command::{Command, CommandText, Runnable, Words};
 use crate::cli::row::{GivenFlag, Row, flags, json, output, own_switch, store};
 use crate::cli::{Color, Output, Wrong};
@@ -34,11 +36,15 @@ pub(super) const COMMAND: Command = Command {
     ..Command::named(
         "agents",
         &CommandText {
-            about: "list the agents, or check which are available here",
-            more: "A check calls no model and downloads nothing. `check NAME` exits with 4 if the agent is not available.",
+            about: "list the agents, check which are available here, or verify what one keeps",
+            more: "\
+A check calls no model and downloads nothing. `check NAME` exits with 4 if the agent is not available.
+`verify NAME` runs the installed agent against a model inside spektacular, with an invented key, in temporary directories. It needs no account and no network.
+It exits with 1 if the agent breaks a promise, with 2 if it cannot be verified offline, and with 4 if it is not available.",
             examples: &[
                 ("spektacular agents list", "show the names for --agent"),
                 ("spektacular agents check codex --output json", "check one agent, for a program"),
+                ("spektacular agents verify claude", "see what the installed version keeps"),
             ],
         },
         |given, words| Ok(Runnable::new(read(given, words)?, |args| run(&args))),
@@ -68,11 +74,16 @@ enum AgentsAction {
     List,
     /// The action `check`, for one agent or for all.
     Check(Option<String>),
+    /// The action `verify`, for one agent.
+    Verify(String),
 }
+
+const NAME: &[Word; 1] = &[Word { name: "NAME", offers: Offers::Agents }];
 
 const ACTIONS: &[ActionRow<AgentsAction>] = &[
     bare("list", "list all agents", || AgentsAction::List),
-    maybe("check", "check all agents, or one", &[Word { name: "NAME", offers: Offers::Agents }], AgentsAction::Check),
+    maybe("check", "check all agents, or one", NAME, AgentsAction::Check),
+    one("verify", "run an agent against a scripted model, and show what it keeps", NAME, AgentsAction::Verify),
 ];
 
 fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<AgentsArgs, Wrong> {
@@ -80,7 +91,10 @@ fn read(given: Vec<GivenFlag>, words: Vec<OsString>) -> Result<AgentsArgs, Wrong
     agents.what = act("agents", ACTIONS, words)?;
     match agents.what {
         AgentsAction::List if agents.all => Err("--all is for agents check: agents list shows every agent.".into()),
-        AgentsAction::List | AgentsAction::Check(_) => Ok(agents),
+        AgentsAction::Verify(_) if agents.all => {
+            Err("--all is for agents check: agents verify takes one agent.".into())
+        }
+        AgentsAction::List | AgentsAction::Check(_) | AgentsAction::Verify(_) => Ok(agents),
     }
 }
 
@@ -97,6 +111,11 @@ fn done(typed: &AgentsArgs) -> Result<u8, Failure> {
         AgentsAction::Check(Some(name)) => {
             let (text, available) = check(&[&*named(&layers, Some(name), "")?], &layers, typed);
             (text, if available { 0 } else { Code::AgentNotFound.exit_code() })
+        }
+        AgentsAction::Verify(name) => {
+            let agent = &*named(&layers, Some(name), "")?;
+            let found = checks(&[agent], &layers).into_iter().next().map(|(_, check)| check);
+            return found.map_or(Err(Failure::of_our_own()), |check| verify(agent, &check, typed.output));
         }
     };
     Ok(if print(&text) { code } else { EXIT_UNDELIVERED })

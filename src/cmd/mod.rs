@@ -4,6 +4,7 @@
 mod acp;
 mod adhoc;
 mod agent_check;
+mod agent_verify;
 mod agents;
 mod ask_server;
 mod complete;

@@ -4,11 +4,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
+use spektacular::agent::endpoint::Endpoint;
+use spektacular::agent::registry::Agents;
 
-use crate::dialects::{Dialect, anthropic, chat, gemini, responses};
 use crate::install::{arch, program};
-use crate::lab::KEY;
 use crate::support::Case;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +53,9 @@ impl Agent {
         }
     }
 
-    /// The API of the agent's model.
-    pub(crate) fn dialect(self) -> &'static dyn Dialect {
-        match self {
-            Agent::Claude | Agent::OldClaude => &anthropic::Anthropic,
-            Agent::Codex => &responses::Responses,
-            Agent::Gemini => &gemini::Gemini,
-            Agent::OpenCode => &chat::Chat,
-        }
+    /// The way to the agent's model.
+    pub(crate) fn endpoint(self) -> &'static Endpoint {
+        Agents::built_in().find(self.name()).and_then(|agent| agent.endpoint).expect("an endpoint")
     }
 
     /// Takes the agent's credentials away.
@@ -80,12 +75,16 @@ impl Agent {
 
     /// Points the agent to its model, and keeps it from contacting anything else.
     pub(crate) fn furnish(self, case: Case, url: &str) -> Case {
-        match self {
-            Agent::Claude | Agent::OldClaude => claude(case, url),
-            Agent::Codex => codex(case, url),
-            Agent::Gemini => gemini(case, url),
-            Agent::OpenCode => opencode(case, url),
+        let home = case.path("home");
+        let fill = |text: &str| Endpoint::fill(text, url, home.to_str().expect("path"));
+        let endpoint = self.endpoint();
+        for (path, text) in endpoint.files {
+            put(&home.join(path), &fill(text));
         }
+        if self == Agent::OpenCode {
+            with_models(&home.join(".config/opencode/opencode.json"));
+        }
+        endpoint.env.iter().fold(case, |case, (name, value)| case.env(name, &fill(value)))
     }
 }
 
@@ -94,83 +93,16 @@ fn put(path: &Path, text: &str) {
     fs::write(path, text).expect("write");
 }
 
-fn claude(case: Case, url: &str) -> Case {
-    case.env("ANTHROPIC_BASE_URL", url)
-        .env("ANTHROPIC_API_KEY", KEY)
-        .env("DISABLE_AUTOUPDATER", "1")
-        .env("DISABLE_TELEMETRY", "1")
-        .env("DISABLE_ERROR_REPORTING", "1")
-        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-        // By default, the agent retries for three minutes.
-        .env("CLAUDE_CODE_MAX_RETRIES", "1")
-}
-
-/// With plugins, the agent contacts other hosts when it starts.
-fn codex(case: Case, url: &str) -> Case {
-    let config = format!(
-        "model = \"gpt-5.5\"\n\
-         model_provider = \"stub\"\n\
-         [model_providers.stub]\n\
-         name = \"stub\"\n\
-         base_url = \"{url}/v1\"\n\
-         wire_api = \"responses\"\n\
-         env_key = \"OPENAI_API_KEY\"\n\
-         supports_websockets = false\n\
-         request_max_retries = 1\n\
-         stream_max_retries = 1\n\
-         [features]\n\
-         plugins = false\n"
-    );
-    put(&case.path("home/.codex/config.toml"), &config);
-    case.env("OPENAI_API_KEY", KEY)
-}
-
-fn gemini(case: Case, url: &str) -> Case {
-    let settings = json!({
-        "security": {"auth": {"selectedType": "gemini-api-key"}},
-        // By default, the agent asks a router for the model.
-        "model": {"name": "gemini-2.5-flash"},
-        "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 2},
-        "privacy": {"usageStatisticsEnabled": false},
-        "telemetry": {"enabled": false},
-    });
-    put(&case.path("home/.gemini/settings.json"), &settings.to_string());
-    case.env("GOOGLE_GEMINI_BASE_URL", url)
-        .env("GEMINI_API_KEY", KEY)
-        // The agent starts no MCP servers in an untrusted folder.
-        .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
-}
-
-fn opencode(case: Case, url: &str) -> Case {
-    // By default, the agent drops images for a model that it does not know to accept them.
-    let modalities = json!({"input": ["text", "image"], "output": ["text"]});
-    let limit = json!({"context": 100_000, "output": 8_000});
-    let blind = json!({"name": "Stub", "tool_call": true, "limit": limit});
+/// Adds what the tests need to the one model of OpenCode, and further models.
+fn with_models(file: &Path) {
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(file).expect("read")).expect("JSON");
+    let models = &mut config["provider"]["stub"]["models"];
+    let blind = models["stub-model"].clone();
     let mut model = blind.clone();
-    model["modalities"] = modalities;
+    // By default, the agent drops images for a model that it does not know to accept them.
+    model["modalities"] = json!({"input": ["text", "image"], "output": ["text"]});
     // US dollars per million tokens. Without it, the agent reports a cost of 0.
     model["cost"] = json!({"input": 1, "output": 2});
-    let config = json!({
-        "autoupdate": false,
-        "share": "disabled",
-        "model": "stub/stub-model",
-        "small_model": "stub/stub-model",
-        "provider": {"stub": {
-            "npm": "@ai-sdk/openai-compatible",
-            "name": "Stub",
-            "options": {"baseURL": format!("{url}/v1"), "apiKey": KEY},
-            "models": {"stub-model": model, "other-model": model, "blind-model": blind},
-        }},
-    });
-    let home = case.path("home/.config/opencode");
-    put(&home.join("opencode.json"), &config.to_string());
-    // By default, the agent installs a plugin library there, unless it finds one.
-    fs::create_dir(home.join("node_modules")).expect("mkdir");
-    let installed = json!({"packages": {"": {"dependencies": {"@opencode-ai/plugin": "1"}}}});
-    put(&home.join("package-lock.json"), &installed.to_string());
-    // Loading the agent's list of models takes a third of its start time.
-    put(&home.join("models.json"), "{}");
-    case.env("OPENCODE_MODELS_PATH", home.join("models.json").to_str().expect("path"))
-        .env("OPENCODE_DISABLE_MODELS_FETCH", "1")
-        .env("OPENCODE_DISABLE_LSP_DOWNLOAD", "1")
+    *models = json!({"stub-model": model, "other-model": model, "blind-model": blind});
+    put(file, &config.to_string());
 }

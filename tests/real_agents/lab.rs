@@ -9,8 +9,8 @@ use crate::agents::Agent;
 use crate::stub::Stub;
 use crate::support::Case;
 
-/// An invented key in the usual form, so that the program treats it like a real one.
-pub(crate) const KEY: &str = "sk-made-up-0000000000000000";
+/// The key of the agents.
+pub(crate) use spektacular::agent::endpoint::MADE_UP_KEY as KEY;
 
 /// The place for one run.
 pub(crate) struct Lab {
@@ -24,7 +24,7 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) fn new(agent: Agent, scenario: &str) -> Lab {
         let case = patient().git();
-        let stub = Arc::new(Stub::start(agent.dialect(), scenario, &case.work()));
+        let stub = Arc::new(Stub::start(agent.endpoint().wire, scenario, &case.work()));
         Lab { agent, case: furnish(case, agent, &stub), stub, cwd: None }
     }
 

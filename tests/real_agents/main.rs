@@ -13,7 +13,6 @@
 
 mod agents;
 mod client;
-mod dialects;
 mod install;
 mod lab;
 #[macro_use]
@@ -29,7 +28,6 @@ mod permissions;
 mod questions;
 mod results;
 mod sandbox;
-mod scenario;
 mod sessions;
 mod setup;
 mod stops;
@@ -38,5 +36,6 @@ mod stub;
 #[path = "../support/mod.rs"]
 mod support;
 mod tools;
+mod verify;
 mod ways;
 mod workflows;

@@ -391,7 +391,7 @@ fn an_unknown_name_gets_a_suggestion() {
     let rows: [(&[&str], &str); 7] = [
         (&["check", "cluade"], "Unknown agent cluade. Did you mean claude?"),
         (&["check", "zzz", "--output", "json"], "Unknown agent zzz. The agents are: "),
-        (&[], "Missing action: list or check."),
+        (&[], "Missing action: list, check or verify."),
         (&["lits"], "Unknown action lits. Did you mean list?"),
         (&["list", "x"], "Too many words: agents list."),
         (&["check", "a", "b"], "Too many words: agents check [NAME]."),

@@ -9,3 +9,4 @@ mod kept;
 mod lines;
 mod mcp_servers;
 mod results;
+pub(crate) mod verify;

@@ -2,6 +2,7 @@
 //! thread that stops for ever does not keep the process after a signal. No process of the agent is left.
 
 use crate::acp::hostile::PANICS;
+use crate::agents::verify::verify_hasty;
 use crate::support::agent::{Script, quote};
 use crate::support::machine::not_checked;
 use crate::support::{Case, Outcome, Session, in_time, io, read, start_line};
@@ -84,6 +85,8 @@ const WRITER: &[&str] = &["stdout", "stdout chunk"];
 const CHECKER: &[&str] = &["client"];
 /// The points of the program that a client of the check starts.
 const PLAYER: &[&str] = &["frames"];
+/// The points of `agents verify`.
+const VERIFIER: &[&str] = &["model", "model-door", "model-talk"];
 
 /// The time for the start of a run and for its end, which takes at most 4 s from the first request.
 const STARTED_AND_STOPPED: Duration = Duration::from_secs(6);
@@ -323,6 +326,19 @@ fn a_panic_of_the_checker_is_not_blamed_on_the_client() {
     }
 }
 
+#[test]
+fn a_panic_of_the_scripted_model_is_not_blamed_on_the_agent() {
+    if !has_points("a_panic_of_the_scripted_model_is_not_blamed_on_the_agent") {
+        return;
+    }
+    for point in VERIFIER {
+        let said = verify_hasty(&[(PANIC_AT, point)]);
+        let stderr = String::from_utf8(said.stderr).unwrap();
+        assert_eq!(said.status.code(), Some(70), "{point}: {stderr}");
+        assert!(stderr.contains("spektacular: internal_error: "), "{stderr}");
+    }
+}
+
 /// The signal handlers are installed before the command line and the configuration are read, even if the command line
 /// is refused.
 #[test]
@@ -372,6 +388,6 @@ fn every_thread_and_every_point_has_a_row() {
             named.extend(names.map(str::to_owned));
         }
     }
-    let rows = POINTS.iter().map(|(point, _)| *point).chain([WRITER, CHECKER, PLAYER].concat()).chain(PANICS);
+    let rows = POINTS.iter().map(|(point, _)| *point).chain([WRITER, CHECKER, PLAYER, VERIFIER].concat()).chain(PANICS);
     assert_eq!(named, rows.map(str::to_owned).collect());
 }

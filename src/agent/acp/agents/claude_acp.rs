@@ -2,12 +2,14 @@
 
 use crate::agent::acp::profile::{Profile, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Tested};
+use crate::agent::endpoint::CLAUDE_CODE;
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     command: Some("claude-agent-acp"),
     args: &[],
     package: Some("@agentclientprotocol/claude-agent-acp@0.101.0"),
     tested: Some(Tested { version: "0.101.0", lacks: &[] }),
+    endpoint: Some(&CLAUDE_CODE),
     ..BuiltIn::program("claude-acp", "Claude Code over ACP", "npm install -g @agentclientprotocol/claude-agent-acp")
 };
 

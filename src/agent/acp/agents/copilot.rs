@@ -2,12 +2,20 @@
 
 use crate::agent::acp::profile::{HiddenFailure, Profile, ServerWay, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Tested};
+use crate::agent::endpoint::{Endpoint, Wire};
+
+static ENDPOINT: Endpoint = Endpoint {
+    wire: Wire::ChatCompletions,
+    env: &[("COPILOT_PROVIDER_BASE_URL", "{url}/v1"), ("COPILOT_PROVIDER_API_KEY", "{key}"), ("COPILOT_MODEL", "stub-model"), ("COPILOT_OFFLINE", "true")],
+    files: &[],
+};
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     args: &["--acp", "--stdio"],
     env: &[("COPILOT_AUTO_UPDATE", "false")],
     package: Some("@github/copilot@1.0.102"),
     tested: Some(Tested { version: "1.0.102", lacks: &[] }),
+    endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("copilot", "GitHub Copilot", "npm install -g @github/copilot")
 };
 

@@ -2,6 +2,20 @@
 
 use crate::agent::acp::profile::{Profile, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Promise, Tested};
+use crate::agent::endpoint::{Endpoint, Wire};
+
+const SETTINGS: &str = r#"{
+    "customModels": [{"model": "stub-model", "displayName": "Stub", "baseUrl": "{url}/v1", "apiKey": "{key}",
+        "provider": "generic-chat-completion-api", "maxOutputTokens": 8000}],
+    "sessionDefaultSettings": {"model": "custom:Stub-0"},
+    "cloudSessionSync": false
+}"#;
+
+static ENDPOINT: Endpoint = Endpoint {
+    wire: Wire::ChatCompletions,
+    env: &[("FACTORY_API_KEY", "fk-made-up-0000")],
+    files: &[(".factory/settings.json", SETTINGS)],
+};
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     aliases: &["factory-droid", "factorydroid"],
@@ -9,6 +23,7 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     env: &[("DROID_DISABLE_AUTO_UPDATE", "true"), ("FACTORY_DROID_AUTO_UPDATE_ENABLED", "false")],
     package: Some("@factory/cli@0.225.1"),
     tested: Some(Tested { version: "0.225.2", lacks: &[Promise::Questions] }),
+    endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("droid", "Factory Droid", "npm install -g @factory/cli")
 };
 

@@ -4,12 +4,29 @@ use crate::agent::acp::native;
 use crate::agent::acp::profile::{OwnCall, Profile, PromptWay, ServerWay};
 use crate::agent::acp::rules::RuleFormat;
 use crate::agent::built_in::{BuiltIn, Tested};
+use crate::agent::endpoint::{Endpoint, Wire};
+
+const SETTINGS: &str = r#"{
+    "security": {"auth": {"selectedType": "gemini-api-key"}},
+    "model": {"name": "gemini-2.5-flash"},
+    "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 2},
+    "privacy": {"usageStatisticsEnabled": false},
+    "telemetry": {"enabled": false}
+}"#;
+
+/// By default, the agent asks a router for the model, and starts no MCP servers in an untrusted folder.
+static ENDPOINT: Endpoint = Endpoint {
+    wire: Wire::GenerateContent,
+    env: &[("GOOGLE_GEMINI_BASE_URL", "{url}"), ("GEMINI_API_KEY", "{key}"), ("GEMINI_CLI_TRUST_WORKSPACE", "true")],
+    files: &[(".gemini/settings.json", SETTINGS)],
+};
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     aliases: &["gemini-cli"],
     // The mode in the user's settings might not ask for permission.
     args: &["--acp", "--approval-mode=default"],
     tested: Some(Tested { version: "0.61.0", lacks: &[] }),
+    endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("gemini", "Gemini CLI", "npm install -g @google/gemini-cli")
 };
 

@@ -2,10 +2,29 @@
 
 use crate::agent::acp::profile::{HiddenFailure, Profile, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Promise, Tested};
+use crate::agent::endpoint::{Endpoint, Wire};
 use crate::protocol::words::Category;
+
+const SETTINGS: &str = r#"
+model:
+  default: stub-model
+  provider: custom
+  base_url: {url}/v1
+  api_key: {key}
+  context_length: 100000
+agent:
+  api_max_retries: 1
+"#;
+
+static ENDPOINT: Endpoint = Endpoint {
+    wire: Wire::ChatCompletions,
+    env: &[("OPENAI_API_KEY", "{key}"), ("OPENAI_BASE_URL", "{url}/v1")],
+    files: &[(".hermes/config.yaml", SETTINGS)],
+};
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     tested: Some(Tested { version: "0.19.0", lacks: &[Promise::Permissions, Promise::ReadOnly] }),
+    endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("hermes", "Hermes", "pip install 'hermes-agent[acp,mcp]'")
 };
 

@@ -4,12 +4,20 @@ use crate::agent::acp::agents::opencode;
 use crate::agent::acp::profile::Profile;
 use crate::agent::acp::rules::RuleFormat;
 use crate::agent::built_in::{BuiltIn, Tested};
+use crate::agent::endpoint::{Endpoint, Wire};
 use crate::agent::native::NONE;
+
+static ENDPOINT: Endpoint = Endpoint {
+    wire: Wire::ChatCompletions,
+    env: &[("KILO_DISABLE_MODELS_FETCH", "1"), ("OPENCODE_DISABLE_MODELS_FETCH", "1"), ("KILO_TELEMETRY_LEVEL", "off")],
+    files: &[(".config/kilo/kilo.json", opencode::PROVIDER)],
+};
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     aliases: &["kilocode"],
     package: Some("@kilocode/cli@7.7.9"),
     tested: Some(Tested { version: "7.7.9", lacks: &[] }),
+    endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("kilo", "Kilo Code", "npm install -g @kilocode/cli")
 };
 

@@ -2,12 +2,35 @@
 
 use crate::agent::acp::profile::{HiddenFailure, Profile, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Promise, Tested};
+use crate::agent::endpoint::{Endpoint, Wire};
 use crate::protocol::words::Category;
+
+const SETTINGS: &str = r#"
+default_model = "stub"
+[loop_control]
+max_attempts_per_step = 2
+[providers.stub]
+type = "openai"
+base_url = "{url}/v1"
+api_key = "{key}"
+[models.stub]
+provider = "stub"
+model = "stub-model"
+max_context_size = 100000
+capabilities = ["tool_use"]
+"#;
+
+static ENDPOINT: Endpoint = Endpoint {
+    wire: Wire::ChatCompletions,
+    env: &[],
+    files: &[(".kimi-code/config.toml", SETTINGS)],
+};
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     env: &[("KIMI_CODE_NO_AUTO_UPDATE", "1")],
     package: Some("@moonshot-ai/kimi-code@2.1.0"),
     tested: Some(Tested { version: "2.1.0", lacks: &[Promise::Permissions, Promise::Failures] }),
+    endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("kimi", "Kimi Code", "npm install -g @moonshot-ai/kimi-code")
 };
 

@@ -5,9 +5,33 @@ use crate::agent::acp::profile::{OwnCall, Profile, PromptWay, ServerWay};
 use crate::agent::acp::rules::RuleFormat;
 use crate::agent::ask_user;
 use crate::agent::built_in::{BuiltIn, Tested};
+use crate::agent::endpoint::{Endpoint, Wire};
+
+pub(super) const PROVIDER: &str = r#"{
+    "autoupdate": false,
+    "share": "disabled",
+    "model": "stub/stub-model",
+    "small_model": "stub/stub-model",
+    "provider": {"stub": {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "Stub",
+        "options": {"baseURL": "{url}/v1", "apiKey": "{key}"},
+        "models": {"stub-model": {"name": "Stub", "tool_call": true, "limit": {"context": 100000, "output": 8000}}}
+    }}
+}"#;
+
+const INSTALLED: &str = r#"{"packages": {"": {"dependencies": {"@opencode-ai/plugin": "1"}}}}"#;
+
+/// By default, the agent installs a library into a folder of its own that lacks it, and loads a list of models.
+static ENDPOINT: Endpoint = Endpoint {
+    wire: Wire::ChatCompletions,
+    env: &[("OPENCODE_MODELS_PATH", "{home}/.config/opencode/models.json"), ("OPENCODE_DISABLE_MODELS_FETCH", "1"), ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1")],
+    files: &[(".config/opencode/opencode.json", PROVIDER), (".config/opencode/models.json", "{}"), (".config/opencode/node_modules/placeholder", ""), (".config/opencode/package-lock.json", INSTALLED)],
+};
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     tested: Some(Tested { version: "1.18.33", lacks: &[] }),
+    endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("opencode", "OpenCode", "npm install -g opencode-ai")
 };
 

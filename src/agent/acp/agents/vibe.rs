@@ -2,11 +2,37 @@
 
 use crate::agent::acp::profile::{Profile, UNKNOWN};
 use crate::agent::built_in::{BuiltIn, Tested};
+use crate::agent::endpoint::{Endpoint, Wire};
+
+const SETTINGS: &str = r#"
+active_model = "stub"
+enable_telemetry = false
+enable_update_checks = false
+enable_auto_update = false
+api_retry_max_elapsed_time = 5
+[[providers]]
+name = "stub"
+api_base = "{url}/v1"
+api_key_env_var = "STUB_API_KEY"
+api_style = "openai"
+backend = "generic"
+[[models]]
+name = "stub-model"
+provider = "stub"
+alias = "stub"
+"#;
+
+static ENDPOINT: Endpoint = Endpoint {
+    wire: Wire::ChatCompletions,
+    env: &[("STUB_API_KEY", "{key}"), ("MISTRAL_API_KEY", "{key}")],
+    files: &[(".vibe/config.toml", SETTINGS)],
+};
 
 pub(super) static ENTRY: BuiltIn = BuiltIn {
     command: Some("vibe-acp"),
     args: &[],
     tested: Some(Tested { version: "3.0.3", lacks: &[] }),
+    endpoint: Some(&ENDPOINT),
     ..BuiltIn::program("vibe", "Mistral Vibe", "pip install mistral-vibe")
 };
 

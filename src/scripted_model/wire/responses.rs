@@ -1,18 +1,18 @@
-//! OpenAI's Responses API, for Codex.
+//! The Responses API of OpenAI.
 
+use super::{ModelAnswer, RequestPurpose, Step, WireFormat, list, named, openai_error, plain};
+use crate::scripted_model::scenario::Refusal;
+use crate::scripted_model::tools::{AgentCall, CallInput, UsualTools};
 use serde_json::{Value, json};
 
-use super::{Answer, Asked, Dialect, Step, list, named, openai_error, options, plain};
-use crate::scenario::{Call, Refusal};
+pub(super) struct Responses;
 
-pub(crate) struct Responses;
-
-impl Dialect for Responses {
-    fn asked(&self, path: &str, _body: &Value) -> Asked {
-        if path == "/v1/responses" { Asked::Conversation { stream: true } } else { Asked::Unknown }
+impl WireFormat for Responses {
+    fn asked(&self, path: &str, _body: &Value) -> RequestPurpose {
+        if path == "/v1/responses" { RequestPurpose::Conversation { stream: true } } else { RequestPurpose::Unknown }
     }
 
-    fn steps(&self, answer: &Answer<'_>) -> Vec<Step> {
+    fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<Step> {
         let reply = &answer.reply;
         let mut steps = vec![event(&json!({"type": "response.created", "response": response(answer, "in_progress")}))];
         if !reply.think.is_empty() {
@@ -44,7 +44,7 @@ impl Dialect for Responses {
         steps
     }
 
-    fn whole(&self, answer: &Answer<'_>) -> Value {
+    fn whole(&self, answer: &ModelAnswer<'_>) -> Value {
         let usage = &answer.reply.usage;
         let mut output: Vec<Value> = answer.calls().map(|(id, call)| tool(&id, call)).collect();
         if !answer.reply.say.is_empty() {
@@ -74,58 +74,36 @@ impl Dialect for Responses {
         let items = items.filter(|item| item["type"].as_str().is_some_and(|kind| results.contains(&kind)));
         items.map(|item| plain(&item["output"])).collect()
     }
-}
 
-/// A call as an item. A patch is plain text, not JSON.
-#[track_caller]
-fn tool(id: &str, call: &Call) -> Value {
-    let function = |name: &str, arguments: &Value| json!({"type": "function_call", "id": id, "call_id": id, "name": name, "arguments": arguments.to_string()});
-    match call {
-        // The time after which the model gets the output so far.
-        Call::Try(command) => function("exec_command", &json!({"cmd": command, "yield_time_ms": 30_000})),
-        // As the real models do for commands that act.
-        Call::Shell(command) => function(
-            "exec_command",
-            &json!({"cmd": command, "yield_time_ms": 30_000, "sandbox_permissions": "require_escalated",
-                "justification": format!("May I run {command}?")}),
-        ),
-        Call::Read(path) => function("exec_command", &json!({"cmd": format!("cat {path}")})),
-        Call::Search(word) => function("exec_command", &json!({"cmd": format!("grep -rn {word} .")})),
-        Call::Write { path, content } => {
-            let added: String = content.lines().map(|line| format!("+{line}\n")).collect();
-            let patch = format!("*** Begin Patch\n*** Add File: {path}\n{added}*** End Patch\n");
-            json!({"type": "custom_tool_call", "id": id, "call_id": id, "name": "apply_patch", "input": patch})
-        }
-        Call::Edit { path, old, new } => {
-            let patch = format!("*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch\n");
-            json!({"type": "custom_tool_call", "id": id, "call_id": id, "name": "apply_patch", "input": patch})
-        }
-        Call::Ask(questions) => {
-            // Codex's tool lacks multiple choice and requires an id for each question.
-            let one = questions.iter().enumerate().map(|(i, q)| {
-                json!({"id": format!("q{i}"), "question": q.question, "header": q.header, "options": options(q)})
-            });
-            function("request_user_input", &json!({"questions": one.collect::<Vec<_>>()}))
-        }
-        Call::Tool { name, input } => {
-            // The tools of MCP servers are in namespaces.
-            let (server, tool) = name.rsplit_once("__").unwrap_or(("", name));
-            let mut call = function(tool, input);
-            if !server.is_empty() {
-                call["namespace"] = json!(server);
-            }
-            call
-        }
-        Call::Offered(_) | Call::Result(_) | Call::Badge(_) => unreachable!("it has its name by now"),
+    fn usual(&self) -> UsualTools {
+        ["exec_command", "apply_patch"]
     }
 }
 
-fn message(answer: &Answer<'_>) -> Value {
+/// A call as an item. A tool of an MCP server is in a namespace.
+fn tool(id: &str, call: &AgentCall) -> Value {
+    match &call.input {
+        CallInput::Text(text) => {
+            json!({"type": "custom_tool_call", "id": id, "call_id": id, "name": call.name, "input": text})
+        }
+        CallInput::Fields(input) => {
+            let (server, tool) = call.name.rsplit_once("__").unwrap_or(("", &call.name));
+            let mut item = json!({"type": "function_call", "id": id, "call_id": id, "name": tool,
+                "arguments": input.to_string()});
+            if !server.is_empty() {
+                item["namespace"] = json!(server);
+            }
+            item
+        }
+    }
+}
+
+fn message(answer: &ModelAnswer<'_>) -> Value {
     let content = json!([{"type": "output_text", "text": answer.reply.say.concat(), "annotations": []}]);
     json!({"type": "message", "id": format!("msg_{}", answer.number), "role": "assistant", "content": content})
 }
 
-fn response(answer: &Answer<'_>, status: &str) -> Value {
+fn response(answer: &ModelAnswer<'_>, status: &str) -> Value {
     json!({"id": format!("resp_{}", answer.number), "model": answer.model(), "status": status})
 }
 

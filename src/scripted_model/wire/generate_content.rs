@@ -1,28 +1,28 @@
-//! The Gemini API, for Gemini CLI.
+//! The API of Google: generateContent and streamGenerateContent.
 
+use super::{ModelAnswer, RequestPurpose, Step, WireFormat, class, list, plain, unnamed};
+use crate::scripted_model::scenario::Refusal;
+use crate::scripted_model::tools::{AgentCall, UsualTools};
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Asked, Dialect, Step, list, options, plain, unnamed};
-use crate::scenario::{Call, Refusal};
+pub(super) struct GenerateContent;
 
-pub(crate) struct Gemini;
-
-impl Dialect for Gemini {
-    fn asked(&self, path: &str, body: &Value) -> Asked {
+impl WireFormat for GenerateContent {
+    fn asked(&self, path: &str, body: &Value) -> RequestPurpose {
         let stream = match path.rsplit(':').next() {
             Some("streamGenerateContent") => true,
             Some("generateContent") => false,
-            Some("countTokens") => return Asked::Fixed(json!({"totalTokens": 100})),
-            _ => return Asked::Unknown,
+            Some("countTokens") => return RequestPurpose::Fixed(json!({"totalTokens": 100})),
+            _ => return RequestPurpose::Unknown,
         };
         // Checks and summaries come without functions.
         if list(&body["tools"]).iter().any(|tool| tool.get("functionDeclarations").is_some()) {
-            return Asked::Conversation { stream };
+            return RequestPurpose::Conversation { stream };
         }
-        Asked::Aside { stream, answer: fitting(body) }
+        RequestPurpose::Aside { stream, answer: fitting(body) }
     }
 
-    fn steps(&self, answer: &Answer<'_>) -> Vec<Step> {
+    fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<Step> {
         let reply = &answer.reply;
         let mut steps = Vec::new();
         let thought = |piece: &str| json!({"text": piece, "thought": true});
@@ -33,19 +33,14 @@ impl Dialect for Gemini {
         steps
     }
 
-    fn whole(&self, answer: &Answer<'_>) -> Value {
+    fn whole(&self, answer: &ModelAnswer<'_>) -> Value {
         let text = json!({"text": answer.reply.say.concat()});
         last(answer, [vec![text], calls(answer)].concat())
     }
 
     fn error(&self, refusal: &Refusal) -> Value {
-        let status = match refusal.status {
-            400 => "INVALID_ARGUMENT",
-            401 => "UNAUTHENTICATED",
-            404 => "NOT_FOUND",
-            429 => "RESOURCE_EXHAUSTED",
-            _ => "INTERNAL",
-        };
+        let words = ["INVALID_ARGUMENT", "UNAUTHENTICATED", "NOT_FOUND", "RESOURCE_EXHAUSTED", "INTERNAL"];
+        let status = class(refusal, words);
         let wait = refusal.retry_after.iter().map(
             |seconds| json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": format!("{seconds}s")}),
         );
@@ -61,6 +56,10 @@ impl Dialect for Gemini {
         let parts = list(&body["contents"]).iter().flat_map(|content| list(&content["parts"]));
         parts.filter_map(|part| part.get("functionResponse")).map(|result| result["response"].to_string()).collect()
     }
+
+    fn usual(&self) -> UsualTools {
+        ["run_shell_command", "write_file"]
+    }
 }
 
 /// An object that fits the request's schema, or a word.
@@ -73,44 +72,18 @@ fn fitting(body: &Value) -> String {
     wanted.map_or_else(|| "ok".into(), |wanted| Value::Object(given(wanted)).to_string())
 }
 
-fn calls(answer: &Answer<'_>) -> Vec<Value> {
-    let one = |(name, args): (&str, Value)| json!({"functionCall": {"name": name, "args": args}, "thoughtSignature": "c3R1Yg=="});
-    answer.reply.calls.iter().map(|call| one(tool(call, answer))).collect()
+fn calls(answer: &ModelAnswer<'_>) -> Vec<Value> {
+    let one = |call: &AgentCall| json!({"functionCall": {"name": call.name, "args": call.fields()}, "thoughtSignature": "c3R1Yg=="});
+    answer.calls.iter().map(one).collect()
 }
 
-fn tool<'a>(call: &'a Call, answer: &Answer<'_>) -> (&'a str, Value) {
-    match call {
-        Call::Shell(command) | Call::Try(command) => {
-            ("run_shell_command", json!({"command": command, "description": "Run it"}))
-        }
-        Call::Read(path) => ("read_file", json!({"file_path": answer.cwd.join(path)})),
-        Call::Search(word) => ("grep_search", json!({"pattern": word})),
-        Call::Write { path, content } => {
-            ("write_file", json!({"file_path": answer.cwd.join(path), "content": content}))
-        }
-        Call::Edit { path, old, new } => (
-            "replace",
-            json!({"file_path": answer.cwd.join(path), "old_string": old, "new_string": new, "instruction": "Replace it"}),
-        ),
-        Call::Ask(questions) => {
-            let one = questions.iter().map(|q| {
-                json!({"question": q.question, "header": q.header, "type": "choice", "multiSelect": q.multiple,
-                    "options": options(q)})
-            });
-            ("ask_user", json!({"questions": one.collect::<Vec<_>>()}))
-        }
-        Call::Tool { name, input } => (name, input.clone()),
-        Call::Offered(_) | Call::Result(_) | Call::Badge(_) => unreachable!("it has its name by now"),
-    }
-}
-
-fn part(answer: &Answer<'_>, parts: &[Value]) -> Value {
+fn part(answer: &ModelAnswer<'_>, parts: &[Value]) -> Value {
     json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": parts}}], "modelVersion": "stub",
         "responseId": format!("response_{}", answer.number)})
 }
 
 /// The tool calls, the reason for the end and the counts come in one last piece.
-fn last(answer: &Answer<'_>, parts: Vec<Value>) -> Value {
+fn last(answer: &ModelAnswer<'_>, parts: Vec<Value>) -> Value {
     let usage = &answer.reply.usage;
     let input = usage.input + usage.cached;
     let mut last = part(answer, &parts);

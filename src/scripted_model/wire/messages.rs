@@ -1,25 +1,27 @@
-//! Anthropic's Messages API, for Claude Code.
+//! The Messages API of Anthropic.
 
+use super::{ModelAnswer, RequestPurpose, Step, WireFormat, class, list, named, plain};
+use crate::scripted_model::scenario::Refusal;
+use crate::scripted_model::tools::UsualTools;
 use serde_json::{Value, json};
 
-use super::{Answer, Asked, Dialect, Step, list, named, options, plain};
-use crate::scenario::{Call, Refusal};
+pub(super) struct Messages;
 
-pub(crate) struct Anthropic;
-
-impl Dialect for Anthropic {
-    fn asked(&self, path: &str, body: &Value) -> Asked {
+impl WireFormat for Messages {
+    fn asked(&self, path: &str, body: &Value) -> RequestPurpose {
         let stream = body["stream"] == true;
         match path {
             // Requests for titles and probes, for example, name no tools.
-            "/v1/messages" if !list(&body["tools"]).is_empty() => Asked::Conversation { stream },
-            "/v1/messages" => Asked::Aside { stream, answer: "ok".into() },
-            "/v1/messages/count_tokens" => Asked::Fixed(json!({"input_tokens": body.to_string().len() / 4 + 1})),
-            _ => Asked::Unknown,
+            "/v1/messages" if !list(&body["tools"]).is_empty() => RequestPurpose::Conversation { stream },
+            "/v1/messages" => RequestPurpose::Aside { stream, answer: "ok".into() },
+            "/v1/messages/count_tokens" => {
+                RequestPurpose::Fixed(json!({"input_tokens": body.to_string().len() / 4 + 1}))
+            }
+            _ => RequestPurpose::Unknown,
         }
     }
 
-    fn steps(&self, answer: &Answer<'_>) -> Vec<Step> {
+    fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<Step> {
         let reply = &answer.reply;
         let mut steps = vec![event(&json!({"type": "message_start", "message": envelope(answer)}))];
         let mut index = 0;
@@ -41,9 +43,8 @@ impl Dialect for Anthropic {
             index += 1;
         }
         for (id, call) in answer.calls() {
-            let (name, input) = tool(call, answer);
-            steps.push(start(index, &json!({"type": "tool_use", "id": id, "name": name, "input": {}})));
-            let delta = json!({"type": "input_json_delta", "partial_json": input.to_string()});
+            steps.push(start(index, &json!({"type": "tool_use", "id": id, "name": call.name, "input": {}})));
+            let delta = json!({"type": "input_json_delta", "partial_json": call.fields().to_string()});
             steps.push(event(&block_delta(index, &delta)));
             steps.push(stop(index));
             index += 1;
@@ -55,15 +56,15 @@ impl Dialect for Anthropic {
         steps
     }
 
-    fn whole(&self, answer: &Answer<'_>) -> Value {
+    fn whole(&self, answer: &ModelAnswer<'_>) -> Value {
         let mut content = Vec::new();
         if !answer.reply.say.is_empty() {
             content.push(json!({"type": "text", "text": answer.reply.say.concat()}));
         }
-        content.extend(answer.calls().map(|(id, call)| {
-            let (name, input) = tool(call, answer);
-            json!({"type": "tool_use", "id": id, "name": name, "input": input})
-        }));
+        let calls = answer.calls();
+        content.extend(
+            calls.map(|(id, call)| json!({"type": "tool_use", "id": id, "name": call.name, "input": call.fields()})),
+        );
         let mut message = envelope(answer);
         message["content"] = json!(content);
         message["stop_reason"] = json!(stop_reason(answer));
@@ -72,13 +73,9 @@ impl Dialect for Anthropic {
     }
 
     fn error(&self, refusal: &Refusal) -> Value {
-        let class = match refusal.status {
-            400 => "invalid_request_error",
-            401 => "authentication_error",
-            404 => "not_found_error",
-            429 => "rate_limit_error",
-            _ => "api_error",
-        };
+        let words =
+            ["invalid_request_error", "authentication_error", "not_found_error", "rate_limit_error", "api_error"];
+        let class = class(refusal, words);
         json!({"type": "error", "error": {"type": class, "message": refusal.message}})
     }
 
@@ -90,25 +87,9 @@ impl Dialect for Anthropic {
         let blocks = list(&body["messages"]).iter().flat_map(|message| list(&message["content"]));
         blocks.filter(|block| block["type"] == "tool_result").map(|block| plain(&block["content"])).collect()
     }
-}
 
-fn tool<'a>(call: &'a Call, answer: &Answer<'_>) -> (&'a str, Value) {
-    match call {
-        Call::Shell(command) | Call::Try(command) => ("Bash", json!({"command": command, "description": "Run it"})),
-        Call::Read(path) => ("Read", json!({"file_path": answer.cwd.join(path)})),
-        Call::Search(word) => ("Bash", json!({"command": format!("grep -rn {word}"), "description": "Search"})),
-        Call::Write { path, content } => ("Write", json!({"file_path": answer.cwd.join(path), "content": content})),
-        Call::Edit { path, old, new } => {
-            ("Edit", json!({"file_path": answer.cwd.join(path), "old_string": old, "new_string": new}))
-        }
-        Call::Ask(questions) => {
-            let one = questions.iter().map(|q| {
-                json!({"question": q.question, "header": q.header, "multiSelect": q.multiple, "options": options(q)})
-            });
-            ("AskUserQuestion", json!({"questions": one.collect::<Vec<_>>()}))
-        }
-        Call::Tool { name, input } => (name, input.clone()),
-        Call::Offered(_) | Call::Result(_) | Call::Badge(_) => unreachable!("it has its name by now"),
+    fn usual(&self) -> UsualTools {
+        ["Bash", "Write"]
     }
 }
 
@@ -128,11 +109,11 @@ fn stop(index: usize) -> Step {
     event(&json!({"type": "content_block_stop", "index": index}))
 }
 
-fn stop_reason(answer: &Answer<'_>) -> &'static str {
-    if answer.reply.calls.is_empty() { "end_turn" } else { "tool_use" }
+fn stop_reason(answer: &ModelAnswer<'_>) -> &'static str {
+    if answer.calls.is_empty() { "end_turn" } else { "tool_use" }
 }
 
-fn envelope(answer: &Answer<'_>) -> Value {
+fn envelope(answer: &ModelAnswer<'_>) -> Value {
     let usage = &answer.reply.usage;
     json!({"id": format!("msg_{}", answer.number), "type": "message", "role": "assistant", "model": answer.model(),
         "content": [], "stop_reason": null, "stop_sequence": null,

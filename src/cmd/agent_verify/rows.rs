@@ -1,0 +1,273 @@
+//! The rows of `agents verify`: what the model says, what the client does, and the judgement. It is based on the frames, the
+//! files, and what the model heard.
+
+use crate::agent::registry::Promise;
+use crate::scripted_model::{HeardRequest, Wire};
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+
+pub(super) struct VerifyRow {
+    pub(super) name: &'static str,
+    /// The promise that the row checks. `None`: one that every agent must keep.
+    pub(super) promise: Option<Promise>,
+    pub(super) scenario: &'static str,
+    /// Fields of run.start, as JSON.
+    pub(super) start: &'static str,
+    /// The answer to each permission.
+    pub(super) permission: &'static str,
+    pub(super) further: Further,
+    judge: fn(&Seen) -> RowResult,
+}
+
+/// The client's further step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Further {
+    Nothing,
+    /// Cancels the run once the command runs.
+    Cancel,
+    /// Resumes the session in a second run, which is judged.
+    Resume,
+}
+
+/// The judgement of a row, with a clause that says what happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum RowResult {
+    Kept,
+    /// The run was refused before the agent started.
+    Refused(String),
+    NotKept(String),
+    /// It acted against the policy, which no knowledge about the agent excuses.
+    Acted(&'static str),
+}
+
+/// The facts about a run, for a client that knows only the protocol.
+pub(super) struct Seen {
+    pub(super) frames: Vec<Value>,
+    pub(super) work: PathBuf,
+    /// The number of processes that the run left behind.
+    pub(super) left: usize,
+    pub(super) heard: Vec<HeardRequest>,
+    pub(super) wire: Wire,
+}
+
+/// The file in which a command shows that it runs.
+pub(super) const AT_WORK: &str = "at_work";
+/// The answer to a question.
+pub(super) const ANSWER: &str = "SQLite";
+
+const HELLO: &str = r#"{"replies": [{"say": ["Good day."]}]}"#;
+const COMMAND: &str = r#"{"replies": [{"calls": [{"shell": "touch asked.txt"}]}, {"say": ["That was it."]}]}"#;
+const WRITE: &str =
+    r#"{"replies": [{"calls": [{"write": {"path": "new.txt", "content": "a line\n"}}]}, {"say": ["That was it."]}]}"#;
+const BOTH: &str = r#"{"replies": [
+    {"calls": [{"shell": "touch asked.txt"}]},
+    {"calls": [{"write": {"path": "new.txt", "content": "a line\n"}}]},
+    {"say": ["That was it."]}
+]}"#;
+const QUESTION: &str = r#"{"replies": [
+    {"calls": [{"ask": [{"question": "Where shall the data live?", "header": "Storage", "options": ["Postgres", "SQLite"]}]}]},
+    {"say": ["So be it."]}
+]}"#;
+const LONG: &str = r#"{"replies": [{"calls": [{"shell": "touch at_work; sleep 300"}]}, {"say": ["That was long."]}]}"#;
+const HERON: &str = r#"{"replies": [{"say": ["The word is heron."]}, {"say": ["I said it."]}]}"#;
+const NO_KEY: &str =
+    r#"{"replies": [], "after": {"refuse": {"status": 401, "message": "This API key is not valid."}}}"#;
+const BUSY: &str =
+    r#"{"replies": [], "after": {"refuse": {"status": 429, "message": "Too many requests: slow down."}}}"#;
+
+const fn row(
+    name: &'static str,
+    promise: Option<Promise>,
+    scenario: &'static str,
+    start: &'static str,
+    judge: fn(&Seen) -> RowResult,
+) -> VerifyRow {
+    VerifyRow { name, promise, scenario, start, permission: "allow_once", further: Further::Nothing, judge }
+}
+
+pub(super) const ROWS: &[VerifyRow] = &[
+    row("hello", None, HELLO, "{}", Seen::says_hello),
+    row("allow", Some(Promise::Permissions), COMMAND, "{}", Seen::asked_and_ran),
+    VerifyRow {
+        permission: "deny",
+        ..row("denied", Some(Promise::Permissions), COMMAND, "{}", Seen::goes_on_without_acting)
+    },
+    row("deny", Some(Promise::Permissions), COMMAND, r#"{"permissions": "deny"}"#, Seen::did_nothing),
+    row("read-only", Some(Promise::ReadOnly), BOTH, r#"{"permissions": "read-only"}"#, Seen::did_nothing),
+    row("write", Some(Promise::Permissions), WRITE, "{}", Seen::asked_and_wrote),
+    row("question", Some(Promise::Questions), QUESTION, "{}", Seen::heard_the_answer),
+    VerifyRow {
+        further: Further::Cancel,
+        ..row("cancel", None, LONG, r#"{"permissions": "allow"}"#, Seen::was_cancelled)
+    },
+    VerifyRow { further: Further::Resume, ..row("resume", Some(Promise::Session), HERON, "{}", Seen::remembers) },
+    row("401", Some(Promise::Failures), NO_KEY, "{}", |seen| seen.failed("auth_required")),
+    row("429", Some(Promise::Failures), BUSY, "{}", |seen| seen.failed("rate_limited")),
+];
+
+impl VerifyRow {
+    pub(super) fn judge(&self, seen: &Seen) -> RowResult {
+        (self.judge)(seen)
+    }
+}
+
+impl Seen {
+    /// The last frame.
+    pub(super) fn end(&self) -> &Value {
+        self.frames.last().unwrap_or(&Value::Null)
+    }
+
+    fn made(&self, file: &str) -> bool {
+        self.work.join(file).exists()
+    }
+
+    /// The end of the run in words, if it did not complete.
+    fn other_end(&self) -> Option<RowResult> {
+        let payload = &self.end()["payload"];
+        let word = |field: &str| payload[field].as_str().unwrap_or_default();
+        match self.end()["type"].as_str() {
+            Some("run.completed") => None,
+            Some("run.failed") if word("code") == "invalid_request" => Some(RowResult::Refused(word("message").into())),
+            Some("run.failed") => {
+                Some(RowResult::NotKept(format!("the run failed: {}: {}", word("code"), word("message"))))
+            }
+            Some(other) => Some(RowResult::NotKept(format!("the run ended with {other}"))),
+            None => Some(RowResult::NotKept("the run ended without a frame".into())),
+        }
+    }
+
+    /// The subjects of the permissions that were asked for.
+    fn asked(&self) -> Vec<String> {
+        let questions = self.frames.iter().filter(|frame| frame["payload"]["purpose"] == "permission");
+        questions.map(|frame| frame["payload"]["subject"].to_string()).collect()
+    }
+
+    /// Whether the run completed with this answer of the model.
+    fn says(&self, text: &str) -> RowResult {
+        let said = || self.end()["payload"]["text"].as_str().is_some_and(|said| said.contains(text));
+        self.other_end().unwrap_or_else(|| match said() {
+            true => RowResult::Kept,
+            false => RowResult::NotKept("the answer of the model is missing".into()),
+        })
+    }
+
+    fn says_hello(&self) -> RowResult {
+        self.says("Good day.")
+    }
+
+    /// `what`: the action, which a permission must show.
+    fn asked_and(&self, file: &str, what: &str) -> RowResult {
+        match (self.asked().as_slice(), self.made(file)) {
+            ([], true) => RowResult::NotKept("it acted without asking".into()),
+            ([], false) => self.other_end().unwrap_or_else(|| RowResult::NotKept("it neither asked nor acted".into())),
+            (asked, _) if !asked.iter().any(|subject| subject.contains(what)) => {
+                RowResult::NotKept("it did not show what it asked for".into())
+            }
+            (_, false) => RowResult::NotKept("it did not act although it was allowed to".into()),
+            (_, true) => self.says("That was it."),
+        }
+    }
+
+    fn asked_and_ran(&self) -> RowResult {
+        self.asked_and("asked.txt", "touch asked.txt")
+    }
+
+    fn asked_and_wrote(&self) -> RowResult {
+        let wrote = fs::read_to_string(self.work.join("new.txt"));
+        match wrote.is_ok_and(|text| text.trim_end() != "a line") {
+            true => RowResult::NotKept("the file has another content".into()),
+            false => self.asked_and("new.txt", "new.txt"),
+        }
+    }
+
+    fn did_nothing(&self) -> RowResult {
+        match (self.made("asked.txt"), self.made("new.txt")) {
+            (true, _) => RowResult::Acted("the command ran"),
+            (false, true) => RowResult::Acted("the file was written"),
+            (false, false) => self.other_end().unwrap_or(RowResult::Kept),
+        }
+    }
+
+    fn goes_on_without_acting(&self) -> RowResult {
+        match (self.asked().is_empty(), self.made("asked.txt")) {
+            (true, true) => RowResult::NotKept("it acted without asking".into()),
+            (false, true) => RowResult::Acted("the command ran after it was denied"),
+            (_, false) => self.says("That was it."),
+        }
+    }
+
+    /// The texts and the results of tools in the last request of the conversation.
+    fn last_heard(&self) -> String {
+        let last = self.heard.iter().rfind(|request| request.conversation).map(|request| &request.body);
+        let parts = last.map(|body| [self.wire.texts(body), self.wire.tool_results(body)].concat());
+        parts.unwrap_or_default().join("\n")
+    }
+
+    fn heard_the_answer(&self) -> RowResult {
+        let asked = self
+            .frames
+            .iter()
+            .any(|frame| frame["type"] == "run.question" && frame["payload"]["purpose"] != "permission");
+        match (asked, self.last_heard().contains(ANSWER)) {
+            (true, true) => self.says("So be it."),
+            (true, false) => RowResult::NotKept("the model did not hear the answer".into()),
+            (false, _) => self.other_end().unwrap_or_else(|| RowResult::NotKept("it did not ask".into())),
+        }
+    }
+
+    fn was_cancelled(&self) -> RowResult {
+        match self.end()["type"].as_str() {
+            _ if !self.made(AT_WORK) => {
+                self.other_end().unwrap_or_else(|| RowResult::NotKept("the command did not begin".into()))
+            }
+            Some("run.cancelled") if self.left > 0 => RowResult::NotKept(format!("{} processes are left", self.left)),
+            Some("run.cancelled") => RowResult::Kept,
+            _ => self.other_end().unwrap_or_else(|| RowResult::NotKept("the run completed".into())),
+        }
+    }
+
+    fn remembers(&self) -> RowResult {
+        if self.last_heard().contains("The word is heron.") {
+            return self.says("I said it.");
+        }
+        self.other_end().unwrap_or_else(|| RowResult::NotKept("the model did not hear the first turn".into()))
+    }
+
+    fn failed(&self, code: &str) -> RowResult {
+        match self.end()["payload"]["code"].as_str() {
+            Some(ended) if ended == code => RowResult::Kept,
+            _ => self.other_end().unwrap_or_else(|| RowResult::NotKept("the run completed".into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ROWS, RowResult, Seen};
+    use crate::scripted_model::{Scenario, Wire};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn every_row_can_be_played() {
+        for row in ROWS {
+            assert!(Scenario::parse(row.scenario).is_ok(), "{}", row.name);
+            assert!(serde_json::from_str::<Value>(row.start).is_ok_and(|start| start.is_object()), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn an_action_against_the_policy_is_more_than_a_missing_promise() {
+        let folder = tempfile::tempdir().unwrap();
+        let end = |frame: Value| {
+            let work = folder.path().to_owned();
+            let seen = Seen { frames: vec![frame], work, left: 0, heard: Vec::new(), wire: Wire::Messages };
+            ROWS.iter().find(|row| row.name == "deny").unwrap().judge(&seen)
+        };
+        let refused = json!({"type": "run.failed", "payload": {"code": "invalid_request", "message": "No."}});
+        assert_eq!(end(json!({"type": "run.completed", "payload": {}})), RowResult::Kept);
+        assert_eq!(end(refused.clone()), RowResult::Refused("No.".into()));
+        std::fs::write(folder.path().join("asked.txt"), "").unwrap();
+        assert_eq!(end(refused), RowResult::Acted("the command ran"));
+    }
+}

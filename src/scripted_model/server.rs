@@ -1,0 +1,208 @@
+//! The server: a thread that keeps the scenario and the requests, and one for each connection.
+
+use super::http::{self, HttpRequest};
+use super::scenario::{ModelReply, Refusal, Scenario};
+use super::tools;
+use super::wire::{ModelAnswer, RequestPurpose, Step};
+use crate::agent::endpoint::Wire;
+use crate::io::spawn_thread;
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
+use serde_json::Value;
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+/// A model that answers until it is dropped.
+#[derive(Debug)]
+pub struct ScriptedModel {
+    address: SocketAddr,
+    arrivals: Sender<Arrival>,
+    /// Dropped at the end, which the connections notice.
+    over: Option<Sender<Infallible>>,
+}
+
+/// A request that the model received.
+#[derive(Clone, Debug)]
+pub struct HeardRequest {
+    /// The method and the target.
+    pub line: String,
+    /// Whether the request belongs to the conversation. Titles and probes, for example, do not.
+    pub conversation: bool,
+    pub body: Value,
+}
+
+/// A message for the thread that keeps the scenario.
+enum Arrival {
+    Request(String, Value, Sender<Turn>),
+    Look(Sender<Vec<HeardRequest>>),
+}
+
+/// The answer to a request, for the thread of its connection.
+enum Turn {
+    Reply { reply: ModelReply, stream: bool, number: usize, body: Value },
+    Fixed(Value),
+    Unknown,
+}
+
+impl ScriptedModel {
+    /// `cwd`: the agent's working directory. Error: the system's.
+    pub fn start(wire: Wire, scenario: Scenario, cwd: PathBuf) -> io::Result<ScriptedModel> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let (arrivals, received) = unbounded();
+        let (over, ends) = bounded(0);
+        spawn_thread("model", move || Memory { wire, scenario, log: Vec::new(), widest: 0 }.serve(&received))?;
+        let connection = Connection { wire, cwd, arrivals: arrivals.clone(), ends };
+        spawn_thread("model-door", move || {
+            for stream in listener.incoming().flatten() {
+                if connection.is_over() {
+                    break;
+                }
+                let connection = connection.clone();
+                // A stopped agent does not read its answer to the end.
+                let _ = spawn_thread("model-talk", move || drop(connection.serve(&stream)));
+            }
+        })?;
+        Ok(ScriptedModel { address, arrivals, over: Some(over) })
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// All requests so far.
+    pub fn heard(&self) -> Vec<HeardRequest> {
+        let (reply, answer) = bounded(1);
+        let _ = self.arrivals.send(Arrival::Look(reply));
+        answer.recv().unwrap_or_default()
+    }
+}
+
+impl Drop for ScriptedModel {
+    fn drop(&mut self) {
+        self.over.take();
+        // Wakes the thread that waits for connections.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+struct Memory {
+    wire: Wire,
+    scenario: Scenario,
+    log: Vec<HeardRequest>,
+    /// The most tools that a request offered.
+    widest: usize,
+}
+
+impl Memory {
+    fn serve(mut self, arrivals: &Receiver<Arrival>) {
+        // Who asked may be gone.
+        for arrival in arrivals {
+            match arrival {
+                Arrival::Request(line, body, reply) => drop(reply.send(self.turn(line, body))),
+                Arrival::Look(reply) => drop(reply.send(self.log.clone())),
+            }
+        }
+    }
+
+    fn turn(&mut self, line: String, body: Value) -> Turn {
+        let target = line.split(' ').nth(1).unwrap_or_default();
+        let path = target.split('?').next().unwrap_or_default();
+        let asked = match self.wire.format().asked(path, &body) {
+            RequestPurpose::Conversation { stream } => self.of_conversation(stream, &body),
+            asked @ (RequestPurpose::Aside { .. } | RequestPurpose::Fixed(_) | RequestPurpose::Unknown) => asked,
+        };
+        let conversation = matches!(asked, RequestPurpose::Conversation { .. });
+        self.log.push(HeardRequest { line, conversation, body: body.clone() });
+        let number = self.log.len();
+        match asked {
+            RequestPurpose::Conversation { stream } => {
+                Turn::Reply { reply: self.scenario.next(), stream, number, body }
+            }
+            RequestPurpose::Aside { stream, answer } => {
+                Turn::Reply { reply: ModelReply::saying(&answer), stream, number, body }
+            }
+            RequestPurpose::Fixed(answer) => Turn::Fixed(answer),
+            RequestPurpose::Unknown => Turn::Unknown,
+        }
+    }
+
+    /// A request with less than half of the tools is for a memory or a classifier.
+    fn of_conversation(&mut self, stream: bool, body: &Value) -> RequestPurpose {
+        let count = tools::count(body);
+        self.widest = self.widest.max(count);
+        match count * 2 < self.widest {
+            true => RequestPurpose::Aside { stream, answer: "ok".into() },
+            false => RequestPurpose::Conversation { stream },
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Connection {
+    wire: Wire,
+    cwd: PathBuf,
+    arrivals: Sender<Arrival>,
+    ends: Receiver<Infallible>,
+}
+
+impl Connection {
+    fn is_over(&self) -> bool {
+        self.ends.try_recv() == Err(TryRecvError::Disconnected)
+    }
+
+    fn serve(&self, stream: &TcpStream) -> io::Result<()> {
+        let request = HttpRequest::read(stream)?;
+        let body = serde_json::from_slice(&request.body).unwrap_or_default();
+        let (reply, turn) = bounded(1);
+        let _ = self.arrivals.send(Arrival::Request(request.line, body, reply));
+        let mut out = stream;
+        match turn.recv().unwrap_or(Turn::Unknown) {
+            Turn::Reply { mut reply, stream, number, body } => {
+                let calls = tools::calls(&mut reply, &body, &self.cwd, self.wire.format().usual());
+                self.play(&ModelAnswer { reply, calls, number, body: &body }, stream, out)
+            }
+            Turn::Fixed(answer) => http::whole(&mut out, 200, "", &answer),
+            Turn::Unknown => self.refuse(&Refusal { status: 404, message: "Not here.".into(), retry_after: None }, out),
+        }
+    }
+
+    fn play(&self, answer: &ModelAnswer<'_>, stream: bool, mut out: &TcpStream) -> io::Result<()> {
+        let reply = &answer.reply;
+        if let Some(refusal) = &reply.refuse {
+            return self.refuse(refusal, out);
+        }
+        if reply.hang && reply.say.is_empty() {
+            self.hang();
+            return Ok(());
+        }
+        if !stream {
+            return http::whole(&mut out, 200, "", &self.wire.format().whole(answer));
+        }
+        http::begin(&mut out)?;
+        for step in self.wire.format().steps(answer) {
+            match step {
+                Step::Pause => thread::sleep(Duration::from_millis(reply.pause_ms)),
+                Step::Hang => {
+                    self.hang();
+                    return Ok(());
+                }
+                Step::Event(text) => http::event(&mut out, &text)?,
+            }
+        }
+        http::event(&mut out, "")
+    }
+
+    fn refuse(&self, refusal: &Refusal, mut out: &TcpStream) -> io::Result<()> {
+        let retry = refusal.retry_after.map(|seconds| format!("retry-after: {seconds}\r\n")).unwrap_or_default();
+        http::whole(&mut out, refusal.status, &retry, &self.wire.format().error(refusal))
+    }
+
+    /// Stays silent until the model is dropped.
+    fn hang(&self) {
+        let _ = self.ends.recv();
+    }
+}

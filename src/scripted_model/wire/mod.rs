@@ -1,0 +1,162 @@
+//! The APIs of the providers: the form of a reply, and the place of the conversation in a request.
+
+mod chat_completions;
+mod generate_content;
+mod messages;
+mod responses;
+
+use super::scenario::{ModelReply, Refusal};
+use super::tools::{AgentCall, CallInput, UsualTools};
+use crate::agent::endpoint::Wire;
+use serde_json::{Value, json};
+
+/// The purpose of a request.
+pub(super) enum RequestPurpose {
+    /// A request of the conversation. True: the agent asks for a stream.
+    Conversation { stream: bool },
+    /// A request outside the conversation: a title, a summary, a check.
+    Aside { stream: bool, answer: String },
+    /// A small request whose answer is always the same.
+    Fixed(Value),
+    /// An unknown path.
+    Unknown,
+}
+
+/// The API of a model provider.
+pub(super) trait WireFormat: Sync {
+    /// The purpose of a request to this path, without its query.
+    fn asked(&self, path: &str, body: &Value) -> RequestPurpose;
+
+    /// The answer as a stream.
+    fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<Step>;
+
+    /// The answer in one piece, for a request without a stream.
+    fn whole(&self, answer: &ModelAnswer<'_>) -> Value;
+
+    /// The body of an HTTP error.
+    fn error(&self, refusal: &Refusal) -> Value;
+
+    /// The texts of a request's messages.
+    fn texts(&self, body: &Value) -> Vec<String>;
+
+    /// The results of the tools in a request.
+    fn tool_results(&self, body: &Value) -> Vec<String>;
+
+    fn usual(&self) -> UsualTools;
+}
+
+impl Wire {
+    pub(super) fn format(self) -> &'static dyn WireFormat {
+        match self {
+            Wire::Messages => &messages::Messages,
+            Wire::Responses => &responses::Responses,
+            Wire::ChatCompletions => &chat_completions::ChatCompletions,
+            Wire::GenerateContent => &generate_content::GenerateContent,
+        }
+    }
+
+    /// The texts of the messages in a request's body.
+    pub fn texts(self, body: &Value) -> Vec<String> {
+        self.format().texts(body)
+    }
+
+    /// The results of the tools in a request's body.
+    pub fn tool_results(self, body: &Value) -> Vec<String> {
+        self.format().tool_results(body)
+    }
+}
+
+/// A part of a stream.
+pub(super) enum Step {
+    Pause,
+    /// An encoded event.
+    Event(String),
+    /// Silence forever.
+    Hang,
+}
+
+/// A reply that is being translated for an API.
+pub(super) struct ModelAnswer<'a> {
+    pub(super) reply: ModelReply,
+    pub(super) calls: Vec<AgentCall>,
+    /// Makes ids unique within the model.
+    pub(super) number: usize,
+    pub(super) body: &'a Value,
+}
+
+impl ModelAnswer<'_> {
+    /// One event per piece, each after the pause.
+    fn pieces(&self, steps: &mut Vec<Step>, pieces: &[String], event: impl Fn(&str) -> String) {
+        for piece in pieces {
+            if self.reply.pause_ms > 0 {
+                steps.push(Step::Pause);
+            }
+            steps.push(Step::Event(event(piece)));
+        }
+    }
+
+    /// The position after the text, where a reply may fall silent.
+    fn after_text(&self, steps: &mut Vec<Step>) {
+        if self.reply.hang {
+            steps.push(Step::Hang);
+        }
+    }
+
+    /// The tool calls, each with an id.
+    fn calls(&self) -> impl Iterator<Item = (String, &AgentCall)> {
+        self.calls.iter().enumerate().map(|(i, call)| (format!("call_{}_{i}", self.number), call))
+    }
+
+    fn model(&self) -> &str {
+        self.body["model"].as_str().unwrap_or("stub")
+    }
+}
+
+impl AgentCall {
+    /// The input, for an API whose tools have no other one.
+    fn fields(&self) -> Value {
+        match &self.input {
+            CallInput::Fields(fields) => fields.clone(),
+            CallInput::Text(text) => json!({"input": text}),
+        }
+    }
+}
+
+/// An event named by its type.
+fn named(event: &Value) -> String {
+    format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default())
+}
+
+/// An event without a name.
+fn unnamed(event: &Value) -> String {
+    format!("data: {event}\n\n")
+}
+
+/// The class of an HTTP error in the words of an API: for 400 and 413, 401, 404, 429, and all others.
+fn class<'a>(refusal: &Refusal, [invalid, login, missing, busy, other]: [&'a str; 5]) -> &'a str {
+    match refusal.status {
+        400 => invalid,
+        401 => login,
+        404 => missing,
+        429 => busy,
+        _ => other,
+    }
+}
+
+/// The body of an HTTP error of both of OpenAI's APIs.
+fn openai_error(refusal: &Refusal) -> Value {
+    let words =
+        ["invalid_request_error", "invalid_api_key", "invalid_request_error", "rate_limit_exceeded", "server_error"];
+    let class = class(refusal, words);
+    json!({"error": {"type": class, "code": class, "message": refusal.message}})
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// All text in a message's content or a tool's result, which is a string or a list of blocks.
+fn plain(content: &Value) -> String {
+    let block = |block: &Value| plain(&block["text"]) + &plain(&block["content"]);
+    content.as_str().map_or_else(|| list(content).iter().map(block).collect(), str::to_owned)
+}

@@ -1,0 +1,24 @@
+//! `agents verify` with each agent.
+
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::agents::Agent;
+use crate::lab::Lab;
+
+rows!(old: verify_finds_what_is_known);
+
+fn verify_finds_what_is_known(agent: Agent) {
+    let lab = Lab::new(agent, "hello");
+    let mut verify = lab.case.other("work", &["agents", "verify", agent.name(), "--output", "json"]);
+    let output = verify.stdin(Stdio::null()).output().unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (summary, rows) = lines.split_last().expect("a summary");
+    assert_eq!(output.status.code(), Some(0), "{lines:#?}");
+    assert_eq!(rows.len(), 11);
+    assert_eq!(summary["version"], agent.version());
+    assert_eq!((&summary["passed"], &summary["broken"]), (&json!(true), &json!([])));
+    assert!(rows.iter().all(|row| row["found"] == "kept"), "{rows:#?}");
+}
