@@ -11,6 +11,9 @@ pub struct Scenario {
     replies: VecDeque<ModelReply>,
     #[serde(default = "the_end")]
     after: ModelReply,
+    /// Whether only the requests with the most tools belong to the conversation.
+    #[serde(skip)]
+    pub(super) only_main: bool,
 }
 
 /// The answer to one request. The fields are sent in order.
@@ -117,6 +120,12 @@ impl Scenario {
     /// Error: the text is not a scenario.
     pub fn parse(text: &str) -> serde_json::Result<Scenario> {
         serde_json::from_str(text)
+    }
+
+    /// Excludes requests with less than half of the tools from the conversation: a memory or a classifier, also a sub-agent.
+    #[must_use]
+    pub fn of_main_agent(self) -> Scenario {
+        Scenario { only_main: true, ..self }
     }
 
     /// The reply to the next request of the conversation.

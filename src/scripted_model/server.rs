@@ -130,14 +130,13 @@ impl Memory {
         }
     }
 
-    /// A request with less than half of the tools is for a memory or a classifier.
     fn of_conversation(&mut self, stream: bool, body: &Value) -> RequestPurpose {
         let count = tools::count(body);
         self.widest = self.widest.max(count);
-        match count * 2 < self.widest {
-            true => RequestPurpose::Aside { stream, answer: "ok".into() },
-            false => RequestPurpose::Conversation { stream },
+        if self.scenario.only_main && count * 2 < self.widest {
+            return RequestPurpose::Aside { stream, answer: "ok".into() };
         }
+        RequestPurpose::Conversation { stream }
     }
 }
 

@@ -32,7 +32,7 @@ struct Place {
 /// Plays a row below this folder. Error: the row could not be played.
 pub(super) fn play(row: &VerifyRow, agent: &Agent, endpoint: &Endpoint, folder: &Path) -> io::Result<Seen> {
     let work = folder.join(row.name).join("work");
-    let scenario = Scenario::parse(row.scenario).map_err(io::Error::other)?;
+    let scenario = Scenario::parse(row.scenario).map_err(io::Error::other)?.of_main_agent();
     let model = ScriptedModel::start(endpoint.wire, scenario, work.clone())?;
     let place = furnish(work, agent, endpoint, &model.url())?;
     let mut payload: Value = serde_json::from_str(row.start).map_err(io::Error::other)?;
