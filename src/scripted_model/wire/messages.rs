@@ -5,9 +5,9 @@ use crate::scripted_model::scenario::Refusal;
 use crate::scripted_model::tools::UsualTools;
 use serde_json::{Value, json};
 
-pub(super) struct Messages;
+pub(super) struct MessagesFormat;
 
-impl WireFormat for Messages {
+impl WireFormat for MessagesFormat {
     fn asked(&self, path: &str, body: &Value) -> RequestPurpose {
         let stream = body["stream"] == true;
         match path {

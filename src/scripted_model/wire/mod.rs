@@ -48,7 +48,7 @@ pub(super) trait WireFormat: Sync {
 impl Wire {
     pub(super) fn format(self) -> &'static dyn WireFormat {
         match self {
-            Wire::Messages => &messages::Messages,
+            Wire::Messages => &messages::MessagesFormat,
             Wire::Responses => &responses::Responses,
             Wire::ChatCompletions => &chat_completions::ChatCompletions,
             Wire::GenerateContent => &generate_content::GenerateContent,
