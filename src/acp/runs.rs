@@ -17,7 +17,15 @@ pub(super) const PROMPT: &str = "prompt";
 
 /// A message that begins a turn. `None`: a run takes no message of this length.
 pub(super) fn prompt_message(kind: &str, payload: &Value) -> Option<String> {
-    let line = to_line(&json!({"v": "1", "id": PROMPT, "type": kind, "payload": payload}));
+    named_message(PROMPT, kind, payload)
+}
+
+/// The id of the messages that give the agent a prompt while it works.
+pub(super) const STEER: &str = "steer";
+
+/// A message with an id. `None`: a run takes no message of this length.
+pub(super) fn named_message(id: &str, kind: &str, payload: &Value) -> Option<String> {
+    let line = to_line(&json!({"v": "1", "id": id, "type": kind, "payload": payload}));
     (line.len() <= INBOUND_LINE_BYTES).then_some(line)
 }
 

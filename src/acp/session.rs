@@ -1,6 +1,7 @@
 //! A session: its run and its turns.
 
 mod asking;
+mod steering;
 
 use super::questions::Question;
 use super::refusal::RequestError;
@@ -14,6 +15,7 @@ use crate::protocol::limits::INBOUND_LINE_BYTES;
 use crate::protocol::messages::KindName;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use steering::Handed;
 
 /// The maximum size of the text by which a final answer is recognized, in bytes.
 const SPOKEN_BYTES: usize = 64 << 10;
@@ -84,6 +86,9 @@ pub(super) struct ClientSession {
     active: Option<String>,
     images: Vec<String>,
     waiting: VecDeque<ClientPrompt>,
+    /// Whether the agent takes prompts while it works.
+    steers: bool,
+    handed: Handed,
     /// The questions that are open, except permissions. The first one is in front of the client.
     questions: VecDeque<Question>,
     shown: Shown,
@@ -113,6 +118,8 @@ impl ClientSession {
             active: None,
             images: Vec::new(),
             waiting: VecDeque::new(),
+            steers: false,
+            handed: Handed::default(),
             questions: VecDeque::new(),
             shown: Shown::Nothing,
             permissions: BTreeMap::new(),
@@ -158,6 +165,9 @@ impl ClientSession {
         shared.waiting += prompt.size;
         self.waiting.push_back(prompt);
         self.advance(shared);
+        if self.active.is_some() && !self.waiting.is_empty() {
+            self.steer(shared);
+        }
     }
 
     /// Sends the next prompt if the agent is ready for it.
@@ -225,13 +235,6 @@ impl ClientSession {
         self.remember_prompt(&id, &text, shared);
         (self.active, self.images, self.in_turn, self.cancelled) = (Some(id), images, true, false);
         self.spoken.clear();
-    }
-
-    /// Adds a prompt to the history. The client itself has it.
-    fn remember_prompt(&self, request: &str, text: &str, shared: &mut SharedState) {
-        let text = shared.host.redact(text, self.place.servers.as_deref());
-        let chunk = updates::chunk("user_message_chunk", &text, &self.unique(&format!("prompt {request}")));
-        chunk.iter().for_each(|chunk| shared.remember(&self.id, chunk));
     }
 
     fn may_start(&self, shared: &SharedState) -> Result<(), RequestError> {
@@ -331,25 +334,11 @@ impl ClientSession {
         }
     }
 
-    /// Cancels the prompt with this request's id, verbatim. Returns whether it is one of this session.
-    pub(super) fn cancel_prompt(&mut self, id: &str, shared: &mut SharedState) -> bool {
-        if self.active.as_deref() == Some(id) {
-            self.cancel(shared);
-            return true;
-        }
-        let Some(at) = self.waiting.iter().position(|prompt| prompt.id == id) else { return false };
-        if let Some(prompt) = self.waiting.remove(at) {
-            shared.waiting -= prompt.size;
-            prompt.images.iter().for_each(|path| shared.host.remove(path));
-            shared.refuse(id, &RequestError::cancelled());
-        }
-        true
-    }
-
     /// Ends the session: cancels what runs, and ends the child.
     pub(super) fn close(&mut self, shared: &mut SharedState) {
         self.cancel(shared);
         self.end_turn(RunOutcome::cancelled(), shared);
+        self.drop_handed(shared);
         if let Child::Live { key, .. } = self.child {
             self.child = Child::Leaving(key);
             shared.put(ServerEffect::End(key));
@@ -368,6 +357,7 @@ impl ClientSession {
             "The run of this session ended unexpectedly: send the prompt again.",
         );
         self.end_turn(RunOutcome::Failed(refusal), shared);
+        self.drop_handed(shared);
         self.advance(shared);
     }
 
@@ -390,16 +380,15 @@ impl ClientSession {
         {
             shared.put(ServerEffect::Unlimit(key));
         }
-        let Some(id) = self.active.take() else {
-            if let RunOutcome::Failed(refusal) = outcome {
-                self.say(&format!("\n\n{}\n", refusal.message()), "failure", shared);
+        if let (None, RunOutcome::Failed(refusal)) = (&self.active, &outcome) {
+            self.say(&format!("\n\n{}\n", refusal.message()), "failure", shared);
+        }
+        for id in self.active.take().into_iter().chain(std::mem::take(&mut self.handed.joined)) {
+            match &outcome {
+                RunOutcome::Failed(_) if cancelled => shared.result(&id, &PromptResult::of("cancelled")),
+                RunOutcome::Failed(refusal) => shared.refuse(&id, refusal),
+                RunOutcome::Stopped(result) => shared.result(&id, result),
             }
-            return;
-        };
-        match outcome {
-            RunOutcome::Failed(_) if cancelled => shared.result(&id, &PromptResult::of("cancelled")),
-            RunOutcome::Failed(refusal) => shared.refuse(&id, &refusal),
-            RunOutcome::Stopped(result) => shared.result(&id, &result),
         }
     }
 
@@ -428,7 +417,8 @@ impl ClientSession {
         let (kind, payload) = (frame.string("type").unwrap_or_default(), frame.object("payload"));
         let Some(payload) = payload else { return };
         match kind.as_str() {
-            "run.progress" => self.progress(&payload, frame.is("reply_to", runs::PROMPT), shared),
+            "run.started" => self.learn_steering(&payload),
+            "run.progress" => self.progress(&payload, &frame.string("reply_to").unwrap_or_default(), shared),
             "run.question" => self.question(&payload, shared),
             "run.completed" | "run.failed" | "run.cancelled" => {
                 self.learn_session(&payload, shared);
@@ -437,13 +427,14 @@ impl ClientSession {
                 self.begun |= kind == "run.completed";
                 self.say_answer(payload.string("text").filter(|_| kind == "run.completed"), shared);
                 self.end_turn(RunOutcome::of_run(&kind, &payload), shared);
+                self.drop_handed(shared);
             }
             _ => {}
         }
     }
 
-    /// `is_about_prompt`: the frame replies to the message that began the turn.
-    fn progress(&mut self, frame: &Object<'_>, is_about_prompt: bool, shared: &mut SharedState) {
+    /// `cause`: the id of the message to which the frame replies.
+    fn progress(&mut self, frame: &Object<'_>, cause: &str, shared: &mut SharedState) {
         // A later version of the child's program may know more kinds.
         let Some(kind) = KindName::from_word(&frame.string("kind").unwrap_or_default()) else { return };
         match kind {
@@ -452,7 +443,10 @@ impl ClientSession {
             KindName::Tool => self.tool(frame, shared),
             KindName::Plan => shared.update(&self.id, &updates::plan(frame)),
             KindName::Usage => updates::usage(frame).iter().for_each(|update| shared.update(&self.id, update)),
-            KindName::Session => self.learn_session(frame, shared),
+            KindName::Session => {
+                self.learn_steering(frame);
+                self.learn_session(frame, shared);
+            }
             // The agent's own turn, which answers no prompt of the client's.
             KindName::Turn if frame.is("origin", "agent") => self.store(shared),
             KindName::Turn => {
@@ -462,10 +456,12 @@ impl ClientSession {
                 self.store(shared);
             }
             KindName::Status => self.status(frame, shared),
-            KindName::Warning => self.warn(frame, is_about_prompt, shared),
+            KindName::Warning => self.warn(frame, cause, shared),
+            KindName::Prompt if cause == runs::PROMPT => {}
+            KindName::Prompt => self.prompt_state(frame, cause == runs::STEER, shared),
             KindName::Resolved => self.resolved(&frame.string("question_id").unwrap_or_default(), shared),
-            // The client knows the state of its prompts. Heartbeats are off, and only workflows have todos and phases.
-            KindName::Prompt | KindName::Heartbeat | KindName::Todo | KindName::Phase => {}
+            // Heartbeats are off, and only workflows have todos and phases.
+            KindName::Heartbeat | KindName::Todo | KindName::Phase => {}
         }
     }
 
@@ -478,9 +474,12 @@ impl ClientSession {
     }
 
     /// Passes a warning on. One that a prompt was not taken ends its turn: nothing else will.
-    fn warn(&mut self, frame: &Object<'_>, is_about_prompt: bool, shared: &mut SharedState) {
+    fn warn(&mut self, frame: &Object<'_>, cause: &str, shared: &mut SharedState) {
         let (code, text) = (frame.string("code").unwrap_or_default(), frame.string("text").unwrap_or_default());
-        if self.in_turn && runs::is_ignored(&code, is_about_prompt) {
+        if cause == runs::STEER && runs::is_ignored(&code, true) {
+            let id = self.handed.unreported.pop_front();
+            id.into_iter().for_each(|id| shared.refuse(&id, &RequestError::internal(&code, &text)));
+        } else if self.in_turn && runs::is_ignored(&code, cause == runs::PROMPT) {
             self.end_turn(RunOutcome::Failed(RequestError::internal(&code, &text)), shared);
             // The run still waits for a prompt, and does not say so again.
             self.set_ready(true);

@@ -1,5 +1,7 @@
 //! Random orders of everything that a client, runs and their ends can do, against the rules that hold in each of them.
 
+mod steering;
+
 use super::server::ClientLine;
 use super::shared::{ChildKey, ServerEffect, ServerHost};
 use super::store::StoredSession;

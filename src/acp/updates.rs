@@ -176,12 +176,11 @@ pub(super) fn plan(frame: &Object<'_>) -> Value {
     json!({"sessionUpdate": "plan", "entries": frame.objects("entries").map(entry).collect::<Vec<_>>()})
 }
 
-/// The tokens that were used. `None`: their number is unknown. The size of the model's context is not known to a run: 0.
+/// The tokens in the model's context, and its size, 0 if unknown. `None`: their number is unknown.
 pub(super) fn usage(frame: &Object<'_>) -> Option<Value> {
     let usage = frame.object("usage")?;
-    let count = |name: &str| usage.count(name);
-    let used = count("input_tokens")? + count("output_tokens")?;
-    let mut update = json!({"sessionUpdate": "usage_update", "used": used, "size": 0});
+    let (used, size) = (usage.count("context_tokens")?, usage.count("context_window").unwrap_or_default());
+    let mut update = json!({"sessionUpdate": "usage_update", "used": used, "size": size});
     if let Some(amount) = usage.number("cost_usd") {
         update["cost"] = json!({"amount": amount, "currency": "USD"});
     }
@@ -229,5 +228,17 @@ mod tests {
         assert_eq!(diffs, wanted);
         assert_eq!(rest, "delete /w/c\nupdate /w/d\nNo line changes.\nreplace_all: true\n");
         assert_eq!(changes("+no file", "/w"), (vec![], "+no file\n".to_owned()));
+    }
+
+    #[test]
+    fn usage_is_the_context_in_use() {
+        let usage = |text: &str| super::usage(&Object::parse(text).unwrap());
+        let known = r#"{"usage":{"input_tokens":900,"output_tokens":9,"cost_usd":0.5,"context_tokens":120,"context_window":1000}}"#;
+        let update = usage(known).unwrap();
+        assert_eq!(
+            (&update["used"], &update["size"], &update["cost"]["amount"]),
+            (&120.into(), &1000.into(), &0.5.into())
+        );
+        assert!(usage(r#"{"usage":{"input_tokens":900,"output_tokens":9,"context_tokens":null}}"#).is_none());
     }
 }

@@ -21,11 +21,16 @@ objects! {
         pub cached_input_tokens: Option<u64>,
         /// The cost, in US dollars.
         pub cost_usd: Option<f64>,
+        /// The tokens of the model's last call, with its answer, which fill its context.
+        pub context_tokens: Option<u64>,
+        /// The size of the model's context, in tokens.
+        pub context_window: Option<u64>,
     }
 }
 
 impl Usage {
-    /// The sum of two usages. A value that is unknown in one of them counts as zero.
+    /// The sum of two usages, with the context of the later one, `other`. A value that is unknown in one of them counts
+    /// as zero.
     pub fn plus(&self, other: &Usage) -> Usage {
         fn sum<T>(a: Option<T>, b: Option<T>, add: fn(T, T) -> T) -> Option<T> {
             match (a, b) {
@@ -39,6 +44,8 @@ impl Usage {
             output_tokens: tokens(self.output_tokens, other.output_tokens),
             cached_input_tokens: tokens(self.cached_input_tokens, other.cached_input_tokens),
             cost_usd: sum(self.cost_usd, other.cost_usd, |a, b| a + b),
+            context_tokens: other.context_tokens.or(self.context_tokens),
+            context_window: other.context_window.or(self.context_window),
         }
     }
 
@@ -52,6 +59,7 @@ impl Usage {
             output_tokens: rest(self.output_tokens, before.output_tokens, u64::saturating_sub),
             cached_input_tokens: rest(self.cached_input_tokens, before.cached_input_tokens, u64::saturating_sub),
             cost_usd: rest(self.cost_usd, before.cost_usd, |now, before| (now - before).max(0.0)),
+            ..*self
         }
     }
 

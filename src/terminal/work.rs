@@ -237,6 +237,7 @@ mod tests {
             output_tokens: Some(89),
             cached_input_tokens: Some(1000),
             cost_usd: Some(0.0123),
+            ..Usage::default()
         };
         let time = Duration::from_millis(1900);
         assert_eq!(sum(time, &usage), "after 1s, 1,234,567 tokens in (1,000 cached), 89 out, $0.0123");

@@ -127,5 +127,6 @@ fn used(params: &Object<'_>) -> Usage {
         output_tokens: Some(count("output").saturating_add(count("reasoning"))),
         cached_input_tokens: Some(cached("read")),
         cost_usd: params.number("cost"),
+        ..Usage::default()
     }
 }

@@ -66,9 +66,13 @@ impl Acp {
             }
             "tool_call" | "tool_call_update" => self.tool(&update, out)?,
             "plan" => out.events.push(plan(&update)?),
-            "usage_update" if !self.steps.reported => {
+            "usage_update" => {
+                let count = |name: &str| update.count(name).filter(|count| *count > 0);
+                self.used.context_tokens = count("used").or(self.used.context_tokens);
+                self.used.context_window = count("size").or(self.used.context_window);
                 // In a resumed session the cost includes earlier runs.
-                let cost = update.object("cost").filter(|cost| self.is_new_session() && cost.is("currency", "USD"));
+                let is_cost = self.is_new_session() && !self.steps.reported;
+                let cost = update.object("cost").filter(|cost| is_cost && cost.is("currency", "USD"));
                 self.used.cost_usd = cost.and_then(|cost| cost.number("amount")).or(self.used.cost_usd);
             }
             _ => self.commands.update(&update, out),

@@ -1,7 +1,7 @@
 //! The content of messages: the model's texts, its tool calls, and their results.
 
 use super::tools::{self, CallKind};
-use super::{Claude, errors};
+use super::{Claude, errors, usage};
 use crate::agent::{AgentEvent, CallKey, DriverOutput, plan_entry};
 use crate::json::{Object, Raw};
 use crate::protocol::outbound::{Json, ToolFacts};
@@ -16,10 +16,11 @@ impl Claude {
             return Some(());
         }
         let parent = parent.and_then(Raw::str).map(|call| CallKey::of(&call));
-        let [id, content] = message.and_then(Raw::object)?.raws(["id", "content"]);
+        let [id, content, used] = message.and_then(Raw::object)?.raws(["id", "content", "usage"]);
         let id = id.and_then(Raw::str).unwrap_or_default();
         if parent.is_none() {
             self.model_calls.message(&id, out);
+            self.context = used.and_then(Raw::object).and_then(|used| usage::context(&used)).or(self.context);
         }
         let mut read = Some(());
         for block in content.and_then(Raw::elements)? {

@@ -82,6 +82,8 @@ pub(crate) struct Claude {
     mismatches: Vec<Mismatch>,
     /// The usage of all turns so far.
     used: Usage,
+    /// The tokens of the model's last call, with its answer.
+    context: Option<u64>,
     /// The usage of the current turn so far, if `max_tokens` needs it before the turn's end.
     streamed: Option<Usage>,
     model_calls: ModelCalls,

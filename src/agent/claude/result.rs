@@ -72,10 +72,11 @@ impl Claude {
     fn usage(&mut self, result: &Object<'_>) -> Usage {
         self.streamed = self.streamed.map(|_| Usage::default());
         self.used = self.used.plus(&usage::of_turn(result));
-        match usage::of_process(result).filter(|_| !self.resuming) {
+        let used = match usage::of_process(result).filter(|_| !self.resuming) {
             Some(usage) => usage,
             None => Usage { cost_usd: self.cost(result.number("total_cost_usd")), ..self.used },
-        }
+        };
+        Usage { context_tokens: self.context, context_window: usage::window(result), ..used }
     }
 
     /// The cost of this run, from the sum in a result. A sum that does not exceed the earlier cost does not include it.

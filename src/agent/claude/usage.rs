@@ -13,8 +13,23 @@ pub(super) fn of_turn(result: &Object<'_>) -> Usage {
         input_tokens: usage.count("input_tokens").map(|n| n + created + cached.unwrap_or(0)),
         output_tokens: usage.count("output_tokens"),
         cached_input_tokens: cached,
-        cost_usd: None,
+        ..Usage::default()
     }
+}
+
+/// The tokens of one call of the model, with its answer. `None`: unknown.
+pub(super) fn context(usage: &Object<'_>) -> Option<u64> {
+    let parts = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"];
+    let counts = parts.map(|name| usage.count(name));
+    counts[0].map(|_| counts.into_iter().flatten().sum())
+}
+
+/// The size of the context of the process's models, if all have the same.
+pub(super) fn window(result: &Object<'_>) -> Option<u64> {
+    let models = result.object("modelUsage")?;
+    let mut windows = models.iter().map(|(_, model)| model.object()?.count("contextWindow"));
+    let first = windows.next()?;
+    windows.all(|other| other == first).then_some(first)?
 }
 
 /// The usage of the process so far, over all models and sub-agents. `None`: not in the result.
@@ -27,7 +42,7 @@ pub(super) fn of_process(result: &Object<'_>) -> Option<Usage> {
         let input = model.count("inputTokens")? + cached + model.count("cacheCreationInputTokens").unwrap_or(0);
         let output_tokens = model.count("outputTokens");
         let used =
-            Usage { input_tokens: Some(input), output_tokens, cached_input_tokens: Some(cached), cost_usd: None };
+            Usage { input_tokens: Some(input), output_tokens, cached_input_tokens: Some(cached), ..Usage::default() };
         total = total.plus(&used);
     }
     total.input_tokens.is_some().then_some(total)

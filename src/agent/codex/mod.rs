@@ -367,6 +367,8 @@ impl Codex {
             output_tokens: sum(self.used.output_tokens, "outputTokens"),
             cached_input_tokens: sum(self.used.cached_input_tokens, "cachedInputTokens"),
             cost_usd: None,
+            context_tokens: last.count("totalTokens").filter(|_| self.is_own(params)).or(self.used.context_tokens),
+            context_window: usage.count("modelContextWindow").or(self.used.context_window),
         };
         // One notification for each response of the model.
         out.events.extend([AgentEvent::ModelCalled, AgentEvent::Usage(self.used)]);

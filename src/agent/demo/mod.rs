@@ -198,6 +198,7 @@ fn usage(from: &Object<'_>) -> Usage {
         output_tokens: from.count("output_tokens"),
         cached_input_tokens: from.count("cached_input_tokens"),
         cost_usd: from.number("cost_usd"),
+        ..Usage::default()
     }
 }
 

@@ -95,7 +95,14 @@ fn started(most: bool) -> Body {
 
 fn usage(most: bool) -> Usage {
     let tokens = most.then_some(1);
-    Usage { input_tokens: tokens, output_tokens: tokens, cached_input_tokens: tokens, cost_usd: most.then_some(0.5) }
+    Usage {
+        input_tokens: tokens,
+        output_tokens: tokens,
+        cached_input_tokens: tokens,
+        cost_usd: most.then_some(0.5),
+        context_tokens: tokens,
+        context_window: tokens,
+    }
 }
 
 fn place(line: Option<u64>) -> Place {

@@ -867,6 +867,10 @@ export interface Usage {
   cached_input_tokens: number | null;
   /** The cost, in US dollars. */
   cost_usd: number | null;
+  /** The tokens of the model's last call, with its answer, which fill its context. */
+  context_tokens: number | null;
+  /** The size of the model's context, in tokens. */
+  context_window: number | null;
 }
 
 /** The usage so far. From level normal. */

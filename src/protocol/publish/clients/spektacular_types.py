@@ -935,6 +935,10 @@ class Usage(TypedDict):
     cached_input_tokens: Union[int, None]
     # The cost, in US dollars.
     cost_usd: Union[float, None]
+    # The tokens of the model's last call, with its answer, which fill its context.
+    context_tokens: Union[int, None]
+    # The size of the model's context, in tokens.
+    context_window: Union[int, None]
 
 
 class ProgressUsage(TypedDict):
