@@ -25,6 +25,10 @@ const PATIENCE: &[(&str, &str)] = &[
     ("npm_config_update_notifier", "false"),
 ];
 
+/// The flag with which npx, which stays in the working directory, reads neither the `.npmrc` nor the packages of the project
+/// there: either could replace the agent by another program.
+const NO_PROJECT: &str = "--prefix=/";
+
 /// The arguments with which npx runs a program of a package, and downloads it first if necessary.
 fn with_package(program: &str, package: &str) -> [String; 3] {
     ["--yes".into(), format!("--package={package}"), program.into()]
@@ -36,7 +40,11 @@ pub(crate) fn in_place_of(launch: &Launch) -> Option<Launch> {
     let patience = PATIENCE.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Some(Launch {
         program: Program::Command(NPX.into()),
-        args: with_package(program, package).into_iter().chain(launch.args.iter().cloned()).collect(),
+        args: [NO_PROJECT.to_owned()]
+            .into_iter()
+            .chain(with_package(program, package))
+            .chain(launch.args.iter().cloned())
+            .collect(),
         // Later ones override earlier ones.
         env: patience.chain(launch.env.iter().cloned()).collect(),
         package: None,

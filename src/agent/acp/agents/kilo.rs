@@ -21,11 +21,11 @@ pub(super) static ENTRY: BuiltIn = BuiltIn {
     ..BuiltIn::program("kilo", "Kilo Code", "npm install -g @kilocode/cli")
 };
 
-/// It offers a question tool over ACP and never asks its questions.
+/// It never asks the questions of its own tool, which would wait without a limit.
 pub(crate) static PROFILE: Profile = Profile {
     name: "Kilo",
     login: "log in with `kilo auth login`",
-    env: &[("KILO_DISABLE_AUTOUPDATE", "1")],
+    env: &[("KILO_DISABLE_AUTOUPDATE", "1"), ("KILO_ENABLE_QUESTION_TOOL", "false")],
     own_call: None,
     rules: Some(RuleFormat::OpenCode("KILO_PERMISSION")),
     reports_steps: false,
