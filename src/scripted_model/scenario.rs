@@ -21,7 +21,7 @@ pub struct Scenario {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ModelReply {
     /// An HTTP error instead of a reply.
-    pub(super) refuse: Option<Refusal>,
+    pub(super) refuse: Option<HttpRefusal>,
     /// The pieces of the reasoning.
     pub(super) think: Vec<String>,
     /// The pieces of the text.
@@ -36,7 +36,7 @@ pub(super) struct ModelReply {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Refusal {
+pub(super) struct HttpRefusal {
     pub(super) status: u16,
     /// The provider's error message.
     pub(super) message: String,

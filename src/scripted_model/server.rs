@@ -1,7 +1,7 @@
 //! The server: a thread that keeps the scenario and the requests, and one for each connection.
 
 use super::http::{self, HttpRequest};
-use super::scenario::{ModelReply, Refusal, Scenario};
+use super::scenario::{HttpRefusal, ModelReply, Scenario};
 use super::tools;
 use super::wire::{ModelAnswer, RequestPurpose, Step};
 use crate::agent::endpoint::Wire;
@@ -165,7 +165,9 @@ impl Connection {
                 self.play(&ModelAnswer { reply, calls, number, body: &body }, stream, out)
             }
             Turn::Fixed(answer) => http::whole(&mut out, 200, "", &answer),
-            Turn::Unknown => self.refuse(&Refusal { status: 404, message: "Not here.".into(), retry_after: None }, out),
+            Turn::Unknown => {
+                self.refuse(&HttpRefusal { status: 404, message: "Not here.".into(), retry_after: None }, out)
+            }
         }
     }
 
@@ -195,7 +197,7 @@ impl Connection {
         http::event(&mut out, "")
     }
 
-    fn refuse(&self, refusal: &Refusal, mut out: &TcpStream) -> io::Result<()> {
+    fn refuse(&self, refusal: &HttpRefusal, mut out: &TcpStream) -> io::Result<()> {
         let retry = refusal.retry_after.map(|seconds| format!("retry-after: {seconds}\r\n")).unwrap_or_default();
         http::whole(&mut out, refusal.status, &retry, &self.wire.format().error(refusal))
     }

@@ -1,7 +1,7 @@
 //! The chat completions API of OpenAI, which many providers offer.
 
 use super::{ModelAnswer, RequestPurpose, Step, WireFormat, list, openai_error, plain, unnamed};
-use crate::scripted_model::scenario::Refusal;
+use crate::scripted_model::scenario::HttpRefusal;
 use crate::scripted_model::tools::{AgentCall, UsualTools};
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ impl WireFormat for ChatCompletions {
         whole
     }
 
-    fn error(&self, refusal: &Refusal) -> Value {
+    fn error(&self, refusal: &HttpRefusal) -> Value {
         openai_error(refusal)
     }
 

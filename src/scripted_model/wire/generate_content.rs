@@ -1,7 +1,7 @@
 //! The API of Google: generateContent and streamGenerateContent.
 
 use super::{ModelAnswer, RequestPurpose, Step, WireFormat, class, list, plain, unnamed};
-use crate::scripted_model::scenario::Refusal;
+use crate::scripted_model::scenario::HttpRefusal;
 use crate::scripted_model::tools::{AgentCall, UsualTools};
 use serde_json::{Map, Value, json};
 
@@ -38,7 +38,7 @@ impl WireFormat for GenerateContent {
         last(answer, [vec![text], calls(answer)].concat())
     }
 
-    fn error(&self, refusal: &Refusal) -> Value {
+    fn error(&self, refusal: &HttpRefusal) -> Value {
         let words = ["INVALID_ARGUMENT", "UNAUTHENTICATED", "NOT_FOUND", "RESOURCE_EXHAUSTED", "INTERNAL"];
         let status = class(refusal, words);
         let wait = refusal.retry_after.iter().map(

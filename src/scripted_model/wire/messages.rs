@@ -1,7 +1,7 @@
 //! The Messages API of Anthropic.
 
 use super::{ModelAnswer, RequestPurpose, Step, WireFormat, class, list, named, plain};
-use crate::scripted_model::scenario::Refusal;
+use crate::scripted_model::scenario::HttpRefusal;
 use crate::scripted_model::tools::UsualTools;
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ impl WireFormat for MessagesFormat {
         message
     }
 
-    fn error(&self, refusal: &Refusal) -> Value {
+    fn error(&self, refusal: &HttpRefusal) -> Value {
         let words =
             ["invalid_request_error", "authentication_error", "not_found_error", "rate_limit_error", "api_error"];
         let class = class(refusal, words);

@@ -5,7 +5,7 @@ mod generate_content;
 mod messages;
 mod responses;
 
-use super::scenario::{ModelReply, Refusal};
+use super::scenario::{HttpRefusal, ModelReply};
 use super::tools::{AgentCall, CallInput, UsualTools};
 use crate::agent::endpoint::Wire;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub(super) trait WireFormat: Sync {
     fn whole(&self, answer: &ModelAnswer<'_>) -> Value;
 
     /// The body of an HTTP error.
-    fn error(&self, refusal: &Refusal) -> Value;
+    fn error(&self, refusal: &HttpRefusal) -> Value;
 
     /// The texts of a request's messages.
     fn texts(&self, body: &Value) -> Vec<String>;
@@ -133,7 +133,7 @@ fn unnamed(event: &Value) -> String {
 }
 
 /// The class of an HTTP error in the words of an API: for 400 and 413, 401, 404, 429, and all others.
-fn class<'a>(refusal: &Refusal, [invalid, login, missing, busy, other]: [&'a str; 5]) -> &'a str {
+fn class<'a>(refusal: &HttpRefusal, [invalid, login, missing, busy, other]: [&'a str; 5]) -> &'a str {
     match refusal.status {
         400 => invalid,
         401 => login,
@@ -144,7 +144,7 @@ fn class<'a>(refusal: &Refusal, [invalid, login, missing, busy, other]: [&'a str
 }
 
 /// The body of an HTTP error of both of OpenAI's APIs.
-fn openai_error(refusal: &Refusal) -> Value {
+fn openai_error(refusal: &HttpRefusal) -> Value {
     let words =
         ["invalid_request_error", "invalid_api_key", "invalid_request_error", "rate_limit_exceeded", "server_error"];
     let class = class(refusal, words);

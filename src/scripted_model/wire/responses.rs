@@ -1,7 +1,7 @@
 //! The Responses API of OpenAI.
 
 use super::{ModelAnswer, RequestPurpose, Step, WireFormat, list, named, openai_error, plain};
-use crate::scripted_model::scenario::Refusal;
+use crate::scripted_model::scenario::HttpRefusal;
 use crate::scripted_model::tools::{AgentCall, CallInput, UsualTools};
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ impl WireFormat for Responses {
         response
     }
 
-    fn error(&self, refusal: &Refusal) -> Value {
+    fn error(&self, refusal: &HttpRefusal) -> Value {
         openai_error(refusal)
     }
 

@@ -280,7 +280,7 @@ fn npx_starts_an_agent_whose_program_is_missing_and_its_failure_has_a_name() {
     let planned = case().run(&["adhoc", "--agent", "kimi", "--dry-run", "--output", "json", "go"]).json(0);
     let command: Vec<&str> = planned["command"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert!(command.starts_with(&["npx", "--prefix=/", "--yes"]) && command.ends_with(&["kimi", "acp"]), "{command:?}");
-    assert_eq!(command.len(), 5, "{command:?}");
+    assert_eq!(command.len(), 6, "{command:?}");
     let planned =
         case().script("bin/kimi", "").run(&["adhoc", "--agent", "kimi", "--dry-run", "--output", "json", "go"]);
     assert_eq!(planned.json(0)["command"], json!(["kimi", "acp"]));
