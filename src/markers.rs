@@ -5,7 +5,6 @@ const END: &str = "-->";
 /// Removes the markers of one kind from a message that arrives in pieces.
 #[derive(Debug)]
 pub(crate) struct Cutter {
-    /// The beginning of a marker.
     begin: &'static str,
     /// The maximum size of a marker, in bytes.
     longest: usize,

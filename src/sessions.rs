@@ -33,7 +33,6 @@ const FILE_BYTES: u64 = (KEPT * (limits::SESSION_ID_BYTES + 4 * WORDS + 128)) as
 /// The maximum wait for other runs that store their sessions: a run that has ended must not stay.
 const LOCK_LIMIT: Duration = Duration::from_secs(1);
 
-/// A session of an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stored {
     /// The agent's id of the session.

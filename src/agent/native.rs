@@ -252,7 +252,6 @@ pub enum SessionStore {
     },
 }
 
-/// The files in which an agent stores its sessions.
 #[derive(Debug)]
 pub struct SessionFiles {
     pub folder: Folder,

@@ -90,7 +90,6 @@ fn word(text: &str) -> Option<(String, &str)> {
     quote.is_none().then(|| (value, &text[end..]))
 }
 
-/// The operands of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operands {
     /// Files that it prints.

@@ -15,7 +15,6 @@ pub struct Command {
     pub text: &'static CommandText,
     /// The page of the reference, which `help NAME reference` prints. May be empty.
     pub page: &'static str,
-    /// The words that the command takes.
     pub words: Words,
     /// The command's flags, group by group.
     pub flags: &'static [Flag],
@@ -25,11 +24,9 @@ pub struct Command {
     pub below: &'static [Command],
     /// Reads the flags and words of a command line.
     pub read: ReadCommand,
-    /// The runs that the command starts.
     pub runs: Runs,
 }
 
-/// The runs that a command starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runs {
     Nothing,

@@ -38,7 +38,6 @@ pub struct Keys {
 /// The event that ended [`Keys::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeysReady {
-    /// Input is ready to be read.
     Input,
     /// The terminal is ours again, and input is wanted.
     Foreground,

@@ -65,7 +65,6 @@ pub(super) struct AgentFiles {
     pub(super) arguments: Vec<OsString>,
     /// The variables that name the folder, unless the user has set them.
     pub(super) folder_variables: Vec<&'static str>,
-    /// The variables that name a file.
     pub(super) file_variables: Vec<(&'static str, PathBuf)>,
 }
 

@@ -2,8 +2,8 @@
 
 use super::budget::Budget;
 use super::effects::Effects;
+use super::event::WaitingEvents;
 use super::turns::WaitingPrompt;
-use super::waiting_events::WaitingEvents;
 use super::{Effect, Remake};
 use crate::agent::limit::{self, Limit};
 use crate::agent::{AgentEvent, Driver, DriverOutput, Launch, Line};
@@ -32,9 +32,7 @@ pub(super) struct AgentSide {
     /// Whether the process stays after a completed turn.
     pub(super) keeps_process: bool,
     pub(super) session_id: Option<SessionId>,
-    /// The version that the agent reports.
     version: Option<Text>,
-    /// The model that the agent reports.
     pub(super) model: Option<Text>,
 }
 
@@ -211,7 +209,6 @@ fn lost_session() -> Failure {
 /// The state of the agent's process. An agent may have one process per turn, and has at most one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessState {
-    /// The process is to be started.
     Due,
     Running,
     /// The process tree is gone, and the search for changed files is running. Only heartbeats are due.

@@ -38,7 +38,6 @@ struct ToolList {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToolMoment {
-    /// The agent called the tool.
     Called,
     /// The tool did its work.
     Done,

@@ -72,7 +72,6 @@ impl Heard {
     }
 }
 
-/// A piece of a message from a driver.
 pub(super) struct Piece {
     pub(super) text: Text,
     pub(super) done: bool,

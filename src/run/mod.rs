@@ -36,7 +36,6 @@ mod text_markers;
 mod tool_calls;
 mod turn_end;
 mod turns;
-mod waiting_events;
 
 pub use event::{AgentEnded, Effect, Event, OnEof, Origin, ReadInput, Refusal, Remake, Start, StopSignal, Unseen};
 pub use open_questions::Answered;

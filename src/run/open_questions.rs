@@ -33,7 +33,6 @@ pub(super) struct OpenQuestions {
     pub(super) line_bytes: usize,
 }
 
-/// The asker of a group of questions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Asker {
     /// The agent, by a request of its dialect.
@@ -54,13 +53,11 @@ struct Group {
     number: u64,
     asker: Asker,
     members: Vec<OpenQuestion>,
-    /// The deadline of its open questions.
     deadline: Duration,
     /// The size of the request, in bytes. The driver and the run keep at most the line that contained it.
     bytes: usize,
 }
 
-/// A group whose questions are all resolved.
 #[derive(Debug)]
 pub(super) struct Completed {
     pub(super) asker: Asker,
@@ -130,7 +127,6 @@ impl OpenQuestions {
         self.groups.len() > WAITING_REQUESTS
     }
 
-    /// Whether a question is open.
     pub(super) fn is_waiting(&self) -> bool {
         self.groups.iter().any(Group::is_open)
     }

@@ -16,7 +16,6 @@ const NAME_CHARS: usize = 64;
 /// The longest quotation of a server in a warning, in characters.
 const WORDS_CHARS: usize = 200;
 
-/// The servers of a run.
 pub(super) struct Servers {
     pub(super) list: Vec<RunServer>,
     /// Whether the frame about the session was emitted.
@@ -37,7 +36,6 @@ pub(super) struct RunServer {
     pub(super) part: ServerPart,
 }
 
-/// The part of a server in a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServerPart {
     /// The run needs it to start.

@@ -14,7 +14,6 @@ const LINE_BYTES: usize = 8 << 10;
 /// The maximum number of lines with the marker that prompts may have. Further ones count as the agent's own.
 const TOLD: usize = 32;
 
-/// The completion marker of a run.
 #[derive(Debug, Default)]
 pub(super) struct CompletionMarker {
     marker: String,

@@ -8,7 +8,6 @@ use crate::protocol::words::{Category, ToolState};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// The tool calls of a run.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     count: u64,

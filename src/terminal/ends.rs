@@ -2,12 +2,12 @@
 
 use super::TerminalPeer;
 use super::chat::Chat;
-use super::failure_text;
 use super::screen::{Detail, Ink, Shown};
 use super::work::sum;
-use crate::clean::one_line;
-use crate::protocol::failure::Failure;
-use crate::protocol::outbound::{MessageId, Outcome, Terminal, TurnReport};
+use crate::clean::{one_line, whole};
+use crate::protocol::failure::{Code, Failure};
+use crate::protocol::outbound::{MessageId, Outcome, RuleViolation, Terminal, TurnReport};
+use crate::protocol::schema::Mismatch;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,6 @@ impl TerminalPeer {
         self.resumed_by = flag;
     }
 
-    /// The end of a turn of a conversation.
     pub(super) fn turn(&mut self, turn: &TurnReport, now: Instant) -> Shown {
         let mut shown = Shown::default();
         let over = match &turn.outcome {
@@ -50,7 +49,7 @@ impl TerminalPeer {
     /// The lines about a failure.
     fn failed(&self, failure: &Failure) -> String {
         let text = format!("spektacular: {}: {}", failure.code.name(), one_line(failure.message.for_person().shown()));
-        self.look.paint(Ink::Red, &text) + "\n" + &failure_text::details(failure)
+        self.look.paint(Ink::Red, &text) + "\n" + &details(failure)
     }
 
     pub(super) fn terminal(&mut self, end: &Terminal) -> Shown {
@@ -62,7 +61,7 @@ impl TerminalPeer {
         }
         self.asking.end();
         shown.lines.extend(self.chat.iter_mut().map(Chat::end));
-        shown.lines.extend(end.workflow.iter().flat_map(|workflow| &workflow.violations).map(failure_text::breach));
+        shown.lines.extend(end.workflow.iter().flat_map(|workflow| &workflow.violations).map(breach));
         match &end.outcome {
             // The line of a workflow is the last one, whatever its agent said.
             Outcome::Completed { text, .. } if end.workflow.is_some() => {
@@ -73,13 +72,13 @@ impl TerminalPeer {
             Outcome::Failed(failure) if self.told.as_ref() == Some(failure) => {}
             Outcome::Completed { structured_output, .. } if self.wants_result => match structured_output {
                 Some(json) => shown.text = self.speech.text(MessageId::Result(0), json.shown().get(), true, false),
-                None => shown.lines.push_str(failure_text::HIDDEN_RESULT),
+                None => shown.lines.push_str(HIDDEN_RESULT),
             },
             // An agent without streaming has its text in the result alone.
             Outcome::Completed { text, text_cut, .. } if !self.speech.said => {
                 let text = self.speech.text(MessageId::Result(0), text.shown(), true, false);
                 shown.text = self.laid_out(text, true);
-                shown.lines.push_str(if *text_cut { failure_text::CUT_ANSWER } else { "" });
+                shown.lines.push_str(if *text_cut { CUT_ANSWER } else { "" });
             }
             Outcome::Completed { .. } => {}
             Outcome::Failed(failure) => shown.lines.push_str(&self.failed(failure)),
@@ -96,7 +95,7 @@ impl TerminalPeer {
             let _ = writeln!(shown.lines, "{}", self.look.paint(Ink::Dim, &format!("{how}{sum}")));
         }
         if let Some(id) = end.session_id.as_ref().filter(|_| !quiet && !self.implements) {
-            let resumes = end.workflow.is_none() && !failure_text::recurs(&end.outcome);
+            let resumes = end.workflow.is_none() && !recurs(&end.outcome);
             let flag = self.resumed_by.as_ref().filter(|_| resumes);
             let how = flag.map(|flag| format!(": resume with {flag}")).unwrap_or_default();
             let line = format!("session {}{how}", one_line(id));
@@ -104,4 +103,33 @@ impl TerminalPeer {
         }
         shown
     }
+}
+
+/// Whether a resumed session would fail in the same way, because the agent could not use its model at all.
+fn recurs(outcome: &Outcome) -> bool {
+    let Outcome::Failed(failure) = outcome else { return false };
+    matches!(failure.code, Code::AuthRequired | Code::ModelNotFound | Code::SessionNotFound)
+}
+
+/// The line for a rule that a file of a workflow breaks.
+fn breach(breach: &RuleViolation) -> String {
+    let place = format!("{}:{}", breach.file.shown(), breach.line.unwrap_or_default());
+    one_line(&format!("{place}: {}: {}", breach.rule, breach.text.shown())) + "\n"
+}
+
+/// The warning after an answer that no frame can hold.
+const CUT_ANSWER: &str = "spektacular: warning: the answer was too long and was cut\n";
+
+/// The warning in place of a structured result that a frame cannot show.
+const HIDDEN_RESULT: &str = "spektacular: warning: the result nests too deeply or is too long to be shown\n";
+
+/// The lines below a failure's sentence: the mistakes in a result, what the agent said, and the commands of a plan.
+fn details(failure: &Failure) -> String {
+    let place = |path: &str| if path.is_empty() { "the result".to_owned() } else { path.to_owned() };
+    let mistake = |Mismatch { path, text }: &Mismatch| one_line(&format!("{}: {}", place(path.shown()), text.shown()));
+    let told = [failure.agent_message.as_ref(), failure.stderr_tail.as_deref(), failure.commands.as_deref()];
+    let told = told.into_iter().flatten();
+    let told = told.flat_map(|told| whole(told.shown()).lines().map(str::to_owned).collect::<Vec<_>>());
+    let mistakes = failure.violations.iter().flat_map(|all| &all.0);
+    mistakes.map(mistake).chain(told).map(|line| format!("  {line}\n")).collect()
 }

@@ -13,7 +13,6 @@ mod claims;
 mod converse;
 mod editor;
 mod ends;
-mod failure_text;
 mod log;
 mod markdown;
 mod phases;

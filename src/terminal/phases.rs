@@ -91,7 +91,6 @@ impl TerminalPeer {
         lines
     }
 
-    /// The result of each phase.
     pub(super) fn report(&self, end: &WorkflowEnd) -> String {
         if self.look.detail == Detail::Quiet { String::new() } else { table(&end.phases, self.width()) }
     }

@@ -34,7 +34,6 @@ pub(super) fn quoted(text: &str) -> String {
     to_line(&text)
 }
 
-/// A line of the driver.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FromHost {
     Prompt(String),

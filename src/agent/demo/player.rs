@@ -19,7 +19,6 @@ const FILLED_BYTES: usize = 1 << 20;
 /// The text for a question without an answer.
 const NO_ANSWER: &str = "(no answer)";
 
-/// The surroundings of the player.
 pub(crate) trait DemoStage {
     /// Writes a line to stdout. Returns whether somebody can read it.
     fn print(&mut self, line: &str) -> bool;

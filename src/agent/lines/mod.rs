@@ -8,7 +8,6 @@
 //! it for a flag, unless `--` stands before it.
 
 mod command;
-mod picked;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +21,7 @@ use super::{
     TurnOver, Wants, error_text,
 };
 use crate::clean::{self, Cleaner};
+use crate::json::Object;
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::SessionId;
 use crate::protocol::image::Image;
@@ -290,7 +290,7 @@ impl Driver for LinesDriver {
         let line = self.cleaner.push(&line[line.rfind('\r').map_or(0, |cr| cr + 1)..]);
         self.seek(&line, (self.sought.0, ""), out);
         self.seek_failure(&line);
-        let picked = self.text_field.as_deref().and_then(|path| picked::picked(&line, path));
+        let picked = self.text_field.as_deref().and_then(|path| picked(&line, path));
         if picked.as_ref().is_some_and(String::is_empty) {
             return;
         }
@@ -379,5 +379,24 @@ impl Driver for LinesDriver {
             ),
         };
         TurnOver::Failed(Failure::new(code, message))
+    }
+}
+
+/// The texts at a path of keys, joined by newlines. A key of a list leads into each object of it. `None`: the line is not
+/// an object, so that it is text itself.
+fn picked(line: &str, path: &str) -> Option<String> {
+    let object = Object::parse(line.trim())?;
+    let mut texts = Vec::new();
+    pick(&object, path, &mut texts);
+    Some(texts.join("\n"))
+}
+
+fn pick(object: &Object<'_>, path: &str, texts: &mut Vec<String>) {
+    let Some((first, rest)) = path.split_once('.') else { return texts.extend(object.string(path)) };
+    if let Some(inner) = object.object(first) {
+        return pick(&inner, rest, texts);
+    }
+    for inner in object.objects(first) {
+        pick(&inner, rest, texts);
     }
 }

@@ -1,6 +1,6 @@
 //! Tests of the driver with lines written by hand.
 
-use super::LinesDriver;
+use super::{LinesDriver, picked};
 use crate::agent::{AgentEvent, Base, Driver, DriverOutput, Launch, Line, TurnOver};
 use crate::protocol::failure::Code;
 use crate::protocol::ids::SessionId;
@@ -249,4 +249,15 @@ fn further_turns_need_a_way_to_resume() {
         over(&mut lines, exit(0)).unwrap();
         assert_eq!((before, lines.takes_turns()), (running, after), "{resume:?} {patterns:?} {said}");
     }
+}
+
+#[test]
+fn a_path_leads_through_objects_and_lists() {
+    let line = r#" {"type":"a","message":{"content":[{"text":"one"},7,{"x":1},{"text":"two"}]},"result":"r","n":1}"#;
+    for (path, wanted) in
+        [("result", "r"), ("message.content.text", "one\ntwo"), ("message.content", ""), ("n", ""), ("none.at.all", "")]
+    {
+        assert_eq!(picked(line, path).as_deref(), Some(wanted), "{path}");
+    }
+    assert_eq!((picked("plain", "result"), picked("[1]", "result")), (None, None));
 }

@@ -131,6 +131,8 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/run/agent_side.rs",
         // The marker of a blocked agent is cut from it.
         "src/run/blocked.rs",
+        // A long text is cut into parts before it is redacted.
+        "src/run/event.rs",
         // A path is found in the working directory.
         "src/run/frame_texts.rs",
         "src/run/inside.rs",
@@ -140,8 +142,6 @@ fn few_files_open_a_text_with_its_secrets() {
         "src/run/open_questions.rs",
         // Markers are searched in it.
         "src/run/text_markers.rs",
-        // A long text is cut into parts before it is redacted.
-        "src/run/waiting_events.rs",
         // Enter gives the default back.
         "src/terminal/answer.rs",
         // The paths and the command of a request are compared with those that a workflow allows.
