@@ -9,7 +9,7 @@ use crate::cli::{Adhoc, AtEof, Color, DiffSize, Output, WorktreeName, typed_fiel
 use crate::config::Layers;
 use crate::config::origins::FieldOrigin;
 use crate::config::{self, Config, Loaded};
-use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Script, UNDELIVERED};
+use crate::engine::{Begin, DebugLog, Engine, Job, Peer, Prepared, Report, Script, UNDELIVERED};
 use crate::io::failpoint::point;
 use crate::io::inbox::Source;
 use crate::io::output::{diagnose, stdout_is_closed};
@@ -26,7 +26,6 @@ use crate::protocol::words::{Level, Source as CancelSource, Warning, WorkflowKin
 use crate::run::OnEof;
 use crate::sessions::{SessionFile, Stored, continued, is_free, resumed, stored_in_worktree};
 use crate::terminal::{Detail, Look, TerminalFeatures, TerminalPeer};
-use crate::workflow::workflow_run::Ended;
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -217,7 +216,7 @@ fn json(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>, peer: &mut dyn
     let ended = runner.run(reading(engine, source), job, peer);
     let last = close(end, last, &ended);
     let _ = stored.keep(last, &ended, first_lines.try_recv().ok());
-    if signal_exit && ended.cancelled { shell_code(&ended) } else { ended.code }
+    if signal_exit && ended.is_cancelled() { shell_code(&ended) } else { ended.code }
 }
 
 /// Carries out `--dry-run`: shows the process that the run would start. A run that would be
@@ -312,7 +311,7 @@ fn cli(mut adhoc: Adhoc, loaded: Loaded, engine: Option<Engine>) -> u8 {
 }
 
 /// The exit code that shells expect: 128 and the number of the signal that cancelled the run.
-fn shell_code(ended: &Ended) -> u8 {
+fn shell_code(ended: &Report) -> u8 {
     ended.signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(ended.code)
 }
 
@@ -326,7 +325,7 @@ fn fresh_worktree(wanted: Option<(WorktreeName, Again)>, job: &Job) -> (Option<W
 }
 
 /// Closes the run's worktree. Returns the file for the run's session.
-fn close(end: Option<WorktreeEnd>, last: Option<SessionFile>, ended: &Ended) -> Option<SessionFile> {
+fn close(end: Option<WorktreeEnd>, last: Option<SessionFile>, ended: &Report) -> Option<SessionFile> {
     match end {
         Some(end) => end.close(last, ended.asked_at),
         None => last,
@@ -528,16 +527,14 @@ impl Kept {
     }
 
     /// Stores the session. `first_line`: that of the prompt. Error: what a person must know about it.
-    fn keep(self, last: Option<SessionFile>, ended: &Ended, first_line: Option<String>) -> Result<(), &'static str> {
-        // A workflow stores its sessions itself.
-        let Some(report) = &ended.report else { return Ok(()) };
-        let words = report.redacted(&first_line.unwrap_or_default());
+    fn keep(self, last: Option<SessionFile>, ended: &Report, first_line: Option<String>) -> Result<(), &'static str> {
+        let words = ended.redacted(&first_line.unwrap_or_default());
         let name = match self {
             Kept::Not | Kept::Unnamed => None,
             Kept::Named(name) => Some(name),
         };
-        let cost_usd = report.terminal.as_ref().and_then(|end| end.usage.cost_usd);
-        let Some((last, id)) = last.zip(report.session_id()) else { return Ok(()) };
+        let cost_usd = ended.terminal.as_ref().and_then(|end| end.usage.cost_usd);
+        let Some((last, id)) = last.zip(ended.session_id()) else { return Ok(()) };
         match last.keep(&Stored { name, cost_usd, ..Stored::now(id, &words) }) {
             Ok(true) => Ok(()),
             Ok(false) => Err("another run has taken the name of this session, which is stored without it"),

@@ -7,7 +7,7 @@ use super::texts::Prompt;
 use crate::cli::{Adhoc, Output};
 use crate::config::Places;
 use crate::engine::dry_run::{self, Plan};
-use crate::engine::{Begin, Engine, Job, Peer};
+use crate::engine::{Begin, Engine, Job, Peer, Report};
 use crate::io::output::{diagnose, print};
 use crate::io::stdin;
 use crate::json::{map_strings, to_line};
@@ -22,7 +22,7 @@ use crate::workflow::implement::{self, Preview};
 use crate::workflow::project::Project;
 use crate::workflow::prompts::SessionPrompt;
 use crate::workflow::slip::command_word;
-use crate::workflow::workflow_run::{Ended, SAME_COMMAND, SHOWN_COMMAND, WorkflowRun};
+use crate::workflow::workflow_run::{SAME_COMMAND, SHOWN_COMMAND, WorkflowRun};
 use crate::workflow::{plan_run, spec_run};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -94,7 +94,7 @@ impl TaskRunner {
     }
 
     /// Carries the run to its end, and writes its report.
-    pub(super) fn run(mut self, engine: Engine, mut job: Job, peer: &mut dyn Peer) -> Ended {
+    pub(super) fn run(mut self, engine: Engine, mut job: Job, peer: &mut dyn Peer) -> Report {
         let Some(path) = self.report.take() else { return self.carry_plainly(engine, job, peer) };
         let file = ReportFile::open(&path, job.project.as_deref());
         let file = file.map_err(|failure| job.begin = Begin::Refused(failure)).ok();
@@ -107,17 +107,17 @@ impl TaskRunner {
         ended
     }
 
-    fn carry_plainly(self, mut engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
+    fn carry_plainly(self, mut engine: Engine, job: Job, peer: &mut dyn Peer) -> Report {
         match self.workflow {
             Some(kind) => self.carry_workflow(kind, engine, job, peer),
-            None => engine.run(job, peer).into(),
+            None => engine.run(job, peer),
         }
     }
 
     /// Carries a workflow to its end. Not inlined, so that a plain run does not touch the 36 KiB of its
     /// stack frame.
     #[inline(never)]
-    fn carry_workflow(self, kind: WorkflowKind, engine: Engine, job: Job, peer: &mut dyn Peer) -> Ended {
+    fn carry_workflow(self, kind: WorkflowKind, engine: Engine, job: Job, peer: &mut dyn Peer) -> Report {
         let around = self.surroundings(false);
         (row(kind).carry)(engine, job, peer, self.fields, &around)
     }
@@ -149,7 +149,7 @@ struct WorkflowRow {
     others: fn() -> String,
     /// Whether the argument is a text, which stdin can supply too. Otherwise it names a file.
     takes_text: bool,
-    carry: fn(Engine, Job, &mut dyn Peer, WorkflowOptions, &Surroundings) -> Ended,
+    carry: fn(Engine, Job, &mut dyn Peer, WorkflowOptions, &Surroundings) -> Report,
     preview: fn(&mut Settings, WorkflowSettings, &Surroundings) -> Result<Previewed, Failure>,
 }
 
@@ -190,7 +190,7 @@ fn here() -> Option<Project> {
     Project::around(&std::env::current_dir().ok()?).ok()
 }
 
-fn spec(mut engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {
+fn spec(mut engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Report {
     let around = around.clone();
     let admit = move |settings: &mut Settings, _: &_, options| spec_run::admit(settings, options, &around);
     match WorkflowRun::open(&mut engine, job, peer, (WorkflowKind::Spec, flags), admit) {
@@ -198,11 +198,11 @@ fn spec(mut engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOption
             let text = author.write(&mut outer, &spec_run::check);
             outer.close(text)
         }
-        Err(ended) => ended,
+        Err(report) => *report,
     }
 }
 
-fn plan(mut engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Ended {
+fn plan(mut engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOptions, around: &Surroundings) -> Report {
     let around = around.clone();
     let admit = move |settings: &mut Settings, _: &_, options| {
         let (author, spec, started) = plan_run::admit(settings, options, &around)?;
@@ -213,7 +213,7 @@ fn plan(mut engine: Engine, job: Job, peer: &mut dyn Peer, flags: WorkflowOption
             let text = author.write(&mut outer, &|author| plan_run::check(author, &spec));
             outer.close(text)
         }
-        Err(ended) => ended,
+        Err(report) => *report,
     }
 }
 
@@ -223,7 +223,7 @@ fn implement(
     peer: &mut dyn Peer,
     flags: WorkflowOptions,
     around: &Surroundings,
-) -> Ended {
+) -> Report {
     let from = around.typed_in.clone();
     let admit = move |settings: &mut Settings, _: &_, options| implement::admit(settings, options, from.as_deref());
     match WorkflowRun::open(&mut engine, job, peer, (WorkflowKind::Implement, flags), admit) {
@@ -231,7 +231,7 @@ fn implement(
             outer.again = if around.in_worktree { SHOWN_COMMAND } else { SAME_COMMAND };
             implement::carry(outer, target, &around.places)
         }
-        Err(ended) => ended,
+        Err(report) => *report,
     }
 }
 

@@ -6,7 +6,6 @@ mod carry_out;
 mod parts;
 
 pub use parts::Recorded;
-pub(super) use parts::RunSummary;
 
 use super::answers::Script;
 use super::ask_connections::AskOutcome;

@@ -53,19 +53,17 @@ pub(crate) use server_reports::LAUNCH;
 pub use server_reports::ServerReport;
 
 use crate::io::inbox::{Inbox, Source};
-use crate::io::output::{StdoutWriter, diagnose, reader_has_left, streams_are_apart};
+use crate::io::output::{StdoutWriter, streams_are_apart};
 use crate::io::panic_channel;
 use crate::io::signals::{self, SignalChannels};
 use crate::io::threads;
 use crate::io::tty::LineModes;
 use crate::process::guard::Guard;
 use crate::process::tree::{self, Inherited};
-use crate::protocol::failure::{Code, EXIT_UNDELIVERED, Failure};
+use crate::protocol::failure::{Code, Failure};
 use crate::run::OnEof;
-use conductor::RunSummary;
 use crossbeam_channel::Receiver;
 use local_host::LocalHost;
-use std::time::Instant;
 
 /// The line on stderr if the last frame cannot be delivered.
 pub const UNDELIVERED: &str = "spektacular: undelivered: stdout closed early or unread; run stopped";
@@ -153,25 +151,5 @@ impl Engine {
             (None, None) => Begin::Refused(Failure::no_thread()),
         };
         (conductor, begin)
-    }
-
-    /// `is_screen`: a person who ends a pipe, as `head` does, needs no word about it.
-    fn report(&mut self, ending: RunSummary, asked_at: Option<Instant>, is_screen: bool) -> Report {
-        self.output.lost |= ending.lost;
-        if ending.incomplete_recording {
-            diagnose("spektacular: warning: the recording is incomplete: the file could not be written");
-        }
-        let code = ending.code.filter(|_| !ending.lost);
-        if code.is_none() && !(is_screen && reader_has_left()) {
-            diagnose(UNDELIVERED);
-        }
-        Report {
-            code: code.unwrap_or(EXIT_UNDELIVERED),
-            terminal: ending.terminal.filter(|_| code.is_some()),
-            signal: ending.signal,
-            asked_at,
-            unused_answers: ending.unused_answers,
-            redactor: ending.redactor,
-        }
     }
 }

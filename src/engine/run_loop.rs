@@ -6,24 +6,24 @@ mod parts;
 mod signals;
 
 use self::end_in_time::{UNREAD_DROP, UNREAD_LIMIT, UnreadOutput};
-use super::Engine;
 use super::ask_connections::AskEvent;
 use super::conductor::Conductor;
 use super::host::TreeGone;
 use super::job::{Begin, Job, Prepared, Report, start_of};
 use super::local_host::{EndWithFiles, LocalHost, Rested};
 use super::peer::{Peer, ScreenChange};
+use super::{Engine, UNDELIVERED};
 use crate::agent::Line;
 use crate::io::backstop::Backstop;
 use crate::io::failpoint::point;
 use crate::io::inbox::Arrival;
-use crate::io::output::{Order, Written};
+use crate::io::output::{Order, Written, diagnose, reader_has_left};
 use crate::io::signals::Signal;
 use crate::process::agent_lines::AgentLines;
 use crate::process::child::ProcessEvent;
 use crate::process::git::GitResult;
 use crate::process::readers::AgentOutput;
-use crate::protocol::failure::Failure;
+use crate::protocol::failure::{EXIT_UNDELIVERED, Failure};
 use crate::run::{Event, Origin};
 use crossbeam_channel::{Receiver, Select, Sender, at, bounded, never, select_biased};
 use std::convert::Infallible;
@@ -109,7 +109,6 @@ pub struct RunLoop<'e, 'p> {
 impl<'e, 'p> RunLoop<'e, 'p> {
     /// Begins the run, and drives it to its end, or until it waits for its first part.
     pub(super) fn begin(engine: &'e mut Engine, job: Job, peer: &'p mut dyn Peer) -> Self {
-        let lost = engine.output.lost;
         let (conductor, begin) = engine.conductor(job, peer);
         let mut run_loop = RunLoop {
             engine,
@@ -128,9 +127,6 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             nowhere: bounded(0),
             always: bounded(0).1,
         };
-        if lost {
-            run_loop.output_lost();
-        }
         run_loop.serve(|run_loop| {
             match begin {
                 Begin::FromInput => run_loop.hear_first()?,
@@ -165,12 +161,18 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     pub(super) fn finish(mut self) -> Report {
         self.note_request();
         let is_screen = self.conductor.is_screen();
-        let (host, mut ending) = self.conductor.end();
-        ending.lost |= !self.delivered;
+        let (host, report, is_recorded) = self.conductor.end(self.delivered, self.asked_at);
         // After a signal, nothing but the end of the process follows.
-        self.backstop.filter(|_| ending.signal.is_some()).into_iter().for_each(Backstop::keep);
+        self.backstop.filter(|_| report.signal.is_some()).into_iter().for_each(Backstop::keep);
         host.dismiss();
-        self.engine.report(ending, self.asked_at, is_screen)
+        if !is_recorded {
+            diagnose("spektacular: warning: the recording is incomplete: the file could not be written");
+        }
+        // A person who ends a pipe, as `head` does, needs no word about it.
+        if report.code == EXIT_UNDELIVERED && !(is_screen && reader_has_left()) {
+            diagnose(UNDELIVERED);
+        }
+        report
     }
 
     /// Handles the first line of stdin, and writes the frames that it causes, before any thread starts.

@@ -57,8 +57,6 @@ pub(crate) struct StdoutWriter {
     pub(crate) written: Receiver<Written>,
     /// A number that grows whenever stdout has taken something.
     pub(crate) progress: Arc<AtomicUsize>,
-    /// Whether stdout is lost, which holds for all later runs too.
-    pub(crate) lost: bool,
     /// Whether the writer runs or can run. If the machine has no thread left for it, [`write_here`] does its work.
     pub(crate) has_thread: bool,
     direct: Direct,
@@ -80,7 +78,6 @@ impl StdoutWriter {
             orders,
             written,
             progress: Arc::default(),
-            lost: false,
             has_thread: true,
             direct: Direct::open(),
             rest: None,

@@ -25,7 +25,7 @@ use crate::redact::Redactor;
 use crate::run::{Part, PartEnd, PartSeen, PartWork, StepWork, Turn, TurnBegin, completed};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The maximum wait for the processes of abandoned work. After it, they are left to the kernel.
 const SETTLE_LIMIT: Duration = Duration::from_millis(500);
@@ -66,31 +66,8 @@ struct Last {
     stays_raw: Option<bool>,
 }
 
-/// The end of a run, as the process reports it.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub code: u8,
-    pub signal: Option<i32>,
-    /// See [`Report::asked_at`].
-    pub asked_at: Option<Instant>,
-    /// Whether run.cancelled was the end.
-    pub cancelled: bool,
-    /// A sentence about the answers given in advance whose keys matched no question.
-    pub unused_answers: Option<String>,
-    /// The report of the run, outside of workflows.
-    pub report: Option<Box<Report>>,
-}
-
-impl From<Report> for Ended {
-    fn from(report: Report) -> Ended {
-        let Report { code, signal, asked_at, .. } = report;
-        let (cancelled, unused_answers) = (report.is_cancelled(), report.unused_answers.clone());
-        Ended { code, signal, asked_at, cancelled, unused_answers, report: Some(Box::new(report)) }
-    }
-}
-
 /// An open run with the result of its admission. Error: the run is over already.
-pub(crate) type OpenedRun<'p, T> = Result<(WorkflowRun<'p>, T), Ended>;
+pub(crate) type OpenedRun<'p, T> = Result<(WorkflowRun<'p>, T), Box<Report>>;
 
 impl<'p> WorkflowRun<'p> {
     /// Opens the run: takes the run.start, checks it, and emits run.started. `admit` checks the settings for the workflow,
@@ -106,8 +83,8 @@ impl<'p> WorkflowRun<'p> {
         let (admission, admitted) = admission(kind, flags, admit);
         let (record, debug_log) = (job.record.clone(), job.debug_log.clone());
         let job = Job { admission: Some(admission), debug_log: None, ..job };
-        let run = engine.open(job, peer).map_err(|report| Ended::from(*report))?;
-        let Some((it, settings, agent, target)) = admitted.take() else { return Err(run.abandon().into()) };
+        let run = engine.open(job, peer)?;
+        let Some((it, settings, agent, target)) = admitted.take() else { return Err(Box::new(run.abandon())) };
         let outer = WorkflowRun {
             run,
             settings,
@@ -363,18 +340,17 @@ impl<'p> WorkflowRun<'p> {
     }
 
     /// Ends the run with the text of its result, or with the reason for its stop.
-    pub(crate) fn close(self, outcome: Result<String, Stop>) -> Ended {
+    pub(crate) fn close(self, outcome: Result<String, Stop>) -> Report {
         let outcome = match outcome {
             Ok(text) => Some(completed(text)),
             Err(Stop::Failed(failure)) => Some(Outcome::Failed(*failure)),
             Err(Stop::Cancelled { reason, source }) => Some(Outcome::Cancelled { reason, source }),
             Err(Stop::Lost) => None,
         };
-        let report = match outcome {
+        match outcome {
             Some(outcome) => self.run.close(outcome, self.end),
             None => self.run.abandon(),
-        };
-        Ended { report: None, ..Ended::from(report) }
+        }
     }
 }
 

@@ -3,17 +3,16 @@
 use super::Conductor;
 use crate::engine::debug_log::DebugLog;
 use crate::engine::host::Host;
+use crate::engine::job::Report;
 use crate::engine::peer::Peer;
 use crate::engine::prepare;
 use crate::engine::recordings::Recordings;
-use crate::protocol::failure::Failure;
-use crate::protocol::outbound::Terminal;
+use crate::protocol::failure::{EXIT_UNDELIVERED, Failure};
 use crate::protocol::words::Action;
-use crate::redact::Redactor;
 use crate::run::{Event, Part, PartEnd, PartWork, TurnBegin, Unseen};
 use std::ops::DerefMut;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The recordings of a turn.
 #[derive(Debug, Default)]
@@ -75,28 +74,19 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.agent.spawned_at.map(|at| now.saturating_sub(at))
     }
 
-    /// Completes the recording. Returns the host and the result of the run.
-    pub(in crate::engine) fn end(mut self) -> (H, RunSummary) {
+    /// Completes the recording. `delivered`: whether every frame was written. Returns the host, the result of the run, and
+    /// whether all recordings are complete.
+    pub(in crate::engine) fn end(mut self, delivered: bool, asked_at: Option<Instant>) -> (H, Report, bool) {
         self.end_recordings();
-        let ending = RunSummary {
-            code: self.run.exit_code(),
-            terminal: self.frame_out.terminal,
-            lost: self.frame_out.outbox.is_closed(),
+        let code = self.run.exit_code().filter(|_| delivered && !self.is_lost());
+        let report = Report {
+            code: code.unwrap_or(EXIT_UNDELIVERED),
+            terminal: self.frame_out.terminal.filter(|_| code.is_some()),
             signal: self.signal,
+            asked_at,
             unused_answers: self.answers.unused(),
             redactor: self.run.redactor().clone(),
-            incomplete_recording: self.incomplete_recording,
         };
-        (self.host, ending)
+        (self.host, report, !self.incomplete_recording)
     }
-}
-
-pub(in crate::engine) struct RunSummary {
-    pub(in crate::engine) code: Option<u8>,
-    pub(in crate::engine) terminal: Option<Terminal>,
-    pub(in crate::engine) lost: bool,
-    pub(in crate::engine) signal: Option<i32>,
-    pub(in crate::engine) unused_answers: Option<String>,
-    pub(in crate::engine) redactor: Redactor,
-    pub(in crate::engine) incomplete_recording: bool,
 }

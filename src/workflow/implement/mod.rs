@@ -28,6 +28,7 @@ mod report;
 pub(crate) use ready::{Preview, Target, admit, preview};
 
 use crate::config::Places;
+use crate::engine::Report;
 use crate::protocol::failure::Failure;
 use crate::protocol::words::PhaseOutcome;
 use crate::workflow::counted;
@@ -35,12 +36,12 @@ use crate::workflow::plan::PlanPhase;
 use crate::workflow::project::LOCAL;
 use crate::workflow::stop::Stop;
 use crate::workflow::violation::Violation;
-use crate::workflow::workflow_run::{Ended, WorkflowRun};
+use crate::workflow::workflow_run::WorkflowRun;
 use phase_io::PhaseIo;
 use phase_loop::{Loop, LoopEnd, LoopPhase};
 use ready::ReadyPlan;
 
-pub(crate) fn carry(mut outer: WorkflowRun<'_>, target: Target, places: &Places) -> Ended {
+pub(crate) fn carry(mut outer: WorkflowRun<'_>, target: Target, places: &Places) -> Report {
     let outcome = begin(&mut outer, target, places);
     outer.close(outcome)
 }

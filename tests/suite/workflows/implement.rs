@@ -231,6 +231,14 @@ fn without_git_and_without_tools_the_commands_decide() {
 }
 
 #[test]
+fn a_limit_of_the_agents_tools_is_none_of_the_commands() {
+    let text = plan(&[phase(1, &["true"], "")]);
+    let mut start = allowed(json!({}));
+    (start["allowed_tools"], start["on_unsupported"]) = (json!(["Read"]), json!("warn"));
+    run(project(&text, "echo nothing"), start).completed();
+}
+
+#[test]
 fn a_removed_plan_is_restored() {
     let text = plan(&[phase(1, &["test -e a"], "")]);
     let outcome = run(project(&text, "echo 1 >a; rm -r .spektacular/plans").git(), allowed(json!({})));
