@@ -18,6 +18,7 @@ mod lab;
 #[macro_use]
 mod rows;
 mod acp_clients;
+mod background;
 mod chat;
 mod conversations;
 mod errors;

@@ -52,7 +52,8 @@ use crate::protocol::limits::ARGUMENT_BYTES;
 use crate::protocol::outbound::{AgentExit, Capabilities, Text, ToolFacts, Usage};
 use crate::protocol::request::Settings;
 use crate::protocol::schema::OutputSchema;
-use crate::protocol::words::{McpTransport, QuestionKind, ToolState};
+use crate::protocol::terms::sentence;
+use crate::protocol::words::{Category, McpTransport, Policy, QuestionKind, ToolState};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -218,12 +219,13 @@ const PERMISSION: &str = "session/request_permission";
 const DENIALS_TOLD: usize = 20;
 
 impl Acp {
-    fn keeper(&self, limit: Limit) -> Keeper {
+    fn keeper(&self, limit: Limit, settings: &Settings) -> Keeper {
         match limit {
             Limit::MaxToolCalls => Keeper::Run,
             Limit::McpServers if self.profile.servers == ServerWay::Nowhere => Keeper::Nobody,
             Limit::McpServers => Keeper::Agent,
             Limit::Permissions if self.ignores_policy => Keeper::Nobody,
+            Limit::Permissions if self.unkept_reads(settings) == Some(Policy::Deny) => Keeper::Nobody,
             // It may run what it knows to be harmless without a request.
             Limit::Permissions if self.profile.rules == Some(RuleFormat::Gemini) => Keeper::Agent,
             Limit::Permissions => Keeper::Run,
@@ -233,6 +235,15 @@ impl Acp {
                 Keeper::Nobody
             }
         }
+    }
+
+    /// The policy for reads and searches that the agent does not keep, because it runs commands such as `cat` without asking
+    /// unless it may run none.
+    fn unkept_reads(&self, settings: &Settings) -> Option<Policy> {
+        let runs = settings.permissions.policy(Category::Execute) != Policy::Deny;
+        let leaks = runs && self.profile.rules == Some(RuleFormat::Gemini);
+        let policies = [Category::Read, Category::Search].map(|looks| settings.permissions.policy_inside(looks));
+        [Policy::Deny, Policy::Ask].into_iter().find(|policy| leaks && policies.contains(policy))
     }
 
     /// ACP has no means for an effort, nor for further directories.
@@ -295,7 +306,7 @@ impl Driver for Acp {
         let leaves = self.profile.leaves_servers || self.start.server_names.is_empty();
         Features {
             capabilities,
-            keepers: Keepers::by(|limit| self.keeper(limit)),
+            keepers: Keepers::by(|limit| self.keeper(limit, settings)),
             preferences: Preference::ALL
                 .iter()
                 .copied()
@@ -315,6 +326,12 @@ impl Driver for Acp {
 
     fn launch(&mut self, settings: &Settings, out: &mut DriverOutput) -> Result<Option<Launch>, Failure> {
         warn_of_ignored(settings, self, out);
+        if self.unkept_reads(settings) == Some(Policy::Ask) {
+            out.warn(sentence!(
+                "{permissions} has no effect on commands that only read, such as `cat`: this agent runs them without asking",
+                permissions
+            ));
+        }
         let mut args = self.arguments(settings)?;
         let new_prompt = settings.new_system_prompt().filter(|_| self.takes_new_prompt(settings));
         self.start = SessionSetup::new(settings, self.profile, new_prompt.is_some());

@@ -7,8 +7,8 @@ use crate::agent::acp::agents::opencode::PROFILE as OPENCODE;
 use crate::agent::{AgentEvent, Base, Driver, DriverOutput, Reply};
 use crate::protocol::failure::Code;
 use crate::protocol::question::Kind;
-use crate::protocol::request::{Options, Settings};
-use crate::protocol::words::OnUnsupported;
+use crate::protocol::request::{Options, Permissions, Settings};
+use crate::protocol::words::{Category, OnUnsupported, Policy};
 use serde_json::{Value, json};
 
 #[test]
@@ -169,4 +169,29 @@ fn each_report_counts_once_with_all_its_tokens() {
     let [AgentEvent::ModelCalled, AgentEvent::Usage(used)] = &second[..] else { panic!("{second:?}") };
     assert_eq!((used.input_tokens, used.output_tokens, used.cached_input_tokens), (Some(264), Some(30), Some(60)));
     assert_eq!(used.cost_usd, Some(1.0));
+}
+
+/// Gemini CLI runs commands that only read without asking, unless it may run none.
+#[test]
+fn a_policy_for_reads_that_gemini_does_not_keep_is_refused_or_a_warning() {
+    use crate::agent::limit::launch;
+    let policy = |named: &[(Category, Policy)]| Permissions::ByCategory {
+        named: named.iter().copied().collect(),
+        rest: Some(Policy::Ask),
+    };
+    let (read, run) = (Category::Read, Category::Execute);
+    for (profile, named, refused, warned) in [
+        (&GEMINI, &[(read, Policy::Deny)][..], true, false),
+        (&GEMINI, &[(read, Policy::Deny), (run, Policy::Deny)], false, false),
+        (&GEMINI, &[(read, Policy::Ask)], false, true),
+        (&GEMINI, &[], false, false),
+        (&OPENCODE, &[(read, Policy::Ask)], false, false),
+    ] {
+        let mut driver = Acp::new(Base::command("agent"), profile);
+        let options = Options { permissions: Some(policy(named)), ..Options::default() };
+        let settings = options.resolve("x".into(), "agent".into(), "/p".into());
+        let mut out = DriverOutput::default();
+        assert_eq!(launch(&settings, &mut driver, &mut out).is_err(), refused, "{named:?}");
+        assert_eq!(!out.events.is_empty(), warned, "{named:?}: {:?}", out.events);
+    }
 }
