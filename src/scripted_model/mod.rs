@@ -7,6 +7,6 @@ mod server;
 mod tools;
 mod wire;
 
-pub use self::scenario::Scenario;
+pub use self::scenario::ModelScenario;
 pub use self::server::{HeardRequest, ScriptedModel};
 pub use crate::agent::endpoint::Wire;

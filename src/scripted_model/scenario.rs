@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// `replies` answer the requests of the conversation in order, and `after` answers all later ones.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scenario {
+pub struct ModelScenario {
     replies: VecDeque<ModelReply>,
     #[serde(default = "the_end")]
     after: ModelReply,
@@ -116,16 +116,16 @@ impl ModelReply {
     }
 }
 
-impl Scenario {
+impl ModelScenario {
     /// Error: the text is not a scenario.
-    pub fn parse(text: &str) -> serde_json::Result<Scenario> {
+    pub fn parse(text: &str) -> serde_json::Result<ModelScenario> {
         serde_json::from_str(text)
     }
 
     /// Excludes requests with less than half of the tools from the conversation: a memory or a classifier, also a sub-agent.
     #[must_use]
-    pub fn of_main_agent(self) -> Scenario {
-        Scenario { only_main: true, ..self }
+    pub fn of_main_agent(self) -> ModelScenario {
+        ModelScenario { only_main: true, ..self }
     }
 
     /// The reply to the next request of the conversation.

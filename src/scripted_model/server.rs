@@ -1,7 +1,7 @@
 //! The server: a thread that keeps the scenario and the requests, and one for each connection.
 
 use super::http::{self, HttpRequest};
-use super::scenario::{HttpRefusal, ModelReply, Scenario};
+use super::scenario::{HttpRefusal, ModelReply, ModelScenario};
 use super::tools;
 use super::wire::{ModelAnswer, RequestPurpose, Step};
 use crate::agent::endpoint::Wire;
@@ -49,7 +49,7 @@ enum Turn {
 
 impl ScriptedModel {
     /// `cwd`: the agent's working directory. Error: the system's.
-    pub fn start(wire: Wire, scenario: Scenario, cwd: PathBuf) -> io::Result<ScriptedModel> {
+    pub fn start(wire: Wire, scenario: ModelScenario, cwd: PathBuf) -> io::Result<ScriptedModel> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let (arrivals, received) = unbounded();
@@ -91,7 +91,7 @@ impl Drop for ScriptedModel {
 
 struct Memory {
     wire: Wire,
-    scenario: Scenario,
+    scenario: ModelScenario,
     log: Vec<HeardRequest>,
     /// The most tools that a request offered.
     widest: usize,

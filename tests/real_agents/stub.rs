@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use spektacular::scripted_model::{HeardRequest, Scenario, ScriptedModel, Wire};
+use spektacular::scripted_model::{HeardRequest, ModelScenario, ScriptedModel, Wire};
 
 use crate::support::io::shorten;
 
@@ -20,7 +20,7 @@ impl Stub {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/real_agents/scenarios/{scenario}.json"));
         let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let text = text.replace("{program}", env!("CARGO_BIN_EXE_spektacular"));
-        let scenario = Scenario::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let scenario = ModelScenario::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let model = ScriptedModel::start(wire, scenario, cwd.to_owned()).expect("listen on loopback");
         Stub { wire, model }
     }

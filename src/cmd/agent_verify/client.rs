@@ -7,7 +7,7 @@ use crate::agent::registry::{Agent, Agents};
 use crate::json::to_line;
 use crate::process::own_run::{AloneRun, start_alone};
 use crate::protocol::failure::{Code, Failure};
-use crate::scripted_model::{Scenario, ScriptedModel};
+use crate::scripted_model::{ModelScenario, ScriptedModel};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
@@ -32,7 +32,7 @@ struct Place {
 /// Plays a row below this folder. Error: the row could not be played.
 pub(super) fn play(row: &VerifyRow, agent: &Agent, endpoint: &Endpoint, folder: &Path) -> io::Result<Seen> {
     let work = folder.join(row.name).join("work");
-    let scenario = Scenario::parse(row.scenario).map_err(io::Error::other)?.of_main_agent();
+    let scenario = ModelScenario::parse(row.scenario).map_err(io::Error::other)?.of_main_agent();
     let model = ScriptedModel::start(endpoint.wire, scenario, work.clone())?;
     let place = furnish(work, agent, endpoint, &model.url())?;
     let mut payload: Value = serde_json::from_str(row.start).map_err(io::Error::other)?;

@@ -245,13 +245,13 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::{ROWS, RowResult, Seen};
-    use crate::scripted_model::{Scenario, Wire};
+    use crate::scripted_model::{ModelScenario, Wire};
     use serde_json::{Value, json};
 
     #[test]
     fn every_row_can_be_played() {
         for row in ROWS {
-            assert!(Scenario::parse(row.scenario).is_ok(), "{}", row.name);
+            assert!(ModelScenario::parse(row.scenario).is_ok(), "{}", row.name);
             assert!(serde_json::from_str::<Value>(row.start).is_ok_and(|start| start.is_object()), "{}", row.name);
         }
     }
