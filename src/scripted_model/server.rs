@@ -3,7 +3,7 @@
 use super::http::{self, HttpRequest};
 use super::scenario::{HttpRefusal, ModelReply, ModelScenario};
 use super::tools;
-use super::wire::{ModelAnswer, RequestPurpose, Step};
+use super::wire::{ModelAnswer, RequestPurpose, StreamStep};
 use crate::agent::endpoint::Wire;
 use crate::io::spawn_thread;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
@@ -186,12 +186,12 @@ impl Connection {
         http::begin(&mut out)?;
         for step in self.wire.format().steps(answer) {
             match step {
-                Step::Pause => thread::sleep(Duration::from_millis(reply.pause_ms)),
-                Step::Hang => {
+                StreamStep::Pause => thread::sleep(Duration::from_millis(reply.pause_ms)),
+                StreamStep::Hang => {
                     self.hang();
                     return Ok(());
                 }
-                Step::Event(text) => http::event(&mut out, &text)?,
+                StreamStep::Event(text) => http::event(&mut out, &text)?,
             }
         }
         http::event(&mut out, "")

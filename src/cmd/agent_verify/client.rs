@@ -1,6 +1,6 @@
 //! The client of `agents verify`: it plays a row with the agent in a place of its own, and knows only the protocol.
 
-use super::rows::{ANSWER, AT_WORK, Further, Seen, VerifyRow};
+use super::rows::{ANSWER, AT_WORK, Further, SeenRun, VerifyRow};
 use crate::agent::Program;
 use crate::agent::endpoint::Endpoint;
 use crate::agent::registry::{Agent, Agents};
@@ -30,7 +30,7 @@ struct Place {
 }
 
 /// Plays a row below this folder. Error: the row could not be played.
-pub(super) fn play(row: &VerifyRow, agent: &Agent, endpoint: &Endpoint, folder: &Path) -> io::Result<Seen> {
+pub(super) fn play(row: &VerifyRow, agent: &Agent, endpoint: &Endpoint, folder: &Path) -> io::Result<SeenRun> {
     let work = folder.join(row.name).join("work");
     let scenario = ModelScenario::parse(row.scenario).map_err(io::Error::other)?.of_main_agent();
     let model = ScriptedModel::start(endpoint.wire, scenario, work.clone())?;
@@ -46,7 +46,7 @@ pub(super) fn play(row: &VerifyRow, agent: &Agent, endpoint: &Endpoint, folder: 
         seen = place.talk(row, &payload)?;
     }
     let (frames, left) = seen;
-    Ok(Seen { frames, work: place.work, left, heard: model.heard(), wire: endpoint.wire })
+    Ok(SeenRun { frames, work: place.work, left, heard: model.heard(), wire: endpoint.wire })
 }
 
 /// Prepares the folders with the agent's settings for the model at this address.

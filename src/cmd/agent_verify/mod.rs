@@ -69,7 +69,7 @@ fn play_all(
     agent: &Agent,
     endpoint: &Endpoint,
     folder: &Path,
-    mut show: impl FnMut(&VerifyRow, io::Result<rows::Seen>, Duration) -> io::Result<()>,
+    mut show: impl FnMut(&VerifyRow, io::Result<rows::SeenRun>, Duration) -> io::Result<()>,
 ) -> io::Result<()> {
     let (todo, next) = unbounded();
     let results: Vec<_> = ROWS.iter().map(|row| (row, bounded(1))).collect();

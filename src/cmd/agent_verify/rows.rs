@@ -17,7 +17,7 @@ pub(super) struct VerifyRow {
     /// The answer to each permission.
     pub(super) permission: &'static str,
     pub(super) further: Further,
-    judge: fn(&Seen) -> RowResult,
+    judge: fn(&SeenRun) -> RowResult,
 }
 
 /// The client's further step.
@@ -42,7 +42,7 @@ pub(super) enum RowResult {
 }
 
 /// The facts about a run, for a client that knows only the protocol.
-pub(super) struct Seen {
+pub(super) struct SeenRun {
     pub(super) frames: Vec<Value>,
     pub(super) work: PathBuf,
     /// The number of processes that the run left behind.
@@ -81,38 +81,38 @@ const fn row(
     promise: Option<Promise>,
     scenario: &'static str,
     start: &'static str,
-    judge: fn(&Seen) -> RowResult,
+    judge: fn(&SeenRun) -> RowResult,
 ) -> VerifyRow {
     VerifyRow { name, promise, scenario, start, permission: "allow_once", further: Further::Nothing, judge }
 }
 
 pub(super) const ROWS: &[VerifyRow] = &[
-    row("hello", None, HELLO, "{}", Seen::says_hello),
-    row("allow", Some(Promise::Permissions), COMMAND, "{}", Seen::asked_and_ran),
+    row("hello", None, HELLO, "{}", SeenRun::says_hello),
+    row("allow", Some(Promise::Permissions), COMMAND, "{}", SeenRun::asked_and_ran),
     VerifyRow {
         permission: "deny",
-        ..row("denied", Some(Promise::Permissions), COMMAND, "{}", Seen::goes_on_without_acting)
+        ..row("denied", Some(Promise::Permissions), COMMAND, "{}", SeenRun::goes_on_without_acting)
     },
-    row("deny", Some(Promise::Permissions), COMMAND, r#"{"permissions": "deny"}"#, Seen::did_nothing),
-    row("read-only", Some(Promise::ReadOnly), BOTH, r#"{"permissions": "read-only"}"#, Seen::did_nothing),
-    row("write", Some(Promise::Permissions), WRITE, "{}", Seen::asked_and_wrote),
-    row("question", Some(Promise::Questions), QUESTION, "{}", Seen::heard_the_answer),
+    row("deny", Some(Promise::Permissions), COMMAND, r#"{"permissions": "deny"}"#, SeenRun::did_nothing),
+    row("read-only", Some(Promise::ReadOnly), BOTH, r#"{"permissions": "read-only"}"#, SeenRun::did_nothing),
+    row("write", Some(Promise::Permissions), WRITE, "{}", SeenRun::asked_and_wrote),
+    row("question", Some(Promise::Questions), QUESTION, "{}", SeenRun::heard_the_answer),
     VerifyRow {
         further: Further::Cancel,
-        ..row("cancel", None, LONG, r#"{"permissions": "allow"}"#, Seen::was_cancelled)
+        ..row("cancel", None, LONG, r#"{"permissions": "allow"}"#, SeenRun::was_cancelled)
     },
-    VerifyRow { further: Further::Resume, ..row("resume", Some(Promise::Session), HERON, "{}", Seen::remembers) },
+    VerifyRow { further: Further::Resume, ..row("resume", Some(Promise::Session), HERON, "{}", SeenRun::remembers) },
     row("401", Some(Promise::Failures), NO_KEY, "{}", |seen| seen.failed("auth_required")),
     row("429", Some(Promise::Failures), BUSY, "{}", |seen| seen.failed("rate_limited")),
 ];
 
 impl VerifyRow {
-    pub(super) fn judge(&self, seen: &Seen) -> RowResult {
+    pub(super) fn judge(&self, seen: &SeenRun) -> RowResult {
         (self.judge)(seen)
     }
 }
 
-impl Seen {
+impl SeenRun {
     /// The last frame.
     pub(super) fn end(&self) -> &Value {
         self.frames.last().unwrap_or(&Value::Null)
@@ -244,7 +244,7 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
-    use super::{ROWS, RowResult, Seen};
+    use super::{ROWS, RowResult, SeenRun};
     use crate::scripted_model::{ModelScenario, Wire};
     use serde_json::{Value, json};
 
@@ -261,7 +261,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let end = |frame: Value| {
             let work = folder.path().to_owned();
-            let seen = Seen { frames: vec![frame], work, left: 0, heard: Vec::new(), wire: Wire::Messages };
+            let seen = SeenRun { frames: vec![frame], work, left: 0, heard: Vec::new(), wire: Wire::Messages };
             ROWS.iter().find(|row| row.name == "deny").unwrap().judge(&seen)
         };
         let refused = json!({"type": "run.failed", "payload": {"code": "invalid_request", "message": "No."}});

@@ -1,6 +1,6 @@
 //! The chat completions API of OpenAI, which many providers offer.
 
-use super::{ModelAnswer, RequestPurpose, Step, WireFormat, list, openai_error, plain, unnamed};
+use super::{ModelAnswer, RequestPurpose, StreamStep, WireFormat, list, openai_error, plain, unnamed};
 use crate::scripted_model::scenario::HttpRefusal;
 use crate::scripted_model::tools::{AgentCall, UsualTools};
 use serde_json::{Value, json};
@@ -21,22 +21,22 @@ impl WireFormat for ChatCompletions {
         }
     }
 
-    fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<Step> {
+    fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<StreamStep> {
         let reply = &answer.reply;
-        let mut steps = vec![Step::Event(delta(answer, &json!({"role": "assistant", "content": ""})))];
+        let mut steps = vec![StreamStep::Event(delta(answer, &json!({"role": "assistant", "content": ""})))];
         answer.pieces(&mut steps, &reply.think, |piece| delta(answer, &json!({"reasoning_content": piece})));
         answer.pieces(&mut steps, &reply.say, |piece| delta(answer, &json!({"content": piece})));
         answer.after_text(&mut steps);
         for (index, call) in calls(answer).into_iter().enumerate() {
             let mut call = call;
             call["index"] = json!(index);
-            steps.push(Step::Event(delta(answer, &json!({"tool_calls": [call]}))));
+            steps.push(StreamStep::Event(delta(answer, &json!({"tool_calls": [call]}))));
         }
         let choice = json!({"index": 0, "delta": {}, "finish_reason": finish_reason(answer)});
         let mut last = completion(answer, "chat.completion.chunk", &choice);
         last["usage"] = usage(answer);
-        steps.push(Step::Event(unnamed(&last)));
-        steps.push(Step::Event("data: [DONE]\n\n".into()));
+        steps.push(StreamStep::Event(unnamed(&last)));
+        steps.push(StreamStep::Event("data: [DONE]\n\n".into()));
         steps
     }
 

@@ -1,6 +1,6 @@
 //! The API of Google: generateContent and streamGenerateContent.
 
-use super::{ModelAnswer, RequestPurpose, Step, WireFormat, class, list, plain, unnamed};
+use super::{ModelAnswer, RequestPurpose, StreamStep, WireFormat, class, list, plain, unnamed};
 use crate::scripted_model::scenario::HttpRefusal;
 use crate::scripted_model::tools::{AgentCall, UsualTools};
 use serde_json::{Map, Value, json};
@@ -22,14 +22,14 @@ impl WireFormat for GenerateContent {
         RequestPurpose::Aside { stream, answer: fitting(body) }
     }
 
-    fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<Step> {
+    fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<StreamStep> {
         let reply = &answer.reply;
         let mut steps = Vec::new();
         let thought = |piece: &str| json!({"text": piece, "thought": true});
         answer.pieces(&mut steps, &reply.think, |piece| unnamed(&part(answer, &[thought(piece)])));
         answer.pieces(&mut steps, &reply.say, |piece| unnamed(&part(answer, &[json!({"text": piece})])));
         answer.after_text(&mut steps);
-        steps.push(Step::Event(unnamed(&last(answer, calls(answer)))));
+        steps.push(StreamStep::Event(unnamed(&last(answer, calls(answer)))));
         steps
     }
 

@@ -1,6 +1,6 @@
 //! The Messages API of Anthropic.
 
-use super::{ModelAnswer, RequestPurpose, Step, WireFormat, class, list, named, plain};
+use super::{ModelAnswer, RequestPurpose, StreamStep, WireFormat, class, list, named, plain};
 use crate::scripted_model::scenario::HttpRefusal;
 use crate::scripted_model::tools::UsualTools;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ impl WireFormat for MessagesFormat {
         }
     }
 
-    fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<Step> {
+    fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<StreamStep> {
         let reply = &answer.reply;
         let mut steps = vec![event(&json!({"type": "message_start", "message": envelope(answer)}))];
         let mut index = 0;
@@ -93,11 +93,11 @@ impl WireFormat for MessagesFormat {
     }
 }
 
-fn event(event: &Value) -> Step {
-    Step::Event(named(event))
+fn event(event: &Value) -> StreamStep {
+    StreamStep::Event(named(event))
 }
 
-fn start(index: usize, block: &Value) -> Step {
+fn start(index: usize, block: &Value) -> StreamStep {
     event(&json!({"type": "content_block_start", "index": index, "content_block": block}))
 }
 
@@ -105,7 +105,7 @@ fn block_delta(index: usize, delta: &Value) -> Value {
     json!({"type": "content_block_delta", "index": index, "delta": delta})
 }
 
-fn stop(index: usize) -> Step {
+fn stop(index: usize) -> StreamStep {
     event(&json!({"type": "content_block_stop", "index": index}))
 }
 

@@ -28,7 +28,7 @@ pub(super) trait WireFormat: Sync {
     fn asked(&self, path: &str, body: &Value) -> RequestPurpose;
 
     /// The answer as a stream.
-    fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<Step>;
+    fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<StreamStep>;
 
     /// The answer in one piece, for a request without a stream.
     fn whole(&self, answer: &ModelAnswer<'_>) -> Value;
@@ -67,7 +67,7 @@ impl Wire {
 }
 
 /// A part of a stream.
-pub(super) enum Step {
+pub(super) enum StreamStep {
     Pause,
     /// An encoded event.
     Event(String),
@@ -86,19 +86,19 @@ pub(super) struct ModelAnswer<'a> {
 
 impl ModelAnswer<'_> {
     /// One event per piece, each after the pause.
-    fn pieces(&self, steps: &mut Vec<Step>, pieces: &[String], event: impl Fn(&str) -> String) {
+    fn pieces(&self, steps: &mut Vec<StreamStep>, pieces: &[String], event: impl Fn(&str) -> String) {
         for piece in pieces {
             if self.reply.pause_ms > 0 {
-                steps.push(Step::Pause);
+                steps.push(StreamStep::Pause);
             }
-            steps.push(Step::Event(event(piece)));
+            steps.push(StreamStep::Event(event(piece)));
         }
     }
 
     /// The position after the text, where a reply may fall silent.
-    fn after_text(&self, steps: &mut Vec<Step>) {
+    fn after_text(&self, steps: &mut Vec<StreamStep>) {
         if self.reply.hang {
-            steps.push(Step::Hang);
+            steps.push(StreamStep::Hang);
         }
     }
 

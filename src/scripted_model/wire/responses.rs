@@ -1,6 +1,6 @@
 //! The Responses API of OpenAI.
 
-use super::{ModelAnswer, RequestPurpose, Step, WireFormat, list, named, openai_error, plain};
+use super::{ModelAnswer, RequestPurpose, StreamStep, WireFormat, list, named, openai_error, plain};
 use crate::scripted_model::scenario::HttpRefusal;
 use crate::scripted_model::tools::{AgentCall, CallInput, UsualTools};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ impl WireFormat for Responses {
         if path == "/v1/responses" { RequestPurpose::Conversation { stream: true } } else { RequestPurpose::Unknown }
     }
 
-    fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<Step> {
+    fn steps(&self, answer: &ModelAnswer<'_>) -> Vec<StreamStep> {
         let reply = &answer.reply;
         let mut steps = vec![event(&json!({"type": "response.created", "response": response(answer, "in_progress")}))];
         if !reply.think.is_empty() {
@@ -107,10 +107,10 @@ fn response(answer: &ModelAnswer<'_>, status: &str) -> Value {
     json!({"id": format!("resp_{}", answer.number), "model": answer.model(), "status": status})
 }
 
-fn event(event: &Value) -> Step {
-    Step::Event(named(event))
+fn event(event: &Value) -> StreamStep {
+    StreamStep::Event(named(event))
 }
 
-fn done(item: &Value) -> Step {
+fn done(item: &Value) -> StreamStep {
     event(&json!({"type": "response.output_item.done", "output_index": 0, "item": item}))
 }
