@@ -56,7 +56,7 @@ mod tests {
     fn frames_share_a_chunk_and_dropped_ones_leave_no_gap() {
         let (mut peer, mut out) = (JsonLines::default(), Outbox::default());
         let show = |peer: &mut JsonLines, out: &mut Outbox| {
-            let about = ProgressKind::Status { status: Status::Running, until: None };
+            let about = ProgressKind::Status { status: Status::Running, until: None, agent: None };
             let progress = Progress::new(about, "It runs");
             let mut body = Redacted::new(Body::Progress(Box::new(progress)), &Redactor::new());
             peer.show(

@@ -144,6 +144,12 @@ impl SessionFile {
         SessionFile { cwd, ..self }
     }
 
+    /// The file for the agent that took over, if one did. `None`: its name cannot be part of a file name.
+    pub(crate) fn of_agent(self, took_over: Option<&str>) -> Option<SessionFile> {
+        let name = took_over.unwrap_or(&self.name);
+        is_plain(name).then(|| SessionFile { name: name.to_owned(), ..self })
+    }
+
     /// Whether the directory contains a file or folder named `.spektacular`.
     pub(crate) fn has_folder(&self) -> bool {
         has_folder(&self.cwd)

@@ -263,6 +263,8 @@ impl ClientSession {
             ("progress", json!("full")),
             ("heartbeat_s", json!(0)),
             ("conversation", json!(facts.conversation)),
+            // A session belongs to one agent.
+            ("fallback", json!([])),
         ];
         own.into_iter().for_each(|(name, value)| fields[name] = value);
         if !facts.question_limit {

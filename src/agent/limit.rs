@@ -141,6 +141,13 @@ pub(crate) fn launch(
     out: &mut DriverOutput,
 ) -> Result<Option<Launch>, Failure> {
     let features = driver.features(settings);
+    if settings.conversation && features.capabilities.conversation == Some(false) {
+        let agent = &settings.agent;
+        return Err(Failure::invalid_start(sentence!(
+            "{conversation} must be false: the agent {agent} can neither stay nor resume its session.",
+            conversation
+        )));
+    }
     check(settings, &features.keepers, out)?;
     let mut settings = settings.clone();
     let servers = std::mem::take(&mut settings.mcp_servers);

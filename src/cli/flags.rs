@@ -40,6 +40,11 @@ const IMAGE_HELP: &str = "\
 A relative FILE is relative to --cwd. At most 20 images, of 5 MiB each and 20 MiB in total.
 Most agents take images, but not every model of theirs does: see spektacular help agents reference.";
 
+const FALLBACK_HELP: &str = "\
+It takes over if the quota is used up, if the agent is not logged in or does not start, and at a limit of the provider
+for which the run does not wait. Repeat the flag for further agents. A single task is handed over only before its first
+tool ran; spec, plan and implement hand over the draft or the attempt as it is.";
+
 const WORKTREE_HELP: &str = "\
 The worktree is a checkout of HEAD, without uncommitted changes, on the branch spektacular/NAME.
 Without =NAME, the run invents a name. The next word is part of the prompt.
@@ -170,6 +175,7 @@ pub(crate) const ADHOC: &[Row<Adhoc>] = &[
     field("background", "ACTION", "what to do about work that outlives the agent's turn"),
     field("on_rate_limit", "ACTION", "what to do at a limit of the agent's provider"),
     field("max_wait_s", "SECONDS", "limit for the wait at such a limit"),
+    field("fallback", "AGENT[:MODEL]", "the agent that takes over where this one fails").more(FALLBACK_HELP),
     field("max_turns", "N", "limit on calls of the model"),
     field("max_tool_calls", "N", "limit on calls of tools"),
     field("max_tokens", "N", "limit on input and output tokens"),

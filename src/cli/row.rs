@@ -222,7 +222,7 @@ pub const fn field<T: HasFields>(name: &str, metavar: &'static str, help: &'stat
         Form::Word(set) => (FlagForm::Text, set.words),
         Form::Bool => (FlagForm::Json, &["true", "false"]),
         Form::Either(_) | Form::Policies(_) => (FlagForm::Words, &[]),
-        Form::AtMost(_, Form::Text | Form::Shaped(_)) => (FlagForm::Item, &[]),
+        Form::AtMost(_, Form::Text | Form::Shaped(_) | Form::Either([Form::Shaped(_), ..])) => (FlagForm::Item, &[]),
         Form::Map(_) | Form::Named(..) => (FlagForm::Pair, &[]),
         Form::Integer
         | Form::Number

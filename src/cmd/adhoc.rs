@@ -534,6 +534,7 @@ impl Kept {
             Kept::Named(name) => Some(name),
         };
         let cost_usd = ended.terminal.as_ref().and_then(|end| end.usage.cost_usd);
+        let last = last.and_then(|last| last.of_agent(ended.took_over.as_deref()));
         let Some((last, id)) = last.zip(ended.session_id()) else { return Ok(()) };
         match last.keep(&Stored { name, cost_usd, ..Stored::now(id, &words) }) {
             Ok(true) => Ok(()),

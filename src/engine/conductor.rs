@@ -11,7 +11,7 @@ use super::answers::Script;
 use super::ask_connections::AskOutcome;
 use super::host::{Host, TreeGone};
 use super::images;
-use super::job::{Admission, Job, Prepared};
+use super::job::{Admission, Job, Prepared, Successor};
 use super::peer::{Peer, ScreenChange, Understood};
 use super::prepare;
 use super::recordings::Recordings;
@@ -36,6 +36,7 @@ use crate::protocol::words::{Action, Level, OnRateLimit, Source as CancelSource,
 use crate::recording::Moment;
 use crate::run::{AgentEnded, Answered, Effect, Event, Origin, ReadInput, Refusal, Remake, Run, Unseen};
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -57,6 +58,10 @@ pub struct Conductor<P, H> {
     signal: Option<i32>,
     /// The workflow's check of run.start, until that has come.
     admission: Option<Admission>,
+    /// The agents that take over where another one fails, in order.
+    successors: VecDeque<Successor>,
+    /// The agent that took over last.
+    took_over: Option<Successor>,
     /// Below this directory, recordings follow no symbolic link.
     project: Option<PathBuf>,
     /// Whether the recording of an earlier turn is incomplete.
@@ -76,6 +81,8 @@ struct AgentLink {
     unsent: Option<Failure>,
     /// Whether the agent must end instead of resting.
     cannot_rest: bool,
+    /// Whether the next agent is to take over.
+    hands_over: bool,
     stderr: stderr::StderrLines,
     mirror_stderr: bool,
 }
@@ -126,6 +133,8 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             signal_source,
             signal: None,
             admission,
+            successors: VecDeque::new(),
+            took_over: None,
             project,
             incomplete_recording: false,
         };
@@ -153,6 +162,9 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             self.refuse_unsent();
             if std::mem::take(&mut self.agent.cannot_rest) {
                 self.step(Event::CannotRest);
+            }
+            if std::mem::take(&mut self.agent.hands_over) {
+                self.hand_over();
             }
         }));
         if taken.is_err() {
@@ -276,6 +288,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         let model_warnings = self.layers.model_warnings(&options, agent);
         // Read before the checks, because a refusal returns the metadata.
         let (redactor, short_secrets) = prepare::redactor_for(self.run.redactor().clone(), &options, agent, &self.host);
+        let redactor = prepare::with_successors(redactor, &options, &self.layers.agents, &self.host);
         let metadata = options.metadata.clone().map(Json::from);
         let checked = if origin.run == Addressee::Invalid {
             Err(Failure::invalid_run_id())
@@ -301,7 +314,8 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             self.step(Event::Warn(origin.clone(), Warning::UnknownField, text));
         }
         let start = match admitted {
-            Ok((ready, workflow)) => {
+            Ok((mut ready, workflow)) => {
+                self.successors = ready.take_successors();
                 let waits = ready.settings.on_rate_limit == OnRateLimit::Wait;
                 let goes_on = ready.settings.conversation || waits || workflow.is_some();
                 let agent = goes_on.then(|| ready.agent.clone());
@@ -328,14 +342,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             Message::Prompt(input) => matches!(input, PromptInput::Mixed | PromptInput::Wrong(_)),
             Message::Unsupported | Message::Cancel { .. } => false,
         }
-    }
-
-    /// Fails a run that cannot begin. The flags may still contain metadata to return and secrets to redact.
-    pub fn refuse(&mut self, failure: Failure) {
-        let (options, _) = self.layers.under(Options::default());
-        let metadata = options.metadata.clone().map(Json::from);
-        let redactor = Some(prepare::redactor_for(self.run.redactor().clone(), &options, None, &self.host).0);
-        self.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
     }
 
     /// Handles a signal that ends the run.
@@ -449,13 +455,6 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     pub(super) fn drop_progress(&mut self) {
         let dropped = self.frame_out.outbox.drop_progress();
         self.peer.dropped(dropped);
-    }
-
-    /// Handles the loss of stdout: no frame can be delivered any more.
-    pub fn output_lost(&mut self) {
-        let err = self.leave();
-        self.frame_out.outbox.close(Chunk { err, ..Chunk::default() });
-        self.step(Event::OutputLost);
     }
 
     /// Writes the finished part of the recording. Called before the loop waits.

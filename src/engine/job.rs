@@ -134,6 +134,16 @@ pub struct Report {
     pub unused_answers: Option<String>,
     /// The redactor, which knows every secret, including secret answers.
     pub redactor: Redactor,
+    /// The name of the agent that took over last.
+    pub took_over: Option<String>,
+}
+
+/// An agent that takes over where another one fails.
+#[derive(Clone, Debug)]
+pub struct Successor {
+    pub agent: Agent,
+    /// The settings of the run with this agent.
+    pub settings: Settings,
 }
 
 impl Report {

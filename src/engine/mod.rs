@@ -44,7 +44,7 @@ pub(crate) use ask_socket::ADDRESS as ASK_ADDRESS;
 pub use conductor::{Conductor, Recorded};
 pub use debug_log::DebugLog;
 pub use host::{Host, TreeGone};
-pub use job::{Admission, Admit, Awaited, Begin, Job, Prepared, Report};
+pub use job::{Admission, Admit, Awaited, Begin, Job, Prepared, Report, Successor};
 pub use peer::{InAdvance, Outgoing, Peer, ScreenChange, ScreenPeer, Understood};
 pub(crate) use prepare::flaw_in_file;
 pub use prepare::{redactor_here, secrets_here};

@@ -4,14 +4,16 @@
 
 use super::host::Host;
 use super::images;
+use super::job::Successor;
 use super::local_host::LocalHost;
 use crate::agent::demo::catalog;
 use crate::agent::demo::scenario::Scenario;
 use crate::agent::registry::{Agent, Agents};
-use crate::agent::{Features, Offered, ResultWay, ask_user};
+use crate::agent::{DriverOutput, Features, Offered, ResultWay, ask_user, limit};
 use crate::config::origins::Origins;
 use crate::process::sandbox::SandboxFault;
 use crate::protocol::failure::{Code, Failure};
+use crate::protocol::fallback::FallbackAgent;
 use crate::protocol::fields::field;
 use crate::protocol::limits;
 use crate::protocol::question::{Given, PathFact};
@@ -25,6 +27,7 @@ use crate::run::{Answered, Start};
 use crate::suggest::hint;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,12 +35,25 @@ use std::sync::Arc;
 pub(crate) struct Ready {
     pub(super) settings: Settings,
     pub(super) agent: Agent,
+    /// The agents of `fallback`, in order.
+    successors: Vec<Successor>,
 }
 
 impl Ready {
+    /// An agent that takes over.
+    pub(super) fn of(next: Successor) -> Ready {
+        Ready { settings: next.settings, agent: next.agent, successors: Vec::new() }
+    }
+
+    /// The agents that take over, with the settings of this run.
+    pub(super) fn take_successors(&mut self) -> VecDeque<Successor> {
+        let all = std::mem::take(&mut self.successors).into_iter();
+        all.map(|next| Successor { settings: self.settings.taken_over_by(&next.settings), ..next }).collect()
+    }
+
     /// Builds the start of the run.
     pub(crate) fn start(self, redactor: Redactor, short_secrets: usize, host: &mut impl Host) -> Start {
-        let Ready { mut settings, agent } = self;
+        let Ready { mut settings, agent, successors: _ } = self;
         let driver = agent.driver();
         let missing = settings.sandbox.missing();
         let features = driver.features(&settings);
@@ -80,6 +96,10 @@ pub(crate) fn settings(
     host: &impl Host,
 ) -> Result<Ready, Failure> {
     let bad = |message: Sentence| Failure::new(Code::InvalidRequest, message);
+    let successors = match options.fallback.as_deref() {
+        Some([_, ..]) if wrong.is_none() => successors(&options, (agents, origins), host)?,
+        Some(_) | None => Vec::new(),
+    };
     if let Some(problem) = wrong {
         return Err(bad(problem.message()));
     }
@@ -114,7 +134,40 @@ pub(crate) fn settings(
     if settings.sandbox.is_on() {
         settings.sandbox.force = force(&settings, &agent, origins, host)?;
     }
-    Ok(Ready { settings, agent: agent.into_owned() })
+    Ok(Ready { settings, agent: agent.into_owned(), successors })
+}
+
+/// The agents of `fallback`, with the settings of a run that they take over. Error: an agent is unknown, or cannot carry
+/// out the run.
+fn successors(
+    options: &Options,
+    (agents, origins): (&Agents, &Origins),
+    host: &impl Host,
+) -> Result<Vec<Successor>, Failure> {
+    let all = options.fallback.as_deref().unwrap_or_default();
+    let one = |(at, next): (usize, &FallbackAgent)| {
+        let (subject, name) = (origins.subject(field!(fallback)), &next.agent);
+        let agent = agents.find(name).ok_or_else(|| {
+            let (names, hint) = (agents.names(), hint(name, agents.all_names()));
+            let message = sentence!("{subject} must name only these agents: {names}.{hint}", subject = &subject);
+            Failure::new(Code::InvalidRequest, message)
+        })?;
+        let options = Options {
+            agent: Some(agent.name.clone()),
+            model: next.model.clone().or_else(|| agent.defaults().model),
+            // These are for one agent's session and command line.
+            session_id: None,
+            fork: None,
+            agent_args: None,
+            fallback: None,
+            ..options.clone()
+        };
+        let Ready { mut settings, agent, .. } = settings(options, None, Some(&agent), (agents, origins), host)?;
+        settings.fallback = all[at + 1..].to_vec();
+        limit::launch(&settings, agent.driver().as_mut(), &mut DriverOutput::default())?;
+        Ok(Successor { agent, settings })
+    };
+    all.iter().enumerate().map(one).collect()
 }
 
 /// The state of a sandbox on this machine. Error: it cannot be kept, and must be.
@@ -198,6 +251,12 @@ pub(crate) fn redactor_for(
     redactor.add_values(options.mcp_servers.iter().flatten().flat_map(McpServer::secrets), &is_path);
     let short = redactor.add_all(options.secrets.iter().flatten().map(String::as_str));
     (redactor, short)
+}
+
+/// Adds the secrets of the agents that may take over.
+pub(super) fn with_successors(redactor: Redactor, options: &Options, agents: &Agents, host: &impl Host) -> Redactor {
+    let all = options.fallback.iter().flatten().filter_map(|next| agents.find(&next.agent));
+    all.fold(redactor, |redactor, next| redactor_for(redactor, &Options::default(), Some(&next), host).0)
 }
 
 /// Builds the redactor for a command without a run.

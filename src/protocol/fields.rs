@@ -6,6 +6,7 @@
 //! Layers stack, and [`Options::resolve`] turns the stack into [`Settings`], with every default filled in.
 
 use super::declare::{member, put_field, visit_field};
+use super::fallback::{FallbackAgent, fallback};
 use super::form::{Form, HasForm, Member, ObjectForm};
 use super::frame_value::{FrameObject, ObjectWriter, object_value};
 use super::ids::SessionId;
@@ -115,9 +116,13 @@ macro_rules! field {
 
 pub(crate) use field;
 
-/// The form of the values that a reader accepts. That of `sandbox` differs from what run.started shows.
+/// The form of the values that a reader accepts. Those of `sandbox` and `fallback` differ from what run.started shows.
 const fn form_of(reader: &str, form: Form) -> Form {
-    if equal(reader.as_bytes(), b"sandbox") { Sandbox::REQUEST } else { narrowed(reader, form) }
+    match reader.as_bytes() {
+        b"sandbox" => Sandbox::REQUEST,
+        b"fallback" => FallbackAgent::REQUEST,
+        _ => narrowed(reader, form),
+    }
 }
 
 /// `a == b`, as a constant expression.
@@ -440,6 +445,9 @@ run_start! {
         on_rate_limit, default(OnRateLimit::Fail), Some(Free), "on-rate-limit", [];
     /// The longest wait for a provider's limit to end.
     max_wait_s: Seconds = positive, default(Seconds(21600.0)), Some(Free), "max-wait", [];
+    /// The agents that take over, in this order, where the agent fails.
+    // Not every agent asks before it acts.
+    fallback: Vec<FallbackAgent> = fallback, default(Vec::new()), Some(Trusted), "fallback", [list];
     /// The amount of progress that the run emits.
     progress: Level = level, default(Level::Normal), Some(Free), "progress", [];
     /// The longest time without a frame before a heartbeat; 0: no heartbeats.

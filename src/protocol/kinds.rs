@@ -122,6 +122,8 @@ kinds! {
             status: Status,
             /// For `waiting_for_limit`: the time at which the run goes on, in UTC.
             until: Option<UtcTime> as known,
+            /// For `starting`: the agent that takes over.
+            agent: Option<String> as known name,
         },
         /// Facts about the agent's session, as soon as they are known.
         "session" from Minimal: Session {
@@ -237,6 +239,8 @@ kinds! {
             attempt: u64,
             /// The state of the phase.
             state: PhaseState,
+            /// The agent that works on it.
+            agent: String as name,
         },
         /// The usage so far.
         "usage" from Normal: Usage(

@@ -4,6 +4,7 @@ mod artifact;
 mod ask_parts;
 mod declare;
 pub mod failure;
+pub(crate) mod fallback;
 pub mod fields;
 pub mod form;
 pub mod frame;

@@ -180,6 +180,8 @@ sources! {
     pub struct TurnReport {
         /// The number of the turn, from 1.
         pub number: u64,
+        /// The agent of the turn.
+        pub agent: String as name,
         /// The cause of the turn.
         pub origin: TurnOrigin,
         /// The further prompt that the turn answers.

@@ -26,6 +26,28 @@ pub struct Payload {
     pub workflow: Option<Box<RawValue>>,
 }
 
+impl Settings {
+    /// These settings for an agent that takes over. `next`: the settings of that agent's run.
+    pub(crate) fn taken_over_by(&self, next: &Settings) -> Settings {
+        Settings {
+            agent: next.agent.clone(),
+            model: next.model.clone(),
+            agent_args: next.agent_args.clone(),
+            attached: next.attached.clone(),
+            sandbox: next.sandbox.clone(),
+            own_rules: next.own_rules.clone(),
+            fallback: next.fallback.clone(),
+            mcp_servers: next.mcp_servers.clone(),
+            ask_server: next.ask_server.clone(),
+            nonce: next.nonce.clone(),
+            session_id: None,
+            fork: false,
+            session_cost_usd: None,
+            ..self.clone()
+        }
+    }
+}
+
 impl Options {
     /// Reads the payload of a run.start.
     pub fn parse(payload: Option<&RawValue>) -> Payload {

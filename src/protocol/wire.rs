@@ -200,6 +200,8 @@ views! {
     struct TurnView<'a> {
         /// The number of the turn, from 1.
         turn: u64,
+        /// The agent of the turn.
+        agent: &'a String as name,
         /// The cause of the turn: a prompt, or the agent itself.
         origin: TurnOrigin,
         /// The further prompt that the turn answers. Null: that of run.start, or none.
@@ -359,6 +361,7 @@ impl FrameObject for TurnReport {
     fn put_fields(&self, object: &mut ObjectWriter<'_>) {
         let mut view = TurnView {
             turn: self.number,
+            agent: &self.agent,
             origin: self.origin,
             prompt_id: self.prompt_id,
             outcome: self.word(),

@@ -109,6 +109,13 @@ words! {
     OnUnsupported { Fail = "fail", Warn = "warn" }
     /// The effect of a limit of the agent's provider.
     OnRateLimit { Fail = "fail", Wait = "wait" }
+    /// The failure after which another agent takes over.
+    TakesOverAfter {
+        AgentNotFound = "agent_not_found", AgentStartFailed = "agent_start_failed", AuthRequired = "auth_required",
+        QuotaExceeded = "quota_exceeded", RateLimited = "rate_limited", ProviderUnavailable = "provider_unavailable",
+        ModelNotFound = "model_not_found", ContextExceeded = "context_exceeded", Refused = "refused",
+        AgentError = "agent_error", AgentExited = "agent_exited", AgentProtocolError = "agent_protocol_error",
+    }
     /// The limits that the kernel sets to the agent and all that comes from it.
     SandboxMode { Off = "off", ReadOnly = "read-only", Workspace = "workspace" }
     /// Whether a sandbox hides the secrets in HOME.
@@ -175,7 +182,7 @@ words! {
         PermissionTooLong = "permission_too_long", PromptRefused = "prompt_refused",
         OutputIncomplete = "output_incomplete", McpUnavailable = "mcp_unavailable",
         SandboxPartial = "sandbox_partial", ProtectedChanged = "protected_changed",
-        BackgroundStopped = "background_stopped",
+        BackgroundStopped = "background_stopped", AgentReplaced = "agent_replaced",
     }
     /// A workflow.
     WorkflowKind { Spec = "spec", Plan = "plan", Implement = "implement" }

@@ -338,6 +338,8 @@ objects! {
         pub title: Text as text,
         /// The state.
         pub state: PhaseOutcome,
+        /// The agent that worked on it last in this run. Null: none did.
+        pub agent: Option<String> as name,
         /// The number of attempts in this run.
         pub attempts: u64,
         /// The time that the phase took in this run, in milliseconds.

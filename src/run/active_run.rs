@@ -16,14 +16,13 @@ use super::stop_ladder::StopLadder;
 use super::tool_calls::Tools;
 use super::turns::{StopCause, TurnState, Turns};
 use super::{Event, OnEof, Refusal, Start};
-use crate::agent::{Driver, DriverOutput, limit};
+use crate::agent::{DriverOutput, limit};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::{InboundId, RunId};
 use crate::protocol::outbound::{
     AgentName, Body, Capabilities, Json, Metadata, Outcome, ProtocolVersion, ShownSettings, Started, Text,
 };
 use crate::protocol::request::Settings;
-use crate::protocol::terms::sentence;
 use crate::protocol::words::{LimitField, WaitingOn, Warning};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -56,6 +55,8 @@ pub(super) struct ActiveRun {
     pub(super) step: Option<RunningStep>,
     /// Removes the marker of a blocked agent, if the prompt offers it.
     pub(super) blocked: Option<BlockedText>,
+    /// The whole prompt of a workflow's turn, for an agent that takes over. `None`: that of the settings.
+    pub(super) whole: Option<String>,
     pub(super) seen: PartSeen,
     /// The sums over the parts of a workflow's run. `None`: the run is a session of the agent.
     pub(super) sums: Option<Sums>,
@@ -74,9 +75,7 @@ impl ActiveRun {
         let Start { mut settings, display_name, mut driver, redactor, short_secrets, asking_failed, .. } = start;
         let Start { missing, remake, workflow, .. } = start;
         let mut out = DriverOutput::default();
-        let launch =
-            converses(&settings, driver.as_ref()).and_then(|()| limit::launch(&settings, driver.as_mut(), &mut out));
-        let launch = match launch {
+        let launch = match limit::launch(&settings, driver.as_mut(), &mut out) {
             Ok(launch) => launch,
             Err(failure) => {
                 let metadata = settings.metadata.map(Json::from);
@@ -113,6 +112,7 @@ impl ActiveRun {
             denied: 0,
             step: None,
             blocked: None,
+            whole: None,
             seen: PartSeen::default(),
             sums: has_parts.then(Sums::default),
         });
@@ -179,8 +179,9 @@ impl ActiveRun {
             Event::Spawned => self.begin_process(),
             Event::SpawnFailed(failure) => {
                 self.agent.process = ProcessState::Ended;
-                self.decide(Outcome::Failed(failure));
+                self.fail_start(failure);
             }
+            Event::TakesOver(start) => self.take_over(*start),
             Event::TaskOver => self.end_task(),
             Event::Line(line) => self.read_line(line),
             Event::Stderr(text) => self.drive(|driver, out| driver.stderr(text, out)),
@@ -281,17 +282,6 @@ impl ActiveRun {
             self.effects.heartbeat(now.saturating_sub(self.deadlines.active), self.waiting_on());
         }
     }
-}
-
-/// Refuses a conversation with an agent that cannot hold one.
-fn converses(settings: &Settings, driver: &dyn Driver) -> Result<(), Failure> {
-    if settings.conversation && driver.features(settings).capabilities.conversation == Some(false) {
-        return Err(Failure::invalid_start(sentence!(
-            "{conversation} must be false: this agent can neither stay nor resume its session.",
-            conversation
-        )));
-    }
-    Ok(())
 }
 
 /// The body of run.started.

@@ -269,11 +269,13 @@ impl ActiveRun {
         let now = self.effects.now;
         self.agent.process = ProcessState::Running;
         self.deadlines.active = now;
-        if self.agent.exit.is_some() && self.step.is_none() {
-            // The limits cover all processes together.
+        let is_new = std::mem::take(&mut self.agent.is_new);
+        // The limits cover all processes together.
+        if self.agent.exit.is_none() || self.step.is_some() {
+            self.deadlines.begin_run(now, &self.settings);
+        } else if !is_new {
             return;
         }
-        self.deadlines.begin_run(now, &self.settings);
         self.servers.begin(now, &self.settings);
         if !self.agent.alive {
             self.deadlines.await_output(now, &self.settings);

@@ -19,6 +19,8 @@ use crate::redact::Redactor;
 pub(super) struct AgentSide {
     pub(super) driver: Box<dyn Driver>,
     pub(super) process: ProcessState,
+    /// Whether it has had no process yet.
+    pub(super) is_new: bool,
     /// The exit of the last process.
     pub(super) exit: Option<AgentExit>,
     /// Whether the agent has written anything.
@@ -41,6 +43,7 @@ impl AgentSide {
         AgentSide {
             driver,
             process: ProcessState::Due,
+            is_new: true,
             exit: None,
             alive: false,
             waiting: WaitingEvents::default(),
@@ -134,24 +137,43 @@ impl AgentSide {
         let Some(remake) = &self.remake else {
             return Err(Failure::new(Code::AgentExited, "The agent cannot be started again: begin a new run."));
         };
-        self.driver = remake();
+        let driver = remake();
+        // The orchestrator asked for no session.
+        let in_words = |failure: Failure| if failure.code == Code::InvalidRequest { lost_session() } else { failure };
+        self.launch(driver, settings, prompt, budget).map_err(in_words)
+    }
+
+    /// Prepares a further process, which goes on with the run's session if there is one.
+    pub(super) fn launch(
+        &mut self,
+        driver: Box<dyn Driver>,
+        settings: &Settings,
+        prompt: WaitingPrompt,
+        budget: &Budget,
+    ) -> Result<(DriverOutput, Option<Launch>), Failure> {
+        self.driver = driver;
         // A process that ended before its session was open has left the session of the run.start as it was.
         let opened = self.session_id.is_some();
+        let session_id = self.session_id.clone().or_else(|| settings.session_id.clone());
+        let used = budget.usage().cost_usd.filter(|_| session_id.is_some());
         let settings = Settings {
             prompt: prompt.text.unredacted().to_owned(),
-            session_id: self.session_id.clone().or_else(|| settings.session_id.clone()),
+            session_id,
             fork: settings.fork && !opened,
             attached: prompt.images,
             max_cost_usd: budget.money_left(settings),
-            session_cost_usd: budget.usage().cost_usd.map(|cost| settings.session_cost_usd.unwrap_or_default() + cost),
+            session_cost_usd: used.map(|cost| settings.session_cost_usd.unwrap_or_default() + cost),
             ..settings.clone()
         };
         let mut out = DriverOutput::default();
-        let launch = limit::launch(&settings, self.driver.as_mut(), &mut out);
-        // The orchestrator asked for no session.
-        let launch =
-            launch.map_err(|failure| if failure.code == Code::InvalidRequest { lost_session() } else { failure })?;
+        let launch = limit::launch(&settings, self.driver.as_mut(), &mut out)?;
         Ok((out, launch))
+    }
+
+    /// Forgets the agent, because another one takes over. `remake`: makes the driver of the other one.
+    pub(super) fn replace(&mut self, remake: Option<Remake>) {
+        (self.remake, self.is_new, self.alive) = (remake, true, false);
+        self.open_session(None, None, None);
     }
 
     /// The reason why the agent takes no further prompt with these images.

@@ -29,7 +29,7 @@ pub(super) struct Artifacts {
     pub(super) hidden: Vec<String>,
     hasher: RandomState,
     /// The first changes, for the terminal frame.
-    list: Vec<ArtifactRef>,
+    pub(super) list: Vec<ArtifactRef>,
     count: u64,
 }
 

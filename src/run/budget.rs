@@ -61,6 +61,12 @@ impl Budget {
         }
     }
 
+    /// Keeps the limits that another agent leaves to the run, of all that was used so far.
+    pub(super) fn change_agent(&mut self, settings: &Settings, keepers: &Keepers) {
+        let Budget { turns, tool_calls, usage, .. } = *self;
+        *self = Budget { turns, tool_calls, usage, ..Budget::new(settings, keepers) };
+    }
+
     /// Counts a call of a tool. Returns the limit that it exceeds.
     pub(super) fn count_tool_call(&mut self) -> Option<Limit> {
         self.tool_calls += 1;

@@ -124,8 +124,15 @@ impl Effects {
         // Only the first process of a run is one that starts.
         if self.shown != Some(status) && (status != Status::Starting || self.shown.is_none()) {
             self.shown = Some(status);
-            self.tell(ProgressKind::Status { status, until: None }, text, reply_to);
+            self.tell(ProgressKind::Status { status, until: None, agent: None }, text, reply_to);
         }
+    }
+
+    /// Reports that another agent starts.
+    pub(super) fn starts_agent(&mut self, agent: String) {
+        let status = Status::Starting;
+        (self.status, self.shown) = (Some(status), Some(status));
+        self.tell(ProgressKind::Status { status, until: None, agent: Some(agent) }, "Starting the agent", None);
     }
 
     /// Reports that the run waits for the end of a limit. `until`: since 1970. `why`: the failure's code.
@@ -134,7 +141,7 @@ impl Effects {
         let until = UtcTime::of_seconds(until.as_secs_f64());
         let end = until.map(|until| format!(" until {}", until.text())).unwrap_or_default();
         let text = format!("Waiting{end} for the provider's limit to end ({why})");
-        self.tell(ProgressKind::Status { status: Status::WaitingForLimit, until }, text, None);
+        self.tell(ProgressKind::Status { status: Status::WaitingForLimit, until, agent: None }, text, None);
     }
 
     /// Passes a piece of a message to the recording, if there is one. Only pieces can split a secret.

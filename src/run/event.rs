@@ -119,6 +119,8 @@ pub enum Event<'a> {
     OutputLost,
     /// The agent's process started.
     Spawned,
+    /// The next agent takes over, as [`Effect::HandOver`] requested. Its settings have the prompt for it.
+    TakesOver(Box<Start>),
     /// The agent's process could not be started.
     SpawnFailed(Failure),
     /// The work that a run without a process waits for is over.
@@ -247,6 +249,8 @@ pub enum Effect {
     Hurry,
     /// Suspends the agent's processes until the next part of the run, and begins the search for changed files.
     Rest,
+    /// Make the next agent of `fallback` ready, and report [`Event::TakesOver`].
+    HandOver,
     /// Signals the agent's whole process tree.
     SignalTree(StopSignal),
     /// Writes a line to stderr.

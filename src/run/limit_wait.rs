@@ -44,6 +44,16 @@ pub(super) struct LimitWait {
     pub(super) next: Option<(Duration, StopSignal)>,
     /// The failure of the turn, in case it cannot go on.
     pub(super) failure: Box<Failure>,
+    pub(super) then: AfterProcess,
+}
+
+/// The continuation of a turn whose agent's process was ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum AfterProcess {
+    /// The agent goes on in a new process.
+    GoOn,
+    /// The next agent takes over.
+    HandOver,
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ mod step;
 mod steps;
 mod stop;
 mod stop_ladder;
+mod takeover;
 mod text_markers;
 mod tool_calls;
 mod turn_end;
@@ -388,6 +389,7 @@ impl Run {
             Event::Warn(origin, warning, text) => return self.hold(held, origin.id, warning, text.into()),
             // These come from an agent, or from a run that has one.
             Event::Spawned
+            | Event::TakesOver(_)
             | Event::TaskOver
             | Event::SpawnFailed(_)
             | Event::Line(_)

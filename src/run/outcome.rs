@@ -10,7 +10,7 @@ use super::stop_ladder::DecidedEnd;
 use super::turn_end::{NextStep, could_not_go_on};
 use super::turns::{StopCause, TurnCause, TurnState, Turns, WaitingPrompt};
 use crate::agent::result::correction;
-use crate::agent::{Reply, TurnOver, unwritable};
+use crate::agent::{DriverOutput, Launch, Reply, TurnOver, unwritable};
 use crate::protocol::failure::{Code, Failure};
 use crate::protocol::ids::InboundId;
 use crate::protocol::outbound::{Json, Metadata, Outcome, Terminal};
@@ -45,14 +45,17 @@ impl ActiveRun {
         }
         // The process was ended, or the session is unknown because no turn was completed.
         match self.agent.relaunch(&self.settings, prompt, &self.budget) {
-            Ok((out, launch)) => {
-                self.budget.begin_process();
-                self.apply(out);
-                if let Some(launch) = launch {
-                    self.agent.start(Box::new(launch), &self.settings, &mut self.effects);
-                }
-            }
+            Ok(launched) => self.begin_launched(launched),
             Err(failure) => self.decide(Outcome::Failed(failure)),
+        }
+    }
+
+    /// Requests another process of the run.
+    pub(super) fn begin_launched(&mut self, (out, launch): (DriverOutput, Option<Launch>)) {
+        self.budget.begin_process();
+        self.apply(out);
+        if let Some(launch) = launch {
+            self.agent.start(Box::new(launch), &self.settings, &mut self.effects);
         }
     }
 
@@ -130,7 +133,10 @@ impl ActiveRun {
 
     /// Ends the running turn. Returns the outcome of the run if the run is over with it.
     pub(super) fn end_turn(&mut self, mut outcome: Outcome) -> Option<Outcome> {
-        if self.awaits_limit_of(&mut outcome) {
+        if self.hands_over(&mut outcome, false)
+            || self.awaits_limit_of(&mut outcome)
+            || self.hands_over(&mut outcome, true)
+        {
             return None;
         }
         let stopped = match self.turns.current.state {

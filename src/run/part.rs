@@ -31,6 +31,8 @@ pub struct Turn {
     pub keeps_process: bool,
     /// Whether the prompt offers the marker of a blocked agent, which is removed from the text then.
     pub offers_blocked: bool,
+    /// The whole prompt, for an agent that takes over. `None`: that of the settings.
+    pub whole: Option<String>,
     /// Whether the tool `ask_user` could not be offered although the model needs it.
     pub asking_failed: bool,
 }

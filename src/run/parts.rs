@@ -37,7 +37,8 @@ impl ActiveRun {
             return;
         }
         match work {
-            PartWork::Turn(Turn { start: TurnBegin::SameProcess, keeps_process, offers_blocked, .. }) => {
+            PartWork::Turn(Turn { start: TurnBegin::SameProcess, keeps_process, offers_blocked, whole, .. }) => {
+                self.whole = whole;
                 self.agent.keeps_process = keeps_process;
                 self.blocked = offers_blocked.then(BlockedText::default);
                 self.go_on_in_process(last, counted);
@@ -67,7 +68,8 @@ impl ActiveRun {
     }
 
     fn begin_in_new_process(&mut self, turn: Turn) {
-        let Turn { start, keeps_process, offers_blocked, asking_failed } = turn;
+        let Turn { start, keeps_process, offers_blocked, whole, asking_failed } = turn;
+        self.whole = whole;
         let mut out = DriverOutput::default();
         let launch = match start {
             TurnBegin::NextProcess => {

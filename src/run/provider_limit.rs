@@ -3,11 +3,12 @@
 
 use super::active_run::ActiveRun;
 use super::agent_side::ProcessState;
+pub(super) use super::limit_wait::AfterProcess;
 use super::limit_wait::LimitWait;
 use super::turns::{StopCause, TurnState};
 use super::{Effect, StopSignal};
 use crate::agent::LEAVE;
-use crate::protocol::failure::Code;
+use crate::protocol::failure::{Code, Failure};
 use crate::protocol::outbound::Outcome;
 use crate::protocol::terms::sentence;
 use crate::protocol::words::{OnRateLimit, Status, ToolState};
@@ -33,18 +34,24 @@ impl ActiveRun {
             failure.message = too_long;
             return false;
         };
+        let failure = failure.clone();
+        self.effects.waits_for_limit(until, failure.code.name());
+        self.leave_turn_open(until, failure, AfterProcess::GoOn);
+        true
+    }
+
+    /// Ends the agent's process, but not the turn. `until`: the date at which the turn goes on.
+    pub(super) fn leave_turn_open(&mut self, until: Duration, failure: Failure, then: AfterProcess) {
         self.end_open_work(ToolState::Failed);
         self.turns.current.marked.asks = Default::default();
         (self.deadlines.start, self.servers.due) = (None, None);
         let leaves_until = self.effects.now + self.features().leave_time;
         let next = Some((leaves_until, StopSignal::Terminate));
-        let wait = LimitWait { until, next, failure: Box::new(failure.clone()) };
-        self.effects.waits_for_limit(until, failure.code.name());
+        let wait = LimitWait { until, next, failure: Box::new(failure), then };
         self.turns.current.state = TurnState::AwaitingLimit(wait);
         if self.agent.process == ProcessState::Running {
             self.finish_agent();
         }
-        true
     }
 
     /// The time of the next step of the wait.
@@ -80,11 +87,14 @@ impl ActiveRun {
     fn go_on(&mut self) {
         let state = std::mem::replace(&mut self.turns.current.state, TurnState::Running);
         let TurnState::AwaitingLimit(wait) = state else { return };
+        self.deadlines.active = self.effects.now;
+        if wait.then == AfterProcess::HandOver {
+            return self.hand_over(&wait.failure);
+        }
         // The agent may have lost its session with its process.
         if !self.agent.can_begin_again(self.turns.current.worked, &self.settings) {
             return self.end_turn_without_process(Outcome::Failed(*wait.failure));
         }
-        self.deadlines.active = self.effects.now;
         self.effects.status(Status::Running, "The limit is over, and the agent goes on", None);
         let prompt = self.turns.prompt_after_limit(&self.settings);
         self.pass_prompt(prompt);
@@ -100,7 +110,7 @@ impl ActiveRun {
         }
     }
 
-    fn end_turn_without_process(&mut self, outcome: Outcome) {
+    pub(super) fn end_turn_without_process(&mut self, outcome: Outcome) {
         if let Some(outcome) = self.end_turn(outcome) {
             self.decide(outcome);
         }

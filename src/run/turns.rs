@@ -258,7 +258,8 @@ impl Turns {
             TurnCause::Agent => (TurnOrigin::Agent, None),
         };
         let number = turn.number;
-        let report = TurnReport { number, origin, prompt_id, outcome, usage, completion_detected, unattended };
+        let agent = settings.agent.clone();
+        let report = TurnReport { number, agent, origin, prompt_id, outcome, usage, completion_detected, unattended };
         let what = match report.word() {
             TurnOutcome::Completed => "completed",
             TurnOutcome::Failed => "failed",

@@ -265,9 +265,11 @@ impl TerminalPeer {
 
     /// Takes note of progress that is not shown.
     fn unseen(&mut self, progress: &Progress, now: Instant) -> Shown {
-        if let ProgressKind::Status { status, until } = progress.about {
-            self.work.status(status, until, now);
-            if self.chat.as_mut().is_some_and(|chat| chat.status(status)) {
+        if let ProgressKind::Status { status, until, agent } = &progress.about {
+            self.work.status(*status, *until, now);
+            let named = agent.iter().map(|agent| format!("--agent {agent} "));
+            self.resumed_by.iter_mut().zip(named).for_each(|(flag, agent)| flag.insert_str(0, &agent));
+            if self.chat.as_mut().is_some_and(|chat| chat.status(*status)) {
                 self.work.begin_again(now);
                 self.speech.said = false;
             }
@@ -308,7 +310,7 @@ impl TerminalPeer {
                 let took = self.work.tool(*call_id, line, &[], *state, now);
                 Shown::lines(self.command(line, *state, took, output.as_ref()))
             }
-            ProgressKind::Phase { phase: _, title, number, of, attempt, state } => {
+            ProgressKind::Phase { phase: _, title, number, of, attempt, state, agent: _ } => {
                 let (title, text) = (title.shown(), line.as_str());
                 let (number, of, attempt, state) = (*number, *of, *attempt, *state);
                 Shown::lines(self.phase(&PhaseLine { title, number, of, attempt, state, text }))

@@ -142,6 +142,7 @@ mod tests {
             id: id.into(),
             title: Text::from("A title that is so long that it does not fit a terminal of eighty columns at all"),
             state,
+            agent: None,
             attempts,
             duration_ms: attempts * 65_000,
             cost_usd,

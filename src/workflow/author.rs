@@ -221,8 +221,7 @@ impl Author {
         (first, again): (&SessionPrompt, Option<SessionPrompt>),
         keeps_process: bool,
     ) -> Result<(), Stop> {
-        let place =
-            SessionFile::of_document(self.project.folder(), self.kind, &self.name.to_string(), &outer.agent().name);
+        let place = self.session_file(outer);
         let judge = DraftPermit {
             project: self.project.folder().to_owned(),
             draft: self.project.folder().join(&self.paths.draft),
@@ -232,21 +231,28 @@ impl Author {
         let ended = match again {
             Some(again) => {
                 let whole = first.followed_by(&again);
-                conversation.further_turn(outer, again, || whole, &terms)
+                conversation.further_turn(outer, again, whole, &terms)
             }
             None => {
                 let known = place.as_ref().filter(|_| self.resumes && outer.can_resume());
                 match known.and_then(SessionFile::id) {
-                    Some(id) => conversation.resume(outer, id, first.clone(), || first.clone(), &terms),
+                    Some(id) => conversation.resume(outer, id, first.clone(), first.clone(), &terms),
                     None => conversation.begin(outer, first.clone(), &terms),
                 }
             }
         };
-        if let (Some(place), Some(id)) = (&place, outer.session_id().and_then(|id| SessionId::stored(id))) {
+        // Another agent may have taken over.
+        if let (Some(place), Some(id)) =
+            (self.session_file(outer), outer.session_id().and_then(|id| SessionId::stored(id)))
+        {
             // Without it, the next run begins a new session.
             let _ = place.keep(&Stored::now(&id, ""));
         }
         ended.map(drop)
+    }
+
+    fn session_file(&self, outer: &WorkflowRun<'_>) -> Option<SessionFile> {
+        SessionFile::of_document(self.project.folder(), self.kind, self.name.as_str(), &outer.agent().name)
     }
 
     /// Moves a link, or anything of the wrong kind, out of the place of a draft or of the finished file: it is neither,

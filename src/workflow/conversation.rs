@@ -49,7 +49,7 @@ impl Conversation {
     ) -> Result<AgentTurn, Stop> {
         self.leave(outer)?;
         *self = Conversation::default();
-        self.turn(outer, prompt, terms, TurnBegin::NewSession)
+        self.turn(outer, (prompt, None), terms, TurnBegin::NewSession)
     }
 
     /// Runs a further turn of the same session: in the same process if it stayed, otherwise in a new one. If the agent
@@ -58,11 +58,12 @@ impl Conversation {
         &mut self,
         outer: &mut WorkflowRun<'_>,
         prompt: SessionPrompt,
-        whole: impl FnOnce() -> SessionPrompt,
+        whole: SessionPrompt,
         terms: &Terms,
     ) -> Result<AgentTurn, Stop> {
+        let both = || (prompt.clone(), Some(whole.clone()));
         if self.goes_on && outer.has_process_for(&prompt) {
-            match self.turn(outer, prompt.clone(), terms, TurnBegin::SameProcess) {
+            match self.turn(outer, both(), terms, TurnBegin::SameProcess) {
                 // The process ended while it rested.
                 Err(Stop::Failed(failure)) if failure.code == Code::AgentExited && !outer.seen().heard => {}
                 other => return other,
@@ -70,11 +71,11 @@ impl Conversation {
         }
         self.leave(outer)?;
         if outer.features().process_per_turn && self.goes_on {
-            return self.turn(outer, prompt, terms, TurnBegin::NextProcess);
+            return self.turn(outer, both(), terms, TurnBegin::NextProcess);
         }
         let resumable = outer.resumable().cloned();
         let Some(id) = self.session_id.clone().filter(|id| resumable.as_ref() == Some(id)) else {
-            return self.begin(outer, whole(), terms);
+            return self.begin(outer, whole, terms);
         };
         self.resume(outer, id, prompt, whole, terms)
     }
@@ -85,11 +86,11 @@ impl Conversation {
         outer: &mut WorkflowRun<'_>,
         id: SessionId,
         prompt: SessionPrompt,
-        whole: impl FnOnce() -> SessionPrompt,
+        whole: SessionPrompt,
         terms: &Terms,
     ) -> Result<AgentTurn, Stop> {
-        match self.turn(outer, prompt, terms, TurnBegin::Resume(id)) {
-            Err(Stop::Failed(failure)) if is_lost(&failure) => self.begin(outer, whole(), terms),
+        match self.turn(outer, (prompt, Some(whole.clone())), terms, TurnBegin::Resume(id)) {
+            Err(Stop::Failed(failure)) if is_lost(&failure) => self.begin(outer, whole, terms),
             other => other,
         }
     }
@@ -106,14 +107,14 @@ impl Conversation {
     fn turn(
         &mut self,
         outer: &mut WorkflowRun<'_>,
-        prompt: SessionPrompt,
+        (prompt, whole): (SessionPrompt, Option<SessionPrompt>),
         terms: &Terms,
         start: TurnBegin,
     ) -> Result<AgentTurn, Stop> {
         self.goes_on = false;
         let Terms { limit, offers_blocked, keeps_process, .. } = *terms;
         let judge = Arc::clone(&terms.judge);
-        let id = outer.session(Session { prompt, start, keeps_process, offers_blocked, judge, limit })?;
+        let id = outer.session(Session { prompt, start, whole, keeps_process, offers_blocked, judge, limit })?;
         self.session_id = id.or(self.session_id.take());
         self.goes_on = outer.takes_turns();
         let seen = outer.seen();

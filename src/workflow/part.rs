@@ -11,6 +11,8 @@ use std::time::Duration;
 pub(crate) struct Session {
     pub prompt: SessionPrompt,
     pub start: TurnBegin,
+    /// The whole prompt, for an agent that takes over. `None`: `prompt` is.
+    pub whole: Option<SessionPrompt>,
     /// Whether the process may stay for a further turn.
     pub keeps_process: bool,
     /// Whether the prompt offers the marker of a blocked agent, which is removed from the text then.

@@ -188,8 +188,8 @@ impl<'p> WorkflowRun<'p> {
 
     /// Runs a session of the agent. Returns the session's id. Error: the session failed, or the run is over.
     pub(crate) fn session(&mut self, session: Session) -> Result<Option<SessionId>, Stop> {
-        let Session { prompt: SessionPrompt { text, raw }, start, keeps_process, offers_blocked, judge, limit } =
-            session;
+        let Session { prompt: SessionPrompt { text, raw }, start, keeps_process, offers_blocked, judge, .. } = session;
+        let (limit, whole) = (session.limit, session.whole.map(|prompt| prompt.text));
         let judge = Some(judge);
         let mut settings = Settings { prompt: text, raw_prompt: raw, judge, ..self.settings.clone() };
         settings.max_cost_usd = self.money_left()?;
@@ -209,13 +209,14 @@ impl<'p> WorkflowRun<'p> {
         self.turns += 1;
         let file = self.record.as_deref().map(|path| numbered(path, self.turns));
         let recorded = Recorded { file, debug_log: self.debug_log.clone() };
-        let work = PartWork::Turn(Turn { start, keeps_process, offers_blocked, asking_failed: false });
+        let work = PartWork::Turn(Turn { start, keeps_process, offers_blocked, whole, asking_failed: false });
         let end = self.part(Part { settings, work }, recorded)?;
         // A process that ends before its turn reports no cost: that of the session's earlier turns is still known.
         let cost_usd = end.usage.cost_usd.map(|cost| known.unwrap_or_default() + cost).or(known);
         let stays_raw = end.stays.then_some(raw);
         let takes_turns = end.takes_turns;
         self.last = Last { session_id: end.session_id.clone(), cost_usd, takes_turns, stays_raw };
+        self.follow();
         self.seen = end.seen;
         match end.outcome {
             Outcome::Completed { .. } => Ok(end.session_id),
@@ -223,6 +224,15 @@ impl<'p> WorkflowRun<'p> {
                 Err(Stop::from_outcome(outcome, limits_itself))
             }
         }
+    }
+
+    /// Goes on with the agent that took over, if one did.
+    fn follow(&mut self) {
+        let Some(next) = self.run.took_over().filter(|next| next.agent.name != self.agent.name) else { return };
+        self.settings = self.settings.taken_over_by(&next.settings);
+        self.agent = next.agent.clone();
+        // The part of the failed agent in it is unknown.
+        self.last.cost_usd = None;
     }
 
     /// Whether the agent's process stayed after its last turn.

@@ -96,9 +96,11 @@ impl Talk {
             self.world.hand(line);
         }
         let shown = self.shown();
-        let cause = format!(r#""origin":"prompt","prompt_id":"p_{number}""#);
-        let wanted = format!(r#""turn":{},{cause},"outcome":"completed""#, number + 1);
-        assert!(shown.contains(&wanted), "turn {number}: {shown}");
+        let wanted = format!(r#""origin":"prompt","prompt_id":"p_{number}","outcome":"completed""#);
+        assert!(
+            shown.contains(&wanted) && shown.contains(&format!(r#""turn":{},"#, number + 1)),
+            "turn {number}: {shown}"
+        );
     }
 
     /// Passes a line of stdin to the run.

@@ -36,7 +36,7 @@ fn agents() -> Agents {
 /// A turn of the recorded agent.
 fn turn() -> PartWork {
     let start = TurnBegin::NewSession;
-    PartWork::Turn(Turn { start, keeps_process: false, offers_blocked: false, asking_failed: false })
+    PartWork::Turn(Turn { start, keeps_process: false, offers_blocked: false, whole: None, asking_failed: false })
 }
 
 fn sleep(gate: &str) -> PartWork {

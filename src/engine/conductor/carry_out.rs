@@ -36,6 +36,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             Effect::CloseAgentInput => self.close_input(),
             Effect::Hurry => self.host.hurry(self.run.is_stopping()),
             Effect::Rest => self.agent.cannot_rest = !self.host.rest(),
+            Effect::HandOver => self.agent.hands_over = true,
             Effect::SignalTree(signal) => self.host.signal_tree(signal),
             Effect::Note(text) => {
                 if let Some(screen) = self.peer.screen() {

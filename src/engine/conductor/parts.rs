@@ -3,13 +3,17 @@
 use super::Conductor;
 use crate::engine::debug_log::DebugLog;
 use crate::engine::host::Host;
-use crate::engine::job::Report;
+use crate::engine::job::{Report, Successor};
 use crate::engine::peer::Peer;
 use crate::engine::prepare;
 use crate::engine::recordings::Recordings;
+use crate::io::output::Chunk;
 use crate::protocol::failure::{EXIT_UNDELIVERED, Failure};
+use crate::protocol::outbound::Json;
+use crate::protocol::request::Options;
 use crate::protocol::words::Action;
-use crate::run::{Event, Part, PartEnd, PartWork, TurnBegin, Unseen};
+use crate::redact::Redactor;
+use crate::run::{Event, Origin, Part, PartEnd, PartWork, Refusal, Remake, Start, TurnBegin, Unseen};
 use std::ops::DerefMut;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -47,6 +51,24 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         }
     }
 
+    /// Makes the next agent ready, which takes over.
+    pub(super) fn hand_over(&mut self) {
+        let Some(next) = self.successors.pop_front() else {
+            return self.step(Event::Refused(Failure::of_our_own()));
+        };
+        let ready = prepare::Ready::of(next.clone());
+        let start = ready.start(Redactor::new(), 0, &mut self.host);
+        let agent = next.agent.clone();
+        self.took_over = Some(next);
+        let remake: Remake = Box::new(move || agent.driver());
+        self.step(Event::TakesOver(Box::new(Start { remake: Some(remake), ..start })));
+    }
+
+    /// The agent that took over last.
+    pub(in crate::engine) fn took_over(&self) -> Option<&Successor> {
+        self.took_over.as_ref()
+    }
+
     /// Takes the end of the part, and completes its recordings unless its process stays.
     pub fn take_part_end(&mut self) -> Option<Box<PartEnd>> {
         let end = self.run.take_part_end()?;
@@ -74,6 +96,21 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         self.agent.spawned_at.map(|at| now.saturating_sub(at))
     }
 
+    /// Fails a run that cannot begin. The flags may still contain metadata to return and secrets to redact.
+    pub fn refuse(&mut self, failure: Failure) {
+        let (options, _) = self.layers.under(Options::default());
+        let metadata = options.metadata.clone().map(Json::from);
+        let redactor = Some(prepare::redactor_for(self.run.redactor().clone(), &options, None, &self.host).0);
+        self.step(Event::Start(Origin::default(), Err(Box::new(Refusal { failure, metadata, redactor }))));
+    }
+
+    /// Handles the loss of stdout: no frame can be delivered any more.
+    pub fn output_lost(&mut self) {
+        let err = self.leave();
+        self.frame_out.outbox.close(Chunk { err, ..Chunk::default() });
+        self.step(Event::OutputLost);
+    }
+
     /// Completes the recording. `delivered`: whether every frame was written. Returns the host, the result of the run, and
     /// whether all recordings are complete.
     pub(in crate::engine) fn end(mut self, delivered: bool, asked_at: Option<Instant>) -> (H, Report, bool) {
@@ -86,6 +123,7 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
             asked_at,
             unused_answers: self.answers.unused(),
             redactor: self.run.redactor().clone(),
+            took_over: self.took_over.map(|next| next.agent.name),
         };
         (self.host, report, !self.incomplete_recording)
     }

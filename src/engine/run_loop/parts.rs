@@ -2,7 +2,7 @@
 
 use super::RunLoop;
 use crate::engine::conductor::Recorded;
-use crate::engine::job::Report;
+use crate::engine::job::{Report, Successor};
 use crate::io::backstop::Backstop;
 use crate::protocol::outbound::{Artifact, Outcome, Progress, WorkflowEnd};
 use crate::redact::Redactor;
@@ -82,6 +82,11 @@ impl RunLoop<'_, '_> {
     /// Whether the agent's process stayed after its last turn, and lives.
     pub fn has_process(&self) -> bool {
         self.conductor.host().has_agent() && self.conductor.host().process().is_empty()
+    }
+
+    /// The agent that took over last.
+    pub fn took_over(&self) -> Option<&Successor> {
+        self.conductor.took_over()
     }
 
     /// The time since the run began, by the clock of limits.

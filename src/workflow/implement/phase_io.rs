@@ -247,6 +247,7 @@ impl<'r, 'o, 'p> PhaseIo<'r, 'o, 'p> {
     fn account(&mut self, index: usize, before: Option<f64>) {
         let after = self.outer.usage().cost_usd;
         let account = &mut self.accounts[index];
+        account.agent = Some(self.outer.agent().name.clone());
         if let Some(after) = after {
             account.cost_usd = Some(account.cost_usd.unwrap_or_default() + after - before.unwrap_or_default());
         }
@@ -388,6 +389,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
             of: of as u64,
             attempt: at.number.into(),
             state,
+            agent: self.outer.agent().name.clone(),
         };
         self.outer.tell(about, text);
         let status = match state {
@@ -422,7 +424,7 @@ impl PhaseHost for PhaseIo<'_, '_, '_> {
                 let of = self.ready.options.attempts;
                 let words = self.ready.prompts.retry(&prompt::failure(at.number, of, fault));
                 let whole = self.first(at.phase, false, None).followed_by(&words);
-                conversation.further_turn(self.outer, words, || whole, &terms)
+                conversation.further_turn(self.outer, words, whole, &terms)
             }
         };
         self.conversation = conversation;

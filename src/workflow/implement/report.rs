@@ -22,6 +22,8 @@ pub(super) struct Account {
     pub(super) took: Duration,
     /// In US dollars.
     pub(super) cost_usd: Option<f64>,
+    /// The agent that worked on it last.
+    pub(super) agent: Option<String>,
     /// The files that its sessions changed.
     pub(super) files: Vec<ArtifactRef>,
     pub(super) commit: Option<String>,
@@ -47,6 +49,7 @@ pub(super) fn report(phase: &PlanPhase, progress: &PhaseProgress, account: &Acco
         id: phase.id(),
         title: Text::from(phase.title.as_str()),
         state: progress.state,
+        agent: account.agent.clone(),
         attempts: progress.attempts.into(),
         duration_ms: u64::try_from(account.took.as_millis()).unwrap_or(u64::MAX),
         cost_usd: account.cost_usd,

@@ -177,7 +177,7 @@ impl Pair {
         self.run.step(self.model.now, event, &mut self.effects);
         if begins && self.run.is_between() {
             let (start, keeps_process) = (TurnBegin::NewSession, true);
-            let turn = Turn { start, keeps_process, offers_blocked: false, asking_failed: false };
+            let turn = Turn { start, keeps_process, offers_blocked: false, whole: None, asking_failed: false };
             let part = Part { settings: self.settings(), work: PartWork::Turn(turn) };
             self.run.step(self.model.now, Event::Part(Box::new(part)), &mut self.effects);
         }
@@ -264,6 +264,8 @@ fn told(effect: Effect) -> Option<Seen> {
         Effect::ToolWithdrawn { call } => Seen::ToolWithdrawn(call),
         Effect::CloseAgentInput => Seen::InputClosed,
         Effect::Rest => Seen::Rest,
+        // The model has no agents that take over.
+        Effect::HandOver => return None,
         Effect::SignalTree(StopSignal::Terminate) => Seen::Terminate,
         Effect::SignalTree(StopSignal::Kill) => Seen::Kill,
         Effect::RunId(_)

@@ -70,7 +70,7 @@ fn sample(key: &str, layer: usize) -> Value {
         "on_rate_limit" => one([json!("wait"), json!("fail"), json!("wait")]),
         "on_unsupported" => one([json!("warn"), json!("fail"), json!("warn")]),
         "progress" => one([json!("minimal"), json!("normal"), json!("full")]),
-        "add_dirs" | "allowed_tools" | "disallowed_tools" | "agent_args" => json!([format!("x{layer}")]),
+        "add_dirs" | "allowed_tools" | "disallowed_tools" | "agent_args" | "fallback" => json!([format!("x{layer}")]),
         "env_allow" => json!([format!("X{layer}_*")]),
         // Lists mask secrets, but these are too short to be masked.
         "secrets" => json!([format!("{layer}")]),

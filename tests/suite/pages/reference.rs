@@ -132,7 +132,8 @@ fn about_tool(line: Option<u64>, output: Option<&str>) -> ProgressKind {
 }
 
 fn about_status(until: Option<UtcTime>) -> ProgressKind {
-    ProgressKind::Status { status: Status::WaitingForLimit, until }
+    let agent = until.map(|_| "a".into());
+    ProgressKind::Status { status: Status::WaitingForLimit, until, agent }
 }
 
 fn about_warning(retry_at: Option<UtcTime>) -> ProgressKind {
@@ -147,6 +148,7 @@ fn about_turn(most: bool) -> ProgressKind {
     let unattended = Unattended { denied: tally(), unanswered: tally() };
     ProgressKind::Turn(Box::new(TurnReport {
         number: 1,
+        agent: "a".into(),
         origin: if most { TurnOrigin::Prompt } else { TurnOrigin::Agent },
         prompt_id: most.then_some(PromptId(1)),
         outcome,

@@ -25,7 +25,7 @@ pub(crate) fn phase_failure() -> PhaseFailure {
 
 pub(crate) fn about_phase() -> ProgressKind {
     let (phase, title, state) = ("P1".into(), "t".into(), PhaseState::Started);
-    ProgressKind::Phase { phase, title, number: 1, of: 1, attempt: 1, state }
+    ProgressKind::Phase { phase, title, number: 1, of: 1, attempt: 1, state, agent: "a".into() }
 }
 
 pub(crate) fn workflow_end() -> WorkflowEnd {
@@ -33,6 +33,7 @@ pub(crate) fn workflow_end() -> WorkflowEnd {
         id: "P1".into(),
         title: "t".into(),
         state: PhaseOutcome::Passed,
+        agent: Some("a".into()),
         attempts: 1,
         duration_ms: 1,
         cost_usd: Some(0.5),

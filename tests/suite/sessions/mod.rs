@@ -3,6 +3,7 @@
 mod background;
 pub(crate) mod conversations;
 mod export;
+pub(crate) mod fallback;
 pub(crate) mod limits;
 mod oneshot;
 mod open;

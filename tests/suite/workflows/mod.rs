@@ -5,6 +5,7 @@ mod check;
 pub(crate) mod commits;
 mod demo;
 mod drafts;
+mod fallback;
 mod formats;
 pub(crate) mod implement;
 mod implement_ends;

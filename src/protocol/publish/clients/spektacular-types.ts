@@ -70,6 +70,29 @@ export type OnUnsupported = "fail" | "warn";
 
 export type OnRateLimit = "fail" | "wait";
 
+export type TakesOverAfter =
+  | "agent_not_found"
+  | "agent_start_failed"
+  | "auth_required"
+  | "quota_exceeded"
+  | "rate_limited"
+  | "provider_unavailable"
+  | "model_not_found"
+  | "context_exceeded"
+  | "refused"
+  | "agent_error"
+  | "agent_exited"
+  | "agent_protocol_error";
+
+export interface FallbackRequest {
+  /** The name of a configured agent. */
+  agent: string;
+  /** The model. By default the agent's own. */
+  model?: string | null;
+  /** The failures after which it takes over. */
+  on?: TakesOverAfter[] | null;
+}
+
 export type Level = "minimal" | "normal" | "full";
 
 export interface Workflow {
@@ -175,6 +198,8 @@ export interface Start {
   on_rate_limit?: OnRateLimit | null;
   /** The longest wait for a provider's limit to end. Must be a number of seconds above 0. Default: 21600. */
   max_wait_s?: number | null;
+  /** The agents that take over, in this order, where the agent fails. Default: []. */
+  fallback?: (string | FallbackRequest)[] | null;
   /** The amount of progress that the run emits. Default: "normal". */
   progress?: Level | null;
   /** The longest time without a frame before a heartbeat; 0: no heartbeats. Must be a number of seconds, 0 or more. Default: 30. */
@@ -352,6 +377,15 @@ export interface SandboxInForce {
   secrets: SandboxSecrets;
 }
 
+export interface FallbackAgent {
+  /** The name of a configured agent. */
+  agent: string;
+  /** The model, by the agent's name for it. Null: the agent's own default. */
+  model: string | null;
+  /** The failures after which it takes over. Null: those of the account and of the agent's start, and limits of the provider for which the run does not wait. */
+  on: TakesOverAfter[] | null;
+}
+
 export interface Config {
   /** The name of a configured agent. */
   agent: string;
@@ -417,6 +451,8 @@ export interface Config {
   on_rate_limit: OnRateLimit;
   /** The longest wait for a provider's limit to end. */
   max_wait_s: number;
+  /** The agents that take over, in this order, where the agent fails. */
+  fallback: FallbackAgent[];
   /** The amount of progress that the run emits. */
   progress: Level;
   /** The longest time without a frame before a heartbeat; 0: no heartbeats. */
@@ -565,6 +601,8 @@ export interface ProgressStatus {
   status: Status;
   /** For `waiting_for_limit`: the time at which the run goes on, in UTC. */
   until?: string;
+  /** For `starting`: the agent that takes over. */
+  agent?: string;
   /** For work of a sub-agent: the tool call that started the sub-agent. */
   parent_call_id?: string;
   /** Whether something was cut. */
@@ -632,6 +670,7 @@ export type WarningCode =
   | "sandbox_partial"
   | "protected_changed"
   | "background_stopped"
+  | "agent_replaced"
   | (string & {});
 
 /** A warning. From level minimal. */
@@ -852,6 +891,8 @@ export interface ProgressPhase {
   attempt: number;
   /** The state of the phase. */
   state: PhaseState;
+  /** The agent that works on it. */
+  agent: string;
   /** For work of a sub-agent: the tool call that started the sub-agent. */
   parent_call_id?: string;
   /** Whether something was cut. */
@@ -980,6 +1021,8 @@ export interface ProgressTurn {
   text: string;
   /** The number of the turn, from 1. */
   turn: number;
+  /** The agent of the turn. */
+  agent: string;
   /** The cause of the turn: a prompt, or the agent itself. */
   origin: TurnOrigin;
   /** The further prompt that the turn answers. Null: that of run.start, or none. */
@@ -1218,6 +1261,8 @@ export interface PhaseReport {
   title: string;
   /** The state. */
   state: PhaseOutcome;
+  /** The agent that worked on it last in this run. Null: none did. */
+  agent: string | null;
   /** The number of attempts in this run. */
   attempts: number;
   /** The time that the phase took in this run, in milliseconds. */

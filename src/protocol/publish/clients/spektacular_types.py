@@ -88,6 +88,31 @@ OnUnsupported = Literal["fail", "warn"]
 
 OnRateLimit = Literal["fail", "wait"]
 
+TakesOverAfter = Literal[
+    "agent_not_found",
+    "agent_start_failed",
+    "auth_required",
+    "quota_exceeded",
+    "rate_limited",
+    "provider_unavailable",
+    "model_not_found",
+    "context_exceeded",
+    "refused",
+    "agent_error",
+    "agent_exited",
+    "agent_protocol_error",
+]
+
+
+class FallbackRequest(TypedDict):
+    # The name of a configured agent.
+    agent: str
+    # The model. By default the agent's own.
+    model: NotRequired[Union[str, None]]
+    # The failures after which it takes over.
+    on: NotRequired[Union[list[TakesOverAfter], None]]
+
+
 Level = Literal["minimal", "normal", "full"]
 
 
@@ -199,6 +224,8 @@ class Start(TypedDict):
     on_rate_limit: NotRequired[Union[OnRateLimit, None]]
     # The longest wait for a provider's limit to end. Must be a number of seconds above 0. Default: 21600.
     max_wait_s: NotRequired[Union[float, None]]
+    # The agents that take over, in this order, where the agent fails. Default: [].
+    fallback: NotRequired[Union[list[Union[str, FallbackRequest]], None]]
     # The amount of progress that the run emits. Default: "normal".
     progress: NotRequired[Union[Level, None]]
     # The longest time without a frame before a heartbeat; 0: no heartbeats. Must be a number of seconds, 0 or more. Default: 30.
@@ -384,6 +411,15 @@ class SandboxInForce(TypedDict):
     secrets: SandboxSecrets
 
 
+class FallbackAgent(TypedDict):
+    # The name of a configured agent.
+    agent: str
+    # The model, by the agent's name for it. Null: the agent's own default.
+    model: Union[str, None]
+    # The failures after which it takes over. Null: those of the account and of the agent's start, and limits of the provider for which the run does not wait.
+    on: Union[list[TakesOverAfter], None]
+
+
 class Config(TypedDict):
     # The name of a configured agent.
     agent: str
@@ -449,6 +485,8 @@ class Config(TypedDict):
     on_rate_limit: OnRateLimit
     # The longest wait for a provider's limit to end.
     max_wait_s: float
+    # The agents that take over, in this order, where the agent fails.
+    fallback: list[FallbackAgent]
     # The amount of progress that the run emits.
     progress: Level
     # The longest time without a frame before a heartbeat; 0: no heartbeats.
@@ -608,6 +646,8 @@ class ProgressStatus(TypedDict):
     status: Status
     # For `waiting_for_limit`: the time at which the run goes on, in UTC.
     until: NotRequired[str]
+    # For `starting`: the agent that takes over.
+    agent: NotRequired[str]
     # For work of a sub-agent: the tool call that started the sub-agent.
     parent_call_id: NotRequired[str]
     # Whether something was cut.
@@ -677,6 +717,7 @@ WarningCode = Union[Literal[
     "sandbox_partial",
     "protected_changed",
     "background_stopped",
+    "agent_replaced",
 ], str]
 
 
@@ -920,6 +961,8 @@ class ProgressPhase(TypedDict):
     attempt: int
     # The state of the phase.
     state: PhaseState
+    # The agent that works on it.
+    agent: str
     # For work of a sub-agent: the tool call that started the sub-agent.
     parent_call_id: NotRequired[str]
     # Whether something was cut.
@@ -1053,6 +1096,8 @@ class ProgressTurn(TypedDict):
     text: str
     # The number of the turn, from 1.
     turn: int
+    # The agent of the turn.
+    agent: str
     # The cause of the turn: a prompt, or the agent itself.
     origin: TurnOrigin
     # The further prompt that the turn answers. Null: that of run.start, or none.
@@ -1302,6 +1347,8 @@ class PhaseReport(TypedDict):
     title: str
     # The state.
     state: PhaseOutcome
+    # The agent that worked on it last in this run. Null: none did.
+    agent: Union[str, None]
     # The number of attempts in this run.
     attempts: int
     # The time that the phase took in this run, in milliseconds.
