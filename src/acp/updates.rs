@@ -128,6 +128,15 @@ pub(super) fn changes(detail: &str, cwd: &str) -> (Vec<Value>, String) {
     let mut lines = detail.lines().peekable();
     while let Some(line) = lines.next() {
         let text = line.get(1..).unwrap_or_default();
+        // The lines of a unified diff that name its file, which the line before them does too.
+        let of_file = |line: &str, sign: &str| {
+            let named = line.strip_prefix(sign).map(|name| name.split_once('\t').map_or(name, |(name, _)| name));
+            named.is_some() && named == head.and_then(|head| head.split_once(' ')).map(|(_, path)| path)
+        };
+        if of_file(line, "--- ") && lines.peek().is_some_and(|next| of_file(next, "+++ ")) {
+            lines.next();
+            continue;
+        }
         let sign = line.chars().next().filter(|_| head.is_some());
         match sign {
             Some(sign @ ('+' | '-' | ' ')) => {
@@ -216,7 +225,7 @@ mod tests {
 
     #[test]
     fn the_detail_of_an_edit_becomes_diffs_and_nothing_of_it_is_lost() {
-        let detail = "file /w/a\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n@@\n+x\nadd /w/b\n+all\ndelete /w/c\n-gone\nupdate /w/d\nNo line changes.\nreplace_all: true";
+        let detail = "file /w/a\n--- /w/a\n+++ /w/a\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n@@\n+x\nadd /w/b\n+all\ndelete /w/c\n-gone\nupdate /w/d\nNo line changes.\nreplace_all: true";
         let (diffs, rest) = changes(detail, "/w");
         let diff = |path: &str, old: Option<&str>, new: &str| serde_json::json!({"type": "diff", "path": path, "oldText": old, "newText": new});
         let wanted = [
