@@ -286,7 +286,9 @@ fn agents() -> Agents {
 impl Talk {
     fn begin(speaker: Speaker, payload: Value) -> Talk {
         let mut world = World::new(CWD, Options::default(), agents());
-        let mut fields = json!({"prompt": "go", "agent": speaker.agent});
+        // Gemini CLI runs commands that only read without asking. What it asks for is answered as on every agent.
+        let on_unsupported = if speaker.agent == "gemini" { "warn" } else { "fail" };
+        let mut fields = json!({"prompt": "go", "agent": speaker.agent, "on_unsupported": on_unsupported});
         fields.as_object_mut().unwrap().extend(payload.as_object().unwrap().clone());
         world.hear(&json!({"v": "1", "type": "run.start", "payload": fields}).to_string());
         world.spawn();
