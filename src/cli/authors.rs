@@ -82,7 +82,7 @@ const VERIFY_HELP: &str = "\
 Without it, you are asked for consent to the plan's commands before the first phase, unless --permissions allows execute.
 Read the commands first: they come from a file. --dry-run shows them.";
 
-const IMPLEMENT_OWN: [Row<Adhoc>; 8] = [
+const IMPLEMENT_OWN: [Row<Adhoc>; 9] = [
     attempts("how often the agent may try a phase, 1 to 10").begins("The plan"),
     own("max-phases", "N", FlagForm::Json, "stop after N phases have passed", |to, flag, value| {
         workflow_field(to, "max_phases", flag, value)
@@ -109,6 +109,10 @@ const IMPLEMENT_OWN: [Row<Adhoc>; 8] = [
     own_switch("commit", "make a git commit for each phase that passes", |to: &mut Adhoc| {
         to.fields.commit = Some(true);
     }),
+    own("commit-message", "TEMPLATE", FlagForm::Text, "with --commit: the message of each commit", |to, flag, value| {
+        workflow_field(to, "commit_message", flag, value)
+    })
+    .more("In it, {plan}, {n}, {title} and {tasks} stand for the plan's name and the phase, as in `feat({plan}): {title}`."),
     own_switch("allow-dirty", "with --commit: allow earlier changes, and do not commit them", |to: &mut Adhoc| {
         to.fields.allow_dirty = Some(true);
     }),

@@ -83,6 +83,10 @@ const FRAME_BYTES: Range = range!(whole "a whole number" from 16384 to 67108864)
 /// The number of attempts of a workflow.
 pub(super) const ATTEMPTS: Range = range!(whole "a whole number" from 1 to 10);
 
+/// The names of specifications, and of plans, as far as every dialect of regular expressions can say it: of the letters of
+/// other scripts, those in upper case fit too.
+const NAME_PATTERN: &str = r"^[^\x00-/:-`{-\x7f]([^\x00-,./:-^`{-\x7f]{0,48}[^\x00-/:-`{-\x7f])?$";
+
 /// The form of the values that a reader accepts: that of its type, or a narrower one.
 pub(super) const fn narrowed(reader: &str, form: Form) -> Form {
     const FILLED: Form = Form::Shaped(&TextRule::FILLED);
@@ -95,7 +99,7 @@ pub(super) const fn narrowed(reader: &str, form: Form) -> Form {
         b"cost" => Form::Within(&COST),
         b"frame_bytes" => Form::Within(&FRAME_BYTES),
         b"attempts" => Form::Within(&ATTEMPTS),
-        b"non_empty" | b"path" => FILLED,
+        b"non_empty" | b"path" | b"template" => FILLED,
         b"prompt" => const { Form::Shaped(&TextRule { most: Some(limits::PROMPT_BYTES), ..TextRule::FILLED }) },
         b"system_prompt" => {
             const { Form::Shaped(&TextRule { least: 0, most: Some(limits::PROMPT_BYTES), pattern: "" }) }
@@ -104,7 +108,7 @@ pub(super) const fn narrowed(reader: &str, form: Form) -> Form {
         b"images" => const { Form::AtMost(limits::IMAGES, &FILLED) },
         b"names" => const { Form::AtMost(limits::LIST_ENTRIES, &VARIABLES) },
         b"environment" => const { Form::Named(&TextRule::matching(r"^[A-Za-z_][A-Za-z0-9_]*$"), &Form::Text) },
-        b"name" => const { Form::Shaped(&TextRule::matching("^[a-z0-9]([a-z0-9_-]{0,48}[a-z0-9])?$")) },
+        b"name" => const { Form::Shaped(&TextRule::matching(NAME_PATTERN)) },
         b"skill" => const { Form::Shaped(&TextRule::matching("^[A-Za-z0-9][A-Za-z0-9:_-]{0,255}$")) },
         b"rules" => const { Form::AtMost(limits::LIST_ENTRIES, &RULE) },
         _ => {

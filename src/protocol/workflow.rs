@@ -128,23 +128,30 @@ fields! {
     verify_timeout_s, "verify_timeout_s": Seconds = positive, default(Seconds(600.0)), [Implement];
     /// Whether each phase that passes becomes a commit.
     commit, "commit": bool = boolean, default(false), [Implement];
+    /// The message of each commit, in which `{plan}`, `{n}`, `{title}` and `{tasks}` stand for the phase.
+    commit_message, "commit_message": String = template, optional, [Implement];
     /// Whether to commit even if the work tree has other changes.
     allow_dirty, "allow_dirty": bool = boolean, default(false), [Implement];
 }
 
-/// The longest name of a specification or a plan, in bytes.
-pub const NAME_BYTES: usize = 50;
+/// The longest name of a specification or a plan, in characters. A character takes at most 4 bytes.
+pub const NAME_LENGTH: usize = 50;
 
 /// The form of a name, as the rest of "must be …".
 pub const NAME_FORM: &str =
     "1 to 50 lower-case letters, digits, dashes and underscores, with a letter or a digit at both ends";
 
-/// Whether a text can be the name of a specification or a plan: `^[a-z0-9]([a-z0-9_-]{0,48}[a-z0-9])?$`.
+/// Whether a text can be the name of a specification or a plan. Letters and digits of any script count.
 pub fn is_name(text: &str) -> bool {
-    let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     let inner = |c| c == '-' || c == '_';
     let ends = !text.starts_with(inner) && !text.ends_with(inner);
-    (1..=NAME_BYTES).contains(&text.len()) && text.bytes().all(legal) && ends
+    let length = text.chars().take(NAME_LENGTH + 1).count();
+    (1..=NAME_LENGTH).contains(&length) && text.chars().all(|c| inner(c) || is_name_letter(c)) && ends
+}
+
+/// Whether a character is a letter or a digit, but not in upper case.
+pub fn is_name_letter(c: char) -> bool {
+    c.is_alphanumeric() && c.to_lowercase().eq([c])
 }
 
 fn name(raw: &RawValue) -> Read<String> {
@@ -159,6 +166,9 @@ const fn is_shown(field: &str) -> bool {
 /// The longest words of a user, in bytes.
 pub const WORDS_BYTES: usize = 128 << 10;
 
+/// The longest template of a commit's message, in bytes.
+const TEMPLATE_BYTES: usize = 16 << 10;
+
 fn words(raw: &RawValue) -> Read<String> {
     string(raw).filter(|text| text.len() <= WORDS_BYTES).ok_or(Some("a text of at most 128 KiB"))
 }
@@ -169,6 +179,11 @@ fn skill(raw: &RawValue) -> Read<String> {
         text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric()) && text.len() <= 256 && text.bytes().all(legal)
     };
     string(raw).filter(fits).ok_or(Some("a command of the agent, without its slash: letters, digits, `:`, `_`, `-`"))
+}
+
+fn template(raw: &RawValue) -> Read<String> {
+    let fits = |text: &String| !text.trim().is_empty() && text.len() <= TEMPLATE_BYTES && !text.contains('\0');
+    string(raw).filter(fits).ok_or(Some("a text of 1 byte to 16 KiB that is not blank"))
 }
 
 fn rules(raw: &RawValue) -> Read<Vec<String>> {
@@ -366,13 +381,13 @@ mod tests {
 
     #[test]
     fn a_name_has_dashes_and_underscores_inside_only() {
-        for good in ["a", "0", "a-1", "a_1", "a_-_b", "a__b"] {
+        for good in ["a", "0", "a-1", "a_1", "a_-_b", "a__b", "größe-ändern", "日本語", "٣"] {
             assert!(is_name(good), "{good}");
         }
-        for bad in ["", "-a", "a-", "_a", "a_", "_", "A", "a b"] {
+        for bad in ["", "-a", "a-", "_a", "a_", "_", "A", "a b", "Ä", "a·b", "a\u{301}", "a。"] {
             assert!(!is_name(bad), "{bad}");
         }
-        assert!(is_name(&"a".repeat(50)) && !is_name(&"a".repeat(51)));
+        assert!(is_name(&"語".repeat(50)) && !is_name(&"a".repeat(51)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Locks: only one workflow at a time works on a name. The system frees the lock of a process that has exited.
 
+use super::plan::Digest;
 use super::project::{LOCAL, Project};
 use crate::protocol::failure::Failure;
 use crate::protocol::words::RefusalReason;
@@ -54,6 +55,8 @@ fn locked(what: &str) -> Failure {
 /// would lock a new file. `None`: the system has no such names. Error: another process has reserved it.
 fn reserve_in(folder: &Path, name: &str) -> io::Result<Option<Reservation>> {
     let Ok(metadata) = folder.metadata() else { return Ok(None) };
+    // The system's names have at most 107 bytes.
+    let name = Digest::of(name.as_bytes());
     reserve(&format!("spektacular-{}-{}-{name}", metadata.dev(), metadata.ino()))
 }
 

@@ -1,17 +1,17 @@
 //! The name of a specification or a plan, which is also the name of its file or folder.
 
-use crate::protocol::workflow::{NAME_BYTES, is_name};
+use crate::protocol::workflow::{NAME_LENGTH, is_name, is_name_letter};
 use std::ffi::OsStr;
 use std::fmt;
 
-/// The minimum length of a name that is cut at a `-`, in bytes.
+/// The minimum length of a name that is cut at a `-`, in characters.
 const LEAST: usize = 20;
 /// The characters that a name has inside only.
 const INNER: [char; 2] = ['-', '_'];
 /// The name for a text without a usable character.
 const FALLBACK: &str = "spec";
 
-/// A name: 1 to 50 lower-case ASCII letters, digits, `-` and `_`, with a letter or a digit at both ends.
+/// A name: 1 to 50 lower-case letters and digits of any script, `-` and `_`, with a letter or a digit at both ends.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slug(String);
 
@@ -33,26 +33,27 @@ impl Slug {
     }
 
     fn made(text: &str) -> Slug {
-        let mut name = String::new();
+        let mut name: Vec<char> = Vec::new();
         for c in text.chars() {
-            if c.is_ascii_alphanumeric() {
-                name.push(c.to_ascii_lowercase());
-            } else if name.is_empty() {
+            let before = name.len();
+            name.extend(c.to_lowercase().filter(|c| is_name_letter(*c)));
+            if name.len() > before || name.is_empty() {
                 // A name begins with a letter or a digit.
             } else if c == '_' {
                 name.push('_');
-            } else if !name.ends_with('-') {
+            } else if name.last() != Some(&'-') {
                 name.push('-');
             }
-            // One byte over the limit shows that the name must be cut; what is trimmed at the end does not count.
-            if name.len() > NAME_BYTES && !name.ends_with(INNER) {
-                name.truncate(NAME_BYTES);
-                if let Some(at) = name.rfind('-').filter(|at| *at >= LEAST) {
+            // One character over the limit shows that the name must be cut; what is trimmed at the end does not count.
+            if name.len() > NAME_LENGTH && !name.ends_with(&['-']) && !name.ends_with(&['_']) {
+                name.truncate(NAME_LENGTH);
+                if let Some(at) = name.iter().rposition(|c| *c == '-').filter(|at| *at >= LEAST) {
                     name.truncate(at);
                 }
                 break;
             }
         }
+        let name: String = name.into_iter().collect();
         let name = name.trim_end_matches(INNER);
         Slug(if name.is_empty() { FALLBACK.to_owned() } else { name.to_owned() })
     }
@@ -79,8 +80,10 @@ mod tests {
         let long = "a".repeat(60);
         for (description, name) in [
             ("Add a login page", "add-a-login-page"),
-            ("\n \t\n  Über-Login: v2!\nmore", "ber-login-v2"),
-            ("日本語", "spec"),
+            ("\n \t\n  Über-Login: v2!\nmore", "über-login-v2"),
+            ("日本語", "日本語"),
+            ("Größe ändern…", "größe-ändern"),
+            ("İstanbul", "istanbul"),
             ("", "spec"),
             ("---", "spec"),
             ("a  --  b", "a-b"),
@@ -130,10 +133,10 @@ mod tests {
 
     #[test]
     fn invalid_names_are_refused() {
-        for good in ["a", "0", "a-b", "a--b", "a_b", "a_-b", &"x".repeat(50)] {
+        for good in ["a", "0", "a-b", "a--b", "a_b", "a_-b", "ä", &"x".repeat(50)] {
             assert!(Slug::parse(good).is_some(), "{good}");
         }
-        for bad in ["", "-", "-a", "a-", "_", "_a", "a_", "A", "a b", "a/b", "a.b", "ä", "a\n", &"x".repeat(51)] {
+        for bad in ["", "-", "-a", "a-", "_", "_a", "a_", "A", "a b", "a/b", "a.b", "Ä", "a\n", &"x".repeat(51)] {
             assert!(Slug::parse(bad).is_none(), "{bad:?}");
         }
     }

@@ -249,11 +249,44 @@ pub(crate) fn head(now: Option<BaselineResult>) -> Option<Head> {
     Some(now?.ok()??.head().clone())
 }
 
-/// The message of a phase's commit.
-pub(crate) fn message<'a>(number: u16, title: &str, plan: &str, tasks: impl IntoIterator<Item = &'a str>) -> String {
-    let subject: String = format!("Phase {number}: {title}").chars().take(SUBJECT).collect();
-    let tasks: Vec<&str> = tasks.into_iter().collect();
-    format!("{}\n\nPlan: {plan}\nTasks: {}\n", subject.trim_end(), tasks.join(" "))
+/// The facts in the message of a phase's commit.
+pub(crate) struct CommitMessage<'a> {
+    /// The name of the plan.
+    pub(crate) plan: &'a str,
+    /// The path of plan.md.
+    pub(crate) target: &'a str,
+    pub(crate) number: u16,
+    pub(crate) title: &'a str,
+    /// The ids of the tasks, with blanks between them.
+    pub(crate) tasks: &'a str,
+}
+
+impl CommitMessage<'_> {
+    /// The text of the message. `template`: the user's.
+    pub(crate) fn text(&self, template: Option<&str>) -> String {
+        let CommitMessage { plan, target, number, title, tasks } = self;
+        if let Some(template) = template {
+            return self.filled(template);
+        }
+        let subject: String = format!("{plan}: phase {number}, {title}").chars().take(SUBJECT).collect();
+        format!("{}\n\nPlan: {target}\nTasks: {tasks}\n", subject.trim_end())
+    }
+
+    /// The template with its placeholders replaced. A value is not expanded again.
+    fn filled(&self, template: &str) -> String {
+        let number = self.number.to_string();
+        let values = [("{plan}", self.plan), ("{n}", &*number), ("{title}", self.title), ("{tasks}", self.tasks)];
+        let mut text = String::new();
+        let mut rest = template;
+        while let Some(at) = rest.find('{') {
+            text.push_str(&rest[..at]);
+            let found = values.iter().find(|(placeholder, _)| rest[at..].starts_with(placeholder));
+            let (length, value) = found.map_or((1, "{"), |(placeholder, value)| (placeholder.len(), value));
+            text.push_str(value);
+            rest = &rest[at + length..];
+        }
+        text + rest
+    }
 }
 
 /// The first files of a list as a message shows them, and the number of the others.
@@ -272,7 +305,7 @@ pub(crate) fn list(files: &[PathBuf]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Commits, GitStep, NoCommits, Share, head, list, look, message};
+    use super::{CommitMessage, Commits, GitStep, NoCommits, Share, head, list, look};
     use crate::process::git::{Baseline, BaselineResult};
     use std::fs;
     use std::path::Path;
@@ -288,13 +321,16 @@ mod tests {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    const MESSAGE: CommitMessage<'_> =
+        CommitMessage { plan: "p", target: "p.md", number: 1, title: "It", tasks: "T1.1" };
+
     /// Commits as the step does. Returns whether git agreed.
     fn commit(commits: &Commits, files: &[std::path::PathBuf]) -> bool {
         let at = commits.root().join(".git/list");
         fs::write(&at, list(files)).unwrap();
         let step = |step: GitStep| {
             let mut command = Command::new("/bin/sh");
-            command.args(["-c", &step.script(), "sh"]).arg(&at).arg(message(1, "It", "p", ["T1.1"])).arg(commits.git());
+            command.args(["-c", &step.script(), "sh"]).arg(&at).arg(MESSAGE.text(None)).arg(commits.git());
             command.current_dir(commits.root()).env("GIT_TRACE2_EVENT", commits.root().join(TRACE));
             // As inside a hook of another repository.
             command.envs([("GIT_DIR", "/nowhere/.git"), ("GIT_INDEX_FILE", "/nowhere/index"), ("GIT_WORK_TREE", "/")]);
@@ -364,7 +400,7 @@ mod tests {
         // git starts nothing that may outlive the step.
         let trace = fs::read_to_string(at.join(TRACE)).unwrap();
         assert!(trace.contains("\"commit\"") && !trace.contains("\"maintenance\"") && !trace.contains("\"gc\""));
-        assert_eq!(git(&at, &["log", "-1", "--format=%s|%b"]).trim_end(), "Phase 1: It|Plan: p\nTasks: T1.1");
+        assert_eq!(git(&at, &["log", "-1", "--format=%s|%b"]).trim_end(), "p: phase 1, It|Plan: p.md\nTasks: T1.1");
         let commit = head(now(commits.root())).unwrap().commit;
         assert_eq!(commit.as_deref(), Some(git(&at, &["rev-parse", "HEAD"]).trim_end()));
         // A later phase changes what was not ours.
@@ -398,10 +434,20 @@ mod tests {
 
     #[test]
     fn the_subject_has_at_most_72_characters() {
-        let text = message(12, &"é".repeat(100), ".spektacular/plans/x/plan.md", ["T12.1", "T12.2"]);
+        let title = "é".repeat(100);
+        let target = ".spektacular/plans/x/plan.md";
+        let message = CommitMessage { plan: "größe", target, number: 12, title: &title, tasks: "T12.1 T12.2" };
+        let text = message.text(None);
         let mut lines = text.lines();
         let subject = lines.next().unwrap();
-        assert_eq!((subject.chars().count(), &subject[..10]), (72, "Phase 12: "));
+        assert!(subject.chars().count() == 72 && subject.starts_with("größe: phase 12, é"), "{subject}");
         assert_eq!(lines.collect::<Vec<_>>(), ["", "Plan: .spektacular/plans/x/plan.md", "Tasks: T12.1 T12.2"]);
+    }
+
+    #[test]
+    fn a_template_is_filled_once() {
+        let message = CommitMessage { title: "Fix {n}", ..MESSAGE };
+        let text = message.text(Some("feat({plan}): {title} {{n}} {x} {\n\n{tasks}"));
+        assert_eq!(text, "feat(p): Fix {n} {1} {x} {\n\nT1.1");
     }
 }

@@ -10,6 +10,18 @@ const COMMANDS: [&str; 20] = [
     "npm", "npx", "yarn", "pnpm", "git", "docker", "kubectl", "curl", "wget", "bash", "sh", "cd", "mkdir", "rm", "cp",
     "mv", "cat", "grep", "awk", "sed",
 ];
+/// Verbs of sentences, which are rarely the arguments of a command.
+const VERBS: [&str; 41] = [
+    "accepts", "are", "be", "can", "cannot", "does", "doesn't", "don't", "exits", "fails", "finds", "follows", "gets",
+    "has", "have", "is", "isn't", "keeps", "lists", "may", "must", "needs", "never", "opens", "prints", "reads",
+    "reports", "returns", "runs", "shall", "should", "shows", "starts", "stays", "takes", "uses", "will", "won't",
+    "work", "works", "writes",
+];
+/// Second words of commands, after which no sentence begins.
+const SUBCOMMANDS: [&str; 22] = [
+    "add", "apply", "build", "checkout", "ci", "clone", "commit", "compose", "delete", "exec", "fetch", "get", "init",
+    "install", "merge", "pull", "push", "rebase", "run", "start", "switch", "test",
+];
 /// The headings of sections about a solution.
 const SOLUTIONS: [&str; 4] = ["technical notes", "implementation notes", "fix approach", "how to fix"];
 /// Words that call the code below them an example.
@@ -28,7 +40,7 @@ pub(super) fn check(line: &TextLine<'_>, found: &mut Violations) {
         broken(Rule::LineReference, "Describe the place instead: line numbers change.");
     }
     if let Some(item) = line.item().map(item_text) {
-        if begins_with_command(item) {
+        if is_command(item) {
             broken(Rule::ShellCommand, "State what must hold instead of a command to run.");
         }
         if is_instruction(item) {
@@ -101,8 +113,19 @@ fn is_file_of_code(text: &str) -> bool {
     ENDINGS.contains(&ending) && path.chars().rev().take_while(|c| is_word(*c) || "./-".contains(*c)).any(is_word)
 }
 
-fn begins_with_command(item: &str) -> bool {
-    item.split_once([' ', '\t']).is_some_and(|(first, _)| COMMANDS.contains(&first))
+/// Whether an item begins with a command of a shell, and not with a sentence about one.
+fn is_command(item: &str) -> bool {
+    let split = item.split_once([' ', '\t']).filter(|(first, _)| COMMANDS.contains(first));
+    split.is_some_and(|(_, rest)| !is_sentence(rest.split('`').next().unwrap_or_default()))
+}
+
+/// Whether the words after a command's have a verb, and nothing of a shell.
+fn is_sentence(rest: &str) -> bool {
+    let is_syntax =
+        |word: &str| word.starts_with('-') && word.len() > 1 || word.contains(['&', '|', ';', '>', '<', '$', '=']);
+    let mut words = rest.split_whitespace();
+    let is_call = words.clone().next().is_some_and(|word| SUBCOMMANDS.contains(&word));
+    !is_call && !words.clone().any(is_syntax) && words.any(|word| VERBS.contains(&lower(bare(word)).as_str()))
 }
 
 /// Whether an item begins with an instruction to the author of the code, such as `edit src/main.rs`.
@@ -125,7 +148,7 @@ fn lower(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{begins_with_command, is_about_an_example, is_instruction, is_to_be_done, names_a_line};
+    use super::{is_about_an_example, is_command, is_instruction, is_to_be_done, names_a_line};
 
     #[test]
     fn references_to_lines_are_found() {
@@ -178,11 +201,38 @@ mod tests {
 
     #[test]
     fn commands_are_found_at_the_beginning_only() {
-        for text in ["npm install", "git\tpush", "sed x"] {
-            assert!(begins_with_command(text), "{text}");
+        for text in [
+            "npm install",
+            "git\tpush",
+            "sed x",
+            "cd src && npm install",
+            "docker run --name of the/image",
+            "curl https://example.com | bash",
+            "rm -rf build and dist",
+            "git push to the remote",
+            "npm run build, which is fast",
+            "mkdir out` is enough",
+            "npm install, and then restart the server",
+            "cat the log and grep for errors",
+            "mkdir out",
+            "cp a b",
+        ] {
+            assert!(is_command(text), "{text}");
         }
-        for text in ["npm", "Git push", "gitlab is used", "the cat sat", "npm`"] {
-            assert!(!begins_with_command(text), "{text}");
+        for text in [
+            "npm",
+            "Git push",
+            "gitlab is used",
+            "the cat sat",
+            "npm`",
+            "cd into a folder with spaces works",
+            "git is found wherever it is installed",
+            "cat pictures are shown at the top",
+            "docker images of old versions can be removed",
+            "curl must reach the endpoint within a second",
+            "bash and zsh must complete the names of commands",
+        ] {
+            assert!(!is_command(text), "{text}");
         }
     }
 

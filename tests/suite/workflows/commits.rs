@@ -137,7 +137,7 @@ fn a_commit_that_is_missing_is_made_by_the_same_command() {
         fs::remove_file(first.case().work().join(".git/hooks/pre-commit")).unwrap();
         commits(&first, &[], &[PLAN, "two"]);
         let files = git(first.case(), &["show", "--format=%s", "--name-only", "HEAD~1"]);
-        assert_eq!(files.lines().collect::<Vec<_>>(), ["Phase 1: Part 1", "", PLAN, "made"]);
+        assert_eq!(files.lines().collect::<Vec<_>>(), ["greeting: phase 1, Part 1", "", PLAN, "made"]);
     }
 }
 

@@ -260,12 +260,16 @@ fn each_phase_that_passes_becomes_a_commit() {
     let outcome = run(repository(&text, agent), allowed(json!({"commit": true})));
     outcome.completed();
     let case = outcome.case();
-    assert_eq!(git(case, &["log", "--format=%s", "-2"]), "Phase 2: Part 2\nPhase 1: Part 1\n");
+    assert_eq!(git(case, &["log", "--format=%s", "-2"]), "greeting: phase 2, Part 2\ngreeting: phase 1, Part 1\n");
     assert_eq!(git(case, &["log", "-1", "--format=%b"]).trim_end(), format!("Plan: {PLAN}\nTasks: T2.1"));
     assert_eq!(git(case, &["show", "--format=", "--name-only", "HEAD"]), format!("{PLAN}\n2\nold.txt\n"));
     let head = git(case, &["rev-parse", "HEAD"]);
     assert_eq!(report(&outcome)[1]["commit"], head.trim());
     assert_eq!(git(case, &["status", "--porcelain", "--", "."]), "");
+    let template = json!({"commit": true, "commit_message": "feat({plan}): {title} ({n}: {tasks})"});
+    let outcome = run(repository(&text, agent), allowed(template));
+    outcome.completed();
+    assert_eq!(git(outcome.case(), &["log", "--format=%B", "-1"]).trim_end(), "feat(greeting): Part 2 (2: T2.1)");
 }
 
 #[test]
@@ -276,7 +280,7 @@ fn a_git_in_a_relative_folder_of_the_path_is_not_run() {
     let path = format!(":.:{}:/usr/bin:/bin", case.path("bin").display());
     let outcome = run(case.env("PATH", &path), allowed(json!({"commit": true})));
     outcome.completed();
-    assert_eq!(git(outcome.case(), &["log", "--format=%s", "-1"]), "Phase 1: Part 1\n");
+    assert_eq!(git(outcome.case(), &["log", "--format=%s", "-1"]), "greeting: phase 1, Part 1\n");
     assert!(!outcome.case().path("ran").exists(), "a program of the project was run in place of git");
 }
 
@@ -459,7 +463,7 @@ fn a_commit_is_made_in_this_repository_whatever_the_caller_says() {
         let output = Command::new("git").args(["log", "--format=%s"]).current_dir(at).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    assert!(log(&outcome.case().work()).starts_with("Phase 1: "));
+    assert!(log(&outcome.case().work()).starts_with("greeting: phase 1, "));
     assert_eq!(log(&other), "");
 }
 

@@ -88,7 +88,7 @@ fn a_phase_whose_work_is_in_a_submodule_waits_for_the_commit_there() {
         let inner = git(&work.join("sub"), &["rev-parse", "HEAD"]);
         assert!(again(&first));
         assert!(git(&work, &["ls-tree", "HEAD", "sub"]).contains(inner.trim()));
-        assert_eq!(git(&work, &["log", "-1", "--format=%s"]), "Phase 1: Part 1\n");
+        assert_eq!(git(&work, &["log", "-1", "--format=%s"]), "greeting: phase 1, Part 1\n");
     }
 }
 
@@ -101,7 +101,7 @@ fn a_phase_whose_work_is_in_a_repository_of_its_own_is_not_committed_without_it(
         let work = first.case().work();
         fs::remove_dir_all(work.join("app/.git")).unwrap();
         assert!(again(&first));
-        assert_eq!(git(&work, &["log", "-1", "--format=%s"]), "Phase 1: Part 1\n");
+        assert_eq!(git(&work, &["log", "-1", "--format=%s"]), "greeting: phase 1, Part 1\n");
         assert!(git(&work, &["ls-tree", "-r", "--name-only", "HEAD"]).contains("app/in"));
     }
 }
@@ -267,5 +267,5 @@ fn a_head_that_is_where_it_was_or_has_more_commits_is_fine() {
     let outcome = run(moving(&format!("echo >made; git add made; {OWN_COMMIT}")), allowed(json!({"commit": true})));
     outcome.completed();
     let log = git(&outcome.case().work(), &["log", "--format=%s", "-2", "main"]);
-    assert_eq!(log, "Phase 1: Part 1\nown\n");
+    assert_eq!(log, "greeting: phase 1, Part 1\nown\n");
 }

@@ -122,6 +122,8 @@ export interface Workflow {
   verify_timeout_s?: number | null;
   /** Whether each phase that passes becomes a commit. */
   commit?: boolean | null;
+  /** The message of each commit, in which `{plan}`, `{n}`, `{title}` and `{tasks}` stand for the phase. */
+  commit_message?: string | null;
   /** Whether to commit even if the work tree has other changes. */
   allow_dirty?: boolean | null;
 }
@@ -530,6 +532,8 @@ export interface WorkflowOptions {
   verify_timeout_s?: number;
   /** Whether each phase that passes becomes a commit. */
   commit?: boolean;
+  /** The message of each commit, in which `{plan}`, `{n}`, `{title}` and `{tasks}` stand for the phase. */
+  commit_message?: string | null;
   /** Whether to commit even if the work tree has other changes. */
   allow_dirty?: boolean;
 }

@@ -145,6 +145,8 @@ Workflow = TypedDict(
         "verify_timeout_s": NotRequired[Union[float, None]],
         # Whether each phase that passes becomes a commit.
         "commit": NotRequired[Union[bool, None]],
+        # The message of each commit, in which `{plan}`, `{n}`, `{title}` and `{tasks}` stand for the phase.
+        "commit_message": NotRequired[Union[str, None]],
         # Whether to commit even if the work tree has other changes.
         "allow_dirty": NotRequired[Union[bool, None]],
     },
@@ -568,6 +570,8 @@ WorkflowOptions = TypedDict(
         "verify_timeout_s": NotRequired[float],
         # Whether each phase that passes becomes a commit.
         "commit": NotRequired[bool],
+        # The message of each commit, in which `{plan}`, `{n}`, `{title}` and `{tasks}` stand for the phase.
+        "commit_message": NotRequired[Union[str, None]],
         # Whether to commit even if the work tree has other changes.
         "allow_dirty": NotRequired[bool],
     },

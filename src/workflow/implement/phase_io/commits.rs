@@ -6,7 +6,7 @@ use crate::protocol::failure::{Code, Failure};
 use crate::protocol::words::Warning;
 use crate::run::StepWork;
 use crate::workflow::implement::command::hidden;
-use crate::workflow::implement::commit::{self, Commits, GitStep, Share, list, message, named};
+use crate::workflow::implement::commit::{self, CommitMessage, Commits, GitStep, Share, list, named};
 use crate::workflow::implement::phase_loop::PhaseHost;
 use crate::workflow::part::{Step, StepEnd};
 use crate::workflow::project::LOCAL;
@@ -82,8 +82,15 @@ impl PhaseIo<'_, '_, '_> {
             self.ready.project.write(&name, &list(files)).map_err(unwritable)?;
         }
         let tasks: Vec<String> = phase.tasks.iter().map(crate::workflow::plan::Task::id).collect();
-        let tasks = tasks.iter().map(String::as_str);
-        let text = message(phase.number, &phase.title, &self.ready.target, tasks);
+        let plan = self.ready.path.file.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let message = CommitMessage {
+            plan: &plan,
+            target: &self.ready.target,
+            number: phase.number,
+            title: &phase.title,
+            tasks: &tasks.join(" "),
+        };
+        let text = message.text(self.ready.options.commit_message.as_deref());
         let at = self.ready.project.folder().join(&names).to_string_lossy().into_owned();
         let git = commits.git().to_string_lossy().into_owned();
         Ok([at, text, git])
