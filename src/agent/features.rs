@@ -37,7 +37,7 @@ pub struct Features {
 }
 
 impl Features {
-    /// The features of a step without an agent, which calls no model and no tool: no limit needs a keeper.
+    /// The features of a driver that keeps every limit itself and has no tool of its own.
     pub fn of_step(capabilities: Capabilities) -> Features {
         Features {
             capabilities,

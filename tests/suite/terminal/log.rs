@@ -43,6 +43,9 @@ fn a_question_answered_in_advance_is_one_line_without_a_prompt() {
     let script = || Script::asks_user(json!([question("Which features?", true)]));
     let log = logged(script(), &["--answer", "Features=Auth,Export", "go"]);
     assert!(log.contains("\nFeatures: Auth, Export (--answer)\n") && !log.contains("> "), "{log}");
+    // A number means an option, which is shown by its label.
+    let log = logged(script(), &["--answer", "Features=2", "go"]);
+    assert!(log.contains("\nFeatures: Search (--answer)\n"), "{log}");
 }
 
 #[test]

@@ -419,8 +419,8 @@ fn a_prompt_of_the_project_counts_once_it_is_trusted() {
     let built_in = place.run(&["prompts", "spec"]);
     assert!(built_in.code == 0 && built_in.out.starts_with("# Create a specification\n"), "{}", built_in.out);
     let sources = |place: &Place| -> Vec<(String, String)> {
-        let said = place.run(&["prompts"]);
-        assert_eq!(said.code, 0);
+        let said = place.run(&["prompts", "list"]);
+        assert_eq!((said.code, &said.out), (0, &place.run(&["prompts"]).out));
         let pair =
             |line: &str| line.split_once(' ').map(|(name, from)| (name.to_owned(), from.trim().to_owned())).unwrap();
         said.out.lines().map(pair).collect()
