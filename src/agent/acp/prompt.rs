@@ -2,7 +2,7 @@
 //!
 //! Facts (Gemini CLI 0.61.0, OpenCode 1.18.33): a text that begins with a slash, even after white space, calls a command;
 //! the agent lists its commands, and an unknown one goes to the model as text; `@path` is plain text, and only a link to a
-//! resource sends a file. A link to a missing file is no error.
+//! resource sends a file. A link to a missing file causes no error.
 
 use super::Acp;
 use super::session::Phase;
