@@ -92,7 +92,7 @@ mod tests {
             ("a-_!_b", "a-_-_b"),
             ("___", "spec"),
             (&long, &long[..50]),
-            // Cut to 50 bytes, then before the last `-`.
+            // Cut to 50 characters, then before the last `-`.
             (
                 "the quick brown fox jumps over the lazy dog and then some",
                 "the-quick-brown-fox-jumps-over-the-lazy-dog-and",

@@ -228,7 +228,9 @@ impl<'p> WorkflowRun<'p> {
 
     /// Goes on with the agent that took over, if one did.
     fn follow(&mut self) {
-        let Some(next) = self.run.took_over().filter(|next| next.agent.name != self.agent.name) else { return };
+        // It may be another model of the same agent. Each agent that takes over leaves fewer behind it.
+        let left = self.settings.fallback.len();
+        let Some(next) = self.run.took_over().filter(|next| next.settings.fallback.len() < left) else { return };
         self.settings = self.settings.taken_over_by(&next.settings);
         self.agent = next.agent.clone();
         // The part of the failed agent in it is unknown.

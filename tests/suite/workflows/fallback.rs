@@ -42,6 +42,22 @@ fn the_attempt_goes_on_with_another_agent_and_the_work_stays() {
     assert!(!prompts[1].contains("Taken over"));
 }
 
+/// The model that took over stays, although its agent has the name of the one that failed.
+#[test]
+fn another_model_of_the_same_agent_takes_over_for_the_rest_of_the_run() {
+    let busy = format!("case \"$*\" in *small*) ;; *)\n{};;\nesac", limit(1000));
+    let work = "case $(cat \"$D/stdin\") in *'Implement Phase 2'*) touch b;; *) touch a;; esac";
+    let text = plan(&[phase(1, &["test -e a"], ""), phase(2, &["test -e b"], "")]);
+    let case = Case::with(Script::new().sh(&busy).sh(work).done("Done")).subcommand("implement");
+    let case = case.file(&format!("work/{PLAN}"), &text).git();
+    let mut start = allowed(json!({}));
+    start["fallback"] = json!(["claude:small"]);
+    let outcome = run(case, start);
+    outcome.completed();
+    assert_eq!(outcome.warnings("agent_replaced").len(), 1);
+    assert_eq!(outcome.log().starts(), 3, "the model that failed does not get the second phase");
+}
+
 #[test]
 fn a_further_turn_is_taken_over_with_the_whole_prompt() {
     let first = format!("if [ -e \"$D/turn\" ]; then\n{}fi\ntouch \"$D/turn\" x", limit(1000));
