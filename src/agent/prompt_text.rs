@@ -19,16 +19,17 @@ pub(super) fn no_such_command() -> Sentence {
     )
 }
 
-/// The mentions `@path` in a prompt: the position of each, and its path without quotes.
+/// The mentions `@path` in a prompt: the position of each, and its path without quotes. A path ends before the next mention,
+/// so that all of them together are no longer than the prompt.
 pub(super) fn mentions(prompt: &str) -> impl Iterator<Item = (usize, &str)> {
-    // The characters between which Claude Code finds a mention.
+    // The characters after which Claude Code finds a mention.
     let is_boundary = |c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '。' | '、' | '？' | '！');
     prompt.match_indices('@').filter(move |(at, _)| prompt[..*at].chars().next_back().is_none_or(is_boundary)).map(
-        |(at, _)| {
+        move |(at, _)| {
             let rest = &prompt[at + 1..];
             let path = match rest.strip_prefix('"') {
-                Some(quoted) => quoted.split(['"', '\n']).next(),
-                None => rest.split(char::is_whitespace).next(),
+                Some(quoted) => quoted.split_once('"').map(|(path, _)| path),
+                None => rest.split(is_boundary).next(),
             };
             (at, path.unwrap_or_default())
         },
@@ -58,5 +59,6 @@ mod tests {
         let found = |prompt| mentions(prompt).collect::<Vec<_>>();
         assert_eq!(found("See @a/b and @\"c d\"."), [(4, "a/b"), (13, "c d")]);
         assert_eq!(found("me@x.y 看。@z"), [(13, "z")]);
+        assert_eq!(found("@a。@b @\"c\nd\" @\"e"), [(0, "a"), (5, "b"), (8, "c\nd"), (15, "")]);
     }
 }

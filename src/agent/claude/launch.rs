@@ -208,8 +208,7 @@ pub(super) fn guarded(text: &str, raw_prompt: bool) -> Cow<'_, str> {
     if raw_prompt {
         return Cow::Borrowed(text);
     }
-    let leaves = |path: &str| path.starts_with(['/', '~']) || path.contains("..");
-    let mentions: Vec<usize> = mentions(text).filter(|(_, path)| leaves(path)).map(|(at, _)| at).collect();
+    let mentions = leaving_mentions(text);
     let is_command = text.trim_start().starts_with('/');
     if mentions.is_empty() && !is_command {
         return Cow::Borrowed(text);
@@ -223,6 +222,22 @@ pub(super) fn guarded(text: &str, raw_prompt: bool) -> Cow<'_, str> {
     }
     guarded.push_str(&text[from..]);
     Cow::Owned(guarded)
+}
+
+/// The positions of the mentions that may lead out of the working directory: by their beginning, or by two dots up to the
+/// closing quote or the next white space.
+fn leaving_mentions(text: &str) -> Vec<usize> {
+    let dots: Vec<usize> = text.match_indices("..").map(|(at, _)| at).collect();
+    let mut word_end = 0;
+    let leaves = |(at, path): &(usize, &str)| {
+        if *at >= word_end {
+            word_end = text[*at..].find(char::is_whitespace).map_or(text.len(), |length| at + length);
+        }
+        let end = word_end.max(at + "@\"".len() + path.len());
+        let next = dots.partition_point(|dot| dot < at);
+        path.starts_with(['/', '~']) || dots.get(next).is_some_and(|dot| *dot < end)
+    };
+    mentions(text).filter(leaves).map(|(at, _)| at).collect()
 }
 
 #[cfg(test)]
@@ -257,6 +272,8 @@ mod tests {
             ("@~/notes and @../a, @b/../../c", r"\@~/notes and \@../a, \@b/../../c"),
             ("看。@/etc/hostname\n@\"/a b\"", "看。\\@/etc/hostname\n\\@\"/a b\""),
             ("@Override @types/node me@/x `@/y`", "@Override @types/node me@/x `@/y`"),
+            ("@\"a\n/../../b\" @c ..", "\\@\"a\n/../../b\" @c .."),
+            ("@a。@b。/../c", "\\@a。\\@b。/../c"),
             ("/help @/x", "\n/help \\@/x"),
         ] {
             assert_eq!(guarded(prompt, false), sent);
