@@ -19,6 +19,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30 * 60);
 pub(super) struct LimitWaits {
     /// The date of the first failure.
     since: Option<Duration>,
+    /// An end was past when it arrived.
+    past: bool,
     /// The number of pauses for limits whose end was unknown.
     pauses: u32,
 }
@@ -27,7 +29,10 @@ impl LimitWaits {
     /// The date until which to wait after this failure. `None`: it is later than `longest` allows.
     pub(super) fn until(&mut self, failure: &Failure, date: Duration, longest: Duration) -> Option<Duration> {
         let last = *self.since.get_or_insert(date) + longest;
-        let known = failure.retry_at.map(|at| at.since_1970()).filter(|at| *at > date);
+        let known = failure.retry_at.map(|at| at.since_1970());
+        // Agents give whole seconds, so a short limit can be over before its failure arrives. An end that is past for
+        // the second time in a row is a clock that runs behind, and must not become a loop without a pause.
+        let known = known.filter(|at| *at > date || !std::mem::replace(&mut self.past, true)).map(|at| at.max(date));
         let until = known.unwrap_or_else(|| {
             let pause = FIRST_PAUSE * 2_u32.pow(self.pauses.min(5));
             self.pauses += 1;
@@ -76,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_end_counts_unless_it_is_past_or_too_late() {
+    fn a_known_end_counts_unless_it_is_too_late() {
         let date = Duration::from_secs(1_771_581_600);
         let until = |after: f64, longest| {
             let failure = Failure::rate_limited().until(UtcTime::of_seconds(date.as_secs_f64() + after));
@@ -86,7 +91,17 @@ mod tests {
         };
         assert_eq!(until(90.0, 100), Some(90));
         assert_eq!(until(101.0, 100), None);
-        assert_eq!(until(-5.0, 100), Some(60));
-        assert_eq!(until(-5.0, 10), Some(10));
+        assert_eq!(until(-5.0, 10), Some(0));
+    }
+
+    #[test]
+    fn an_end_that_is_past_for_the_second_time_counts_as_unknown() {
+        let date = Duration::from_secs(1_771_581_600);
+        let mut waits = LimitWaits::default();
+        let mut until = |at: f64| {
+            let failure = Failure::rate_limited().until(UtcTime::of_seconds(date.as_secs_f64() + at));
+            waits.until(&failure, date, Duration::from_secs(100)).map(|until| (until - date).as_secs())
+        };
+        assert_eq!([until(-5.0), until(-5.0), until(-1.0), until(7.0)], [Some(0), Some(60), Some(100), Some(7)]);
     }
 }

@@ -6,19 +6,19 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// A limit of the account that ends after so many seconds.
-pub(crate) fn limit(seconds: u32) -> String {
+pub(crate) fn limit(seconds: i32) -> String {
     let failed = error_result(json!({"api_error_status": 429, "result": "API Error: rate limited", "num_turns": 1}));
     let event = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":%s}}\n"#;
     format!("printf '{event}' $(($(date +%s) + {seconds}))\nout {}\nlisten\n", quote(&failed.to_string()))
 }
 
 /// Does `before` and reaches the limit in its first process, and does `then` in the second.
-fn limited(before: Script, seconds: u32, then: Script) -> Script {
+fn limited(before: Script, seconds: i32, then: Script) -> Script {
     let first = before.sh(&limit(seconds)).body();
     Script::new().sh(&format!("if [ \"$(wc -l <\"$D/pids\")\" -eq 1 ]; then\n{first}fi")).sh(&then.body())
 }
 
-fn simple(seconds: u32) -> Script {
+fn simple(seconds: i32) -> Script {
     limited(Script::bare(), seconds, Script::bare().say("msg_1", "Done").done("Done"))
 }
 
@@ -48,6 +48,13 @@ fn a_limit_that_ends_is_waited_for_without_a_process() {
     let log = outcome.log();
     assert_eq!(log.prompts(), ["go", "go"], "nothing was done, so the prompt comes again");
     assert!(log.argv().contains(&format!("--resume={SESSION}")), "{:?}", log.argv());
+}
+
+#[test]
+fn a_limit_that_is_over_when_its_failure_arrives_is_not_waited_for() {
+    let outcome = begin(simple(-1), json!({})).finish();
+    assert_eq!(outcome.completed()["text"], "Done");
+    assert_eq!(outcome.log().prompts(), ["go", "go"]);
 }
 
 #[test]
