@@ -3,12 +3,10 @@
 //! git records the baseline while the agent runs. After the agent's end, git may finish the baseline, and then
 //! compares. The limits count from the agent's end. A stopped run does not wait.
 
-use super::host::TreeGone;
 use crate::process::git::{Baseline, Changes, GitResult, Incomplete, Pending};
-use crate::protocol::words::Action;
-use crate::run::Unseen;
+use crate::run::{AgentEnd, FoundFiles, Unseen};
 use crossbeam_channel::{Receiver, never};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The time that the run waits for git after the agent's process ended, for baseline and comparison together.
@@ -39,7 +37,7 @@ pub(super) enum Waiting {
     /// The sweep of processes that outlived the agent, because git could be mistaken for one of them.
     Sweep,
     /// The report to the run that the agent is gone.
-    Run(TreeGone),
+    Run(AgentEnd),
     /// The comparison for an agent that rests.
     BaselineAtRest,
     /// The report to the run that the agent rests.
@@ -93,7 +91,7 @@ impl Watch {
     }
 
     /// The changed files for the run. `Err`: the list is incomplete, which is reported once per run.
-    pub(super) fn files(&mut self, changes: Changes, stopping: bool) -> Result<Vec<(PathBuf, Action)>, Unseen> {
+    pub(super) fn files(&mut self, changes: Changes, stopping: bool) -> FoundFiles {
         match changes {
             // A stopped run reports no changes, so its list is not incomplete.
             _ if stopping => Ok(Vec::new()),

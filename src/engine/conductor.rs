@@ -9,7 +9,7 @@ pub use parts::Recorded;
 
 use super::answers::Script;
 use super::ask_connections::AskOutcome;
-use super::host::{Host, TreeGone};
+use super::host::Host;
 use super::images;
 use super::job::{Admission, Job, Prepared, Successor};
 use super::peer::{Peer, ScreenChange, Understood};
@@ -32,9 +32,9 @@ use crate::protocol::outbound::{Json, Terminal};
 use crate::protocol::prompt::PromptInput;
 use crate::protocol::question::AnswerInput;
 use crate::protocol::request::{Options, Payload, Settings};
-use crate::protocol::words::{Action, Level, OnRateLimit, Source as CancelSource, Warning};
+use crate::protocol::words::{Level, OnRateLimit, Source as CancelSource, Warning};
 use crate::recording::Moment;
-use crate::run::{AgentEnded, Answered, Effect, Event, Origin, ReadInput, Refusal, Remake, Run, Unseen};
+use crate::run::{AgentEnd, Answered, Effect, Event, FoundFiles, Origin, ReadInput, Refusal, Remake, Run};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::DerefMut;
@@ -404,25 +404,24 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
     }
 
     /// Handles the end of the agent's output. The search for changed files may still run.
-    pub fn tree_gone(&mut self, tree_gone: &TreeGone) {
-        let exit = tree_gone.exit;
+    pub fn tree_gone(&mut self, end: &AgentEnd) {
+        let exit = end.exit;
         self.record(|| match exit.signal {
             Some(signal) => Moment::Signal(signal),
             None => Moment::Exit(exit.code.unwrap_or_default()),
         });
         self.recordings.write_complete_lines(self.run.redactor(), true);
-        if tree_gone.lost_session {
+        if end.lost_session {
             self.step(Event::SessionLost);
         }
         self.step(Event::TreeGone(exit));
     }
 
-    /// Handles the exit of the agent's last process. `files`: see [`AgentEnded::files`].
-    pub fn agent_ended(&mut self, tree_gone: TreeGone, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
-        let TreeGone { exit, leaked, stderr, lost_session: _ } = tree_gone;
-        let stderr_tail = stderr::tail(&stderr, self.run.redactor());
+    /// Handles the exit of the agent's last process.
+    pub fn agent_ended(&mut self, end: AgentEnd, files: FoundFiles) {
+        let stderr = stderr::tail(end.stderr.unredacted(), self.run.redactor()).into();
         let files = files.map(|files| self.recordings.without_own(files));
-        self.step(Event::AgentEnded(AgentEnded { exit, leaked, stderr_tail: stderr_tail.into(), files }));
+        self.step(Event::AgentEnded(AgentEnd { stderr, ..end }, files));
     }
 
     /// Handles a deadline.

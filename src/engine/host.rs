@@ -5,7 +5,6 @@ use crate::agent::{Launch, Offered, Reply};
 use crate::process::sandbox::SandboxFault;
 use crate::protocol::failure::Failure;
 use crate::protocol::ids::SessionId;
-use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::PathFact;
 use crate::protocol::request::{Launcher, McpServer, Settings};
 use crate::protocol::sandbox::Domain;
@@ -13,19 +12,6 @@ use crate::run::StopSignal;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-
-/// The end of the agent: its process tree is gone and its output has been read.
-#[derive(Clone, Debug)]
-pub struct TreeGone {
-    /// The exit of the agent's own process.
-    pub exit: AgentExit,
-    /// Whether one of its processes outlived it, although the agent exited by itself.
-    pub leaked: bool,
-    /// Whether the agent cannot load its session later.
-    pub lost_session: bool,
-    /// The end of its stderr, unredacted.
-    pub stderr: String,
-}
 
 /// Everything outside a run that the run reads or acts on.
 pub trait Host {

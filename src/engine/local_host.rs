@@ -8,7 +8,7 @@ mod sockets;
 use super::ask_connections::AskConnections;
 use super::ask_socket::AskSocket;
 use super::changes::{Waiting, Watch};
-use super::host::{Host, TreeGone};
+use super::host::Host;
 use super::server_reports::ServerReports;
 use super::session_lock::SessionLocks;
 use crate::agent::registry::Agent;
@@ -31,8 +31,8 @@ use crate::protocol::outbound::AgentExit;
 use crate::protocol::question::PathFact;
 use crate::protocol::request::{Launcher, McpServer, Settings};
 use crate::protocol::sandbox::Domain;
-use crate::protocol::words::{Action, Warning};
-use crate::run::{StopSignal, Unseen};
+use crate::protocol::words::Warning;
+use crate::run::{AgentEnd, FoundFiles, StopSignal};
 use crate::system::{ControlGroup, lost_sight};
 use crossbeam_channel::{Receiver, never};
 use std::io;
@@ -82,7 +82,7 @@ pub(crate) struct LocalHost {
     troubles: Vec<(Warning, String)>,
     /// The state of what a person trusts where the agent of a sandbox can change it.
     trusted: Option<Trusted>,
-    end: AgentEnd,
+    end: EndParts,
     rest: Rest,
     rested: Option<Rested>,
     tree_gone_at: Option<Instant>,
@@ -98,7 +98,7 @@ pub(crate) struct LocalHost {
 
 /// The parts of the agent's end, which arrive in any order.
 #[derive(Default)]
-struct AgentEnd {
+struct EndParts {
     /// Whether the agent's own process exited.
     exited: bool,
     /// Whether the agent was signalled before it exited, so that its other processes had no chance to exit with it.
@@ -109,7 +109,7 @@ struct AgentEnd {
 }
 
 /// The agent's end, and the changed files.
-pub(super) type EndWithFiles = (TreeGone, Result<Vec<(PathBuf, Action)>, Unseen>);
+pub(super) type EndWithFiles = (AgentEnd, FoundFiles);
 
 impl LocalHost {
     pub(crate) fn new() -> LocalHost {
@@ -129,7 +129,7 @@ impl LocalHost {
             inherited: Inherited::default(),
             troubles: Vec::new(),
             trusted: None,
-            end: AgentEnd::default(),
+            end: EndParts::default(),
             rest: Rest::None,
             rested: None,
             tree_gone_at: None,
@@ -246,18 +246,18 @@ impl LocalHost {
         }
     }
 
-    pub(super) fn swept(&mut self, swept: Swept) -> Option<TreeGone> {
+    pub(super) fn swept(&mut self, swept: Swept) -> Option<AgentEnd> {
         self.end.swept = Some(swept);
         self.tree_gone_at = Some(Instant::now());
         self.tree_gone()
     }
 
-    pub(super) fn stdout_ended(&mut self) -> Option<TreeGone> {
+    pub(super) fn stdout_ended(&mut self) -> Option<AgentEnd> {
         self.end.stdout = true;
         self.tree_gone()
     }
 
-    pub(super) fn stderr_ended(&mut self, tail: String) -> Option<TreeGone> {
+    pub(super) fn stderr_ended(&mut self, tail: String) -> Option<AgentEnd> {
         self.end.stderr = Some(tail);
         self.tree_gone()
     }
@@ -283,7 +283,7 @@ impl LocalHost {
     }
 
     /// Continues without the parts of the agent's end that have not arrived.
-    pub(super) fn give_up_readers(&mut self) -> Option<TreeGone> {
+    pub(super) fn give_up_readers(&mut self) -> Option<AgentEnd> {
         if self.end.swept.is_none() {
             let swept = self.agent.as_mut()?.sweep_here(LEAK_LIMIT_STOPPED);
             self.swept(swept);
@@ -294,8 +294,8 @@ impl LocalHost {
     }
 
     /// The agent's end, once all of its parts have arrived.
-    fn tree_gone(&mut self) -> Option<TreeGone> {
-        let AgentEnd { forced, swept: Some(swept), stdout: true, stderr: Some(tail), .. } = &self.end else {
+    fn tree_gone(&mut self) -> Option<AgentEnd> {
+        let EndParts { forced, swept: Some(swept), stdout: true, stderr: Some(tail), .. } = &self.end else {
             return None;
         };
         let mut agent = self.agent.take()?;
@@ -305,7 +305,7 @@ impl LocalHost {
         let changed = self.trusted.as_mut().and_then(Trusted::warning);
         self.troubles.extend(changed.map(|text| (Warning::ProtectedChanged, text)));
         let lost_session = self.session.take().is_some_and(|id| !agent.keeps(&id));
-        Some(TreeGone { exit: agent.reap(), leaked, lost_session, stderr: tail.clone() })
+        Some(AgentEnd { exit: agent.reap(), leaked, lost_session, stderr: tail.clone().into() })
     }
 
     /// Kills the agent's whole process tree at once. Returns the exit of its own process.

@@ -43,7 +43,7 @@ pub use ask_connections::{AskConnections, AskEvent, AskOutcome};
 pub(crate) use ask_socket::ADDRESS as ASK_ADDRESS;
 pub use conductor::{Conductor, Recorded};
 pub use debug_log::DebugLog;
-pub use host::{Host, TreeGone};
+pub use host::Host;
 pub use job::{Admission, Admit, Awaited, Begin, Job, Prepared, Report, Successor};
 pub use peer::{InAdvance, Outgoing, Peer, ScreenChange, ScreenPeer, Understood};
 pub(crate) use prepare::flaw_in_file;

@@ -8,7 +8,6 @@ mod signals;
 use self::end_in_time::{UNREAD_DROP, UNREAD_LIMIT, UnreadOutput};
 use super::ask_connections::AskEvent;
 use super::conductor::Conductor;
-use super::host::TreeGone;
 use super::job::{Begin, Job, Prepared, Report, start_of};
 use super::local_host::{EndWithFiles, LocalHost, Rested};
 use super::peer::{Peer, ScreenChange};
@@ -24,7 +23,7 @@ use crate::process::child::ProcessEvent;
 use crate::process::git::GitResult;
 use crate::process::readers::AgentOutput;
 use crate::protocol::failure::{EXIT_UNDELIVERED, Failure};
-use crate::run::{Event, Origin};
+use crate::run::{AgentEnd, Event, Origin};
 use crossbeam_channel::{Receiver, Select, Sender, at, bounded, never, select_biased};
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -372,8 +371,8 @@ impl<'e, 'p> RunLoop<'e, 'p> {
                 self.conductor.host_mut().exited(stopping);
             }
             Wake::Process(ProcessEvent::Swept(swept)) => {
-                let tree_gone = self.conductor.host_mut().swept(swept);
-                self.tree_gone(tree_gone);
+                let end = self.conductor.host_mut().swept(swept);
+                self.tree_gone(end);
             }
             Wake::Taken => {}
             Wake::Written(written) => self.written(written),
@@ -432,13 +431,13 @@ impl<'e, 'p> RunLoop<'e, 'p> {
             }
             AgentOutput::Stderr(text) => self.conductor.stderr_text(&text),
             AgentOutput::End => {
-                let tree_gone = self.conductor.host_mut().stdout_ended();
-                self.tree_gone(tree_gone);
+                let end = self.conductor.host_mut().stdout_ended();
+                self.tree_gone(end);
             }
             AgentOutput::StderrEnd(tail) => {
                 self.conductor.stderr_ended();
-                let tree_gone = self.conductor.host_mut().stderr_ended(tail);
-                self.tree_gone(tree_gone);
+                let end = self.conductor.host_mut().stderr_ended(tail);
+                self.tree_gone(end);
             }
         }
     }
@@ -475,19 +474,19 @@ impl<'e, 'p> RunLoop<'e, 'p> {
     }
 
     /// Reports the agent's end to the run once all parts of it have arrived.
-    fn tree_gone(&mut self, tree_gone: Option<TreeGone>) {
-        let Some(tree_gone) = tree_gone else { return };
-        self.conductor.tree_gone(&tree_gone);
+    fn tree_gone(&mut self, end: Option<AgentEnd>) {
+        let Some(end) = end else { return };
+        self.conductor.tree_gone(&end);
         let stopping = self.is_stopping();
-        let ended = self.conductor.host_mut().find_changes(tree_gone, stopping);
+        let ended = self.conductor.host_mut().find_changes(end, stopping);
         self.agent_ended(ended);
     }
 
     /// Reports to the run that the agent is gone, once the changed files are known.
     fn agent_ended(&mut self, ended: Option<EndWithFiles>) {
-        if let Some((tree_gone, files)) = ended {
+        if let Some((end, files)) = ended {
             self.tell_troubles();
-            self.conductor.agent_ended(tree_gone, files);
+            self.conductor.agent_ended(end, files);
         }
     }
 

@@ -210,7 +210,7 @@ impl ActiveRun {
             Event::Warn(origin, warning, text) => self.effects.warn(warning, text, origin.id),
             Event::NotRead => self.deadlines.note_output(now, false),
             Event::TreeGone(exit) => self.end_tree(exit),
-            Event::AgentEnded(end) => self.end_agent(end),
+            Event::AgentEnded(end, files) => self.end_agent(end, files),
             Event::Rested(files) => self.end_at_rest(files),
             Event::CannotRest => self.refuse_rest(),
             Event::Tick => self.tick(),

@@ -1,17 +1,14 @@
 //! The files that changed during a run, and the frames about them.
 
-use super::Unseen;
 use super::effects::Effects;
 use super::frame_texts::FrameTexts;
+use super::{FoundFiles, Unseen};
 use crate::protocol::limits::{ARTIFACTS, REPORTED};
 use crate::protocol::outbound::{Artifact, ArtifactRef, Text};
 use crate::protocol::words::{Action, Warning};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::path::{Path, PathBuf};
-
-/// The changed files that a search found.
-pub(super) type FoundChanges = Result<Vec<(PathBuf, Action)>, Unseen>;
+use std::path::Path;
 
 /// The maximum size of a path that systems accept, in bytes.
 const PATH_BYTES: usize = 4096;
@@ -77,7 +74,7 @@ impl Artifacts {
     }
 
     /// Reports the changes that a search found, except for those that the agent reported.
-    pub(super) fn report_found(&mut self, found: FoundChanges, texts: &FrameTexts, effects: &mut Effects) {
+    pub(super) fn report_found(&mut self, found: FoundFiles, texts: &FrameTexts, effects: &mut Effects) {
         let files = match found {
             Ok(files) => files,
             Err(why) => return effects.warn(Warning::ArtifactsIncomplete, incomplete(why), None),

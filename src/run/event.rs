@@ -155,9 +155,9 @@ pub enum Event<'a> {
     /// The agent's process tree is gone and its output has been read. The search for changed files may still run.
     TreeGone(AgentExit),
     /// The search for changed files is finished too.
-    AgentEnded(AgentEnded),
-    /// The agent rests, and the search for changed files is finished. See [`AgentEnded::files`].
-    Rested(Result<Vec<(PathBuf, Action)>, Unseen>),
+    AgentEnded(AgentEnd, FoundFiles),
+    /// The agent rests, and the search for changed files is finished.
+    Rested(FoundFiles),
     CannotRest,
     /// Messages were ignored because nobody reads stdout: their number.
     Ignored(u64),
@@ -169,17 +169,21 @@ pub enum Event<'a> {
     Tick,
 }
 
-/// The end of the agent's processes.
+/// The end of the agent: its process tree is gone and its output has been read.
 #[derive(Clone, Debug)]
-pub struct AgentEnded {
+pub struct AgentEnd {
     /// The exit of the agent's own process.
     pub exit: AgentExit,
     /// Whether one of its processes outlived it, although the agent exited by itself.
     pub leaked: bool,
-    pub stderr_tail: Text,
-    /// The files that changed during the run, including those that the agent reported.
-    pub files: Result<Vec<(PathBuf, Action)>, Unseen>,
+    /// Whether the agent cannot load its session later.
+    pub lost_session: bool,
+    /// The end of its stderr. The engine cuts it with all secrets hidden before the run gets it.
+    pub stderr: Text,
 }
+
+/// The files that changed during a part of the run, including those that the agent reported.
+pub type FoundFiles = Result<Vec<(PathBuf, Action)>, Unseen>;
 
 /// The reason why the changed files are unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -38,7 +38,9 @@ mod tool_calls;
 mod turn_end;
 mod turns;
 
-pub use event::{AgentEnded, Effect, Event, OnEof, Origin, ReadInput, Refusal, Remake, Start, StopSignal, Unseen};
+pub use event::{
+    AgentEnd, Effect, Event, FoundFiles, OnEof, Origin, ReadInput, Refusal, Remake, Start, StopSignal, Unseen,
+};
 pub use open_questions::Answered;
 pub use part::{Closing, Part, PartEnd, PartSeen, PartWork, ShellCommand, StepWork, Turn, TurnBegin, completed};
 
@@ -401,7 +403,7 @@ impl Run {
             | Event::Submitted(_)
             | Event::More
             | Event::TreeGone(_)
-            | Event::AgentEnded(_)
+            | Event::AgentEnded(..)
             | Event::Rested(_)
             | Event::CannotRest
             | Event::Part(_)

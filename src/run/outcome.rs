@@ -1,7 +1,6 @@
 //! The turns of a run and their ends: the beginning of a turn, its outcome, and the outcome of the run with its terminal
 //! body. The steps that stop the agent are in `stop`.
 
-use super::AgentEnded;
 use super::active_run::ActiveRun;
 use super::agent_side::ProcessState;
 use super::open_questions::Asker;
@@ -9,6 +8,7 @@ use super::step::RunningStep;
 use super::stop_ladder::DecidedEnd;
 use super::turn_end::{NextStep, could_not_go_on};
 use super::turns::{StopCause, TurnCause, TurnState, Turns, WaitingPrompt};
+use super::{AgentEnd, FoundFiles};
 use crate::agent::result::correction;
 use crate::agent::{DriverOutput, Launch, Reply, TurnOver, unwritable};
 use crate::protocol::failure::{Code, Failure};
@@ -229,7 +229,7 @@ impl ActiveRun {
     }
 
     /// Handles the end of the search for changed files. This ends the run, unless the agent's turn asked a question.
-    pub(super) fn end_agent(&mut self, end: AgentEnded) {
+    pub(super) fn end_agent(&mut self, end: AgentEnd, files: FoundFiles) {
         if self.agent.process == ProcessState::Ended {
             return;
         }
@@ -239,7 +239,7 @@ impl ActiveRun {
             Some(step) => step.note_exit(end.exit),
             None => self.agent.exit = Some(end.exit),
         }
-        self.artifacts.report_found(end.files, &self.texts, &mut self.effects);
+        self.artifacts.report_found(files, &self.texts, &mut self.effects);
         let by_agent = || Some("A process outlived the agent and was stopped".into());
         if let Some(text) = self.step.as_ref().map_or_else(by_agent, RunningStep::leaked).filter(|_| end.leaked) {
             self.effects.warn(Warning::LeakedProcess, text, None);
@@ -253,8 +253,8 @@ impl ActiveRun {
         if self.turns.awaits_limit() {
             return self.tick_limit();
         }
-        let over = self.agent.driver.exited(end.exit, self.agent.alive, &end.stderr_tail);
-        let over = unwritable::explained(over, end.exit, &end.stderr_tail);
+        let over = self.agent.driver.exited(end.exit, self.agent.alive, &end.stderr);
+        let over = unwritable::explained(over, end.exit, &end.stderr);
         let Some(over) = self.after_turn(over) else { return };
         // A signal came from elsewhere, and a more specific failure takes precedence.
         let is_general = matches!(&over, TurnOver::Failed(Failure { code: Code::AgentExited | Code::AgentError, .. }));
@@ -263,9 +263,9 @@ impl ActiveRun {
         let features = self.features();
         // A command whose exit decides has no other words for its failure.
         let is_only_word = !self.agent.alive || features.process_per_turn;
-        let shown = is_only_word && !end.stderr_tail.is_empty() && features.stderr_is_fit;
+        let shown = is_only_word && !end.stderr.is_empty() && features.stderr_is_fit;
         if let (Outcome::Failed(failure), true) = (&mut outcome, shown) {
-            failure.stderr_tail = Some(Box::new(end.stderr_tail));
+            failure.stderr_tail = Some(Box::new(end.stderr));
         }
         if let Some(outcome) = self.end_turn(outcome) {
             self.decide(outcome);

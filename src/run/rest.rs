@@ -1,8 +1,8 @@
 //! An agent that rests: after a completed turn its process stays, for a further turn in a later part of the run.
 
+use super::FoundFiles;
 use super::active_run::ActiveRun;
 use super::agent_side::ProcessState;
-use super::artifacts::FoundChanges;
 use super::event::Effect;
 
 impl ActiveRun {
@@ -25,7 +25,7 @@ impl ActiveRun {
     }
 
     /// Handles the end of the search for changed files. From here on the agent rests, and the part is over.
-    pub(super) fn end_at_rest(&mut self, files: FoundChanges) {
+    pub(super) fn end_at_rest(&mut self, files: FoundFiles) {
         if self.ladder.is_resting() && self.agent.process == ProcessState::Running {
             self.artifacts.report_found(files, &self.texts, &mut self.effects);
             self.agent.process = ProcessState::Resting;

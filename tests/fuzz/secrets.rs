@@ -9,10 +9,10 @@ use super::round::{Checked, settings, share};
 use super::stage::of_case;
 use serde_json::{Value, json};
 use spektacular::config::Layers;
-use spektacular::engine::{Conductor, Job, Peer, TreeGone};
+use spektacular::engine::{Conductor, Job, Peer};
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::inbound;
-use spektacular::run::Event;
+use spektacular::run::{AgentEnd, Event};
 use spektacular::terminal::{Detail, Look, TerminalPeer};
 use std::fmt::Write;
 use std::fs;
@@ -291,14 +291,14 @@ fn play<P: Peer>(mut peer: P, lines: &[String], secret: &str, record: &Path) -> 
 
 fn gone<P: Peer>(conductor: &mut Conductor<&mut P, RecordingHost>, secret: &str) {
     if std::mem::take(&mut conductor.host_mut().has_process) {
-        let tree_gone = TreeGone {
+        let end = AgentEnd {
             exit: exited(1),
             leaked: false,
             lost_session: false,
-            stderr: format!("it ended with {secret}\n"),
+            stderr: format!("it ended with {secret}\n").into(),
         };
-        conductor.tree_gone(&tree_gone);
-        conductor.agent_ended(tree_gone, Ok(Vec::new()));
+        conductor.tree_gone(&end);
+        conductor.agent_ended(end, Ok(Vec::new()));
     }
 }
 

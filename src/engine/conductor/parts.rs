@@ -11,9 +11,8 @@ use crate::io::output::Chunk;
 use crate::protocol::failure::{EXIT_UNDELIVERED, Failure};
 use crate::protocol::outbound::Json;
 use crate::protocol::request::Options;
-use crate::protocol::words::Action;
 use crate::redact::Redactor;
-use crate::run::{Event, Origin, Part, PartEnd, PartWork, Refusal, Remake, Start, TurnBegin, Unseen};
+use crate::run::{Event, FoundFiles, Origin, Part, PartEnd, PartWork, Refusal, Remake, Start, TurnBegin};
 use std::ops::DerefMut;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -85,8 +84,8 @@ impl<P: DerefMut<Target: Peer>, H: Host> Conductor<P, H> {
         header
     }
 
-    /// Handles the files that changed before the agent rests. See [`AgentEnded::files`](crate::run::AgentEnded::files).
-    pub(in crate::engine) fn rested(&mut self, files: Result<Vec<(PathBuf, Action)>, Unseen>) {
+    /// Handles the files that changed before the agent rests.
+    pub(in crate::engine) fn rested(&mut self, files: FoundFiles) {
         let files = files.map(|files| self.recordings.without_own(files));
         self.step(Event::Rested(files));
     }

@@ -3,25 +3,25 @@
 use super::rest::Rested;
 use super::{EndWithFiles, LocalHost};
 use crate::engine::changes::Waiting;
-use crate::engine::host::TreeGone;
 use crate::process::git::{Changes, GitResult, Incomplete};
+use crate::run::AgentEnd;
 use crossbeam_channel::Receiver;
 use std::time::Instant;
 
 impl LocalHost {
     /// Determines the changed files. `None`: the agent's end waits for git.
-    pub(in crate::engine) fn find_changes(&mut self, tree_gone: TreeGone, stopping: bool) -> Option<EndWithFiles> {
+    pub(in crate::engine) fn find_changes(&mut self, end: AgentEnd, stopping: bool) -> Option<EndWithFiles> {
         match self.watch.compare(stopping) {
-            Some(changes) => Some(self.with_files(tree_gone, changes, stopping)),
+            Some(changes) => Some(self.with_files(end, changes, stopping)),
             None => {
-                self.watch.wait(Waiting::Run(tree_gone));
+                self.watch.wait(Waiting::Run(end));
                 None
             }
         }
     }
 
-    fn with_files(&mut self, tree_gone: TreeGone, changes: Changes, stopping: bool) -> EndWithFiles {
-        (tree_gone, self.watch.files(changes, stopping))
+    fn with_files(&mut self, end: AgentEnd, changes: Changes, stopping: bool) -> EndWithFiles {
+        (end, self.watch.files(changes, stopping))
     }
 
     /// The channel of git's answer.
@@ -40,9 +40,9 @@ impl LocalHost {
         match self.watch.waited() {
             None => {}
             Some(Waiting::Sweep) => self.sweep(stopping),
-            Some(Waiting::Run(tree_gone)) => {
+            Some(Waiting::Run(end)) => {
                 let changes = changes.unwrap_or(Changes::Incomplete(Incomplete::Late));
-                return Some(self.with_files(tree_gone, changes, stopping));
+                return Some(self.with_files(end, changes, stopping));
             }
             Some(Waiting::BaselineAtRest) => self.compare_at_rest(),
             Some(Waiting::Rest) => {
@@ -62,8 +62,8 @@ impl LocalHost {
         match self.watch.waited() {
             None => {}
             Some(Waiting::Sweep) => self.sweep(stopping),
-            Some(Waiting::Run(tree_gone)) => {
-                return Some(self.with_files(tree_gone, Changes::Incomplete(Incomplete::Late), stopping));
+            Some(Waiting::Run(end)) => {
+                return Some(self.with_files(end, Changes::Incomplete(Incomplete::Late), stopping));
             }
             Some(Waiting::BaselineAtRest | Waiting::Rest) => {
                 let files = self.watch.files(Changes::Incomplete(Incomplete::Late), stopping);

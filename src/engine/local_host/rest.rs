@@ -3,9 +3,8 @@
 use super::LocalHost;
 use crate::engine::changes::{Waiting, Watch};
 use crate::process::tree::Signal;
-use crate::protocol::words::Action;
-use crate::run::Unseen;
-use std::path::{Path, PathBuf};
+use crate::run::FoundFiles;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The time that processes beside the agent get to end before it rests, and the pause between two looks. OpenCode still
@@ -36,7 +35,7 @@ impl Rest {
 /// The answer to [`Host::rest`](crate::engine::host::Host::rest).
 pub(in crate::engine) enum Rested {
     /// The agent rests. The files that changed before.
-    Files(Result<Vec<(PathBuf, Action)>, Unseen>),
+    Files(FoundFiles),
     /// Something still runs beside the agent, so that it must end.
     NotAlone,
 }

@@ -53,8 +53,8 @@ impl RunLoop<'_, '_> {
         if self.readers_due().is_some_and(|due| due <= Instant::now()) {
             let text = "The agent's output may be incomplete: it was not read in time";
             self.conductor.step(Event::Warn(Origin::default(), Warning::OutputIncomplete, text.into()));
-            let tree_gone = self.conductor.host_mut().give_up_readers();
-            self.tree_gone(tree_gone);
+            let end = self.conductor.host_mut().give_up_readers();
+            self.tree_gone(end);
         }
     }
 

@@ -22,7 +22,7 @@ use spektacular::protocol::words::{OnQuestionTimeout, Policy, PromptState, Sourc
 use spektacular::protocol::workflow::{ShownOptions, WorkflowOptions};
 use spektacular::redact::Redactor;
 use spektacular::run::{
-    AgentEnded, Answered, Closing, Effect, Event, OnEof, Origin, Part, PartWork, ReadInput, Remake, Run, Start,
+    AgentEnd, Answered, Closing, Effect, Event, OnEof, Origin, Part, PartWork, ReadInput, Remake, Run, Start,
     StopSignal, Turn, TurnBegin,
 };
 use std::time::Duration;
@@ -150,7 +150,10 @@ impl Pair {
             Act::TreeGone => Event::TreeGone(AgentExit { code: Some(0), signal: None }),
             Act::Ended => {
                 let exit = AgentExit { code: Some(0), signal: None };
-                Event::AgentEnded(AgentEnded { exit, leaked: false, stderr_tail: "".into(), files: Ok(Vec::new()) })
+                Event::AgentEnded(
+                    AgentEnd { exit, leaked: false, lost_session: false, stderr: "".into() },
+                    Ok(Vec::new()),
+                )
             }
             Act::Rested => Event::Rested(Ok(Vec::new())),
             Act::CannotRest => Event::CannotRest,

@@ -5,14 +5,14 @@ use serde_json::value::RawValue;
 use spektacular::agent::registry::Agents;
 use spektacular::agent::{Launch, Line, Offered, Reply};
 use spektacular::config::Layers;
-use spektacular::engine::{Conductor, Host, Job, TreeGone};
+use spektacular::engine::{Conductor, Host, Job};
 use spektacular::json_lines::JsonLines;
 use spektacular::protocol::failure::{Code, Failure};
 use spektacular::protocol::inbound::{self, Message};
 use spektacular::protocol::outbound::AgentExit;
 use spektacular::protocol::question::PathFact;
 use spektacular::protocol::request::{McpAccess, McpServer, Options, Settings};
-use spektacular::run::{Event, Run, StopSignal};
+use spektacular::run::{AgentEnd, Event, Run, StopSignal};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -321,9 +321,9 @@ impl World {
     /// Reports that the agent's process exited and its output was read to the end.
     pub(crate) fn gone(&mut self, exit: AgentExit, stderr: &str) {
         if std::mem::take(&mut self.host_mut().has_process) {
-            let tree_gone = TreeGone { exit, leaked: false, lost_session: false, stderr: stderr.to_owned() };
-            self.conductor.tree_gone(&tree_gone);
-            self.conductor.agent_ended(tree_gone, Ok(Vec::new()));
+            let end = AgentEnd { exit, leaked: false, lost_session: false, stderr: stderr.into() };
+            self.conductor.tree_gone(&end);
+            self.conductor.agent_ended(end, Ok(Vec::new()));
             self.take();
         }
     }

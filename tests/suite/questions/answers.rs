@@ -250,8 +250,8 @@ impl Case {
         self.run.stopping()?;
         let exit = AgentExit { code: Some(0), signal: None };
         let files = Ok(Vec::new());
-        let gone = spektacular::run::AgentEnded { exit, leaked: false, stderr_tail: Text::default(), files };
-        self.step(2, Event::AgentEnded(gone));
+        let end = spektacular::run::AgentEnd { exit, leaked: false, lost_session: false, stderr: Text::default() };
+        self.step(2, Event::AgentEnded(end, files));
         Some(self.frames.last().unwrap()["payload"]["code"].as_str().unwrap().to_owned())
     }
 }

@@ -475,7 +475,7 @@ fn a_hook_that_waits_ends_at_the_limit_with_nothing_staged() {
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
     fs::write(&hook, "#!/bin/sh\nexec sleep 600\n").unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    let outcome = run(case, allowed(json!({"commit": true, "verify_timeout_s": 1.5})));
+    let outcome = run(case, allowed(json!({"commit": true, "verify_timeout_s": 3})));
     let failed = outcome.failed("commit_failed");
     assert!(failed["message"].as_str().unwrap().contains("verify_timeout_s"), "{failed}");
     let staged =
